@@ -1,0 +1,52 @@
+# `make help` lists the targets. PYTHON chooses the interpreter that .venv is made from.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+READY := $(VENV)/installed
+SITE := _build/html
+PORT ?= 8000
+
+export OMP_NUM_THREADS = 1
+NBVAL := -m pytest --nbval --nbval-sanitize-with tests/nbval.cfg --nbval-cell-timeout 120 \
+	--nbval-kernel-name python3 -p no:cacheprovider -n 2 --dist loadscope book
+
+.PHONY: help book serve test test-all test-site lint notebooks site clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+book: site  ## make .venv, install what is needed, build the site
+	@echo "The book is ready: open $(CURDIR)/$(SITE)/index.html, or run 'make serve'."
+
+serve: site  ## serve the site on localhost
+	$(RUN) -m http.server --bind 127.0.0.1 --directory $(SITE) $(PORT)
+
+test: $(READY) lint  ## lint, unit tests, every notebook, the site's static gates
+	$(RUN) -m pytest -n 2 -m "not slow" tests --ignore tests/site --ignore tests/browser
+	$(RUN) $(NBVAL)
+	$(MAKE) site
+	$(RUN) -m pytest tests/site
+
+test-all: test test-site  ## the same, what is slow, and every page in a browser
+	$(RUN) -m pytest -m slow tests --ignore tests/browser
+
+test-site: site  ## every page in headless Chromium, with no network
+	$(RUN) -m pytest tests/browser
+
+lint: $(READY)
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+
+notebooks: $(READY)  ## re-execute the notebooks in place; equal results give an empty diff
+	$(RUN) -m tools.execute
+
+site: $(READY)
+	$(RUN) -m jupyter_book.cli.main build . -W -n --keep-going
+
+clean:  ## remove what was built; .venv stays
+	rm -rf _build
+
+$(READY): requirements.txt
+	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --requirement requirements.txt
+	touch $@

@@ -1,0 +1,1 @@
+"""The course around minivit: claims and their verdicts, exercises and their checks."""

@@ -1,0 +1,147 @@
+"""A learner's attempt under examination: what is called, and what is expected of it."""
+
+import numbers
+import textwrap
+import traceback
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import Tensor
+
+
+class NotYet(Exception):
+    """An expectation that is not met; its text is written for the learner."""
+
+
+class NotAttempted(Exception):
+    """The function is still the stub."""
+
+
+def normal_draws(seed: int) -> Callable[..., Tensor]:
+    """A function of a shape that draws float32 normal numbers, always the same for a seed."""
+    generator = torch.Generator().manual_seed(seed)
+    return lambda *shape: torch.randn(*shape, generator=generator, dtype=torch.float32)
+
+
+def close(actual: Tensor, expected: Tensor) -> bool:
+    """Whether two tensors agree in shape and, to the rounding of float32, in value."""
+    return actual.shape == expected.shape and torch.allclose(
+        actual, expected.to(actual.dtype), rtol=1e-4, atol=1e-5
+    )
+
+
+class Attempt:
+    """The learner's function under examination.
+
+    Calling it calls the function and sees to everything that is not the point of the exercise:
+    exceptions, missing results, types, shapes, NaN, inputs changed in place. The global random
+    state is the same afterwards as before.
+    """
+
+    def __init__(self, function: Callable):
+        self.function = function
+        self.met = 0  # expectations met so far
+
+    def __call__(
+        self,
+        *inputs,
+        shape: dict[str, int] | None = None,
+        if_not_finite: str = "The result contains NaN or infinity.",
+        within: AbstractContextManager | None = None,
+    ) -> Tensor:
+        """Call the function and return its result, well formed.
+
+        Args:
+            inputs: The arguments, tensors or numbers; tensors must come out unchanged.
+            shape: Axis names and sizes of the tensor to be returned, which must have the dtype of
+                the first input. Without it one number is expected, a float or a 0-d tensor.
+            if_not_finite: The message for a result with NaN or infinity.
+            within: A context manager to enter for the call alone.
+
+        Raises:
+            NotYet: The function raised, or its result is not what was asked for.
+            NotAttempted: The function raised a bare NotImplementedError, as the stubs do.
+        """
+        before = [x.clone() if isinstance(x, Tensor) else x for x in inputs]
+        with torch.random.fork_rng(devices=[]), within or nullcontext():
+            try:
+                result = self.function(*inputs)
+            except Exception as error:
+                if isinstance(error, NotImplementedError) and not error.args:
+                    raise NotAttempted from None
+                raise NotYet(_describe(error)) from error
+
+        for position, (old, new) in enumerate(zip(before, inputs, strict=True), start=1):
+            if isinstance(old, Tensor) and not torch.equal(old, new):
+                raise NotYet(f"The function changes its argument {position} in place.")
+        if result is None:
+            raise NotYet("Nothing is returned. Is the return statement missing?")
+        result = _as_number(result) if shape is None else _as_tensor(result, shape, inputs[0].dtype)
+        self.expect(bool(torch.isfinite(result).all()), if_not_finite)
+        return result
+
+    def expect(self, condition: bool, message: str) -> None:
+        """Go on if the condition holds; otherwise end the check with the message."""
+        if not condition:
+            raise NotYet(message)
+        self.met += 1
+
+    def expect_close(
+        self,
+        actual: Tensor,
+        expected: Tensor,
+        otherwise: str,
+        mistakes: dict[str, Tensor] | None = None,
+    ) -> None:
+        """Go on if the result is as expected; otherwise end the check and say why.
+
+        Args:
+            actual: The result.
+            expected: What it should be.
+            otherwise: The message when nothing more precise can be said. The entry that is
+                furthest off is added to it.
+            mistakes: For each plausible mistake the message, and the result it would lead to.
+        """
+        if not close(actual, expected):
+            for message, wrong in (mistakes or {}).items():
+                if close(actual, wrong):
+                    raise NotYet(message)
+            at = torch.unravel_index((actual - expected).abs().argmax(), expected.shape)
+            where = f"At {[i.item() for i in at]} it" if at else "It"
+            values = f"{actual[at].item():.4g}, expected {expected[at].item():.4g}"
+            raise NotYet(f"{otherwise} {where} is {values}.")
+        self.met += 1
+
+
+def _describe(error: Exception) -> str:
+    """The exception and, where Python knows it, the learner's line that led to it."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]  # the first is Attempt.__call__
+    own = [frame.line for frame in frames if frame.filename == frames[0].filename]
+    where = f' in the line "{own[-1]}"' if own and own[-1] else ""
+    return f"{type(error).__name__}{where}: {textwrap.shorten(str(error), 200)}"
+
+
+def _as_number(result: object) -> Tensor:
+    if isinstance(result, numbers.Real):
+        return torch.tensor(float(result))
+    if not isinstance(result, Tensor):
+        raise NotYet(f"The result is of type {type(result).__name__}, expected one number.")
+    if result.ndim:
+        raise NotYet(f"The result has shape {list(result.shape)}, expected one number.")
+    if not result.is_floating_point():
+        raise NotYet(f"The result has dtype {result.dtype}, expected a floating point number.")
+    return result.detach()
+
+
+def _as_tensor(result: object, shape: dict[str, int], dtype: torch.dtype) -> Tensor:
+    if not isinstance(result, Tensor):
+        raise NotYet(f"The result is of type {type(result).__name__}, expected a torch.Tensor.")
+    sizes, expected = list(result.shape), list(shape.values())
+    if sizes != expected:
+        named = ", ".join(f"{axis} {size}" for axis, size in shape.items())
+        order = " The axes are in another order." if sorted(sizes) == sorted(expected) else ""
+        raise NotYet(f"The result has shape {sizes}, expected [{named}].{order}")
+    if result.dtype != dtype:
+        raise NotYet(f"The result has dtype {result.dtype}, expected {dtype} as the input has.")
+    return result.detach()

@@ -1,0 +1,196 @@
+"""Exercises of chapter 02 about whole attention layers.
+
+As in attention_scores, what is expected is computed here and does not come from minivit.
+"""
+
+import itertools
+import math
+
+import torch
+from torch import Tensor
+
+from course.check.attempt import Attempt, normal_draws
+from course.check.exercise import exercise
+from course.check.memory import MemoryMeter
+
+CHAPTER = "02_attention"
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, divisor: float, over: int = -1) -> Tensor:
+    """Attention with the two things that go wrong most as arguments: scale and softmax axis."""
+    return torch.softmax(q @ k.mT / divisor, dim=over) @ v
+
+
+@exercise(CHAPTER)
+def multi_head_attention(attempt: Attempt) -> None:
+    """x [batch, tokens, dim], w_qkv [dim, 3 dim], w_out [dim, dim], heads -> as x."""
+    batch, tokens, dim, heads = 2, 5, 12, 3
+    d_head = dim // heads
+    shape = dict(batch=batch, tokens=tokens, dim=dim)
+    normal = normal_draws(seed=3)
+    x, w_qkv, w_out = normal(batch, tokens, dim), normal(dim, 3 * dim) / 3, normal(dim, dim)
+    identity = torch.eye(dim)
+    parts = dict(zip("qkv", (x @ w_qkv).split(dim, dim=-1), strict=True))
+    q, k, v = parts.values()
+    attended = attend(q, k, v, math.sqrt(dim))
+
+    # One head and no output projection: nothing to split or merge.
+    result = attempt(x, w_qkv, identity, 1, shape=shape)
+    mistakes = {
+        "The softmax is over the queries. The weights of each query should sum to one over the "
+        "keys, the last axis.": attend(q, k, v, math.sqrt(dim), over=-2),
+        "The scores are not scaled. Divide them by sqrt(d_head).": attend(q, k, v, 1),
+        "The scores are divided by the width itself, not by its root.": attend(q, k, v, dim),
+    }
+    for order in list(itertools.permutations("qkv"))[1:]:  # the first is the right one
+        misread = dict(zip(order, parts.values(), strict=True))
+        mistakes[
+            f"The columns of w_qkv are read as {', '.join(order)}. They hold all of q, then all of "
+            "k, then all of v."
+        ] = attend(misread["q"], misread["k"], misread["v"], math.sqrt(dim))
+    one_head = "With one head, and the identity as w_out, the result should be softmax(q k^T / "
+    attempt.expect_close(result, attended, f"{one_head}sqrt(d_head)) v.", mistakes)
+
+    # One head with an output projection.
+    attempt.expect_close(
+        attempt(x, w_qkv, w_out, 1, shape=shape),
+        attended @ w_out,
+        "The output projection is wrong. It is the last step: attended @ w_out.",
+        mistakes={
+            "The output projection w_out is not used.": attended,
+            "The output projection w_out is transposed. Multiply by w_out from the right.": (
+                attended @ w_out.T
+            ),
+        },
+    )
+
+    # q = k = 0: each head gives the mean of its own columns of v, whatever the scale.
+    equal = torch.cat([torch.zeros(dim, 2 * dim), w_qkv[:, 2 * dim :]], dim=1)
+    mean = v.mean(dim=1, keepdim=True).expand(batch, tokens, dim)
+    by_head = mean.reshape(batch, tokens, heads, d_head).transpose(1, 2)
+    attempt.expect_close(
+        attempt(x, equal, identity, heads, shape=shape),
+        mean,
+        "Splitting into heads mixes up tokens and columns. Reshape to [batch, tokens, heads, "
+        "d_head] first, and then transpose tokens and heads.",
+        mistakes={
+            "Merging the heads mixes up tokens and columns. Transpose back to [batch, tokens, "
+            "heads, d_head] before you reshape.": by_head.reshape(batch, tokens, dim)
+        },
+    )
+
+    # Several heads.
+    def heads_in_turn(divisor: float) -> Tensor:
+        columns = [slice(start, start + d_head) for start in range(0, dim, d_head)]
+        outputs = [attend(*(part[..., c] for part in (q, k, v)), divisor) for c in columns]
+        return torch.cat(outputs, dim=-1) @ w_out
+
+    attempt.expect_close(
+        attempt(x, w_qkv, w_out, heads, shape=shape),
+        heads_in_turn(math.sqrt(d_head)),
+        "With several heads the result is wrong. Within q, k and v the columns of head 0 come "
+        "first, then those of head 1, and so on.",
+        mistakes={
+            "All columns act as one head. Split q, k and v into heads first.": attended @ w_out,
+            "The scale is that of the whole width. A head is only d_head = dim / heads wide, so "
+            "divide its scores by sqrt(d_head).": heads_in_turn(math.sqrt(dim)),
+        },
+    )
+
+
+@exercise(CHAPTER)
+def chunked_attention(attempt: Attempt) -> None:
+    """q [.., queries, d], k [.., keys, d], v [.., keys, d_v], chunk -> [.., queries, d_v]."""
+    batch, heads, queries, keys, d, d_v, chunk = 2, 3, 5, 12, 4, 6, 4
+    shape = dict(batch=batch, heads=heads, queries=queries, d_v=d_v)
+    normal = normal_draws(seed=4)
+    # Scores fall from the first key to the last, so the maximum is in the first chunk.
+    q, v = normal(batch, heads, queries, d).abs(), normal(batch, heads, keys, d_v)
+    falling = normal(batch, heads, 1, d).abs() * torch.linspace(2, -2, keys)[:, None]
+    expected = attend(q, falling, v, math.sqrt(d))
+    attempt.expect_close(
+        attempt(q, falling, v, keys, shape=shape),
+        expected,
+        "With all keys in one chunk the result should be plain attention.",
+        mistakes={"The scores are not scaled. Divide by sqrt(d).": attend(q, falling, v, 1)},
+    )
+
+    pieces = zip(falling.split(chunk, dim=-2), v.split(chunk, dim=-2), strict=True)
+    separate = torch.stack([attend(q, *piece, math.sqrt(d)) for piece in pieces])
+    attempt.expect_close(
+        attempt(q, falling, v, chunk, shape=shape),
+        expected,
+        "With several chunks the result is wrong, even where the first holds the maximum.",
+        mistakes={
+            "The outputs of the chunks are averaged. A chunk counts by the sum of its "
+            "exponentials, and chunks differ in that.": separate.mean(0),
+            "Each chunk has a softmax of its own, and the outputs are summed. Divide once, at the "
+            "end, by the sum of the exponentials of all chunks.": separate.sum(0),
+        },
+    )
+
+    attempt.expect_close(
+        attempt(q, falling.flip(-2), v.flip(-2), chunk, shape=shape),
+        expected,
+        "When a later chunk brings a larger maximum the result is wrong. The running sum and the "
+        "running output must both be multiplied by exp(old maximum - new maximum).",
+    )
+
+    q, k, v = normal(queries, d), normal(11, d), normal(11, d_v)  # no leading axes, 4 + 4 + 3 keys
+    for size in (4, 50):
+        attempt.expect_close(
+            attempt(q, k, v, size, shape=dict(queries=queries, d_v=d_v)),
+            attend(q, k, v, math.sqrt(d)),
+            f"With 11 keys and chunk = {size} the result is wrong.",
+            mistakes={
+                "The last chunk is dropped when it is not full: 11 keys make chunks of 4, 4 and "
+                "3.": attend(q, k[:8], v[:8], math.sqrt(d))
+            },
+        )
+
+    # Far apart, so that one key takes all; then rounding such scores does no harm.
+    q = 10 * (normal(queries, d).abs() + 1)
+    k = 100 * torch.tensor([5.0, 3, 8, 1, 11, 7, 2, 10, 4, 9, 6])[:, None].expand(11, d)
+    for sign in (1, -1):
+        size = f"around {sign * 10000}"
+        attempt.expect_close(
+            attempt(
+                q,
+                sign * k,
+                v,
+                4,
+                shape=dict(queries=queries, d_v=d_v),
+                if_not_finite=f"With scores {size} the result overflows or is 0 / 0. Subtract the "
+                "running maximum before exp, and start it at minus infinity.",
+            ),
+            attend(q, sign * k, v, math.sqrt(d)),
+            f"With scores {size} the result is wrong.",
+        )
+
+    keep_to_chunks(attempt)
+
+
+def keep_to_chunks(attempt: Attempt) -> None:
+    """The memory rule, with many queries so that scores outweigh copies of q, k and v."""
+    queries, keys, d, d_v, chunk = 128, 64, 3, 5, 2
+    normal = normal_draws(seed=5)
+    q, k, v = normal(queries, d), normal(keys, d), normal(keys, d_v)
+    meter = MemoryMeter(q, k, v)
+    attempt(q, k, v, chunk, shape=dict(queries=queries, d_v=d_v), within=meter)
+    full = queries * keys
+    attempt.expect(
+        meter.largest < full,
+        f"The scores of all {keys} keys are formed at once: a tensor of {meter.largest} numbers "
+        f"is made for {queries} queries. Multiply q by one chunk of k at a time.",
+    )
+    # Room for products of every score with d or d_v numbers, written without matmul.
+    attempt.expect(
+        meter.largest <= queries * chunk * max(d, d_v),
+        f"A tensor of {meter.largest} numbers is made for {queries} queries and chunk = {chunk}, "
+        f"where {queries * chunk} scores are needed. Use the chunk size that is given.",
+    )
+    attempt.expect(
+        meter.peak < full,
+        f"At the worst moment {meter.peak} numbers are kept, as many as all scores together. Keep "
+        "sums, not the scores of the chunks before.",
+    )

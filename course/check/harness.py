@@ -1,0 +1,118 @@
+"""What tests use to examine the checks: functions from notebooks, run against their check.
+
+Needs Linux or macOS for the limits on time and memory.
+"""
+
+import ast
+import itertools
+import linecache
+import resource
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import nbformat
+
+from course.check.exercise import EXERCISES
+from course.check.mutants import mutants
+from course.check.report import Report
+
+_sources = itertools.count()
+
+
+def notebook_function(path: Path, tag: str, name: str) -> str:
+    """The source of a function in a notebook, made to stand alone.
+
+    Args:
+        path: The notebook.
+        tag: The tag of the cell, "exercise" or "solution".
+        name: The function, defined at the top level of exactly one cell with this tag.
+
+    Returns:
+        The cell's source, after the notebook's imports of names the cell uses.
+
+    Raises:
+        ValueError: No cell or more than one with this tag defines the function.
+    """
+    cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
+    found = [
+        cell.source
+        for cell in cells
+        if tag in cell.metadata.get("tags", []) and name in _defined(cell.source)
+    ]
+    if len(found) != 1:
+        raise ValueError(
+            f"{path} has {len(found)} cells tagged {tag!r} that define {name}(), expected one"
+        )
+    used = {node.id for node in ast.walk(ast.parse(found[0])) if isinstance(node, ast.Name)}
+    imports = [
+        ast.unparse(node)
+        for cell in cells
+        for node in _statements(cell.source)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and used & {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+    ]
+    return "\n".join([*dict.fromkeys(imports), found[0]])
+
+
+def run(name: str, source: str) -> Report:
+    """Define the function from its source and run the check of that name on it."""
+    filename = f"<{name} {next(_sources)}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    namespace: dict = {}
+    exec(compile(source, filename, "exec"), namespace)
+    return EXERCISES[name](namespace[name])
+
+
+def survivors(name: str, source: str) -> set[str]:
+    """The mutants of a solution that pass its check, by description.
+
+    A mutant that cannot be compiled, or that runs out of time or memory, does not pass.
+    """
+    return {text for text, mutant in mutants(source).items() if _passes(name, mutant)}
+
+
+class OutOfTime(BaseException):
+    """Raised in a mutant that runs too long; no check takes it for a learner's mistake."""
+
+
+@contextmanager
+def limited(seconds: float = 5.0, gigabytes: int = 8) -> Iterator[None]:
+    """Stop what runs inside after some time, and refuse it memory beyond some size.
+
+    Raises:
+        OutOfTime: The time is over.
+    """
+
+    def stop(signum, frame):
+        raise OutOfTime
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (gigabytes * 2**30, hard))
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+        signal.signal(signal.SIGALRM, previous)
+
+
+def _passes(name: str, source: str) -> bool:
+    try:
+        with limited():
+            return run(name, source).passed
+    except (Exception, OutOfTime):
+        return False
+
+
+def _statements(source: str) -> list[ast.stmt]:
+    """The top-level statements of a cell, its magics left out."""
+    lines = ("" if line.startswith(("%", "!")) else line for line in source.splitlines())
+    return ast.parse("\n".join(lines)).body
+
+
+def _defined(source: str) -> set[str]:
+    return {node.name for node in _statements(source) if isinstance(node, ast.FunctionDef)}

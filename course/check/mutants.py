@@ -1,0 +1,103 @@
+"""Small faults put into a solution, one at a time, to see whether its check notices.
+
+Cosmic Ray has the operators for arithmetic, comparisons, numbers and loops, as functions of source
+text. What it lacks is what goes wrong with tensors, added here: calls left out, operands, arguments
+and parameters exchanged, keywords, slice bounds and statements dropped, a sum taken for a mean.
+"""
+
+import ast
+import copy
+import difflib
+import itertools
+from collections.abc import Iterator
+
+from cosmic_ray.mutating import mutate_code
+from cosmic_ray.plugins import get_operator, operator_names
+
+# The variable operators want to be told which variable; "+1", "~1" and "not 1" for "-1" add nothing
+# to "1" for "-1", which Delete_USub makes.
+LEFT_OUT = ("core/Variable", "core/ReplaceUnaryOperator_USub", "core/ReplaceUnaryOperator_UAdd")
+SYMMETRIC = {"transpose", "maximum", "minimum"}  # exchanging two arguments changes nothing
+RELATIVES = {"sum": "mean", "amax": "amin", "maximum": "minimum", "zeros_like": "ones_like"}
+
+
+def mutants(source: str) -> dict[str, str]:
+    """All mutants of the functions in a source text.
+
+    Args:
+        source: Imports and functions.
+
+    Returns:
+        Description, "old line -> new line", to the mutant's source, layout and comments lost.
+    """
+    original = ast.unparse(ast.parse(source))
+    found = {}
+    for mutant in itertools.chain(_general(original), _about_tensors(ast.parse(original))):
+        try:
+            mutant = ast.unparse(ast.parse(mutant))
+        except SyntaxError:
+            continue
+        if mutant != original and mutant not in found.values():
+            text = _description(original, mutant)
+            while text in found:  # the same line stands in two places
+                text += " (again)"
+            found[text] = mutant
+    return found
+
+
+def _general(source: str) -> Iterator[str]:
+    for name in operator_names():
+        if not name.startswith(LEFT_OUT):
+            operator = get_operator(name)()
+            changed = (mutate_code(source, operator, i) for i in itertools.count())
+            yield from itertools.takewhile(lambda mutant: mutant is not None, changed)
+
+
+def _about_tensors(tree: ast.Module) -> Iterator[str]:
+    for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
+        parameters = [argument.arg for argument in function.args.args]
+        for statement in function.body:
+            for node in ast.walk(statement):
+                for replacement in _replacements(node, parameters):
+                    # A deep copy takes what its memo holds for a node as the copy of that node.
+                    yield ast.unparse(copy.deepcopy(tree, {id(node): replacement}))
+
+
+def _replacements(node: ast.AST, parameters: list[str]) -> Iterator[ast.AST]:
+    """What might stand at a node by mistake."""
+    match node:
+        case ast.Expr(value=ast.Constant()):
+            return  # a docstring
+        case ast.Call(func=function, args=arguments, keywords=keywords):
+            if isinstance(function, ast.Attribute):
+                yield function.value  # x.transpose(-2, -1) -> x
+            yield from arguments[:1]  # math.sqrt(x) -> x
+            pairs = 0 if getattr(function, "attr", "") in SYMMETRIC else len(arguments) - 1
+            for i in range(pairs):
+                swapped = [*arguments[:i], arguments[i + 1], arguments[i], *arguments[i + 2 :]]
+                yield ast.Call(function, swapped, keywords)
+            for i in range(len(keywords)):
+                yield ast.Call(function, arguments, keywords[:i] + keywords[i + 1 :])
+        case ast.BinOp(left, ast.MatMult() | ast.Sub() | ast.Div() as operator, right):
+            yield ast.BinOp(right, operator, left)
+        case ast.Attribute(value=value, attr=name) if name in RELATIVES:
+            yield ast.Attribute(value, RELATIVES[name], node.ctx)
+        case ast.Attribute(value=value, attr="T" | "mT"):
+            yield value
+        case ast.Name(id=name, ctx=ast.Load()) if name in parameters:
+            yield from (ast.Name(other, node.ctx) for other in parameters if other != name)
+        case ast.Slice(lower, upper, step):
+            yield from (ast.Slice(None, upper, step), ast.Slice(lower, None, step))
+        case ast.stmt():
+            yield ast.Pass()
+
+
+def _description(original: str, mutant: str) -> str:
+    changes = [
+        line
+        for line in difflib.ndiff(original.splitlines(), mutant.splitlines())
+        if line[0] in "-+"
+    ]
+    old = " / ".join(line[2:].strip() for line in changes if line[0] == "-")
+    new = " / ".join(line[2:].strip() for line in changes if line[0] == "+")
+    return f"{old} -> {new}"

@@ -1,0 +1,56 @@
+"""Harvests verdicts from the notebooks' stored outputs, so that no figure is written twice."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+
+from course.claims.rows import BOOK, load
+from course.claims.verdict import MIME
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a chapter found about a claim, as it stands in its stored outputs."""
+
+    chapter: str
+    figure: str
+    interval: str
+    verdict: str
+
+
+def chapters() -> list[Path]:
+    """The notebooks of the book's chapters, in reading order; solutions are not among them."""
+    return sorted(BOOK.glob("*.ipynb"))
+
+
+def harvest(notebooks: Iterable[Path] | None = None) -> dict[str, Found]:
+    """Reads the verdicts out of notebooks.
+
+    Args:
+        notebooks: Default: all chapters.
+
+    Returns:
+        By claim id; claims without a verdict are missing.
+
+    Raises:
+        ValueError: A verdict stands in a chapter that does not own the claim, or stands twice.
+    """
+    claims, found = load().claims, {}
+    for path in chapters() if notebooks is None else notebooks:
+        for cell in nbformat.read(path, as_version=4).cells:
+            for output in cell.get("outputs", []):
+                if MIME not in output.get("data", {}):
+                    continue
+                said = dict(output["data"][MIME])
+                name = said.pop("id")
+                if name in found:
+                    raise ValueError(f"{name} has two verdicts, the second in {path.name}")
+                if claims[name].chapter != path.stem:
+                    raise ValueError(
+                        f"{path.name} gives a verdict on {name}, which belongs to "
+                        f"{claims[name].chapter}"
+                    )
+                found[name] = Found(path.stem, **said)
+    return found

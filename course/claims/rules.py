@@ -1,0 +1,83 @@
+"""A rule: what turns a measured figure into a word. It is written before the measurement."""
+
+import operator
+import re
+from dataclasses import dataclass
+
+WORDS = (
+    "holds",
+    "qualified",
+    "refuted",
+    "not seen at this scale",
+    "history, cited",
+    "cannot be measured here",
+)
+NEEDS_WHY = ("qualified", "cannot be measured here")
+COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+def word_of(verdict: str) -> str:
+    """The word before the colon of ``"qualified: only for equal norms"``.
+
+    Raises:
+        ValueError: It is not one of the six words, or the word needs a reason and has none.
+    """
+    word, _, why = verdict.partition(":")
+    if word not in WORDS:
+        raise ValueError(f"a verdict begins with one of {WORDS}: got {verdict!r}")
+    if word in NEEDS_WHY and not why.strip():
+        raise ValueError(f"'{word}' needs a reason after a colon: got {verdict!r}")
+    return word
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Cases in order, the first that fits decides: ``((sign, threshold, verdict), ...)``.
+
+    In ``claims.yml`` a rule is a mapping, ``{"<= 1e-6": holds, otherwise: "refuted: ..."}``, or
+    ``{always: "history, cited: ..."}`` where there is nothing to measure.
+    """
+
+    cases: tuple[tuple[str, float, str], ...]
+    otherwise: str
+
+    @classmethod
+    def parse(cls, mapping: dict[str, str]) -> "Rule":
+        """Reads a rule.
+
+        Raises:
+            ValueError: A case is no comparison with a number, the last is neither ``otherwise``
+                nor a lone ``always``, a verdict is no verdict, or neighbours give the same one.
+        """
+        *cases, (last, otherwise) = mapping.items()
+        if last != ("otherwise" if cases else "always"):
+            raise ValueError(f"a rule ends with 'otherwise' or is one 'always': got {mapping}")
+        parsed = []
+        for case, verdict in cases:
+            match = re.fullmatch(r"(<=?|>=?) (\S+)", case)
+            if not match:
+                raise ValueError(f"expected a comparison such as '<= 1e-6': got {case!r}")
+            parsed.append((match[1], float(match[2]), verdict))
+        verdicts = [verdict for *_, verdict in parsed] + [otherwise]
+        for verdict in verdicts:
+            word_of(verdict)
+        if any(a == b for a, b in zip(verdicts, verdicts[1:], strict=False)):
+            raise ValueError(f"neighbouring cases must differ in their verdict: got {mapping}")
+        return cls(tuple(parsed), otherwise)
+
+    @property
+    def measures(self) -> bool:
+        """Whether there is a figure to compare."""
+        return bool(self.cases)
+
+    def apply(self, figure: float) -> str:
+        """The verdict for one figure."""
+        for sign, threshold, verdict in self.cases:
+            if COMPARE[sign](figure, threshold):
+                return verdict
+        return self.otherwise
+
+    def __str__(self) -> str:
+        cases = [f"{word_of(verdict)} if {sign} {x:g}" for sign, x, verdict in self.cases]
+        last = word_of(self.otherwise)
+        return "; ".join([*cases, f"otherwise {last}" if cases else f"always {last}"])

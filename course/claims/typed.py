@@ -1,0 +1,141 @@
+"""Finds figures that were typed instead of computed, by following names through a notebook.
+
+An expression counts as typed when everything it is made of is a literal, a name that was given a
+typed value, or a function that only passes typed values on. What a call to any other function
+returns counts as computed.
+"""
+
+import ast
+from dataclasses import dataclass, field
+
+# Functions and methods that make nothing new out of typed numbers.
+PASS_ON = {
+    *("abs", "float", "int", "round", "min", "max", "sum", "len", "list", "tuple", "sorted", "set"),
+    *("dict", "range", "bool", "str", "zip", "tensor", "as_tensor", "array", "asarray", "float32"),
+    *("float64", "full", "zeros", "ones", "eye", "arange", "linspace", "mean", "median", "std"),
+    *("stack", "cat", "item", "tolist", "numpy", "double", "sqrt", "exp", "log", "log10", "pow"),
+    *("Tensor", "Fraction", "Decimal", "deepcopy"),
+}
+
+
+@dataclass
+class Names:
+    """What a notebook's names stand for so far: typed or not, and the functions it defines."""
+
+    typed: dict[str, bool] = field(default_factory=dict)
+    functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
+
+
+def typed_figures(cells: list[str]) -> list[str]:
+    """Lists the verdicts of a notebook whose figure was typed.
+
+    Args:
+        cells: Sources of the code cells, in order.
+
+    Returns:
+        For each ``verdict(id, figure)`` whose figure is typed, its id.
+    """
+    names, caught = Names(), []
+    for source in cells:
+        for statement in ast.parse(_python(source)).body:
+            for call in ast.walk(statement):
+                if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "verdict":
+                    figures = call.args[1:] + [k.value for k in call.keywords if k.arg == "figure"]
+                    if any(is_typed(figure, names) for figure in figures):
+                        caught.append(ast.literal_eval(call.args[0]))
+            _learn(statement, names)
+    return caught
+
+
+def is_typed(node: ast.expr, names: Names) -> bool:
+    """Whether an expression's value was typed."""
+    match node:
+        case ast.Constant():
+            return True
+        case ast.Name():
+            return names.typed.get(node.id, False)
+        case ast.Call():
+            return _typed_call(node, names)
+        case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
+            inner = Names(dict(names.typed), names.functions)
+            for loop in node.generators:
+                _assign(loop.target, is_typed(loop.iter, names), inner)
+            value = node.value if isinstance(node, ast.DictComp) else node.elt
+            return is_typed(value, inner)
+        case ast.Lambda() | ast.Await() | ast.Yield():
+            return False
+    parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+    return bool(parts) and all(is_typed(part, names) for part in parts)
+
+
+def _typed_call(call: ast.Call, names: Names) -> bool:
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    function = call.func
+    if isinstance(function, ast.Name) and function.id in names.functions:
+        body = names.functions[function.id]
+        others = {name: f for name, f in names.functions.items() if name != function.id}
+        inner = Names(dict(names.typed), others)  # without itself: recursion counts as computed
+        all_typed = all(is_typed(value, names) for value in given)
+        inner.typed.update({argument.arg: all_typed for argument in body.args.args})
+        for statement in body.body:
+            _learn(statement, inner)
+        returns = [n.value for n in ast.walk(body) if isinstance(n, ast.Return) and n.value]
+        return bool(returns) and all(is_typed(value, inner) for value in returns)
+    name = getattr(function, "attr", getattr(function, "id", ""))
+    if name not in PASS_ON:
+        return False
+    if isinstance(function, ast.Attribute) and not _is_module(function.value):
+        given.append(function.value)  # the method's object
+    return all(is_typed(value, names) for value in given)
+
+
+def _is_module(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in {"torch", "np", "numpy", "math", "statistics"}
+
+
+def _learn(statement: ast.stmt, names: Names) -> None:
+    """Notes what a statement binds, and those inside it; a function keeps its names to itself."""
+    match statement:
+        case ast.FunctionDef():
+            names.functions[statement.name] = statement
+            return
+        case ast.Assign():
+            for target in statement.targets:
+                _assign(target, is_typed(statement.value, names), names)
+        case ast.AnnAssign() if statement.value is not None:
+            _assign(statement.target, is_typed(statement.value, names), names)
+        case ast.AugAssign():
+            both = is_typed(statement.target, names) and is_typed(statement.value, names)
+            _assign(statement.target, both, names)
+        case ast.For():
+            _assign(statement.target, is_typed(statement.iter, names), names)
+        case ast.With():
+            for item in statement.items:
+                if item.optional_vars is not None:
+                    _assign(item.optional_vars, False, names)
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name(), _), args)):
+            # figures.append(measured): what was a typed, empty list is so no longer
+            if not all(is_typed(value, names) for value in args):
+                _assign(statement.value.func.value, False, names)
+    for inner in ast.iter_child_nodes(statement):
+        if isinstance(inner, ast.stmt):
+            _learn(inner, names)
+
+
+def _assign(target: ast.expr, typed: bool, names: Names) -> None:
+    match target:
+        case ast.Name():
+            names.typed[target.id] = typed
+        case ast.Tuple() | ast.List():
+            for part in target.elts:
+                _assign(part, typed, names)
+        case ast.Starred() | ast.Subscript() | ast.Attribute():
+            inner = target.value
+            if isinstance(target, ast.Starred) or not typed:  # one computed part makes it computed
+                _assign(inner, typed, names)
+
+
+def _python(source: str) -> str:
+    """A cell without IPython's lines."""
+    lines = source.splitlines()
+    return "\n".join("pass" if line.lstrip().startswith(("%", "!")) else line for line in lines)

@@ -1,0 +1,139 @@
+"""``verdict("R10", figure)``: applies a claim's rule and shows claim, figure, interval and word."""
+
+import math
+import textwrap
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+from IPython.display import display
+
+from course.claims.rows import Claim, load
+from course.claims.rules import word_of
+
+MIME = "application/vnd.minivit.verdict+json"  # what the ledger reads in the stored outputs
+ROUNDING = 1e-4  # a threshold this small asks whether two things are equal up to rounding
+
+
+def verdict(claim_id: str, figure: float | Sequence[float] | None = None) -> None:
+    """Shows the verdict on a claim.
+
+    Args:
+        claim_id: A claim of ``claims.yml`` with a rule.
+        figure: What was measured: one number, or one for each seed (at least three), of which the
+            mean is taken and the 95 % interval of Student's t. Default: none, for a claim with
+            nothing to measure.
+
+    Where the rule says different words at the ends of the interval, the verdict is *not seen at
+    this scale*.
+
+    Raises:
+        KeyError: No claim has this id.
+        ValueError: The claim has no rule yet; a figure is missing, surplus or not finite; or
+            there are two seeds.
+    """
+    claims = load().claims
+    if claim_id not in claims:
+        raise KeyError(f"no claim {claim_id!r} in claims.yml")
+    claim = claims[claim_id]
+    if claim.rule is None:
+        raise ValueError(f"{claim_id} has no rule yet: write it in claims.yml before measuring")
+    if claim.rule.measures != (figure is not None):
+        needs = "a figure" if claim.rule.measures else "no figure"
+        raise ValueError(f"{claim_id} needs {needs}: its rule is '{claim.rule}'")
+    display(Verdict(claim, figure))
+
+
+class Verdict:
+    """What :func:`verdict` shows: text for nbval to compare, a card for the page."""
+
+    def __init__(self, claim: Claim, figure: float | Sequence[float] | None) -> None:
+        self.claim, self.rule = claim, claim.rule
+        self.figure, self.interval = "", ""
+        if figure is None:
+            self.text = self.rule.otherwise
+            return
+        values = np.atleast_1d(np.asarray(figure, dtype=float))
+        if values.ndim != 1 or len(values) in (0, 2) or not np.isfinite(values).all():
+            raise ValueError(
+                f"{claim.id}: a figure is one finite number, or at least three of "
+                f"them, one a seed: got {figure}"
+            )
+        mean, half = values.mean(), _half_width(values)
+        texts = [self.rule.apply(x) for x in (mean - half, mean, mean + half)]
+        one_word = len({word_of(text) for text in texts}) == 1
+        self.text = (
+            texts[1]
+            if one_word
+            else ("not seen at this scale: the interval over seeds crosses the rule's threshold")
+        )
+        self.figure = _number(mean, claim)
+        if len(values) > 1:
+            low, high = (_number(x, claim) for x in (mean - half, mean + half))
+            span = f"{low} to {high}" if low != high else "none to the digits shown"
+            self.interval = f"{span} (95 %, {len(values)} seeds)"
+
+    @property
+    def lines(self) -> dict[str, str]:
+        """What is shown, by heading; nothing is shown twice."""
+        lines = {
+            "measured": f"{self.figure}: {self.claim.measure}" if self.figure else "",
+            "interval": self.interval,
+            "rule": str(self.rule),
+            "verdict": self.text,
+        }
+        return {heading: text for heading, text in lines.items() if text}
+
+    def __repr__(self) -> str:
+        lines = {self.claim.id: self.claim.statement} | self.lines
+        return "\n".join(
+            textwrap.fill(text, 96, initial_indent=f"{heading:10}", subsequent_indent=" " * 10)
+            for heading, text in lines.items()
+        )
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+        found = {
+            "id": self.claim.id,
+            "figure": self.figure,
+            "interval": self.interval,
+            "verdict": self.text,
+        }
+        return {"text/plain": repr(self), "text/html": self.html(), MIME: found}
+
+    def html(self) -> str:
+        """The card."""
+        word = word_of(self.text)
+        why = escape(self.text.removeprefix(word))
+        rows = "".join(
+            f"<dt>{heading}</dt><dd>{escape(text)}</dd>"
+            for heading, text in self.lines.items()
+            if heading != "verdict"
+        )
+        return (
+            f'<div class="verdict {css_class(word)}" id="verdict-{self.claim.id}">'
+            f'<p class="verdict-word"><strong>{self.claim.id} {word}</strong>{why}</p>'
+            f'<p class="verdict-claim">{escape(self.claim.statement)}</p><dl>{rows}</dl></div>'
+        )
+
+
+def css_class(word: str) -> str:
+    """The style class of a verdict's word, or of ``"open"``."""
+    return "verdict-" + word.split()[0].strip(",")
+
+
+def _half_width(values: np.ndarray) -> float:
+    """Half the 95 % interval of the mean; zero for a single number."""
+    if len(values) == 1:
+        return 0.0
+    from scipy.stats import t  # a second to import, needed here alone
+
+    return t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
+
+
+def _number(x: float, claim: Claim) -> str:
+    """A figure as printed: below a rounding threshold the digits mean nothing and can flip."""
+    limit = min(threshold for _, threshold, _ in claim.rule.cases)
+    if 0 < limit <= ROUNDING and 0 <= x < limit:
+        return f"below {limit:g}"
+    text = f"{x:{claim.format}}"
+    return text.lstrip("-") if float(text) == 0 else text

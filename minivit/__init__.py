@@ -1,0 +1,9 @@
+"""Vision transformers from scratch, small enough to read, and the instruments to look inside them.
+
+Tensors are ``[batch, channels, height, width]`` images and ``[batch, tokens, dim]`` tokens.
+"""
+
+from minivit.attention import MultiHeadAttention, attention_weights, scaled_dot_product_attention
+
+__version__ = "0.1.0"
+__all__ = ["MultiHeadAttention", "attention_weights", "scaled_dot_product_attention"]

@@ -1,0 +1,78 @@
+"""A figure that moves on a page without a kernel: frames drawn in advance, behind a slider."""
+
+import base64
+import io
+import json
+from collections.abc import Callable, Sequence
+from html import escape
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+# Shows the frame that the slider stands at, and says its name to those who cannot see it.
+MOVE = """
+const figure = this.closest('figure'), names = JSON.parse(this.dataset.names);
+figure.querySelectorAll('img').forEach((image, i) => { image.hidden = i != this.value; });
+figure.querySelector('output').value = names[this.value];
+this.setAttribute('aria-valuetext', names[this.value]);
+"""
+
+
+class Frames:
+    """A slider over figures drawn in advance: plain HTML, no kernel, no widget library, no network.
+
+    Args:
+        draw: Draws the figure for one value and returns it.
+        values: What the slider visits, in order; at least two.
+        label: What the slider changes, for instance ``"sharpness"``.
+        alt: Says what a frame shows; ``{value}`` stands for the slider's value.
+        start: Index of the frame shown first. Default: the first.
+        dpi: Resolution of the stored pictures. Default: 80.
+
+    Raises:
+        ValueError: Fewer than two values, or ``start`` is not the index of one.
+    """
+
+    def __init__(
+        self,
+        draw: Callable[..., Figure],
+        values: Sequence,
+        label: str,
+        alt: str,
+        start: int = 0,
+        dpi: int = 80,
+    ) -> None:
+        if len(values) < 2 or not 0 <= start < len(values):
+            raise ValueError(
+                f"got {len(values)} values and start={start}: a slider needs at "
+                "least two values and the index of one of them"
+            )
+        self.label, self.start = label, start
+        self.names = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
+        self.alts = [alt.format(value=name) for name in self.names]
+        self.pictures = [_webp(draw(value), dpi) for value in values]
+
+    def __repr__(self) -> str:
+        return f"Frames({self.label}: {', '.join(self.names)})"
+
+    def _repr_html_(self) -> str:
+        pictures = "".join(
+            f'<img alt="{escape(alt)}" src="data:image/webp;base64,{picture}"'
+            f"{'' if i == self.start else ' hidden'}>"
+            for i, (alt, picture) in enumerate(zip(self.alts, self.pictures, strict=True))
+        )
+        return (
+            f'<figure class="frames"><label>{escape(self.label)} '
+            f'<input type="range" min="0" max="{len(self.names) - 1}" value="{self.start}" '
+            f'aria-valuetext="{escape(self.names[self.start])}" '
+            f'data-names="{escape(json.dumps(self.names))}" oninput="{escape(MOVE.strip())}">'
+            f"</label> <output>{escape(self.names[self.start])}</output>{pictures}</figure>"
+        )
+
+
+def _webp(figure: Figure, dpi: int) -> str:
+    """A figure as base64 WebP: of a photograph a fifth of what PNG takes."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="webp", dpi=dpi, pil_kwargs={"quality": 80})
+    plt.close(figure)
+    return base64.b64encode(buffer.getvalue()).decode()

@@ -1,0 +1,143 @@
+"""Every page as a reader's browser sees it: light and dark, on a phone and on a desk."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+
+SITE = Path(__file__).resolve().parents[2] / "_build" / "html"
+PAGES = sorted(
+    path.relative_to(SITE).as_posix()
+    for path in SITE.rglob("*.html")
+    if "_static" not in path.parts and path != SITE / "index.html"  # a redirect to the first page
+)
+VIEWS = list(product(PAGES, ("light", "dark"), (390, 1280)))
+AXE = {
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "resultTypes": ["violations"],
+}
+
+
+@dataclass
+class Visit:
+    """A page that was opened, and what the browser had to say meanwhile."""
+
+    page: Page
+    address: str
+    requests: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+def open_page(browser: Browser, site: str, name: str, theme: str, width: int) -> Visit:
+    """Opens a page and waits until its mathematics is set and its fonts are there."""
+    page = browser.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
+    page.add_init_script(
+        f"for (const key of ['mode', 'theme']) localStorage.setItem(key, '{theme}')"
+    )
+    visit = Visit(page, site)
+    page.on("request", lambda request: visit.requests.append(request.url))
+    page.on("requestfailed", lambda request: visit.failed.append(request.url))
+    page.on("response", lambda r: visit.failed.append(r.url) if r.status >= 400 else None)
+    page.on("console", lambda m: visit.errors.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda error: visit.errors.append(str(error)))
+    page.goto(site + name, wait_until="networkidle")
+    page.evaluate("window.MathJax?.startup?.promise")
+    page.evaluate("document.fonts.ready.then(() => null)")
+    return visit
+
+
+@pytest.fixture(scope="module", params=VIEWS, ids=lambda view: "-".join(map(str, view)))
+def visit(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterator[Visit]:
+    name, theme, width = request.param
+    visit = open_page(browser, site, name, theme, width)
+    if os.environ.get("SCREENSHOTS") == "1":
+        picture = f"{name.removesuffix('.html').replace('/', '-')}-{theme}-{width}.png"
+        visit.page.screenshot(path=SITE.parent / "screenshots" / picture, full_page=True)
+    yield visit
+    visit.page.close()
+
+
+def test_there_are_pages():
+    assert {"book/intro.html", "book/ledger.html", "search.html"} <= set(PAGES), "run `make site`"
+
+
+def test_asks_nothing_of_other_hosts(visit: Visit):
+    own = (visit.address, "data:", "blob:")
+    assert [url for url in visit.requests if not url.startswith(own)] == []
+    assert visit.requests, "the page itself was asked for"
+
+
+def test_every_request_succeeds_and_the_console_has_no_error(visit: Visit):
+    assert visit.failed == []
+    assert visit.errors == []
+
+
+def test_mathematics_is_rendered(visit: Visit):
+    found = visit.page.evaluate("""() => {
+        const article = document.querySelector('article, .bd-search-container').cloneNode(true);
+        article.querySelectorAll('pre, code, script, mjx-container').forEach(e => e.remove());
+        return {
+            written: document.querySelectorAll('.math').length,
+            rendered: document.querySelectorAll('.math mjx-container').length,
+            wrong: [...document.querySelectorAll('mjx-merror')].map(e => e.textContent),
+            fonts: [...document.fonts].filter(
+                f => f.family.startsWith('MJX') && f.status == 'loaded').length,
+            raw: article.textContent.match(/\\$[^$\\n]+\\$|\\\\[(\\[][^\\n]*|\\\\begin\\{/g) ?? [],
+        }
+    }""")
+    assert found["raw"] == [] and found["wrong"] == []
+    assert found["rendered"] == found["written"]
+    assert bool(found["fonts"]) == bool(found["written"]), "MathJax's own fonts"
+
+
+def test_theme_is_the_one_asked_for_and_nothing_sticks_out_sideways(
+    visit: Visit, request: pytest.FixtureRequest
+):
+    _, theme, width = request.node.callspec.params["visit"]
+    assert visit.page.evaluate("document.documentElement.dataset.theme") == theme
+    wide = visit.page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= width, f"{wide - width} pixels too wide"
+
+
+def test_axe_finds_nothing(visit: Visit):
+    found = [
+        f"{violation['id']}: {' '.join(node['target'])}: {node['failureSummary']}"
+        for violation in Axe().run(visit.page, options=AXE).response["violations"]
+        for node in violation["nodes"]
+    ]
+    assert found == [], "\n\n".join(found)
+
+
+def test_slider_of_frames_answers_to_the_keyboard(browser: Browser, site: str):
+    pages = [name for name in PAGES if 'class="frames"' in (SITE / name).read_text("utf-8")]
+    assert pages, "at least one page has a slider of frames"
+    for name in pages:
+        page = open_page(browser, site, name, "light", 1280).page
+        for figure in page.locator("figure.frames").all():
+            slider = figure.locator("input[type=range]")
+            seen = []
+            for key in ("Home", "ArrowRight", "End"):
+                slider.press(key)
+                shown = [image for image in figure.locator("img").all() if image.is_visible()]
+                assert len(shown) == 1, f"{name}: one frame is visible at a time"
+                words = slider.get_attribute("aria-valuetext")
+                assert figure.locator("output").inner_text() == words
+                seen.append((words, shown[0].get_attribute("src"), shown[0].get_attribute("alt")))
+            assert all(a != b for a, b in zip(seen[0], seen[1], strict=True)), seen
+            assert len({words for words, *_ in seen}) >= 2
+        page.close()
+
+
+def test_search_finds_without_a_network(browser: Browser, site: str):
+    visit = open_page(browser, site, "search.html?q=softmax", "light", 390)
+    visit.page.locator("#search-results li a").first.wait_for(timeout=10_000)
+    links = visit.page.locator("#search-results li a").all()
+    assert any("02_attention" in link.get_attribute("href") for link in links)
+    assert all(url.startswith(site) for url in visit.requests)
+    visit.page.close()

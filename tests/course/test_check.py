@@ -1,0 +1,86 @@
+"""The pieces a check is made of: reports, attempts, the registry, the memory meter."""
+
+import pytest
+import torch
+
+from course.check.attempt import normal_draws
+from course.check.exercise import Exercise, exercise
+from course.check.memory import MemoryMeter
+from course.check.report import Report
+
+
+def doubled(attempt):
+    x = normal_draws(seed=0)(2, 3)
+    result = attempt(x, shape=dict(rows=2, columns=3))
+    attempt.expect_close(result, 2 * x, "Not twice x.", mistakes={"x comes back unchanged.": x})
+
+
+check_doubled = Exercise(doubled, chapter="99_toy")
+
+
+def test_a_report_says_its_state_in_words_as_text_and_as_a_card():
+    assert repr(Report("f", "passed", "3 checks")) == "f: passed (3 checks)"
+    assert repr(Report("f", "failed", "a < b")) == "f: not yet: a < b"
+    assert repr(Report("f", "open")) == "f: not attempted yet"
+    assert Report("f", "failed", "a < b")._repr_html_() == (
+        '<div class="check check-failed"><code>f</code> <strong>not yet</strong>: a &lt; b</div>'
+    )
+
+
+def test_only_the_state_passed_counts_as_passed():
+    assert [Report("f", state).passed for state in ("passed", "failed", "open")] == [1, 0, 0]
+
+
+def test_a_check_counts_the_expectations_that_are_met():
+    assert repr(check_doubled(lambda x: x + x)) == "doubled: passed (2 checks)"
+
+
+def test_a_known_mistake_is_named_and_an_unknown_one_shown_where_it_is_largest():
+    assert check_doubled(lambda x: x.clone()).message == "not yet: x comes back unchanged."
+    off = torch.tensor([[0, 0, 0], [0, 5, 0]])
+    expected = 2 * normal_draws(seed=0)(2, 3)[1, 1].item()
+    assert check_doubled(lambda x: 2 * x + off).message == (
+        f"not yet: Not twice x. At [1, 1] it is {expected + 5:.4g}, expected {expected:.4g}."
+    )
+
+
+def test_axes_in_another_order_are_pointed_out():
+    assert check_doubled(lambda x: 2 * x.T).message == (
+        "not yet: The result has shape [3, 2], expected [rows 2, columns 3]. "
+        "The axes are in another order."
+    )
+    assert "another order" not in check_doubled(lambda x: x[:1]).message
+
+
+def test_an_operation_that_torch_does_not_implement_is_a_mistake_and_no_stub():
+    def function(x):
+        raise NotImplementedError("'addmm' not implemented for 'Bool'")
+
+    assert check_doubled(function).state == "failed"
+
+
+def test_an_answer_that_needs_gradients_is_accepted():
+    assert check_doubled(lambda x: x * torch.tensor(2.0, requires_grad=True)).passed
+
+
+def test_two_exercises_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="two exercises are called 'scaled_scores'"):
+
+        @exercise(chapter="99_toy")
+        def scaled_scores(attempt):
+            pass
+
+
+def test_the_meter_counts_new_tensors_while_they_live_and_no_views():
+    x = torch.ones(10, 10)
+    with MemoryMeter(x) as meter:
+        y = x + 1
+        views = y.T[:5], x[2:].T
+    assert (len(views), meter.largest, meter.peak) == (2, 100, 100)
+    with MemoryMeter(x) as meter:
+        for _ in range(20):
+            y = x[:5] * 2  # the one before lives until the name is bound anew
+    assert (meter.largest, meter.peak) == (50, 100)
+    with MemoryMeter(x) as meter:
+        kept = [x + i for i in range(4)]
+    assert (len(kept), meter.largest, meter.peak) == (4, 100, 400)

@@ -1,0 +1,41 @@
+import pytest
+
+from course.claims.typed import typed_figures
+
+TYPED = {
+    "a literal": ["verdict('R01', 0.3)"],
+    "by keyword": ["verdict('R01', figure=0.3)"],
+    "a name": ["x = 0.3", "verdict('R01', x)"],
+    "arithmetic": ["x = 3 / 10\nverdict('R01', -x + 1)"],
+    "a list of seeds": ["verdict('R01', [0.3, 0.31, 0.29])"],
+    "a comprehension": ["verdict('R01', [0.3 for seed in range(5)])"],
+    "a tensor": ["verdict('R01', torch.tensor([0.3, 0.4, 0.5]).mean().item())"],
+    "a dictionary": ["d = {'x': 0.3}", "verdict('R01', d['x'])"],
+    "unpacked": ["a, b = 0.3, 0.4", "verdict('R01', b)"],
+    "through a function": ["def f(x):\n    y = x + 1\n    return y", "verdict('R01', f(0.3))"],
+    "overwritten": ["x = measure()", "x = 0.3", "verdict('R01', x)"],
+    "under an IPython line": ["%matplotlib inline\nx = 0.3", "verdict('R01', x)"],
+}
+COMPUTED = {
+    "a call": ["verdict('R01', measure())"],
+    "a name": ["x = measure(0.3)", "verdict('R01', x)"],
+    "a function of the notebook": [
+        "def f(seed):\n    x = torch.randn(3)\n    return x.mean()",
+        "verdict('R01', [f(seed) for seed in range(5)])",
+    ],
+    "appended": ["xs = []\nfor s in range(3):\n    xs.append(measure(s))", "verdict('R01', xs)"],
+    "filled in": ["d = {}\nd['x'] = measure()", "verdict('R01', d['x'])"],
+    "added up": ["t = 0\nfor s in range(3):\n    t += measure(s)", "verdict('R01', t)"],
+    "another name inside a function": ["x = measure()\ndef f():\n    x = 0.3", "verdict('R01', x)"],
+    "nothing to measure": ["verdict('R01')"],
+}
+
+
+@pytest.mark.parametrize("cells", TYPED.values(), ids=TYPED)
+def test_a_typed_figure_is_caught(cells):
+    assert typed_figures(cells) == ["R01"]
+
+
+@pytest.mark.parametrize("cells", COMPUTED.values(), ids=COMPUTED)
+def test_a_computed_figure_is_let_through(cells):
+    assert typed_figures(cells) == []

@@ -1,0 +1,79 @@
+import pytest
+
+from course.claims import Claim, verdict
+from course.claims.rules import Rule
+from course.claims.verdict import MIME, Verdict
+
+FIELDS = {"id": "R01", "chapter": "02_attention", "basis": "measured", "scale": "exact",
+          "statement": "Cats < dogs.", "measure": "Weight of cats."}  # fmt: skip
+
+
+def claim(rule, **fields):
+    return Claim(**FIELDS | fields, rule=Rule.parse(rule))
+
+
+HALF = claim({"< 0.5": "holds", "otherwise": "refuted: dogs"})
+
+
+def test_one_number_gets_the_rules_word_and_no_interval():
+    shown = Verdict(HALF, 0.25)
+    assert (shown.figure, shown.interval, shown.text) == ("0.25", "", "holds")
+
+
+def test_seeds_give_a_mean_and_students_interval():
+    # mean 0.2, standard deviation 0.1, t(0.975, 2 degrees) = 4.3027: half width 0.2484
+    shown = Verdict(HALF, [0.1, 0.2, 0.3])
+    assert shown.figure == "0.2"
+    assert shown.interval == "-0.048 to 0.45 (95 %, 3 seeds)"
+    assert shown.text == "holds"
+
+
+def test_an_interval_across_the_threshold_decides_nothing():
+    assert Verdict(HALF, [0.3, 0.4, 0.5]).text.startswith("not seen at this scale: the interval")
+
+
+def test_text_page_and_ledger_say_the_same():
+    bundle = Verdict(HALF, 0.75)._repr_mimebundle_()
+    assert bundle[MIME] == {
+        "id": "R01",
+        "figure": "0.75",
+        "interval": "",
+        "verdict": "refuted: dogs",
+    }
+    for part in ("0.75", "Weight of cats.", "refuted", "dogs", "holds if"):
+        assert part in bundle["text/plain"] and part in bundle["text/html"].replace("&lt;", "<")
+    assert "Cats &lt; dogs." in bundle["text/html"]
+    assert 'class="verdict verdict-refuted"' in bundle["text/html"]
+
+
+def test_rounding_errors_are_printed_without_their_digits():
+    equal = claim({"<= 1e-10": "holds", "otherwise": "refuted"})
+    assert Verdict(equal, 3.1e-16).figure == "below 1e-10"
+    assert Verdict(equal, 0.31).figure == "0.31"
+
+
+def test_no_figure_is_printed_as_minus_zero():
+    assert (
+        Verdict(claim({"< 0.5": "holds", "otherwise": "refuted"}, format=".1f"), -1e-9).figure
+        == "0.0"
+    )
+
+
+@pytest.mark.parametrize("figure", [float("nan"), float("inf"), [0.1, 0.2], [[0.1]], []])
+def test_what_is_no_figure_is_refused(figure):
+    with pytest.raises(ValueError, match="R01: a figure is"):
+        Verdict(HALF, figure)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        (("X99", 1.0), KeyError, "no claim 'X99'"),
+        (("R11", 1.0), ValueError, "R11 has no rule yet"),
+        (("R08",), ValueError, "R08 needs a figure"),
+        (("R07", 1.0), ValueError, "R07 needs no figure"),
+    ],
+)
+def test_a_call_that_does_not_fit_its_claim_is_refused(arguments, error, said):
+    with pytest.raises(error, match=said):
+        verdict(*arguments)

@@ -1,0 +1,27 @@
+import subprocess
+import sys
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+
+def test_import_minivit_loads_nothing_heavier_than_torch_and_einops():
+    heavy = "{'torchvision', 'matplotlib', 'IPython', 'scipy', 'skimage', 'course', 'yaml'}"
+    result = run(f"import sys, minivit; print({heavy} & set(sys.modules))")
+    assert result.stdout.strip() == "set()", result.stderr
+
+
+def test_torchvision_imports_whatever_build_of_torch_is_installed():
+    code = (
+        "from minivit._torchvision import torchvision; import torch, torchvision.transforms.v2\n"
+        "print(torchvision.models.vit_b_32().eval()(torch.zeros(1, 3, 224, 224)).shape)"
+    )
+    result = run(code)
+    assert "torch.Size([1, 1000])" in result.stdout, result.stderr
+
+
+def test_another_failure_of_torchvision_is_not_hidden(tmp_path):
+    (tmp_path / "torchvision.py").write_text("raise RuntimeError('something else')")
+    result = run(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import minivit._torchvision")
+    assert "RuntimeError: something else" in result.stderr

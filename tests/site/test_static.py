@@ -1,0 +1,52 @@
+"""The built site: the static gates, and what the pages say about the repository and chapters."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tools.site_gates import GATES, pages
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = ROOT / "_build" / "html"
+
+
+@pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.__name__)
+def test_gate_finds_nothing(gate):
+    problems = gate(SITE)
+    assert problems == [], "\n".join(problems)
+
+
+def test_every_page_of_the_table_of_contents_is_built():
+    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    chapters = [chapter["file"] for part in contents["parts"] for chapter in part["chapters"]]
+    built = {name.removesuffix(".html") for name, _ in pages(SITE)}
+    assert {contents["root"], *chapters} <= built
+
+
+def test_launch_buttons_open_the_release_that_the_configuration_names():
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]
+    owner_and_name = config["url"].removeprefix("https://github.com/")
+    notebooks = [name for name, _ in pages(SITE) if (ROOT / name).with_suffix(".ipynb").is_file()]
+    assert notebooks, "at least one page is made from a notebook"
+    for name, tree in pages(SITE):
+        buttons = [a["href"] for a in tree.select(".dropdown-launch-buttons a")]
+        notebook = str(Path(name).with_suffix(".ipynb"))
+        expected = [
+            f"https://mybinder.org/v2/gh/{owner_and_name}/{config['branch']}?urlpath=lab/tree/{notebook}",
+            f"https://colab.research.google.com/github/{owner_and_name}/blob/{config['branch']}/{notebook}",
+        ]
+        assert buttons == (expected if name in notebooks else []), name
+
+
+def test_a_chapter_its_figures_and_its_equations_bear_the_number_of_its_file():
+    chapters = [(n, tree) for n, tree in pages(SITE) if re.fullmatch(r"book/\d\d_\w+\.html", n)]
+    assert chapters
+    for name, tree in chapters:
+        number = int(Path(name).name[:2])
+        assert tree.select_one("article h1").get_text().startswith(f"{number}. "), name
+        numbered = tree.select("figcaption .caption-number, .math .eqno")
+        assert numbered, f"{name} has a numbered figure or equation"
+        for label in numbered:
+            assert re.search(rf"\b{number}\.\d", label.get_text()), f"{name}: {label}"

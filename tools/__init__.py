@@ -1,0 +1,1 @@
+"""Tools of the repository: executing notebooks, checking the site."""

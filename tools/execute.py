@@ -1,0 +1,105 @@
+"""Re-executes notebooks in place, so that equal results give an empty diff.
+
+    python -m tools.execute [NOTEBOOK ...]        default: all chapters and solutions
+
+Each notebook runs in a fresh kernel from its own folder, with one thread; two run at a time. The
+first cell is written anew from ``tools/first_cell.py``. What changes from run to run is not stored:
+timings, the text chunks of PNG files, outputs of cells tagged ``nbval-ignore-output``. A notebook
+is written only when it ran through, to a temporary file that is then renamed.
+"""
+
+import argparse
+import base64
+import os
+import re
+import struct
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+from tools.first_cell import first_cell
+
+ROOT = Path(__file__).resolve().parent.parent
+SECONDS = 120  # for one cell
+
+
+def notebooks() -> list[Path]:
+    """Every notebook of the book."""
+    return sorted(p for p in ROOT.glob("book/**/*.ipynb") if ".ipynb_checkpoints" not in p.parts)
+
+
+def plain_png(text: str) -> str:
+    """A base64 PNG without its text chunks, which name the Matplotlib version."""
+    raw = base64.b64decode(text)
+    kept, at = raw[:8], 8
+    while at < len(raw):
+        size, kind = struct.unpack(">I4s", raw[at : at + 8])
+        if kind not in (b"tEXt", b"iTXt", b"zTXt", b"tIME"):
+            kept += raw[at : at + size + 12]
+        at += size + 12
+    return base64.b64encode(kept).decode() + "\n"
+
+
+def clean(notebook: nbformat.NotebookNode) -> None:
+    """Takes out of an executed notebook what differs from run to run."""
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        }
+    )
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        if "nbval-ignore-output" in cell.metadata.get("tags", []):
+            cell.outputs = []
+        for output in cell.get("outputs", []):
+            if "image/png" in output.get("data", {}):
+                output.data["image/png"] = plain_png(output.data["image/png"])
+
+
+def execute(path: Path) -> bool:
+    """Runs one notebook and stores it; says whether the file changed."""
+    before = path.read_text(encoding="utf-8")
+    notebook = nbformat.reads(before, as_version=4)
+    notebook.cells[0].source = first_cell(path)
+    client = NotebookClient(
+        notebook,
+        timeout=SECONDS,
+        record_timing=False,
+        resources={"metadata": {"path": path.parent}},
+    )
+    client.execute()
+    clean(notebook)
+    nbformat.validate(notebook)
+    after = nbformat.writes(notebook) + "\n"
+    if after != before:
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(after, encoding="utf-8")
+        temporary.replace(path)
+    return after != before
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("notebook", nargs="*", type=Path, default=notebooks())
+    os.environ["OMP_NUM_THREADS"] = "1"  # the kernels inherit it: digits stay the same
+    failed = 0
+    with ThreadPoolExecutor(2) as pool:
+        paths = [path.resolve() for path in parser.parse_args().notebook]
+        for path, job in [(path, pool.submit(execute, path)) for path in paths]:
+            name = path.relative_to(ROOT)
+            try:
+                print(f"{name}: {'changed' if job.result() else 'unchanged'}")
+            except CellExecutionError as error:
+                failed += 1
+                plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+                print(f"{name}: failed, left as it was\n{plain}")
+    return min(failed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
