@@ -41,7 +41,7 @@ notebooks: $(READY)  ## re-execute the notebooks in place; equal results give an
 	$(RUN) -m tools.execute
 
 site: $(READY)
-	$(RUN) -m jupyter_book.cli.main build . -W -n --keep-going
+	$(VENV)/bin/jupyter-book build . -W -n --keep-going
 
 clean:  ## remove what was built; .venv stays
 	rm -rf _build

@@ -65,7 +65,8 @@ class Ledger(SphinxDirective):
             term = nodes.term("", f"{system.id} {system.name}: {system.state}")
             text = nodes.definition("", nodes.paragraph("", system.statement))
             listing += nodes.definition_list_item("", term, text)
-        return [*sections, section + listing]
+        section += listing
+        return [*sections, section]
 
     def row(self, claim: Claim, found) -> nodes.container:
         """One claim."""
@@ -90,7 +91,8 @@ class Ledger(SphinxDirective):
         else:
             where += nodes.Text(f"Belongs to chapter {number}, {title}. To measure: ")
             where += nodes.Text(claim.measure[0].lower() + claim.measure[1:])
-        return row + where
+        row += where
+        return row
 
 
 def _section(name: str, title: str) -> nodes.section:

@@ -1,0 +1,110 @@
+"""What holds for every notebook of the book, besides that nbval runs it and compares its outputs."""
+
+import ast
+import re
+
+import nbformat
+import pytest
+
+from course.claims.ledger import chapters, harvest
+from course.claims.rows import load
+from course.claims.typed import typed_figures
+from tools.execute import notebooks
+from tools.first_cell import first_cell
+
+MEGABYTES = 2.0  # of one notebook: a reader's browser and every clone carry it
+
+
+def of(paths):
+    return pytest.mark.parametrize(
+        "path", paths, ids=lambda path: f"{path.parent.name}/{path.name}"
+    )
+
+
+def code(path):
+    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+
+
+def text(path):
+    cells = nbformat.read(path, as_version=4).cells
+    return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+def verdicts_called(path):
+    calls = [node for cell in code(path) for node in ast.walk(ast.parse(cell.source))]
+    return [ast.literal_eval(node.args[0]) for node in calls
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "verdict"]  # fmt: skip
+
+
+@of(notebooks())
+def test_the_first_cell_is_the_projects_and_says_nothing(path):
+    cell = code(path)[0]
+    assert cell.source == first_cell(path), "run `make notebooks`"
+    assert cell.outputs == []
+
+
+@of(notebooks())
+def test_every_cell_was_executed_in_order_without_error_or_warning(path):
+    cells = [cell for cell in code(path) if cell.source.strip()]
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    for cell in cells:
+        for output in cell.outputs:
+            assert output.output_type != "error", cell.source
+            assert output.get("name") != "stderr", cell.source
+
+
+@of(notebooks())
+def test_a_notebook_is_not_too_heavy(path):
+    assert path.stat().st_size < MEGABYTES * 1e6
+
+
+@of(notebooks())
+def test_every_picture_has_a_caption_and_says_what_it_shows(path):
+    for cell in code(path):
+        if any("image/png" in output.get("data", {}) for output in cell.outputs):
+            about = cell.metadata.get("mystnb", {})
+            assert about["figure"]["caption"] and about["figure"]["name"], cell.source
+            assert len(about["image"]["alt"]) > 40, cell.source
+
+
+@of(chapters())
+def test_no_figure_of_a_verdict_was_typed(path):
+    assert typed_figures([cell.source for cell in code(path)]) == []
+
+
+@of(chapters())
+def test_verdicts_are_given_where_the_claims_belong_and_all_of_them_are_stored(path):
+    called = verdicts_called(path)
+    assert {load().claims[name].chapter for name in called} <= {path.stem}
+    assert called == list(harvest([path]))
+
+
+@of(chapters())
+def test_a_chapter_answers_for_all_its_claims_or_says_why_one_stays_open(path):
+    mine = {name for name, claim in load().claims.items() if claim.chapter == path.stem}
+    assert mine, f"{path.stem} is no chapter of claims.yml"
+    mentioned = set(re.findall(r"\{claim\}`(\w+)`", text(path)))
+    assert mine - mentioned == set(), "claims that the chapter does not mention"
+    for name in mine - set(verdicts_called(path)):
+        assert re.search(rf"\{{claim\}}`{name}`[^.]*stays? open", text(path)), (
+            f"why is {name} open?"
+        )
+
+
+@of(chapters())
+def test_a_chapter_has_four_exercises_or_more_each_with_its_check(path):
+    cells = code(path)
+    stubs = [i for i, cell in enumerate(cells) if "exercise" in cell.metadata.get("tags", [])]
+    assert len(stubs) >= 4
+    for i in stubs:
+        name = ast.parse(cells[i].source).body[-1].name
+        assert cells[i + 1].source == f"check.{name}({name})"
+        assert cells[i + 1].outputs[0].data["text/plain"] == f"{name}: not attempted yet"
+
+
+@of(sorted(path for path in notebooks() if path.parent.name == "solutions"))
+def test_every_solution_passes_its_check(path):
+    solved = [cell for cell in code(path) if cell.source.startswith("check.")]
+    assert solved
+    for cell in solved:
+        assert ": passed (" in cell.outputs[0].data["text/plain"]

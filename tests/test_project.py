@@ -1,0 +1,75 @@
+"""The project's own files: pins, wheel, Binder, the make targets that README names."""
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+LINES = (ROOT / "requirements.txt").read_text().splitlines()
+PINS = dict(
+    line.split("#")[0].strip().lower().split("==") for line in LINES if re.match(r"\w", line)
+)
+
+
+def test_every_requirement_is_pinned_and_says_what_it_is_for():
+    for line in LINES:
+        assert not line or line.startswith("#") or re.fullmatch(r"[\w.-]+==[\w.]+ +# .+", line), (
+            line
+        )
+
+
+def test_no_requirement_stands_twice():
+    names = [line.split("==")[0].lower() for line in LINES if "==" in line]
+    assert len(set(names)) == len(names)
+
+
+def test_binder_takes_pinned_packages_and_the_cpu_build_of_the_same_torch():
+    lines = (ROOT / ".binder/requirements.txt").read_text().splitlines()
+    wanted = [line.lower() for line in lines if re.match(r"\w", line)]
+    assert f"torch=={PINS['torch']}+cpu" in wanted
+    assert f"torchvision=={PINS['torchvision']}+cpu" in wanted
+    assert "--constraint ../requirements.txt" in lines
+    assert {name.split("==")[0] for name in wanted} <= set(PINS)
+
+
+def test_the_wheel_holds_minivit_alone(tmp_path):
+    command = (
+        f"{sys.executable} -m pip wheel . --no-deps --no-build-isolation --quiet -w {tmp_path}"
+    )
+    subprocess.run(command.split(), cwd=ROOT, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names} == {"minivit", "minivit-0.1.0.dist-info"}
+    assert {"minivit/py.typed", "minivit/attention.py", "minivit/figures/book.mplstyle"} <= set(
+        names
+    )
+
+
+def test_the_release_tag_is_the_packages_version():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    config = yaml.safe_load((ROOT / "_config.yml").read_text())
+    assert config["repository"]["branch"] == f"v{version}"
+    assert f'__version__ = "{version}"' in (ROOT / "minivit/__init__.py").read_text()
+
+
+def test_the_repositorys_address_is_written_down_once():
+    url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout
+    holders = [name for name in tracked.split()
+               if (ROOT / name).is_file() and url.encode() in (ROOT / name).read_bytes()]  # fmt: skip
+    # The notebooks' first cells hold it too: written there from _config.yml and tested to agree.
+    assert [name for name in holders if not name.endswith(".ipynb")] == ["_config.yml"]
+
+
+def test_make_help_lists_every_target_that_the_texts_name():
+    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True).stdout
+    targets = {line.split()[0] for line in listed.splitlines() if line}
+    texts = "".join((ROOT / name).read_text() for name in ("README.md", "CONTRIBUTING.md"))
+    named = set(re.findall(r"`?make ([a-z-]+)", texts))
+    assert {"book", "serve", "test", "test-all", "test-site", "notebooks", "help"} <= targets
+    assert named <= targets
