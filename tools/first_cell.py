@@ -11,14 +11,14 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 
 CELL = """\
-# Makes minivit and course importable: here, in Binder, and in Colab, where it fetches the book.
+# Makes minivit and course importable: here, in Binder, and in Colab (fetches the book).
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 here = [Path.cwd(), *Path.cwd().parents]
-root = next((folder for folder in here if (folder / "course" / "claims").is_dir()), None)
+root = next((folder for folder in here if (folder / "course/claims").is_dir()), None)
 if root is None:
     url, tag = "{url}", "{tag}"
     root = Path(url).name
@@ -26,7 +26,8 @@ if root is None:
         clone = ["git", "clone", "--quiet", "--depth", "1", "--branch", tag, url, root]
         subprocess.run(clone, check=True)
     root = Path(root).resolve()
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "einops"], check=True)
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "einops"]
+    subprocess.run(install, check=True)
     os.chdir(root / "{folder}")
 sys.path.insert(0, str(root))"""
 

@@ -24,8 +24,12 @@ class ClaimRole(SphinxRole):
 
     def run(self):
         if self.text not in load().claims:
-            message = self.inliner.reporter.error(f"no claim {self.text!r}", line=self.lineno)
-            return [self.inliner.problematic(self.rawtext, self.rawtext, message)], [message]
+            message = self.inliner.reporter.error(
+                f"no claim {self.text!r}", line=self.lineno
+            )
+            return [self.inliner.problematic(self.rawtext, self.rawtext, message)], [
+                message
+            ]
         return [_claim_link(self.env.docname, load().claims[self.text])], []
 
 
@@ -54,7 +58,9 @@ class Ledger(SphinxDirective):
         counts = Counter(_word(name, found) for name in rows.claims)
         sections = [_legend(counts)]
         for letter, source in rows.sources.items():
-            section = _section(f"source-{letter.lower()}", f"{letter}: {source['title']}")
+            section = _section(
+                f"source-{letter.lower()}", f"{letter}: {source['title']}"
+            )
             section += nodes.paragraph("", source["about"])
             mine = (claim for name, claim in rows.claims.items() if name[0] == letter)
             section.extend(self.row(claim, found.get(claim.id)) for claim in mine)
@@ -87,7 +93,9 @@ class Ledger(SphinxDirective):
             where += nodes.Text(f"{figure}{interval}")
             page = f"book/{claim.chapter}"
             uri = f"{_relative(self.env.docname, page)}#verdict-{claim.id}"
-            where += nodes.reference("", f"Chapter {number}, {title}", refuri=uri, internal=True)
+            where += nodes.reference(
+                "", f"Chapter {number}, {title}", refuri=uri, internal=True
+            )
         else:
             where += nodes.Text(f"Belongs to chapter {number}, {title}. To measure: ")
             where += nodes.Text(claim.measure[0].lower() + claim.measure[1:])
@@ -103,7 +111,9 @@ def _legend(counts: Counter) -> nodes.bullet_list:
     legend = nodes.bullet_list(classes=["claim-legend"])
     for word in (*WORDS, "open"):
         if counts[word]:
-            swatch = nodes.inline("", f"{counts[word]} {word}", classes=[css_class(word)])
+            swatch = nodes.inline(
+                "", f"{counts[word]} {word}", classes=[css_class(word)]
+            )
             legend += nodes.list_item("", nodes.paragraph("", "", swatch))
     return legend
 
@@ -114,7 +124,9 @@ def _word(name: str, found: dict) -> str:
 
 def _claim_link(docname: str, claim: Claim) -> nodes.reference:
     uri = f"{_relative(docname, LEDGER)}#{claim.id}"
-    return nodes.reference("", claim.id, refuri=uri, internal=True, reftitle=claim.statement)
+    return nodes.reference(
+        "", claim.id, refuri=uri, internal=True, reftitle=claim.statement
+    )
 
 
 def _relative(docname: str, page: str) -> str:

@@ -20,10 +20,14 @@ def number_chapters(app: Sphinx, env: BuildEnvironment) -> list[str]:
     for docname, numbers in env.toc_secnumbers.items():
         match = re.match(r"(\d+)_", docname.rpartition("/")[2])
         if match is None:
-            raise ValueError(f"a numbered chapter's file is called NN_name: got {docname}")
+            raise ValueError(
+                f"a numbered chapter's file is called NN_name: got {docname}"
+            )
         chapter = [int(match[1])]
         numbers[""] = tuple(chapter)  # the heading on the page
-        env.titles[docname]["secnumber"] = chapter  # links to the next page and the previous one
+        env.titles[docname]["secnumber"] = (
+            chapter  # links to the next page and the previous one
+        )
         next(env.tocs[docname].findall(reference))["secnumber"] = chapter  # the sidebar
     TocTreeCollector().assign_figure_numbers(env)
     return list(env.toc_secnumbers)
@@ -38,11 +42,15 @@ def name_roles(
     has withdrawn in favour of ``listitem``.
     """
     if "body" in context:
-        context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
+        context["body"] = context["body"].replace(
+            'role="doc-biblioentry"', 'role="listitem"'
+        )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Sphinx calls this."""
-    app.connect("env-get-updated", number_chapters, priority=900)  # after Sphinx's own numbers
+    app.connect(
+        "env-get-updated", number_chapters, priority=900
+    )  # after Sphinx's own numbers
     app.connect("html-page-context", name_roles)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
