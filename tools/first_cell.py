@@ -11,20 +11,20 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 
 CELL = """\
-# Makes minivit and course importable: here, in Binder, and in Colab (fetches the book).
+# Makes minivit and course importable; in Colab it fetches the book first.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-here = [Path.cwd(), *Path.cwd().parents]
-root = next((folder for folder in here if (folder / "course/claims").is_dir()), None)
+above = [Path.cwd(), *Path.cwd().parents]
+root = next((path for path in above if (path / "course/claims").is_dir()), None)
 if root is None:
     url, tag = "{url}", "{tag}"
     root = Path(url).name
     if not Path(root).is_dir():
-        clone = ["git", "clone", "--quiet", "--depth", "1", "--branch", tag, url, root]
-        subprocess.run(clone, check=True)
+        clone = ["git", "clone", "--quiet", "--depth", "1", "--branch", tag]
+        subprocess.run([*clone, url, root], check=True)
     root = Path(root).resolve()
     install = [sys.executable, "-m", "pip", "install", "--quiet", "einops"]
     subprocess.run(install, check=True)

@@ -27,9 +27,9 @@ class ClaimRole(SphinxRole):
             message = self.inliner.reporter.error(
                 f"no claim {self.text!r}", line=self.lineno
             )
-            return [self.inliner.problematic(self.rawtext, self.rawtext, message)], [
-                message
-            ]
+            return [
+                self.inliner.problematic(self.rawtext, self.rawtext, message)
+            ], [message]
         return [_claim_link(self.env.docname, load().claims[self.text])], []
 
 
@@ -62,7 +62,9 @@ class Ledger(SphinxDirective):
                 f"source-{letter.lower()}", f"{letter}: {source['title']}"
             )
             section += nodes.paragraph("", source["about"])
-            mine = (claim for name, claim in rows.claims.items() if name[0] == letter)
+            mine = (
+                claim for name, claim in rows.claims.items() if name[0] == letter
+            )
             section.extend(self.row(claim, found.get(claim.id)) for claim in mine)
             sections.append(section)
         section = _section("systems", "Systems and methods the sources name")
@@ -77,7 +79,9 @@ class Ledger(SphinxDirective):
     def row(self, claim: Claim, found) -> nodes.container:
         """One claim."""
         word = word_of(found.verdict) if found else "open"
-        row = nodes.container(classes=["ledger-row", css_class(word)], ids=[claim.id])
+        row = nodes.container(
+            classes=["ledger-row", css_class(word)], ids=[claim.id]
+        )
         head = nodes.paragraph(classes=["verdict-word"])
         head += nodes.strong("", f"{claim.id} {word}")
         if found:
@@ -97,7 +101,9 @@ class Ledger(SphinxDirective):
                 "", f"Chapter {number}, {title}", refuri=uri, internal=True
             )
         else:
-            where += nodes.Text(f"Belongs to chapter {number}, {title}. To measure: ")
+            where += nodes.Text(
+                f"Belongs to chapter {number}, {title}. To measure: "
+            )
             where += nodes.Text(claim.measure[0].lower() + claim.measure[1:])
         row += where
         return row

@@ -28,7 +28,9 @@ def number_chapters(app: Sphinx, env: BuildEnvironment) -> list[str]:
         env.titles[docname]["secnumber"] = (
             chapter  # links to the next page and the previous one
         )
-        next(env.tocs[docname].findall(reference))["secnumber"] = chapter  # the sidebar
+        next(env.tocs[docname].findall(reference))["secnumber"] = (
+            chapter  # the sidebar
+        )
     TocTreeCollector().assign_figure_numbers(env)
     return list(env.toc_secnumbers)
 

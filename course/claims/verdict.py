@@ -70,7 +70,7 @@ class Verdict:
         self.figure = _number(mean, claim)
         if len(values) > 1:
             low, high = (_number(x, claim) for x in (mean - half, mean + half))
-            span = f"{low} to {high}" if low != high else "none to the digits shown"
+            span = f"{low} to {high}" if low != high else "narrower than the digits shown"
             self.interval = f"{span} (95 %, {len(values)} seeds)"
 
     @property
