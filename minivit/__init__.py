@@ -4,6 +4,18 @@ Tensors are ``[batch, channels, height, width]`` images and ``[batch, tokens, di
 """
 
 from minivit.attention import MultiHeadAttention, attention_weights, scaled_dot_product_attention
+from minivit.conversion import from_torchvision
+from minivit.vit import ViT, ViTConfig
+from minivit.zoo import create, models
 
 __version__ = "0.1.0"
-__all__ = ["MultiHeadAttention", "attention_weights", "scaled_dot_product_attention"]
+__all__ = [
+    "MultiHeadAttention",
+    "ViT",
+    "ViTConfig",
+    "attention_weights",
+    "create",
+    "from_torchvision",
+    "models",
+    "scaled_dot_product_attention",
+]

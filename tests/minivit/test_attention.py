@@ -4,6 +4,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from minivit import MultiHeadAttention, attention_weights, scaled_dot_product_attention
+from minivit.attention import explicit_is_faster
+from minivit.masks import local_mask, window_mask
 
 # batch, heads, queries, keys, d_head, d_value: all different, so that no axis can stand for another
 B, H, N, M, D, V = 2, 3, 5, 7, 4, 6
@@ -81,6 +83,91 @@ def test_shuffled_tokens_give_shuffled_outputs():
     torch.testing.assert_close(layer(x[:, order]), layer(x)[:, order], rtol=1e-12, atol=1e-12)
 
 
+def outputs_and_gradients(layer, x, mask):
+    x = x.clone().requires_grad_()
+    y = layer(x, mask)
+    g = torch.randn(y.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    return [y, *torch.autograd.grad(y, [x, *layer.parameters()], g.to(y.dtype))]
+
+
+MASKS = {
+    "none": None,
+    "window": window_mask((2, 3), 2, class_token=True),
+    "local": local_mask((2, 3), 3, class_token=True),
+    "a query with no key": torch.ones(7, 7, dtype=torch.bool).tril(-1),
+    "one for each picture and head": torch.rand(B, 3, 7, 7, generator=torch.Generator().manual_seed(1)) > 0.3,
+}  # fmt: skip
+
+
+# The explicit path rounds its weights to half precision, the fused kernel does not.
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"),
+    [(torch.float64, 1e-11), (torch.float32, 1e-5), (torch.bfloat16, 4e-2), (torch.float16, 5e-3)],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", MASKS)
+def test_the_fused_path_equals_the_explicit_one(monkeypatch, kind, dtype, tolerance):
+    torch.manual_seed(0)
+    layer, taken = MultiHeadAttention(12, 3), []
+    for p in layer.parameters():
+        nn.init.normal_(p, std=0.5)
+    layer, x = layer.to(dtype), torch.randn(B, 7, 12).to(dtype)
+    fused = F.scaled_dot_product_attention
+    monkeypatch.setattr(
+        F, "scaled_dot_product_attention", lambda *a, **k: taken.append(1) or fused(*a, **k)
+    )
+    results = []
+    for explicit in True, False:
+        monkeypatch.setattr(
+            "minivit.attention.explicit_is_faster", lambda q, mask, answer=explicit: answer
+        )
+        results.append(outputs_and_gradients(layer, x, MASKS[kind]))
+    assert len(taken) == 1
+    for a, b in zip(*results, strict=True):
+        assert b.abs().max() > 0.1
+        assert (a - b).abs().max() <= tolerance * b.abs().max()
+
+
+@pytest.mark.parametrize("explicit", [True, False])
+def test_dropout_removes_a_share_of_the_weights_while_training(monkeypatch, explicit):
+    monkeypatch.setattr("minivit.attention.explicit_is_faster", lambda q, mask: explicit)
+    torch.manual_seed(0)
+    layer, x = MultiHeadAttention(4, 1, dropout=0.25), torch.ones(1, 4000, 4)
+    with torch.no_grad():  # values and outputs are 1 where no weight is dropped
+        for part, value in (layer.qkv.weight, 0), (layer.qkv.bias, 1), (layer.out.bias, 0):
+            part.fill_(value)
+        layer.out.weight.copy_(torch.eye(4))
+        y = layer(x)
+        # A sum of 4000 weights, each 0 or 1 / 0.75 of 1 / 4000: mean 1, variance 1 / 3 of 1 / 4000
+        assert y.mean().item() == pytest.approx(1, abs=0.001)
+        assert y[0, :, 0].std().item() == pytest.approx((1 / 3 / 4000) ** 0.5, rel=0.1)
+        assert torch.allclose(layer.eval()(x), x)
+
+
+@pytest.mark.parametrize(
+    ("explicit", "dtype", "tokens", "masked", "gradient"),
+    [
+        (True, torch.bfloat16, 50, False, True),
+        (True, torch.bfloat16, 197, False, True),
+        (True, torch.float16, 65, True, True),
+        (False, torch.bfloat16, 197, True, True),
+        (False, torch.bfloat16, 1025, False, True),
+        (False, torch.bfloat16, 50, False, False),
+        (False, torch.float32, 50, False, True),
+        (False, torch.float64, 50, False, True),
+    ],
+)
+def test_the_formula_is_written_out_only_where_its_backward_pass_is_the_faster(
+    explicit, dtype, tokens, masked, gradient
+):
+    q = torch.zeros(1, 1, tokens, 2, dtype=dtype, requires_grad=True)
+    mask = torch.ones(tokens, tokens, dtype=torch.bool) if masked else None
+    with torch.set_grad_enabled(gradient):
+        assert explicit_is_faster(q, mask) == explicit
+    assert not explicit_is_faster(q.detach(), mask)
+    assert not explicit_is_faster(q.to("meta"), mask)
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
@@ -89,6 +176,8 @@ def test_shuffled_tokens_give_shuffled_outputs():
         (lambda: scaled_dot_product_attention(torch.ones(2, 3), torch.ones(4, 3), torch.ones(5, 3)), r"one value for each key.*\[4, 3\].*\[5, 3\]"),
         (lambda: MultiHeadAttention(10, 3), "got dim=10, heads=3"),
         (lambda: MultiHeadAttention(10, 0), "got dim=10, heads=0"),
+        (lambda: MultiHeadAttention(12, 3, dropout=1), "below 1: got 1"),
+        (lambda: MultiHeadAttention(12, 3)(torch.ones(2, 5, 12), torch.zeros(5, 5)), "boolean.*float32"),
         (lambda: MultiHeadAttention(12, 3)(torch.ones(2, 5, 10)), r"\[batch, tokens, 12\]: got \[2, 5, 10\]"),
         (lambda: MultiHeadAttention(12, 3)(torch.ones(5, 12)), r"\[batch, tokens, 12\]: got \[5, 12\]"),
     ],

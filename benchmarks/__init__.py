@@ -1,0 +1,1 @@
+"""Speed, measured: run by ``make bench``; no test asserts a time."""

@@ -1,0 +1,152 @@
+"""Attention weights, heard where torch computes them.
+
+A model need do nothing for it. Its attention is a call of ``F.scaled_dot_product_attention``, of
+``F.multi_head_attention_forward`` (inside ``nn.MultiheadAttention``), or a softmax written out. The
+first two never show their weights, so here the formula answers in their place; a softmax is only
+listened to. Either way the model goes on with the very tensor that is shown: gradients with respect
+to it are those of the model.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+# The last is what the formula below calls: so an outer recorder hears an inner one's answer.
+SOFTMAX = {torch.softmax, Tensor.softmax, F.softmax, torch._safe_softmax}
+
+
+class AttentionListener(TorchFunctionMode):
+    """Keeps the attention weights that are computed inside chosen modules, while it is entered.
+
+    Entered, it also keeps torch from the fast paths of ``nn.TransformerEncoderLayer`` and
+    ``nn.MultiheadAttention``, which run whole layers without calling their modules.
+
+    Args:
+        keep: Gets a name and the weights, ``[batch, heads, queries, keys]``.
+    """
+
+    def __init__(self, keep: Callable[[str, Tensor], None]) -> None:
+        super().__init__()
+        self.keep = keep
+        self.running: dict[str, bool] = {}  # names whose module runs now; true once it has shown
+
+    @contextmanager
+    def inside(self, module: nn.Module, name: str) -> Iterator[None]:
+        """Listens inside ``module``, and calls the weights ``name``."""
+
+        def begin(module: nn.Module, args: Any) -> None:
+            self.running[name] = False
+
+        def end(module: nn.Module, args: Any, output: Any) -> None:
+            self.running.pop(name, None)
+
+        with (
+            module.register_forward_pre_hook(begin),
+            # Always: also when the module raises what the block then catches.
+            module.register_forward_hook(end, always_call=True),
+        ):
+            yield
+
+    def show(self, weights: Tensor) -> None:
+        """Gives weights to each module that runs now.
+
+        Raises:
+            RuntimeError: One of them has already shown others in this call.
+        """
+        for name, shown in self.running.items():
+            if shown:
+                raise RuntimeError(
+                    f"attention was computed more than once for {name!r} in one call: "
+                    "name a smaller module, with one attention in it"
+                )
+            self.running[name] = True
+            self.keep(name, weights)
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        if not self.running:
+            return func(*args, **kwargs)
+        if func is F.scaled_dot_product_attention:
+            return self.scaled_dot_product_attention(*args, **kwargs)
+        if func is F.multi_head_attention_forward:
+            return self.multi_head_attention_forward(*args, **kwargs)
+        result = func(*args, **kwargs)
+        # Heads have an axis of their own and a row is a query: other softmaxes are no attention.
+        if func in SOFTMAX and result.ndim == 4 and softmax_axis(*args, **kwargs) in (-1, 3):
+            self.show(result)
+        return result
+
+    def scaled_dot_product_attention(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attn_mask: Tensor | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        scale: float | None = None,
+        enable_gqa: bool = False,
+    ) -> Tensor:
+        """Answers ``F.scaled_dot_product_attention`` from its formula.
+
+        Like the fused kernels it takes the softmax of half precision in float32, and gives zeros to
+        a query that may attend to nothing.
+        """
+        if enable_gqa:  # some heads of the queries share a head of the keys and values
+            key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
+            value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
+        wide = torch.promote_types(query.dtype, torch.float32)
+        scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+        scores = (query.to(wide) * scale) @ key.to(wide).mT  # [..., queries, keys]
+        if is_causal:
+            causal = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+            scores = scores.masked_fill(~causal, -math.inf)
+        if attn_mask is not None and attn_mask.dtype == torch.bool:
+            scores = scores.masked_fill(~attn_mask, -math.inf)
+        elif attn_mask is not None:
+            scores = scores + attn_mask
+        weights = torch._safe_softmax(scores, -1)  # zeros, and no NaN, where all scores are -inf
+        self.show(weights)
+        if dropout_p > 0:
+            weights = F.dropout(weights, dropout_p)
+        return weights.to(value.dtype) @ value
+
+    def multi_head_attention_forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs torch's own ``F.multi_head_attention_forward`` with the inner attention shown.
+
+        It is run as a copy of itself that finds other functions under three names. Should torch
+        rename them, nothing is shown, and ``record`` says so.
+        """
+        heads = args[4]
+
+        def softmax(scores: Tensor, dim: int) -> Tensor:  # [batch * heads, queries, keys]
+            weights = F.softmax(scores.view(-1, heads, *scores.shape[1:]), dim)
+            self.show(weights)
+            return weights.flatten(0, 1)
+
+        original = F.multi_head_attention_forward
+        names = {
+            "scaled_dot_product_attention": self.scaled_dot_product_attention,  # need_weights=False
+            "softmax": softmax,  # need_weights=True
+            "has_torch_function": lambda _: False,  # or an outer recorder would answer in its place
+        }
+        copy = FunctionType(original.__code__, vars(F) | names, argdefs=original.__defaults__)
+        return copy(*args, **kwargs)
+
+
+def softmax_axis(input: Tensor, dim: int | None = None, *_: Any, **__: Any) -> int | None:
+    """The axis of a call of any of ``SOFTMAX``."""
+    return dim

@@ -1,0 +1,95 @@
+"""Two models side by side: random in every number, and compared in all that they compute."""
+
+import torch
+from torch import nn
+
+import minivit
+from minivit._torchvision import torchvision
+from minivit.zoo import MODELS
+
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
+
+
+def reference(name, dtype=torch.float32, depth=None, image_size=224):
+    """torchvision's model under this name, random in every parameter; with all blocks by default.
+
+    Untrained, its logits and their gradients are exactly zero, and any two models seem equal.
+    """
+    c = MODELS[name][0]
+    with torch.device("meta"):  # its own initialisation would take longer than the comparison
+        model = torchvision.models.VisionTransformer(
+            image_size,
+            c.patch_size,
+            depth or c.depth,
+            c.heads,
+            c.dim,
+            c.hidden,
+            num_classes=c.classes,
+        )
+    model = model.to(dtype).to_empty(device="cpu").eval()
+    draw(model)
+    return model
+
+
+def draw(model, seed=0):
+    """Draws every number at random, so that tokens keep a variance near 1 and none is hidden."""
+    g = torch.Generator().manual_seed(seed)
+    for key, tensor in model.state_dict().items():
+        if "ln" in key and key.endswith("weight"):
+            tensor.normal_(1, 0.2, generator=g)
+        elif tensor.ndim > 1 and key.endswith("weight"):
+            tensor.normal_(0, tensor[0].numel() ** -0.5, generator=g)
+        else:  # biases, class token, positions
+            tensor.normal_(0, 0.5, generator=g)
+    return model.requires_grad_(False)
+
+
+def pictures(model, image_size=224, batch=1):
+    dtype = next(model.parameters()).dtype
+    g = torch.Generator().manual_seed(1)
+    return torch.randn(batch, 3, image_size, image_size, generator=g, dtype=torch.float64).to(dtype)
+
+
+def observe(model, images, gradient=True):
+    """Logits, tokens after every block, and the gradient of a random mix of the logits."""
+    seen = {}
+    blocks = model.blocks if isinstance(model, minivit.ViT) else model.encoder.layers
+
+    def keep(i):
+        return lambda module, inputs, output: seen.update({f"tokens {i}": output.detach()})
+
+    hooks = [block.register_forward_hook(keep(i)) for i, block in enumerate(blocks)]
+    images = images.clone().requires_grad_(gradient)
+    seen["logits"] = model(images)
+    for hook in hooks:
+        hook.remove()
+    if gradient:
+        g = torch.Generator().manual_seed(2)
+        mix = torch.randn(seen["logits"].shape, generator=g, dtype=torch.float64).to(images.dtype)
+        (seen["gradient"],) = torch.autograd.grad((seen["logits"] * mix).sum(), images)
+    return {name: tensor.detach() for name, tensor in seen.items()}
+
+
+def differences(ours, theirs):
+    """max|a - b| / max|b| of everything observed, where b is well away from zero."""
+    assert ours.keys() == theirs.keys()
+    for name, b in theirs.items():
+        assert b.abs().mean() > 1e-4, f"{name} is too close to zero to tell models apart"
+    return {
+        name: ((ours[name] - b).abs().max() / b.abs().max()).item() for name, b in theirs.items()
+    }
+
+
+def same(ours, theirs):
+    """Whether two observations are equal within the tolerance for their dtype."""
+    tolerance = TOLERANCE[theirs["logits"].dtype]
+    return all(d <= tolerance for d in differences(ours, theirs).values())  # NaN is not
+
+
+def assert_same(ours, theirs):
+    found, tolerance = differences(ours, theirs), TOLERANCE[theirs["logits"].dtype]
+    assert same(ours, theirs), {n: d for n, d in found.items() if not d <= tolerance}
+
+
+def convert(model: nn.Module) -> minivit.ViT:
+    return minivit.from_torchvision(model).requires_grad_(False)

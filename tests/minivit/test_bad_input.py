@@ -1,0 +1,76 @@
+"""What a model is not made for is refused with one error: what was given, what was expected."""
+
+import pytest
+import torch
+
+import minivit
+from minivit.encoder import Block, StochasticDepth
+from minivit.masks import local_mask, window_mask
+from minivit.patches import ConvStem, patchify, unpatchify
+from minivit.pooling import AttentionPool
+from minivit.positions import Positions, resample, sincos_1d, sincos_2d
+
+
+def small(*shape, dtype=torch.float32, device="cpu", **changes):
+    """The smallest model, run on pictures of this shape."""
+    images = torch.zeros(shape, dtype=dtype, device=device)
+    return minivit.create("vit_8px", **changes)(images)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        # pictures
+        (lambda: small(8, 8), r"images \[batch, 1, height, width\]: got \[8, 8\]"),
+        (lambda: small(2, 3, 8, 8), r"\[batch, 1, height, width\]: got \[2, 3, 8, 8\]"),
+        (lambda: small(2, 1, 8, 9), "patches of 2 x 2 do not divide a picture of 8 x 9"),
+        (lambda: small(2, 1, 0, 8), "do not divide a picture of 0 x 8"),
+        (lambda: small(2, 1, 8, 8, dtype=torch.uint8), "expected images of torch.float32 on cpu.* got torch.uint8 on cpu"),
+        (lambda: small(2, 1, 8, 8, dtype=torch.float64), "got torch.float64"),
+        (lambda: small(2, 1, 8, 8, device="meta"), "got torch.float32 on meta"),
+        (lambda: small(2, 1, 8, 9, stem="conv"), "patches of 2 x 2 do not divide a picture of 8 x 9"),
+        (lambda: patchify(torch.zeros(1, 3, 8, 8), (3, 4)), "patches of 3 x 4 do not divide a picture of 8 x 8"),
+        (lambda: unpatchify(torch.zeros(1, 6, 12), (2, 2), 2), r"needs \[batch, 4, channels \* 4\]: got \[1, 6, 12\]"),
+        (lambda: unpatchify(torch.zeros(1, 6, 13), (2, 3), 2), r"\[batch, 6, channels \* 4\]: got \[1, 6, 13\]"),
+        # sizes
+        (lambda: small(heads=5), "heads must divide dim: got dim=64, heads=5"),
+        (lambda: small(heads=5, pool="attention"), "heads must divide dim: got dim=64, heads=5"),
+        (lambda: AttentionPool(12, 5, 4), "got dim=12, heads=5"),
+        (lambda: small(dim=0), "dim must be a positive integer: got 0"),
+        (lambda: small(depth=2.5), "depth must be a positive integer: got 2.5"),
+        (lambda: small(classes=-1), "classes must be a positive integer: got -1"),
+        (lambda: small(mlp_ratio=0), "mlp_ratio .* got 0"),
+        (lambda: small(image_size=9), "patches of 2 x 2 do not divide a picture of 9 x 9"),
+        (lambda: small(patch_size=0), "patches of 0 x 0"),
+        (lambda: small(stem="conv", patch_size=(2, 4)), r"power of two.* got \(2, 4\)"),
+        (lambda: ConvStem(6, 64), r"power of two.* got \(6, 6\)"),
+        (lambda: ConvStem(16, 20), "dim=20"),
+        (lambda: sincos_1d(4, 7), "even: got dim=7"),
+        (lambda: sincos_2d((2, 2), 6), "divisible by 4: got dim=6"),
+        (lambda: resample(torch.zeros(7, 3), (2, 2), (4, 4)), r"2 x 2 must be \[4, dim\].*\[5, dim\]: got \[7, 3\]"),
+        (lambda: resample(torch.zeros(1, 4, 3), (2, 2), (4, 4)), r"got \[1, 4, 3\]"),
+        # choices
+        (lambda: small(stem="convolution"), "patch or conv: got 'convolution'"),
+        (lambda: small(pool="cls"), "class, mean or attention: got 'cls'"),
+        (lambda: small(positions="sincos"), "none, learned, sincos1d or sincos2d: got 'sincos'"),
+        (lambda: Positions("absolute", (2, 2), 8), "got 'absolute'"),
+        (lambda: small(norm="rms"), "'pre' or 'post' .* got 'rms'"),
+        (lambda: small(window=2, local=3), "got window=2 and local=3"),
+        (lambda: small(window=0), "at least 1: got 0"),
+        (lambda: window_mask((2, 2), -1), "at least 1: got -1"),
+        (lambda: local_mask((2, 2), 4), "odd side: got 4"),
+        (lambda: small(dropout=1.5), "1.5"),
+        (lambda: small(attention_dropout=1.5), "dropout .* got 1.5"),
+        (lambda: StochasticDepth(1), "below 1: got 1"),
+        (lambda: small(stochastic_depth=-0.1), "below 1: got -0"),
+        (lambda: Block(12, 3, 4, residual=False, stochastic_depth=0.1), "got stochastic_depth=0.1, residual=False"),
+        # names
+        (lambda: minivit.create("vit_b32"), "no model 'vit_b32': did you mean vit_b_32"),
+        (lambda: minivit.create("resnet"), "no model 'resnet': there are vit_b_16, vit_b_32"),
+        (lambda: minivit.create("vit_8px", num_classes=10), "no field 'num_classes': did you mean classes"),
+        (lambda: minivit.create("vit_8px", xyz=10), "no field 'xyz': there are image_size, patch_size"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_with_what_was_given_and_expected(call, said):
+    with pytest.raises(ValueError, match=said):
+        call()

@@ -1,0 +1,153 @@
+import os
+
+import pytest
+import torch
+from torch import nn
+
+from minivit.files import replacing, save
+from minivit.loading import load
+from minivit.preprocessing import Preprocess
+from minivit.zoo import create
+
+SMALL = {"image_size": (8, 16), "patch_size": 4, "dim": 8, "depth": 2, "heads": 2, "classes": 3}
+VARIANTS = [
+    {},
+    {"stem": "conv", "dim": 16, "pool": "mean"},  # BatchNorm's buffers, an integer among them
+    {"positions": "sincos2d", "pool": "attention"},
+    {"positions": "none", "norm": "post", "residual": False},
+    {"window": 2, "dropout": 0.1, "stochastic_depth": 0.2},
+]
+
+
+def drawn(**changes):
+    """A small model, none of whose numbers is one that training starts from."""
+    model = create("vit_32px", **SMALL | changes)
+    g = torch.Generator().manual_seed(0)
+    for tensor in model.state_dict().values():
+        if tensor.is_floating_point():
+            tensor.copy_(torch.rand(tensor.shape, generator=g) + 0.5)
+        else:
+            tensor.fill_(7)
+    return model
+
+
+@pytest.mark.parametrize("changes", VARIANTS, ids=str)
+def test_a_model_comes_back_from_its_file_with_all_that_goes_with_it(tmp_path, changes):
+    model, path = drawn(**changes), tmp_path / "model.safetensors"
+    model.preprocess = Preprocess((8, 16), (9, 18), "bicubic", (0.1, 0.2, 0.3), (1.0, 2.0, 3.0))
+    model.classes, model.licence = ("cat", "dog", "Übersee"), "https://example.org/licence"
+    save(model, path)
+    back = load("vit_32px", path, **SMALL | changes)
+    assert back.config == model.config
+    assert (back.preprocess, back.licence) == (model.preprocess, model.licence)
+    assert back.classes == ["cat", "dog", "Übersee"]
+    assert not back.training and all(p.requires_grad for p in back.parameters())
+    assert back.state_dict().keys() == model.state_dict().keys()
+    for key, tensor in model.state_dict().items():
+        assert torch.equal(back.state_dict()[key], tensor), key
+    images = torch.randn(2, 3, 8, 16)
+    with torch.no_grad():
+        assert torch.equal(back(images), model.eval()(images))
+
+
+def test_a_model_that_was_never_loaded_can_be_saved(tmp_path):
+    save(drawn(), tmp_path / "model.safetensors")
+    back = load("vit_32px", str(tmp_path / "model.safetensors"), **SMALL)
+    assert back.preprocess == Preprocess((8, 16), (8, 16))
+    assert (back.classes, back.licence) == (["0", "1", "2"], None)
+
+
+def test_a_file_does_not_follow_the_model_nor_the_model_the_file(tmp_path):
+    path = tmp_path / "model.safetensors"
+    save(drawn(), path)
+    model = load("vit_32px", path, **SMALL)
+    before = model.head.weight.clone()
+    size = path.stat().st_size
+    with path.open("r+b") as file:  # in place, as no program should
+        file.seek(size // 2)
+        file.write(b"\0" * (size - size // 2))
+    assert torch.equal(model.head.weight, before)
+
+
+def test_others_may_read_a_saved_file_where_the_umask_lets_them(tmp_path):
+    old = os.umask(0o022)
+    try:
+        save(drawn(), tmp_path / "model.safetensors")
+    finally:
+        os.umask(old)
+    assert (tmp_path / "model.safetensors").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    path, old = tmp_path / "model.safetensors", b"what was there"
+    path.write_bytes(old)
+
+    def full(tensors, scratch, metadata):
+        scratch.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("safetensors.torch.save_file", full)
+    with pytest.raises(OSError, match="No space left"):
+        save(drawn(), path)
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {path.name: old}
+    monkeypatch.undo()
+    save(drawn(), path)
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+    load("vit_32px", path, **SMALL)
+
+
+def test_an_interrupt_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "a.bin"
+    path.write_text("old")
+    with pytest.raises(KeyboardInterrupt), replacing(path) as scratch:
+        scratch.write_text("half")
+        raise KeyboardInterrupt
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"a.bin": "old"}
+
+
+def test_a_reader_of_the_old_file_is_not_disturbed_by_the_new_one(tmp_path):
+    path = tmp_path / "a.bin"
+    path.write_text("old")
+    with path.open() as reader:
+        with replacing(path) as scratch:
+            scratch.write_text("new")
+            assert path.read_text() == "old"
+        assert reader.read() == "old"
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"a.bin": "new"}
+
+
+def test_a_model_with_its_channels_last_in_memory_can_be_saved(tmp_path):
+    model = drawn().to(memory_format=torch.channels_last)
+    assert not model.patch_embedding.projection.weight.is_contiguous()
+    save(model, tmp_path / "model.safetensors")
+    back = load("vit_32px", tmp_path / "model.safetensors", **SMALL)
+    for key, tensor in model.state_dict().items():
+        assert torch.equal(back.state_dict()[key], tensor), key
+
+
+def test_one_number_and_a_pair_are_the_same_size(tmp_path):
+    model = drawn(image_size=(8, 8), patch_size=(4, 4))
+    save(model, tmp_path / "model.safetensors")
+    load("vit_32px", tmp_path / "model.safetensors", **SMALL | {"image_size": 8, "patch_size": 4})
+
+
+def with_(**attributes):
+    model = drawn()
+    vars(model).update(attributes)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("model", "path", "error", "said"),
+    [
+        (lambda: nn.Linear(2, 2), "a.safetensors", TypeError, "minivit.ViT: got Linear"),
+        (drawn, "a.pth", ValueError, r"ends in .safetensors: got .*a\.pth"),
+        (drawn, "no/a.safetensors", FileNotFoundError, "folder that exists: got .*no"),
+        (lambda: with_(preprocess=len), "a.safetensors", TypeError, "Preprocess in model.preprocess: got <built-in"),
+        (lambda: with_(classes=["cat"]), "a.safetensors", ValueError, "each of 3 classes in model.classes: got 1"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_saved_is_refused_and_nothing_is_written(tmp_path, model, path, error, said):
+    with pytest.raises(error, match=said):
+        save(model(), tmp_path / path)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,271 @@
+import functools
+import hashlib
+import json
+import math
+
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import save_file
+
+from minivit._torchvision import torchvision
+from minivit.files import save
+from minivit.loading import load
+from minivit.preprocessing import Preprocess
+from minivit.vit import ViT, ViTConfig
+from minivit.zoo import MODELS, create
+
+NAMED = [(name, weights) for name, (_, known) in MODELS.items() for weights in known]
+
+
+def draw(model):
+    """Random numbers for all parameters: an untrained ViT answers zero to everything."""
+    g = torch.Generator().manual_seed(0)
+    for name, p in model.named_parameters():
+        scale = 1 / math.sqrt(p[0].numel()) if p.ndim > 1 else 0.5
+        p.data = torch.randn(p.shape, generator=g) * scale + (name.endswith("ln.weight"))
+    return model.eval()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    (tmp_path / "hub" / "checkpoints").mkdir(parents=True)
+    return tmp_path / "hub" / "checkpoints"
+
+
+@functools.cache
+def picture():
+    g = torch.Generator().manual_seed(1)
+    x = torch.randint(0, 256, (3, 20, 30), generator=g, dtype=torch.uint8)
+    return Image.fromarray(x.permute(1, 2, 0).numpy()).resize((600, 400))
+
+
+def into_cache(model, member, folder, monkeypatch):
+    """Puts a model's state where torchvision's weights would be, under a name with its hash."""
+    scratch = folder / "scratch"
+    torch.save(model.state_dict(), scratch)
+    digits = hashlib.sha256(scratch.read_bytes()).hexdigest()[:8]
+    scratch.rename(folder / f"vit-{digits}.pth")
+    monkeypatch.setattr(member.value, "url", f"http://127.0.0.1:9/vit-{digits}.pth")
+
+
+@pytest.mark.parametrize(("name", "weights"), NAMED)
+def test_every_named_weights_answer_as_in_torchvision_from_the_picture_on(
+    folder, monkeypatch, name, weights
+):
+    config, known = MODELS[name]
+    small = ViTConfig(patch_size=config.patch_size, dim=12, depth=2, heads=3)
+    monkeypatch.setitem(MODELS, name, (small, known))
+    member = torchvision.models.get_model_weights(name)[weights]
+    (size, _), patch = member.meta["min_size"], config.patch_size
+    reference = draw(torchvision.models.VisionTransformer(size, patch, 2, 3, 12, 48))
+    into_cache(reference, member, folder, monkeypatch)
+    model = load(name, weights)
+    assert not model.training
+    assert model.config.image_size == member.meta["min_size"]
+    assert model.preprocess == Preprocess.like(member.transforms())
+    assert list(model.classes) == member.meta["categories"]
+    assert model.licence == member.meta.get("license")
+    with torch.no_grad():
+        ours = model(model.preprocess(picture()))
+        theirs = reference(member.transforms()(picture())[None])
+    assert theirs.abs().max() > 0.5
+    assert (ours - theirs).abs().max() < 1e-5 * theirs.abs().max()
+
+
+@pytest.mark.slow
+def test_vit_b_32_whole_answers_as_in_torchvision(folder, monkeypatch):
+    member = torchvision.models.ViT_B_32_Weights.IMAGENET1K_V1
+    reference = draw(torchvision.models.vit_b_32())
+    into_cache(reference, member, folder, monkeypatch)
+    model = load("vit_b_32")
+    with torch.no_grad():
+        ours = model(model.preprocess(picture()))
+        theirs = reference(member.transforms()(picture())[None])
+    assert theirs.abs().max() > 0.5
+    assert (ours - theirs).abs().max() < 1e-5 * theirs.abs().max()
+
+
+SMALL = {"image_size": 64, "patch_size": 16, "dim": 12, "depth": 2, "heads": 3, "classes": 5}
+
+
+def small():
+    return draw(create("vit_b_16", **SMALL))
+
+
+def torchvisions():
+    """The same numbers under torchvision's names."""
+    model = torchvision.models.VisionTransformer(64, 16, 2, 3, 12, 48, num_classes=5)
+    return draw(model)
+
+
+@pytest.mark.parametrize("wrap", [None, "model", "state_dict"])
+@pytest.mark.parametrize("source", [small, torchvisions])
+@pytest.mark.parametrize("suffix", ["pth", "pt", "safetensors"])
+def test_a_files_names_wrapping_and_format_are_told_apart(tmp_path, source, wrap, suffix):
+    path, model, state = tmp_path / f"a.{suffix}", source(), source().state_dict()
+    if suffix == "safetensors":
+        save_file(state, path)
+    else:
+        torch.save({wrap: state, "epoch": 3, "optimizer": {"lr": 0.1}} if wrap else state, path)
+    loaded = load("vit_b_16", path, **SMALL)
+    images = torch.randn(2, 3, 64, 64)
+    with torch.no_grad():
+        torch.testing.assert_close(loaded(images), model(images), rtol=1e-5, atol=1e-5)
+    assert loaded.preprocess == Preprocess((64, 64), (64, 64))
+    assert (loaded.classes, loaded.licence) == (list("01234"), None)
+
+
+def test_half_precision_in_a_file_becomes_float32(tmp_path):
+    state = {key: tensor.half() for key, tensor in small().state_dict().items()}
+    torch.save(state, tmp_path / "a.pth")
+    model = load("vit_b_16", tmp_path / "a.pth", **SMALL)
+    for key, tensor in model.state_dict().items():
+        assert tensor.dtype == torch.float32 and torch.equal(tensor, state[key].float())
+
+
+def test_what_counts_in_training_alone_may_differ_from_the_file(tmp_path):
+    save(small(), tmp_path / "a.safetensors")
+    model = load("vit_b_16", tmp_path / "a.safetensors", dropout=0.1, stochastic_depth=0.2, **SMALL)
+    assert (model.config.dropout, model.config.stochastic_depth) == (0.1, 0.2)
+
+
+def test_a_model_for_other_than_three_channels_has_no_preprocessing_of_its_own(tmp_path):
+    grey = SMALL | {"channels": 1}
+    model = draw(create("vit_b_16", **grey))
+    save(model, tmp_path / "a.safetensors")
+    assert not hasattr(load("vit_b_16", tmp_path / "a.safetensors", **grey), "preprocess")
+    model.preprocess = Preprocess((64, 64), (64, 64), mean=(0.5,), std=(0.5,))
+    save(model, tmp_path / "a.safetensors")
+    assert load("vit_b_16", tmp_path / "a.safetensors", **grey).preprocess == model.preprocess
+
+
+class Code:
+    """Unpickling this would write a file beside the checkpoint."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (exec, (f"open({str(self.path) + '.executed'!r}, 'w')",))
+
+
+def state(path, **changes):
+    """Writes the small model's state with changes: a tensor, or none for a key left out."""
+    new = small().state_dict() | {key.replace("__", "."): value for key, value in changes.items()}
+    torch.save({key: value for key, value in new.items() if value is not None}, path)
+
+
+def broken(path, keep):
+    torch.save(small().state_dict(), path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * keep)])
+
+
+def broken_safetensors(path, keep):
+    save(small(), path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * keep)])
+
+
+def saved(path, **changes):
+    save(draw(create("vit_b_16", **SMALL | changes)), path)
+
+
+def about(path, text):
+    save_file(small().state_dict(), path, {"minivit": text})
+
+
+def torchvision_state(path, **changes):
+    new = torchvisions().state_dict() | {key.replace("__", "."): v for key, v in changes.items()}
+    torch.save({key: value for key, value in new.items() if value is not None}, path)
+
+
+NAN, INF = torch.full((5, 12), math.nan), torch.full((5, 12), -math.inf)
+BAD = {
+    "truncated": ("a.pth", lambda p: broken(p, 0.9), "whole checkpoint.*a.pth"),
+    "truncated early": ("a.pth", lambda p: broken(p, 0.01), "whole checkpoint.*a.pth"),
+    "empty": ("a.pth", lambda p: p.write_bytes(b""), "whole checkpoint.*a.pth.*EOFError"),
+    "text": ("a.pth", lambda p: p.write_text("<html>404</html>"), "whole checkpoint.*a.pth"),
+    "picture": ("a.pth", lambda p: picture().save(p, "png"), "whole checkpoint.*a.pth"),
+    "code": ("a.pth", lambda p: torch.save({"model": Code(p)}, p), "tensors alone.*a.pth.*UnpicklingError"),
+    "code in an old file": ("a.pth", lambda p: torch.save({"model": Code(p)}, p, _use_new_zipfile_serialization=False), "tensors alone.*a.pth.*UnpicklingError"),
+    "a whole module": ("a.pth", lambda p: torch.save(small(), p), "tensors alone.*a.pth.*UnpicklingError"),
+    "one tensor": ("a.pth", lambda p: torch.save(NAN, p), "state dict.*a.pth: got a Tensor"),
+    "a list": ("a.pth", lambda p: torch.save([NAN], p), "state dict.*a.pth: got a list"),
+    "numbered": ("a.pth", lambda p: torch.save({0: NAN}, p), "state dict, from names to tensors, at .*a.pth: got a dict"),
+    "nothing in it": ("a.pth", lambda p: torch.save({}, p), "32 missing"),
+    "safetensors truncated": ("a.safetensors", lambda p: broken_safetensors(p, 0.9), "whole checkpoint.*SafetensorError"),
+    "safetensors truncated early": ("a.safetensors", lambda p: broken_safetensors(p, 0.01), "whole checkpoint.*SafetensorError"),
+    "safetensors empty": ("a.safetensors", lambda p: p.write_bytes(b""), "whole checkpoint.*SafetensorError"),
+    "pickle called safetensors": ("a.safetensors", lambda p: torch.save({"model": Code(p)}, p), "whole checkpoint.*SafetensorError"),
+    "safetensors called pth": ("a.pth", lambda p: save_file({"a": NAN}, p), "whole checkpoint.*a.pth"),
+    "metadata that is no JSON": ("a.safetensors", lambda p: about(p, "{"), "whole checkpoint.*JSONDecodeError"),
+    "metadata of another kind": ("a.safetensors", lambda p: about(p, "[1]"), "whole checkpoint.*a.safetensors"),
+    "metadata with unknown fields": ("a.safetensors", lambda p: about(p, json.dumps({"config": {"colour": 1}})), "whole checkpoint.*colour"),
+    "NaN": ("a.pth", lambda p: state(p, head__weight=NAN), "1 with NaN or infinity: head.weight"),
+    "infinity": ("a.pth", lambda p: state(p, head__weight=INF), "1 with NaN or infinity: head.weight"),
+    "NaN, torchvision's names": ("a.pth", lambda p: torchvision_state(p, heads__head__weight=NAN), "1 with NaN or infinity: heads.head.weight"),
+    "missing": ("a.pth", lambda p: state(p, norm__weight=None), "1 missing: norm.weight"),
+    "missing, torchvision's names": ("a.pth", lambda p: torchvision_state(p, encoder__ln__weight=None), "1 missing: encoder.ln.weight"),
+    "surplus": ("a.pth", lambda p: state(p, norm__gamma=NAN), "1 surplus: norm.gamma"),
+    "misshapen": ("a.pth", lambda p: state(p, norm__weight=torch.ones(13)), r"1 of another shape: norm.weight \(\[13\], expected \[12\]\)"),
+    "integers": ("a.pth", lambda p: state(p, norm__weight=torch.ones(12, dtype=torch.long)), r"norm.weight \(torch.int64\)"),
+    "no tensor": ("a.pth", lambda p: state(p, norm__weight="one"), r"norm.weight \(a str\)"),
+    "other classes": ("a.pth", lambda p: state(p, head__weight=torch.ones(7, 12), head__bias=torch.ones(7)), r"head.weight \(\[7, 12\], expected \[5, 12\]\).*classes=10"),
+    "other classes, torchvision's names": ("a.pth", lambda p: torchvision_state(p, heads__head__weight=torch.ones(7, 12), heads__head__bias=torch.ones(7)), r"head.weight \(\[7, 12\], expected \[5, 12\]\)"),
+    "another picture size": ("a.pth", lambda p: state(p, positions__table=torch.ones(26, 12)), r"positions.table \(\[26, 12\], expected \[17, 12\]\).*image_size="),
+    "other heads": ("a.safetensors", lambda p: saved(p, heads=4), r"saved with heads=4 \(asked for: 3\)"),
+    "other windows and classes": ("a.safetensors", lambda p: saved(p, window=2, classes=7), r"saved with classes=7 \(asked for: 5\), window=2 \(asked for: None\)"),
+    "other depth": ("a.pth", lambda p: torch.save(draw(create("vit_b_16", **SMALL | {"depth": 3})).state_dict(), p), "12 surplus: blocks.2"),
+    "no file": ("a.pth", lambda p: None, "expected a file at .*a.pth: there is none"),
+    "folder": ("a.pth", lambda p: p.mkdir(), "expected a file at .*a.pth: it is a folder"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_file_that_does_not_fit_is_one_clear_error(tmp_path, case):
+    name, write, said = BAD[case]
+    write(tmp_path / name)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises((ValueError, FileNotFoundError), match=said) as caught:
+        load("vit_b_16", tmp_path / name, **SMALL)
+    assert str(tmp_path / name) in str(caught.value)
+    assert sorted(tmp_path.iterdir()) == before  # nothing was executed
+
+
+def test_the_code_in_the_test_above_would_have_run(tmp_path):
+    torch.save({"model": Code(tmp_path / "a.pth")}, tmp_path / "a.pth")
+    torch.load(tmp_path / "a.pth", weights_only=False)
+    assert (tmp_path / "a.pth.executed").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "weights", "changes", "said"),
+    [
+        ("vit_b_32", "IMAGENET1K_V2", {}, "no weights 'IMAGENET1K_V2' for vit_b_32: expected IMAGENET1K_V1, or the path"),
+        ("vit_h_14", "IMAGENET1K_V1", {}, "for vit_h_14: expected IMAGENET1K_SWAG_E2E_V1, IMAGENET1K_SWAG_LINEAR_V1, or"),
+        ("vit_32px", "IMAGENET1K_V1", {}, "for vit_32px: expected none, or the path of a file"),
+        ("vit_b_23", "IMAGENET1K_V1", {}, "no model 'vit_b_23': did you mean vit_b_32"),
+        ("vit_b_23", "a.pth", {}, "no model 'vit_b_23': did you mean vit_b_32"),
+        ("vit_b_32", "IMAGENET1K_V1", {"clases": 10}, "no field 'clases': did you mean classes"),
+        ("vit_b_32", "imagenet1k_v1.pth", {}, "expected a file at imagenet1k_v1.pth: there is none"),
+    ],
+)  # fmt: skip
+def test_a_name_that_does_not_exist_is_refused_before_anything_is_fetched(
+    folder, name, weights, changes, said
+):
+    with pytest.raises((ValueError, FileNotFoundError), match=said):
+        load(name, weights, **changes)
+    assert list(folder.iterdir()) == []
+
+
+def test_named_weights_do_not_fit_a_model_with_other_classes(folder, monkeypatch):
+    config = ViTConfig(patch_size=32, dim=12, depth=2, heads=3)
+    monkeypatch.setitem(MODELS, "vit_b_32", (config, MODELS["vit_b_32"][1]))
+    into_cache(ViT(config), torchvision.models.ViT_B_32_Weights.IMAGENET1K_V1, folder, monkeypatch)
+    with pytest.raises(
+        ValueError, match=r"into vit_b_32.*head.weight \(\[1000, 12\], expected \[10, 12\]\)"
+    ):
+        load("vit_b_32", classes=10)

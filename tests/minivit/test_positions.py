@@ -1,0 +1,92 @@
+import math
+
+import pytest
+import torch
+
+from minivit._torchvision import torchvision
+from minivit.positions import Positions, resample, sincos_1d, sincos_2d
+
+
+def test_sincos_1d_is_the_formula():
+    table = sincos_1d(7, 6)
+    for place in range(7):
+        for i in range(3):
+            angle = place / 10000 ** (2 * i / 6)
+            assert table[place, 2 * i].item() == pytest.approx(math.sin(angle), abs=1e-7)
+            assert table[place, 2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-7)
+
+
+def test_sincos_1d_is_exact_far_out():
+    place = 10**6
+    assert sincos_1d(place + 1, 2)[place, 0].item() == pytest.approx(math.sin(place), abs=1e-7)
+
+
+def test_sincos_2d_has_the_row_in_the_first_half_and_the_column_in_the_second():
+    table = sincos_2d((3, 5), 8).reshape(3, 5, 8)
+    for row in range(3):
+        for column in range(5):
+            expected = torch.cat([sincos_1d(3, 4)[row], sincos_1d(5, 4)[column]])
+            assert torch.equal(table[row, column], expected)
+
+
+@pytest.mark.parametrize("side", [4, 9])
+def test_resampling_equals_torchvisions_on_square_grids(side):
+    table = torch.randn(1 + 6 * 6, 5)
+    state = {"encoder.pos_embedding": table[None].clone()}
+    interpolate = torchvision.models.vision_transformer.interpolate_embeddings
+    expected = interpolate(side * 16, 16, state)["encoder.pos_embedding"][0]
+    assert expected.shape == (1 + side * side, 5)
+    assert torch.equal(resample(table, (6, 6), (side, side)), expected)
+
+
+def test_resampling_keeps_the_class_token_and_the_corners_and_the_grid_it_has():
+    table = torch.randn(1 + 4 * 6, 3, dtype=torch.float64)
+    assert resample(table, (4, 6), (4, 6)) is table
+    larger = resample(table, (4, 6), (7, 9))
+    assert torch.equal(larger[0], table[0])
+    before, after = table[1:].reshape(4, 6, 3), larger[1:].reshape(7, 9, 3)
+    for corner in [(0, 0), (0, -1), (-1, 0), (-1, -1)]:
+        torch.testing.assert_close(after[corner], before[corner], rtol=1e-12, atol=1e-12)
+    without = resample(table[1:], (4, 6), (7, 9))
+    assert torch.equal(without, larger[1:])
+
+
+def test_resampling_does_not_mix_up_rows_and_columns():
+    down = torch.arange(4.0)[:, None].expand(4, 6).reshape(-1, 1)  # a table that says the row
+    rows = resample(down, (4, 6), (7, 11)).reshape(7, 11)
+    assert (rows.diff(dim=0) > 0).all()
+    torch.testing.assert_close(rows, rows[:, :1].expand(7, 11))
+
+
+def test_gradients_reach_learned_positions_through_resampling():
+    positions = Positions("learned", (4, 6), 8)
+    positions(torch.zeros(1, 1 + 3 * 5, 8), (3, 5)).sum().backward()
+    assert positions.table.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("class_token", [False, True])
+@pytest.mark.parametrize("kind", ["none", "learned", "sincos1d", "sincos2d"])
+def test_every_kind_adds_one_vector_for_each_place_on_any_grid(kind, class_token):
+    positions = Positions(kind, (3, 5), 8, class_token)
+    for grid in (3, 5), (2, 7):
+        tokens = torch.randn(2, class_token + grid[0] * grid[1], 8)
+        added = positions(tokens, grid) - tokens
+        torch.testing.assert_close(added[0], added[1])
+        places = added[0, int(class_token) :]
+        if kind == "none":
+            assert not added.any()
+        else:
+            assert torch.cdist(places, places).fill_diagonal_(1).min() > 1e-4  # all different
+            if kind != "learned" and class_token:
+                assert not added[:, 0].any()
+
+
+def test_learned_positions_start_with_a_deviation_of_0_02_and_fixed_ones_are_not_trained():
+    torch.manual_seed(0)
+    assert Positions("learned", (14, 14), 64).table.std().item() == pytest.approx(0.02, rel=0.05)
+    assert not list(Positions("sincos2d", (3, 5), 8).parameters())
+
+
+def test_sincos1d_counts_places_in_reading_order():
+    positions = Positions("sincos1d", (3, 5), 8, class_token=True)
+    assert torch.equal(positions.table[1:], sincos_1d(15, 8))
