@@ -10,7 +10,7 @@ export OMP_NUM_THREADS = 1
 NBVAL := -m pytest --nbval --nbval-sanitize-with tests/nbval.cfg --nbval-cell-timeout 120 \
 	--nbval-kernel-name python3 -p no:cacheprovider -n 2 --dist loadscope book
 
-.PHONY: help book serve test test-all test-site lint notebooks site clean
+.PHONY: help book serve test test-all test-site lint bench notebooks site clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -36,6 +36,11 @@ test-site: site  ## every page in headless Chromium, with no network
 lint: $(READY)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+bench: export OMP_NUM_THREADS =
+bench: $(READY)  ## speed beside torchvision, timm, transformers and vit-pytorch
+	$(RUN) -m benchmarks.speed
 
 notebooks: $(READY)  ## re-execute the notebooks in place; equal results give an empty diff
 	$(RUN) -m tools.execute

@@ -111,10 +111,17 @@ def main() -> None:
                 print(f"\n{name}, batch {batch}, {found[0]['task']}")
                 for row in found:
                     low, high = row["interval"]
-                    print(f"  {row['library']:14}{row['ms']:9.1f} ms   {row['times minivit']:.2f} "
-                          f"({low:.2f} to {high:.2f})   {row['share of peak']:.0%} of peak")  # fmt: skip
-    about = {"torch": torch.__version__, "processor": platform.processor() or platform.machine(),
-             "threads": options.threads, "rounds": options.rounds, "peak GFLOP/s": peak / 1e9}  # fmt: skip
+                    ratio = f"{row['times minivit']:.2f} ({low:.2f} to {high:.2f})"
+                    share = f"{row['share of peak']:.0%} of peak"
+                    print(f"  {row['library']:14}{row['ms']:9.1f} ms   {ratio}   {share}")
+    machine = platform.processor() or platform.machine()
+    about = {
+        "torch": torch.__version__,
+        "processor": machine,
+        "threads": options.threads,
+        "rounds": options.rounds,
+        "peak GFLOP/s": peak / 1e9,
+    }
     options.out.parent.mkdir(parents=True, exist_ok=True)
     temporary = options.out.with_suffix(".tmp")
     temporary.write_text(json.dumps({"about": about, "rows": rows}, indent=1) + "\n")

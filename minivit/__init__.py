@@ -5,17 +5,25 @@ Tensors are ``[batch, channels, height, width]`` images and ``[batch, tokens, di
 
 from minivit.attention import MultiHeadAttention, attention_weights, scaled_dot_product_attention
 from minivit.conversion import from_torchvision
+from minivit.files import save
+from minivit.loading import load
+from minivit.preprocessing import Preprocess
+from minivit.recording import record
 from minivit.vit import ViT, ViTConfig
 from minivit.zoo import create, models
 
 __version__ = "0.1.0"
 __all__ = [
     "MultiHeadAttention",
+    "Preprocess",
     "ViT",
     "ViTConfig",
     "attention_weights",
     "create",
     "from_torchvision",
+    "load",
     "models",
+    "record",
+    "save",
     "scaled_dot_product_attention",
 ]

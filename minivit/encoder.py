@@ -124,7 +124,7 @@ class Block(nn.Module):
 
         Args:
             x: Tokens, ``[batch, tokens, dim]``.
-            mask: As for :class:`minivit.MultiHeadAttention`.
+            mask: As for :class:`~minivit.attention.MultiHeadAttention`.
         """
         if self.post:
             x = self.norm1(self.add(x, self.dropout(self.attention(x, mask))))

@@ -32,7 +32,7 @@ class About:
 
 
 def save(model: ViT, path: str | PathLike[str]) -> None:
-    """Writes a model to a ``.safetensors`` file, which :func:`minivit.load` reads.
+    """Writes a model to a ``.safetensors`` file, which :func:`~minivit.loading.load` reads.
 
     A file that is already there is replaced when the new one is complete.
 
@@ -41,7 +41,7 @@ def save(model: ViT, path: str | PathLike[str]) -> None:
         path: The file, in a folder that exists.
 
     Raises:
-        TypeError: The model is no :class:`minivit.ViT`, or its preprocessing no
+        TypeError: The model is no :class:`~minivit.vit.ViT`, or its preprocessing no
             :class:`minivit.preprocessing.Preprocess`.
         ValueError: The path does not end in ``.safetensors``, or the names are not one a class.
         OSError: The file cannot be written.

@@ -22,14 +22,15 @@ def load(name: str, weights: str | PathLike[str] = "IMAGENET1K_V1", **changes: A
     """Makes a model with trained weights, ready to use.
 
     Args:
-        name: One of :func:`minivit.models`, such as ``"vit_b_32"``.
+        name: One of :func:`~minivit.zoo.models`, such as ``"vit_b_32"``.
         weights: One of torchvision's names, ``"IMAGENET1K_V1"``, ``"IMAGENET1K_SWAG_E2E_V1"`` or
-            ``"IMAGENET1K_SWAG_LINEAR_V1"``, where :func:`minivit.models` lists it: fetched once,
-            checked, and kept in torch.hub's cache. Or the path of a file: ``.safetensors``, from
-            :func:`minivit.save` or elsewhere, or a state dict written by ``torch.save``. The names
-            in a file may be minivit's or torchvision's; nothing in it is executed.
-        **changes: As for :func:`minivit.create`: what makes the model that the weights are for,
-            such as ``classes=10``, or what counts in training, such as ``dropout=0.1``.
+            ``"IMAGENET1K_SWAG_LINEAR_V1"``, where :func:`~minivit.zoo.models` lists it: fetched
+            once, checked, and kept in torch.hub's cache. Or the path of a file: ``.safetensors``,
+            from :func:`~minivit.files.save` or elsewhere, or a state dict written by
+            ``torch.save``. The names in a file may be minivit's or torchvision's; nothing in it is
+            executed.
+        **changes: As for :func:`~minivit.zoo.create`: what makes the model that the weights are
+            for, such as ``classes=10``, or what counts in training, such as ``dropout=0.1``.
 
     Returns:
         The model on the CPU, in float32 and evaluation mode, with

@@ -40,8 +40,8 @@ def create(name: str, **changes: Any) -> ViT:
 
     Args:
         name: One of :func:`models`, such as ``"vit_b_32"``.
-        **changes: Fields of :class:`minivit.ViTConfig` that differ: ``classes=10`` gives a head for
-            ten classes, ``image_size=(224, 320)`` positions for pictures of that size.
+        **changes: Fields of :class:`~minivit.vit.ViTConfig` that differ: ``classes=10`` gives a
+            head for ten classes, ``image_size=(224, 320)`` positions for pictures of that size.
 
     Returns:
         The model, in training mode, initialised as torchvision's.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -19,9 +20,10 @@ def git(*arguments, cwd):
 def published(tmp_path):
     """Environment in which the repository's address leads to a small copy with the release tag."""
     origin = tmp_path / "origin"
-    for name in ("minivit/attention.py", "minivit/__init__.py", "course/__init__.py"):
-        (origin / name).parent.mkdir(parents=True, exist_ok=True)
-        (origin / name).write_bytes((ROOT / name).read_bytes())
+    without = shutil.ignore_patterns("__pycache__", "checkpoints")
+    shutil.copytree(ROOT / "minivit", origin / "minivit", ignore=without)
+    (origin / "course").mkdir()
+    shutil.copy(ROOT / "course/__init__.py", origin / "course")
     for folder in ("course/claims", "book/solutions"):
         (origin / folder).mkdir(parents=True)
         (origin / folder / "a_file").touch()
