@@ -2,6 +2,9 @@
 
 All are eager float32 with torch's fused attention, which is what every one of them documents as the
 fast path on the CPU; none compiles. Weights are random: speed does not depend on them.
+
+vit-pytorch's fast model is ``SimpleViT``, which has no class token (49 tokens instead of 50, 196
+instead of 197) and no biases in its attention: 2 % and 0.5 % less work than the others do.
 """
 
 from collections.abc import Callable

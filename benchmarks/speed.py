@@ -114,7 +114,7 @@ def main() -> None:
                     ratio = f"{row['times minivit']:.2f} ({low:.2f} to {high:.2f})"
                     share = f"{row['share of peak']:.0%} of peak"
                     print(f"  {row['library']:14}{row['ms']:9.1f} ms   {ratio}   {share}")
-    machine = platform.processor() or platform.machine()
+    machine = f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}"
     about = {
         "torch": torch.__version__,
         "processor": machine,
