@@ -28,7 +28,7 @@ test: $(READY) lint  ## lint, unit tests, every notebook, the site's static gate
 	$(RUN) -m pytest tests/site
 
 test-all: test test-site  ## the same, what is slow, and every page in a browser
-	$(RUN) -m pytest -m slow tests --ignore tests/browser
+	$(RUN) -m pytest -n 2 -m slow tests --ignore tests/browser
 
 test-site: site  ## every page in headless Chromium, with no network
 	$(RUN) -m pytest tests/browser

@@ -91,6 +91,21 @@ def compare(name: str, batch: int, backward: bool, rounds: int, peak: float) -> 
     return sorted(rows, key=lambda row: row["ms"])
 
 
+def aims(rows: list[dict]) -> str:
+    """The two aims in figures: no peer faster by over 2 %, bfloat16 three times as fast as any."""
+    lines = []
+    for name, batch, what in dict.fromkeys((r["model"], r["batch"], r["task"]) for r in rows):
+        same = [r for r in rows if (r["model"], r["batch"], r["task"]) == (name, batch, what)]
+        ms = {row["library"]: row["ms"] for row in same}
+        ours, half = ms.pop("minivit"), ms.pop(BF16)
+        peer = min(ms, key=ms.__getitem__)
+        lines.append(
+            f"{name}, batch {batch}, {what}: {peer} is {ours / ms[peer] - 1:+.0%} faster than "
+            f"minivit; minivit in bfloat16 {ms[peer] / half:.1f} times as fast as {peer}"
+        )
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", default=list(PATCH), choices=list(PATCH))
@@ -115,6 +130,7 @@ def main() -> None:
                     share = f"{row['share of peak']:.0%} of peak"
                     print(f"  {row['library']:14}{row['ms']:9.1f} ms   {ratio}   {share}")
     machine = f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}"
+    print(f"\n{aims(rows)}")
     about = {
         "torch": torch.__version__,
         "processor": machine,
