@@ -162,6 +162,6 @@ def _sizes(state: Mapping[str, Any], heads: int | None) -> dict[str, Any]:
         "classes": len(state["heads.head.weight"]),
         "dim": dim,
         "depth": len({key.split(".")[2] for key in state if key.startswith("encoder.layers.")}),
-        "heads": heads or HEADS[dim],
+        "heads": HEADS[dim] if heads is None else heads,
         "mlp_ratio": len(state[hidden_key]) / dim,
     }

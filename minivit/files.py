@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from minivit.conversion import check_state
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from minivit.vit import ViT, ViTConfig
@@ -43,7 +44,8 @@ def save(model: ViT, path: str | PathLike[str]) -> None:
     Raises:
         TypeError: The model is no :class:`~minivit.vit.ViT`, or its preprocessing no
             :class:`minivit.preprocessing.Preprocess`.
-        ValueError: The path does not end in ``.safetensors``, or the names are not one a class.
+        ValueError: The path does not end in ``.safetensors``, the names are not one a class, the
+            model no longer fits its ``config``, or a number in it is not finite.
         OSError: The file cannot be written.
     """
     from safetensors.torch import save_file
@@ -58,6 +60,16 @@ def save(model: ViT, path: str | PathLike[str]) -> None:
         raise ValueError(f"expected a path that ends in .safetensors: got {path}")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"expected a folder that exists: got {path.parent}")
+    with torch.device("meta"):
+        expected = ViT(model.config).state_dict()
+    try:
+        check_state(model.state_dict(), expected)
+    except ValueError as error:
+        raise ValueError(
+            f"the model is not what its config says, and could not be loaded again: {error}. "
+            "After another head, for example, set model.config = "
+            "dataclasses.replace(model.config, classes=...)"
+        ) from error
     classes = getattr(model, "classes", None)
     if classes is not None and len(classes) != model.config.classes:
         raise ValueError(
@@ -67,7 +79,7 @@ def save(model: ViT, path: str | PathLike[str]) -> None:
     about = {
         "config": fields_of(model.config),
         "preprocess": preprocess and asdict(preprocess),
-        "classes": classes and list(classes),
+        "classes": None if classes is None else [str(name) for name in classes],
         "licence": getattr(model, "licence", None),
     }
     state = {key: tensor.contiguous() for key, tensor in model.state_dict().items()}

@@ -72,6 +72,10 @@ def load(name: str, weights: str | PathLike[str] = "IMAGENET1K_V1", **changes: A
     if about.preprocess or model.config.channels == 3:
         size = pair(model.config.image_size)
         model.preprocess = about.preprocess or Preprocess(size, resize=size)
+    if about.classes and len(about.classes) != model.config.classes:
+        raise ValueError(
+            f"{path} names {len(about.classes)} classes for {model.config.classes} logits"
+        )
     model.classes = about.classes or [str(i) for i in range(model.config.classes)]
     model.licence = about.licence
     return model.eval()

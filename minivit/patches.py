@@ -12,9 +12,15 @@ Size = int | tuple[int, int]  # a side, or height and width
 
 
 def pair(size: Size) -> tuple[int, int]:
-    """Gives height and width: of a square where one number is given."""
-    height, width = (size, size) if isinstance(size, int) else size
-    return height, width
+    """Gives height and width: of a square where one number is given.
+
+    Raises:
+        ValueError: Not one whole number, nor two.
+    """
+    sides = tuple(size) if isinstance(size, tuple | list) else (size, size)
+    if len(sides) != 2 or not all(isinstance(side, int | torch.SymInt) for side in sides):
+        raise ValueError(f"a size is a whole number, or two, height and width: got {size!r}")
+    return sides
 
 
 def grid_of(image_size: Size, patch_size: Size) -> tuple[int, int]:
@@ -87,9 +93,10 @@ def check_images(images: Tensor, channels: int, patch_size: Size, weight: Tensor
             f"expected images [batch, {channels}, height, width]: got {list(images.shape)}"
         )
     grid_of((images.shape[2], images.shape[3]), patch_size)
-    # Autocast makes the two alike; a picture of integers it leaves as it is.
+    # Autocast makes the two alike; integers and float64 it leaves as they are.
     alike = images.dtype == weight.dtype or (
-        images.is_floating_point() and torch.is_autocast_enabled(weight.device.type)
+        images.dtype in (torch.float32, torch.bfloat16, torch.float16)
+        and torch.is_autocast_enabled(weight.device.type)
     )
     if images.device != weight.device or not alike:
         raise ValueError(

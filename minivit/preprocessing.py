@@ -13,6 +13,8 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor
 
+from minivit.patches import pair
+
 if TYPE_CHECKING:
     from PIL.Image import Image
 
@@ -47,6 +49,10 @@ class Preprocess:
     std: tuple[float, ...] = IMAGENET_STD
 
     def __post_init__(self) -> None:
+        for field in ("size", "resize"):  # the dataclass is frozen
+            object.__setattr__(self, field, pair(getattr(self, field)))
+        if not (isinstance(self.mean, tuple) and isinstance(self.std, tuple)):
+            raise ValueError(f"mean and std must be tuples: got {self.mean!r}, {self.std!r}")
         if not (0 < self.size[0] <= self.resize[0] and 0 < self.size[1] <= self.resize[1]):
             raise ValueError(
                 f"resize must be at least size: got size={self.size}, resize={self.resize}"

@@ -1,5 +1,6 @@
 """The vision transformer of Dosovitskiy et al. (2021), "An Image is Worth 16x16 Words"."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -67,9 +68,20 @@ class ViTConfig:
     stochastic_depth: float = 0.0
 
     def __post_init__(self) -> None:
-        for field in ("channels", "classes", "dim", "depth", "heads"):
-            if not isinstance(getattr(self, field), int) or getattr(self, field) < 1:
-                raise ValueError(f"{field} must be a positive integer: got {getattr(self, field)}")
+        for field in ("channels", "classes", "dim", "depth", "heads", "window", "local"):
+            value = getattr(self, field)
+            if value is None and field in ("window", "local"):
+                continue
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{field} must be a positive integer: got {value!r}")
+        for field in ("dropout", "attention_dropout", "stochastic_depth"):
+            value = getattr(self, field)
+            if not isinstance(value, int | float) or not 0 <= value < 1:
+                raise ValueError(f"{field} must be at least 0 and below 1: got {value!r}")
+        if not isinstance(self.residual, bool):
+            raise ValueError(f"residual is true or false: got {self.residual!r}")
+        if not isinstance(self.mlp_ratio, int | float) or not 0 < self.mlp_ratio < math.inf:
+            raise ValueError(f"mlp_ratio must be positive: got {self.mlp_ratio!r}")
         if self.stem not in ("patch", "conv"):
             raise ValueError(f"the stem is patch or conv: got {self.stem!r}")
         if self.pool not in ("class", "mean", "attention"):

@@ -50,7 +50,7 @@ def create(name: str, **changes: Any) -> ViT:
         ValueError: An unknown name or field, or a value that does not fit the others.
     """
     if name not in MODELS:
-        raise ValueError(f"there is no model {name!r}: {near(name, MODELS)}")
+        raise ValueError(f"there is no model {name!r}: {near(str(name), MODELS)}")
     known = [field.name for field in fields(ViTConfig)]
     for field in changes:
         if field not in known:

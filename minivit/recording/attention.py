@@ -108,6 +108,24 @@ class AttentionListener(TorchFunctionMode):
         if enable_gqa:  # some heads of the queries share a head of the keys and values
             key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
             value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
+        device = query.device.type
+        if torch.is_autocast_enabled(device):  # what it would do to the call that is answered
+            half = torch.get_autocast_dtype(device)
+            query, key, value = query.to(half), key.to(half), value.to(half)
+        with torch.autocast(device, enabled=False):  # or it would round the products below
+            return self._answer(query, key, value, attn_mask, dropout_p, is_causal, scale)
+
+    def _answer(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attn_mask: Tensor | None,
+        dropout_p: float,
+        is_causal: bool,
+        scale: float | None,
+    ) -> Tensor:
+        """The formula, outside autocast."""
         wide = torch.promote_types(query.dtype, torch.float32)
         scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
         scores = (query.to(wide) * scale) @ key.to(wide).mT  # [..., queries, keys]

@@ -24,7 +24,12 @@ class Kept:
     def __init__(self, detach: bool) -> None:
         self.seen: dict[str, Any] = {}
         self.detach = detach
+        self.closed = False
         self._versions: dict[str, list[tuple[Tensor, int]]] = {}
+
+    def close(self) -> None:
+        """Keeps nothing more: a copy of the model, made meanwhile, has copies of the hooks."""
+        self.closed = True
 
     def keep(self, name: str, output: Any) -> None:
         """Keeps what a module gave; the tensor alone where there is exactly one in it.
@@ -32,6 +37,8 @@ class Kept:
         Raises:
             RuntimeError: There is no tensor in it.
         """
+        if self.closed:
+            return
         # Inference mode does not count changes, and has no gradients to lose: always a copy.
         copy = self.detach or any(t.is_inference() for t in tensors_in(output))
         if copy:
@@ -99,7 +106,8 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
         A dictionary from names to tensors, in the order in which they are first given.
 
     Raises:
-        TypeError: ``model`` is no module, or has a ``DataParallel`` or ``ScriptModule`` in it.
+        TypeError: ``model`` is no module, or has a ``DataParallel`` or ``ScriptModule`` in it; or
+            a name is no string.
         ValueError: No names.
         LookupError: A name matches nothing; the message lists near ones.
         RuntimeError: Inside the block, a module gives no tensor, or computes attention twice in one
@@ -110,10 +118,13 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
     modules = runnable(model)
     if not names:
         raise ValueError("name what to record, for example 'blocks.*.attention.weights'")
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"names are strings, each an argument of its own: got {names!r}")
     outputs, weights = find(modules, names)
     kept = Kept(detach)
     listener = AttentionListener(kept.keep)
     with ExitStack() as stack:
+        stack.callback(kept.close)
         if "torch._dynamo" in sys.modules:  # else nothing is compiled, and it is slow to import
             stack.enter_context(torch.compiler.set_stance("force_eager"))
         for name, module in outputs.items():

@@ -56,7 +56,23 @@ def small(*shape, dtype=torch.float32, device="cpu", **changes):
         (lambda: Positions("absolute", (2, 2), 8), "got 'absolute'"),
         (lambda: small(norm="rms"), "'pre' or 'post' .* got 'rms'"),
         (lambda: small(window=2, local=3), "got window=2 and local=3"),
-        (lambda: small(window=0), "at least 1: got 0"),
+        (lambda: small(window=0), "window must be a positive integer: got 0"),
+        (lambda: window_mask((2, 2), 0), "at least 1: got 0"),
+        (lambda: small(window=1.5), "window must be a positive integer: got 1.5"),
+        (lambda: small(local="3"), "local must be a positive integer: got '3'"),
+        (lambda: small(heads=True), "heads must be a positive integer: got True"),
+        (lambda: small(dropout=1.0), "dropout must be at least 0 and below 1: got 1.0"),
+        (lambda: small(dropout=float("nan")), "dropout must be at least 0 and below 1: got nan"),
+        (lambda: small(stochastic_depth=7), "stochastic_depth must be at least 0 and below 1: got 7"),
+        (lambda: small(residual="no"), "residual is true or false: got 'no'"),
+        (lambda: small(mlp_ratio=float("nan")), "mlp_ratio must be positive: got nan"),
+        (lambda: small(mlp_ratio="4"), "mlp_ratio must be positive: got '4'"),
+        (lambda: small(image_size=(8,)), r"a whole number, or two, height and width: got \(8,\)"),
+        (lambda: small(image_size=8.0), "a whole number, or two, height and width: got 8.0"),
+        (lambda: small(image_size="8"), "a whole number, or two, height and width: got '8'"),
+        (lambda: minivit.Preprocess(8.0, 8), "a whole number, or two, height and width: got 8.0"),
+        (lambda: minivit.Preprocess(8, 8, mean=0.5, std=0.5), "mean and std must be tuples: got 0.5, 0.5"),
+        (lambda: minivit.create(None), "there is no model None: there are vit_b_16"),
         (lambda: window_mask((2, 2), -1), "at least 1: got -1"),
         (lambda: local_mask((2, 2), 4), "odd side: got 4"),
         (lambda: small(dropout=1.5), "1.5"),
@@ -74,3 +90,11 @@ def small(*shape, dtype=torch.float32, device="cpu", **changes):
 def test_bad_input_is_refused_with_what_was_given_and_expected(call, said):
     with pytest.raises(ValueError, match=said):
         call()
+
+
+def test_autocast_takes_no_picture_that_it_would_leave_in_float64():
+    with (
+        torch.autocast("cpu", torch.bfloat16),
+        pytest.raises(ValueError, match="got torch.float64"),
+    ):
+        small(2, 1, 8, 8, dtype=torch.float64)

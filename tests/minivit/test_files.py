@@ -1,6 +1,10 @@
+import dataclasses
+import json
 import os
 
+import numpy as np
 import pytest
+import safetensors.torch
 import torch
 from torch import nn
 
@@ -151,3 +155,26 @@ def test_what_cannot_be_saved_is_refused_and_nothing_is_written(tmp_path, model,
     with pytest.raises(error, match=said):
         save(model(), tmp_path / path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_with_another_head_than_its_config_says_is_refused_until_the_two_agree(tmp_path):
+    model, path = create("vit_8px"), tmp_path / "model.safetensors"
+    model.head = torch.nn.Linear(64, 7)
+    with pytest.raises(ValueError, match=r"head.*\[7\], expected \[10\].*set model.config ="):
+        save(model, path)
+    assert not path.exists()
+    model.config = dataclasses.replace(model.config, classes=7)
+    save(model, path)
+    assert load("vit_8px", path, classes=7).head.weight.equal(model.head.weight)
+
+
+def test_class_names_may_be_any_sequence_and_must_be_one_for_each_logit(tmp_path):
+    model, path = create("vit_8px"), tmp_path / "model.safetensors"
+    model.classes = np.array(list("abcdefghij"))
+    save(model, path)
+    assert load("vit_8px", path).classes == list("abcdefghij")
+    with safetensors.safe_open(path, "pt") as file:
+        about = json.loads(file.metadata()["minivit"]) | {"classes": ["a"]}
+    safetensors.torch.save_file(model.state_dict(), path, {"minivit": json.dumps(about)})
+    with pytest.raises(ValueError, match="names 1 classes for 10 logits"):
+        load("vit_8px", path)

@@ -1,3 +1,5 @@
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -244,3 +246,21 @@ def test_half_precision_is_recorded_as_it_is(net, x, dtype):
     with torch.no_grad(), record(net, "blocks.*", detach=True) as seen:
         y = net(x)
     assert torch.equal(y, net(x)) and {t.dtype for t in seen.values()} == {dtype}
+
+
+def test_a_copy_made_in_the_block_does_not_write_into_the_record(net, x):
+    with record(net, "") as seen:
+        net(x)
+        copied = copy.deepcopy(net)
+    before = {name: tensor.clone() for name, tensor in seen.items()}
+    copied(torch.zeros_like(x))
+    assert seen.keys() == before.keys()
+    assert all(seen[name].equal(before[name]) for name in seen)
+
+
+def test_names_in_a_list_are_refused(net):
+    with (
+        pytest.raises(TypeError, match=r"each an argument of its own: got \(\['0'\],\)"),
+        record(net, ["0"]),
+    ):
+        pass

@@ -428,3 +428,17 @@ def test_compiled_models_are_recorded_under_their_own_names_and_not_compiled_aga
             close(seen[""], plain, 1e-12)
         compiled(images)
     assert len(compilations) == count
+
+
+def test_autocast_does_not_round_what_is_recorded():
+    torch.manual_seed(0)
+    layer = minivit.MultiHeadAttention(64, 4)
+    x = 3 * torch.randn(1, 64, 64)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        plain = layer(x)
+        with record(layer, "weights") as seen:
+            recorded = layer(x)
+    assert seen["weights"].dtype == torch.float32
+    assert (seen["weights"].sum(-1) - 1).abs().max() < 1e-5
+    exact = layer(x).detach()
+    assert (recorded - exact).abs().max() < 1.5 * (plain - exact).abs().max()
