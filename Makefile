@@ -38,9 +38,8 @@ lint: $(READY)
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
-bench: export OMP_NUM_THREADS =
 bench: $(READY)  ## speed beside torchvision, timm, transformers and vit-pytorch
-	$(RUN) -m benchmarks.speed
+	env -u OMP_NUM_THREADS $(RUN) -m benchmarks.speed
 
 notebooks: $(READY)  ## re-execute the notebooks in place; equal results give an empty diff
 	$(RUN) -m tools.execute

@@ -61,12 +61,11 @@ class Verdict:
             )
         mean, half = values.mean(), _half_width(values)
         texts = [self.rule.apply(x) for x in (mean - half, mean, mean + half)]
-        one_word = len({word_of(text) for text in texts}) == 1
-        self.text = (
-            texts[1]
-            if one_word
-            else ("not seen at this scale: the interval over seeds crosses the rule's threshold")
-        )
+        self.text = texts[1]
+        if len({word_of(text) for text in texts}) > 1:
+            self.text = (
+                "not seen at this scale: the interval over seeds crosses the rule's threshold"
+            )
         self.figure = _number(mean, claim)
         if len(values) > 1:
             low, high = (_number(x, claim) for x in (mean - half, mean + half))
@@ -75,7 +74,7 @@ class Verdict:
 
     @property
     def lines(self) -> dict[str, str]:
-        """What is shown, by heading; nothing is shown twice."""
+        """What is shown, by heading; headings with nothing to say are left out."""
         lines = {
             "measured": f"{self.figure}: {self.claim.measure}" if self.figure else "",
             "interval": self.interval,
