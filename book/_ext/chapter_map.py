@@ -1,0 +1,140 @@
+"""Sphinx directives ``chapter-map`` and ``visits``: the book at a glance, and ways through it.
+
+They read ``book/chapters.yml``, the titles in ``book/claims.yml`` and the notebooks that exist, so
+that a chapter that is written gets its link, its length and its verdicts by itself.
+"""
+
+import re
+from pathlib import Path
+
+import nbformat
+import yaml
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from course.claims.ledger import harvest
+from course.claims.rows import BOOK, load
+from course.claims.rules import word_of
+from course.claims.verdict import css_class
+
+MAP = BOOK / "chapters.yml"
+WORDS_A_MINUTE = 200  # a usual rate for a text that one thinks about
+
+
+class ChapterMap(SphinxDirective):
+    """Each part with its question, each chapter with its own, what it needs and what it found."""
+
+    def run(self):
+        _note_dependencies(self.env)
+        found, parts = harvest(), nodes.container(classes=["chapter-map"])
+        for number, part in enumerate(_map()["parts"]):
+            heading = nodes.paragraph(classes=["map-part"])
+            heading += nodes.strong(
+                "", f"{['I', 'II', 'III', 'IV', 'V'][number]}. {part['title']}"
+            )
+            heading += nodes.Text(f" {part['question']}")
+            chapters = nodes.bullet_list()
+            for name, about in part["chapters"].items():
+                chapters += self.card(name, about, found)
+            parts += [heading, chapters]
+        return [parts]
+
+    def card(self, name: str, about: dict, found: dict) -> nodes.list_item:
+        """One chapter."""
+        title = nodes.paragraph("", "", _link(name), classes=["map-title"])
+        card = nodes.list_item("", title, nodes.paragraph("", about["question"]))
+        facts = []
+        if about["needs"]:
+            facts.append("Needs " + _listed(about["needs"]))
+        if _path(name).exists():
+            reading, exercises = _minutes(_path(name))
+            facts.append(f"{reading} min of prose, {exercises} min of exercises")
+        if facts:
+            card += nodes.paragraph(
+                "", ". ".join(facts) + ".", classes=["map-facts"]
+            )
+        card += self.strip(name, found)
+        return card
+
+    def strip(self, name: str, found: dict) -> nodes.paragraph:
+        """A stroke for each claim of a chapter, coloured by its verdict."""
+        claims = [
+            claim.id for claim in load().claims.values() if claim.chapter == name
+        ]
+        strip = nodes.paragraph(classes=["map-strip"])
+        for claim in claims:
+            word = word_of(found[claim].verdict) if claim in found else "open"
+            strip += nodes.inline("", "", classes=[css_class(word)])
+        answered = sum(claim in found for claim in claims)
+        said = f"{answered} of {len(claims)} claims answered"
+        strip += nodes.inline("", said, classes=["map-count"])
+        return strip
+
+
+class Visits(SphinxDirective):
+    """Three ways through the book, by the time a reader has."""
+
+    def run(self):
+        _note_dependencies(self.env)
+        names, result = _names(), []
+        for visit in _map()["visits"]:
+            section = nodes.section(ids=[nodes.make_id(visit["title"])])
+            section += nodes.title("", visit["title"])
+            section += nodes.paragraph("", visit["for"])
+            steps = nodes.bullet_list()
+            for step in visit["steps"]:
+                line = nodes.paragraph("", "", _link(names[step["chapter"]]))
+                line += nodes.Text(f": {step['do']}")
+                steps += nodes.list_item("", line)
+            section += steps
+            result.append(section)
+        return result
+
+
+def _map() -> dict:
+    return yaml.safe_load(MAP.read_text(encoding="utf-8"))
+
+
+def _names() -> dict[int, str]:
+    """File names of the chapters by number."""
+    return {
+        int(name[:2]): name for part in _map()["parts"] for name in part["chapters"]
+    }
+
+
+def _path(name: str) -> Path:
+    return BOOK / f"{name}.ipynb"
+
+
+def _link(name: str) -> nodes.Node:
+    """A chapter's number and title: a link where it is written, and said so where it is not."""
+    said = f"{int(name[:2])} {load().chapters[name]}"
+    if _path(name).exists():
+        return nodes.reference("", said, refuri=f"{name}.html", internal=True)
+    return nodes.inline("", f"{said} (to come)", classes=["to-come"])
+
+
+def _listed(numbers: list[int]) -> str:
+    *first, last = map(str, numbers)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _minutes(path: Path) -> tuple[int, int]:
+    """Minutes to read a chapter's prose, rounded up to five, and those its exercises ask for."""
+    cells = nbformat.read(path, as_version=4).cells
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    prose, *_ = re.split(r"^## Exercises", text, flags=re.MULTILINE)
+    reading = -(-len(prose.split()) // (5 * WORDS_A_MINUTE)) * 5
+    return reading, sum(map(int, re.findall(r"About (\d+) minutes", text)))
+
+
+def _note_dependencies(env) -> None:
+    for path in (MAP, BOOK / "claims.yml", *map(_path, _names().values())):
+        env.note_dependency(str(path))
+
+
+def setup(app: Sphinx) -> dict:
+    app.add_directive("chapter-map", ChapterMap)
+    app.add_directive("visits", Visits)
+    return {"parallel_read_safe": True}
