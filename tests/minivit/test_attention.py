@@ -141,7 +141,7 @@ def test_dropout_removes_a_share_of_the_weights_while_training(monkeypatch, expl
         # A sum of 4000 weights, each 0 or 1 / 0.75 of 1 / 4000: mean 1, variance 1 / 3 of 1 / 4000
         assert y.mean().item() == pytest.approx(1, abs=0.001)
         assert y[0, :, 0].std().item() == pytest.approx((1 / 3 / 4000) ** 0.5, rel=0.1)
-        assert torch.allclose(layer.eval()(x), x)
+        assert torch.allclose(layer.eval()(x), x, atol=1e-4)  # a float32 sum of 4000
 
 
 @pytest.mark.parametrize(
