@@ -70,6 +70,7 @@ def execute(path: Path) -> bool:
         notebook,
         timeout=SECONDS,
         record_timing=False,
+        coalesce_streams=True,  # a busy machine delivers one print in two parts
         resources={"metadata": {"path": path.parent}},
     )
     client.execute()

@@ -109,6 +109,8 @@ class AttentionListener(TorchFunctionMode):
             key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
             value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
         device = query.device.type
+        if not torch.amp.is_autocast_available(device):  # as on the meta device
+            return self._answer(query, key, value, attn_mask, dropout_p, is_causal, scale)
         if torch.is_autocast_enabled(device):  # what it would do to the call that is answered
             half = torch.get_autocast_dtype(device)
             query, key, value = query.to(half), key.to(half), value.to(half)
