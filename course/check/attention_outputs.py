@@ -3,7 +3,6 @@
 As in attention_scores, what is expected is computed here and does not come from minivit.
 """
 
-import itertools
 import math
 
 import torch
@@ -22,38 +21,37 @@ def attend(q: Tensor, k: Tensor, v: Tensor, divisor: float, over: int = -1) -> T
 
 
 @exercise(CHAPTER)
-def multi_head_attention(attempt: Attempt) -> None:
-    """x [batch, tokens, dim], w_qkv [dim, 3 dim], w_out [dim, dim], heads -> as x."""
-    batch, tokens, dim, heads = 2, 5, 12, 3
+def grouped_query_attention(attempt: Attempt) -> None:
+    """x [batch, tokens, dim], w_q, w_out [dim, dim], w_kv [dim, 2 groups d_head], heads -> as x."""
+    batch, tokens, dim, heads, groups = 2, 5, 12, 6, 3
     d_head = dim // heads
     shape = dict(batch=batch, tokens=tokens, dim=dim)
     normal = normal_draws(seed=3)
-    x, w_qkv, w_out = normal(batch, tokens, dim), normal(dim, 3 * dim) / 3, normal(dim, dim)
-    identity = torch.eye(dim)
-    parts = dict(zip("qkv", (x @ w_qkv).split(dim, dim=-1), strict=True))
-    q, k, v = parts.values()
+    x, w_q, w_out = normal(batch, tokens, dim), normal(dim, dim) / 3, normal(dim, dim)
+    w_kv, identity = normal(dim, 2 * dim) / 3, torch.eye(dim)
+    q, (k, v) = x @ w_q, (x @ w_kv).split(dim, dim=-1)
     attended = attend(q, k, v, math.sqrt(dim))
 
-    # One head and no output projection: nothing to split or merge.
-    result = attempt(x, w_qkv, identity, 1, shape=shape)
-    mistakes = {
-        "The softmax is over the queries. The weights of each query should sum to one over the "
-        "keys, the last axis.": attend(q, k, v, math.sqrt(dim), over=-2),
-        "The scores are not scaled. Divide them by sqrt(d_head).": attend(q, k, v, 1),
-        "The scores are divided by the width itself, not by its root.": attend(q, k, v, dim),
-    }
-    for order in list(itertools.permutations("qkv"))[1:]:  # the first is the right one
-        misread = dict(zip(order, parts.values(), strict=True))
-        mistakes[
-            f"The columns of w_qkv are read as {', '.join(order)}. They hold all of q, then all of "
-            "k, then all of v."
-        ] = attend(misread["q"], misread["k"], misread["v"], math.sqrt(dim))
-    one_head = "With one head, and the identity as w_out, the result should be softmax(q k^T / "
-    attempt.expect_close(result, attended, f"{one_head}sqrt(d_head)) v.", mistakes)
+    # One head and no output projection: nothing to split, share or merge.
+    attempt.expect_close(
+        attempt(x, w_q, w_kv, identity, 1, shape=shape),
+        attended,
+        "With one head, and the identity as w_out, the result should be softmax(q k^T / "
+        "sqrt(d_head)) v.",
+        mistakes={
+            "The softmax is over the queries. The weights of each query should sum to one over "
+            "the keys, the last axis.": attend(q, k, v, math.sqrt(dim), over=-2),
+            "The scores are not scaled. Divide them by sqrt(d_head).": attend(q, k, v, 1),
+            "The scores are divided by the width itself, not by its root.": attend(q, k, v, dim),
+            "The columns of w_kv are read as v, then k. They hold all of k, then all of v.": (
+                attend(q, v, k, math.sqrt(dim))
+            ),
+        },
+    )
 
     # One head with an output projection.
     attempt.expect_close(
-        attempt(x, w_qkv, w_out, 1, shape=shape),
+        attempt(x, w_q, w_kv, w_out, 1, shape=shape),
         attended @ w_out,
         "The output projection is wrong. It is the last step: attended @ w_out.",
         mistakes={
@@ -64,12 +62,11 @@ def multi_head_attention(attempt: Attempt) -> None:
         },
     )
 
-    # q = k = 0: each head gives the mean of its own columns of v, whatever the scale.
-    equal = torch.cat([torch.zeros(dim, 2 * dim), w_qkv[:, 2 * dim :]], dim=1)
+    # q = 0 and a group for each head: every head gives the mean of its own columns of v.
     mean = v.mean(dim=1, keepdim=True).expand(batch, tokens, dim)
     by_head = mean.reshape(batch, tokens, heads, d_head).transpose(1, 2)
     attempt.expect_close(
-        attempt(x, equal, identity, heads, shape=shape),
+        attempt(x, torch.zeros(dim, dim), w_kv, identity, heads, shape=shape),
         mean,
         "Splitting into heads mixes up tokens and columns. Reshape to [batch, tokens, heads, "
         "d_head] first, and then transpose tokens and heads.",
@@ -79,22 +76,50 @@ def multi_head_attention(attempt: Attempt) -> None:
         },
     )
 
-    # Several heads.
-    def heads_in_turn(divisor: float) -> Tensor:
-        columns = [slice(start, start + d_head) for start in range(0, dim, d_head)]
-        outputs = [attend(*(part[..., c] for part in (q, k, v)), divisor) for c in columns]
+    def in_turn(kv: Tensor, group_of: list[int], divisor: float) -> Tensor:
+        """Head by head; group_of has the group of each head."""
+        k, v = kv.chunk(2, dim=-1)
+        outputs = []
+        for head, group in enumerate(group_of):
+            own, shared = (slice(i * d_head, (i + 1) * d_head) for i in (head, group))
+            outputs.append(attend(q[..., own], k[..., shared], v[..., shared], divisor))
         return torch.cat(outputs, dim=-1) @ w_out
 
+    # A group for each head: ordinary multi-head attention.
+    each_its_own, root = list(range(heads)), math.sqrt(d_head)
     attempt.expect_close(
-        attempt(x, w_qkv, w_out, heads, shape=shape),
-        heads_in_turn(math.sqrt(d_head)),
-        "With several heads the result is wrong. Within q, k and v the columns of head 0 come "
-        "first, then those of head 1, and so on.",
+        attempt(x, w_q, w_kv, w_out, heads, shape=shape),
+        in_turn(x @ w_kv, each_its_own, root),
+        "With as many groups as heads the result is wrong. Within q, k and v the columns of head "
+        "0 come first, then those of head 1, and so on.",
         mistakes={
             "All columns act as one head. Split q, k and v into heads first.": attended @ w_out,
             "The scale is that of the whole width. A head is only d_head = dim / heads wide, so "
-            "divide its scores by sqrt(d_head).": heads_in_turn(math.sqrt(dim)),
+            "divide its scores by sqrt(d_head).": in_turn(x @ w_kv, each_its_own, math.sqrt(dim)),
         },
+    )
+
+    # Fewer groups than heads.
+    few = normal(dim, 2 * groups * d_head) / 3
+    neighbours, in_rotation = [0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 1, 2]
+    attempt.expect_close(
+        attempt(x, w_q, few, w_out, heads, shape=shape),
+        in_turn(x @ few, neighbours, root),
+        "With fewer groups than heads the result is wrong. Each group serves heads / groups heads.",
+        mistakes={
+            "The groups are dealt out in rotation. Neighbouring heads share one: with 6 heads and "
+            "3 groups, heads 0 and 1 read group 0.": in_turn(x @ few, in_rotation, root),
+            "All heads read the first group.": in_turn(x @ few, [0] * heads, root),
+        },
+    )
+
+    # One group for all: multi-query attention.
+    one = normal(dim, 2 * d_head) / 3
+    attempt.expect_close(
+        attempt(x, w_q, one, w_out, heads, shape=shape),
+        in_turn(x @ one, [0] * heads, root),
+        "With one group for all heads the result is wrong. The number of groups follows from the "
+        "width of w_kv: each takes d_head columns for k and as many for v.",
     )
 
 

@@ -35,14 +35,15 @@ def norms(w_q, w_k):
     return (b - b.T).norm() / 2, (b + b.T).norm() / 2, b.norm()
 
 
-def heads_one_by_one(x, w_qkv, w_out, heads):
-    dim = x.shape[-1]
-    d_head = dim // heads
+def heads_one_by_one(x, w_q, w_kv, w_out, heads):
+    d_head = x.shape[-1] // heads
+    groups = w_kv.shape[-1] // (2 * d_head)
     output = 0
-    for first in range(0, dim, d_head):
-        columns = torch.arange(first, first + d_head)
-        q, k, v = (x @ w_qkv[:, columns + part * dim] for part in range(3))
-        output = output + F.scaled_dot_product_attention(q, k, v) @ w_out[columns]
+    for head in range(heads):
+        own = torch.arange(head * d_head, (head + 1) * d_head)
+        shared = torch.arange(d_head) + head * groups // heads * d_head
+        k, v = (x @ w_kv[:, shared + part * groups * d_head] for part in range(2))
+        output = output + F.scaled_dot_product_attention(x @ w_q[:, own], k, v) @ w_out[own]
     return output
 
 
@@ -66,15 +67,25 @@ def merge_straight(x):
     return x.reshape(x.shape[0], x.shape[2], -1)
 
 
-def faulty_heads(
-    x, w_qkv, w_out, heads, order="qkv", over=-1, divisor="d_head", split=split_right,
-    merge=merge_right, project=torch.matmul,
+def share_neighbours(x, heads):
+    return x.repeat_interleave(heads // x.shape[1], dim=1)
+
+
+def share_in_rotation(x, heads):
+    return x.repeat(1, heads // x.shape[1], 1, 1)
+
+
+def faulty_groups(
+    x, w_q, w_kv, w_out, heads, order="kv", over=-1, divisor="d_head", split=split_right,
+    share=share_neighbours, merge=merge_right, project=torch.matmul,
 ):  # fmt: skip
-    """Multi-head attention with one step replaced."""
+    """Grouped-query attention with one step replaced."""
     dim = x.shape[-1]
-    parts = dict(zip(order, (x @ w_qkv).chunk(3, dim=-1), strict=True))
-    q, k, v = (split(parts[name], heads) for name in "qkv")
-    divisors = {"d_head": (dim // heads) ** 0.5, "dim": dim**0.5, "width": dim // heads, "none": 1}
+    d_head = dim // heads
+    parts = dict(zip(order, (x @ w_kv).chunk(2, dim=-1), strict=True))
+    q = split(x @ w_q, heads)
+    k, v = (share(split(parts[name], parts[name].shape[-1] // d_head), heads) for name in "kv")
+    divisors = {"d_head": d_head**0.5, "dim": dim**0.5, "width": d_head, "none": 1}
     weights = torch.softmax(q @ k.mT / divisors[divisor], dim=over)
     return project(merge(weights @ v), w_out)
 
@@ -123,7 +134,7 @@ CORRECT = {
     "scaled_scores": lambda q, k: torch.einsum("bhid,bhjd->bhij", q * q.shape[-1] ** -0.5, k),
     "masked_softmax": softmax_of_allowed,
     "antisymmetric_share": share_by_traces,
-    "multi_head_attention": heads_one_by_one,
+    "grouped_query_attention": heads_one_by_one,
     "chunked_attention": two_passes,
 }
 
@@ -161,26 +172,35 @@ WRONG = {
         ("[d_head, d_head] matrix", lambda a, b: share_by_traces(a.T, b.T)),
         ("not by that of its", lambda a, b: (norms(a, b)[0] / norms(a, b)[1]) ** 2),
     ],
-    "multi_head_attention": [
-        ("Splitting into heads mixes", partial(faulty_heads, split=split_straight)),
+    "grouped_query_attention": [
+        ("Splitting into heads mixes", partial(faulty_groups, split=split_straight)),
         (
             "Splitting into heads mixes",
-            partial(faulty_heads, split=split_straight, merge=merge_straight),
+            partial(faulty_groups, split=split_straight, merge=merge_straight),
         ),
-        ("Merging the heads mixes", partial(faulty_heads, merge=merge_straight)),
-        ("scale is that of the whole width", partial(faulty_heads, divisor="dim")),
-        ("not scaled", partial(faulty_heads, divisor="none")),
-        ("not by its root", partial(faulty_heads, divisor="width")),
-        ("softmax is over the queries", partial(faulty_heads, over=-2)),
-        ("w_out is not used", partial(faulty_heads, project=lambda merged, w: merged)),
-        ("w_out is transposed", partial(faulty_heads, project=lambda merged, w: merged @ w.T)),
-        ("act as one head", lambda x, w_qkv, w_out, heads: heads_one_by_one(x, w_qkv, w_out, 1)),
-        ("read as k, q, v", partial(faulty_heads, order="kqv")),
-        ("read as v, k, q", partial(faulty_heads, order="vkq")),
+        ("Merging the heads mixes", partial(faulty_groups, merge=merge_straight)),
+        ("scale is that of the whole width", partial(faulty_groups, divisor="dim")),
+        ("not scaled", partial(faulty_groups, divisor="none")),
+        ("not by its root", partial(faulty_groups, divisor="width")),
+        ("softmax is over the queries", partial(faulty_groups, over=-2)),
+        ("w_out is not used", partial(faulty_groups, project=lambda merged, w: merged)),
+        ("w_out is transposed", partial(faulty_groups, project=lambda merged, w: merged @ w.T)),
+        ("act as one head", lambda x, a, b, c, heads: heads_one_by_one(x, a, b, c, 1)),
+        ("read as v, then k", partial(faulty_groups, order="vk")),
+        ("dealt out in rotation", partial(faulty_groups, share=share_in_rotation)),
+        (
+            "All heads read the first group",
+            partial(
+                faulty_groups,
+                share=lambda x, heads: (
+                    x if x.shape[1] == heads else x[:, :1].expand(-1, heads, -1, -1)
+                ),
+            ),
+        ),
         (
             "columns of head 0 come first",
             partial(
-                faulty_heads,
+                faulty_groups,
                 split=split_interleaved,
                 merge=lambda x: x.permute(0, 2, 3, 1).flatten(2),
             ),

@@ -33,7 +33,7 @@ EQUIVALENT = {
     "antisymmetric_share": {
         "antisymmetric = (b - b.T) / 2 -> antisymmetric = (b.T - b) / 2": "the sign is squared",
     },
-    "multi_head_attention": {HEADS.format(2): FOUR_AXES},
+    "grouped_query_attention": {HEADS.format(2): FOUR_AXES},
     "chunked_attention": {
         "q = q / math.sqrt(q.shape[-1]) -> q = q / math.sqrt(k.shape[-1])": SAME_WIDTH,
         LOOP: "there are as many values as keys",
