@@ -2,17 +2,24 @@
 
 from course.check.attention_outputs import chunked_attention, grouped_query_attention
 from course.check.attention_scores import antisymmetric_share, masked_softmax, scaled_scores
+from course.check.encoder_parts import channel_norm, drop_path, logit_shares, ordered_block
 from course.check.patch_order import convolution_weight, merged_tokens, patch_at
 from course.check.patch_pictures import denoised, padded_patches
+from course.check.whole_vit import logits_from_file
 
 __all__ = [
     "antisymmetric_share",
+    "channel_norm",
     "chunked_attention",
     "convolution_weight",
     "denoised",
+    "drop_path",
     "grouped_query_attention",
+    "logit_shares",
+    "logits_from_file",
     "masked_softmax",
     "merged_tokens",
+    "ordered_block",
     "padded_patches",
     "patch_at",
     "scaled_scores",
