@@ -5,9 +5,12 @@ from course.check.attention_scores import antisymmetric_share, masked_softmax, s
 from course.check.encoder_parts import channel_norm, drop_path, logit_shares, ordered_block
 from course.check.patch_order import convolution_weight, merged_tokens, patch_at
 from course.check.patch_pictures import denoised, padded_patches
+from course.check.positions_scores import relative_bias, rotary_2d
+from course.check.positions_tables import add_positions, move_by, resample_linear
 from course.check.whole_vit import logits_from_file
 
 __all__ = [
+    "add_positions",
     "antisymmetric_share",
     "channel_norm",
     "chunked_attention",
@@ -19,8 +22,12 @@ __all__ = [
     "logits_from_file",
     "masked_softmax",
     "merged_tokens",
+    "move_by",
     "ordered_block",
     "padded_patches",
     "patch_at",
+    "relative_bias",
+    "resample_linear",
+    "rotary_2d",
     "scaled_scores",
 ]
