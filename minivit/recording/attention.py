@@ -41,11 +41,13 @@ class AttentionListener(TorchFunctionMode):
     def inside(self, module: nn.Module, name: str) -> Iterator[None]:
         """Listens inside ``module``, and calls the weights ``name``."""
 
-        def begin(module: nn.Module, args: Any) -> None:
-            self.running[name] = False
+        def begin(runs: nn.Module, args: Any) -> None:
+            if runs is module:  # and no copy of it, which has a copy of the hook
+                self.running[name] = False
 
-        def end(module: nn.Module, args: Any, output: Any) -> None:
-            self.running.pop(name, None)
+        def end(runs: nn.Module, args: Any, output: Any) -> None:
+            if runs is module:
+                self.running.pop(name, None)
 
         with (
             module.register_forward_pre_hook(begin),

@@ -70,6 +70,9 @@ def find(
             hits = {name: m for name, m in hits.items() if fnmatchcase(name, pattern)}
             weights |= hits
         if not hits:
-            near = get_close_matches(pattern, [*modules, *attention_names(modules)], cutoff=0)
-            raise LookupError(f"no module matches {pattern!r}; near names: {near}")
+            attention = attention_names(modules)
+            near = get_close_matches(pattern, [*modules, *attention], cutoff=0)
+            wanted = pattern.rpartition(".")[2] == "weights"
+            none = ", and nothing here looks like attention" if wanted and not attention else ""
+            raise LookupError(f"no module matches {pattern!r}{none}; near names: {near}")
     return outputs, weights

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
@@ -28,7 +29,7 @@ class Kept:
         self._versions: dict[str, list[tuple[Tensor, int]]] = {}
 
     def close(self) -> None:
-        """Keeps nothing more: a copy of the model, made meanwhile, has copies of the hooks."""
+        """Keeps nothing more."""
         self.closed = True
 
     def keep(self, name: str, output: Any) -> None:
@@ -52,8 +53,9 @@ class Kept:
     def output_of(self, module: nn.Module, name: str) -> RemovableHandle:
         """Keeps, until the handle is removed, what ``module`` gives, and calls it ``name``."""
 
-        def after(module: nn.Module, args: Any, output: Any) -> None:
-            self.keep(name, output)
+        def after(runs: nn.Module, args: Any, output: Any) -> None:
+            if runs is module:  # and no copy of it, which has a copy of the hook
+                self.keep(name, output)
 
         return module.register_forward_hook(after)
 
@@ -82,10 +84,12 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
 
     Names are those of ``model.named_modules()``, shell-style: ``*`` stands for anything, dots
     included, so ``blocks.*`` is the blocks and all that is in them, and ``blocks.?`` the first ten
-    blocks alone. ``""`` is the model itself. With ``.weights`` behind a module's name they are the
-    attention weights computed inside that module, before dropout, whether it calls
-    ``F.scaled_dot_product_attention``, ``nn.MultiheadAttention`` or a softmax: ``*.attention``
-    in minivit and Hugging Face, ``*.attn`` in timm, ``*.self_attention`` in torchvision.
+    blocks alone. ``""`` is the model itself. A pattern keeps what runs of the modules that it
+    matches, and a part that is gone does not run; a name without wildcards must. With ``.weights``
+    behind a module's name they are the attention weights computed inside that module, before
+    dropout, whether it calls ``F.scaled_dot_product_attention``, ``nn.MultiheadAttention`` or a
+    softmax: ``*.attention`` in minivit and Hugging Face, ``*.attn`` in timm, ``*.self_attention``
+    in torchvision.
 
     What is recorded is the tensor that the model goes on with: gradients flow through it, and
     ``torch.autograd.grad(logits[0, 5], seen["blocks.3.attention.weights"])`` works. A module that
@@ -111,8 +115,8 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
         ValueError: No names.
         LookupError: A name matches nothing; the message lists near ones.
         RuntimeError: Inside the block, a module gives no tensor, or computes attention twice in one
-            call. At its end, a module never ran or showed no attention weights, or a recorded
-            tensor was overwritten by an in-place operation.
+            call. At its end, none of the modules that a name matches ever ran, one showed no
+            attention weights, or a recorded tensor was overwritten by an in-place operation.
     """
     model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     modules = runnable(model)
@@ -134,7 +138,9 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
         if weights:  # else torch's own kernels and fast paths run
             stack.enter_context(listener)
         yield kept.seen
-    if missing := [name for name in outputs if name not in kept.seen]:
+    ran = kept.seen.keys() & outputs
+    silent = [pattern for pattern in names if not any(fnmatchcase(name, pattern) for name in ran)]
+    if missing := [name for name in outputs if any(fnmatchcase(name, p) for p in silent)]:
         raise RuntimeError(
             f"these modules never ran inside the block: {missing}; it may not have called the "
             "model, or a parent may use their parameters without calling them"
@@ -142,8 +148,8 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
     if missing := [name for name in weights if name not in kept.seen]:
         raise RuntimeError(
             f"no attention weights were computed for {missing}; what looks like attention here: "
-            f"{attention_names(modules)}. One of those that is missing never ran, or uses a kernel "
-            "from outside torch: choose the model's eager or sdpa attention"
+            f"{attention_names(modules) or 'nothing'}. One of those that is missing never ran, or "
+            "uses a kernel from outside torch: choose the model's eager or sdpa attention"
         )
     if overwritten := kept.overwritten():
         raise RuntimeError(

@@ -258,6 +258,29 @@ def test_a_copy_made_in_the_block_does_not_write_into_the_record(net, x):
     assert all(seen[name].equal(before[name]) for name in seen)
 
 
+def test_a_copy_that_runs_in_the_block_does_not_write_into_the_record(net, x):
+    with record(net, "head", "") as seen:
+        y = net(x)
+        copy.deepcopy(net)(-x)
+    assert seen["head"] is y and seen[""] is y
+
+
+def test_what_a_wildcard_matches_may_stay_idle_where_something_of_it_runs(net, x):
+    with record(net, "*", detach=True) as seen:
+        net(x)
+    assert "unused" not in seen and len(seen) == 1 + 11 * 5 + 1  # the model, five a block, the head
+    with (
+        pytest.raises(RuntimeError, match=r"never ran.*\['unused'\]"),
+        record(net, "h*", "*", "unused"),
+    ):
+        net(x)
+    with (
+        pytest.raises(RuntimeError, match=r"never ran.*\['blocks.1', 'blocks.2'\]"),
+        record(net, "blocks.[12]", "head"),
+    ):
+        net.head(x)
+
+
 def test_names_in_a_list_are_refused(net):
     with (
         pytest.raises(TypeError, match=r"each an argument of its own: got \(\['0'\],\)"),
