@@ -16,10 +16,11 @@ from torch import Tensor
 from minivit.patches import pair
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
+    import PIL.Image
 
-Picture: TypeAlias = Union["Image", Tensor]
+Picture: TypeAlias = Union["PIL.Image.Image", Tensor]
 
+PIXELS = 64_000_000  # of a resized picture: a small file of an extreme shape takes gigabytes
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
@@ -95,15 +96,15 @@ class Preprocess:
         many = pictures if isinstance(pictures, list | tuple) else [pictures]
         if not many:
             raise ValueError("expected at least one picture: got an empty list")
-        x = torch.cat([self._resized_and_cropped(picture) for picture in many])
+        x = torch.cat([self.fit(picture) for picture in many])
         mean, std = (
             torch.tensor(v, dtype=torch.float32, device=x.device).view(-1, 1, 1)
             for v in (self.mean, self.std)
         )
         return (x.float() / 255 - mean) / std
 
-    def _resized_and_cropped(self, picture: Picture) -> Tensor:
-        """uint8 ``[batch, channels, *size]``, with batch 1 unless a batch was given."""
+    def fit(self, picture: Picture) -> Tensor:
+        """Resizes and crops alone: uint8 ``[batch, channels, *size]``, batch 1 for one picture."""
         if isinstance(picture, Tensor):
             x = self._resized_tensor(picture)
         else:
@@ -129,7 +130,7 @@ class Preprocess:
         x = F.interpolate(x.float(), size, mode=self.interpolation, antialias=True)
         return x.round().clamp(0, 255).to(torch.uint8)  # a cubic can overshoot
 
-    def _resized_image(self, image: "Image") -> Tensor:
+    def _resized_image(self, image: "PIL.Image.Image") -> Tensor:
         from PIL import Image  # here, because `import minivit` loads torch and einops alone
 
         if not isinstance(image, Image.Image):
@@ -152,6 +153,11 @@ class Preprocess:
     def _covering(self, height: int, width: int) -> tuple[int, int]:
         """The smallest size with the proportions of ``height x width`` that covers ``resize``."""
         h, w = self.resize
-        if height * w <= width * h:  # the picture is the wider one: heights agree
-            return h, h * width // height
-        return w * height // width, w
+        wider = height * w <= width * h  # the picture is the wider one: heights agree
+        size = (h, h * width // height) if wider else (w * height // width, w)
+        if size[0] * size[1] > PIXELS:
+            raise ValueError(
+                f"expected at most {PIXELS // 10**6} megapixels once resized: {height} x {width} "
+                f"pixels become {size[0]} x {size[1]}"
+            )
+        return size

@@ -1,6 +1,7 @@
-"""Figures for pages and notebooks: a style, heat maps over pictures, and a slider of frames."""
+"""Figures for pages and notebooks: a style, heat maps, galleries, and a slider of frames."""
 
 from minivit.figures.frames import Frames
+from minivit.figures.gallery import gallery
 from minivit.figures.overlay import heat, overlay
 
-__all__ = ["Frames", "heat", "overlay"]
+__all__ = ["Frames", "gallery", "heat", "overlay"]

@@ -1,3 +1,5 @@
+import re
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -6,7 +8,7 @@ import pytest
 import torch
 from bs4 import BeautifulSoup
 
-from minivit.figures import Frames, heat, overlay
+from minivit.figures import Frames, gallery, heat, overlay
 
 
 def draw(value):
@@ -64,3 +66,41 @@ def test_overlay_frames_the_query_on_a_grid_that_is_not_square():
     assert frame.get_xy() == (1.5, 1.5)
     assert (frame.get_width(), frame.get_height()) == (2, 2)
     plt.close()
+
+
+def test_a_gallery_shows_the_first_pictures_of_each_class_in_a_row_behind_its_name():
+    _, ax = plt.subplots()
+    images = torch.arange(5).mul(50).to(torch.uint8)[:, None, None, None].expand(5, 1, 4, 6)
+    gallery(ax, images, torch.tensor([2, 0, 2, 2, 0]), ["a", "b", "c"], columns=2)
+    (sheet,) = (image.get_array() for image in ax.images)
+    assert sheet.shape == (4 + 1 + 4, 6 + 1 + 6, 3)  # with a white line between
+    shown = (sheet[[0, 0, 8, 8], [0, 12, 0, 12], 0] * 255).round().tolist()
+    assert shown == [50, 200, 0, 100]
+    assert (sheet[4] == 1).all() and (sheet[:, 6] == 1).all()
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "c"]
+    plt.close()
+
+
+def test_a_gallery_takes_colours_from_0_to_1_and_leaves_empty_places_white():
+    _, ax = plt.subplots()
+    gallery(ax, torch.full((1, 3, 4, 4), 0.25), torch.tensor([0]), ["a"], columns=3)
+    (sheet,) = (image.get_array() for image in ax.images)
+    assert (sheet[:, :4] == 0.25).all() and (sheet[:, 4:] == 1).all()
+    plt.close()
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "said"),
+    [
+        (torch.zeros(0, 3, 4, 4), torch.zeros(0), "got [0, 3, 4, 4] and 0 labels"),
+        (torch.zeros(2, 3, 4, 4), torch.zeros(3), "got [2, 3, 4, 4] and 3 labels"),
+        (
+            torch.zeros(2, 4, 4, 4),
+            torch.zeros(2),
+            "[n, 1 or 3, height, width] and a label for each: got [2, 4, 4, 4]",
+        ),
+    ],
+)
+def test_a_gallery_refuses_what_it_cannot_show(images, labels, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        gallery(None, images, labels, ["a"])

@@ -69,6 +69,12 @@ def test_a_size_that_is_not_square_is_covered_and_cut_from_the_middle(height, wi
         assert (values[-1] - values[0]).item() == pytest.approx(share, abs=0.06)
 
 
+def test_fit_gives_the_pixels_that_are_then_scaled():
+    x, p = pixels(300, 401), Preprocess((32, 48), (40, 60), mean=(0.5,) * 3, std=(0.25,) * 3)
+    assert p.fit(x).dtype == torch.uint8 and p.fit(x).shape == (1, 3, 32, 48)
+    assert torch.equal((p.fit(x) / 255 - 0.5) / 0.25, p(x))
+
+
 def test_the_scale_is_that_of_imagenet_by_default():
     white = torch.full((3, 4, 4), 255, dtype=torch.uint8)
     expected = (1 - torch.tensor(IMAGENET_MEAN)) / torch.tensor(IMAGENET_STD)
@@ -120,6 +126,7 @@ BAD = {
     "float image": (Image.new("F", (9, 8)), "got mode F, 8 x 9"),
     "empty image": (Image.new("RGB", (0, 8)), "at least one pixel: got mode RGB, 8 x 0"),
     "array": (np.zeros((8, 8, 3), np.uint8), "a PIL image or a uint8 tensor: got ndarray"),
+    "a long line": (Image.new("1", (9_000_000, 1)), "at most 64 megapixels once resized: 1 x 9000000 pixels become 8 x 72000000"),
     "path": ("cat.jpg", "a PIL image or a uint8 tensor: got str"),
     "nothing": (None, "got NoneType"),
 }  # fmt: skip

@@ -1,0 +1,46 @@
+"""Pictures of a data set, class by class."""
+
+from collections.abc import Sequence
+
+import torch
+from matplotlib.axes import Axes
+from torch import Tensor
+
+
+def gallery(
+    ax: Axes, images: Tensor, labels: Tensor, classes: Sequence[str], *, columns: int = 8
+) -> None:
+    """Draws the first pictures of each class in a row behind its name.
+
+    Args:
+        ax: Where to draw.
+        images: uint8, or from 0 to 1: ``[n, 1 or 3, height, width]``.
+        labels: Place of each picture's class in ``classes``: ``[n]``.
+        classes: Their names. One without pictures has no row.
+        columns: How many pictures of a class at most. Default: 8.
+
+    Raises:
+        ValueError: There are no pictures, not one label each, or neither 1 nor 3 channels.
+    """
+    if not len(images) or len(labels) != len(images) or images.shape[1] not in (1, 3):
+        raise ValueError(
+            "expected pictures [n, 1 or 3, height, width] and a label for each: "
+            f"got {list(images.shape)} and {len(labels)} labels"
+        )
+    height, width = images.shape[-2:]
+    gap = max(1, width // 16)
+    shown = sorted(set(labels.tolist()))
+    down, across = height + gap, width + gap
+    sheet = torch.ones(len(shown) * down - gap, columns * across - gap, 3)
+    pixels = images / 255 if images.dtype == torch.uint8 else images
+    for row, label in enumerate(shown):
+        for column, picture in enumerate(pixels[labels == label][:columns]):
+            y, x = row * down, column * across
+            sheet[y : y + height, x : x + width] = picture.permute(1, 2, 0)
+    ax.imshow(sheet.numpy(), interpolation="nearest")
+    ax.set_xticks([])
+    ax.set_yticks(
+        [row * down + height / 2 for row in range(len(shown))], [classes[label] for label in shown]
+    )
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)

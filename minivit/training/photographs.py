@@ -1,0 +1,102 @@
+"""Photographs that come inside scikit-image, and crops of them: pictures without a download."""
+
+import math
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from minivit.patches import Size, pair
+from minivit.training.pictures import open_picture, plain
+
+
+class Photograph(NamedTuple):
+    """Where a photograph lies inside scikit-image, and its terms of use."""
+
+    file: str
+    licence: str
+
+
+PHOTOGRAPHS = {
+    "astronaut": Photograph("astronaut.png", "public domain (NASA)"),
+    "chelsea": Photograph("chelsea.png", "CC0 (Stefan van der Walt)"),
+    "coffee": Photograph("coffee.png", "CC0 (Rachel Michetti)"),
+    "rocket": Photograph("rocket.jpg", "public domain (SpaceX)"),
+    "hubble_deep_field": Photograph("hubble_deep_field.jpg", "public domain (NASA)"),
+    "retina": Photograph("retina.jpg", "CC0 (Mikael Häggström)"),
+    "camera": Photograph("camera.png", "CC0 (Lav Varshney)"),
+    "brick": Photograph("brick.png", "CC0 (CC0Textures)"),
+    "grass": Photograph("grass.png", "CC0 (linolafett)"),
+    "gravel": Photograph("gravel.png", "CC0 (CC0Textures)"),
+}
+
+
+def photograph(name: str, size: Size | None = None) -> Tensor:
+    """Gives a photograph; the last four are grey, in three equal channels.
+
+    Args:
+        name: One of ``PHOTOGRAPHS``.
+        size: Height and width in pixels, or one number for both. The shorter side is resized and
+            the middle cut out. Default: as it is.
+
+    Returns:
+        uint8 ``[3, height, width]``.
+
+    Raises:
+        ValueError: There is no photograph of that name, or a size is below one.
+        FileNotFoundError: scikit-image, or the file in it, is not there.
+    """
+    if name not in PHOTOGRAPHS:
+        raise ValueError(f"expected one of {', '.join(PHOTOGRAPHS)}: got {name!r}")
+    found = find_spec("skimage")
+    if not found or not found.origin:
+        raise FileNotFoundError("photographs come inside scikit-image: pip install scikit-image")
+    # Its own loader would download what it does not find.
+    picture = open_picture(Path(found.origin).parent / "data" / PHOTOGRAPHS[name].file)
+    return plain(size or (picture.height, picture.width), 3).fit(picture)[0]
+
+
+def crops(
+    n: int,
+    size: Size = 32,
+    *,
+    seed: int = 0,
+    names: tuple[str, ...] = ("astronaut", "chelsea", "coffee", "rocket"),
+) -> tuple[Tensor, tuple[str, ...]]:
+    """Cuts random windows out of photographs: small pictures with the statistics of natural ones.
+
+    A window is between once and eight times ``size``, as far as the photograph allows, and resized.
+
+    Args:
+        n: How many. The first ones are the same whatever ``n`` is.
+        size: Height and width in pixels, or one number for both. Default: 32.
+        seed: Another one gives other crops.
+        names: Which of ``PHOTOGRAPHS``, each as likely. Default: the four of everyday things.
+
+    Returns:
+        uint8 ``[n, 3, height, width]``, and for each crop the name of its photograph.
+
+    Raises:
+        ValueError: An unknown photograph or none, a window that is larger than one, or no crops.
+    """
+    if n < 1 or not names:
+        raise ValueError(f"expected one crop or more of one photograph or more: got {n} of {names}")
+    whole = {name: photograph(name) for name in names}
+    (height, width), resized = pair(size), plain(size, 3)
+    generator = torch.Generator().manual_seed(seed)
+    pieces, of = [], []
+    for _ in range(n):
+        which, zoom, down, across = torch.rand(4, generator=generator).tolist()
+        name = names[int(which * len(names))]
+        rows, columns = whole[name].shape[1:]
+        most = min(8.0, rows / height, columns / width)
+        if most < 1:
+            raise ValueError(f"{name} has {rows} x {columns} pixels, too few for {size}")
+        zoom = most**zoom
+        h, w = math.floor(zoom * height), math.floor(zoom * width)
+        top, left = int(down * (rows - h + 1)), int(across * (columns - w + 1))
+        pieces.append(resized.fit(whole[name][:, top : top + h, left : left + w]))
+        of.append(name)
+    return torch.cat(pieces), tuple(of)

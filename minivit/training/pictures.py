@@ -1,0 +1,94 @@
+"""Picture files as they should look: upright, opaque, 8 bits a channel."""
+
+from os import PathLike
+
+import numpy as np
+import torch
+from PIL import Image, ImageOps
+from torch import Tensor
+
+from minivit.patches import Size, pair
+from minivit.preprocessing import Preprocess
+
+MEMORY = 4e9  # bytes that the pictures of a data set may take
+CHUNK = 1024  # pictures resized at a time: they are float32 meanwhile
+
+
+def open_picture(path: str | PathLike[str]) -> Image.Image:
+    """Opens a picture in any format that Pillow reads.
+
+    It is turned as its EXIF tag says, 16 bits are rounded to 8, and what is transparent lies on
+    white. Of several frames it is the first. Colour profiles are not applied.
+
+    Returns:
+        An image of mode RGB, or L where the file is grey.
+
+    Raises:
+        OSError: The file cannot be read; ``PIL.UnidentifiedImageError`` if it is no picture. Broken
+            files raise many other errors too.
+        ValueError: 32-bit pixels, whose range is not known.
+    """
+    with Image.open(path) as file:
+        file.load()
+        image = _upright(file)
+        if image.mode.startswith("I;16"):
+            levels = np.asarray(image).astype(np.float64)
+            image = Image.fromarray((levels * 255 / 65535).round().astype(np.uint8))
+        if image.mode in ("I", "F"):
+            raise ValueError(f"expected at most 16 bits a channel: got mode {image.mode}")
+        if image.has_transparency_data:
+            image = image.convert("RGBA")
+            image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+            return image.convert("RGB")
+        return image.convert("L" if image.mode in ("1", "L") else "RGB")
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    try:
+        return ImageOps.exif_transpose(image)
+    except Exception:  # a broken tag says nothing of how the picture should stand
+        return image
+
+
+def fitted(images: Tensor, size: Size | None, channels: int | None) -> Tensor:
+    """Gives pictures another size and number of channels.
+
+    Args:
+        images: uint8 ``[n, 1 or 3, height, width]``.
+        size: Height and width. Default: as they are. Other proportions are cut from the middle.
+        channels: 1 or 3. Default: as they are. Colours become grey by their luma (ITU-R 601-2).
+
+    Returns:
+        uint8 ``[n, channels, *size]``.
+
+    Raises:
+        ValueError: They would take more than 4 GB.
+    """
+    height, width = pair(size) if size is not None else images.shape[-2:]
+    check_memory(len(images), channels or images.shape[1], (height, width))
+    if channels == 1 and images.shape[1] == 3:
+        weights = torch.tensor([0.299, 0.587, 0.114])
+        grey = [torch.einsum("nchw,c->nhw", part.float(), weights) for part in images.split(CHUNK)]
+        images = torch.cat(grey)[:, None].round().to(torch.uint8)
+    elif channels == 3 and images.shape[1] == 1:
+        images = images.expand(-1, 3, -1, -1)
+    if (height, width) == images.shape[-2:]:
+        return images.contiguous()
+    to_size = plain((height, width), images.shape[1])
+    return torch.cat([to_size.fit(part) for part in images.split(CHUNK)])
+
+
+def check_memory(n: int, channels: int, size: Size) -> None:
+    """Refuses pictures that would take more than 4 GB."""
+    height, width = pair(size)
+    needed = n * channels * height * width
+    if needed > MEMORY:
+        raise ValueError(
+            f"{n} pictures of {height} x {width} pixels take {needed / 1e9:.3g} GB of memory: "
+            f"expected at most {MEMORY / 1e9:.3g} GB; ask for a smaller size, or take fewer"
+        )
+
+
+def plain(size: Size, channels: int) -> Preprocess:
+    """Preprocessing that resizes the shorter side to ``size`` and cuts out the middle."""
+    return Preprocess(pair(size), pair(size), mean=(0.0,) * channels, std=(1.0,) * channels)
