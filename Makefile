@@ -38,8 +38,9 @@ lint: $(READY)
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
-bench: $(READY)  ## speed beside torchvision, timm, transformers and vit-pytorch
+bench: $(READY)  ## speed beside torchvision, timm, transformers, vit-pytorch and stock layers
 	env -u OMP_NUM_THREADS $(RUN) -m benchmarks.speed
+	env -u OMP_NUM_THREADS $(RUN) -m benchmarks.training
 
 notebooks: $(READY)  ## re-execute the notebooks in place; equal results give an empty diff
 	$(RUN) -m tools.execute

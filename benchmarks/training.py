@@ -1,0 +1,199 @@
+"""How fast do models train beside torch's own layers? ``python -m benchmarks.training --help``
+
+A step is a forward and a backward pass and AdamW, on the same random pictures. Each model meets the
+same network put together from stock layers: ``nn.TransformerEncoderLayer`` for the ViT,
+``nn.Sequential`` for the Mixer, torchvision's ``BasicBlock`` for the ResNet. Rounds are interleaved
+and ratios taken within a round, as in ``benchmarks.speed``.
+"""
+
+import argparse
+import json
+import os
+import platform
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import minivit
+from benchmarks.speed import interval, seconds
+from minivit._torchvision import torchvision
+from minivit.files import replacing
+from minivit.training.optimiser import adamw
+from minivit.training.recipe import Recipe
+
+BasicBlock = torchvision.models.resnet.BasicBlock
+
+
+class Each(nn.Module):
+    """Applies a function of a tensor, such as a transposition."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.function(x)
+
+
+class Positions(nn.Module):
+    """Learned positions, added."""
+
+    def __init__(self, tokens: int, dim: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(tokens, dim) / 50)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.table
+
+
+class Residual(nn.Sequential):
+    """Layers whose result is added to their input."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + super().forward(x)
+
+
+def tokens_of(c: minivit.ViTConfig | minivit.MixerConfig) -> list[nn.Module]:
+    """Pictures to tokens ``[batch, tokens, dim]``."""
+    patches = nn.Conv2d(c.channels, c.dim, c.patch_size, stride=c.patch_size)
+    return [patches, nn.Flatten(2), Each(lambda x: x.transpose(1, 2))]
+
+
+def stock_vit(c: minivit.ViTConfig) -> nn.Module:
+    layers = [
+        nn.TransformerEncoderLayer(
+            c.dim, c.heads, c.hidden, 0.0, "gelu", batch_first=True, norm_first=True
+        )
+        for _ in range(c.depth)
+    ]
+    end = [nn.LayerNorm(c.dim), Each(lambda x: x.mean(1)), nn.Linear(c.dim, c.classes)]
+    return nn.Sequential(*tokens_of(c), Positions(c.grid[0] * c.grid[1], c.dim), *layers, *end)
+
+
+def stock_mixer(c: minivit.MixerConfig) -> nn.Module:
+    n = c.grid[0] * c.grid[1]
+    layers: list[nn.Module] = []
+    for _ in range(c.depth):
+        turn = Each(lambda x: x.transpose(1, 2))
+        layers += [
+            Residual(nn.LayerNorm(c.dim), turn, *_mlp(n, c.mixing_hidden), turn),
+            Residual(nn.LayerNorm(c.dim), *_mlp(c.dim, round(c.dim * c.mlp_ratio))),
+        ]
+    end = [nn.LayerNorm(c.dim), Each(lambda x: x.mean(1)), nn.Linear(c.dim, c.classes)]
+    return nn.Sequential(*tokens_of(c), *layers, *end)
+
+
+def _mlp(width: int, hidden: int) -> list[nn.Module]:
+    return [nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, width)]
+
+
+def stock_resnet(c: minivit.ResNetConfig) -> nn.Module:
+    def convolution(wide: int, to: int, side: int, stride: int) -> list[nn.Module]:
+        layer = nn.Conv2d(wide, to, side, stride, side // 2, bias=False)
+        return [layer, nn.BatchNorm2d(to)]
+
+    layers, wide = [*convolution(c.channels, c.width, 3, 1), nn.ReLU()], c.width
+    for i, blocks in enumerate(c.stages):
+        to = c.width * 2**i
+        for _ in range(blocks):
+            narrows = wide != to
+            down = nn.Sequential(*convolution(wide, to, 1, 2)) if narrows else None
+            layers.append(BasicBlock(wide, to, 1 + narrows, down))
+            wide = to
+    return nn.Sequential(*layers, Each(lambda x: x.mean((2, 3))), nn.Linear(wide, c.classes))
+
+
+STOCK: dict[str, Callable[..., nn.Module]] = {
+    "vit_32px": stock_vit,
+    "mixer_32px": stock_mixer,
+    "resnet_32px": stock_resnet,
+}
+
+
+def step(model: nn.Module, batch: int, precision: str) -> Callable[[], None]:
+    """One training step on random pictures, as a call."""
+    images, labels = torch.randn(batch, 3, 32, 32), torch.randint(0, 10, (batch,))
+    optimiser = adamw(model, Recipe())
+
+    def call() -> None:
+        with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
+            logits = model(images)
+        optimiser.zero_grad()
+        F.cross_entropy(logits.float(), labels).backward()
+        optimiser.step()
+
+    return call
+
+
+def compare(name: str, batch: int, rounds: int) -> list[dict]:
+    """Times a model of minivit's and its stock twin in both precisions: a row for each."""
+    model = minivit.create(name)
+    pair = {"minivit": model, "stock": STOCK[name](model.config)}
+    sizes = {side: sum(p.numel() for p in m.parameters()) for side, m in pair.items()}
+    assert sizes["minivit"] == sizes["stock"], (name, sizes)
+    steps = {
+        (side, precision): step(twin, batch, precision)
+        for side, twin in pair.items()
+        for precision in ("float32", "bfloat16")
+    }
+    for call in steps.values():
+        call()  # warm up
+    times: dict[tuple[str, str], list[float]] = {key: [] for key in steps}
+    shuffle = random.Random(0)
+    for _ in range(rounds):
+        for key in shuffle.sample(list(steps), len(steps)):
+            times[key].append(seconds(steps[key]))
+    stock = np.array(times["stock", "float32"])
+    rows = []
+    for (side, precision), values in times.items():
+        ratios = np.array(times["stock", precision]) / np.array(values)
+        rows.append({
+            "model": name, "side": side, "precision": precision,
+            "images per second": batch / float(np.median(values)),
+            "times stock": float(np.median(ratios)), "interval": interval(ratios),
+            "times stock float32": float(np.median(stock / np.array(values))),
+        })  # fmt: skip
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", nargs="+", default=list(STOCK), choices=list(STOCK))
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--out", type=Path, default=Path("_build/bench/training.json"))
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    print(f"training, {options.threads} threads, batches of {options.batch}")
+    rows = []
+    for name in options.models:
+        found = compare(name, options.batch, options.rounds)
+        rows += found
+        print(f"\n{name}")
+        for row in found:
+            low, high = row["interval"]
+            print(
+                f"  {row['side']:8}{row['precision']:9}{row['images per second']:8.0f} images/s   "
+                f"{row['times stock']:.2f} ({low:.2f} to {high:.2f}) times stock, "
+                f"{row['times stock float32']:.2f} times stock in float32"
+            )
+    about = {
+        "torch": torch.__version__,
+        "processor": f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}",
+        "threads": options.threads,
+        "rounds": options.rounds,
+    }
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(options.out) as scratch:
+        scratch.write_text(json.dumps({"about": about, "rows": rows}, indent=1) + "\n")
+    print(f"\nwritten to {options.out}")
+
+
+if __name__ == "__main__":
+    main()

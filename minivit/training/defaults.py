@@ -1,0 +1,79 @@
+"""A model and a recipe to begin with, for each source of data."""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from minivit.model import Model
+from minivit.training.dataset import Data
+from minivit.training.recipe import Recipe
+from minivit.zoo import create
+
+SMALL_COLOUR = Recipe(
+    epochs=20, batch_size=128, learning_rate=1.5e-3, shift=0.125, flip=True, operations=1,
+    magnitude=0.3, average=0.998,
+)  # fmt: skip
+# Name of the source -> model, recipe; FOLDER for every folder of pictures.
+DEFAULTS: dict[str, tuple[str, Recipe]] = {
+    "DIGITS": (
+        "vit_8px",
+        Recipe(epochs=30, batch_size=64, learning_rate=3e-3, operations=1, magnitude=0.3),
+    ),
+    "CIFAR10": ("vit_32px", SMALL_COLOUR),
+    "SHAPES": ("vit_32px", SMALL_COLOUR),
+    "FOLDER": ("vit_32px", replace(SMALL_COLOUR, epochs=40, batch_size=64)),
+}
+
+
+def recipe_for(source: str, device: torch.device, **changes: Any) -> Recipe:
+    """The recipe for a source of data, in the precision that is fast on a device.
+
+    Args:
+        source: ``"DIGITS"``, ``"CIFAR10"``, ``"SHAPES"`` or a folder.
+        device: Where the model is trained.
+        **changes: Fields of the recipe that differ.
+
+    Raises:
+        ValueError: A field that does not fit.
+    """
+    _, recipe = DEFAULTS.get(source, DEFAULTS["FOLDER"])
+    if source != "DIGITS" and has_bfloat16(device):
+        recipe = replace(recipe, precision="bfloat16")
+    return replace(recipe, **changes)
+
+
+def model_for(source: str, data: Data, name: str | None = None) -> Model:
+    """Makes an untrained model of the data's picture size, channels and classes.
+
+    Args:
+        source: As for :func:`recipe_for`.
+        data: What comes from it.
+        name: One of :func:`~minivit.zoo.models`. Default: a small ViT, for a folder with at most
+            8 x 8 patches.
+
+    Raises:
+        ValueError: An unknown model, or one that does not take such pictures.
+    """
+    channels, *sides = data.train.images.shape[1:]
+    changes: dict[str, Any] = {"image_size": tuple(sides), "channels": channels}
+    if name is None and source not in DEFAULTS:
+        changes["patch_size"] = tuple(_patch(side) for side in sides)
+    name = name or DEFAULTS.get(source, DEFAULTS["FOLDER"])[0]
+    return create(name, classes=len(data.classes), **changes)
+
+
+def _patch(side: int) -> int:
+    """The smallest length that divides a side into at most 8."""
+    patch = next(n for n in range(-(-side // 8), side + 1) if side % n == 0)
+    if side // patch < 4:
+        raise ValueError(f"expected sides that 4 to 8 patches divide, such as 64: got {side}")
+    return patch
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Whether a device has units for bfloat16, so that it is faster than float32."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    # torch says it of x86 processors, and only under these names.
+    return device.type == "cpu" and torch.cpu._is_avx512_bf16_supported()

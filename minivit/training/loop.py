@@ -1,0 +1,207 @@
+"""Training from the first step to the model card, across interruptions."""
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from minivit.files import save
+from minivit.model import Model
+from minivit.patches import pair
+from minivit.preprocessing import Preprocess
+from minivit.training.card import Results, card
+from minivit.training.dataset import Data
+from minivit.training.evaluate import Scores, evaluate
+from minivit.training.progress import Progress
+from minivit.training.recipe import Recipe
+from minivit.training.run import Run
+from minivit.training.state import MODEL, Folder, identity
+
+
+class Stopped(KeyboardInterrupt):
+    """A training that was interrupted; it is saved and can go on.
+
+    Args:
+        signum: The signal.
+        step: Steps taken.
+        steps: Steps in all.
+    """
+
+    def __init__(self, signum: int, step: int, steps: int) -> None:
+        super().__init__(f"stopped after step {step} of {steps}, which is saved")
+        self.signum = signum
+
+
+def train(
+    model: Model,
+    data: Data,
+    recipe: Recipe | None = None,
+    *,
+    out: str | PathLike[str] | None = None,
+    resume: bool = False,
+    save_every: float = 60,
+    progress: bool = False,
+    command: str | None = None,
+) -> Results:
+    """Trains a model in place, and scores it.
+
+    At the end the model has the moving average of its weights, is in evaluation mode and has
+    ``preprocess``, with the data's mean and deviation, ``classes`` and ``licence``. It is the
+    average at the last step, not that of the best epoch: nothing is chosen by a score. On one
+    thread of one machine, the same recipe gives the same bits, in one go or resumed.
+
+    Args:
+        model: Of the data's picture size, channels and classes, on the device where it is trained.
+        data: See :func:`~minivit.training.data.load_data`.
+        recipe: Default: ``Recipe()``.
+        out: A folder for ``model.safetensors``, ``card.md``, ``log.jsonl`` with a line for each
+            epoch and one for the end, and ``state.pt``, from which it can go on. Default: nothing
+            is written.
+        resume: Go on from ``out`` if it holds a state, else begin. What is finished is not trained
+            again.
+        save_every: Seconds between two states. On SIGINT and SIGTERM the state is saved too.
+        progress: Whether to show a bar, or, where there is no terminal, a line an epoch.
+        command: What was typed, for the card.
+
+    Returns:
+        Scores on the validation and the test part, and the log.
+
+    Raises:
+        ValueError: Model and data do not go together, the model cannot be trained, ``out`` holds a
+            training and ``resume`` is false, or it holds another one, or another process trains in
+            it.
+        FloatingPointError: The loss became infinite or not a number. What was saved stays.
+        OSError: Something could not be written. What was saved before stays.
+        Stopped: A signal came; the state is saved. Only if there is ``out``.
+    """
+    recipe = recipe or Recipe()
+    if not save_every >= 0:
+        raise ValueError(f"expected seconds, at least 0, between two states: got {save_every}")
+    _check(model, data)
+    folder = None if out is None else Folder(Path(out), identity(model, data, recipe))
+    with folder.held() if folder else nullcontext():
+        saved = folder.open(resume) if folder else None
+        return _trained(model, data, recipe, folder, saved, save_every, progress, command)
+
+
+def _trained(
+    model: Model,
+    data: Data,
+    recipe: Recipe,
+    folder: Folder | None,
+    saved: dict[str, Any] | None,
+    save_every: float,
+    progress: bool,
+    command: str | None,
+) -> Results:
+    """Goes on from what is saved, if anything is, to the scores and the files of the end."""
+    size = pair(model.config.image_size)
+    model.preprocess = Preprocess(size, resize=size, mean=data.mean, std=data.std)
+    model.classes, model.licence = data.classes, data.licence
+    device = next(model.parameters()).device
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        run = Run(model, data, recipe)
+        if saved:
+            run.load_state_dict(saved)
+        elif recipe.minutes is not None:
+            run.steps = run.steps_within(recipe.minutes)
+        if not saved or not saved["results"]:
+            _take_steps(run, folder, save_every, progress)
+    model.load_state_dict(run.average.model.state_dict())
+    model.eval()
+    if saved and saved["results"]:
+        if folder and not (folder.path / MODEL).exists():
+            save(model, folder.path / MODEL)
+        scores = {part: Scores(**found) for part, found in saved["results"].items()}
+        return Results(**scores, lines=run.lines, steps=run.steps, seconds=run.seconds)
+    results = Results(
+        evaluate(model, data.validation, run.batch), evaluate(model, data.test, run.batch),
+        run.lines, run.steps, run.seconds,
+    )  # fmt: skip
+    if folder:
+        text = card(model, data, recipe, results, command)
+        parts = {"validation": asdict(results.validation), "test": asdict(results.test)}
+        folder.finish(run, model, parts, text)
+    return results
+
+
+def _take_steps(run: Run, folder: Folder | None, save_every: float, progress: bool) -> None:
+    """Takes the steps that are left, and saves."""
+    epochs = math.ceil(run.steps / run.epoch_steps)
+    with _signals(folder is not None) as seen, Progress(run.step, run.steps, progress) as bar:
+        if folder:
+            folder.begin(run)
+        saved = time.monotonic()
+        while run.step < run.steps:
+            bar.step(*run.advance())
+            if run.epoch_ends:
+                line = run.finish_epoch()
+                bar.line(line, epochs)
+                if folder:
+                    folder.log(line)
+            due = seen or run.step == run.steps or time.monotonic() - saved >= save_every
+            if due:
+                run.check_finite()
+                if folder:
+                    folder.keep(run)
+                saved = time.monotonic()
+            if seen:
+                raise Stopped(seen[0], run.step, run.steps)
+
+
+@contextmanager
+def _signals(caught: bool) -> Iterator[list[int]]:
+    """Gives a list in which the number of a SIGINT or SIGTERM will stand; a second one acts."""
+    seen: list[int] = []
+    before: dict[int, Any] = {}
+
+    def note(number: int, frame: object) -> None:
+        seen.append(number)
+        restore()
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    # Python lets no other thread catch signals.
+    if caught and threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, note)
+    try:
+        yield seen
+    finally:
+        restore()
+
+
+def _check(model: Model, data: Data) -> None:
+    config = model.config
+    wanted = (config.channels, *pair(config.image_size), config.classes)
+    got = (*data.train.images.shape[1:], len(data.classes))
+    if wanted != got:
+        said = ["{} channels, {} x {} pixels, {} classes".format(*sizes) for sizes in (wanted, got)]
+        raise ValueError(f"the model is for {said[0]}: {data.name} has {said[1]}")
+    for part, split in (
+        ("train", data.train),
+        ("validation", data.validation),
+        ("test", data.test),
+    ):
+        if not len(split) or split.labels.min() < 0 or split.labels.max() >= config.classes:
+            raise ValueError(
+                f"expected pictures with labels from 0 to {config.classes - 1} in the {part} part "
+                f"of {data.name}: got {split.labels.unique().tolist()[:20]}"
+            )
+    parameters = list(model.parameters())
+    if odd := {str(p.dtype) for p in parameters if p.dtype != torch.float32}:
+        raise ValueError(f"expected weights in torch.float32: got {', '.join(sorted(odd))}")
+    if any(p.is_meta for p in parameters):
+        raise ValueError("expected weights in memory: got a model on the meta device")
+    if not any(p.requires_grad for p in parameters):
+        raise ValueError("expected a parameter that trains: none requires a gradient")

@@ -1,0 +1,66 @@
+"""What changes the weights: AdamW, the learning rate's course, the moving average."""
+
+import copy
+import math
+
+import torch
+from torch import nn
+
+from minivit.model import Model
+from minivit.training.recipe import Recipe
+
+
+def adamw(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
+    """AdamW (Loshchilov & Hutter 2019) whose decay spares what does not multiply.
+
+    The weights of linear maps and convolutions decay. Norms, biases, positions, class tokens and
+    every other parameter do not: zero is no better a place for them than another.
+    """
+    maps = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
+    decaying = {id(m.weight) for m in model.modules() if isinstance(m, maps)}
+    trained = [p for p in model.parameters() if p.requires_grad]
+    groups = [
+        {"params": [p for p in trained if id(p) in decaying], "weight_decay": recipe.weight_decay},
+        {"params": [p for p in trained if id(p) not in decaying], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW([g for g in groups if g["params"]], recipe.learning_rate, fused=True)
+
+
+def schedule(step: int, steps: int, warmup: float) -> float:
+    """The share of the peak learning rate at a step: a linear warm-up, then a cosine to zero.
+
+    Args:
+        step: From 0.
+        steps: How many there are.
+        warmup: Share of the steps over which it grows; the first step is not at zero.
+    """
+    rising = round(warmup * steps)
+    if step < rising:
+        return (step + 1) / (rising + 1)
+    return (1 + math.cos(math.pi * (step - rising) / (steps - rising))) / 2
+
+
+class Average:
+    """The exponential moving average of a model's weights, and of its norms' statistics.
+
+    Its share stays at ``min(decay, (1 + step) / (10 + step))``, so that the first weights, which
+    are random, are soon forgotten.
+
+    Args:
+        model: What is averaged.
+        decay: The share of the average that stays at each step; with 0 it is the last weights.
+    """
+
+    def __init__(self, model: Model, decay: float) -> None:
+        self.model, self.decay = copy.deepcopy(model).eval().requires_grad_(False), decay
+
+    @torch.no_grad()
+    def update(self, model: Model, step: int) -> None:
+        """Takes in the weights after a step, counted from 0."""
+        decay = min(self.decay, (1 + step) / (10 + step))
+        new = model.state_dict()
+        for key, mean in self.model.state_dict().items():
+            if mean.is_floating_point():
+                mean.lerp_(new[key], 1 - decay)
+            else:  # a norm's count of batches
+                mean.copy_(new[key])

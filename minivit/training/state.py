@@ -1,0 +1,191 @@
+"""What is on disk of a training that may end at any moment: its state and its log.
+
+The state is written to another name and renamed, so the last whole one is always there. It holds
+the lines of the log, so that a log which ran ahead of it is put back: no line twice, none missing.
+"""
+
+import hashlib
+import io
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from filelock import FileLock, Timeout
+
+from minivit.families import family
+from minivit.files import fields_of, replacing, save
+from minivit.model import Model
+from minivit.training.dataset import Data
+from minivit.training.recipe import Recipe
+from minivit.training.run import Run
+
+STATE, LOG, MODEL, CARD = "state.pt", "log.jsonl", "model.safetensors", "card.md"
+LOCK = ".lock"
+
+
+def identity(model: Model, data: Data, recipe: Recipe) -> dict[str, dict[str, Any]]:
+    """What a training is of: the same is needed to go on with it.
+
+    The pictures enter as a hash, which takes a second for every gigabyte or so.
+    """
+    content = hashlib.sha256()
+    for split in (data.train, data.validation, data.test):
+        for tensor in (split.images, split.labels):
+            content.update(tensor.contiguous().numpy().data)
+    return _plain({
+        "model": {"family": family(model.config), **fields_of(model.config)},
+        "data": {
+            "name": data.name,
+            "classes": list(data.classes),
+            "pictures": [len(split) for split in (data.train, data.validation, data.test)],
+            "content": content.hexdigest()[:16],
+        },
+        "recipe": asdict(recipe),
+    })  # fmt: skip
+
+
+def _plain(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields of plain types: NumPy's scalars could not be read back, and JSON has no tuples."""
+    return dict(json.loads(json.dumps(fields)))
+
+
+class Folder:
+    """The files of one training.
+
+    Args:
+        path: The folder; :meth:`held` makes it if need be.
+        identity: What :func:`identity` says of the training.
+    """
+
+    def __init__(self, path: Path, identity: dict[str, dict[str, Any]]) -> None:
+        self.path, self.identity = path, identity
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Makes the folder and keeps other trainings out; a process that is killed lets go.
+
+        Raises:
+            OSError: It cannot be written.
+            ValueError: Another training holds it.
+        """
+        lock = FileLock(self.path / LOCK, blocking=False)
+        with _explained(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            try:
+                lock.acquire()
+            except Timeout:
+                raise ValueError(
+                    f"another training is writing in {self.path}: wait for its end, or give "
+                    "another folder"
+                ) from None
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # Windows removes no open file; the lock does not need it to
+                (self.path / LOCK).unlink()
+            lock.release()
+
+    def open(self, resume: bool) -> dict[str, Any] | None:
+        """Gives the state to go on from, or none where nothing is; nothing in it is executed.
+
+        Raises:
+            ValueError: There is a training and it should not go on, or another one, or a broken
+                file.
+        """
+        state = self._state()
+        there = [STATE] * bool(state) + [MODEL] * (self.path / MODEL).exists()
+        if there and not resume:
+            raise ValueError(
+                f"{self.path} already holds {' and '.join(there)}: resume to go on with it, or "
+                "give another folder to begin anew"
+            )
+        if there == [MODEL]:
+            raise ValueError(
+                f"{self.path} holds a model and no state to go on from: give another folder"
+            )
+        if state and (differences := _differences(_plain(state["identity"]), self.identity)):
+            raise ValueError(
+                f"{self.path} holds another training: {'; '.join(differences)}. Give what it was "
+                "begun with to go on with it, or another folder to begin anew"
+            )
+        return state
+
+    def _state(self) -> dict[str, Any] | None:
+        """Reads the state, or none where there is none or no step was taken."""
+        path = self.path / STATE
+        if not path.exists():
+            return None
+        try:
+            state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+            return state if state["step"] and state["identity"] else None
+        except Exception as error:  # broken files fail in many ways, in zip, pickle or torch
+            raise ValueError(
+                f"expected the whole state of a training at {path}; reading it failed: "
+                f"{type(error).__name__}: {str(error).partition('. ')[0]}"
+            ) from error
+
+    def begin(self, run: Run) -> None:
+        """Puts files where the run is."""
+        with _explained(self.path):
+            for name in (STATE, LOG, MODEL, CARD):  # what a killed process was writing
+                for scratch in self.path.glob(f".{name}.*"):
+                    shutil.rmtree(scratch, ignore_errors=True)
+            with replacing(self.path / LOG) as scratch:
+                scratch.write_text("".join(map(_encoded, run.lines)))
+        self.keep(run)
+
+    def log(self, line: dict[str, Any]) -> None:
+        """Adds a line to the log, in one write."""
+        with _explained(self.path), (self.path / LOG).open("a") as file:
+            file.write(_encoded(line))
+
+    def keep(self, run: Run, results: dict[str, Any] | None = None) -> None:
+        """Saves where the run is, and what it came to if it is at its end."""
+        state = run.state_dict() | {"identity": self.identity, "results": results}
+        content = io.BytesIO()  # to memory first: torch calls a full disk a RuntimeError
+        torch.save(state, content)
+        with _explained(self.path), replacing(self.path / STATE) as scratch:
+            scratch.write_bytes(content.getbuffer())
+
+    def finish(self, run: Run, model: Model, results: dict[str, Any], card: str) -> None:
+        """Writes the last line of the log, the model and its card, and at last the state."""
+        with _explained(self.path):
+            save(model, self.path / MODEL)
+            with replacing(self.path / CARD) as scratch:
+                scratch.write_text(card, encoding="utf-8", errors="backslashreplace")
+            lines = [*run.lines, {"step": run.step, **results, "seconds": round(run.seconds, 2)}]
+            with replacing(self.path / LOG) as scratch:
+                scratch.write_text("".join(map(_encoded, lines)))
+        self.keep(run, results)
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        kept = (folder / STATE).exists()
+        raise OSError(
+            f"cannot write in {folder}: {error.strerror or error}"
+            + (". What was saved there before is whole: resume to go on from it" if kept else "")
+        ) from error
+
+
+def _differences(saved: dict[str, dict[str, Any]], wanted: dict[str, dict[str, Any]]) -> list[str]:
+    found = []
+    for part, fields in wanted.items():
+        there = saved[part]
+        for field in there | fields:
+            old, new = there.get(field), fields.get(field)
+            if old != new:
+                found.append(f"the {part}'s {field} is {old!r} there, {new!r} here")
+    return found
+
+
+def _encoded(line: dict[str, Any]) -> str:
+    return json.dumps(line) + "\n"

@@ -1,0 +1,58 @@
+"""Trainings that are killed, as by a power cut: SIGKILL leaves a process no last word."""
+
+import multiprocessing
+import random
+import time
+
+import pytest
+import safetensors.torch
+import torch
+
+from minivit.cli import main
+from tests.minivit.training.test_loop import lines_of
+
+# The server imports torch once; every training is a fresh process forked from it.
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["minivit.cli", "sklearn.datasets"])
+
+
+def start(folder):
+    options = "--data DIGITS --steps 60 --batch-size 16 --fraction 0.05 --mixup 0.2 --save-every 0"
+    arguments = ["train", *options.split(), "--threads", "1", "--out", str(folder), "--resume"]
+    process = CONTEXT.Process(target=main, args=(arguments,))
+    process.start()
+    return process
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.slow)])
+def test_a_training_killed_at_any_moment_ends_in_the_same_bytes(tmp_path, kills):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    warm = CONTEXT.Process(target=main, args=(["models"],))  # the server takes seconds to start
+    warm.start()
+    warm.join()
+    process, began = start(whole), time.monotonic()
+    while process.is_alive() and not (whole / "state.pt").exists():
+        time.sleep(0.01)
+    ready = time.monotonic() - began
+    process.join()
+    assert process.exitcode == 0
+    lasted = time.monotonic() - began - ready
+    moments, steps = random.Random(kills), []
+    for _ in range(kills):
+        process = start(killed)
+        # Now and then before the first step, and so that there is work left for the next.
+        time.sleep(moments.uniform(0.5, 1.5) * ready + moments.uniform(0, lasted / kills))
+        process.kill()
+        process.join()
+        if process.exitcode == 0:  # it was over before
+            break
+        if (killed / "state.pt").exists():
+            steps.append(torch.load(killed / "state.pt", weights_only=True)["step"])
+    process = start(killed)
+    process.join()
+    assert process.exitcode == 0
+    assert steps == sorted(steps) and any(0 < step < 60 for step in steps), steps
+    assert lines_of(killed) == lines_of(whole)
+    assert {p.name for p in killed.iterdir()} == {p.name for p in whole.iterdir()}
+    a, b = ((folder / "model.safetensors").read_bytes() for folder in (whole, killed))
+    assert a == b and len(safetensors.torch.load(a)) > 10
