@@ -4,10 +4,13 @@ The order is that of Dosovitskiy et al. (2021), with the norm before each sub-la
 (2017) put it after the addition.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
 from minivit.attention import MultiHeadAttention
+from minivit.model import check_branches
 
 NORM_EPS = 1e-6  # torchvision's; nn.LayerNorm has 1e-5
 
@@ -65,7 +68,47 @@ class StochasticDepth(nn.Module):
         return branch * kept / (1 - self.rate)
 
 
-class Block(nn.Module):
+class SubLayers(nn.Module):
+    """What blocks have in common: how norms and residuals stand around their sub-layers.
+
+    ``x + part(norm(x))``; with ``norm="post"`` instead ``norm(x + part(x))``; without residuals, no
+    ``x +``; with ``norm="none"``, no norm.
+
+    Args:
+        norm: ``"pre"``, ``"post"`` or ``"none"``.
+        residual: Whether a sub-layer is added to its input.
+        stochastic_depth: Probability that a sub-layer is left out for a picture.
+
+    Raises:
+        ValueError: An unknown norm, a probability that is none, or stochastic depth without
+            residuals.
+    """
+
+    def __init__(self, norm: str, residual: bool, stochastic_depth: float) -> None:
+        super().__init__()
+        if norm not in ("pre", "post", "none"):
+            raise ValueError(
+                f"the norm stands 'pre' or 'post' a sub-layer, or there is 'none': got {norm!r}"
+            )
+        check_branches(residual, stochastic_depth)
+        self.post, self.residual = norm == "post", residual
+        self.stochastic_depth = StochasticDepth(stochastic_depth)
+
+    def step(self, x: Tensor, norm: nn.Module, part: Callable[[Tensor], Tensor] | None) -> Tensor:
+        """Applies one sub-layer, with its norm and residual, to tokens ``[batch, tokens, dim]``.
+
+        Where there is none, it adds nothing; without residuals it is the identity, behind its norm.
+        """
+        if part is None:
+            return norm(x) if self.post or not self.residual else x
+        return norm(self.add(x, part(x))) if self.post else self.add(x, part(norm(x)))
+
+    def add(self, x: Tensor, branch: Tensor) -> Tensor:
+        """The residual connection: the branch onto ``x``, or the branch alone."""
+        return x + self.stochastic_depth(branch) if self.residual else branch
+
+
+class Block(SubLayers):
     """One encoder block.
 
     ``x + attention(norm1(x))``, then ``x + mlp(norm2(x))``; with ``norm="post"`` instead
@@ -77,7 +120,9 @@ class Block(nn.Module):
         dim: Width of a token.
         heads: Heads of the attention; must divide ``dim``.
         hidden: Width of the MLP's hidden layer.
-        norm: ``"pre"`` or ``"post"``. Default: before each sub-layer.
+        attention: Whether there is attention. Default: true.
+        mlp: Whether there is an MLP. Default: true.
+        norm: ``"pre"``, ``"post"`` or ``"none"``. Default: before each sub-layer.
         residual: Whether a sub-layer is added to its input. Default: true.
         dropout: Share of entries dropped after attention and in the MLP. Default: 0.
         attention_dropout: Share of attention weights dropped. Default: 0.
@@ -94,30 +139,29 @@ class Block(nn.Module):
         heads: int,
         hidden: int,
         *,
+        attention: bool = True,
+        mlp: bool = True,
         norm: str = "pre",
         residual: bool = True,
         dropout: float = 0.0,
         attention_dropout: float = 0.0,
         stochastic_depth: float = 0.0,
     ) -> None:
-        super().__init__()
-        if norm not in ("pre", "post"):
-            raise ValueError(f"the norm stands 'pre' or 'post' a sub-layer: got {norm!r}")
-        if stochastic_depth and not residual:
-            raise ValueError(
-                "stochastic depth leaves a branch out, and without residuals nothing remains: "
-                f"got stochastic_depth={stochastic_depth}, residual=False"
-            )
-        self.post, self.residual = norm == "post", residual
-        self.norm1 = nn.LayerNorm(dim, eps=NORM_EPS)
-        self.attention = MultiHeadAttention(dim, heads, attention_dropout)
-        self.norm2 = nn.LayerNorm(dim, eps=NORM_EPS)
-        self.mlp = MLP(dim, hidden, dropout)
+        super().__init__(norm, residual, stochastic_depth)
+
+        def norm_of(part: bool) -> nn.Module:  # none that nothing would read
+            read = norm != "none" and (part or self.post or not residual)
+            return nn.LayerNorm(dim, eps=NORM_EPS) if read else nn.Identity()
+
+        self.norm1 = norm_of(attention)
+        self.attention = MultiHeadAttention(dim, heads, attention_dropout) if attention else None
+        self.norm2 = norm_of(mlp)
+        self.mlp = MLP(dim, hidden, dropout) if mlp else None
         self.dropout = nn.Dropout(dropout)
-        self.stochastic_depth = StochasticDepth(stochastic_depth)
-        nn.init.xavier_uniform_(self.attention.qkv.weight)
-        nn.init.zeros_(self.attention.qkv.bias)
-        nn.init.zeros_(self.attention.out.bias)
+        if self.attention is not None:
+            nn.init.xavier_uniform_(self.attention.qkv.weight)
+            nn.init.zeros_(self.attention.qkv.bias)
+            nn.init.zeros_(self.attention.out.bias)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Maps tokens ``[batch, tokens, dim]`` to tokens of the same shape.
@@ -126,12 +170,6 @@ class Block(nn.Module):
             x: Tokens, ``[batch, tokens, dim]``.
             mask: As for :class:`~minivit.attention.MultiHeadAttention`.
         """
-        if self.post:
-            x = self.norm1(self.add(x, self.dropout(self.attention(x, mask))))
-            return self.norm2(self.add(x, self.mlp(x)))
-        x = self.add(x, self.dropout(self.attention(self.norm1(x), mask)))
-        return self.add(x, self.mlp(self.norm2(x)))
-
-    def add(self, x: Tensor, branch: Tensor) -> Tensor:
-        """The residual connection: the branch onto ``x``, or the branch alone."""
-        return x + self.stochastic_depth(branch) if self.residual else branch
+        attention = self.attention and (lambda y: self.dropout(self.attention(y, mask)))
+        x = self.step(x, self.norm1, attention)
+        return self.step(x, self.norm2, self.mlp)

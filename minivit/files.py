@@ -17,22 +17,23 @@ import torch
 from torch import Tensor
 
 from minivit.conversion import check_state
+from minivit.families import FAMILIES, build, family
+from minivit.model import Config, Model, check_structure, structure
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
-from minivit.vit import ViT, ViTConfig
 
 
 @dataclass(frozen=True)
 class About:
     """What is known of a model beside its numbers; none where it is not known."""
 
-    config: ViTConfig | None = None
+    config: Config | None = None
     preprocess: Preprocess | None = None
     classes: Sequence[str] | None = None
     licence: str | None = None
 
 
-def save(model: ViT, path: str | PathLike[str]) -> None:
+def save(model: Model, path: str | PathLike[str]) -> None:
     """Writes a model to a ``.safetensors`` file, which :func:`~minivit.loading.load` reads.
 
     A file that is already there is replaced when the new one is complete.
@@ -42,18 +43,19 @@ def save(model: ViT, path: str | PathLike[str]) -> None:
         path: The file, in a folder that exists.
 
     Raises:
-        TypeError: The model is no :class:`~minivit.vit.ViT`, or its preprocessing no
+        TypeError: The model is none of minivit's, or its preprocessing no
             :class:`minivit.preprocessing.Preprocess`.
         ValueError: The path does not end in ``.safetensors``, the names are not one a class, the
             model no longer fits its ``config``, or a number in it is not finite.
         OSError: The file cannot be written.
     """
-    from safetensors.torch import save_file
+    from safetensors.torch import save as safetensors_bytes
 
     path = Path(path)
     preprocess = getattr(model, "preprocess", None)
-    if not isinstance(model, ViT):
-        raise TypeError(f"expected a minivit.ViT: got {type(model).__name__}")
+    if type(model) not in FAMILIES.values():
+        names = ", ".join(f"minivit.{kind.__name__}" for kind in FAMILIES.values())
+        raise TypeError(f"expected a model of minivit's ({names}): got {type(model).__name__}")
     if not isinstance(preprocess, Preprocess | None):
         raise TypeError(f"expected a Preprocess in model.preprocess: got {preprocess!r}")
     if path.suffix != ".safetensors":
@@ -61,9 +63,10 @@ def save(model: ViT, path: str | PathLike[str]) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"expected a folder that exists: got {path.parent}")
     with torch.device("meta"):
-        expected = ViT(model.config).state_dict()
+        expected = build(model.config)
     try:
-        check_state(model.state_dict(), expected)
+        check_state(model.state_dict(), expected.state_dict())
+        check_structure(structure(model), structure(expected))
     except ValueError as error:
         raise ValueError(
             f"the model is not what its config says, and could not be loaded again: {error}. "
@@ -77,17 +80,17 @@ def save(model: ViT, path: str | PathLike[str]) -> None:
             f"got {len(classes)}"
         )
     about = {
+        "family": family(model.config),
         "config": fields_of(model.config),
         "preprocess": preprocess and asdict(preprocess),
         "classes": None if classes is None else [str(name) for name in classes],
         "licence": getattr(model, "licence", None),
     }
     state = {key: tensor.contiguous() for key, tensor in model.state_dict().items()}
+    # To memory first: safetensors' own writer calls a full disk no OSError, and lets nobody read.
+    content = safetensors_bytes(state, {"minivit": json.dumps(about)})
     with replacing(path) as scratch:
-        scratch.touch()
-        mode = scratch.stat().st_mode  # others may read what the umask lets them;
-        save_file(state, scratch, {"minivit": json.dumps(about)})
-        scratch.chmod(mode)  # safetensors lets nobody
+        scratch.write_bytes(content)
 
 
 def read(path: Path) -> tuple[dict[str, Any], About]:
@@ -134,7 +137,11 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], About]:
     with safe_open(path, framework="pt") as file:
         metadata = json.loads((file.metadata() or {}).get("minivit", "{}"))
         state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    kinds: dict[str, Callable[..., Any]] = {"config": ViTConfig, "preprocess": Preprocess}
+    configs = {kind.__name__: config for config, kind in FAMILIES.items()}
+    name = metadata.pop("family", "ViT")  # the only family in files that do not say
+    if name not in configs:
+        raise ValueError(f"there is no family {name!r}: expected {' or '.join(configs)}")
+    kinds: dict[str, Callable[..., Any]] = {"config": configs[name], "preprocess": Preprocess}
     for part, kind in kinds.items():
         if metadata.get(part) is not None:
             pairs = metadata[part].items()  # JSON has no tuples
@@ -142,10 +149,9 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], About]:
     return state, About(**metadata)
 
 
-def fields_of(config: ViTConfig) -> dict[str, Any]:
+def fields_of(config: Config) -> dict[str, Any]:
     """A configuration as a dict in which 224 and (224, 224) pixels are the same."""
-    sizes = {"image_size": pair(config.image_size), "patch_size": pair(config.patch_size)}
-    return asdict(config) | sizes
+    return {k: pair(v) if k.endswith("_size") and v else v for k, v in asdict(config).items()}
 
 
 @contextmanager

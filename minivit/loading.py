@@ -1,60 +1,68 @@
 """Models with trained weights, from torchvision or from a file."""
 
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from minivit.conversion import check_state, from_torchvision
+from minivit.conversion import check_state, from_torchvision, is_torchvisions, resnet
+from minivit.families import family
 from minivit.files import About, fields_of, read
+from minivit.model import Config, Model
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
-from minivit.vit import ViT, ViTConfig
 from minivit.weights import fetch
-from minivit.zoo import MODELS, create
+from minivit.zoo import MODELS, V1, create
 
 # Fields of a configuration that matter in training alone: a file may have been trained with others.
 TRAINING = {"dropout", "attention_dropout", "stochastic_depth"}
 
 
-def load(name: str, weights: str | PathLike[str] = "IMAGENET1K_V1", **changes: Any) -> ViT:
+def load(name: str | PathLike[str], weights: str | PathLike[str] = V1, **changes: Any) -> Model:
     """Makes a model with trained weights, ready to use.
 
     Args:
-        name: One of :func:`~minivit.zoo.models`, such as ``"vit_b_32"``.
-        weights: One of torchvision's names, ``"IMAGENET1K_V1"``, ``"IMAGENET1K_SWAG_E2E_V1"`` or
-            ``"IMAGENET1K_SWAG_LINEAR_V1"``, where :func:`~minivit.zoo.models` lists it: fetched
-            once, checked, and kept in torch.hub's cache. Or the path of a file: ``.safetensors``,
-            from :func:`~minivit.files.save` or elsewhere, or a state dict written by
-            ``torch.save``. The names in a file may be minivit's or torchvision's; nothing in it is
-            executed.
+        name: One of :func:`~minivit.zoo.models`, such as ``"vit_b_32"``. Or the path of a
+            ``.safetensors`` file from :func:`~minivit.files.save`, which says what model it holds
+            and is all that is needed: no ``weights`` go with it.
+        weights: One of torchvision's names, such as ``"IMAGENET1K_V1"``, ``"IMAGENET1K_V2"`` or
+            ``"IMAGENET1K_SWAG_E2E_V1"``, where :func:`~minivit.zoo.models` lists it: fetched once,
+            checked, and kept in torch.hub's cache. Or the path of a file: ``.safetensors``, from
+            :func:`~minivit.files.save` or elsewhere, or a state dict written by ``torch.save``.
+            The names in a file may be minivit's or torchvision's; nothing in it is executed.
         **changes: As for :func:`~minivit.zoo.create`: what makes the model that the weights are
             for, such as ``classes=10``, or what counts in training, such as ``dropout=0.1``.
 
     Returns:
         The model on the CPU, in float32 and evaluation mode, with
 
-        - ``preprocess``, which makes a batch of pictures: torchvision's for its weights, the
-          file's own, or else a resize and crop to the model's size and ImageNet's mean and
-          deviation. Assign another to change it. Models that are not for three channels have none
-          unless the file does;
+        - ``preprocess``, which makes a batch of pictures: torchvision's for its weights (but for
+          another ``image_size``, resized to that and cropped), the file's own, or else a resize and
+          crop to the model's size and ImageNet's mean and deviation. Assign another to change it.
+          Models that are not for three channels have none unless the file does;
         - ``classes``, the names of the logits; their numbers, where the file has no names;
         - ``licence``, where the terms of use of the weights stand, or none if not stated
           (torchvision states it for its SWAG weights).
 
     Raises:
-        ValueError: An unknown name, a file that is broken or no checkpoint, or weights for another
-            model: keys missing, surplus or of another shape, numbers that are not finite, another
-            configuration.
+        ValueError: An unknown name, weights beside a file that holds some, a file that is broken or
+            no checkpoint, or weights for another model: keys missing, surplus or of another shape,
+            numbers that are not finite, another configuration.
         FileNotFoundError: There is no such file.
         OSError: The weights could not be fetched.
     """
+    name = str(name)
+    if name.endswith(".safetensors"):
+        if weights != V1:
+            raise ValueError(f"{name} holds weights itself: got weights={str(weights)!r}, too")
+        name, weights, changes = _described(Path(name), changes)
     known = None
     # A path has a dot or a slash. An unknown model is left to create, which says what there is.
     if isinstance(weights, str) and weights.isidentifier() and name in MODELS:
         known = _torchvision_weights(name, weights)
-        changes = {"image_size": known.meta["min_size"], **changes}
+        changes = {"image_size": Preprocess.like(known.transforms()).size, **changes}
     with torch.device("meta"):  # no memory and no random numbers for what is replaced at once
         model = create(name, **changes)
     path = fetch(known.url) if known else Path(weights)
@@ -66,11 +74,13 @@ def load(name: str, weights: str | PathLike[str] = "IMAGENET1K_V1", **changes: A
             f"cannot load {path} into {name}: {error}. Fields given to load, such as classes=10 or "
             "image_size=384, make another model, as for create"
         ) from error
+    size = pair(model.config.image_size)
     if known:
         preprocess, meta = Preprocess.like(known.transforms()), known.meta
+        if preprocess.size != size:
+            preprocess = replace(preprocess, size=size, resize=size)
         about = About(model.config, preprocess, meta["categories"], meta.get("license"))
     if about.preprocess or model.config.channels == 3:
-        size = pair(model.config.image_size)
         model.preprocess = about.preprocess or Preprocess(size, resize=size)
     if about.classes and len(about.classes) != model.config.classes:
         raise ValueError(
@@ -79,6 +89,18 @@ def load(name: str, weights: str | PathLike[str] = "IMAGENET1K_V1", **changes: A
     model.classes = about.classes or [str(i) for i in range(model.config.classes)]
     model.licence = about.licence
     return model.eval()
+
+
+def _described(path: Path, changes: dict[str, Any]) -> tuple[str, Path, dict[str, Any]]:
+    """The name, weights and changes with which a file that :func:`save` wrote can be loaded."""
+    _, about = read(path)
+    if about.config is None:
+        raise ValueError(
+            f"{path} does not say what model it holds: expected load(name, {str(path)!r}), with "
+            "the name of the model it is for"
+        )
+    name = next(n for n, (config, _) in MODELS.items() if type(config) is type(about.config))
+    return name, path, {**vars(about.config), **changes}
 
 
 def _torchvision_weights(name: str, weights: str) -> Any:
@@ -94,16 +116,19 @@ def _torchvision_weights(name: str, weights: str) -> Any:
     return torchvision.models.get_model_weights(name)[weights]
 
 
-def _fill(model: ViT, state: dict[str, Any], config: ViTConfig | None) -> None:
+def _fill(model: Model, state: dict[str, Any], config: Config | None) -> None:
     """Gives a model without memory the numbers of a state dict, if they are for it."""
     if config:
+        if type(config) is not type(model.config):
+            raise ValueError(f"it holds a {family(config)}, not a {family(model.config)}")
         ours, theirs = fields_of(model.config), fields_of(config)
         others = [f for f in theirs if theirs[f] != ours[f] and f not in TRAINING]
         if others:
             said = [f"{field}={theirs[field]!r} (asked for: {ours[field]!r})" for field in others]
             raise ValueError(f"it was saved with {', '.join(said)}")
-    if any(key.startswith("encoder.") for key in state):  # torchvision's names
-        state = from_torchvision(state, heads=1).state_dict()  # heads show in no shape
+    if is_torchvisions(state):
+        heads = None if resnet.KEY in state else 1  # they show in no shape
+        state = from_torchvision(state, heads=heads).state_dict()
     check_state(state, model.state_dict())
     # Copied, not assigned: what safetensors gives would change with the file that it lies in.
     model.to_empty(device="cpu").load_state_dict(state)

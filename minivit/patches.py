@@ -18,7 +18,8 @@ def pair(size: Size) -> tuple[int, int]:
         ValueError: Not one whole number, nor two.
     """
     sides = tuple(size) if isinstance(size, tuple | list) else (size, size)
-    if len(sides) != 2 or not all(isinstance(side, int | torch.SymInt) for side in sides):
+    whole = [isinstance(n, int | torch.SymInt) and not isinstance(n, bool) for n in sides]
+    if len(sides) != 2 or not all(whole):
         raise ValueError(f"a size is a whole number, or two, height and width: got {size!r}")
     return sides
 

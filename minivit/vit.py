@@ -1,15 +1,22 @@
 """The vision transformer of Dosovitskiy et al. (2021), "An Image is Worth 16x16 Words"."""
 
-import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from minivit.encoder import NORM_EPS, Block
 from minivit.masks import local_mask, window_mask
+from minivit.model import (
+    Model,
+    check_branches,
+    check_choices,
+    check_flags,
+    check_positive,
+    check_ratios,
+    check_shares,
+)
 from minivit.patches import ConvStem, PatchEmbedding, Size, grid_of
 from minivit.pooling import AttentionPool
 from minivit.positions import Positions
@@ -35,8 +42,10 @@ class ViTConfig:
             what a learned query finds in them (``"attention"``). Only the first has a class token.
         window: Side of the windows, in patches, that attention keeps to. Default: none.
         local: Side, in patches, of the neighbourhood that attention keeps to. Default: none.
-        norm: LayerNorm ``"pre"`` or ``"post"`` the sub-layers. With ``"post"``, what leaves the
-            blocks is normalised already, and the final norm is the identity.
+        attention: Whether blocks have attention.
+        mlp: Whether blocks have an MLP; without it they are attention alone.
+        norm: LayerNorm ``"pre"`` or ``"post"`` the sub-layers, or ``"none"``. The final norm goes
+            with ``"pre"`` alone: with ``"post"``, what leaves the blocks is normalised already.
         residual: Whether sub-layers are added to their inputs.
         dropout: Share of entries dropped after the positions, after attention and in the MLPs.
         attention_dropout: Share of attention weights dropped.
@@ -45,7 +54,8 @@ class ViTConfig:
 
     Raises:
         ValueError: A field that is none of its choices or not positive, patches that do not divide
-            the picture, or windows and neighbourhoods at once.
+            the picture, windows and neighbourhoods at once, one of them without attention, or
+            stochastic depth without residuals.
     """
 
     image_size: Size = 224
@@ -61,37 +71,28 @@ class ViTConfig:
     pool: Literal["class", "mean", "attention"] = "class"
     window: int | None = None
     local: int | None = None
-    norm: Literal["pre", "post"] = "pre"
+    attention: bool = True
+    mlp: bool = True
+    norm: Literal["pre", "post", "none"] = "pre"
     residual: bool = True
     dropout: float = 0.0
     attention_dropout: float = 0.0
     stochastic_depth: float = 0.0
 
     def __post_init__(self) -> None:
-        for field in ("channels", "classes", "dim", "depth", "heads", "window", "local"):
-            value = getattr(self, field)
-            if value is None and field in ("window", "local"):
-                continue
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{field} must be a positive integer: got {value!r}")
-        for field in ("dropout", "attention_dropout", "stochastic_depth"):
-            value = getattr(self, field)
-            if not isinstance(value, int | float) or not 0 <= value < 1:
-                raise ValueError(f"{field} must be at least 0 and below 1: got {value!r}")
-        if not isinstance(self.residual, bool):
-            raise ValueError(f"residual is true or false: got {self.residual!r}")
-        if not isinstance(self.mlp_ratio, int | float) or not 0 < self.mlp_ratio < math.inf:
-            raise ValueError(f"mlp_ratio must be positive: got {self.mlp_ratio!r}")
-        if self.stem not in ("patch", "conv"):
-            raise ValueError(f"the stem is patch or conv: got {self.stem!r}")
-        if self.pool not in ("class", "mean", "attention"):
-            raise ValueError(f"pool is class, mean or attention: got {self.pool!r}")
+        masks = [field for field in ("window", "local") if getattr(self, field) is not None]
+        check_positive(self, "channels", "classes", "dim", "depth", "heads", *masks)
+        check_shares(self, "dropout", "attention_dropout", "stochastic_depth")
+        check_flags(self, "attention", "mlp", "residual")
+        check_branches(self.residual, self.stochastic_depth)
+        check_ratios(self, "mlp_ratio")
+        check_choices(self, stem=("patch", "conv"), pool=("class", "mean", "attention"))
         if self.hidden < 1:
             raise ValueError(f"mlp_ratio leaves the MLP no width: got {self.mlp_ratio}")
-        if self.window is not None and self.local is not None:
+        if len(masks) > self.attention:
             raise ValueError(
-                f"attention keeps to windows or to a neighbourhood: got window={self.window} and "
-                f"local={self.local}"
+                "attention, where there is any, keeps to windows or to a neighbourhood: got "
+                f"window={self.window} and local={self.local} with attention={self.attention}"
             )
         _ = self.grid, self.mask(self.grid)  # these check themselves
 
@@ -114,7 +115,7 @@ class ViTConfig:
         return None
 
 
-class ViT(nn.Module):
+class ViT(Model):
     """Patches become tokens, blocks mix them, a head reads the logits.
 
     Equal to torchvision's ``VisionTransformer`` for its sizes, and initialised alike: the class
@@ -127,9 +128,8 @@ class ViT(nn.Module):
         ValueError: Choices that do not go together.
     """
 
-    preprocess: Callable[[Any], Tensor]  # set by minivit.load: pictures -> [batch, 3, h, w]
-    classes: Sequence[str]  # set by minivit.load: the names of the logits
-    licence: str | None  # set by minivit.load: where the terms of the weights stand
+    config: ViTConfig
+    head: nn.Linear
 
     def __init__(self, config: ViTConfig) -> None:
         super().__init__()
@@ -145,6 +145,8 @@ class ViT(nn.Module):
                 c.dim,
                 c.heads,
                 c.hidden,
+                attention=c.attention,
+                mlp=c.mlp,
                 norm=c.norm,
                 residual=c.residual,
                 dropout=c.dropout,

@@ -7,16 +7,29 @@ from typing import Any
 
 import torch
 
+from minivit.families import build, family
+from minivit.hybrid import HybridConfig, alternate
+from minivit.mixer import MixerConfig
+from minivit.model import Config, Model
 from minivit.patches import pair
-from minivit.vit import ViT, ViTConfig
+from minivit.resnet import ResNetConfig
+from minivit.vit import ViTConfig
 
-V1, SWAG = "IMAGENET1K_V1", ("IMAGENET1K_SWAG_E2E_V1", "IMAGENET1K_SWAG_LINEAR_V1")
+V1, V2 = "IMAGENET1K_V1", "IMAGENET1K_V2"
+SWAG = ("IMAGENET1K_SWAG_E2E_V1", "IMAGENET1K_SWAG_LINEAR_V1")
 BASE: dict[str, Any] = {"dim": 768, "depth": 12, "heads": 12}
 LARGE: dict[str, Any] = {"dim": 1024, "depth": 24, "heads": 16}
 HUGE: dict[str, Any] = {"dim": 1280, "depth": 32, "heads": 16}
+# What makes a Mixer the feed-forward model of Melas-Kyriazi (2021).
+FEEDFORWARD: dict[str, Any] = {
+    "first": "mlp",
+    "mixing_norm": "tokens",
+    "positions": "learned",
+    "pool": "class",
+}
 
 # Name -> configuration, and the names of torchvision's weights for it.
-MODELS: dict[str, tuple[ViTConfig, tuple[str, ...]]] = {
+MODELS: dict[str, tuple[Config, tuple[str, ...]]] = {
     "vit_b_16": (ViTConfig(patch_size=16, **BASE), (V1, *SWAG)),
     "vit_b_32": (ViTConfig(patch_size=32, **BASE), (V1,)),
     "vit_l_16": (ViTConfig(patch_size=16, **LARGE), (V1, *SWAG)),
@@ -32,30 +45,77 @@ MODELS: dict[str, tuple[ViTConfig, tuple[str, ...]]] = {
         ViTConfig(32, 4, 3, 10, dim=128, depth=6, heads=4, mlp_ratio=2, pool="mean"),
         (),
     ),
+    # Tolstikhin et al. (2021); in the small ones the hidden widths have the same proportions to dim
+    "mixer_b_16": (MixerConfig(), ()),
+    "mixer_8px": (MixerConfig(8, 2, 1, 10, dim=64, depth=4, mixing_hidden=32), ()),
+    "mixer_32px": (MixerConfig(32, 4, 3, 10, dim=128, depth=6, mixing_hidden=64), ()),
+    # Melas-Kyriazi (2021): both hidden layers four times as wide as what they read
+    "feedforward_b_16": (MixerConfig(mixing_hidden=4 * 197, **FEEDFORWARD), ()),
+    "feedforward_8px": (
+        MixerConfig(8, 2, 1, 10, dim=64, depth=4, mixing_hidden=4 * 17, **FEEDFORWARD),
+        (),
+    ),
+    "feedforward_32px": (
+        MixerConfig(32, 4, 3, 10, dim=128, depth=6, mixing_hidden=4 * 65, **FEEDFORWARD),
+        (),
+    ),
+    "resnet18": (ResNetConfig(block="basic", stages=(2, 2, 2, 2)), (V1,)),
+    "resnet34": (ResNetConfig(block="basic", stages=(3, 4, 6, 3)), (V1,)),
+    "resnet50": (ResNetConfig(stages=(3, 4, 6, 3)), (V1, V2)),
+    "resnet101": (ResNetConfig(stages=(3, 4, 23, 3)), (V1, V2)),
+    "resnet152": (ResNetConfig(stages=(3, 8, 36, 3)), (V1, V2)),
+    # ResNet-8 and ResNet-14 of the paper's section 4.2, 6n + 2 layers
+    "resnet_8px": (ResNetConfig(8, 1, 10, "3x3", "basic", (1, 1, 1), 16), ()),
+    "resnet_32px": (ResNetConfig(32, 3, 10, "3x3", "basic", (2, 2, 2), 16), ()),
+    # By AlterNet's rules, from a ResNet-14 of width 32
+    "alternet_32px": (
+        HybridConfig(stages=alternate((2, 2, 2), (0, 1, 1)), widths=(32, 64, 128), heads=(2, 4, 8)),
+        (),
+    ),
+    # 256, 64 and 16 tokens, as in PiT
+    "pit_32px": (
+        HybridConfig(
+            stem="patch",
+            patch_size=2,
+            stages=("tt", "tt", "tt"),
+            widths=(48, 96, 192),
+            heads=(3, 6, 12),
+        ),
+        (),
+    ),
+    # vit_32px on a ResNet's feature map, which has as many places as that has patches
+    "hybrid_32px": (
+        HybridConfig(
+            stages=("c", "c", "c", "tttttt"), widths=(16, 32, 64, 128), heads=(1, 1, 1, 4)
+        ),
+        (),
+    ),
 }
 
 
-def create(name: str, **changes: Any) -> ViT:
+def create(name: str, **changes: Any) -> Model:
     """Makes an untrained model.
 
     Args:
         name: One of :func:`models`, such as ``"vit_b_32"``.
-        **changes: Fields of :class:`~minivit.vit.ViTConfig` that differ: ``classes=10`` gives a
-            head for ten classes, ``image_size=(224, 320)`` positions for pictures of that size.
+        **changes: Fields of its configuration, such as :class:`~minivit.vit.ViTConfig`, that
+            differ: ``classes=10`` gives a head for ten classes, ``image_size=(224, 320)`` positions
+            for pictures of that size.
 
     Returns:
-        The model, in training mode, initialised as torchvision's.
+        The model, in training mode.
 
     Raises:
         ValueError: An unknown name or field, or a value that does not fit the others.
     """
     if name not in MODELS:
         raise ValueError(f"there is no model {name!r}: {near(str(name), MODELS)}")
-    known = [field.name for field in fields(ViTConfig)]
+    config, _ = MODELS[name]
+    known = [field.name for field in fields(config)]
     for field in changes:
         if field not in known:
-            raise ValueError(f"a ViT has no field {field!r}: {near(field, known)}")
-    return ViT(replace(MODELS[name][0], **changes))
+            raise ValueError(f"a {family(config)} has no field {field!r}: {near(field, known)}")
+    return build(replace(config, **changes))
 
 
 def near(name: str, names: Collection[str]) -> str:
@@ -66,12 +126,15 @@ def near(name: str, names: Collection[str]) -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of :func:`models`: name, number of parameters, picture and patch size, weights."""
+    """A line of :func:`models`: name, number of parameters, picture and patch size, weights.
+
+    ``patch_size`` is none where the model has no patches.
+    """
 
     name: str
     parameters: int
     image_size: tuple[int, int]
-    patch_size: tuple[int, int]
+    patch_size: tuple[int, int] | None
     weights: tuple[str, ...]
 
 
@@ -81,7 +144,8 @@ class Entries(tuple[Entry, ...]):
     def __repr__(self) -> str:
         rows: list[tuple[str, ...]] = [("name", "parameters", "picture", "patch", "weights")]
         for entry in self:
-            sizes = [" x ".join(map(str, size)) for size in (entry.image_size, entry.patch_size)]
+            pairs = entry.image_size, entry.patch_size
+            sizes = [" x ".join(map(str, size)) if size else "-" for size in pairs]
             weights = ", ".join(entry.weights) or "-"
             rows.append((entry.name, f"{entry.parameters:,}", *sizes, weights))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -101,7 +165,8 @@ def models() -> Entries:
     entries = []
     for name, (config, weights) in MODELS.items():
         with torch.device("meta"):
-            parameters = sum(p.numel() for p in ViT(config).parameters())
-        sizes = pair(config.image_size), pair(config.patch_size)
+            parameters = sum(p.numel() for p in build(config).parameters())
+        patch_size = getattr(config, "patch_size", None)
+        sizes = pair(config.image_size), None if patch_size is None else pair(patch_size)
         entries.append(Entry(name, parameters, *sizes, weights))
     return Entries(entries)

@@ -35,11 +35,15 @@ def draw(model, seed=0):
     """Draws every number at random, so that tokens keep a variance near 1 and none is hidden."""
     g = torch.Generator().manual_seed(seed)
     for key, tensor in model.state_dict().items():
-        if "ln" in key and key.endswith("weight"):
+        if not tensor.is_floating_point():  # how many batches BatchNorm has seen
+            tensor.fill_(7)
+        elif key.endswith("running_var"):
+            tensor.uniform_(0.5, 1.5, generator=g)
+        elif tensor.ndim == 1 and key.endswith("weight"):  # of norms
             tensor.normal_(1, 0.2, generator=g)
         elif tensor.ndim > 1 and key.endswith("weight"):
             tensor.normal_(0, tensor[0].numel() ** -0.5, generator=g)
-        else:  # biases, class token, positions
+        else:  # biases, class token, positions, running means
             tensor.normal_(0, 0.5, generator=g)
     return model.requires_grad_(False)
 
@@ -50,15 +54,23 @@ def pictures(model, image_size=224, batch=1):
     return torch.randn(batch, 3, image_size, image_size, generator=g, dtype=torch.float64).to(dtype)
 
 
+def blocks_of(model):
+    """The blocks of minivit's or torchvision's models, in the order in which they run."""
+    if isinstance(model, torchvision.models.VisionTransformer):
+        return model.encoder.layers
+    if isinstance(model, torchvision.models.ResNet):
+        return [*model.layer1, *model.layer2, *model.layer3, *model.layer4]
+    return model.blocks
+
+
 def observe(model, images, gradient=True):
-    """Logits, tokens after every block, and the gradient of a random mix of the logits."""
+    """Logits, tokens or maps after every block, and the gradient of a random mix of the logits."""
     seen = {}
-    blocks = model.blocks if isinstance(model, minivit.ViT) else model.encoder.layers
 
     def keep(i):
         return lambda module, inputs, output: seen.update({f"tokens {i}": output.detach()})
 
-    hooks = [block.register_forward_hook(keep(i)) for i, block in enumerate(blocks)]
+    hooks = [block.register_forward_hook(keep(i)) for i, block in enumerate(blocks_of(model))]
     images = images.clone().requires_grad_(gradient)
     seen["logits"] = model(images)
     for hook in hooks:

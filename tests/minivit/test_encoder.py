@@ -46,6 +46,35 @@ def test_without_residuals_a_block_is_its_sub_layers_one_after_the_other():
     assert not silent(X).any()
 
 
+@pytest.mark.parametrize("norm", ["pre", "post", "none"])
+@pytest.mark.parametrize("residual", [True, False])
+@pytest.mark.parametrize("part", ["attention", "mlp"])
+def test_without_a_sub_layer_nothing_is_added_and_without_residuals_its_input_goes_on(
+    norm, residual, part
+):
+    ours = block(norm=norm, residual=residual, **{part: False})
+    left, (n_left, n_gone) = (
+        (ours.mlp, (ours.norm2, ours.norm1))
+        if part == "attention"
+        else (ours.attention, (ours.norm1, ours.norm2))
+    )
+
+    def add(x, branch):
+        return x + branch if residual else branch
+
+    def stays(x):  # behind it, what is left of a sub-layer that is gone
+        return x if norm == "pre" and residual else n_gone(x)
+
+    def works(x):
+        return n_left(add(x, left(x))) if norm == "post" else add(x, left(n_left(x)))
+
+    expected = works(stays(X)) if part == "attention" else stays(works(X))
+    assert torch.equal(ours(X), expected)
+    norms = sum(isinstance(module, nn.LayerNorm) for module in ours.modules())
+    assert norms == {"none": 0, "post": 2, "pre": 1 if residual else 2}[norm]
+    assert getattr(ours, part) is None
+
+
 def test_a_mask_reaches_the_attention():
     ours, alone = block(), torch.eye(5, dtype=torch.bool)
     changed = X.clone()
@@ -89,6 +118,16 @@ def test_dropout_acts_while_training_and_only_then(option):
     ours.train()
     assert not torch.equal(ours(X), ours(X))
     assert torch.equal(plain.train()(X), plain(X))
+
+
+def test_dropout_acts_after_attention_alone():
+    ours = block(mlp=False, dropout=0.5).train()
+    attended = ours.attention(ours.norm1(X))
+    torch.manual_seed(0)
+    dropped = ours(X)
+    torch.manual_seed(0)
+    torch.testing.assert_close(dropped, X + nn.functional.dropout(attended, 0.5))
+    assert (dropped == X).any() and not (dropped == X).all()
 
 
 def test_a_block_is_initialised_as_torchvisions():

@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import os
+import resource
 
 import numpy as np
 import pytest
@@ -54,6 +55,21 @@ def test_a_model_comes_back_from_its_file_with_all_that_goes_with_it(tmp_path, c
         assert torch.equal(back(images), model.eval()(images))
 
 
+@pytest.mark.parametrize("name", ["mixer_8px", "feedforward_8px"])
+def test_a_model_of_another_family_comes_back_and_is_not_taken_for_a_vit(tmp_path, name):
+    model, path = create(name, dropout=0.1), tmp_path / "model.safetensors"
+    model.head.weight.data.normal_()
+    save(model, path)
+    back = load(name, path)
+    images = torch.randn(2, 1, 8, 8)
+    assert back.config == dataclasses.replace(model.config, dropout=0.0)
+    assert torch.equal(back(images), model.eval()(images))
+    with pytest.raises(ValueError, match="into vit_8px: it holds a Mixer, not a ViT"):
+        load("vit_8px", path)
+    with pytest.raises(ValueError, match=r"saved with depth=4 \(asked for: 3\)"):
+        load(name, path, depth=3)
+
+
 def test_a_model_that_was_never_loaded_can_be_saved(tmp_path):
     save(drawn(), tmp_path / "model.safetensors")
     back = load("vit_32px", str(tmp_path / "model.safetensors"), **SMALL)
@@ -86,11 +102,12 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkey
     path, old = tmp_path / "model.safetensors", b"what was there"
     path.write_bytes(old)
 
-    def full(tensors, scratch, metadata):
-        scratch.write_bytes(b"half")
+    def full(scratch, content):
+        with scratch.open("wb") as file:
+            file.write(content[:9])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("safetensors.torch.save_file", full)
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
     with pytest.raises(OSError, match="No space left"):
         save(drawn(), path)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {path.name: old}
@@ -98,6 +115,17 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkey
     save(drawn(), path)
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
     load("vit_32px", path, **SMALL)
+
+
+def test_a_disk_that_refuses_is_an_oserror(tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            save(drawn(), tmp_path / "model.safetensors")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_interrupt_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -144,7 +172,7 @@ def with_(**attributes):
 @pytest.mark.parametrize(
     ("model", "path", "error", "said"),
     [
-        (lambda: nn.Linear(2, 2), "a.safetensors", TypeError, "minivit.ViT: got Linear"),
+        (lambda: nn.Linear(2, 2), "a.safetensors", TypeError, r"a model of minivit's \(minivit.ViT.*\): got Linear"),
         (drawn, "a.pth", ValueError, r"ends in .safetensors: got .*a\.pth"),
         (drawn, "no/a.safetensors", FileNotFoundError, "folder that exists: got .*no"),
         (lambda: with_(preprocess=len), "a.safetensors", TypeError, "Preprocess in model.preprocess: got <built-in"),
@@ -168,13 +196,71 @@ def test_a_model_with_another_head_than_its_config_says_is_refused_until_the_two
     assert load("vit_8px", path, classes=7).head.weight.equal(model.head.weight)
 
 
+def approximate(model):
+    model.blocks[1].mlp.activation = nn.GELU(approximate="tanh")
+
+
+def rectified(model):
+    model.blocks[1].mlp.activation = nn.ReLU()
+
+
+def coarse(model):
+    model.norm.eps = 1e-5
+
+
+def without_residuals(model):
+    model.blocks[0].residual = False
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (approximate, r"activation.approximate is tanh \(expected: none\)"),
+        (rectified, r"mlp.activation is ReLU \(expected: GELU\)"),
+        (coarse, r"norm.eps is 1e-05 \(expected: 1e-06\)"),
+        (without_residuals, r"blocks.0.residual is False \(expected: True\)"),
+    ],
+)
+def test_a_model_that_would_come_back_as_another_function_is_refused(tmp_path, change, said):
+    model, path = create("vit_8px"), tmp_path / "model.safetensors"
+    change(model)
+    with pytest.raises(ValueError, match=f"not what its config says.*{said}"):
+        save(model, path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rates_of_dropout_matter_in_training_alone_and_may_have_been_changed(tmp_path):
+    model, path = create("vit_8px"), tmp_path / "model.safetensors"
+    model.dropout.p, model.blocks[1].attention.dropout = 0.5, 0.5
+    model.blocks[1].stochastic_depth.rate = 0.5
+    save(model, path)
+    load("vit_8px", path)
+
+
+def with_about(path, **changes):
+    """Rewrites what a file says beside its numbers; none for a part left out."""
+    with safetensors.safe_open(path, "pt") as file:
+        about = json.loads(file.metadata()["minivit"]) | changes
+        state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    about = {part: value for part, value in about.items() if value is not None}
+    safetensors.torch.save_file(state, path, {"minivit": json.dumps(about)})
+
+
+def test_a_file_that_names_no_family_holds_a_vit_and_an_unknown_one_is_refused(tmp_path):
+    model, path = drawn(), tmp_path / "model.safetensors"
+    save(model, path)
+    with_about(path, family=None)
+    assert load("vit_32px", path, **SMALL).config == model.config
+    with_about(path, family="Mamba")
+    with pytest.raises(ValueError, match="no family 'Mamba': expected ViT"):
+        load("vit_32px", path, **SMALL)
+
+
 def test_class_names_may_be_any_sequence_and_must_be_one_for_each_logit(tmp_path):
     model, path = create("vit_8px"), tmp_path / "model.safetensors"
     model.classes = np.array(list("abcdefghij"))
     save(model, path)
     assert load("vit_8px", path).classes == list("abcdefghij")
-    with safetensors.safe_open(path, "pt") as file:
-        about = json.loads(file.metadata()["minivit"]) | {"classes": ["a"]}
-    safetensors.torch.save_file(model.state_dict(), path, {"minivit": json.dumps(about)})
+    with_about(path, classes=["a"])
     with pytest.raises(ValueError, match="names 1 classes for 10 logits"):
         load("vit_8px", path)

@@ -7,7 +7,7 @@ def run(code):
 
 
 def test_import_minivit_loads_nothing_heavier_than_torch_and_einops():
-    heavy = "{'torchvision', 'matplotlib', 'IPython', 'scipy', 'skimage', 'course', 'yaml', 'PIL', 'safetensors'}"
+    heavy = "{'torchvision', 'matplotlib', 'IPython', 'scipy', 'skimage', 'course', 'yaml', 'PIL', 'safetensors', 'sklearn', 'minivit.training', 'minivit.cli'}"
     result = run(f"import sys, minivit; print({heavy} & set(sys.modules))")
     assert result.stdout.strip() == "set()", result.stderr
 

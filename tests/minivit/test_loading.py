@@ -1,3 +1,4 @@
+import dataclasses
 import functools
 import hashlib
 import json
@@ -9,7 +10,7 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from minivit._torchvision import torchvision
-from minivit.files import save
+from minivit.files import fields_of, save
 from minivit.loading import load
 from minivit.preprocessing import Preprocess
 from minivit.vit import ViT, ViTConfig
@@ -21,6 +22,8 @@ NAMED = [(name, weights) for name, (_, known) in MODELS.items() for weights in k
 def draw(model):
     """Random numbers for all parameters: an untrained ViT answers zero to everything."""
     g = torch.Generator().manual_seed(0)
+    for name, buffer in model.named_buffers():  # BatchNorm's, in a ResNet
+        buffer.data = torch.rand(buffer.shape, generator=g) + 0.5 if "running" in name else buffer
     for name, p in model.named_parameters():
         scale = 1 / math.sqrt(p[0].numel()) if p.ndim > 1 else 0.5
         p.data = torch.randn(p.shape, generator=g) * scale + (name.endswith("ln.weight"))
@@ -55,15 +58,22 @@ def test_every_named_weights_answer_as_in_torchvision_from_the_picture_on(
     folder, monkeypatch, name, weights
 ):
     config, known = MODELS[name]
-    small = ViTConfig(patch_size=config.patch_size, dim=12, depth=2, heads=3)
-    monkeypatch.setitem(MODELS, name, (small, known))
     member = torchvision.models.get_model_weights(name)[weights]
-    (size, _), patch = member.meta["min_size"], config.patch_size
-    reference = draw(torchvision.models.VisionTransformer(size, patch, 2, 3, 12, 48))
-    into_cache(reference, member, folder, monkeypatch)
+    (size,) = member.transforms().crop_size
+    if isinstance(config, ViTConfig):
+        patch = config.patch_size
+        small = ViTConfig(patch_size=patch, dim=12, depth=2, heads=3)
+        reference = torchvision.models.VisionTransformer(size, patch, 2, 3, 12, 48)
+    else:
+        small = dataclasses.replace(config, stages=(1, 1, 1, 1))
+        kinds = torchvision.models.resnet
+        kind = kinds.BasicBlock if config.block == "basic" else kinds.Bottleneck
+        reference = kinds.ResNet(kind, small.stages)
+    monkeypatch.setitem(MODELS, name, (small, known))
+    into_cache(draw(reference), member, folder, monkeypatch)
     model = load(name, weights)
     assert not model.training
-    assert model.config.image_size == member.meta["min_size"]
+    assert model.config.image_size == (size, size)
     assert model.preprocess == Preprocess.like(member.transforms())
     assert list(model.classes) == member.meta["categories"]
     assert model.licence == member.meta.get("license")
@@ -261,6 +271,28 @@ def test_a_name_that_does_not_exist_is_refused_before_anything_is_fetched(
     assert list(folder.iterdir()) == []
 
 
+def test_a_resnet_for_another_size_of_pictures_gets_a_preprocess_for_that_size(folder, monkeypatch):
+    config = dataclasses.replace(MODELS["resnet18"][0], stages=(1, 1, 1, 1))
+    monkeypatch.setitem(MODELS, "resnet18", (config, MODELS["resnet18"][1]))
+    kinds, member = torchvision.models.resnet, torchvision.models.ResNet18_Weights.IMAGENET1K_V1
+    into_cache(kinds.ResNet(kinds.BasicBlock, config.stages), member, folder, monkeypatch)
+    theirs = Preprocess.like(member.transforms())
+    for size in 64, (64, 96):
+        model = load("resnet18", image_size=size)
+        pair = size if isinstance(size, tuple) else (size, size)
+        assert model.preprocess == dataclasses.replace(theirs, size=pair, resize=pair)
+        assert model.preprocess(picture()).shape == (1, 3, *pair)
+    assert load("resnet18", image_size=224).preprocess == theirs
+
+
+def test_weights_beside_a_file_that_holds_its_own_are_refused(tmp_path):
+    path = tmp_path / "a.safetensors"
+    save(small(), path)
+    for weights in "IMAGENET1K_V2", path, str(tmp_path / "b.pth"):
+        with pytest.raises(ValueError, match="a.safetensors holds weights itself: got weights="):
+            load(path, weights)
+
+
 def test_named_weights_do_not_fit_a_model_with_other_classes(folder, monkeypatch):
     config = ViTConfig(patch_size=32, dim=12, depth=2, heads=3)
     monkeypatch.setitem(MODELS, "vit_b_32", (config, MODELS["vit_b_32"][1]))
@@ -269,3 +301,32 @@ def test_named_weights_do_not_fit_a_model_with_other_classes(folder, monkeypatch
         ValueError, match=r"into vit_b_32.*head.weight \(\[1000, 12\], expected \[10, 12\]\)"
     ):
         load("vit_b_32", classes=10)
+
+
+@pytest.mark.parametrize("name", ["vit_8px", "mixer_8px", "resnet_8px"])
+def test_a_file_of_ours_says_itself_what_model_it_holds(tmp_path, name):
+    model, path = draw(create(name, classes=3)), tmp_path / "model.safetensors"
+    model.preprocess = Preprocess((8, 8), (8, 8), mean=(0.5,), std=(0.2,))
+    save(model, path)
+    for given in (str(path), path):
+        back = load(given)
+        assert fields_of(back.config) == fields_of(model.config)
+        assert type(back) is type(model) and back.preprocess == model.preprocess
+        assert all(
+            torch.equal(a, b) for a, b in zip(back.parameters(), model.parameters(), strict=True)
+        )
+    with pytest.raises(ValueError, match=r"saved with classes=3 \(asked for: 4\)"):
+        load(path, classes=4)
+
+
+def test_a_file_of_tensors_alone_does_not_say_what_model_it_holds(tmp_path):
+    path = tmp_path / "model.safetensors"
+    save_file({"a": torch.zeros(2)}, path)
+    with pytest.raises(
+        ValueError, match="does not say what model it holds: expected load.name, '.*model"
+    ):
+        load(path)
+    with pytest.raises(
+        FileNotFoundError, match="expected a file at .*gone.safetensors: there is none"
+    ):
+        load("gone.safetensors")

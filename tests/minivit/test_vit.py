@@ -63,6 +63,33 @@ def test_logits_are_the_head_of_the_pooled_norm_of_the_tokens():
     torch.testing.assert_close(by_mean(images), by_mean.head(tokens.mean(1)))
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{"mlp": False}, {"attention": False}, {"norm": "none"}, {"norm": "none", "mlp": False}],
+    ids=str,
+)
+def test_models_without_some_of_their_parts_have_no_number_that_does_nothing(changes):
+    model, images = made(pool="mean", **changes), pictures().requires_grad_()
+    logits = model(images)
+    logits.square().sum().backward()
+    assert all(p.grad.any() for p in model.parameters())
+    assert images.grad.flatten(2).any(-1).all()
+
+
+def test_one_patch_without_attention_norms_and_residuals_is_a_plain_dense_net():
+    plain = {"attention": False, "norm": "none", "residual": False, "positions": "none"}
+    model = made(patch_size=(12, 20), pool="mean", **plain)
+    layers = [nn.Flatten(), nn.Linear(2 * 12 * 20, 24)]
+    for _ in range(2):
+        layers += [nn.Linear(24, 36), nn.GELU(), nn.Linear(36, 24)]
+    dense = nn.Sequential(*layers, nn.Linear(24, 7))
+    numbers = [p.flatten(1) if p.ndim > 1 else p for p in model.state_dict().values()]
+    dense.load_state_dict(dict(zip(dense.state_dict(), numbers, strict=True)))
+    expected = dense(pictures())
+    assert expected.std() > 0.1
+    torch.testing.assert_close(model(pictures()), expected, rtol=1e-4, atol=1e-4)
+
+
 def test_tokens_are_what_the_last_block_gives():
     model, seen = made(), []
     model.blocks[-1].register_forward_hook(lambda m, i, output: seen.append(output))

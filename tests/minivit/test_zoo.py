@@ -3,6 +3,7 @@ import torch
 
 import minivit
 from minivit._torchvision import torchvision
+from minivit.families import build
 from minivit.zoo import MODELS
 
 NAMES = ["vit_b_16", "vit_b_32", "vit_l_16", "vit_l_32", "vit_h_14"]
@@ -26,10 +27,12 @@ def test_models_have_torchvisions_sizes_and_weights(name):
     assert shapes == {key: tensor.shape for key, tensor in converted.state_dict().items()}
 
 
-@pytest.mark.parametrize(("name", "shape"), [("vit_8px", (1, 8, 8)), ("vit_32px", (3, 32, 32))])
-def test_small_models_learn_a_batch_by_heart(name, shape):
+@pytest.mark.parametrize("family", ["vit", "mixer", "feedforward"])
+@pytest.mark.parametrize(("size", "shape"), [("8px", (1, 8, 8)), ("32px", (3, 32, 32))])
+def test_small_models_learn_a_batch_by_heart(family, size, shape):
     torch.manual_seed(0)
-    model, images, labels = minivit.create(name), torch.randn(6, *shape), torch.arange(6)
+    model = minivit.create(f"{family}_{size}")
+    images, labels = torch.randn(6, *shape), torch.arange(6)
     optimizer = torch.optim.AdamW(model.parameters(), 2e-3)
     for _ in range(40):
         loss = torch.nn.functional.cross_entropy(model(images), labels)
@@ -72,9 +75,7 @@ def test_models_is_a_readable_table_and_draws_no_random_number():
 
 def test_models_take_no_memory_for_parameters(monkeypatch):
     made = []
-    monkeypatch.setattr(
-        "minivit.zoo.ViT", lambda config: made.append(minivit.ViT(config)) or made[-1]
-    )
+    monkeypatch.setattr("minivit.zoo.build", lambda config: made.append(build(config)) or made[-1])
     minivit.models()
     assert len(made) == len(MODELS)
     assert all(p.is_meta for model in made for p in model.parameters())

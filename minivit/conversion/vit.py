@@ -1,12 +1,14 @@
-"""torchvision's vision transformers as minivit's: the same numbers under our names."""
+"""torchvision's vision transformers: their names, and the sizes that their shapes tell."""
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from minivit.conversion.state import SOURCES, check_state
 from minivit.encoder import NORM_EPS
 from minivit.vit import ViT, ViTConfig
 
@@ -25,38 +27,17 @@ NAMES = (
     ("head.", "heads.head."),
 )
 POSITIONS = "encoder.pos_embedding"
+LAYER = re.compile(r"encoder\.layers\.encoder_layer_\d+")
 LEGACY = ("mlp.linear_1.", "mlp.0."), ("mlp.linear_2.", "mlp.3.")  # in torchvision's older files
-SOURCE = "torchvision's VisionTransformer or its state dict"
 HEADS = {768: 12, 1024: 16, 1280: 16}  # by dim, in Base, Large and Huge
 
 
-def from_torchvision(source: nn.Module | Mapping[str, Tensor], heads: int | None = None) -> ViT:
-    """Makes minivit's model of a torchvision ``VisionTransformer``: the same function.
-
-    Sizes are read from the shapes. Every key is used once and every shape is checked. The numbers
-    are copied: the source stays as it is, and the copy has its dtype and device.
-
-    Args:
-        source: The module, or its state dict. From a module come dropout and whether it is
-            training, too; from a state dict a model in evaluation mode is made.
-        heads: Attention heads, which shapes do not tell. Default: the module's; for a state dict
-            12, 16, 16 for tokens 768, 1024, 1280 wide, as in ViT-B, L, H.
-
-    Returns:
-        The model, without ``preprocess`` and ``classes``.
-
-    Raises:
-        ValueError: Keys missing, surplus or of another shape, numbers that are not finite, a
-            module that is no such transformer or has another LayerNorm epsilon, or heads that
-            cannot be known.
-    """
+def converted(given: Mapping[str, Tensor], module: nn.Module | None, heads: int | None) -> ViT:
+    """Makes a ViT of the state of a torchvision ``VisionTransformer``, and the module if there."""
     dropout: dict[str, Any] = {}
-    if isinstance(source, nn.Module):
-        heads, dropout = _settings(source, heads)
-    elif not isinstance(source, Mapping):
-        raise ValueError(f"expected {SOURCE}: got {type(source).__name__}")
+    if module is not None:
+        heads, dropout = _settings(module, heads)
     state = {}
-    given = source.state_dict() if isinstance(source, nn.Module) else source
     for key, tensor in given.items():
         for old, new in LEGACY:
             key = key.replace(old, new)
@@ -72,57 +53,31 @@ def from_torchvision(source: nn.Module | Mapping[str, Tensor], heads: int | None
     copies = {key: state[name].detach().clone() for name, key in ours.items()}
     copies["positions.table"] = copies["positions.table"][0]
     model.load_state_dict(copies, assign=True)
-    return model.train(isinstance(source, nn.Module) and source.training)
+    return model
 
 
 def _settings(module: nn.Module, heads: int | None) -> tuple[int, dict[str, Any]]:
     """Reads from torchvision's module what no shape tells: heads, and the fields for dropout."""
-    layers: Any = getattr(getattr(module, "encoder", None), "layers", None)
+    parts = dict(module.named_modules(remove_duplicate=False))
+    layers = [name for name in parts if LAYER.fullmatch(name)]
     if not layers or not hasattr(module, "conv_proj"):
-        raise ValueError(f"expected {SOURCE}: got {type(module).__name__}")
-    if heads not in (None, layers[0].num_heads):
-        raise ValueError(f"the module has {layers[0].num_heads} heads: got heads={heads}")
-    for name, part in module.named_modules():
+        raise ValueError(f"expected {SOURCES}: got {type(module).__name__}")
+    counts: list[Any] = [
+        getattr(parts.get(f"{name}.self_attention"), "num_heads", None) for name in layers
+    ]
+    if len(set(counts)) > 1:
+        raise ValueError(f"expected equally many heads in all layers: got {counts}")
+    if heads not in (None, counts[0]):
+        raise ValueError(f"the module has {counts[0]} heads: got heads={heads}")
+    for name in layers:
+        activation = parts.get(f"{name}.mlp.1")
+        if str(activation) != str(nn.GELU()):
+            raise ValueError(f"expected {nn.GELU()} in {name}.mlp.1: got {activation}")
+    for name, part in parts.items():
         if isinstance(part, nn.LayerNorm) and part.eps != NORM_EPS:
             raise ValueError(f"expected eps={NORM_EPS} in {name}: got {part.eps}")
     fields = "dropout", "attention_dropout"
-    return layers[0].num_heads, {field: getattr(module, field) for field in fields}
-
-
-def check_state(state: Mapping[str, Any], expected: Mapping[str, Tensor]) -> None:
-    """Refuses a state dict that is not exactly what is expected.
-
-    Args:
-        state: What was given.
-        expected: What a fitting model has under each key; only shapes and kinds of numbers count.
-
-    Raises:
-        ValueError: Keys missing, surplus, of another shape or kind, or numbers that are not finite:
-            one error that counts them all and names the first three of each sort.
-    """
-    found: dict[str, list[str]] = {
-        "missing": [key for key in expected if key not in state],
-        "surplus": [key for key in state if key not in expected],
-    }
-    shapes, kinds, broken = [], [], []
-    for key in expected.keys() & state.keys():
-        given, wanted = state[key], expected[key]
-        if not isinstance(given, Tensor):
-            kinds.append(f"{key} (a {type(given).__name__})")
-        elif given.shape != wanted.shape:
-            shapes.append(f"{key} ({list(given.shape)}, expected {list(wanted.shape)})")
-        elif given.is_floating_point() != wanted.is_floating_point():
-            kinds.append(f"{key} ({given.dtype})")
-        elif not given.is_meta and not given.isfinite().all():
-            broken.append(key)
-    found |= {"of another shape": shapes, "of another kind": kinds, "with NaN or infinity": broken}
-    problems = [
-        f"{len(keys)} {sort}: {', '.join(sorted(keys)[:3])}{', ...' if len(keys) > 3 else ''}"
-        for sort, keys in found.items()
-        if keys
-    ]
-    if problems:
-        raise ValueError(f"these weights do not fit the model: {'; '.join(problems)}")
+    return counts[0], {field: getattr(module, field) for field in fields}
 
 
 def _torchvision_name(key: str) -> str:

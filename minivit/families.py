@@ -1,0 +1,24 @@
+"""The families of models: which module is built from which configuration."""
+
+from minivit.hybrid import Hybrid, HybridConfig
+from minivit.mixer import Mixer, MixerConfig
+from minivit.model import Config, Model
+from minivit.resnet import ResNet, ResNetConfig
+from minivit.vit import ViT, ViTConfig
+
+FAMILIES: dict[type[Config], type[Model]] = {
+    ViTConfig: ViT,
+    MixerConfig: Mixer,
+    ResNetConfig: ResNet,
+    HybridConfig: Hybrid,
+}
+
+
+def build(config: Config) -> Model:
+    """Makes the untrained model that a configuration describes."""
+    return FAMILIES[type(config)](config)
+
+
+def family(config: Config) -> str:
+    """Names the family of a configuration: ``"ViT"`` for a :class:`~minivit.vit.ViTConfig`."""
+    return FAMILIES[type(config)].__name__

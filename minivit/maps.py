@@ -1,0 +1,64 @@
+"""Attention on feature maps: every place of a map is a token."""
+
+import torch.nn.functional as F
+from einops import rearrange
+from torch import Tensor, nn
+
+from minivit.attention import MultiHeadAttention
+from minivit.encoder import Block
+from minivit.masks import window_mask
+from minivit.residual import ResidualBlock, convolution
+
+
+def to_tokens(x: Tensor) -> Tensor:
+    """``[batch, width, rows, columns]`` to ``[batch, tokens, width]``, in reading order."""
+    return rearrange(x, "b d r c -> b (r c) d")
+
+
+def to_map(tokens: Tensor, rows: int) -> Tensor:
+    """The inverse of :func:`to_tokens`."""
+    return rearrange(tokens, "b (r c) d -> b d r c", r=rows)
+
+
+class AttentionBlock(ResidualBlock):
+    """A basic block with attention in place of its second convolution, after Park & Kim (2022).
+
+    ``relu(shortcut(x) + norm(attention(relu(norm(conv(x))))))``; the convolution is 1 x 1. It takes
+    the place of a :class:`~minivit.residual.BasicBlock` while all around it stays, so that the two
+    can be compared. AlterNet's authors put norm and activation before the convolution, add learned
+    relative positions to the scores, and make heads 64 wide in all stages. Here heads share the
+    width, and where a place is, attention knows only from the padding of convolutions before it.
+
+    Args:
+        channels: Channels of the map that comes in.
+        width: Channels of the map that goes out.
+        stride: 2 halves height and width (rounded up), 1 keeps them.
+        heads: Heads of the attention; must divide ``width``.
+        window: Side of the windows that attention keeps to. Default: none.
+    """
+
+    def __init__(
+        self, channels: int, width: int, stride: int, heads: int, window: int | None = None
+    ) -> None:
+        super().__init__(channels, width, stride)
+        self.window = window
+        self.conv = convolution(channels, width, 1, stride, "batch")
+        self.norm1 = nn.BatchNorm2d(width)
+        self.attention = MultiHeadAttention(width, heads)
+        self.norm2 = nn.BatchNorm2d(width)
+
+    def branch(self, x: Tensor) -> Tensor:
+        x = F.relu(self.norm1(self.conv(x)))
+        rows, columns = x.shape[2:]
+        mask = None
+        if self.window is not None:  # [tokens, tokens]
+            mask = window_mask((rows, columns), self.window).to(x.device)
+        return self.norm2(to_map(self.attention(to_tokens(x), mask), rows))
+
+
+class TokenBlock(Block):
+    """An encoder block on a map, each place of which is a token. Arguments: ``Block``'s."""
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Maps ``[batch, dim, rows, columns]`` to a map of the same shape."""
+        return to_map(super().forward(to_tokens(x), mask), x.shape[2])

@@ -1,0 +1,164 @@
+"""Parts taken out of a trained model, or put in from another. What is given stays as it is.
+
+Parts have the model's own names. In the blocks: ``"attention"`` (of a ViT) or ``"mixing"`` (of a
+Mixer), ``"mlp"``, ``"norm1"``, ``"norm2"``. ``"norm"`` is every norm: both in the blocks and, where
+no blocks are named, the final one.
+"""
+
+from collections.abc import Collection
+from copy import deepcopy
+from numbers import Integral
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from minivit.conversion import check_state
+from minivit.mixer import Mixer
+from minivit.model import Model, check_structure, structure
+from minivit.vit import ViT
+
+WHOLE = ("patch_embedding", "class_token", "positions", "pool", "head")  # parts not in the blocks
+
+
+def remove(model: Model, part: str, blocks: Collection[int] | None = None) -> Model:
+    """Gives a copy of a model without one of its parts; all other numbers are the same.
+
+    - ``"attention"``, ``"mixing"``, ``"mlp"``: with residuals the branch adds nothing; without
+      residuals the sub-layer is the identity. Its norm stays, so that parts may be removed in any
+      order, even where nothing reads it: there it does not run and cannot be recorded.
+    - ``"norm"``, ``"norm1"``, ``"norm2"``: the identity; their scales and shifts go too.
+    - ``"residual"``: sub-layers are no longer added to their inputs.
+    - ``"positions"``: nothing is added to the tokens.
+
+    What is removed everywhere computes what :func:`~minivit.zoo.create` makes with
+    ``attention=False``, ``mlp=False``, ``norm="none"``, ``residual=False`` or ``positions="none"``.
+    The copy's ``config`` is the original's, which no longer describes it. To save a copy without
+    all of its ``"norm"``, ``"residual"`` or ``"positions"``, set its ``config`` to match, with
+    :func:`dataclasses.replace`. For ``"attention"`` or ``"mlp"``, create the model without them and
+    let it load the copy's state dict with ``strict=False``: norms that nothing reads are left out.
+    What no configuration describes cannot be saved.
+
+    Args:
+        model: A ViT or a Mixer.
+        part: What to remove.
+        blocks: The numbers of the blocks to remove it from, such as ``range(4)``. Default: all.
+
+    Raises:
+        TypeError: Another model; torchvision's go through
+            :func:`~minivit.conversion.from_torchvision` first.
+        ValueError: There is no such part or block.
+    """
+    copy = deepcopy(_checked(model))
+    removable = [*_in_blocks(copy), "norm", "residual", "positions"]
+    if part not in removable:
+        raise ValueError(_no_part(copy, part, removable))
+    for name in _names(copy, part, blocks):
+        owner, _, last = name.rpartition(".")
+        nothing = False if last == "residual" else nn.Identity() if "norm" in last else None
+        setattr(copy.get_submodule(owner), last, nothing)
+    block: Any
+    for block in copy.blocks:  # without norms, as with norm="none", none stands behind a sub-layer
+        if isinstance(block.norm1, nn.Identity) and isinstance(block.norm2, nn.Identity):
+            block.post = False
+    return copy
+
+
+def transplant(
+    source: Model, target: Model, part: str, blocks: Collection[int] | None = None
+) -> Model:
+    """Gives a copy of a model in which the numbers of one part are those of another model.
+
+    Args:
+        source: A ViT or a Mixer, from which the numbers come.
+        target: A ViT or a Mixer in which the part is built alike, up to dropout. The copy has its
+            dtype and device.
+        part: ``"patch_embedding"``, ``"class_token"``, ``"positions"``, ``"blocks"`` as a whole,
+            ``"attention"``, ``"mixing"``, ``"mlp"``, ``"norm1"``, ``"norm2"``, ``"norm"``,
+            ``"pool"`` or ``"head"``.
+        blocks: The numbers of the blocks, the same in both models. Default: all.
+
+    Raises:
+        TypeError: Other models; torchvision's go through
+            :func:`~minivit.conversion.from_torchvision` first.
+        ValueError: There is no such part or block, there are no numbers in it, or it has other
+            shapes or settings in one model than in the other.
+    """
+    states, structures = [], []
+    for model in _checked(source), _checked(target):
+        known = [*_in_blocks(model), "norm", "blocks", *WHOLE]
+        if part not in known:
+            raise ValueError(_no_part(model, part, known))
+        names = _names(model, part, blocks)
+        states.append(_within(names, model.state_dict()))
+        structures.append(_structure(model, part, names))
+    if names and not any(states):
+        raise ValueError(f"there are no numbers to transplant in {part!r} of either model")
+    try:
+        check_state(*states)
+        check_structure(*structures)
+        cast = {key: tensor.to(states[1][key]) for key, tensor in states[0].items()}
+        check_state(cast, states[1])  # float16 has no number above 65504
+    except ValueError as error:
+        raise ValueError(f"cannot transplant {part!r}: {error}") from error
+    copy = deepcopy(target)
+    copy.load_state_dict(cast, strict=False)
+    return copy
+
+
+def _checked(model: Model) -> ViT | Mixer:
+    if not isinstance(model, ViT | Mixer):
+        raise TypeError(
+            f"expected a minivit.ViT or minivit.Mixer: got {type(model).__name__}. torchvision's "
+            "vision transformers go through minivit.from_torchvision first"
+        )
+    return model
+
+
+def _in_blocks(model: ViT | Mixer) -> list[str]:
+    """The parts that each block of this model has, or had until they were removed."""
+    parts = "attention", "mixing", "mlp", "norm1", "norm2"
+    return [part for part in parts if hasattr(model.blocks[0], part)]
+
+
+def _no_part(model: Model, part: str, parts: list[str]) -> str:
+    return f"a {type(model).__name__} has no part {part!r}: expected {', '.join(parts)}"
+
+
+def _names(model: ViT | Mixer, part: str, blocks: Collection[int] | None) -> list[str]:
+    """The names in the model of what a part consists of."""
+    if part in WHOLE:
+        if blocks is not None:
+            raise ValueError(f"{part!r} is not in the blocks: got blocks={blocks!r}")
+        return ["positions.table" if part == "positions" else part]
+    every = range(len(model.blocks))
+    numbers = every if blocks is None else blocks
+    if not isinstance(numbers, Collection) or not all(_is_whole(i) and i in every for i in numbers):
+        raise ValueError(
+            f"blocks have numbers from 0 to {every[-1]}, several in a list or range: got {blocks!r}"
+        )
+    if part == "blocks":
+        return [f"blocks.{i}" for i in numbers]
+    parts = ["norm1", "norm2"] if part == "norm" else [part]
+    final = ["norm"] if part == "norm" and blocks is None else []
+    return [f"blocks.{i}.{part}" for i in numbers for part in parts] + final
+
+
+def _is_whole(number: Any) -> bool:
+    """Whether it is a whole number of Python's, NumPy's or torch's, and neither true nor false."""
+    if isinstance(number, Tensor):
+        return not (number.dtype.is_floating_point or number.dtype == torch.bool)
+    return isinstance(number, Integral) and not isinstance(number, bool)
+
+
+def _structure(model: ViT | Mixer, part: str, names: list[str]) -> dict[str, Any]:
+    """How a part is built, with the grid of patches where its numbers are for places on it."""
+    built = _within(names, structure(model))
+    if part == "positions" or {"Mixing", "TokenNorm"} & set(map(str, built.values())):
+        built["positions.grid"] = model.positions.grid
+    return built
+
+
+def _within(names: list[str], found: dict[str, Any]) -> dict[str, Any]:
+    """What lies under these names."""
+    return {k: v for k, v in found.items() if any(f"{k}.".startswith(f"{n}.") for n in names)}

@@ -1,0 +1,391 @@
+"""Removing and transplanting, compared with models written out by hand."""
+
+import copy
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import minivit
+from minivit import remove, transplant
+from minivit._torchvision import torchvision
+from minivit.files import save
+from tests.minivit.parity import draw
+
+SIZES = {"image_size": 8, "patch_size": 4, "channels": 2, "classes": 5, "dim": 12, "depth": 3}
+MODELS = {
+    "vit": ("vit_8px", SIZES | {"heads": 3}),
+    "vit, class token": ("vit_8px", SIZES | {"heads": 3, "pool": "class"}),
+    "vit, post": ("vit_8px", SIZES | {"heads": 3, "norm": "post"}),
+    "mixer": ("mixer_8px", SIZES),
+    "feedforward": ("feedforward_8px", SIZES),
+}
+PARTS = ["mixes", "mlp", "norm", "norm1", "norm2", "residual"]  # "mixes": attention or mixing
+BLOCKS = [None, [], [1], range(2), [0, 2]]
+
+
+def made(kind, seed=0, **changes):
+    name, sizes = MODELS[kind]
+    return draw(minivit.create(name, **sizes | changes).double().eval(), seed).requires_grad_()
+
+
+def named(kind, part):
+    return part if part != "mixes" else "attention" if "vit" in kind else "mixing"
+
+
+def images():
+    return torch.randn(3, 2, 8, 8, generator=torch.Generator().manual_seed(1)).double()
+
+
+def by_hand(model, x, part=None, blocks=None):
+    """Logits of a model without a part in some blocks, written out with the whole model's modules."""
+    post = getattr(model.config, "norm", None) == "post"
+    mlp_first = getattr(model.config, "first", None) == "mlp"
+    x = model.patch_embedding(x)
+    if model.class_token is not None:
+        x = torch.cat([model.class_token.expand(len(x), -1, -1), x], 1)
+    x = (
+        x
+        if part == "positions"
+        else x + (0 if model.positions.table is None else model.positions.table)
+    )
+    for i, block in enumerate(model.blocks):
+        gone = part if blocks is None or i in blocks else None
+        mixes = block.attention if hasattr(block, "attention") else block.mixing
+        steps = [("mixes", mixes), ("mlp", block.mlp)]
+        for (name, layer), norm in zip(
+            steps[::-1] if mlp_first else steps, ["norm1", "norm2"], strict=True
+        ):
+
+            def normed(x, norm=norm, block=block, gone=gone):
+                return x if gone in ("norm", norm) else getattr(block, norm)(x)
+
+            y = x if post else normed(x)
+            if gone == name:  # zero onto x, or the identity
+                x = x if model.config.residual else y
+            else:
+                x = layer(y) if gone == "residual" or not model.config.residual else x + layer(y)
+            x = normed(x) if post else x
+    x = x if part == "norm" and blocks is None else model.norm(x)
+    x = x.mean(1) if model.class_token is None else x[:, 0]
+    return F.linear(x, model.head.weight, model.head.bias)
+
+
+def assert_close(a, b):
+    torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("blocks", BLOCKS, ids=str)
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_removed_part_leaves_what_is_written_out_by_hand(kind, part, blocks):
+    model, x = made(kind), images()
+    before = copy.deepcopy(model.state_dict())
+    whole = model(x)
+    assert_close(whole, by_hand(model, x))
+    without = remove(model, named(kind, part), blocks)
+    assert_close(without(x), by_hand(model, x, part, blocks))
+    if blocks == []:
+        assert torch.equal(without(x), whole)
+    else:
+        assert (without(x) - whole).abs().max() > 1e-3
+    assert torch.equal(model(x), whole)  # the original is as it was
+    assert before.keys() == model.state_dict().keys()
+    assert all(torch.equal(before[key], tensor) for key, tensor in model.state_dict().items())
+
+
+@pytest.mark.parametrize("part", ["mixes", "mlp", "norm"])
+@pytest.mark.parametrize("kind", ["vit", "mixer", "feedforward"])
+def test_without_residuals_what_is_removed_is_the_identity(kind, part):
+    model, x = made(kind, residual=False), images()
+    for blocks in None, [1]:
+        without = remove(model, named(kind, part), blocks)(x)
+        assert_close(without, by_hand(model, x, part, blocks))
+
+
+@pytest.mark.parametrize(
+    ("kind", "part", "changes"),
+    [
+        ("vit", "attention", {"attention": False}),
+        ("vit", "mlp", {"mlp": False}),
+        ("vit", "positions", {"positions": "none"}),
+        *((kind, "norm", {"norm": "none"}) for kind in MODELS),
+        *((kind, "residual", {"residual": False}) for kind in MODELS),
+        ("vit, class token", "positions", {"positions": "none"}),
+        ("feedforward", "positions", {"positions": "none"}),
+    ],
+)
+def test_what_is_removed_everywhere_is_what_create_makes_without_it(kind, part, changes):
+    model, x = made(kind), images()
+    without, created = remove(model, part), made(kind, seed=1, **changes)
+    missing, _ = created.load_state_dict(without.state_dict(), strict=False)
+    assert missing == []
+    assert torch.equal(without(x), created(x))
+    if part == "positions":
+        assert_close(without(x), by_hand(model, x, "positions"))
+
+
+@pytest.mark.parametrize("kind", ["vit", "feedforward"])
+def test_parts_may_be_removed_in_any_order(kind):
+    model, x, mixes = made(kind), images(), named(kind, "mixes")
+    parts = [(mixes, [0, 1]), ("residual", [1, 2]), ("norm1", None), ("mlp", [2])]
+    results = []
+    for order in parts, parts[::-1]:
+        without = model
+        for part, blocks in order:
+            without = remove(without, part, blocks)
+        results.append(without(x))
+    assert torch.equal(*results) and (results[0] - model(x)).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_gradients_flow_through_what_is_left_and_recording_sees_it(kind):
+    mixes = named(kind, "mixes")
+    without = remove(made(kind), mixes, [0, 2])
+    x = images().requires_grad_()
+    with minivit.record(without, f"blocks.*.{mixes}", "blocks.*.mlp", "blocks.?") as seen:
+        logits = without(x)
+    assert {name for name in seen if name.endswith(mixes)} == {f"blocks.1.{mixes}"}
+    assert len(seen) == 1 + 3 + 3
+    logits.square().sum().backward()
+    assert x.grad.any() and without.blocks[0].mlp.up.weight.grad.any()
+
+
+@pytest.mark.parametrize(
+    ("part", "changes"),
+    [("attention", {"attention": False}), ("residual", {"residual": False}), ("norm", {"norm": "none"})],
+)  # fmt: skip
+def test_all_of_a_model_without_some_parts_is_recorded_by_a_wildcard(part, changes):
+    model, x = made("vit"), images()
+    for without in remove(model, part), remove(model, part, [1]), made("vit", **changes):
+        for pattern in "*", "blocks.*":
+            with minivit.record(without, pattern) as seen:
+                without(x)
+            assert {"blocks.0.mlp", "blocks.2"} < seen.keys()
+    with (
+        pytest.raises(RuntimeError, match=r"never ran.*\['blocks.1.norm1'\]"),
+        minivit.record(without := remove(model, "attention"), "*", "blocks.1.norm1"),
+    ):
+        without(x)
+
+
+def test_a_copy_made_while_its_original_is_recorded_has_a_life_of_its_own():
+    model, x = made("vit"), images()
+    with minivit.record(model, "", "blocks.1.attention.weights") as seen:
+        logits, weights = model(x), seen["blocks.1.attention.weights"]
+        remove(model, "mlp")(x)
+        transplant(made("vit", seed=1), model, "blocks")(x)
+    assert seen[""] is logits and seen["blocks.1.attention.weights"] is weights
+
+
+@pytest.mark.parametrize("part", ["mixes", "mlp", "norm", "residual", "positions"])
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_copy_shares_nothing_with_its_original_and_keeps_mode_and_frozen_parameters(kind, part):
+    model = made(kind).train()
+    model.patch_embedding.requires_grad_(False)
+    before = copy.deepcopy(model.state_dict())
+    without = remove(model, named(kind, part), None if part == "positions" else [1])
+    assert without.training and all(m.training for m in without.modules())
+    frozen = [name for name, p in without.named_parameters() if not p.requires_grad]
+    assert frozen == ["patch_embedding.projection.weight", "patch_embedding.projection.bias"]
+    for tensor in without.state_dict().values():
+        tensor.zero_()
+    assert all(torch.equal(before[key], tensor) for key, tensor in model.state_dict().items())
+    assert not made(kind).eval().training and not remove(made(kind), named(kind, part)).training
+
+
+@pytest.mark.parametrize(
+    ("part", "changes"),
+    [("norm", {"norm": "none"}), ("residual", {"residual": False}), ("positions", {"positions": "none"})],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", MODELS)
+def test_what_is_removed_everywhere_is_saved_where_its_config_is_set_to_match(
+    tmp_path, kind, part, changes
+):
+    without, path = remove(made(kind).float(), part), tmp_path / "model.safetensors"
+    without.config = dataclasses.replace(without.config, **changes)
+    save(without, path)
+    x = images().float()
+    torch.testing.assert_close(minivit.load(path)(x), without(x))
+
+
+@pytest.mark.parametrize("part", ["attention", "norm", "residual", "positions"])
+def test_what_its_config_no_longer_describes_is_not_saved_and_what_it_does_is(tmp_path, part):
+    model, path = made("vit"), tmp_path / "model.safetensors"
+    with pytest.raises(ValueError, match="not what its config says, and could not be loaded again"):
+        save(remove(model, part, *([[1]] if part != "positions" else [])), path)
+    assert not path.exists()
+    save(transplant(made("vit", seed=1), model, "blocks"), path)
+    without = remove(model, "residual")
+    without.config = dataclasses.replace(model.config, residual=False)
+    save(without, path)
+    name, sizes = MODELS["vit"]
+    back = minivit.load(name, path, **sizes, residual=False).double()
+    torch.testing.assert_close(back(images()), without(images()), rtol=1e-4, atol=1e-4)
+
+
+# What lies in a part, for the models above: the beginnings of names in the state dict.
+LIES_IN = {
+    "patch_embedding": ["patch_embedding."],
+    "positions": ["positions."],
+    "head": ["head."],
+    "class_token": ["class_token"],
+    "blocks": ["blocks.0.", "blocks.1.", "blocks.2."],
+    "mixes": [f"blocks.{i}.{mixes}." for i in range(3) for mixes in ("attention", "mixing")],
+    "mlp": [f"blocks.{i}.mlp." for i in range(3)],
+    "norm1": [f"blocks.{i}.norm1." for i in range(3)],
+    "norm": ["norm.", *(f"blocks.{i}.norm{k}." for i in range(3) for k in (1, 2))],
+}
+
+
+@pytest.mark.parametrize("part", LIES_IN)
+@pytest.mark.parametrize("kind", ["vit, class token", "feedforward", "mixer"])
+def test_a_transplant_changes_the_numbers_of_its_part_and_no_others(kind, part):
+    source, target = made(kind, seed=1), made(kind, seed=2)
+    if kind == "mixer" and part in ("positions", "class_token"):
+        with pytest.raises(ValueError, match=f"no numbers to transplant in '{part}'"):
+            transplant(source, target, part)
+        return
+    before = [copy.deepcopy(model.state_dict()) for model in (source, target)]
+    result = transplant(source, target, named(kind, part))
+    keys = [key for key in result.state_dict() if key.startswith(tuple(LIES_IN[part]))]
+    assert keys
+    for key, tensor in result.state_dict().items():
+        assert torch.equal(tensor, before[0 if key in keys else 1][key]), key
+    for model, state in zip((source, target), before, strict=True):
+        assert all(torch.equal(state[key], tensor) for key, tensor in model.state_dict().items())
+    with torch.no_grad():  # nothing is shared
+        for p in result.parameters():
+            p.zero_()
+    assert all(torch.equal(before[0][key], tensor) for key, tensor in source.state_dict().items())
+
+
+def test_some_blocks_are_transplanted_and_none_gives_the_target():
+    source, target, x = made("vit", seed=1), made("vit", seed=2), images()
+    tokens = target.positions(target.patch_embedding(x), (2, 2))
+    for i in range(3):
+        tokens = (source if i == 1 else target).blocks[i](tokens)
+    expected = target.head(target.norm(tokens).mean(1))
+    assert torch.equal(transplant(source, target, "blocks", [1])(x), expected)
+    assert torch.equal(transplant(source, target, "blocks", [])(x), target(x))
+    every = transplant(source, target, "blocks")
+    for part in "patch_embedding", "positions", "norm", "head":
+        every = transplant(source, every, part)
+    assert torch.equal(every(x), source(x))
+
+
+@pytest.mark.parametrize(
+    "numbers", [[1], (1, 2), {1}, range(1, 3), np.array([1, 2]), [np.int32(1)], torch.tensor([1, 2])]
+)  # fmt: skip
+def test_blocks_are_whole_numbers_of_any_kind(numbers):
+    source, target, x = made("vit", seed=1), made("vit", seed=2), images()
+    plain = [int(i) for i in numbers]
+    for given, expected in (
+        (remove(target, "mlp", numbers), remove(target, "mlp", plain)),
+        (transplant(source, target, "blocks", numbers), transplant(source, target, "blocks", plain)),
+    ):  # fmt: skip
+        assert torch.equal(given(x), expected(x)) and not torch.equal(given(x), target(x))
+
+
+def test_block_1_is_not_taken_for_block_10():
+    source, target = made("vit", seed=1, depth=11), made("vit", seed=2, depth=11)
+    result = transplant(source, target, "blocks", [1])
+    for i, block in enumerate(result.blocks):
+        came_from = source if i == 1 else target
+        assert torch.equal(block.mlp.up.weight, came_from.blocks[i].mlp.up.weight)
+
+
+def test_a_part_goes_from_one_family_to_another_where_it_is_built_alike():
+    vit, mixer = made("vit", seed=1), made("mixer", seed=2, mlp_ratio=2)
+    for part in "patch_embedding", "mlp", "norm", "head":
+        mixer = transplant(vit, mixer, part)
+    x = images()
+    tokens = vit.patch_embedding(x)
+    assert torch.equal(mixer.patch_embedding(x), tokens)
+    assert torch.equal(mixer.blocks[2].mlp(tokens), vit.blocks[2].mlp(tokens))
+    assert torch.equal(mixer.head(mixer.norm(tokens)), vit.head(vit.norm(tokens)))
+    with pytest.raises(
+        ValueError, match="a ViT has no part 'mixing': expected attention, mlp, norm1"
+    ):
+        transplant(vit, mixer, "mixing")
+
+
+def test_the_copy_keeps_its_dtype_and_dropout_and_takes_that_of_models_in_training():
+    source, target = made("vit", dropout=0.2, stochastic_depth=0.1).train(), made("vit").float()
+    result = transplant(source, target, "blocks")
+    assert result.blocks[2].mlp.up.weight.dtype == torch.float32
+    assert (result.training, result.blocks[2].mlp.dropout.p) == (False, 0)
+    assert torch.equal(result.blocks[2].mlp.up.weight, source.blocks[2].mlp.up.weight.float())
+
+
+def torchvisions():
+    return torchvision.models.VisionTransformer(8, 4, 3, 3, 12, 24)
+
+
+def test_torchvisions_model_goes_through_from_torchvision():
+    theirs = draw(torchvisions()).eval()
+    x = torch.randn(2, 3, 8, 8)
+    without = remove(minivit.from_torchvision(theirs), "mlp", [1])
+    theirs.encoder.layers[1].mlp = nn.Sequential(theirs.encoder.layers[1].mlp)
+    theirs.encoder.layers[1].mlp.register_forward_hook(lambda m, i, output: 0 * output)
+    torch.testing.assert_close(without(x), theirs(x), rtol=1e-5, atol=1e-5)
+
+
+def wide_and_high(kind):
+    """Two models with as many patches in other places."""
+    return made(kind, image_size=(16, 32)), made(kind, image_size=(32, 16))
+
+
+def large_numbers(model):
+    with torch.no_grad():
+        model.head.bias.fill_(1e6)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda m: remove(torchvisions(), "mlp"), TypeError, "ViT or minivit.Mixer: got VisionTransformer.*from_torchvision first"),
+        (lambda m: transplant(torchvisions(), m, "mlp"), TypeError, "from_torchvision first"),
+        (lambda m: transplant(m, torchvisions(), "mlp"), TypeError, "from_torchvision first"),
+        (lambda m: remove(m, "mixing"), ValueError, "a ViT has no part 'mixing': expected attention, mlp, norm1, norm2, norm, residual, positions"),
+        (lambda m: remove(made("mixer"), "attention"), ValueError, "a Mixer has no part 'attention': expected mixing, mlp"),
+        (lambda m: remove(m, "head"), ValueError, "no part 'head'"),
+        (lambda m: remove(m, "positions", [1]), ValueError, r"'positions' is not in the blocks: got blocks=\[1\]"),
+        (lambda m: remove(m, "mlp", [0, 3]), ValueError, r"blocks have numbers from 0 to 2, .* got \[0, 3\]"),
+        (lambda m: remove(m, "mlp", [-1]), ValueError, r"from 0 to 2, .* got \[-1\]"),
+        (lambda m: remove(m, "mlp", 1), ValueError, "several in a list or range: got 1"),
+        (lambda m: remove(m, "mlp", ["1"]), ValueError, r"got \['1'\]"),
+        (lambda m: remove(m, "mlp", [True]), ValueError, r"got \[True\]"),
+        (lambda m: remove(m, "mlp", [1.0]), ValueError, r"got \[1.0\]"),
+        (lambda m: remove(m, "mlp", np.array([False, True, True])), ValueError, r"got array"),
+        (lambda m: remove(m, "mlp", np.array([0.0])), ValueError, r"got array"),
+        (lambda m: remove(m, "mlp", torch.tensor([False, True, True])), ValueError, r"got tensor"),
+        (lambda m: transplant(m, m, "mlp", torch.tensor([1.0])), ValueError, r"got tensor"),
+        (lambda m: transplant(m, m, "residual"), ValueError, "a ViT has no part 'residual': expected attention"),
+        (lambda m: transplant(m, m, "class_token"), ValueError, "no numbers to transplant in 'class_token'"),
+        (lambda m: transplant(made("vit, class token"), m, "positions"), ValueError, r"'positions': .* positions.table \(\[5, 12\], expected \[4, 12\]\)"),
+        (lambda m: transplant(made("vit", depth=2), m, "norm"), ValueError, "4 missing: blocks.2.norm1.bias"),
+        (lambda m: transplant(made("vit", classes=6), m, "head"), ValueError, r"head.bias \(\[6\], expected \[5\]\)"),
+        (lambda m: transplant(made("vit", heads=4), m, "blocks"), ValueError, r"'blocks': blocks.0.attention.heads is 4 \(expected: 3\)"),
+        (lambda m: transplant(made("vit", residual=False), m, "blocks", [1]), ValueError, "blocks.1.residual is False"),
+        (lambda m: transplant(remove(m, "attention", [1]), m, "attention"), ValueError, "4 missing: blocks.1.attention.out.bias"),
+        (lambda m: transplant(made("vit", norm="post"), m, "blocks"), ValueError, "blocks.0.post is True"),
+        (lambda m: transplant(made("mixer", first="mlp"), made("mixer"), "blocks"), ValueError, "blocks.0.mixing_first is False"),
+        (lambda m: transplant(*wide_and_high("vit"), "positions"), ValueError, r"'positions': positions.grid is \(4, 8\) \(expected: \(8, 4\)\)"),
+        (lambda m: transplant(made("vit, class token", image_size=(4, 12)), m, "positions"), ValueError, r"positions.grid is \(1, 3\) \(expected: \(2, 2\)\)"),
+        *(
+            (lambda m, kind=kind, part=part: transplant(*wide_and_high(kind), part), ValueError, r"positions.grid is \(4, 8\)")
+            for kind, part in [("mixer", "mixing"), ("mixer", "blocks"), ("feedforward", "norm2")]
+        ),
+        (lambda m: transplant(made("feedforward", image_size=(4, 12)), made("mixer", mixing_norm="tokens", first="mlp", mixing_hidden=68), "mixing"), ValueError, r"positions.grid is \(1, 3\) \(expected: \(2, 2\)\)"),
+        (lambda m: transplant(large_numbers(m), made("vit").half(), "head"), ValueError, "'head': .*1 with NaN or infinity: head.bias"),
+        (lambda m: transplant(made("feedforward"), made("mixer"), "norm2"), ValueError, r"blocks.0.norm2.bias \(\[5\], expected \[12\]\)"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_is_refused_with_what_was_given_and_expected(call, error, said):
+    with pytest.raises(error, match=said):
+        call(made("vit"))
