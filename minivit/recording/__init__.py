@@ -1,5 +1,6 @@
-"""Activations and attention weights by name, from any ``nn.Module``."""
+"""Activations and attention weights by name, and parts as functions, from any ``nn.Module``."""
 
+from minivit.recording.calls import sublayer
 from minivit.recording.recorder import record
 
-__all__ = ["record"]
+__all__ = ["record", "sublayer"]

@@ -1,0 +1,134 @@
+"""Singular values of a Jacobian: what a layer keeps, stretches and loses of its input."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from minivit.krylov import Operator, jacobian, linearise, random_like, singular_values
+from minivit.recording import sublayer
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Singular values of a Jacobian at every entry of a batch, and what follows from them."""
+
+    values: Tensor  # [batch, k], descending
+    errors: Tensor  # [batch, k]: how far off each is at most; 0 where computed from the matrix
+    shape: tuple[int, int]  # rows and columns of a Jacobian: numbers out, numbers in
+    sign: Tensor | None  # [batch], of the determinant: 1, -1, or 0; none where not computed
+    logdet: Tensor | None  # [batch], log of the determinant's absolute value
+
+    @property
+    def complete(self) -> bool:
+        """Whether all singular values are known, and not the extremes alone."""
+        return self.values.shape[1] == min(self.shape)
+
+    @property
+    def condition(self) -> Tensor:
+        """Largest over smallest singular value, ``[batch]``; a lower bound if not complete."""
+        return self.values[:, 0] / self.values[:, -1]
+
+    def rank(self, tolerance: float | None = None) -> Tensor:
+        """Counts singular values above a share of the largest, ``[batch]``.
+
+        Args:
+            tolerance: The share. Default: rounding error, the longer side of the Jacobian in units
+                in the last place.
+
+        Raises:
+            ValueError: Not all singular values are known.
+        """
+        self._need_all("the rank")
+        if tolerance is None:
+            tolerance = max(self.shape) * torch.finfo(self.values.dtype).eps
+        return (self.values > tolerance * self.values[:, :1]).sum(1)
+
+    @property
+    def stable_rank(self) -> Tensor:
+        """Sum of squared singular values over the largest square, ``[batch]``.
+
+        Raises:
+            ValueError: Not all singular values are known.
+        """
+        self._need_all("the stable rank")
+        return (self.values / self.values[:, :1]).square().sum(1)
+
+    @property
+    def effective_rank(self) -> Tensor:
+        """The exponential of the entropy of their shares, after Roy & Vetterli (2007), ``[batch]``.
+
+        Raises:
+            ValueError: Not all singular values are known.
+        """
+        self._need_all("the effective rank")
+        shares = self.values / self.values.sum(1, keepdim=True)
+        return torch.special.entr(shares).sum(1).exp()
+
+    def _need_all(self, what: str) -> None:
+        if not self.complete:
+            raise ValueError(
+                f"{what} needs all {min(self.shape)} singular values: got "
+                f"{self.values.shape[1]} by Lanczos; ask for dense=True"
+            )
+
+
+def spectrum(
+    function: Operator,
+    x: Tensor,
+    at: str | None = None,
+    *,
+    dense: bool | None = None,
+    steps: int = 100,
+) -> Spectrum:
+    """Gives the singular values of a function's Jacobian, or of a module's inside a model::
+
+        spectrum(model.blocks[3].mlp, tokens)
+        spectrum(model, images, at="blocks.3.attention")
+
+    Args:
+        function: Maps ``[batch, ...]`` to ``[batch, ...]``, every entry alone, such as a module in
+            evaluation mode. With ``at``, a model.
+        x: Where: the function's input, ``[batch, ...]``, in float64 if small singular values count.
+            With ``at``, the model's input.
+        at: The name of a module in the model, which is then the function, with the input that it
+            gets. Default: the function itself.
+        dense: Compute the whole Jacobian, one entry after the other. Default: up to 2048 numbers
+            on its shorter side and 4096 on its longer; beyond, only the extremes, by Lanczos.
+        steps: Of :func:`~minivit.krylov.singular_values`, and so how many it gives. Default: 100.
+
+    Raises:
+        TypeError: A name, and a function that is no module.
+        LookupError, ValueError, RuntimeError: As for :func:`~minivit.recording.sublayer`.
+    """
+    if at is not None:
+        if not isinstance(function, nn.Module):
+            raise TypeError(
+                f"at={at!r} names a part of an nn.Module: got {type(function).__name__}"
+            )
+        function, x = sublayer(function, at, x)
+    with torch.no_grad():
+        shape = function(x)[0].numel(), x[0].numel()
+    if dense is None:
+        dense = min(shape) <= 2048 and max(shape) <= 4096
+    if not dense:
+        return _extremes(function, x, shape, steps)
+    matrices = (jacobian(function, entry)[0] for entry in x.split(1))
+    square = shape[0] == shape[1]
+    rows = []
+    for matrix in matrices:
+        signed = torch.linalg.slogdet(matrix) if square else (torch.empty(0), torch.empty(0))
+        rows.append((torch.linalg.svdvals(matrix), *signed))
+    values, sign, logdet = map(torch.stack, zip(*rows, strict=True))
+    errors = torch.zeros_like(values)
+    return Spectrum(values, errors, shape, *((sign, logdet) if square else (None, None)))
+
+
+def _extremes(function: Operator, x: Tensor, shape: tuple[int, int], steps: int) -> Spectrum:
+    """The outermost singular values of every entry, by Lanczos."""
+    at = linearise(function, x)
+    push, pull, like = at.push, at.pull, x
+    if shape[0] < shape[1]:  # begin in the smaller space
+        push, pull, like = pull, push, at.value
+    found = singular_values(push, pull, random_like(like), steps)
+    return Spectrum(found.values, found.errors, shape, None, None)

@@ -1,0 +1,5 @@
+"""From a representation back to what it represents."""
+
+from minivit.inversion import exact
+
+__all__ = ["exact"]

@@ -1,0 +1,158 @@
+r"""What LayerNorm forgets: all the inputs that it maps to one output.
+
+LayerNorm gives :math:`y = \gamma z + \beta` with :math:`z = (x - m) / \sqrt{v + \epsilon}`, where
+:math:`m` is the mean and :math:`v` the variance of :math:`x`. From :math:`y` comes :math:`z`, so
+:math:`x = a z + c` with two numbers missing: the shift :math:`c = m` and the scale
+:math:`a = \sqrt{v + \epsilon}`. The shift is gone. The scale leaves a trace where
+:math:`\epsilon > 0`: the mean square of :math:`z` is :math:`r = v / (v + \epsilon)`, a little less
+than 1, and so :math:`a = \sqrt{\epsilon / (1 - r)}`.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from minivit.mixer import TokenNorm
+
+
+@dataclass(frozen=True, eq=False)
+class Fibre:
+    """The inputs ``scale * direction + shift``, which LayerNorm all maps to one output."""
+
+    direction: Tensor  # z, shaped like y, with mean 0 along the axis
+    scale: Tensor  # a, 1 long along the axis; NaN where eps = 0 and any positive one will do
+    scale_error: Tensor  # about how far off it is at most, relative; above 1 it says nothing
+    dimension: int  # how many numbers each token (each channel, over tokens) has lost
+
+    def at(self, shift: Tensor | float = 0.0, scale: Tensor | float | None = None) -> Tensor:
+        """Gives a member of the family, shaped like ``direction``.
+
+        Args:
+            shift: The mean; broadcasts to the shape of ``scale``. Default: 0.
+            scale: Another scale. Default: the recovered one. For ``eps > 0`` no other is exact.
+
+        Raises:
+            ValueError: No scale, where ``eps = 0`` and so none can be recovered.
+        """
+        scale = self.scale if scale is None else scale
+        if isinstance(scale, Tensor) and scale.isnan().any():
+            raise ValueError("with eps = 0 the output says nothing of the scale: give one")
+        return scale * self.direction + shift
+
+
+def fibre(norm: nn.LayerNorm, y: Tensor) -> Fibre:
+    """Gives all inputs that a LayerNorm maps to ``y``.
+
+    The trace of the scale is the small difference ``1 - r``, about ``eps / v``. The digits of ``y``
+    end at its dtype's rounding error, so with ``eps = 1e-6`` and ``v = 1`` float64 tells the scale
+    to about ten digits and float32 hardly: ``scale_error`` says how well.
+
+    An entry where ``gamma`` is zero is lost, too. The mean of ``z`` is known to be zero, so one
+    such entry comes back; of several, the smallest that fit are taken.
+
+    Args:
+        norm: LayerNorm over the features, or a :class:`~minivit.mixer.TokenNorm` over the tokens.
+        y: What it gave, ``[..., dim]``, or for the latter ``[batch, tokens, dim]``.
+
+    Raises:
+        TypeError: Another norm.
+        ValueError: Numbers that the norm cannot have given: of another shape, not finite, with a
+            scaled mean far from zero or a mean square above 1.
+    """
+    if not isinstance(norm, nn.LayerNorm) or len(norm.normalized_shape) != 1:
+        raise TypeError(f"expected a LayerNorm over one axis: got {norm}")
+    (d,) = norm.normalized_shape
+    y = y.mT if (over_tokens := isinstance(norm, TokenNorm)) else y
+    if y.shape[-1] != d or not y.isfinite().all():
+        raise ValueError(f"expected finite outputs of LayerNorm({d}): got {list(y.shape)}")
+    u = torch.finfo(y.dtype).eps
+    wide = y.detach().double()
+    gamma = wide.new_ones(d) if norm.weight is None else norm.weight.detach().double()
+    beta = wide.new_zeros(d) if norm.bias is None else norm.bias.detach().double()
+    lost = gamma == 0  # [d]
+    safe = torch.where(lost, 1, gamma)
+    z = torch.where(lost, 0, (wide - beta) / safe)
+    # How far rounding may have moved every z: that of y, and that of LayerNorm's own arithmetic.
+    blur = torch.where(lost, 0, u * (wide.abs() / safe.abs() + (beta / safe).abs() + z.abs()))
+    z, known = _fill(z, lost, norm.eps), int((~lost).sum())
+    if (z.mean(-1).abs() > 0.01 + blur.sum(-1)).any() or (z.square().mean(-1) > 1.01).any():
+        raise ValueError("no input of this LayerNorm gives such an output: check gamma and beta")
+    r = z.square().mean(-1, keepdim=True)
+    blur_r = 2 * (z.abs() * blur).mean(-1, keepdim=True)
+    dimension = (1 if norm.eps else 2) if d - known < 2 else d - known
+    if norm.eps:
+        gap = (1 - r).clamp(min=torch.finfo(torch.float64).tiny)
+        error = blur_r / (2 * gap)
+        scale = (norm.eps / torch.maximum(gap, blur_r)).sqrt()
+    else:
+        scale, error = torch.full_like(r, torch.nan), torch.full_like(r, torch.inf)
+    parts = [part.mT if over_tokens else part for part in (z, scale, error)]
+    direction, scale, error = (part.to(y.dtype) for part in parts)
+    return Fibre(direction, scale, error, dimension)
+
+
+def _fill(z: Tensor, lost: Tensor, eps: float) -> Tensor:
+    """Puts into the lost entries of ``z`` the smallest that fit its mean and mean square."""
+    count = int(lost.sum())
+    if not count:
+        return z
+    z = torch.where(lost, -z.sum(-1, keepdim=True) / count, z)
+    if count > 1 and eps == 0:  # two of them, apart by what the mean square still lacks
+        lack = (z.shape[-1] - z.square().sum(-1)).clamp(min=0)
+        first, second = lost.nonzero()[:2, 0]
+        z[..., first] += (lack / 2).sqrt()
+        z[..., second] -= (lack / 2).sqrt()
+    return z
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """Where the fibres of LayerNorm meet the tokens that an embedding can give."""
+
+    tokens: Tensor  # [batch, tokens, dim], what the norm read
+    scale: Tensor  # [batch, tokens, 1]
+    shift: Tensor  # [batch, tokens, 1]
+    # [batch, tokens]: how much the two unknowns' relative error exceeds the outputs'; infinite
+    # where they meet in more than a point
+    condition: Tensor
+
+
+def meeting(fibres: Fibre, weight: Tensor, offset: Tensor) -> Meeting:
+    """Finds the one token of every fibre that a patch embedding could have given.
+
+    The tokens ``W q + t`` of an embedding, with ``t`` its bias and the token's position, fill all
+    of the space but ``d - n`` dimensions. Seen in these, ``a z + c 1 = W q + t`` leaves the two
+    unknowns: ``a`` and ``c``. They are unique where ``z`` and ``1`` are independent there, and
+    badly determined where ``t`` is small. No use is made of the trace that ``eps`` leaves.
+
+    Args:
+        fibres: Of LayerNorm over the features of tokens, ``[batch, tokens, dim]``.
+        weight: ``W``, ``[dim, n]`` with at least two more rows than its rank:
+            ``projection.weight.flatten(1)``.
+        offset: ``t``, ``[tokens, dim]`` or ``[dim]``: bias and positions.
+
+    Raises:
+        ValueError: Fewer than two dimensions beside the image of ``W``: fibres and image then meet
+            in more than a point.
+    """
+    z, ones = fibres.direction.double(), torch.ones_like(fibres.direction, dtype=torch.float64)
+    weight, offset = weight.detach().double(), offset.detach().double()
+    u, values, _ = torch.linalg.svd(weight)
+    rank = int((values > max(weight.shape) * torch.finfo(values.dtype).eps * values[0]).sum())
+    beside = u[:, rank:]  # [dim, dim - rank], orthonormal, orthogonal to all W q
+    if beside.shape[1] < 2:
+        raise ValueError(
+            f"tokens of {len(weight)} numbers with an embedding of rank {rank} leave "
+            f"{beside.shape[1]} dimensions beside its image, and two are needed to fix scale and "
+            "shift"
+        )
+    unknowns = torch.stack([z @ beside, ones @ beside], -1)  # [batch, tokens, dim - rank, 2]
+    goal = (offset @ beside).expand(unknowns.shape[:-1])
+    found = torch.linalg.pinv(unknowns, rtol=0.0) @ goal[..., None]  # [batch, tokens, 2, 1]
+    scale, shift = found[..., 0, :], found[..., 1, :]
+    sizes = torch.linalg.svdvals(unknowns)
+    condition = fibres.direction.double().norm(dim=-1) / sizes[..., -1]
+    dtype = fibres.direction.dtype
+    tokens = scale * z + shift
+    return Meeting(tokens.to(dtype), scale.to(dtype), shift.to(dtype), condition)

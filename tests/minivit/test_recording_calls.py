@@ -1,0 +1,58 @@
+"""A part of a model as a function, with what else the model calls it with."""
+
+import pytest
+import torch
+from torch import nn
+
+import minivit
+from minivit._torchvision import torchvision
+from minivit.recording import sublayer
+from tests.minivit.parity import draw
+
+
+@pytest.mark.parametrize("name", ["blocks.1", "blocks.1.attention", "blocks.0.mlp", "head"])
+def test_the_function_gives_at_its_input_what_the_module_gave(name):
+    model = draw(minivit.create("vit_8px", dim=12, heads=3, depth=2, window=2).eval())
+    images = torch.randn(2, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    function, x = sublayer(model, name, images)
+    with minivit.record(model, name) as seen:
+        model(images)
+    assert torch.equal(function(x), seen[name])
+    assert not torch.allclose(function(2 * x), seen[name])
+    gradient = torch.autograd.grad(function(x.requires_grad_()).square().sum(), x)[0]
+    assert gradient.any()
+
+
+def test_query_key_and_value_that_are_one_tensor_change_together():
+    model = draw(torchvision.models.VisionTransformer(8, 4, 1, 3, 12, 24)).eval()
+    images = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    name = "encoder.layers.encoder_layer_0.self_attention"
+    function, x = sublayer(model, name, images)
+    module, other = model.get_submodule(name), torch.randn_like(x)
+    expected = module(other, other, other, need_weights=False)[0]
+    torch.testing.assert_close(function(other), expected)
+
+
+class Parts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.unused, self.pair, self.counter = nn.Linear(2, 2), nn.LSTM(2, 2), nn.Embedding(3, 2)
+
+    def forward(self, x):
+        return self.pair(x)[0] + self.counter(torch.tensor([1]))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "said"),
+    [
+        ("unused", RuntimeError, "did not call 'unused' with a floating tensor"),
+        ("counter", RuntimeError, "did not call 'counter' with a floating tensor"),
+        ("pair", RuntimeError, "one tensor from 'pair': got 3"),
+        ("pear", LookupError, "no module matches 'pear'; near names: .*pair"),
+        ("*", ValueError, "the name of one module"),
+    ],
+)
+def test_what_is_no_function_of_one_tensor_is_refused(name, kind, said):
+    with pytest.raises(kind, match=said):
+        function, x = sublayer(Parts(), name, torch.randn(3, 1, 2))
+        function(x)
