@@ -135,8 +135,20 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], About]:
     from safetensors import safe_open
 
     with safe_open(path, framework="pt") as file:
-        metadata = json.loads((file.metadata() or {}).get("minivit", "{}"))
         state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    return state, describe(path)
+
+
+def describe(path: Path) -> About:
+    """Reads what :func:`save` wrote beside the numbers of a ``.safetensors`` file, and no number.
+
+    Raises:
+        ValueError: It names a family or a field that does not exist.
+    """
+    from safetensors import safe_open
+
+    with safe_open(path, framework="pt") as file:
+        metadata = json.loads((file.metadata() or {}).get("minivit", "{}"))
     configs = {kind.__name__: config for config, kind in FAMILIES.items()}
     name = metadata.pop("family", "ViT")  # the only family in files that do not say
     if name not in configs:
@@ -146,7 +158,7 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], About]:
         if metadata.get(part) is not None:
             pairs = metadata[part].items()  # JSON has no tuples
             metadata[part] = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in pairs})
-    return state, About(**metadata)
+    return About(**metadata)
 
 
 def fields_of(config: Config) -> dict[str, Any]:

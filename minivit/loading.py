@@ -1,4 +1,4 @@
-"""Models with trained weights, from torchvision or from a file."""
+"""Models with trained weights: those that come with the package, torchvision's, or a file's."""
 
 from dataclasses import replace
 from os import PathLike
@@ -14,24 +14,28 @@ from minivit.model import Config, Model
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from minivit.weights import fetch
-from minivit.zoo import MODELS, V1, create
+from minivit.zoo import MODELS, V1, create, shipped
 
 # Fields of a configuration that matter in training alone: a file may have been trained with others.
 TRAINING = {"dropout", "attention_dropout", "stochastic_depth"}
 
 
-def load(name: str | PathLike[str], weights: str | PathLike[str] = V1, **changes: Any) -> Model:
+def load(
+    name: str | PathLike[str], weights: str | PathLike[str] | None = None, **changes: Any
+) -> Model:
     """Makes a model with trained weights, ready to use.
 
     Args:
-        name: One of :func:`~minivit.zoo.models`, such as ``"vit_b_32"``. Or the path of a
-            ``.safetensors`` file from :func:`~minivit.files.save`, which says what model it holds
-            and is all that is needed: no ``weights`` go with it.
+        name: One of :func:`~minivit.zoo.models`, such as ``"vit_b_32"``, or ``"digits_vit"``, whose
+            weights come with the package. Or the path of a ``.safetensors`` file from
+            :func:`~minivit.files.save`, which says what model it holds and is all that is needed:
+            no ``weights`` go with it.
         weights: One of torchvision's names, such as ``"IMAGENET1K_V1"``, ``"IMAGENET1K_V2"`` or
             ``"IMAGENET1K_SWAG_E2E_V1"``, where :func:`~minivit.zoo.models` lists it: fetched once,
             checked, and kept in torch.hub's cache. Or the path of a file: ``.safetensors``, from
             :func:`~minivit.files.save` or elsewhere, or a state dict written by ``torch.save``.
             The names in a file may be minivit's or torchvision's; nothing in it is executed.
+            Default: those that come with the package, else ``"IMAGENET1K_V1"``.
         **changes: As for :func:`~minivit.zoo.create`: what makes the model that the weights are
             for, such as ``classes=10``, or what counts in training, such as ``dropout=0.1``.
 
@@ -54,9 +58,11 @@ def load(name: str | PathLike[str], weights: str | PathLike[str] = V1, **changes
         OSError: The weights could not be fetched.
     """
     name = str(name)
+    if name.endswith(".safetensors") and weights is not None:
+        raise ValueError(f"{name} holds weights itself: got weights={str(weights)!r}, too")
+    if weights is None:
+        name, weights = str(shipped().get(name, name)), V1
     if name.endswith(".safetensors"):
-        if weights != V1:
-            raise ValueError(f"{name} holds weights itself: got weights={str(weights)!r}, too")
         name, weights, changes = _described(Path(name), changes)
     known = None
     # A path has a dot or a slash. An unknown model is left to create, which says what there is.

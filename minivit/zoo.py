@@ -1,13 +1,15 @@
-"""Models by name: torchvision's names and sizes, and small models for small pictures."""
+"""Models by name: torchvision's names and sizes, small models, and those that come trained."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from minivit.families import build, family
+from minivit.files import describe
 from minivit.hybrid import HybridConfig, alternate
 from minivit.mixer import MixerConfig
 from minivit.model import Config, Model
@@ -92,6 +94,14 @@ MODELS: dict[str, tuple[Config, tuple[str, ...]]] = {
     ),
 }
 
+# Trained models that come with the package: NAME.safetensors, and its card NAME.md.
+CHECKPOINTS = Path(__file__).parent / "checkpoints"
+
+
+def shipped() -> dict[str, Path]:
+    """The files of the trained models that come with the package, by name."""
+    return {path.stem: path for path in sorted(CHECKPOINTS.glob("*.safetensors"))}
+
 
 def create(name: str, **changes: Any) -> Model:
     """Makes an untrained model.
@@ -108,14 +118,26 @@ def create(name: str, **changes: Any) -> Model:
     Raises:
         ValueError: An unknown name or field, or a value that does not fit the others.
     """
-    if name not in MODELS:
-        raise ValueError(f"there is no model {name!r}: {near(str(name), MODELS)}")
-    config, _ = MODELS[name]
+    config = configuration(name)
     known = [field.name for field in fields(config)]
     for field in changes:
         if field not in known:
             raise ValueError(f"a {family(config)} has no field {field!r}: {near(field, known)}")
     return build(replace(config, **changes))
+
+
+def configuration(name: str) -> Config:
+    """The configuration of one of :func:`models`.
+
+    Raises:
+        ValueError: There is none of that name.
+    """
+    if name in MODELS:
+        return MODELS[name][0]
+    files = shipped()
+    if name not in files or not (config := describe(files[name]).config):
+        raise ValueError(f"there is no model {name!r}: {near(str(name), [*MODELS, *files])}")
+    return config
 
 
 def near(name: str, names: Collection[str]) -> str:
@@ -128,7 +150,8 @@ def near(name: str, names: Collection[str]) -> str:
 class Entry:
     """A line of :func:`models`: name, number of parameters, picture and patch size, weights.
 
-    ``patch_size`` is none where the model has no patches.
+    ``patch_size`` is none where the model has no patches; ``weights`` are torchvision's, or
+    ``("shipped",)`` for a trained model that comes with the package.
     """
 
     name: str
@@ -158,15 +181,20 @@ class Entries(tuple[Entry, ...]):
 
 
 def models() -> Entries:
-    """Lists every model that :func:`create` knows, with its size and torchvision's weights for it.
+    """Lists every model that :func:`create` knows, with its size and the weights for it.
 
-    Nothing is computed and no memory taken for the parameters that are counted.
+    Last are the trained models that come with the package;
+    :func:`~minivit.loading.load` gives them with
+    their weights, :func:`create` without. Nothing is computed and no memory taken for the
+    parameters that are counted.
     """
     entries = []
-    for name, (config, weights) in MODELS.items():
+    weights = {name: known for name, (_, known) in MODELS.items()}
+    for name, known in (weights | dict.fromkeys(shipped(), ("shipped",))).items():
+        config = configuration(name)
         with torch.device("meta"):
             parameters = sum(p.numel() for p in build(config).parameters())
         patch_size = getattr(config, "patch_size", None)
         sizes = pair(config.image_size), None if patch_size is None else pair(patch_size)
-        entries.append(Entry(name, parameters, *sizes, weights))
+        entries.append(Entry(name, parameters, *sizes, known))
     return Entries(entries)

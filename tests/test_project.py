@@ -1,5 +1,6 @@
 """The project's own files: pins, wheel, Binder, the make targets that README names."""
 
+import os
 import re
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,17 +39,37 @@ def test_binder_takes_pinned_packages_and_the_cpu_build_of_the_same_torch():
     assert {name.split("==")[0] for name in wanted} <= set(PINS)
 
 
-def test_the_wheel_holds_minivit_alone(tmp_path):
-    command = (
-        f"{sys.executable} -m pip wheel . --no-deps --no-build-isolation --quiet -w {tmp_path}"
-    )
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    command = f"{sys.executable} -m pip wheel . --no-deps --no-build-isolation --quiet -w {folder}"
     subprocess.run(command.split(), cwd=ROOT, check=True)
-    (wheel,) = tmp_path.glob("*.whl")
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+def test_the_wheel_holds_minivit_alone(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names} == {"minivit", "minivit-0.1.0.dist-info"}
     assert {"minivit/py.typed", "minivit/attention.py", "minivit/figures/book.mplstyle"} <= set(
         names
     )
+
+
+def test_the_models_that_travel_load_from_the_wheel_alone(wheel, tmp_path):
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    code = (
+        "import minivit; print(minivit.__file__, *[minivit.load(one.name).classes[-1] "
+        "for one in minivit.models() if one.weights == ('shipped',)])"
+    )
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-P", "-c", code]
+    said = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert said.stderr == ""
+    file, *last = said.stdout.split()
+    assert Path(file).is_relative_to(tmp_path) and len(last) >= 3 and set(last[:3]) == {"9"}
+    cards = {path.stem for path in (tmp_path / "minivit/checkpoints").glob("*.md")}
+    assert cards == {path.stem for path in (tmp_path / "minivit/checkpoints").glob("*.safetensors")}
 
 
 def test_the_release_tag_is_the_packages_version():

@@ -25,3 +25,14 @@ def test_another_failure_of_torchvision_is_not_hidden(tmp_path):
     (tmp_path / "torchvision.py").write_text("raise RuntimeError('something else')")
     result = run(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import minivit._torchvision")
     assert "RuntimeError: something else" in result.stderr
+
+
+def test_inversion_and_analysis_are_imported_by_name_and_do_not_know_each_other():
+    for name, others in ("inversion", "'analysis'"), ("analysis", "'inversion'"):
+        code = f"import sys, minivit; assert 'minivit.{name}' not in sys.modules; import minivit.{name}\n"
+        code += (
+            f"print({others} in [m.split('.')[1] for m in sys.modules if m.startswith('minivit.')])"
+        )
+        result = run(code)
+        assert result.stdout.strip() == "False", result.stderr
+    assert run("import minivit.inversion; minivit.inversion.exact.fibre").returncode == 0

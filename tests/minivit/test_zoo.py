@@ -4,7 +4,7 @@ import torch
 import minivit
 from minivit._torchvision import torchvision
 from minivit.families import build
-from minivit.zoo import MODELS
+from minivit.zoo import MODELS, shipped
 
 NAMES = ["vit_b_16", "vit_b_32", "vit_l_16", "vit_l_32", "vit_h_14"]
 
@@ -58,7 +58,7 @@ def test_models_is_a_readable_table_and_draws_no_random_number():
     state = torch.get_rng_state()
     lines = repr(minivit.models()).splitlines()
     assert torch.equal(torch.get_rng_state(), state)
-    assert len(lines) == 1 + len(MODELS)
+    assert len(lines) == 1 + len(MODELS) + len(shipped())
     (line,) = [line for line in lines if line.startswith("vit_b_32")]
     assert line.split() == [
         "vit_b_32",
@@ -77,5 +77,5 @@ def test_models_take_no_memory_for_parameters(monkeypatch):
     made = []
     monkeypatch.setattr("minivit.zoo.build", lambda config: made.append(build(config)) or made[-1])
     minivit.models()
-    assert len(made) == len(MODELS)
+    assert len(made) == len(MODELS) + len(shipped())
     assert all(p.is_meta for model in made for p in model.parameters())

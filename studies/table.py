@@ -1,0 +1,96 @@
+"""What a study's file says of each row: which run was chosen, and the scores over its seeds."""
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+Result = dict[str, Any]
+
+
+def best(candidates: Sequence[Result]) -> int | None:
+    """The place of the run with the best validation accuracy; none, if all diverged.
+
+    Where the accuracies are equal, as on a small validation part, the likelihood decides.
+    """
+    held_out = {
+        place: (found["scores"]["validation"]["accuracy"],
+                found["scores"]["validation"]["log_likelihood"])
+        for place, found in enumerate(candidates) if found["scores"]
+    }  # fmt: skip
+    return max(held_out, key=held_out.__getitem__) if held_out else None
+
+
+def row(candidates: Sequence[Result], finals: Sequence[Result]) -> dict[str, Any]:
+    """One row: the search, the runs that followed, and what these came to on the test part.
+
+    Args:
+        candidates: Results of the search.
+        finals: Results for the chosen settings, one a seed; none where every candidate diverged.
+    """
+    search = {
+        found["key"]: found["scores"] and found["scores"]["validation"]["accuracy"]
+        for found in candidates
+    }
+    about = {
+        "search": search,
+        "runs": [found["key"] for found in finals],
+        "parameters": candidates[0]["parameters"],
+        "operations": candidates[0]["operations"],
+        "diverged": sum(not found["scores"] for found in finals or candidates),
+    }
+    tests = [found["scores"]["test"] for found in finals if found["scores"]]
+    if not tests:
+        return about
+    values = [test["accuracy"] for test in tests]
+    low, high = interval(values, tests[0]["pictures"])
+    accuracy = {
+        "mean": fmean(values),
+        "low": low,
+        "high": high,
+        "over": "seeds" if len(values) > 1 else "test pictures",
+        "values": values,
+    }
+    others = {
+        name: fmean(test[name] for test in tests)
+        for name in ("log_likelihood", "calibration_error")
+    }
+    train = fmean(found["scores"]["train"]["accuracy"] for found in finals if found["scores"])
+    return about | {"accuracy": accuracy, **others, "train_accuracy": train}
+
+
+def interval(accuracies: Sequence[float], pictures: int) -> tuple[float, float]:
+    """The 95 % interval of an accuracy.
+
+    Args:
+        accuracies: One a seed. Of several, Student's t gives the interval of the mean. Of a single
+            one, Wilson's interval says how far the choice of test pictures alone could move it;
+            another seed can move it further.
+        pictures: How many each was measured on.
+    """
+    if len(accuracies) == 1:
+        right = round(accuracies[0] * pictures)
+        found = stats.binomtest(right, pictures).proportion_ci(method="wilson")
+        return float(found.low), float(found.high)
+    half = stats.sem(accuracies) * stats.t.ppf(0.975, len(accuracies) - 1)
+    return float(np.mean(accuracies) - half), float(np.mean(accuracies) + half)
+
+
+def printed(rows: dict[str, dict[str, Any]]) -> str:
+    """The rows as a table to read."""
+    lines = [
+        f"{'':20}{'accuracy':>10}{'95 %':>16}  {'over':14}{'calibration':>12}{'parameters':>12}"
+    ]
+    for name, found in rows.items():
+        if "accuracy" not in found:
+            lines.append(f"{name:20}{'diverged':>10}")
+            continue
+        a = found["accuracy"]
+        over = f"{len(a['values'])} seeds" if a["over"] == "seeds" else a["over"]
+        lines.append(
+            f"{name:20}{a['mean']:10.2%}{a['low']:9.2%}-{a['high']:.2%}  {over:14}"
+            f"{found['calibration_error']:12.2%}{found['parameters']:12,}"
+        )
+    return "\n".join(lines)

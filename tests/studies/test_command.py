@@ -1,0 +1,112 @@
+import importlib
+import json
+import pkgutil
+from dataclasses import replace
+
+import pytest
+
+import studies
+from minivit.training import Recipe, load_data
+from studies.command import Study, compared, main
+from studies.cost import PICTURES
+from studies.one import HERE, Place, Run
+from studies.pool import result
+from studies.table import best, interval
+
+MODULES = [
+    importlib.import_module(f"studies.{one.name}") for one in pkgutil.iter_modules(studies.__path__)
+]
+STUDIES = [module.STUDY for module in MODULES if hasattr(module, "STUDY")]
+
+
+def run(rate=1e-3, seed=0):
+    recipe = Recipe(steps=3, batch_size=16, learning_rate=rate, seed=seed)
+    return Run("vit_8px", {"dim": 8, "depth": 1, "heads": 2}, recipe, data="DIGITS")
+
+
+def seeds(name, chosen):
+    return [replace(chosen, recipe=replace(chosen.recipe, seed=seed)) for seed in (0, 1)]
+
+
+STUDY = Study("small", {"vit": [run(1e-3), run(1e-2)], "lost": [run(1e38)]}, seeds)
+
+
+@pytest.mark.parametrize(
+    "study",
+    [
+        pytest.param(s, id=s.name, marks=[pytest.mark.slow] if len(s.candidates) > 5 else [])
+        for s in STUDIES
+    ],
+)
+def test_every_study_runs_to_its_end_and_leaves_the_repository_alone(study, capsys):
+    assert main(study, ["--smoke"]) == 0
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in study.candidates) and "the scores agree" in printed
+    stored = [json.loads(path.read_text()) for path in HERE.result("x").parent.glob("*.json")]
+    assert all(found["run"]["recipe"]["steps"] != 2 for found in stored)
+
+
+def test_a_study_is_listed_trained_and_rechecked(tmp_path, capsys):
+    place = Place(tmp_path, pictures=50)
+    assert main(STUDY, ["--list"], place) == 0
+    listed = capsys.readouterr().out
+    assert listed.count("to train") == 5 and "5 runs" in listed  # lost has two seeds to come
+    assert list(tmp_path.iterdir()) == []
+
+    assert main(STUDY, ["--workers", "1"], place) == 0
+    found = json.loads((tmp_path / "book/results/small.json").read_text())
+    row = found["rows"]["vit"]
+    assert row["runs"][0] in row["search"] and len(row["runs"]) == 2
+    assert row["search"][row["runs"][0]] == max(row["search"].values())
+    assert row["accuracy"]["over"] == "seeds" and len(row["accuracy"]["values"]) == 2
+    assert found["rows"]["lost"]["diverged"] == 1 and "accuracy" not in found["rows"]["lost"]
+    assert found["command"] == "python -m studies.small" and found["seeds"] == [0, 1]
+    assert main(STUDY, [], place) == 0
+    assert "diverged" in capsys.readouterr().out.splitlines()[-1]  # and nothing was trained
+
+    key = row["runs"][1]
+    assert main(STUDY, ["--recheck", key[:6]], place) == 0
+    path = place.result(key)
+    stored = json.loads(path.read_text())
+    stored["scores"]["test"]["log_likelihood"] += 1e-6
+    path.write_text(json.dumps(stored))
+    assert main(STUDY, ["--recheck", key], place) == 1
+    assert "test log_likelihood" in capsys.readouterr().out
+    assert main(STUDY, ["--recheck"], place) == 0
+    assert main(STUDY, ["--recheck", "nothing"], place) == 2
+    assert result(run(), place)
+
+
+def scored(accuracy, likelihood=-1.0):
+    return {"scores": {"validation": {"accuracy": accuracy, "log_likelihood": likelihood}}}
+
+
+def test_the_best_is_chosen_by_validation_accuracy_then_likelihood_never_among_the_diverged():
+    lost = {"scores": None}
+    assert best([scored(0.5), lost, scored(0.7), scored(0.6)]) == 2
+    assert best([scored(0.7, -2.0), scored(0.7, -1.0)]) == 1
+    assert best([lost, lost]) is None
+
+
+def test_another_machine_may_differ_by_the_tolerance_in_accuracy_alone():
+    def found(accuracy, machine):
+        scores = {"test": {"accuracy": accuracy, "log_likelihood": -accuracy}}
+        return {"scores": scores, "machine": machine, "torch": "2", "diverged": None}
+
+    assert compared(found(0.5, "a"), found(0.5, "a"), 0.02) == []
+    assert len(compared(found(0.5, "a"), found(0.51, "a"), 0.02)) == 2
+    assert compared(found(0.5, "a"), found(0.51, "b"), 0.02) == []
+    assert len(compared(found(0.5, "a"), found(0.53, "b"), 0.02)) == 1
+    lost = {"scores": None, "diverged": "at step 3", "machine": "a", "torch": "2"}
+    assert len(compared(found(0.5, "a"), lost, 0.02)) == 1 and compared(lost, lost, 0.02) == []
+
+
+def test_the_interval_of_one_accuracy_is_wilsons_and_of_several_students():
+    assert interval([0.5], 100) == pytest.approx((0.4038, 0.5962), abs=1e-4)
+    assert interval([0.4, 0.5, 0.6], 100) == pytest.approx((0.2516, 0.7484), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["DIGITS", "SHAPES"])
+def test_the_costs_count_the_pictures_that_there_are(name):
+    data = load_data(name)
+    assert PICTURES[name] == (len(data.train), len(data.validation), len(data.test))

@@ -1,0 +1,74 @@
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import minivit
+from minivit.training import Recipe
+from studies.command import Study, carry_out
+from studies.one import Place, Run
+from studies.pool import trained
+from studies.ship import ship
+
+RUN = Run("resnet_8px", {"width": 8}, Recipe(epochs=2), data="DIGITS")
+STUDY = Study("small", {"row": [RUN]}, lambda name, best: [best])
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    place = Place(tmp_path_factory.mktemp("root"), command="python -m studies.small")
+    carry_out(STUDY, place, workers=1)
+    return place
+
+
+@pytest.fixture
+def place(finished, tmp_path):
+    shutil.copytree(finished.root, tmp_path, dirs_exist_ok=True)
+    return replace(finished, root=tmp_path)
+
+
+def test_parameters_are_halved_statistics_are_not_and_the_card_gives_both_scores(place):
+    scores = ship("small", "row", "digits_small", place)
+    path = place.root / "minivit/checkpoints/digits_small.safetensors"
+    for key, tensor in load_file(path).items():
+        wanted = (
+            torch.int64
+            if "batches" in key
+            else torch.float32
+            if "running" in key
+            else torch.float16
+        )
+        assert tensor.dtype == wanted, key
+    before = minivit.load(trained(RUN, place)).state_dict()
+    after = minivit.load(path).state_dict()
+    for key, tensor in after.items():
+        assert tensor.dtype in (torch.float32, torch.int64)
+        torch.testing.assert_close(tensor, before[key], rtol=5e-4, atol=1e-7)
+    card = path.with_suffix(".md").read_text()
+    for kind in ("float32", "half"):
+        assert f"| test | {kind} | 359 | {scores[kind].accuracy:.4f} |" in card
+    said = ["# digits_small: ResNet trained on DIGITS", f"python -m studies.small --recheck {RUN.key}",
+            "CC BY 4.0", "## Curve", "seed 0", "test pictures, one seed"]  # fmt: skip
+    assert all(text in card for text in said)
+
+
+def test_what_half_precision_breaks_or_a_name_that_is_taken_is_not_shipped(place):
+    with pytest.raises(ValueError, match="that is not taken: got vit_8px"):
+        ship("small", "row", "vit_8px", place)
+    with pytest.raises(ValueError, match="small has no row raw: expected one of row"):
+        ship("small", "raw", "digits_small", place)
+    model = minivit.load(trained(RUN, place))
+    model.head.weight.data *= 1e9  # beyond 65504
+    minivit.save(model, trained(RUN, place))
+    with pytest.raises(ValueError, match="NaN or infinity: head.weight"):
+        ship("small", "row", "digits_small", place)
+    model.head.weight.data *= 1e-9 * 1e-9  # below 6e-8
+    model.head.bias.data *= 1e-9
+    minivit.save(model, trained(RUN, place))
+    with pytest.raises(ValueError, match="half precision takes the validation accuracy from"):
+        ship("small", "row", "digits_small", place)
+    assert list((place.root / "minivit/checkpoints").iterdir()) == []
+    assert json.loads((place.root / "book/results/small.json").read_text())["rows"]
