@@ -1,6 +1,14 @@
 """Questions put to a model, one file for each."""
 
 from minivit.analysis.distance import AttentionDistance, attention_distance
+from minivit.analysis.receptive_field import ReceptiveField, receptive_field
 from minivit.analysis.spectra import Spectrum, spectrum
 
-__all__ = ["AttentionDistance", "Spectrum", "attention_distance", "spectrum"]
+__all__ = [
+    "AttentionDistance",
+    "ReceptiveField",
+    "Spectrum",
+    "attention_distance",
+    "receptive_field",
+    "spectrum",
+]

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from minivit.analysis.layout import attention_weights, batches, layouts
+from minivit.analysis.layout import Grid, attention_weights, layouts
+from minivit.analysis.running import batches
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +20,7 @@ class AttentionDistance:
     patches: Tensor  # [blocks, heads], share of a patch's attention that goes to patches
 
 
-def patch_distances(grid: tuple[int, int], image_size: tuple[int, int]) -> Tensor:
+def patch_distances(grid: Grid, image_size: tuple[int, int]) -> Tensor:
     """The distances between the centres of patches.
 
     Args:
@@ -39,7 +40,7 @@ def attention_distance(
     model: nn.Module,
     images: Tensor | Iterable[Tensor],
     *,
-    grid: tuple[int, int] | None = None,
+    grid: Grid | None = None,
     batch_size: int = 16,
 ) -> AttentionDistance:
     r"""Measures how far each head looks: the mean distance, weighted by attention.

@@ -9,15 +9,17 @@ own is no attention between tokens, and is left out.
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from minivit.analysis.running import evaluating
 from minivit.recording import record
 from minivit.recording.attention import AttentionListener
 from minivit.recording.names import runnable, weights_of
+
+Grid = tuple[int, int]  # rows and columns
 
 
 @dataclass(frozen=True)
@@ -26,68 +28,35 @@ class Layout:
 
     name: str  # of the block, inside which the attention weights are recorded
     heads: int
-    grid: tuple[int, int]  # rows and columns of patches
+    grid: Grid  # rows and columns of patches
     extra: int  # class and register tokens, before the patches
-
-
-@contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Keeps a model in its mode of evaluation, without gradients; all comes back as it was."""
-    training = [module for module in model.modules() if module.training]
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        for module in training:
-            module.training = True
-
-
-def batches(images: Tensor | Iterable[Tensor], batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:
-    """Cuts images into batches; a series of batches stays as it is.
-
-    Args:
-        images: ``[n, channels, height, width]``, or batches of such, all of one size.
-        batch_size: Images at a time, where they are not in batches already.
-
-    Returns:
-        The first batch, to look at, and all of them, to go through once.
-
-    Raises:
-        ValueError: There are no images, or none at a time; or, on the way, other shapes.
-    """
-    if batch_size < 1:
-        raise ValueError(f"expected a batch_size of at least 1: got {batch_size}")
-    rest = iter(images.split(batch_size) if isinstance(images, Tensor) else images)
-    first = next(rest, None)
-    if first is None or not len(first):
-        raise ValueError("expected images [batch, channels, height, width]: got none")
-
-    def checked() -> Iterator[Tensor]:
-        for batch in chain([first], rest):
-            if batch.ndim != 4 or batch.shape[1:] != first.shape[1:]:
-                raise ValueError(
-                    "expected images [batch, channels, height, width], all of one size: "
-                    f"got {list(first.shape)} and {list(batch.shape)}"
-                )
-            yield batch
-
-    return first, checked()
 
 
 class _Watch(AttentionListener):
     """Notes of each attention which modules run, the shape of its weights, and the last map."""
 
-    def __init__(self) -> None:
+    def __init__(self, maps: list[Grid]) -> None:
         super().__init__(lambda name, weights: None)
-        self.grid: tuple[int, int] | None = None
-        self.found: list[tuple[list[str], torch.Size, tuple[int, int] | None]] = []
+        self.maps = maps
+        self.found: list[tuple[list[str], torch.Size, list[Grid]]] = []
 
     def show(self, weights: Tensor) -> None:
-        self.found.append((list(self.running), weights.shape, self.grid))
+        self.found.append((list(self.running), weights.shape, self.maps[-1:]))
 
-    def convolved(self, module: nn.Module, args: Any, output: Tensor) -> None:
-        self.grid = (output.shape[-2], output.shape[-1])
+
+@contextmanager
+def maps_of(model: nn.Module) -> Iterator[list[Grid]]:
+    """Collects the rows and columns of what convolutions give, in the order in which they run."""
+    found: list[Grid] = []
+
+    def keep(module: nn.Module, args: Any, output: Tensor) -> None:
+        found.append((output.shape[-2], output.shape[-1]))
+
+    with ExitStack() as stack:
+        for module in model.modules():
+            if isinstance(module, nn.Conv2d):
+                stack.callback(module.register_forward_hook(keep).remove)
+        yield found
 
 
 def layouts(model: nn.Module, images: Tensor, grid: tuple[int, int] | None = None) -> list[Layout]:
@@ -104,17 +73,15 @@ def layouts(model: nn.Module, images: Tensor, grid: tuple[int, int] | None = Non
         ValueError: The model computes no attention between tokens, several in one block, or of
             other tokens than a grid of patches behind a few that are none.
     """
-    modules, watch = runnable(model), _Watch()
-    with ExitStack() as stack:
-        stack.enter_context(evaluating(model))
+    modules = runnable(model)
+    with evaluating(model), maps_of(model) as maps, ExitStack() as stack:
+        watch = _Watch(maps)
         for name, module in modules.items():
             stack.enter_context(watch.inside(module, name))
-            if isinstance(module, nn.Conv2d):
-                stack.callback(module.register_forward_hook(watch.convolved).remove)
         stack.enter_context(watch)
         model(images[:1])
     found = [
-        _layout(_block(model, running), shape, grid or seen)
+        _layout(_block(model, running), shape, seen if grid is None else [grid])
         for running, shape, seen in watch.found
         if shape[-1] == shape[-2]
     ]
@@ -136,12 +103,13 @@ def _block(model: nn.Module, running: list[str]) -> str:
     return running[-1]
 
 
-def _layout(name: str, shape: torch.Size, grid: tuple[int, int] | None) -> Layout:
-    if grid is None:
+def _layout(name: str, shape: torch.Size, maps: list[Grid]) -> Layout:
+    if not maps:
         raise ValueError(
             f"no convolution runs before the attention of {name!r}, so the grid of patches is not "
             "known: give grid=(rows, columns)"
         )
+    (grid,) = maps
     batch, heads, tokens, _ = shape
     extra = tokens - grid[0] * grid[1]
     if batch != 1 or extra < 0:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from minivit.recording.names import find, runnable
+from minivit.recording.names import one
 
 
 def sublayer(
@@ -34,10 +34,7 @@ def sublayer(
         ValueError: Several have.
         RuntimeError: The module did not run, or got or gives other than one floating tensor.
     """
-    modules, _ = find(runnable(model), [name])
-    if len(modules) != 1:
-        raise ValueError(f"expected the name of one module: got {name!r}, for {list(modules)}")
-    (module,) = modules.values()
+    module = one(model, name)
     calls: list[tuple[Any, Any]] = []
     handle = module.register_forward_pre_hook(
         lambda _, args, kwargs: calls.append((args, kwargs)), with_kwargs=True

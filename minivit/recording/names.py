@@ -76,3 +76,17 @@ def find(
             none = ", and nothing here looks like attention" if wanted and not attention else ""
             raise LookupError(f"no module matches {pattern!r}{none}; near names: {near}")
     return outputs, weights
+
+
+def one(model: nn.Module, name: str) -> nn.Module:
+    """Gives the module of this name.
+
+    Raises:
+        LookupError: No module has this name; the message lists near ones.
+        ValueError: Several have.
+        TypeError: As for :func:`runnable`.
+    """
+    modules, _ = find(runnable(model), [name])
+    if len(modules) != 1:
+        raise ValueError(f"expected the name of one module: got {name!r}, for {list(modules)}")
+    return modules.popitem()[1]
