@@ -1,16 +1,23 @@
 """Questions put to a model, one file for each."""
 
 from minivit.analysis.distance import AttentionDistance, attention_distance
+from minivit.analysis.importance import Importance, branch_importance, head_importance
+from minivit.analysis.ratios import BranchRatios, branch_ratios
 from minivit.analysis.receptive_field import ReceptiveField, receptive_field
 from minivit.analysis.rollout import Rollout, rollout
 from minivit.analysis.spectra import Spectrum, spectrum
 
 __all__ = [
     "AttentionDistance",
+    "BranchRatios",
+    "Importance",
     "ReceptiveField",
     "Rollout",
     "Spectrum",
     "attention_distance",
+    "branch_importance",
+    "branch_ratios",
+    "head_importance",
     "receptive_field",
     "rollout",
     "spectrum",

@@ -23,8 +23,22 @@ Grid = tuple[int, int]  # rows and columns
 
 
 @dataclass(frozen=True)
+class Attention:
+    """One attention between the tokens of a model."""
+
+    name: str  # of the block, inside which the attention weights are recorded
+    shape: tuple[int, ...]  # of the weights for one picture, [1, heads, tokens, tokens]
+    grid: Grid | None  # rows and columns of the last map that a convolution gave before
+
+    @property
+    def heads(self) -> int:
+        """How many there are."""
+        return self.shape[1]
+
+
+@dataclass(frozen=True)
 class Layout:
-    """One attention of a model, and its tokens: some that are no patches, then the patches."""
+    """The tokens of one attention: some that are no patches, then those of a grid of patches."""
 
     name: str  # of the block, inside which the attention weights are recorded
     heads: int
@@ -38,10 +52,11 @@ class _Watch(AttentionListener):
     def __init__(self, maps: list[Grid]) -> None:
         super().__init__(lambda name, weights: None)
         self.maps = maps
-        self.found: list[tuple[list[str], torch.Size, list[Grid]]] = []
+        self.found: list[tuple[list[str], torch.Size, Grid | None]] = []
 
     def show(self, weights: Tensor) -> None:
-        self.found.append((list(self.running), weights.shape, self.maps[-1:]))
+        grid = self.maps[-1] if self.maps else None
+        self.found.append((list(self.running), weights.shape, grid))
 
 
 @contextmanager
@@ -59,19 +74,16 @@ def maps_of(model: nn.Module) -> Iterator[list[Grid]]:
         yield found
 
 
-def layouts(model: nn.Module, images: Tensor, grid: tuple[int, int] | None = None) -> list[Layout]:
+def attentions(model: nn.Module, images: Tensor) -> list[Attention]:
     """Finds every attention between the tokens of a model, in the order in which they run.
 
     Args:
         model: minivit's, torchvision's, timm's, Hugging Face's, or any other that computes its
             attention as :func:`~minivit.recording.record` hears it.
         images: ``[batch, channels, height, width]``; the first is looked at.
-        grid: Rows and columns of patches. Default: those of the last convolution before each
-            attention, as a rule the patch embedding.
 
     Raises:
-        ValueError: The model computes no attention between tokens, several in one block, or of
-            other tokens than a grid of patches behind a few that are none.
+        ValueError: The model computes no attention between tokens, or several in one block.
     """
     modules = runnable(model)
     with evaluating(model), maps_of(model) as maps, ExitStack() as stack:
@@ -81,17 +93,34 @@ def layouts(model: nn.Module, images: Tensor, grid: tuple[int, int] | None = Non
         stack.enter_context(watch)
         model(images[:1])
     found = [
-        _layout(_block(model, running), shape, seen if grid is None else [grid])
-        for running, shape, seen in watch.found
+        Attention(_block(model, running), shape, grid)
+        for running, shape, grid in watch.found
         if shape[-1] == shape[-2]
     ]
     if not found:
         raise ValueError(
             f"{type(model).__name__} computes no attention between tokens: there is none to measure"
         )
-    if len({at.name for at in found}) < len(found):
-        raise ValueError(f"expected one attention in a block: got {[at.name for at in found]}")
+    if len({attention.name for attention in found}) < len(found):
+        names = [attention.name for attention in found]
+        raise ValueError(f"expected one attention in a block: got {names}")
     return found
+
+
+def layouts(model: nn.Module, images: Tensor, grid: Grid | None = None) -> list[Layout]:
+    """Finds where the tokens of every attention stand on the picture.
+
+    Args:
+        model: As for :func:`attentions`.
+        images: As for :func:`attentions`.
+        grid: Rows and columns of patches. Default: those of the last convolution before each
+            attention, as a rule the patch embedding.
+
+    Raises:
+        ValueError: As for :func:`attentions`; or the grid is not known, or the tokens are others
+            than a grid of patches behind a few that are none.
+    """
+    return [_layout(attention, grid or attention.grid) for attention in attentions(model, images)]
 
 
 def _block(model: nn.Module, running: list[str]) -> str:
@@ -103,21 +132,20 @@ def _block(model: nn.Module, running: list[str]) -> str:
     return running[-1]
 
 
-def _layout(name: str, shape: torch.Size, maps: list[Grid]) -> Layout:
-    if not maps:
+def _layout(attention: Attention, grid: Grid | None) -> Layout:
+    if grid is None:
         raise ValueError(
-            f"no convolution runs before the attention of {name!r}, so the grid of patches is not "
-            "known: give grid=(rows, columns)"
+            f"no convolution runs before the attention of {attention.name!r}, so the grid of "
+            "patches is not known: give grid=(rows, columns)"
         )
-    (grid,) = maps
-    batch, heads, tokens, _ = shape
+    pictures, heads, tokens, _ = attention.shape
     extra = tokens - grid[0] * grid[1]
-    if batch != 1 or extra < 0:
+    if pictures != 1 or extra < 0:
         raise ValueError(
-            f"expected attention between all of a picture's {grid[0]} x {grid[1]} patches: "
-            f"got {list(shape)} for one picture in {name!r}, [windows, heads, queries, keys]"
+            f"expected attention between all of a picture's {grid[0]} x {grid[1]} patches: got "
+            f"{list(attention.shape)} in {attention.name!r}, [windows, heads, queries, keys]"
         )
-    return Layout(name, heads, grid, extra)
+    return Layout(attention.name, heads, grid, extra)
 
 
 def attention_weights(

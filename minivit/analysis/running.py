@@ -51,3 +51,17 @@ def batches(images: Tensor | Iterable[Tensor], batch_size: int) -> tuple[Tensor,
             yield batch
 
     return first, checked()
+
+
+def logits(model: nn.Module, images: Tensor) -> Tensor:
+    """Gives a classifier's logits, ``[batch, classes]``, also where it wraps them in an object.
+
+    Raises:
+        ValueError: The model gives no logits.
+    """
+    output = model(images)
+    found = getattr(output, "logits", output)  # as Hugging Face's classifiers have them
+    if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != len(images):
+        got = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        raise ValueError(f"expected logits [batch, classes] of {type(model).__name__}: got {got}")
+    return found

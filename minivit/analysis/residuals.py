@@ -1,0 +1,103 @@
+"""Finds the residual connections of a model, of whatever library, by watching it run.
+
+A residual connection shows in what modules get and give. While a module runs, a tensor turns up
+that is the sum of two others, to the last bit: one that was there before, and what the last call
+gave. The first is the skip, the second the branch, and the branch belongs to that of the modules
+called in between which has most parameters: attention, an MLP.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from minivit.analysis.running import evaluating
+from minivit.recording.names import runnable
+from minivit.recording.recorder import tensors_in
+
+Report = Callable[[str, Tensor, Tensor], None]  # of a module's name, its branch, and the skip
+
+
+class _Frame:
+    """What one running module has met: the tensors it got, and those its parts got and gave."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[Tensor, int]] = []  # and how many parts had run by then
+        self.calls: list[tuple[str, int]] = []  # the parts, by name and number of parameters
+
+    def meet(self, tensor: Tensor, report: Report) -> None:
+        """Takes note of a tensor, and reports it if it is the sum of two."""
+        if any(tensor is other for other, _ in self.seen):
+            return
+        if self.calls:
+            branch, _ = self.seen[-1]
+            for skip, before in reversed(self.seen[:-1]):
+                if skip.shape == branch.shape == tensor.shape and torch.equal(
+                    skip + branch, tensor
+                ):
+                    name, _ = max(self.calls[before:], key=lambda call: call[1])
+                    report(name, branch, skip)
+                    break
+        self.seen.append((tensor, len(self.calls)))
+
+
+@contextmanager
+def residuals(model: nn.Module, report: Report) -> Iterator[None]:
+    """Reports every residual connection of a model that runs in the block, in order.
+
+    A sum is seen where a module gets it or gives it as it is; one that is made in place, or in
+    another shape, is not.
+
+    Args:
+        model: Any module.
+        report: Gets the name of the module that makes the branch, the branch, and the skip. They
+            are the model's own tensors.
+    """
+    frames: list[_Frame] = []
+
+    def watch(name: str, module: nn.Module) -> None:
+        size = sum(parameter.numel() for parameter in module.parameters())
+
+        def begin(_: nn.Module, args: Any, kwargs: Any) -> None:
+            frame = _Frame()
+            for tensor in tensors_in((args, kwargs))[:1]:
+                if frames:
+                    frames[-1].meet(tensor, report)
+                frame.meet(tensor, report)
+            frames.append(frame)
+
+        def end(_: nn.Module, args: Any, output: Any) -> None:
+            frame = frames.pop()
+            for tensor in tensors_in(output)[:1]:
+                frame.meet(tensor, report)
+                if frames:
+                    frames[-1].calls.append((name, size))
+                    frames[-1].seen.append((tensor, len(frames[-1].calls)))
+
+        stack.callback(module.register_forward_pre_hook(begin, with_kwargs=True).remove)
+        stack.callback(module.register_forward_hook(end).remove)
+
+    with ExitStack() as stack:
+        for name, module in runnable(model).items():
+            watch(name, module)
+        yield
+
+
+def branches(model: nn.Module, images: Tensor) -> list[str]:
+    """Names the modules whose results are added to what they read, in order.
+
+    Args:
+        model: Any module.
+        images: ``[batch, channels, height, width]``; the first is looked at.
+
+    Raises:
+        ValueError: There are none.
+    """
+    found: list[str] = []
+    with evaluating(model), residuals(model, lambda name, branch, skip: found.append(name)):
+        model(images[:1])
+    if not found:
+        raise ValueError(f"no residual connection is seen in {type(model).__name__}")
+    return found
