@@ -2,15 +2,18 @@
 
 from minivit.analysis.distance import AttentionDistance, attention_distance
 from minivit.analysis.importance import Importance, branch_importance, head_importance
+from minivit.analysis.lens import LogitLens, logit_lens
 from minivit.analysis.ratios import BranchRatios, branch_ratios
 from minivit.analysis.receptive_field import ReceptiveField, receptive_field
 from minivit.analysis.rollout import Rollout, rollout
 from minivit.analysis.spectra import Spectrum, spectrum
+from minivit.analysis.tokens import patch_means, saliency, token_ablation
 
 __all__ = [
     "AttentionDistance",
     "BranchRatios",
     "Importance",
+    "LogitLens",
     "ReceptiveField",
     "Rollout",
     "Spectrum",
@@ -18,7 +21,11 @@ __all__ = [
     "branch_importance",
     "branch_ratios",
     "head_importance",
+    "logit_lens",
+    "patch_means",
     "receptive_field",
     "rollout",
+    "saliency",
     "spectrum",
+    "token_ablation",
 ]

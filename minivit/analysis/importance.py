@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_map_only
 
 from minivit.analysis.layout import attentions
 from minivit.analysis.residuals import branches
-from minivit.analysis.running import batches, evaluating, logits
+from minivit.analysis.running import batches, chosen, evaluating, logits, with_classes
 from minivit.recording.attention import AttentionListener
 
 
@@ -138,23 +138,15 @@ def _scores(
     """Loss and accuracy of the whole model, ``[2]``, and without each part, ``[2, parts]``."""
     sums = torch.zeros(2, 1 + len(parts), dtype=torch.float64)
     count = 0
-    for batch in stream:
+    for batch, some in with_classes(stream, labels):
         with evaluating(model):
             found = [logits(model, batch)]
+            true = chosen(some, found[0]).cpu()
             for part in parts:
                 with part():
                     found.append(logits(model, batch))
         logs = torch.stack(found).double().log_softmax(-1).cpu()  # [1 + parts, b, classes]
-        answers = logs.argmax(-1)
-        true = answers[0] if labels is None else labels[count : count + len(batch)].cpu()
-        if len(true) != len(batch) or not 0 <= true.min() <= true.max() < logs.shape[-1]:
-            raise ValueError(
-                f"expected a label below {logs.shape[-1]} for each picture: got {true.tolist()} "
-                f"for pictures {count} to {count + len(batch) - 1}"
-            )
         sums[0] -= logs[:, torch.arange(len(batch)), true].sum(1)
-        sums[1] += (answers == true).sum(1)
+        sums[1] += (logs.argmax(-1) == true).sum(1)
         count += len(batch)
-    if labels is not None and len(labels) != count:
-        raise ValueError(f"expected a label for each picture: got {len(labels)} for {count}")
     return sums[:, 0] / count, sums[:, 1:] / count

@@ -61,7 +61,44 @@ def logits(model: nn.Module, images: Tensor) -> Tensor:
     """
     output = model(images)
     found = getattr(output, "logits", output)  # as Hugging Face's classifiers have them
-    if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != len(images):
+    if not isinstance(found, Tensor) or found.ndim != 2:
         got = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
         raise ValueError(f"expected logits [batch, classes] of {type(model).__name__}: got {got}")
     return found
+
+
+def with_classes(
+    stream: Iterable[Tensor], classes: Tensor | None
+) -> Iterator[tuple[Tensor, Tensor | None]]:
+    """Goes through batches of images with the classes of each, ``[batch]``, where there are any.
+
+    Raises:
+        ValueError: On the way, there is not one class for each image.
+    """
+    count = 0
+    for batch in stream:
+        yield batch, None if classes is None else classes[count : count + len(batch)]
+        count += len(batch)
+    if classes is not None and len(classes) != count:
+        raise ValueError(f"expected a class for each picture: got {len(classes)} for {count}")
+
+
+def chosen(given: Tensor | None, found: Tensor) -> Tensor:
+    """The classes that were given, or those of the largest logits, int64 ``[batch]``.
+
+    Args:
+        given: int64 ``[batch]``, or none.
+        found: Logits, ``[batch, classes]``.
+
+    Raises:
+        ValueError: There is not one for each row, or there is no such class.
+    """
+    if given is None:
+        return found.argmax(1)
+    count = found.shape[1]
+    if given.shape != found.shape[:1] or not 0 <= given.min() <= given.max() < count:
+        raise ValueError(
+            f"expected a class below {count} for each of {len(found)} pictures: "
+            f"got {given.tolist()}"
+        )
+    return given.to(found.device)

@@ -123,9 +123,9 @@ def test_batches_do_not_matter_and_the_model_comes_back_as_it_was():
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
-        (torch.tensor([0]), r"a label below 5 for each picture: got \[0\] for pictures 0 to 1"),
-        (torch.tensor([0, 1, 2]), "a label for each picture: got 3 for 2"),
-        (torch.tensor([0, CLASSES]), r"a label below 5 for each picture: got \[0, 5\]"),
+        (torch.tensor([0]), r"a class below 5 for each of 2 pictures: got \[0\]"),
+        (torch.tensor([0, 1, 2]), "a class for each picture: got 3 for 2"),
+        (torch.tensor([0, CLASSES]), r"got \[0, 5\]"),
         (torch.tensor([0, -1]), r"got \[0, -1\]"),
     ],
 )

@@ -1,0 +1,134 @@
+"""The logit lens: what the head would answer, did it read the tokens of an earlier block."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_map_only
+
+from minivit.analysis.layout import maps_of
+from minivit.analysis.running import batches, evaluating, logits
+from minivit.recording.names import runnable
+from minivit.recording.recorder import tensors_in
+
+
+@dataclass(frozen=True, eq=False)
+class LogitLens:
+    """What :func:`logit_lens` finds."""
+
+    names: tuple[str, ...]  # "embedding", what goes into the first block; then every block's name
+    logits: Tensor  # [names, n, classes], or [names, n, tokens, classes] for every token
+
+
+def logit_lens(
+    model: nn.Module,
+    images: Tensor | Iterable[Tensor],
+    *,
+    every_token: bool = False,
+    batch_size: int = 64,
+) -> LogitLens:
+    """Applies all that follows the last block to the tokens after each block.
+
+    The logit lens of nostalgebraist (2020), for vision as in Vilas et al. (2023). The tokens take
+    the place of the last block's, so that the final norm, the class token or the mean, and the head
+    are the model's own, whatever it calls them. The last row is what the model answers.
+
+    Args:
+        model: A classifier with a row of blocks from tokens ``[batch, tokens, dim]`` to tokens of
+            the same shape: ViTs and Mixers, of minivit, torchvision, timm, Hugging Face. It is
+            used in its mode of evaluation, and comes back as it was.
+        images: The model's input, ``[n, channels, height, width]``, or batches of such, all of one
+            size.
+        every_token: Read each token alone, as though all tokens were like it, in place of the class
+            token or the mean. Default: false.
+        batch_size: Images at a time, where they are not in batches already. Default: 64.
+
+    Returns:
+        Float64 on the CPU. Class and register tokens come before the patches.
+
+    Raises:
+        ValueError: No images, or of several sizes; a model that gives no logits; or no such row of
+            blocks, or one behind whose end the model reads other than its last tokens.
+    """
+    first, stream = batches(images, batch_size)
+    names = _row(model, first)
+    found = []
+    for batch in stream:
+        with evaluating(model), _states(model, names) as states, maps_of(model) as maps:
+            whole = logits(model, batch)
+        rows = []
+        for state in states:
+            tokens = state  # [batch, tokens, dim]
+            if every_token:  # each becomes a picture of its own, of tokens alike
+                patches = maps[-1][0] * maps[-1][1] if maps else 1
+                alike = state.shape[1] - patches + 1  # one patch, behind the tokens that are none
+                tokens = state.flatten(0, 1)[:, None].expand(-1, alike, -1)
+            with evaluating(model), _replaced(model, names[-1], tokens):
+                rows.append(logits(model, batch[:1]).unflatten(0, state.shape[: 1 + every_token]))
+        if not every_token and not torch.allclose(rows[-1], whole, rtol=1e-3, atol=1e-4):
+            raise ValueError(
+                f"what {type(model).__name__} answers does not follow from what {names[-1]!r} gives"
+            )
+        found.append(torch.stack(rows).double().cpu())
+    return LogitLens(("embedding", *names), torch.cat(found, 1))
+
+
+def _row(model: nn.Module, images: Tensor) -> list[str]:
+    """Names the blocks: the longest row of modules, in no other row, from tokens to tokens."""
+    ran: list[str] = []
+    with evaluating(model), ExitStack() as stack:
+        for name, module in runnable(model).items():
+            parent = model.get_submodule(name.rpartition(".")[0])
+            if not name or not isinstance(parent, nn.ModuleList | nn.Sequential):
+                continue
+
+            def keep(module: nn.Module, args: Any, output: Any, name: str = name) -> None:
+                read, given = ([t.shape for t in tensors_in(x)] for x in (args, output))
+                if read[:1] == given and len(given[0]) == 3:
+                    ran.append(name)
+
+            stack.callback(module.register_forward_hook(keep).remove)
+        model(images[:1])
+    outer = [name for name in ran if not any(name.startswith(f"{other}.") for other in ran)]
+    rows: dict[str, list[str]] = {}
+    for name in outer:
+        rows.setdefault(name.rpartition(".")[0], []).append(name)
+    if not rows:
+        raise ValueError(
+            f"{type(model).__name__} has no row of blocks from tokens to tokens, "
+            "[batch, tokens, dim]: there is nothing for its head to read"
+        )
+    return max(rows.values(), key=len)
+
+
+@contextmanager
+def _states(model: nn.Module, names: list[str]) -> Iterator[list[Tensor]]:
+    """Collects the tokens before the first of these blocks, and after each."""
+    states: list[Tensor] = []
+
+    def before(module: nn.Module, args: Any) -> None:
+        states.append(tensors_in(args)[0])
+
+    def after(module: nn.Module, args: Any, output: Any) -> None:
+        states.append(tensors_in(output)[0])
+
+    with ExitStack() as stack:
+        first = model.get_submodule(names[0])
+        stack.callback(first.register_forward_pre_hook(before).remove)
+        for name in names:
+            stack.callback(model.get_submodule(name).register_forward_hook(after).remove)
+        yield states
+
+
+@contextmanager
+def _replaced(model: nn.Module, name: str, tokens: Tensor) -> Iterator[None]:
+    """Lets a block give these tokens."""
+
+    def give(module: nn.Module, args: Any, output: Any) -> Any:
+        return tree_map_only(Tensor, lambda _: tokens, output)
+
+    with model.get_submodule(name).register_forward_hook(give):
+        yield
