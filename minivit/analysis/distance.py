@@ -51,9 +51,9 @@ def attention_distance(
     (2021). A patch's attention to itself counts, with distance 0.
 
     Class and register tokens stand nowhere. As queries they are left out; as keys too, and the
-    division makes a patch's other weights sum to 1. (The papers do not say what they do; without
-    the division, attention to a class token would pass for attention to the patch itself.)
-    ``patches`` is the share that is left. A patch that attends to no patch at all is left out.
+    division makes a patch's other weights sum to 1: otherwise attention to a class token would pass
+    for attention to the patch itself. ``patches`` is the share that is left. A patch that attends
+    to no patch at all is left out.
 
     A distance says little beside ``uniform``, what a head has that prefers no patch: 0.52 times
     the side of a square picture.

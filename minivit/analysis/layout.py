@@ -148,6 +148,20 @@ def _layout(attention: Attention, grid: Grid | None) -> Layout:
     return Layout(attention.name, heads, grid, extra)
 
 
+def same_tokens(at: list[Layout]) -> tuple[Grid, int]:
+    """The grid, and the number of tokens before it, that all of these have.
+
+    Raises:
+        ValueError: They differ.
+    """
+    found = {(layout.grid, layout.extra) for layout in at}
+    if len(found) > 1:
+        raise ValueError(
+            f"expected the same tokens in all blocks: got (grid, others) {sorted(found)}"
+        )
+    return found.pop()
+
+
 def attention_weights(
     model: nn.Module, images: Iterable[Tensor], at: list[Layout]
 ) -> Iterator[list[Tensor]]:

@@ -38,7 +38,7 @@ class ReceptiveField:
         """Counts the pixels whose sensitivity is above a share of the largest.
 
         Args:
-            share: Default: 0.0455, that of Luo et al. (2016).
+            share: Default: 0.0455, as Luo et al. (2016) take of the sensitivity in the middle.
         """
         return int((self.sensitivity > share * self.sensitivity.max()).sum())
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from minivit.analysis.layout import Grid, attention_weights, layouts
+from minivit.analysis.layout import Grid, attention_weights, layouts, same_tokens
 from minivit.analysis.running import batches
 
 
@@ -68,9 +68,7 @@ def rollout(
         raise ValueError(f"identity is a share, from 0 to 1: got {identity}")
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
-    tokens = {(layout.grid, layout.extra) for layout in at}
-    if len(tokens) > 1:
-        raise ValueError(f"expected the same tokens in all blocks: got (grid, extra) {tokens}")
+    places, extra = same_tokens(at)
     found = []
     for batch in attention_weights(model, stream, at):
         product = eye = torch.eye(batch[0].shape[-1], dtype=torch.float64)
@@ -81,6 +79,4 @@ def rollout(
             product = mixed / mixed.sum(-1, keepdim=True) @ product
             products.append(product)
         found.append(torch.stack(products))
-    return Rollout(
-        tuple(layout.name for layout in at), torch.cat(found, 1), at[0].grid, at[0].extra
-    )
+    return Rollout(tuple(layout.name for layout in at), torch.cat(found, 1), places, extra)

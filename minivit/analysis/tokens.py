@@ -9,7 +9,7 @@ from einops import reduce
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
-from minivit.analysis.layout import Grid, layouts
+from minivit.analysis.layout import Grid, layouts, same_tokens
 from minivit.analysis.running import batches, chosen, evaluating, logits, with_classes
 
 
@@ -46,10 +46,7 @@ def token_ablation(
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
-    tokens = {(layout.grid, layout.extra) for layout in at}
-    if len(tokens) > 1:
-        raise ValueError(f"expected the same tokens in all blocks: got (grid, extra) {tokens}")
-    (rows, columns), extra = tokens.pop()
+    (rows, columns), extra = same_tokens(at)
     blocks = [model.get_submodule(layout.name) for layout in at]
     found = []
     for batch, some in with_classes(stream, classes):
