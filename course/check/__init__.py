@@ -2,11 +2,17 @@
 
 from course.check.attention_outputs import chunked_attention, grouped_query_attention
 from course.check.attention_scores import antisymmetric_share, masked_softmax, scaled_scores
+from course.check.convolutions import (
+    circular_by_fourier,
+    convolution_by_attention,
+    merged_kernel,
+)
 from course.check.encoder_parts import channel_norm, drop_path, logit_shares, ordered_block
 from course.check.patch_order import convolution_weight, merged_tokens, patch_at
 from course.check.patch_pictures import denoised, padded_patches
 from course.check.positions_scores import relative_bias, rotary_2d
 from course.check.positions_tables import add_positions, move_by, resample_linear
+from course.check.receptive_fields import first_and_last, layers_needed
 from course.check.whole_vit import logits_from_file
 
 __all__ = [
@@ -14,13 +20,18 @@ __all__ = [
     "antisymmetric_share",
     "channel_norm",
     "chunked_attention",
+    "circular_by_fourier",
+    "convolution_by_attention",
     "convolution_weight",
     "denoised",
     "drop_path",
+    "first_and_last",
     "grouped_query_attention",
+    "layers_needed",
     "logit_shares",
     "logits_from_file",
     "masked_softmax",
+    "merged_kernel",
     "merged_tokens",
     "move_by",
     "ordered_block",
