@@ -22,13 +22,13 @@ FAMILIES: dict[str, tuple[str, dict[str, Any], float]] = {
     "resnet": ("resnet_32px", {"width": 32}, 0.62),
     "attention_only": ("vit_32px", {"mlp": False}, 1.5),
     "feedforward": ("feedforward_32px", {}, 0.75),
+    "alternet": ("alternet_32px", {}, 0.46),
     "no_residual": ("vit_32px", {"residual": False}, 1.0),
     "mixer_no_residual": ("mixer_32px", {"residual": False}, 1.12),
-    "alternet": ("alternet_32px", {}, 0.46),
     "cls": ("vit_32px", {"pool": "class"}, 1.0),
     "no_norm": ("vit_32px", {"norm": "none"}, 1.0),
 }
-RATES = (1e-3, 3e-3, 1e-2)
+RATES = (3e-4, 1e-3, 3e-3, 1e-2)
 RECIPE = Recipe(
     steps=300, shift=0.125, flip=True, operations=1, magnitude=0.3, average=0.99,
     precision="bfloat16",
