@@ -23,8 +23,9 @@ class StudyResults:
       ``over`` the ``"seeds"``, or over the ``"test pictures"`` where there is one seed;
     - ``log_likelihood`` and ``calibration_error``: means over the seeds;
 
-    and ``train_accuracy``, the mean over the seeds on the pictures trained on. What a study
-    measures beside them, such as ``images_per_second``, stands there too.
+    and ``train_accuracy``, the mean over the seeds on the pictures trained on, and ``scores``, for
+    each seed those on the ``train``, ``validation`` and ``test`` part. What a study measures beside
+    them, such as ``images_per_second``, stands there too.
     """
 
     name: str

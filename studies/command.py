@@ -21,7 +21,7 @@ from studies.table import best, printed, row
 Rows = dict[str, dict[str, Any]]
 
 
-def no_more(chosen: Mapping[str, Run]) -> Rows:
+def no_more(finals: Mapping[str, Sequence[Run]], place: Place) -> Rows:
     """Nothing is measured beside the scores."""
     return {}
 
@@ -34,7 +34,8 @@ class Study:
         name: Of its module, and of its file in ``book/results``.
         candidates: For each row, the runs that compete; the best on the validation part is chosen.
         finals: Gives a row's runs, one a seed, from its name and the chosen candidate.
-        measure: Gives more figures for rows from the first of the finals of each. Default: none.
+        measure: Gives more figures for rows from the finals of each and the place where their
+            weights are. Default: none.
         tolerance: How far an accuracy may be from the stored one when it is trained again on
             another kind of machine, where sums are rounded otherwise.
     """
@@ -42,7 +43,7 @@ class Study:
     name: str
     candidates: Mapping[str, Sequence[Run]]
     finals: Callable[[str, Run], Sequence[Run]]
-    measure: Callable[[Mapping[str, Run]], Rows] = no_more
+    measure: Callable[[Mapping[str, Sequence[Run]], Place], Rows] = no_more
     tolerance: float = 0.02
 
 
@@ -79,8 +80,8 @@ def carry_out(study: Study, place: Place, workers: int) -> dict[str, Any]:
         name: row(stored(runs, place), stored(finals[name], place))
         for name, runs in study.candidates.items()
     }
-    first = {name: runs[0] for name, runs in finals.items() if runs}
-    for name, more in study.measure(first).items():
+    some = {name: runs for name, runs in finals.items() if runs}
+    for name, more in study.measure(some, place).items():
         rows[name] |= more
     every = {run.key: run for run in chain(*study.candidates.values(), *finals.values())}
     seconds = [found["seconds"] or 0 for found in stored(list(every.values()), place)]

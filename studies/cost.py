@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Sequence
 
-from studies.one import TRAINED_ON, Run
+from studies.one import TRAINED_ON, WATCHED, Run
 from studies.speed import speeds
 
 # Pictures to train on, to validate and to test.
@@ -40,4 +40,5 @@ def _pictures(run: Run) -> tuple[int, int]:
     batch = min(run.recipe.batch_size, train)
     steps = run.recipe.steps or max(1, round(run.recipe.epochs * (train // batch)))
     epochs = math.ceil(steps / (train // batch))
-    return steps * batch, (epochs + 1) * validation + test + min(TRAINED_ON, train)
+    watched = validation if run.fraction == 1 else min(WATCHED, validation)
+    return steps * batch, epochs * watched + validation + test + min(TRAINED_ON, train)

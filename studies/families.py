@@ -5,13 +5,13 @@ on to a long one. Its number of steps gives each family the time of the ViT's.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from minivit.training import Recipe
 from studies.command import Rows, Study, main
-from studies.pool import Run
+from studies.pool import Place, Run
 from studies.speed import speeds
 
 # Name of the checkpoint -> model, its changes, and pictures a second over the ViT's, as measured by
@@ -50,9 +50,10 @@ def long(name: str, rate: float, seed: int = 0) -> Run:
     return Run(model, changes, recipe)
 
 
-def measure(chosen: Mapping[str, Run]) -> Rows:
+def measure(finals: Mapping[str, Sequence[Run]], place: Place) -> Rows:
     """Pictures a second of each family."""
-    return {name: {"images_per_second": found} for name, found in speeds(chosen).items()}
+    found = speeds({name: runs[0] for name, runs in finals.items()})
+    return {name: {"images_per_second": speed} for name, speed in found.items()}
 
 
 STUDY = Study(

@@ -21,6 +21,9 @@ from minivit.training.defaults import has_bfloat16
 
 ROOT = Path(__file__).resolve().parents[1]
 TRAINED_ON = 5000  # pictures of the training part that a model is scored on, unaltered
+# Pictures of the validation part that an epoch is scored on, where a part of the training pictures
+# makes epochs short: scoring them on all would take longer than training.
+WATCHED = 200
 
 
 @dataclass(frozen=True)
@@ -108,17 +111,20 @@ def train_one(run: Run, place: Place = HERE, keep: bool = True) -> dict[str, Any
     data, model = run.load(), run.create()
     if place.pictures is not None:
         data = _first(data, place.pictures)
+    few = torch.arange(min(WATCHED, len(data.validation)))
+    watched = data if run.fraction == 1 else replace(data, validation=data.validation[few])
     folder = place.folder(run.key) if keep else None
     scores, diverged = None, None
     try:
-        trained = train(model, data, run.recipe, out=folder, resume=keep, command=place.command)
+        trained = train(model, watched, run.recipe, out=folder, resume=keep, command=place.command)
     except FloatingPointError as error:  # a learning rate can be too large: that is a result too
         curve, seconds, diverged = [], None, str(error)
     else:
         part = torch.arange(min(TRAINED_ON, len(data.train)))
+        whole = trained.validation if watched is data else evaluate(model, data.validation)
         scores = {
             "train": asdict(evaluate(model, data.train[part])),
-            "validation": asdict(trained.validation),
+            "validation": asdict(whole),
             "test": asdict(trained.test),
         }
         curve, seconds = trained.lines, round(trained.seconds, 1)

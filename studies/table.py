@@ -34,16 +34,18 @@ def row(candidates: Sequence[Result], finals: Sequence[Result]) -> dict[str, Any
         found["key"]: found["scores"] and found["scores"]["validation"]["accuracy"]
         for found in candidates
     }
+    one = (finals or candidates)[0]  # what follows a search may be of another size
     about = {
         "search": search,
         "runs": [found["key"] for found in finals],
-        "parameters": candidates[0]["parameters"],
-        "operations": candidates[0]["operations"],
+        "parameters": one["parameters"],
+        "operations": one["operations"],
         "diverged": sum(not found["scores"] for found in finals or candidates),
     }
-    tests = [found["scores"]["test"] for found in finals if found["scores"]]
-    if not tests:
+    scores = [found["scores"] for found in finals if found["scores"]]
+    if not scores:
         return about
+    tests = [parts["test"] for parts in scores]
     values = [test["accuracy"] for test in tests]
     low, high = interval(values, tests[0]["pictures"])
     accuracy = {
@@ -57,8 +59,8 @@ def row(candidates: Sequence[Result], finals: Sequence[Result]) -> dict[str, Any
         name: fmean(test[name] for test in tests)
         for name in ("log_likelihood", "calibration_error")
     }
-    train = fmean(found["scores"]["train"]["accuracy"] for found in finals if found["scores"])
-    return about | {"accuracy": accuracy, **others, "train_accuracy": train}
+    train = fmean(parts["train"]["accuracy"] for parts in scores)
+    return about | {"accuracy": accuracy, **others, "train_accuracy": train, "scores": scores}
 
 
 def interval(accuracies: Sequence[float], pictures: int) -> tuple[float, float]:

@@ -34,7 +34,7 @@ STUDY = Study("small", {"vit": [run(1e-3), run(1e-2)], "lost": [run(1e38)]}, see
 @pytest.mark.parametrize(
     "study",
     [
-        pytest.param(s, id=s.name, marks=[pytest.mark.slow] if len(s.candidates) > 5 else [])
+        pytest.param(s, id=s.name, marks=[] if s.name == "digits" else [pytest.mark.slow])
         for s in STUDIES
     ],
 )

@@ -93,3 +93,12 @@ def test_random_labels_are_those_of_training_alone_and_depend_on_the_seed():
     other = replace(RUN, recipe=replace(RECIPE, seed=1), random_labels=True).load()
     assert not torch.equal(other.train.labels, drawn.train.labels)
     assert torch.equal(replace(RUN, random_labels=True).load().train.labels, drawn.train.labels)
+
+
+def test_short_epochs_are_scored_on_few_pictures_and_the_end_on_all(tmp_path, monkeypatch):
+    monkeypatch.setattr("studies.one.WATCHED", 20)
+    for fraction, watched in ((0.5, 20), (1.0, 40)):
+        run = replace(RUN, fraction=fraction)
+        found = train_one(run, Place(tmp_path, pictures=40))
+        assert found["curve"][-1]["validation"]["pictures"] == watched
+        assert found["scores"]["validation"]["pictures"] == 40

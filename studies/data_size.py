@@ -1,0 +1,75 @@
+"""Accuracy by the number of training pictures. ``python -m studies.data_size --help``
+
+Each row takes as many steps as any other, whatever the pictures it has to learn from, with the rate
+that did best on all of them. Rows that end in ``_plain`` have no augmentation and no label
+smoothing; ``narrow`` is a ViT half as wide.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import minivit
+from minivit.analysis import attention_distance
+from minivit.vit import ViT
+from studies.command import Rows, Study, main
+from studies.measures import FEW, transfer
+from studies.one import Place, Run
+from studies.pool import trained
+from studies.small import NOTHING, WHOLE, search, variants
+
+ENDS = (1_000, 5_000, WHOLE)
+# Of each row: family, pictures, whether it is plain, and seeds.
+ROWS = {
+    **{f"{f}_{n}": (f, n, False, 3) for f in ("vit", "resnet") for n in ENDS},
+    **{f"{f}_{n}_plain": (f, n, True, 3) for f in ("vit", "resnet") for n in ENDS},
+    **{f"{f}_20000": (f, 20_000, False, 1) for f in ("vit", "resnet", "mixer")},
+    **{f"mixer_{n}": ("mixer", n, False, 1) for n in ENDS},
+    **{f"narrow_{n}": ("narrow", n, False, 3) for n in ENDS[1:]},
+}
+
+
+def candidates(family: str) -> list[Run]:
+    """The search of a family; the narrow ViT has one of its own."""
+    if family != "narrow":
+        return search(family)
+    return [replace(run, changes=run.changes | {"dim": 32}) for run in search("vit")]
+
+
+def finals(name: str, best: Run) -> list[Run]:
+    """A row's runs."""
+    _, pictures, plain, seeds = ROWS[name]
+    return variants(best, range(seeds), pictures, **NOTHING if plain else {})
+
+
+def measure(finals: Mapping[str, Sequence[Run]], place: Place) -> Rows:
+    """Of augmented models: what they are good for elsewhere, and how far their attention reaches.
+
+    Lists with an entry for each seed, and one for the untrained model of the first.
+    """
+    found: Rows = {}
+    for name, runs in finals.items():
+        if ROWS[name][2]:
+            continue
+        few = place.pictures or FEW
+        models = [minivit.load(trained(run, place)) for run in runs]
+        fresh = runs[0].create()
+        fresh.preprocess = models[0].preprocess
+        found[name] = {
+            "transfer": [transfer(model, few) for model in models],
+            "transfer_untrained": transfer(fresh, few),
+        }
+        if isinstance(fresh, ViT):
+            images = fresh.preprocess(runs[0].load().test.images[:250])
+            found[name]["attention_distance"] = [  # in pixels, of each block over its heads
+                attention_distance(model, images).pixels.mean(1).tolist() for model in models
+            ]
+    return found
+
+
+STUDY = Study(
+    "data_size", {name: candidates(family) for name, (family, *_) in ROWS.items()}, finals, measure
+)
+
+if __name__ == "__main__":
+    sys.exit(main(STUDY))

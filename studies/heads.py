@@ -1,0 +1,29 @@
+"""Heads side by side, and blocks in a row, in a small ViT. ``python -m studies.heads --help``
+
+Heads share the width of 64 among them, so their number changes no count of parameters.
+"""
+
+import sys
+from dataclasses import replace
+
+from studies.command import Study, main
+from studies.one import Run
+from studies.small import search, variants
+
+# The first, of six blocks with four heads, is the model of the search.
+ROWS = {
+    "base": {},
+    **{f"heads_{n}": {"heads": n} for n in (1, 2, 8)},
+    **{f"depth_{n}": {"depth": n} for n in (1, 2, 4)},
+}
+
+
+def finals(name: str, best: Run) -> list[Run]:
+    """A row's runs."""
+    return variants(replace(best, changes=best.changes | ROWS[name]), range(3))
+
+
+STUDY = Study("heads", {name: search("vit") for name in ROWS}, finals)
+
+if __name__ == "__main__":
+    sys.exit(main(STUDY))
