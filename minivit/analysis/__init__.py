@@ -6,21 +6,27 @@ from minivit.analysis.lens import LogitLens, logit_lens
 from minivit.analysis.ratios import BranchRatios, branch_ratios
 from minivit.analysis.receptive_field import ReceptiveField, receptive_field
 from minivit.analysis.rollout import Rollout, rollout
+from minivit.analysis.similarity import cka, linear_cka
 from minivit.analysis.spectra import Spectrum, spectrum
+from minivit.analysis.streaming import CKA, Similarity
 from minivit.analysis.tokens import patch_means, saliency, token_ablation
 
 __all__ = [
     "AttentionDistance",
     "BranchRatios",
+    "CKA",
     "Importance",
     "LogitLens",
     "ReceptiveField",
     "Rollout",
+    "Similarity",
     "Spectrum",
     "attention_distance",
     "branch_importance",
     "branch_ratios",
+    "cka",
     "head_importance",
+    "linear_cka",
     "logit_lens",
     "patch_means",
     "receptive_field",
