@@ -3,8 +3,10 @@
 from minivit.analysis.distance import AttentionDistance, attention_distance
 from minivit.analysis.importance import Importance, branch_importance, head_importance
 from minivit.analysis.lens import LogitLens, logit_lens
+from minivit.analysis.probes import Probe, probe, probes
 from minivit.analysis.ratios import BranchRatios, branch_ratios
 from minivit.analysis.receptive_field import ReceptiveField, receptive_field
+from minivit.analysis.ridge import Ridge, ridge
 from minivit.analysis.rollout import Rollout, rollout
 from minivit.analysis.similarity import cka, linear_cka
 from minivit.analysis.spectra import Spectrum, spectrum
@@ -17,7 +19,9 @@ __all__ = [
     "CKA",
     "Importance",
     "LogitLens",
+    "Probe",
     "ReceptiveField",
+    "Ridge",
     "Rollout",
     "Similarity",
     "Spectrum",
@@ -29,7 +33,10 @@ __all__ = [
     "linear_cka",
     "logit_lens",
     "patch_means",
+    "probe",
+    "probes",
     "receptive_field",
+    "ridge",
     "rollout",
     "saliency",
     "spectrum",
