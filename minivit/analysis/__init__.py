@@ -1,6 +1,15 @@
 """Questions put to a model, one file for each."""
 
+from minivit.analysis.dct import cosine_basis
 from minivit.analysis.distance import AttentionDistance, attention_distance
+from minivit.analysis.filter_spectra import FilterSpectra, filter_spectra
+from minivit.analysis.filters import (
+    Components,
+    cut_patches,
+    first_filters,
+    principal_components,
+    subspace_overlap,
+)
 from minivit.analysis.importance import Importance, branch_importance, head_importance
 from minivit.analysis.lens import LogitLens, logit_lens
 from minivit.analysis.probes import Probe, probe, probes
@@ -17,6 +26,8 @@ __all__ = [
     "AttentionDistance",
     "BranchRatios",
     "CKA",
+    "Components",
+    "FilterSpectra",
     "Importance",
     "LogitLens",
     "Probe",
@@ -29,10 +40,15 @@ __all__ = [
     "branch_importance",
     "branch_ratios",
     "cka",
+    "cosine_basis",
+    "cut_patches",
+    "filter_spectra",
+    "first_filters",
     "head_importance",
     "linear_cka",
     "logit_lens",
     "patch_means",
+    "principal_components",
     "probe",
     "probes",
     "receptive_field",
@@ -40,5 +56,6 @@ __all__ = [
     "rollout",
     "saliency",
     "spectrum",
+    "subspace_overlap",
     "token_ablation",
 ]
