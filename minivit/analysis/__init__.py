@@ -12,6 +12,13 @@ from minivit.analysis.filters import (
 )
 from minivit.analysis.importance import Importance, branch_importance, head_importance
 from minivit.analysis.lens import LogitLens, logit_lens
+from minivit.analysis.positions import (
+    PositionSimilarity,
+    place_recovery,
+    position_similarity,
+    position_spectrum,
+    position_table,
+)
 from minivit.analysis.probes import Probe, probe, probes
 from minivit.analysis.ratios import BranchRatios, branch_ratios
 from minivit.analysis.receptive_field import ReceptiveField, receptive_field
@@ -30,6 +37,7 @@ __all__ = [
     "FilterSpectra",
     "Importance",
     "LogitLens",
+    "PositionSimilarity",
     "Probe",
     "ReceptiveField",
     "Ridge",
@@ -48,6 +56,10 @@ __all__ = [
     "linear_cka",
     "logit_lens",
     "patch_means",
+    "place_recovery",
+    "position_similarity",
+    "position_spectrum",
+    "position_table",
     "principal_components",
     "probe",
     "probes",
