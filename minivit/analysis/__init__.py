@@ -12,6 +12,7 @@ from minivit.analysis.filters import (
 )
 from minivit.analysis.importance import Importance, branch_importance, head_importance
 from minivit.analysis.lens import LogitLens, logit_lens
+from minivit.analysis.localisation import Localisation, localisation, readable
 from minivit.analysis.positions import (
     PositionSimilarity,
     place_recovery,
@@ -36,6 +37,7 @@ __all__ = [
     "Components",
     "FilterSpectra",
     "Importance",
+    "Localisation",
     "LogitLens",
     "PositionSimilarity",
     "Probe",
@@ -54,6 +56,7 @@ __all__ = [
     "first_filters",
     "head_importance",
     "linear_cka",
+    "localisation",
     "logit_lens",
     "patch_means",
     "place_recovery",
@@ -63,6 +66,7 @@ __all__ = [
     "principal_components",
     "probe",
     "probes",
+    "readable",
     "receptive_field",
     "ridge",
     "rollout",
