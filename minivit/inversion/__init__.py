@@ -1,5 +1,7 @@
 """From a representation back to what it represents."""
 
 from minivit.inversion import exact
+from minivit.inversion.generate import Generated, generate
+from minivit.inversion.recognition import Recognition, recognise
 
-__all__ = ["exact"]
+__all__ = ["Generated", "Recognition", "exact", "generate", "recognise"]

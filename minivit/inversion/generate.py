@@ -1,0 +1,153 @@
+"""Pictures made from a class score: what a model would call a cat, if it were asked to draw one."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from minivit.inversion.pixels import Pixels
+from minivit.inversion.waves import Waves
+from minivit.patches import pair
+from minivit.preprocessing import Preprocess
+
+METHODS = ("fourier", "source")
+
+
+@dataclass(frozen=True, eq=False)
+class Generated:
+    """What :func:`generate` made."""
+
+    images: Tensor  # [n, channels, height, width], in the model's input space
+    pictures: (
+        Tensor  # the same as uint8, 0 to 255: what there is to see, cut off at black and white
+    )
+    classes: Tensor  # int64 [n], the class that each was made for
+    scores: Tensor  # [n, steps], its logit for what the model saw at each step
+    logits: Tensor  # [n, all classes], of the images
+
+
+def generate(
+    model: nn.Module,
+    class_index: int | Iterable[int],
+    *,
+    method: str = "fourier",
+    steps: int = 300,
+    step_size: float | None = None,
+    size: tuple[int, int, int] | None = None,
+    seed: int = 0,
+    constant: float = 1000.0,
+    blur: float = 2.4,
+    jitter: int | None = None,
+    jitter_after: int = 200,
+) -> Generated:
+    """Makes inputs to which a model gives a high score for a class::
+
+        generate(model, 3).pictures         # [1, channels, height, width]
+        generate(model, range(10)).logits   # ten pictures at once, each by itself
+
+    - ``"source"``: gradient descent on ``|C - O_i|``, where ``O_i`` is the logit, with a 3 x 3
+      Gaussian blur after each step and jitter by random crops:
+      :class:`~minivit.inversion.pixels.Pixels`. Until the logit reaches ``C``, the gradient is
+      the logit's own, and ``C`` does not matter.
+    - ``"fourier"``: ascent of the logit by the Fourier coefficients of a picture that is shifted,
+      turned, zoomed and covered with noise at random: :class:`~minivit.inversion.waves.Waves`.
+
+    Args:
+        model: Any classifier of pictures in evaluation mode. Where it has a ``preprocess``, a
+            :class:`~minivit.preprocessing.Preprocess`, that says which inputs are black and white;
+            otherwise they are 0 and 1.
+        class_index: The number of a class, or several; the same one twice makes two pictures.
+        method: ``"fourier"`` or ``"source"``. Default: ``"fourier"``.
+        steps: Forward and backward passes. Default: 300.
+        step_size: Of Adam, 0.1 by default; or the source's factor before the gradient, by default
+            such that the first step has the deviation of the noise it begins with, 1/20.
+        size: Channels, height and width of an input. Default: as the model's ``config`` says.
+        seed: For the noise, crops and views.
+        constant: ``C``, of ``"source"`` alone, like what follows. Default: 1000.
+        blur: Deviation of the Gaussian in pixels at the first step; it falls linearly to 0 at the
+            last. Default: the source's 2.4, which makes it nearly the mean of nine pixels. At 0,
+            none.
+        jitter: By how many pixels the canvas is higher and wider than a crop. Default: an eighth of
+            the shorter side.
+        jitter_after: Steps before the crops begin to move. Default: the source's 200.
+
+    Raises:
+        TypeError: No module, or numbers of classes that are no integers.
+        ValueError: A model in training mode, an option that is none, a class that there is not, a
+            size that is not known, or a score that does not depend on the picture.
+    """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"expected an nn.Module: got {type(model).__name__}")
+    if any(part.training for part in model.modules()):
+        raise ValueError("a model in training mode is no fixed function: call eval() first")
+    if method not in METHODS or steps < 1 or not (step_size is None or step_size > 0):
+        raise ValueError(
+            f"expected a method of {', '.join(METHODS)}, a step or more, and a positive step_size: "
+            f"got {method!r}, {steps}, {step_size}"
+        )
+    if blur < 0 or (jitter is not None and jitter < 0):
+        raise ValueError(f"expected blur and jitter of 0 or more: got {blur}, {jitter}")
+    several = list(class_index) if isinstance(class_index, Iterable) else [class_index]
+    wanted = torch.tensor(several)
+    if wanted.is_floating_point() or wanted.ndim != 1:  # so is one of none
+        raise TypeError(f"expected a number of a class, or several: got {class_index!r}")
+    channels, height, width = size or _size(model)
+    like = next(model.parameters()).detach()
+    preprocess = getattr(model, "preprocess", None)
+    preprocess = preprocess if isinstance(preprocess, Preprocess) else None
+    shape, generator = (len(wanted), channels, height, width), torch.Generator().manual_seed(seed)
+    painting: Pixels | Waves
+    if method == "source":
+        jitter = min(height, width) // 8 if jitter is None else jitter
+        painting = Pixels(
+            shape, generator, like, steps, constant, step_size, blur, jitter, jitter_after
+        )
+    else:
+        painting = Waves(shape, generator, like, step_size or 0.1, preprocess)
+    scores, logits = _paint(model, painting, wanted.to(like.device), steps)
+    images = painting.finished()
+    return Generated(images, as_pictures(images, preprocess), wanted, scores.cpu(), logits.cpu())
+
+
+def _size(model: nn.Module) -> tuple[int, int, int]:
+    """Channels, height and width of the inputs of one of minivit's models."""
+    config: Any = getattr(model, "config", None)
+    if not hasattr(config, "channels") or not hasattr(config, "image_size"):
+        raise ValueError(
+            f"{type(model).__name__} does not say what size its inputs have: give "
+            "size=(channels, height, width)"
+        )
+    return (config.channels, *pair(config.image_size))
+
+
+def _paint(
+    model: nn.Module, painting: Pixels | Waves, wanted: Tensor, steps: int
+) -> tuple[Tensor, Tensor]:
+    """All steps: the scores on the way, ``[n, steps]``, and the logits at the end."""
+    scores = []
+    for step in range(steps):
+        seen = painting.view(step)
+        logits = model(seen)
+        if step == 0 and (wanted.min() < 0 or wanted.max() >= logits.shape[1]):
+            raise ValueError(
+                f"expected classes from 0 to {logits.shape[1] - 1}: got {wanted.tolist()}"
+            )
+        score = logits.gather(1, wanted[:, None])[:, 0]
+        if step == 0:
+            (slope,) = torch.autograd.grad(score.sum(), seen, retain_graph=True)
+            if not slope.flatten(1).any(1).all():
+                raise ValueError("a score does not depend on the picture: is the model untrained?")
+        painting.improve(seen, score, step)
+        scores.append(score.detach())
+    with torch.no_grad():
+        return torch.stack(scores, 1), model(painting.finished())
+
+
+def as_pictures(images: Tensor, preprocess: Preprocess | None) -> Tensor:
+    """Inputs of a model as uint8 pictures; what is beyond black or white is cut off."""
+    if preprocess is not None:
+        mean, std = (images.new_tensor(v).view(-1, 1, 1) for v in (preprocess.mean, preprocess.std))
+        images = images * std + mean
+    return (images.clamp(0, 1) * 255).round().to(torch.uint8).cpu()

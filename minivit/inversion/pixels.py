@@ -1,0 +1,81 @@
+"""Pictures of a class pixel by pixel: gradient descent with blur and jitter."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+
+def blurred(images: Tensor, std: float) -> Tensor:
+    """A 3 x 3 Gaussian of this deviation in pixels over images, mirrored at the edges."""
+    side = math.exp(-1 / (2 * std**2)) if std > 0.05 else 0.0
+    line = torch.tensor([side, 1, side], dtype=images.dtype, device=images.device) / (1 + 2 * side)
+    kernel = torch.outer(line, line).expand(images.shape[1], 1, 3, 3)
+    return F.conv2d(F.pad(images, (1, 1, 1, 1), "reflect"), kernel, groups=images.shape[1])
+
+
+class Pixels:
+    """Gradient descent on ``|C - score|``, pixel by pixel, with blur and jitter: the source's way.
+
+    Canvases begin as noise from N(0.7, 1/20). At each step a crop is seen, moved against its
+    gradient and blurred; the rest of the canvas stays. The crop is the middle at first, and another
+    place at random at each step once ``jitter_after`` steps are done.
+
+    Args:
+        shape: ``[n, channels, height, width]`` of what the model sees.
+        generator: For the noise and the crops.
+        like: What dtype and device to use.
+        steps: How many there will be.
+        constant: ``C``.
+        step_size: In front of the gradient. Default: such that the first step of each picture has
+            the deviation of the noise, 1/20.
+        blur: Deviation of the 3 x 3 Gaussian in pixels at the first step; it falls linearly to 0 at
+            the last.
+        jitter: By how many pixels the canvas is higher and wider than a crop.
+        jitter_after: Steps before the crops move.
+    """
+
+    MEAN, STD = 0.7, 1 / 20
+
+    def __init__(
+        self,
+        shape: tuple[int, int, int, int],
+        generator: Generator,
+        like: Tensor,
+        steps: int,
+        constant: float,
+        step_size: float | None,
+        blur: float,
+        jitter: int,
+        jitter_after: int,
+    ) -> None:
+        *outer, height, width = shape
+        noise = torch.randn(*outer, height + jitter, width + jitter, generator=generator)
+        self.canvas = (self.MEAN + self.STD * noise).to(like)
+        self.size, self.jitter, self.jitter_after = (height, width), jitter, jitter_after
+        self.generator, self.constant = generator, constant
+        self.blurs = torch.linspace(blur, 0, steps).tolist()
+        self.step_size = (
+            None if step_size is None else self.canvas.new_full((len(noise),), step_size)
+        )
+
+    def _crop(self, top: int, left: int) -> Tensor:
+        return self.canvas[..., top : top + self.size[0], left : left + self.size[1]]
+
+    def view(self, step: int) -> Tensor:
+        self.place = (self.jitter // 2, self.jitter // 2)
+        if step >= self.jitter_after:
+            down, across = torch.randint(self.jitter + 1, (2,), generator=self.generator).tolist()
+            self.place = down, across
+        return self._crop(*self.place).clone().requires_grad_()
+
+    def improve(self, seen: Tensor, score: Tensor, step: int) -> None:
+        (gradient,) = torch.autograd.grad((self.constant - score).abs().sum(), seen)
+        if self.step_size is None:
+            self.step_size = self.STD / gradient.flatten(1).square().mean(1).sqrt()
+        moved = seen.detach() - self.step_size.view(-1, 1, 1, 1) * gradient
+        self._crop(*self.place).copy_(blurred(moved, self.blurs[step]))
+
+    def finished(self) -> Tensor:
+        return self._crop(self.jitter // 2, self.jitter // 2).clone()
