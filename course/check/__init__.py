@@ -8,6 +8,8 @@ from course.check.convolutions import (
     merged_kernel,
 )
 from course.check.encoder_parts import channel_norm, drop_path, logit_shares, ordered_block
+from course.check.norm_derivatives import forgotten, norm_pullback
+from course.check.norm_inverses import patches_behind_rms, rms_input, with_statistics
 from course.check.patch_order import convolution_weight, merged_tokens, patch_at
 from course.check.patch_pictures import denoised, padded_patches
 from course.check.positions_scores import relative_bias, rotary_2d
@@ -26,6 +28,7 @@ __all__ = [
     "denoised",
     "drop_path",
     "first_and_last",
+    "forgotten",
     "grouped_query_attention",
     "layers_needed",
     "logit_shares",
@@ -34,11 +37,15 @@ __all__ = [
     "merged_kernel",
     "merged_tokens",
     "move_by",
+    "norm_pullback",
     "ordered_block",
     "padded_patches",
     "patch_at",
+    "patches_behind_rms",
     "relative_bias",
     "resample_linear",
+    "rms_input",
     "rotary_2d",
     "scaled_scores",
+    "with_statistics",
 ]
