@@ -38,9 +38,10 @@ lint: $(READY)
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
-bench: $(READY)  ## speed beside torchvision, timm, transformers, vit-pytorch and stock layers
+bench: $(READY)  ## speed beside other libraries and stock layers; how soon inversion arrives
 	env -u OMP_NUM_THREADS $(RUN) -m benchmarks.speed
 	env -u OMP_NUM_THREADS $(RUN) -m benchmarks.training
+	env -u OMP_NUM_THREADS $(RUN) -m benchmarks.inversion
 
 notebooks: $(READY)  ## re-execute the notebooks in place; equal results give an empty diff
 	$(RUN) -m tools.execute

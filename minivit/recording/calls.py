@@ -1,4 +1,4 @@
-"""A part of a model as a function: what goes in is free, all else is as the model has it."""
+"""Parts of a model as functions: what goes in is free, all else is as the model has it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -51,9 +51,54 @@ def sublayer(
 
     def function(y: Tensor) -> Tensor:
         args, kwargs = tree_map_only(Tensor, lambda t: y if t is x else t, call)
-        given = [t for t in tree_leaves(module(*args, **kwargs)) if isinstance(t, Tensor)]
-        if len(given) != 1:
-            raise RuntimeError(f"expected one tensor from {name!r}: got {len(given)}")
-        return given[0]
+        return _one_tensor(module(*args, **kwargs), name)
 
     return function, x.detach()
+
+
+class _Reached(BaseException):
+    """Ends a model's call at a named point. No Exception: one of those the model might catch."""
+
+    def __init__(self, output: Any) -> None:
+        self.output = output
+
+
+def activation(model: nn.Module, name: str) -> Callable[[Tensor], Tensor]:
+    """Gives the function from a model's input to what a module in it gives.
+
+    The model runs no further than that module; if it runs more than once, no further than its first
+    call. Between calls of the function the model is as it was.
+
+    Args:
+        model: Any module that reads one tensor.
+        name: The name of one module in it, one of ``model.named_modules()``; ``""`` is the model
+            itself.
+
+    Raises:
+        TypeError, LookupError, ValueError: As for :func:`sublayer`.
+        RuntimeError: When the function is called: the module did not run, or gave other than one
+            tensor.
+    """
+    module = one(model, name)
+
+    def stop(module: nn.Module, args: Any, output: Any) -> None:
+        raise _Reached(output)
+
+    def function(x: Tensor) -> Tensor:
+        handle = module.register_forward_hook(stop)
+        try:
+            model(x)
+        except _Reached as reached:
+            return _one_tensor(reached.output, name)
+        finally:
+            handle.remove()
+        raise RuntimeError(f"the model did not call {name!r}")
+
+    return function
+
+
+def _one_tensor(output: Any, name: str) -> Tensor:
+    given = [t for t in tree_leaves(output) if isinstance(t, Tensor)]
+    if len(given) != 1:
+        raise RuntimeError(f"expected one tensor from {name!r}: got {len(given)}")
+    return given[0]

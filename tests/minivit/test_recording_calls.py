@@ -1,4 +1,4 @@
-"""A part of a model as a function, with what else the model calls it with."""
+"""Parts of a model as functions, with what else the model calls them with."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ from torch import nn
 
 import minivit
 from minivit._torchvision import torchvision
-from minivit.recording import sublayer
+from minivit.recording import activation, sublayer
 from tests.minivit.parity import draw
 
 
@@ -56,3 +56,42 @@ def test_what_is_no_function_of_one_tensor_is_refused(name, kind, said):
     with pytest.raises(kind, match=said):
         function, x = sublayer(Parts(), name, torch.randn(3, 1, 2))
         function(x)
+
+
+@pytest.mark.parametrize("name", ["", "blocks.1", "blocks.0.attention", "patch_embedding"])
+def test_an_activation_is_what_the_module_gives_and_its_gradient_reaches_the_picture(name):
+    model = draw(minivit.create("vit_8px", dim=12, heads=3, depth=3).eval())
+    images = torch.randn(2, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    function, weight = activation(model, name), torch.randn(2, 1)
+    with minivit.record(model, name) as seen:
+        model(images.requires_grad_())
+    assert torch.equal(function(images), seen[name])
+    gradients = [
+        torch.autograd.grad((x.flatten(1).square() * weight).sum(), images)[0]
+        for x in (function(images), seen[name])
+    ]
+    assert gradients[0].any() and torch.equal(*gradients)
+
+
+def test_what_lies_behind_an_activation_does_not_run_and_no_hook_stays():
+    model, ran = minivit.create("vit_8px", depth=3).eval(), []
+    for i, block in enumerate(model.blocks):
+        block.register_forward_pre_hook(lambda *_, i=i: ran.append(i))
+    activation(model, "blocks.1")(torch.zeros(1, 1, 8, 8))
+    assert ran == [0, 1] and not any(part._forward_hooks for part in model.modules())
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "said"),
+    [
+        ("unused", RuntimeError, "the model did not call 'unused'"),
+        ("pair", RuntimeError, "one tensor from 'pair': got 3"),
+        ("pear", LookupError, "near names: .*pair"),
+        ("*", ValueError, "the name of one module"),
+    ],
+)
+def test_what_is_no_activation_is_refused_and_no_hook_stays(name, kind, said):
+    model = Parts()
+    with pytest.raises(kind, match=said):
+        activation(model, name)(torch.randn(3, 1, 2))
+    assert not any(part._forward_hooks for part in model.modules())

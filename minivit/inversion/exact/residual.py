@@ -98,7 +98,9 @@ def lipschitz(
     return largest.view(points, -1).amax(0)
 
 
-def invert_residual(branch: Operator, y: Tensor, iterations: int = 1000) -> ResidualPreimage:
+def invert_residual(
+    branch: Operator, y: Tensor, iterations: int = 1000, newton: int = 50
+) -> ResidualPreimage:
     """Finds ``x`` with ``x + f(x) = y``.
 
     First by the fixed-point iteration ``x <- y - f(x)`` from ``x = y``. Entries for which it does
@@ -110,6 +112,7 @@ def invert_residual(branch: Operator, y: Tensor, iterations: int = 1000) -> Resi
         branch: The function ``f``, on ``[batch, ...]``, every entry alone.
         y: ``[batch, ...]``; float64 gives about 12 digits more than float32's six.
         iterations: Iterations of the fixed point at most. Default: 1000.
+        newton: Steps of Newton-Krylov at most. Default: 50.
     """
     x, residuals, best = _fixed_point(branch, y, iterations)  # residuals: [iterations, batch]
     entries = torch.arange(len(y), device=y.device)
@@ -120,7 +123,7 @@ def invert_residual(branch: Operator, y: Tensor, iterations: int = 1000) -> Resi
     ratio = residuals[last, entries] / residuals[last // 2, entries]
     rate = torch.where(last > 1, ratio ** (1 / (last - last // 2)), torch.nan)
     if failed.any():
-        found = newton_krylov(lambda x: x + branch(x), y[failed], x[failed])
+        found = newton_krylov(lambda x: x + branch(x), y[failed], x[failed], newton)
         x[failed], residual[failed] = found.x, found.residual
         last[failed] += found.iterations
     return ResidualPreimage(x, residual, last, residual <= solved(y.dtype), rate, failed)
@@ -153,13 +156,16 @@ def _fixed_point(branch: Operator, y: Tensor, iterations: int) -> tuple[Tensor, 
     return best_x, residuals, best
 
 
-def invert_block(block: nn.Module, y: Tensor, mask: Tensor | None = None) -> ResidualPreimage:
+def invert_block(
+    block: nn.Module, y: Tensor, mask: Tensor | None = None, newton: int = 50
+) -> ResidualPreimage:
     """Finds the tokens that a block maps to ``y``: its branches are undone, the last one first.
 
     Args:
         block: As for :func:`branches`.
         y: Tokens, ``[batch, tokens, dim]``, of the block's dtype: float64, if it shall be exact.
         mask: As the block takes it.
+        newton: Steps of Newton-Krylov at most, for each branch. Default: 50.
 
     Returns:
         The tokens, and for every picture: the residual of the whole block; the iterations of all
@@ -169,10 +175,10 @@ def invert_block(block: nn.Module, y: Tensor, mask: Tensor | None = None) -> Res
         TypeError, ValueError: As for :func:`branches`.
     """
     x, iterations = y, torch.zeros(len(y), dtype=torch.long, device=y.device)
-    rate, newton = torch.full_like(y[:, 0, 0], torch.nan), torch.zeros_like(iterations).bool()
+    rate, needed = torch.full_like(y[:, 0, 0], torch.nan), torch.zeros_like(iterations).bool()
     for branch in reversed(branches(block, mask)):
-        found = invert_residual(branch, x)
+        found = invert_residual(branch, x, newton=newton)
         x, iterations = found.x, iterations + found.iterations
-        rate, newton = torch.fmax(rate, found.rate), newton | found.newton
+        rate, needed = torch.fmax(rate, found.rate), needed | found.newton
     residual = relative_residual(block if mask is None else lambda x: block(x, mask), x, y)
-    return ResidualPreimage(x, residual, iterations, residual <= solved(y.dtype), rate, newton)
+    return ResidualPreimage(x, residual, iterations, residual <= solved(y.dtype), rate, needed)

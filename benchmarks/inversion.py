@@ -1,0 +1,136 @@
+"""How soon does inversion arrive? ``python -m benchmarks.inversion --help``
+
+Every optimiser looks for an input whose activation after a block is that of a picture. The table
+counts forward-backward evaluations, and the seconds that they took, until the source's criterion
+was met and until the input was within 40 dB of the picture, and how many times as many gradient
+descent needs; it takes the longest step that is surely safe where it starts. Trained models get
+pictures that they have not seen; vit_b_32, untrained, gets crops of photographs, and cannot come
+within 40 dB: its tokens have 768 numbers for the 3072 of a patch.
+"""
+
+import argparse
+import json
+import math
+import os
+import platform
+import time
+from pathlib import Path
+from statistics import median
+
+import torch
+from torch import Tensor, nn
+
+import minivit
+from minivit.files import replacing
+from minivit.inversion import Inversion, invert
+from minivit.mixer import MixerConfig
+from minivit.model import Model
+from minivit.training import load_data
+from minivit.training.photographs import crops
+from minivit.vit import ViTConfig
+from minivit.zoo import configuration, shipped
+
+UNTRAINED = "vit_b_32"
+BLOCKS = (1, 6, 12)  # of vit_b_32
+OPTIMISERS = ("gd", "adam", "lbfgs", "gauss-newton")
+SOON = 40.0  # dB
+
+
+def pictures(model: Model, n: int) -> Tensor:
+    """Pictures that the model was not trained on, ``[n, channels, height, width]``."""
+    if not hasattr(model, "preprocess"):
+        mean, std = torch.tensor([0.5, 0.25])  # of values from 0 to 1, roughly
+        return (crops(n, 224)[0] / 255 - mean) / std
+    if model.config.channels == 1:
+        return model.preprocess(load_data("DIGITS").test.images[:n])
+    return model.preprocess(crops(n, model.config.image_size)[0])
+
+
+def steps(optimizer: str, evaluations: int) -> int:
+    """Steps that take about as many evaluations; Gauss-Newton's take up to some hundred each."""
+    return max(1, evaluations // 100) if optimizer == "gauss-newton" else evaluations
+
+
+def timed(
+    model: nn.Module, images: Tensor, at: str, optimizer: str, evaluations: int
+) -> tuple[Inversion, float]:
+    """An inversion, and the seconds that an evaluation of a picture took."""
+    start = time.perf_counter()
+    found = invert(model, images, at, optimizer=optimizer, steps=steps(optimizer, evaluations))
+    return found, (time.perf_counter() - start) / int(found.evaluations.sum())
+
+
+def middle(counts: list[int | None]) -> float | None:
+    """The median, where none is never: none, if it is beyond all that was tried."""
+    found = median(math.inf if count is None else count for count in counts)
+    return None if found == math.inf else found
+
+
+def measure(
+    model: nn.Module, name: str, images: Tensor, block: int, evaluations: int
+) -> list[dict]:
+    """All optimisers on one block, a row for each; gradient descent is the first."""
+    rows: list[dict] = []
+    for optimizer in OPTIMISERS:
+        found, each = timed(model, images, f"blocks.{block - 1}", optimizer, evaluations)
+        row = {
+            "model": name, "block": block, "optimizer": optimizer, "pictures": len(images),
+            "evaluations": found.evaluations.double().median().item(),
+            "seconds per evaluation": each, "psnr": found.psnr.median().item(),
+            "criterion": middle(found.met), "40 dB": middle(found.evaluations_to(SOON)),
+        }  # fmt: skip
+        rows.append(row)
+    return rows
+
+
+def described(row: dict, slow: dict) -> str:
+    """A row as a line of the table, and how many times the evaluations gradient descent takes."""
+    line = f"  {row['block']:5}  {row['optimizer']:13}"
+    for goal in "criterion", "40 dB":
+        if (needed := row[goal]) is None:
+            line += f"{'never':>7}{'':21}"
+            continue
+        # Where gradient descent never arrived, it takes more than all it was given.
+        ratio = f"{(slow[goal] or slow['evaluations']) / needed:.1f}"
+        times = ("" if slow[goal] else "> ") + ratio
+        line += f"{needed:7.0f}{needed * row['seconds per evaluation']:8.2f} s{times:>8} x  "
+    return f"{line}{row['psnr']:6.0f} dB after {row['evaluations']:.0f}"
+
+
+def main() -> None:
+    trained = [n for n in shipped() if isinstance(configuration(n), ViTConfig | MixerConfig)]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", nargs="+", default=[*trained, UNTRAINED],
+                        choices=[*trained, UNTRAINED])  # fmt: skip
+    parser.add_argument("--blocks", nargs="+", type=int, help="counted from 1 (default: all)")
+    parser.add_argument("--pictures", type=int, default=4)
+    parser.add_argument("--evaluations", type=int, default=1500, help="at most (default: 1500)")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--out", type=Path, default=Path("_build/bench/inversion.json"))
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    print(f"inversion, {options.threads} threads, medians over {options.pictures} pictures")
+    rows = []
+    for name in options.models:
+        model = minivit.create(name) if name == UNTRAINED else minivit.load(name)
+        images = pictures(model.eval(), options.pictures)
+        blocks = BLOCKS if name == UNTRAINED else range(1, len(model.blocks) + 1)
+        print(f"\n{name}\n  block  optimizer      evaluations to the criterion, and to 40 dB")
+        for block in options.blocks or blocks:
+            found = measure(model, name, images, block, options.evaluations)
+            rows += found
+            for row in found:
+                print(described(row, found[0]), flush=True)
+    about = {
+        "torch": torch.__version__,
+        "processor": f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}",
+        "threads": options.threads,
+    }
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(options.out) as scratch:
+        scratch.write_text(json.dumps({"about": about, "rows": rows}, indent=1) + "\n")
+    print(f"\nwritten to {options.out}")
+
+
+if __name__ == "__main__":
+    main()

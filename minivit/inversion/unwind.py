@@ -1,0 +1,162 @@
+"""The exact way back: from the tokens after a block, through every block, to the picture."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from minivit.inversion.exact.residual import branches, invert_block
+from minivit.inversion.exact.solvers import relative_residual, solved
+from minivit.inversion.optimise import in_dtype
+from minivit.inversion.to_pixels import to_pixels
+from minivit.mixer import Mixer
+from minivit.patches import pair
+from minivit.recording import activation
+from minivit.vit import ViT, ViTConfig
+
+STARTS = 8  # around the guess, where the guess itself did not do
+NEWTON = 10  # steps at most for a branch: where trained ones took more, they led to other tokens
+FAILED = 1e-8  # relative residual of a block, beyond which there is no use in going on through it
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One stage of the way back, and how nearly it succeeded, for every picture."""
+
+    name: str  # the block that was undone; "pixels from" the block whose tokens; "restarts"
+    method: tuple[str, ...]  # "fixed point", "newton", "lbfgs", or "" where there was no need
+    # [batch], relative forward error: of the stage alone: of a block, or from the pixels to
+    # those tokens; NaN where there was no need
+    error: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Unwound:
+    """What :func:`unwind` found."""
+
+    image: Tensor  # [batch, channels, height, width], float64, in the model's input space
+    stages: tuple[Stage, ...]  # in the order in which they were taken
+    error: Tensor  # [batch], ‖O(image) - tokens‖ / ‖tokens‖, by the forward pass
+    tolerance: float
+
+    @property
+    def exact(self) -> Tensor:
+        """Whether the error is within the tolerance, ``[batch]``."""
+        return self.error <= self.tolerance
+
+
+def unwind(
+    model: nn.Module,
+    tokens: Tensor,
+    at: str,
+    *,
+    tolerance: float | None = None,
+    steps: int = 4000,
+    seed: int = 0,
+) -> Unwound:
+    """Finds the picture that a model turned into the tokens that a block gave::
+
+        found = unwind(model, tokens, at="blocks.5")
+        found.image, found.exact
+
+    Residual blocks are undone one after the other, the last one first: by the fixed point where it
+    contracts, by Newton-GMRES elsewhere. The first block and the embedding are undone together,
+    over the pixels, by :func:`~minivit.inversion.to_pixels.to_pixels`: most tokens are no
+    picture's. A trained block often gives the same output for several tokens, and the way back then
+    leads to others. So where that fails, the pixels are sought from the tokens before the last
+    block undone, then from those before that, up to the given ones, and at last, from these, from
+    the best of 8 places around the first guess. All of it is in float64, whatever the model is in.
+    The forward pass has the last word.
+
+    An exact image is the one that the tokens were made from only if no other gives the same tokens.
+    With an embedding narrower than its patches others do.
+
+    Args:
+        model: A :class:`~minivit.vit.ViT` or :class:`~minivit.mixer.Mixer` in evaluation mode, with
+            residuals and with norms before its sub-layers, or none.
+        tokens: What the block gave, ``[batch, tokens, dim]``, for pictures of the size in the
+            model's configuration. Float32 tells six digits of them, which limits the image.
+        at: The name of the block, ``"blocks.0"`` to the last one.
+        tolerance: The error that counts as exact, relative to the tokens. Default: 1.8e-12 for
+            float64 tokens, 6.4e-6 for float32.
+        steps: Steps of L-BFGS at most, every time. Default: 4000.
+        seed: For the guesses.
+
+    Raises:
+        TypeError: Another model, or tokens that are not of floating numbers.
+        ValueError: No such block, tokens of another shape or not finite, training mode, no
+            residuals, or norms behind the sub-layers.
+    """
+    last = _check(model, tokens, at)
+    tolerance = solved(tokens.dtype) if tolerance is None else tolerance
+    model, tokens = in_dtype(model, torch.float64), tokens.detach().double()
+    assert isinstance(model, ViT | Mixer)  # for mypy
+    config, stages = model.config, list[Stage]()
+    mask = config.mask(config.grid) if isinstance(config, ViTConfig) else None
+    mask = None if mask is None else mask.to(tokens.device)
+    x, going = tokens, torch.arange(len(tokens), device=tokens.device)
+    known = {last: (x, going)}  # block -> tokens that it may have given, and for which pictures
+    for i in range(last, 0, -1):
+        found = invert_block(model.blocks[i], x, mask, NEWTON)
+        methods = ["newton" if newton else "fixed point" for newton in found.newton]
+        stages.append(_stage(f"blocks.{i}", len(tokens), going, methods, found.residual))
+        undone = found.residual < FAILED
+        x, going = found.x[undone], going[undone]
+        if not len(going):
+            break
+        known[i - 1] = x, going
+
+    image = tokens.new_zeros(len(tokens), config.channels, *pair(config.image_size))
+    error = tokens.new_full((len(tokens),), torch.inf)
+    whole = activation(model, at)
+    for i, starts in [(i, 1) for i in sorted(known)] + [(last, STARTS)]:
+        x, going = known[i]
+        left = error[going] > tolerance
+        x, going = x[left], going[left]
+        if not len(going):
+            continue
+        point = f"blocks.{i}"
+        new = to_pixels(model, point, x, starts, steps, seed)
+        reached = relative_residual(activation(model, point), new, x)
+        name = "restarts" if starts > 1 else f"pixels from {point}"
+        stages.append(_stage(name, len(tokens), going, ["lbfgs"] * len(going), reached))
+        reached = relative_residual(whole, new, tokens[going])
+        nearer = reached < error[going]
+        image[going[nearer]], error[going[nearer]] = new[nearer], reached[nearer]
+    return Unwound(image, tuple(stages), error, tolerance)
+
+
+def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
+    """Refuses what cannot be unwound, and gives the number of the block."""
+    if not isinstance(model, ViT | Mixer):
+        raise TypeError(
+            f"expected a minivit.ViT or minivit.Mixer: got {type(model).__name__}. torchvision's "
+            "vision transformers go through minivit.from_torchvision first"
+        )
+    names = [f"blocks.{i}" for i in range(len(model.blocks))]
+    if at not in names:
+        raise ValueError(f"at names a block, {names[0]} to {names[-1]}: got {at!r}")
+    rows, columns = model.config.grid
+    shape = [rows * columns + (model.class_token is not None), model.config.dim]
+    if not isinstance(tokens, Tensor) or not tokens.is_floating_point():
+        kind = tokens.dtype if isinstance(tokens, Tensor) else type(tokens).__name__
+        raise TypeError(f"expected tokens of floating numbers: got {kind}")
+    if tokens.ndim != 3 or list(tokens.shape[1:]) != shape or not len(tokens):
+        raise ValueError(
+            f"expected tokens [batch, {shape[0]}, {shape[1]}]: got {list(tokens.shape)}"
+        )
+    if not tokens.isfinite().all():
+        raise ValueError("expected finite tokens: got some that are not")
+    for block in model.blocks[: names.index(at) + 1]:
+        branches(block)  # refuses what has no way back
+    return names.index(at)
+
+
+def _stage(name: str, batch: int, entries: Tensor, methods: list[str], error: Tensor) -> Stage:
+    """What happened to the pictures that took part, among all of the batch."""
+    used, errors = [""] * batch, error.new_full((batch,), math.nan)
+    errors[entries] = error
+    for i, method in zip(entries.tolist(), methods, strict=True):
+        used[i] = method
+    return Stage(name, tuple(used), errors)
