@@ -10,6 +10,8 @@ from course.check.convolutions import (
 from course.check.encoder_parts import channel_norm, drop_path, logit_shares, ordered_block
 from course.check.norm_derivatives import forgotten, norm_pullback
 from course.check.norm_inverses import patches_behind_rms, rms_input, with_statistics
+from course.check.patch_estimates import convolution_values, estimate_from_noisy
+from course.check.patch_inverse import components_needed, forgotten_pattern, noise_gain
 from course.check.patch_order import convolution_weight, merged_tokens, patch_at
 from course.check.patch_pictures import denoised, padded_patches
 from course.check.positions_scores import relative_bias, rotary_2d
@@ -23,12 +25,16 @@ __all__ = [
     "channel_norm",
     "chunked_attention",
     "circular_by_fourier",
+    "components_needed",
     "convolution_by_attention",
+    "convolution_values",
     "convolution_weight",
     "denoised",
     "drop_path",
+    "estimate_from_noisy",
     "first_and_last",
     "forgotten",
+    "forgotten_pattern",
     "grouped_query_attention",
     "layers_needed",
     "logit_shares",
@@ -37,6 +43,7 @@ __all__ = [
     "merged_kernel",
     "merged_tokens",
     "move_by",
+    "noise_gain",
     "norm_pullback",
     "ordered_block",
     "padded_patches",
