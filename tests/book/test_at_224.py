@@ -14,7 +14,8 @@ def definitions(cells):
     """Imports, functions, classes and named constants: what a chapter's later cells build on."""
     for cell in cells:
         for node in ast.parse(cell.source).body:
-            constant = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).isupper()
+            name = ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else ""
+            constant = name.isupper() and len(name) > 1  # one letter is a matrix
             if constant or isinstance(
                 node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
             ):
@@ -51,3 +52,14 @@ def test_chapter_13_surveys_trained_rows_where_they_may_be_fetched(monkeypatch, 
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["condition", "untrained", "trained"]
     assert float(lines[2].split()[2]) == pytest.approx(0.25, abs=0.02)  # random rows
+
+
+def test_chapter_14_says_of_each_trained_model_what_its_first_norm_keeps(monkeypatch, capsys):
+    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
+    monkeypatch.setattr(minivit, "load", lambda name, weights: minivit.create(name, depth=1))
+    torch.manual_seed(0)
+    namespace = {"images": torch.randn(1, 3, 96, 96, dtype=torch.float64)}
+    run_at_224("14_what_layernorm_forgets", namespace)
+    base, large = capsys.readouterr().out.splitlines()
+    assert base == "vit_b_16: one number of each patch is lost, 0 dimensions beside"
+    assert large.startswith("vit_l_16: the picture is found, error ")
