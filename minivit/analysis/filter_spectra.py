@@ -29,7 +29,7 @@ class FilterSpectra:
 
     @property
     def frequency(self) -> Tensor:
-        """The mean frequency of each filter, weighted by power, in cycles a pixel: ``[filters]``.
+        """The mean frequency of each filter, weighted by power, in cycles a pixel, ``[filters]``.
 
         From 0, for a filter that is even, to 0.71, for a chequerboard.
         """

@@ -28,13 +28,13 @@ class Localisation:
 
     @property
     def own(self) -> Tensor:
-        """With the patch in its own place, for each token: ``[rows, columns]``."""
+        """With the patch in its own place, for each token, ``[rows, columns]``."""
         rows, columns = self.places.shape[:2]
         return self.places.flatten(2).flatten(0, 1).diagonal().view(rows, columns)
 
     @property
     def elsewhere(self) -> Tensor:
-        """The mean over the patches in all other places, for each token: ``[rows, columns]``."""
+        """The mean over the patches in all other places, for each token, ``[rows, columns]``."""
         patches = self.own.numel()
         return (self.places.sum((2, 3)) - self.own) / (patches - 1)
 
