@@ -9,8 +9,11 @@ A study is a module with a :class:`studies.command.Study` and, at its end,
 - ``--recheck [HASH]`` trains one of its runs again and compares the scores with those stored;
 - ``--smoke`` runs all of its code in seconds, outside the repository.
 
-To add one, say for each row of its table which runs compete for it, and which runs, one a seed,
-follow the best of them: ``studies/digits.py`` is the shortest example. A test runs each module
-that has a ``STUDY`` with ``--smoke``. ``python -m studies.ship`` makes a finished run a model that
+A study that trains nothing is a :class:`studies.survey.Survey`, with ``SURVEY`` in place of
+``STUDY`` and its own ``main``; it rechecks a row, by name, and keeps each row as it comes.
+
+To add a training study, say for each row of its table which runs compete for it, and which runs,
+one a seed, follow the best of them: ``studies/digits.py`` is the shortest example. A test runs each
+module that has one with ``--smoke``. ``python -m studies.ship`` makes a finished run a model that
 travels with the package.
 """

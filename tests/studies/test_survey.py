@@ -1,0 +1,94 @@
+import importlib
+import json
+import pkgutil
+
+import pytest
+
+import studies
+from course.results import study
+from studies.one import Place
+from studies.survey import NotHere, Survey, compared, main
+
+MODULES = [
+    importlib.import_module(f"studies.{one.name}") for one in pkgutil.iter_modules(studies.__path__)
+]
+SURVEYS = [module.SURVEY for module in MODULES if hasattr(module, "SURVEY")]
+
+
+@pytest.mark.parametrize(
+    "survey", [pytest.param(s, id=s.name, marks=pytest.mark.slow) for s in SURVEYS]
+)
+def test_every_survey_runs_to_its_end(survey, capsys):
+    assert main(survey, ["--smoke"]) == 0
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in survey.rows)
+
+
+def rows(asked, answer=0.1):
+    """A survey of three rows, the second out of reach, that notes what it is asked for."""
+
+    def measure(name, rehearsal):
+        asked.append((name, rehearsal))
+        if name == "far":
+            raise NotHere("its weights are not in the cache")
+        return {"psnr": [answer, 20.0], "met": None}
+
+    return Survey("small", ["near", "far", "last"], measure)
+
+
+def test_a_survey_measures_what_is_missing_and_keeps_what_it_has(tmp_path, capsys):
+    place, asked = Place(tmp_path), []
+    assert main(rows(asked), ["--list"], place) == 0
+    assert capsys.readouterr().out.count("to measure") == 3 and not list(tmp_path.iterdir())
+    assert main(rows(asked), ["--rows", "last"], place) == 0 and asked == [("last", False)]
+    assert main(rows(asked), [], place) == 0
+    assert asked == [("last", False), ("near", False), ("far", False)]
+    assert main(rows(asked), [], place) == 0 and asked[3:] == [("far", False)]  # it may be near now
+
+    found = study("small", tmp_path / "book/results")
+    assert list(found.rows) == ["near", "far", "last"] and "studies.small" in found.provenance
+    assert found.rows["near"]["psnr"] == [0.1, 20.0] and found.rows["near"]["seconds"] >= 0
+    assert found.rows["far"]["not_here"] == "its weights are not in the cache"
+    assert "far" in capsys.readouterr().out
+
+
+def test_an_interrupted_survey_has_written_the_rows_before(tmp_path):
+    def measure(name, rehearsal):
+        if name == "last":
+            raise KeyboardInterrupt
+        return {"psnr": 1.0}
+
+    with pytest.raises(KeyboardInterrupt):
+        main(Survey("small", ["near", "last"], measure), [], Place(tmp_path))
+    assert list(json.loads((tmp_path / "book/results/small.json").read_text())["rows"]) == ["near"]
+
+
+def test_a_row_is_rechecked(tmp_path, capsys):
+    place = Place(tmp_path)
+    assert main(rows([]), ["--recheck"], place) == 2
+    main(rows([]), [], place)
+    assert main(rows([]), ["--recheck"], place) == 0
+    assert main(rows([], answer=0.101), ["--recheck", "last"], place) == 1
+    assert "psnr 0: 0.1, now 0.101" in capsys.readouterr().out
+
+
+def test_a_rehearsal_leaves_nothing(tmp_path):
+    asked = []
+    assert main(rows(asked), ["--smoke"], Place(tmp_path)) == 0
+    assert all(rehearsal for _, rehearsal in asked) and len(asked) == 3
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("new", "said"),
+    [
+        ({"a": [1.0, 2.04]}, None),
+        ({"a": [1.0, 2.2]}, "a 1: 2, now 2.2"),
+        ({"a": [1.0]}, "a: [1.0, 2.0], now [1.0]"),
+        ({"b": [1.0, 2.0]}, "{'a': [1.0, 2.0]}, now {'b': [1.0, 2.0]}"),
+        ({"a": [1.0, None]}, "a 1: 2.0, now None"),
+    ],
+)
+def test_figures_are_compared_within_a_tolerance(new, said):
+    differences = compared({"a": [1.0, 2.0]}, new, tolerance=0.03)
+    assert (said in differences[0]) if said else not differences
