@@ -17,11 +17,14 @@ from course.check.patch_pictures import denoised, padded_patches
 from course.check.positions_scores import relative_bias, rotary_2d
 from course.check.positions_tables import add_positions, move_by, resample_linear
 from course.check.receptive_fields import first_and_last, layers_needed
+from course.check.transplant_parts import main_effects, stitched
+from course.check.transplant_speeds import by_weights, partial_correlation, steps_needed
 from course.check.whole_vit import logits_from_file
 
 __all__ = [
     "add_positions",
     "antisymmetric_share",
+    "by_weights",
     "channel_norm",
     "chunked_attention",
     "circular_by_fourier",
@@ -39,6 +42,7 @@ __all__ = [
     "layers_needed",
     "logit_shares",
     "logits_from_file",
+    "main_effects",
     "masked_softmax",
     "merged_kernel",
     "merged_tokens",
@@ -47,6 +51,7 @@ __all__ = [
     "norm_pullback",
     "ordered_block",
     "padded_patches",
+    "partial_correlation",
     "patch_at",
     "patches_behind_rms",
     "relative_bias",
@@ -54,5 +59,7 @@ __all__ = [
     "rms_input",
     "rotary_2d",
     "scaled_scores",
+    "steps_needed",
+    "stitched",
     "with_statistics",
 ]
