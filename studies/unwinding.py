@@ -1,0 +1,91 @@
+"""Pictures back from the last block, exactly. ``python -m studies.unwinding --help``
+
+Twenty pictures that a model was not trained on go through all of its blocks in float64;
+:func:`minivit.inversion.unwind` gets the tokens alone. Trained models and untrained ones, on one
+thread; for torchvision's size one photograph.
+"""
+
+import math
+import sys
+import time
+from collections import Counter
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import minivit
+from minivit.inversion import unwind
+from minivit.inversion.result import decibels
+from minivit.inversion.unwind import Unwound
+from minivit.mixer import Mixer
+from minivit.recording import activation
+from minivit.training import load_data
+from minivit.training.photographs import crops
+from minivit.vit import ViT
+from studies.survey import NotHere, Survey, main
+
+PICTURES = 20
+LARGE = "vit_b_16 untrained"
+TRAINED = ("digits_vit", "digits_mixer", "cifar10_vit_gap", "cifar10_mixer")
+UNTRAINED = ("vit_32px untrained", "mixer_32px untrained")
+ENOUGH = 120  # dB
+LONG = 60  # seconds
+
+
+def made(row: str) -> tuple[ViT | Mixer, Tensor]:
+    """A row's model, and pictures that it has not seen ``[20, channels, height, width]``."""
+    name, _, untrained = row.partition(" ")
+    if untrained:
+        torch.manual_seed(0)
+        model = minivit.create(name)
+        images = (crops(PICTURES, model.config.image_size)[0] / 255 - 0.5) / 0.25
+        return model.eval(), images[:1] if row == LARGE else images
+    try:
+        model = minivit.load(name)
+        data = load_data("DIGITS" if name.startswith("digits") else "CIFAR10")
+    except (FileNotFoundError, ValueError) as error:
+        raise NotHere(str(error)) from error
+    return model.eval(), model.preprocess(data.test.images[:PICTURES])
+
+
+def measure(row: str, rehearsal: bool) -> dict[str, Any]:
+    """How near to each picture the way back ends, and where it went astray."""
+    model, images = made("digits_vit" if rehearsal else row)
+    model, images = model.double(), images.double()
+    at = f"blocks.{len(model.blocks) - 1}"
+    psnr, exact, soon, ways = list[float | None](), 0, 0, Counter[str]()
+    for image in (images[:1] if rehearsal else images).split(1):
+        with torch.no_grad():
+            tokens = activation(model, at)(image)
+        start = time.process_time()
+        found = unwind(model, tokens, at)
+        soon += time.process_time() - start <= LONG
+        away = (found.image - image).flatten(1).norm(dim=1)
+        near = decibels(away, image).item()
+        psnr.append(round(near, 1) if math.isfinite(near) else None)
+        exact += int(found.exact)
+        ways[way(found)] += 1
+    enough = sum(near is None or near >= ENOUGH for near in psnr)  # none: no error at all
+    return {
+        "pictures": len(psnr), "exact": exact, "enough": enough, "in_time": soon, "psnr": psnr,
+        "ways": dict(ways),
+    }  # fmt: skip
+
+
+def way(found: Unwound) -> str:
+    """How one picture's way back ended, and what went astray before."""
+    solved = [stage for stage in found.stages if not stage.error.isnan().any()]
+    astray = [s for s in solved if s.error > (found.tolerance if "pixels" in s.name else 1e-8)]
+    last = solved[-1].name if found.exact else "nowhere"
+    if not astray:
+        return "block by block"
+    first = astray[0].name
+    what = "other tokens" if "pixels" in first else f"no way through {first}"
+    return f"{what}, then {last}"
+
+
+SURVEY = Survey("unwinding", [*TRAINED, *UNTRAINED, LARGE], measure)
+
+if __name__ == "__main__":
+    sys.exit(main(SURVEY))
