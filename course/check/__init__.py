@@ -19,11 +19,14 @@ from course.check.patch_pictures import denoised, padded_patches
 from course.check.positions_scores import relative_bias, rotary_2d
 from course.check.positions_tables import add_positions, move_by, resample_linear
 from course.check.receptive_fields import first_and_last, layers_needed
+from course.check.transplant_parts import main_effects, stitched
+from course.check.transplant_speeds import by_weights, partial_correlation, steps_needed
 from course.check.whole_vit import logits_from_file
 
 __all__ = [
     "add_positions",
     "antisymmetric_share",
+    "by_weights",
     "channel_norm",
     "chunked_attention",
     "circular_by_fourier",
@@ -43,6 +46,7 @@ __all__ = [
     "layers_needed",
     "logit_shares",
     "logits_from_file",
+    "main_effects",
     "masked_softmax",
     "merged_kernel",
     "merged_tokens",
@@ -51,6 +55,7 @@ __all__ = [
     "norm_pullback",
     "ordered_block",
     "padded_patches",
+    "partial_correlation",
     "patch_at",
     "patches_behind_rms",
     "relative_bias",
@@ -60,5 +65,7 @@ __all__ = [
     "rotary_2d",
     "scaled_scores",
     "spatial_gate",
+    "steps_needed",
+    "stitched",
     "with_statistics",
 ]

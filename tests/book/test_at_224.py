@@ -63,3 +63,19 @@ def test_chapter_14_says_of_each_trained_model_what_its_first_norm_keeps(monkeyp
     base, large = capsys.readouterr().out.splitlines()
     assert base == "vit_b_16: one number of each patch is lost, 0 dimensions beside"
     assert large.startswith("vit_l_16: the picture is found, error ")
+
+
+def test_chapter_17_says_what_each_trained_part_gains(monkeypatch, capsys):
+    def load(name, weights):
+        return minivit.create(name, depth=1, dim=48, heads=3).eval()
+
+    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
+    monkeypatch.setattr(minivit, "load", load)
+    torch.manual_seed(0)
+    run_at_224("17_transplants", {})
+    gamma, *gains = capsys.readouterr().out.splitlines()
+    assert gamma == "size of gamma 1.00"  # untrained
+    assert len(gains) == 4
+    assert all(line.endswith(" dB") for line in gains)
+    first_norm = next(line for line in gains if line.startswith("first norm"))
+    assert float(first_norm.split()[-2]) == 0  # two untrained norms are one and the same
