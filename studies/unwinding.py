@@ -27,7 +27,10 @@ from studies.survey import NotHere, Survey, main
 
 PICTURES = 20
 LARGE = "vit_b_16 untrained"
-TRAINED = ("digits_vit", "digits_mixer", "cifar10_vit_gap", "cifar10_mixer")
+TRAINED = (
+    "digits_vit", "digits_mixer", "cifar10_vit_gap", "cifar10_attention_only", "cifar10_mixer",
+    "cifar10_feedforward",
+)  # fmt: skip
 UNTRAINED = ("vit_32px untrained", "mixer_32px untrained")
 ENOUGH = 120  # dB
 LONG = 60  # seconds
@@ -46,7 +49,8 @@ def made(row: str) -> tuple[ViT | Mixer, Tensor]:
         data = load_data("DIGITS" if name.startswith("digits") else "CIFAR10")
     except (FileNotFoundError, ValueError) as error:
         raise NotHere(str(error)) from error
-    return model.eval(), model.preprocess(data.test.images[:PICTURES])
+    images = data.test.images  # perhaps in the order of their classes
+    return model.eval(), model.preprocess(images[:: len(images) // PICTURES][:PICTURES])
 
 
 def measure(row: str, rehearsal: bool) -> dict[str, Any]:
