@@ -53,9 +53,10 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     figures = {"uniform": found[0].uniform[0].item(), "pixels": [f.pixels.tolist() for f in found]}
     if row == UNTRAINED:
         return figures
+    if model.config.residual:  # else nothing goes on where a branch is off
+        figures["branches"] = importance(branch_importance(model, images, labels))
     return figures | {
         "heads": importance(head_importance(model, images, labels)),
-        "branches": importance(branch_importance(model, images, labels)),
         "limited": limited(model, images, labels),
         "agreement": agreement(model, images[:few]),
     }
