@@ -47,7 +47,8 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     except (FileNotFoundError, ValueError) as error:
         raise NotHere(str(error)) from error
     n, few = (8, 4) if rehearsal else (PICTURES, FEW)
-    images, labels = model.preprocess(data.images[:n]), data.labels[:n]
+    some = data[torch.randperm(len(data.labels), generator=torch.Generator().manual_seed(0))[:n]]
+    images, labels = model.preprocess(some.images), some.labels  # of all classes: they lie in order
     models = untrained(model) if row == UNTRAINED else [model]
     found = [attention_distance(one, images) for one in models]
     figures = {"uniform": found[0].uniform[0].item(), "pixels": [f.pixels.tolist() for f in found]}
