@@ -41,9 +41,9 @@ SEEDS = range(5)
 def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     """The distances of one row; for a trained model also what it loses without its parts."""
     try:
-        data = load_data("DIGITS" if rehearsal else "CIFAR10").test
         name = TRAINED[0] if row == UNTRAINED else row  # whose preprocessing an untrained one takes
         model = minivit.load("digits_vit" if rehearsal else name)
+        data = load_data("DIGITS" if rehearsal else "CIFAR10").test
     except (FileNotFoundError, ValueError) as error:
         raise NotHere(str(error)) from error
     n, few = (8, 4) if rehearsal else (PICTURES, FEW)
