@@ -1,7 +1,9 @@
 """Checks for the exercises: ``check.scaled_scores(scaled_scores)`` in a notebook's cell."""
 
 from course.check.attention_outputs import chunked_attention, grouped_query_attention
+from course.check.attention_reach import effective_keys, mean_offset
 from course.check.attention_scores import antisymmetric_share, masked_softmax, scaled_scores
+from course.check.attribution import integrated_gradients, relevance
 from course.check.convolutions import (
     circular_by_fourier,
     convolution_by_attention,
@@ -31,15 +33,18 @@ __all__ = [
     "convolution_weight",
     "denoised",
     "drop_path",
+    "effective_keys",
     "estimate_from_noisy",
     "first_and_last",
     "forgotten",
     "forgotten_pattern",
     "grouped_query_attention",
+    "integrated_gradients",
     "layers_needed",
     "logit_shares",
     "logits_from_file",
     "masked_softmax",
+    "mean_offset",
     "merged_kernel",
     "merged_tokens",
     "move_by",
@@ -50,6 +55,7 @@ __all__ = [
     "patch_at",
     "patches_behind_rms",
     "relative_bias",
+    "relevance",
     "resample_linear",
     "rms_input",
     "rotary_2d",

@@ -96,7 +96,7 @@ def mean_offset(attempt: Attempt) -> None:
         f"All look at the first patch, on a grid of {rows} rows and {columns} columns: half a row "
         "up and two columns to the left.",
         mistakes={
-            "The signs are turned: subtract where the query is from where the key is.": (
+            "The signs are turned, or lost: subtract where the query is from where the key is.": (
                 torch.tensor([0.5, 2.0]).expand(heads, 2)
             ),
             "The axes are exchanged. Down comes first, then right.": (
@@ -114,20 +114,4 @@ def mean_offset(attempt: Attempt) -> None:
         expected(weights),
         "For weights that differ everywhere the offset is wrong. Sum over keys by the weights, "
         "then take the mean over queries.",
-        mistakes={
-            "You count distances, without a sign: left and right should cancel.": (
-                mean_sizes(weights, columns)
-            ),
-            "The weights are read with keys as rows. Row i belongs to query i.": -expected(
-                weights.mT
-            ),
-        },
     )
-
-
-def mean_sizes(weights: Tensor, columns: int) -> Tensor:
-    """The mean size of the offset along each axis."""
-    place = torch.arange(weights.shape[-1])
-    along = torch.stack([place // columns, place % columns]).float()  # [2, patches]
-    apart = (along[:, None, :] - along[:, :, None]).abs()
-    return torch.einsum("hij,aij->ha", weights, apart) / weights.shape[-1]

@@ -90,7 +90,7 @@ def integrated_gradients(attempt: Attempt) -> None:
         weights * way,
         "For a linear score each number's share is its weight times its way from the baseline.",
         mistakes={
-            "This is the gradient alone. Multiply it by the way from the baseline to the picture.": (
+            "This is the gradient alone. Multiply it by the way from baseline to picture.": (
                 weights.expand_as(way)
             ),
             "The gradient is multiplied by the picture, where it should be by the picture minus "
@@ -110,7 +110,7 @@ def integrated_gradients(attempt: Attempt) -> None:
             "The gradient is taken at the baseline alone. Take it all along the way.": (
                 2 * weights * baseline * way
             ),
-            "The way starts at zero, where it should start at the baseline.": weights * images * way,
+            "The way starts at zero. It should start at the baseline.": weights * images * way,
             "The gradient is taken where each piece ends. Take it in the middle.": (
                 2 * weights * (baseline + way * 0.625) * way
             ),
