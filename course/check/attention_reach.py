@@ -74,7 +74,7 @@ def mean_offset(attempt: Attempt) -> None:
     def offset(weights: Tensor) -> Tensor:
         return attempt(weights, rows, columns, shape=dict(heads=len(weights), axes=2))
 
-    def expected(weights: Tensor, columns: int = columns) -> Tensor:
+    def expected(weights: Tensor) -> Tensor:
         total = torch.zeros(len(weights), 2)
         for i in range(patches):
             for j in range(patches):
@@ -99,13 +99,11 @@ def mean_offset(attempt: Attempt) -> None:
             "The signs are turned, or lost: subtract where the query is from where the key is.": (
                 torch.tensor([0.5, 2.0]).expand(heads, 2)
             ),
-            "The axes are exchanged. Down comes first, then right.": (
-                torch.tensor([-2.0, -0.5]).expand(heads, 2)
-            ),
+            "The axes are exchanged, where down should come first, or the grid is read as "
+            f"{columns} rows of {rows}.": torch.tensor([-2.0, -0.5]).expand(heads, 2),
             "This is the sum over queries. Take the mean.": (
                 torch.tensor([-5.0, -20.0]).expand(heads, 2)
             ),
-            f"The grid is read as {columns} rows of {rows}.": expected(first, rows),
         },
     )
     weights = normal_draws(seed=31)(heads, patches, patches).mul(2).softmax(-1)

@@ -142,7 +142,7 @@ WRONG = {
         ("signs are turned", sizes),
         ("axes are exchanged", lambda *a: faulty_offset(*a, flip=True)),
         ("sum over queries", lambda *a: faulty_offset(*a, total=True)),
-        ("The grid is read", lambda *a: faulty_offset(*a, swap=True)),
+        ("axes are exchanged", lambda *a: faulty_offset(*a, swap=True)),
         ("no offset", lambda w, r, c: (w @ places(r, c)).mean(1)),
         ("Sum over keys by the weights", strongest),
     ],
