@@ -63,3 +63,11 @@ def test_chapter_14_says_of_each_trained_model_what_its_first_norm_keeps(monkeyp
     base, large = capsys.readouterr().out.splitlines()
     assert base == "vit_b_16: one number of each patch is lost, 0 dimensions beside"
     assert large.startswith("vit_l_16: the picture is found, error ")
+
+
+def test_chapter_9_puts_each_blocks_heads_beside_the_distance_of_no_preference(monkeypatch, capsys):
+    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
+    monkeypatch.setattr(minivit, "load", lambda name, weights: minivit.create(name, depth=1))
+    run_at_224("09_where_attention_looks", {})
+    block, uniform = capsys.readouterr().out.splitlines()
+    assert block.startswith("block  1: heads from 11") and uniform.split()[-2:] == ["116", "pixels"]
