@@ -5,14 +5,14 @@ each seed, there are the distances alone.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from scipy.stats import rankdata
+from scipy import stats
 from torch import Tensor, nn
 
 import minivit
@@ -46,12 +46,14 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
         data = load_data("DIGITS" if rehearsal else "CIFAR10").test
     except (FileNotFoundError, ValueError) as error:
         raise NotHere(str(error)) from error
+    assert isinstance(model, ViT)
     n, few = (8, 4) if rehearsal else (PICTURES, FEW)
     some = data[torch.randperm(len(data.labels), generator=torch.Generator().manual_seed(0))[:n]]
     images, labels = model.preprocess(some.images), some.labels  # of all classes: they lie in order
     models = untrained(model) if row == UNTRAINED else [model]
     found = [attention_distance(one, images) for one in models]
-    figures = {"uniform": found[0].uniform[0].item(), "pixels": [f.pixels.tolist() for f in found]}
+    pixels = [one.pixels.tolist() for one in found]
+    figures: dict[str, Any] = {"uniform": found[0].uniform[0].item(), "pixels": pixels}
     if row == UNTRAINED:
         return figures
     if model.config.residual:  # else nothing goes on where a branch is off
@@ -90,7 +92,11 @@ def limited(model: ViT, images: Tensor, labels: Tensor) -> dict[str, list[list[f
     near = local_mask(model.config.grid, 3, bool(extra))
     far = ~near
     far[:extra] = far[:, :extra] = True
-    limits = {"near": partial(masked, mask=near), "far": partial(masked, mask=far), "even": even}
+    limits: dict[str, Callable[[Any], AbstractContextManager[None]]] = {
+        "near": partial(masked, mask=near),
+        "far": partial(masked, mask=far),
+        "even": even,
+    }
     return {
         name: [scores(model, images, labels, limit(block.attention)) for block in model.blocks]
         for name, limit in limits.items()
@@ -148,7 +154,7 @@ def agreement(model: ViT, images: Tensor) -> dict[str, list[float]]:
 
 def rank_correlation(a: Tensor, b: Tensor) -> float:
     """Spearman's correlation of the rows of ``[n, patches]``, the mean over rows."""
-    ranks = (torch.tensor(rankdata(t.numpy(), axis=1)) for t in (a, b))
+    ranks = (torch.tensor(stats.rankdata(t.numpy(), axis=1)) for t in (a, b))
     x, y = (F.normalize(rank - rank.mean(1, keepdim=True), dim=1) for rank in ranks)
     return (x * y).sum(1).mean().item()
 
