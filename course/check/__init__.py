@@ -1,7 +1,9 @@
 """Checks for the exercises: ``check.scaled_scores(scaled_scores)`` in a notebook's cell."""
 
 from course.check.attention_outputs import chunked_attention, grouped_query_attention
+from course.check.attention_reach import effective_keys, mean_offset
 from course.check.attention_scores import antisymmetric_share, masked_softmax, scaled_scores
+from course.check.attribution import integrated_gradients, relevance
 from course.check.convolutions import (
     circular_by_fourier,
     convolution_by_attention,
@@ -38,16 +40,19 @@ __all__ = [
     "denoised",
     "distance_from_alike",
     "drop_path",
+    "effective_keys",
     "estimate_from_noisy",
     "first_and_last",
     "forgotten",
     "forgotten_pattern",
     "grouped_query_attention",
+    "integrated_gradients",
     "layers_needed",
     "logit_shares",
     "logits_from_file",
     "main_effects",
     "masked_softmax",
+    "mean_offset",
     "merged_kernel",
     "merged_tokens",
     "move_by",
@@ -59,6 +64,7 @@ __all__ = [
     "patch_at",
     "patches_behind_rms",
     "relative_bias",
+    "relevance",
     "resample_linear",
     "resized_mixing",
     "rms_input",

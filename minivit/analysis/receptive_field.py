@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from minivit.analysis.lattice import Lattice, lattices_of
 from minivit.analysis.layout import Grid, maps_of
 from minivit.analysis.running import batches, evaluating
 from minivit.recording.names import one
@@ -19,6 +20,7 @@ class ReceptiveField:
     sensitivity: Tensor  # [height, width], mean |d activation / d pixel|, at least 0
     place: Grid  # row and column of the place
     grid: Grid  # rows and columns of places
+    middle: tuple[float, ...]  # of the place, in pixels from the upper left corner
 
     @property
     def support(self) -> Tensor:
@@ -60,11 +62,8 @@ class ReceptiveField:
         In pixels: what an attention distance would be, if attention were all that carries
         information.
         """
-        sides = zip(self.sensitivity.shape, self.place, self.grid, strict=True)
-        y, x = (
-            torch.arange(side, dtype=torch.float64) + 0.5 - (index + 0.5) * side / count
-            for side, index, count in sides
-        )
+        sides = zip(self.sensitivity.shape, self.middle, strict=True)
+        y, x = (torch.arange(side, dtype=torch.float64) + 0.5 - middle for side, middle in sides)
         far = torch.hypot(y[:, None], x)  # [height, width]
         return ((far * self.sensitivity).sum() / self.sensitivity.sum()).item()
 
@@ -114,7 +113,7 @@ def receptive_field(
     for batch in stream:
         x = batch.detach().clone().requires_grad_()
         with evaluating(model), torch.enable_grad():
-            activation, grid = _activation(model, x, at)
+            activation, grid, lattice = _activation(model, x, at)
         row, column = (grid[0] // 2, grid[1] // 2) if place is None else place
         if not (0 <= row < grid[0] and 0 <= column < grid[1]):
             raise ValueError(f"{at!r} has {grid[0]} x {grid[1]} places: got {place}")
@@ -124,13 +123,17 @@ def receptive_field(
             (gradient,) = torch.autograd.grad(y[:, channel].sum(), x, retain_graph=True)
             total += gradient.double().abs().mean(1).sum(0).cpu()
             count += len(batch)
-    return ReceptiveField(total / count, (row, column), grid)
+    middle = tuple(
+        start + step * i for (start, step), i in zip(lattice, (row, column), strict=True)
+    )
+    return ReceptiveField(total / count, (row, column), grid, middle)
 
 
-def _activation(model: nn.Module, x: Tensor, at: str) -> tuple[Tensor, Grid]:
-    """What a module gives, as a map ``[batch, dim, rows, columns]``, and its rows and columns."""
+def _activation(model: nn.Module, x: Tensor, at: str) -> tuple[Tensor, Grid, Lattice]:
+    """What a module gives, as a map ``[batch, dim, rows, columns]``, and where its places are."""
     kept: list[tuple[list[Tensor], list[Grid]]] = []
-    with maps_of(model) as maps:
+    size = (x.shape[2], x.shape[3])
+    with maps_of(model) as maps, lattices_of(model, size) as lattices:
 
         def keep(module: nn.Module, args: object, output: object) -> None:
             # A copy: what comes next may overwrite it.
@@ -142,12 +145,14 @@ def _activation(model: nn.Module, x: Tensor, at: str) -> tuple[Tensor, Grid]:
         raise ValueError(f"{at!r} never ran")
     tensors, grid = kept[-1]
     if len(tensors) == 1 and tensors[0].ndim == 4:
-        return tensors[0], (tensors[0].shape[2], tensors[0].shape[3])
+        rows, columns = tensors[0].shape[2:]
+        return tensors[0], (rows, columns), lattices((rows, columns))
     if len(tensors) == 1 and tensors[0].ndim == 3 and grid:
         (rows, columns), tokens = grid[0], tensors[0].shape[1]
         if tokens >= rows * columns:  # the patches come last
             patches = tensors[0][:, tokens - rows * columns :]
-            return patches.mT.unflatten(2, (rows, columns)), (rows, columns)
+            places = patches.mT.unflatten(2, (rows, columns))
+            return places, (rows, columns), lattices((rows, columns))
     raise ValueError(
         f"expected a map, or tokens on the grid of the last convolution before, {grid}: "
         f"{at!r} gives {[list(t.shape) for t in tensors]}"

@@ -79,3 +79,11 @@ def test_chapter_17_says_what_each_trained_part_gains(monkeypatch, capsys):
     assert all(line.endswith(" dB") for line in gains)
     first_norm = next(line for line in gains if line.startswith("first norm"))
     assert float(first_norm.split()[-2]) == 0  # two untrained norms are one and the same
+
+
+def test_chapter_9_puts_each_blocks_heads_beside_the_distance_of_no_preference(monkeypatch, capsys):
+    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
+    monkeypatch.setattr(minivit, "load", lambda name, weights: minivit.create(name, depth=1))
+    run_at_224("09_where_attention_looks", {})
+    block, uniform = capsys.readouterr().out.splitlines()
+    assert block.startswith("block  1: heads from 11") and uniform.split()[-2:] == ["116", "pixels"]

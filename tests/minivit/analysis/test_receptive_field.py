@@ -91,6 +91,25 @@ def test_a_weight_matrix_is_a_mean_distance():
     assert found.distance == pytest.approx((0.25 * near + 0.75 * far).item())
 
 
+def test_a_place_is_in_the_middle_of_what_its_filter_reads():
+    """A stride takes every other filter, so that its places are not the middles of equal cells."""
+    model = nn.Sequential(nn.Conv2d(1, 1, 3, stride=2, padding=1), nn.AvgPool2d(2))
+    nn.init.constant_(model[0].weight, 1)
+    picture = torch.randn(1, 1, 12, 16, dtype=torch.float64)
+    strided = receptive_field(model.double(), picture, at="0", place=(2, 4))
+    assert strided.middle == (4.5, 8.5)  # pixels 4 and 8
+    assert strided.distance == pytest.approx((4 + 4 * 2**0.5) / 9)
+    assert receptive_field(model, picture, at="1", place=(1, 2)).middle == (5.5, 9.5)
+    adaptive = nn.Sequential(nn.AdaptiveAvgPool2d((3, 4)), nn.Conv2d(1, 1, 1)).double()
+    assert receptive_field(adaptive, picture, at="1", place=(1, 2)).middle == (6, 10)
+
+
+def test_shortcuts_and_stems_do_not_move_a_resnets_places():
+    model = minivit.create("resnet50", width=2)
+    found = receptive_field(model, images(1, (64, 96)), at="blocks.7", place=(2, 5), channels=1)
+    assert found.grid == (4, 6) and found.middle == (2 * 16 + 0.5, 5 * 16 + 0.5)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_everybodys_models_by_differences(name):
     model, pictures, grid = everybodys(name)
