@@ -14,7 +14,7 @@ from minivit.analysis import attention_distance
 from minivit.vit import ViT
 from studies.command import Rows, Study, main
 from studies.measures import FEW, transfer
-from studies.one import Place, Run
+from studies.one import Place, Run, spread
 from studies.pool import trained
 from studies.small import NOTHING, WHOLE, search, variants
 
@@ -60,7 +60,7 @@ def measure(finals: Mapping[str, Sequence[Run]], place: Place) -> Rows:
             "transfer_untrained": transfer(fresh, few),
         }
         if isinstance(fresh, ViT):
-            images = fresh.preprocess(runs[0].load().test.images[:250])
+            images = fresh.preprocess(spread(runs[0].load().test, 250).images)
             found[name]["attention_distance"] = [  # in pixels, of each block over its heads
                 attention_distance(model, images).pixels.mean(1).tolist() for model in models
             ]

@@ -79,7 +79,7 @@ class Place:
     Args:
         root: The repository, or another folder in its stead.
         command: What is typed to train, for model cards.
-        pictures: How many of each part count, the first ones. Default: all.
+        pictures: How many of each part count. Default: all.
     """
 
     root: Path = ROOT
@@ -110,9 +110,10 @@ def train_one(run: Run, place: Place = HERE, keep: bool = True) -> dict[str, Any
     about = provenance()  # before the training: the repository may move on meanwhile
     data, model = run.load(), run.create()
     if place.pictures is not None:
-        data = _first(data, place.pictures)
-    few = torch.arange(min(WATCHED, len(data.validation)))
-    watched = data if run.fraction == 1 else replace(data, validation=data.validation[few])
+        parts = ("train", "validation", "test")
+        data = replace(data, **{p: spread(getattr(data, p), place.pictures) for p in parts})
+    few = spread(data.validation, WATCHED)
+    watched = data if run.fraction == 1 else replace(data, validation=few)
     folder = place.folder(run.key) if keep else None
     scores, diverged = None, None
     try:
@@ -120,10 +121,9 @@ def train_one(run: Run, place: Place = HERE, keep: bool = True) -> dict[str, Any
     except FloatingPointError as error:  # a learning rate can be too large: that is a result too
         curve, seconds, diverged = [], None, str(error)
     else:
-        part = torch.arange(min(TRAINED_ON, len(data.train)))
         whole = trained.validation if watched is data else evaluate(model, data.validation)
         scores = {
-            "train": asdict(evaluate(model, data.train[part])),
+            "train": asdict(evaluate(model, spread(data.train, TRAINED_ON))),
             "validation": asdict(whole),
             "test": asdict(trained.test),
         }
@@ -147,12 +147,10 @@ def train_one(run: Run, place: Place = HERE, keep: bool = True) -> dict[str, Any
     return found
 
 
-def _first(data: Data, pictures: int) -> Data:
-    train, validation, test = (
-        part[torch.arange(min(pictures, len(part)))]
-        for part in (data.train, data.validation, data.test)
-    )
-    return replace(data, train=train, validation=validation, test=test)
+def spread(split: Split, pictures: int) -> Split:
+    """At most so many pictures of a part, evenly apart: it may lie in the order of its classes."""
+    places = torch.linspace(0, len(split) - 1, min(pictures, len(split)))
+    return split[places.round().long()]
 
 
 def operations(model: minivit.model.Model) -> int:

@@ -23,6 +23,7 @@ from minivit.recording import activation
 from minivit.training import load_data
 from minivit.training.photographs import crops
 from minivit.vit import ViT
+from studies.one import spread
 from studies.survey import NotHere, Survey, main
 
 PICTURES = 20
@@ -49,8 +50,7 @@ def made(row: str) -> tuple[ViT | Mixer, Tensor]:
         data = load_data("DIGITS" if name.startswith("digits") else "CIFAR10")
     except (FileNotFoundError, ValueError) as error:
         raise NotHere(str(error)) from error
-    images = data.test.images  # perhaps in the order of their classes
-    return model.eval(), model.preprocess(images[:: len(images) // PICTURES][:PICTURES])
+    return model.eval(), model.preprocess(spread(data.test, PICTURES).images)
 
 
 def measure(row: str, rehearsal: bool) -> dict[str, Any]:

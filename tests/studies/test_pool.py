@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from minivit.training import Recipe, Stopped
+from minivit.training import Recipe, Split, Stopped
 from minivit.training.run import Run as Training
-from studies.one import HERE, Place, Run, train_one
+from studies.one import HERE, Place, Run, spread, train_one
 from studies.pool import gather, result, trained
 
 RECIPE = Recipe(steps=4, batch_size=16)
@@ -102,3 +102,11 @@ def test_short_epochs_are_scored_on_few_pictures_and_the_end_on_all(tmp_path, mo
         found = train_one(run, Place(tmp_path, pictures=40))
         assert found["curve"][-1]["validation"]["pictures"] == watched
         assert found["scores"]["validation"]["pictures"] == 40
+
+
+def test_some_pictures_of_a_part_in_the_order_of_its_classes_are_of_all_classes():
+    images = torch.zeros(100, 1, 8, 8, dtype=torch.uint8)
+    part = Split(images, torch.arange(100) // 10)
+    assert spread(part, 20).labels.bincount().tolist() == [2] * 10
+    assert spread(part, 7).labels.tolist() == [0, 1, 3, 5, 6, 8, 9]
+    assert torch.equal(spread(part, 1000).labels, part.labels)
