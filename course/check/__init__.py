@@ -8,6 +8,8 @@ from course.check.convolutions import (
     merged_kernel,
 )
 from course.check.encoder_parts import channel_norm, drop_path, logit_shares, ordered_block
+from course.check.mixer_parts import distance_from_alike, spatial_gate
+from course.check.mixer_tables import convolution_table, resized_mixing
 from course.check.norm_derivatives import forgotten, norm_pullback
 from course.check.norm_inverses import patches_behind_rms, rms_input, with_statistics
 from course.check.patch_estimates import convolution_values, estimate_from_noisy
@@ -27,9 +29,11 @@ __all__ = [
     "circular_by_fourier",
     "components_needed",
     "convolution_by_attention",
+    "convolution_table",
     "convolution_values",
     "convolution_weight",
     "denoised",
+    "distance_from_alike",
     "drop_path",
     "estimate_from_noisy",
     "first_and_last",
@@ -51,8 +55,10 @@ __all__ = [
     "patches_behind_rms",
     "relative_bias",
     "resample_linear",
+    "resized_mixing",
     "rms_input",
     "rotary_2d",
     "scaled_scores",
+    "spatial_gate",
     "with_statistics",
 ]
