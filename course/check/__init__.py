@@ -10,6 +10,7 @@ from course.check.convolutions import (
     merged_kernel,
 )
 from course.check.encoder_parts import channel_norm, drop_path, logit_shares, ordered_block
+from course.check.filter_pictures import matched_similarity, on_one_scale, share_in_span
 from course.check.mixer_parts import distance_from_alike, spatial_gate
 from course.check.mixer_tables import convolution_table, resized_mixing
 from course.check.norm_derivatives import forgotten, norm_pullback
@@ -18,6 +19,7 @@ from course.check.patch_estimates import convolution_values, estimate_from_noisy
 from course.check.patch_inverse import components_needed, forgotten_pattern, noise_gain
 from course.check.patch_order import convolution_weight, merged_tokens, patch_at
 from course.check.patch_pictures import denoised, padded_patches
+from course.check.position_offsets import cosine_by_offset
 from course.check.positions_scores import relative_bias, rotary_2d
 from course.check.positions_tables import add_positions, move_by, resample_linear
 from course.check.receptive_fields import first_and_last, layers_needed
@@ -37,6 +39,7 @@ __all__ = [
     "convolution_table",
     "convolution_values",
     "convolution_weight",
+    "cosine_by_offset",
     "denoised",
     "distance_from_alike",
     "drop_path",
@@ -52,12 +55,14 @@ __all__ = [
     "logits_from_file",
     "main_effects",
     "masked_softmax",
+    "matched_similarity",
     "mean_offset",
     "merged_kernel",
     "merged_tokens",
     "move_by",
     "noise_gain",
     "norm_pullback",
+    "on_one_scale",
     "ordered_block",
     "padded_patches",
     "partial_correlation",
@@ -70,6 +75,7 @@ __all__ = [
     "rms_input",
     "rotary_2d",
     "scaled_scores",
+    "share_in_span",
     "spatial_gate",
     "steps_needed",
     "stitched",

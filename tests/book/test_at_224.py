@@ -33,6 +33,23 @@ def run_at_224(name, namespace):
         exec(cell.source, namespace)
 
 
+def test_chapter_8_counts_patterns_of_trained_first_layers(monkeypatch, capsys):
+    def load(name, weights):
+        shallow = {"depth": 1} if name.startswith("vit") else {"stages": (1,)}
+        return minivit.create(name, **shallow)
+
+    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
+    monkeypatch.setattr(minivit, "load", load)
+    torch.manual_seed(0)
+    run_at_224("08_filters_and_positions", {})
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["vit_b_32", "vit_l_16", "resnet50"]
+    for line in lines:  # random filters, of which one in a hundred has a pattern by chance
+        share, energy = line.split(": ")[1].split(" with")[0], line.split("with ")[2].split()[0]
+        assert float(share) < 0.06 and float(energy) < 0.06
+    assert "R^2" in lines[0] and "R^2" not in lines[2]
+
+
 def test_chapter_13_surveys_trained_rows_where_they_may_be_fetched(monkeypatch, capsys):
     asked = []
 
