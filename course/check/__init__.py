@@ -17,7 +17,9 @@ from course.check.patch_pictures import denoised, padded_patches
 from course.check.positions_scores import relative_bias, rotary_2d
 from course.check.positions_tables import add_positions, move_by, resample_linear
 from course.check.receptive_fields import first_and_last, layers_needed
+from course.check.similarities import feature_cka, place_error
 from course.check.whole_vit import logits_from_file
+from course.check.without_refitting import left_out, streamed_cka
 
 __all__ = [
     "add_positions",
@@ -32,11 +34,13 @@ __all__ = [
     "denoised",
     "drop_path",
     "estimate_from_noisy",
+    "feature_cka",
     "first_and_last",
     "forgotten",
     "forgotten_pattern",
     "grouped_query_attention",
     "layers_needed",
+    "left_out",
     "logit_shares",
     "logits_from_file",
     "masked_softmax",
@@ -49,10 +53,12 @@ __all__ = [
     "padded_patches",
     "patch_at",
     "patches_behind_rms",
+    "place_error",
     "relative_bias",
     "resample_linear",
     "rms_input",
     "rotary_2d",
     "scaled_scores",
+    "streamed_cka",
     "with_statistics",
 ]
