@@ -63,3 +63,24 @@ def test_chapter_14_says_of_each_trained_model_what_its_first_norm_keeps(monkeyp
     base, large = capsys.readouterr().out.splitlines()
     assert base == "vit_b_16: one number of each patch is lost, 0 dimensions beside"
     assert large.startswith("vit_l_16: the picture is found, error ")
+
+
+def test_chapter_10_compares_near_and_far_layers_of_each_trained_model(monkeypatch, capsys):
+    sizes = {
+        "vit_b_16": {"depth": 3, "dim": 24, "heads": 2},
+        "resnet50": {"stages": (1, 1, 1, 1), "width": 4},
+    }
+    shipped = minivit.load
+
+    def load(name, weights=None):
+        return minivit.create(name, **sizes[name]) if weights else shipped(name)
+
+    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
+    monkeypatch.setattr(minivit, "load", load)
+    torch.manual_seed(0)
+    run_at_224("10_comparing_representations", {})
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == list(sizes)
+    for line in lines:
+        near, away = (float(part.split()[-1]) for part in line.split(","))
+        assert away <= near <= 1
