@@ -1,7 +1,7 @@
 """What chapter 10 compares: layers by CKA, by what is read from them, by what they know of places.
 
-The models of CIFAR-10 that come with the package are measured on 1,000 of its test pictures. The
-row of digits trains small models first, seconds each: see ``studies/twins.py``.
+The models of CIFAR-10 that come with the package are measured on 1,000 of its test pictures,
+places on 500. The row of digits trains small models first, seconds each: see ``studies/twins.py``.
 ``python -m studies.representations --help``
 """
 
@@ -47,7 +47,7 @@ def measure(name: str, rehearsal: bool) -> Figures:
         last = len(model.blocks) - 1
         here = (0, 2, last) if name != RESNET else (last - 1, last)  # 8 x 8 places, as the ViT has
         figures["places"] = {
-            f"blocks.{i}": summary(localisation(model, images.split(250), f"blocks.{i}"))
+            f"blocks.{i}": summary(localisation(model, images[:500].split(250), f"blocks.{i}"))
             for i in here
         }
         figures["read"] = {
