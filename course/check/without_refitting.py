@@ -3,8 +3,6 @@
 What is expected comes from all pictures at once, and from fits made again without a row.
 """
 
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor
 
@@ -16,84 +14,53 @@ from course.check.similarities import CHAPTER, aligned
 
 @exercise(CHAPTER)
 def streamed_cka(attempt: Attempt) -> None:
-    """batches: an iterable of x [batch, p], y [batch, q] -> one number."""
+    """x [pictures, p], y [pictures, q], batch -> one number."""
     normal = normal_draws(seed=3)
     x = normal(24, 3)
     y = x @ normal(3, 4) + normal(24, 4)
     x, y = x - x.mean(0), y - y.mean(0)
     attempt.expect_close(
-        attempt([(x, y)]),
+        attempt(x, y, 30),
         aligned(x, y),
         "For a single batch, centred already, it is the CKA of that batch.",
         mistakes={"This is the root of CKA.": aligned(x, y).sqrt()},
     )
     attempt.expect_close(
-        attempt([(x + 2, y - 1)]),
+        attempt(x + 2, y - 1, 30),
         aligned(x, y),
         "A number added to all features of a side changes nothing: take away the means.",
     )
-    cuts = (7, 12, 5)
-    halves = list(zip(x.split(cuts), y.split(cuts), strict=True))
-    within = [(a - a.mean(0), b - b.mean(0)) for a, b in halves]
-    one_by_one = torch.stack([aligned(a, b) for a, b in halves])
-    weights = torch.tensor(cuts) / 24
+    parts = list(zip(x.split(7), y.split(7), strict=True))
+    within = [(a - a.mean(0), b - b.mean(0)) for a, b in parts]
+    alone = torch.stack([aligned(a, b) for a, b in parts])
+    sizes = torch.tensor([7.0, 7.0, 7.0, 3.0]) / 24
     attempt.expect_close(
-        attempt(halves),
+        attempt(x, y, 7),
         aligned(x, y),
-        "In batches of 7, 12 and 5 pictures the value must be that of all 24 at once.",
+        "In batches of 7, 7, 7 and 3 pictures the value must be that of all 24 at once.",
         mistakes={
-            "This is the mean of the batches' own values.": one_by_one.mean(),
-            "This is the mean of the batches' own values, by size.": (weights * one_by_one).sum(),
+            "This is the mean of the batches' own values.": alone.mean(),
+            "This is the mean of the batches' own values, by size.": (sizes * alone).sum(),
             "Each batch is centred by its own mean. The mean of all pictures is wanted; it is "
             "known at the end.": aligned(*(torch.cat(side) for side in zip(*within, strict=True))),
-            "This is the last batch alone.": one_by_one[-1],
-        },
-    )
-    uneven = [(a + i, b - i) for i, (a, b) in enumerate(halves)]
-    whole = [torch.cat(side) for side in zip(*uneven, strict=True)]
-    attempt.expect_close(
-        attempt(uneven),
-        aligned(*whole),
-        "Where the batches have different means the value is wrong.",
-        mistakes={
-            "You take the mean of the batches' means. A larger batch counts for more.": (
-                faulty_mean(uneven)
+            "This is the last batch alone.": alone[-1],
+            "You take the mean of the batches' means. A larger batch counts for more.": aligned(
+                *(t - torch.stack([c.mean(0) for c in t.split(7)]).mean(0) for t in (x, y)),
+                over=None,
             ),
+            "The last batch is smaller than the others, and is left out.": aligned(x[:21], y[:21]),
         },
     )
-    once = iter(uneven)
+    a, b = normal(450, 3), normal(450, 2)
+    meter = MemoryMeter(a, b)
     attempt.expect_close(
-        attempt(once),
-        aligned(*whole),
-        "The batches may come from a generator, which can be gone through once.",
-    )
-    drawn = [normal(50, 3) for _ in range(9)]
-    meter = MemoryMeter(*drawn)
-    attempt.expect_close(
-        attempt(pairs(drawn), within=meter),
-        aligned(torch.cat(drawn), torch.cat([a[:, :2] ** 2 for a in drawn])),
-        "For nine batches of 50 pictures the value is wrong.",
+        attempt(a, b, 50, within=meter), aligned(a, b), "For nine batches the value is wrong."
     )
     attempt.expect(
-        meter.peak < 9 * 50 * 5,
-        "Memory grows with the number of batches. Keep sums: of the features, and of the products "
-        "of features.",
+        meter.largest < 450 * 2,
+        f"A tensor of {meter.largest} numbers is made for 450 pictures in batches of 50. Keep "
+        "sums: of the features, and of the products of features.",
     )
-
-
-def pairs(drawn: list[Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
-    """Batches made one at a time."""
-    for x in drawn:
-        yield x.clone(), x[:, :2] ** 2
-
-
-def faulty_mean(batches: list[tuple[Tensor, Tensor]]) -> Tensor:
-    """CKA around the mean of the batches' means."""
-    sides = []
-    for side in zip(*batches, strict=True):
-        whole = torch.cat(side)
-        sides.append(whole - torch.stack([batch.mean(0) for batch in side]).mean(0))
-    return aligned(*sides, over=None)
 
 
 def fitted(x: Tensor, y: Tensor, penalty: float, at: Tensor) -> Tensor:

@@ -48,11 +48,11 @@ def faulty_place(
     return mean(measure(down.float(), right.float()))
 
 
-def by_welford(batches):
+def by_welford(x, y, batch):
     """Merges means and products around them, one batch after the other."""
-    count = 0
-    for x, y in batches:
-        both, p = torch.cat([x, y], 1).double(), x.shape[1]
+    p, count = x.shape[1], 0
+    for start in range(0, len(x), batch):
+        both = torch.cat([x[start : start + batch], y[start : start + batch]], 1).double()
         m, mean = len(both), both.mean(0)
         product = (both - mean).T @ (both - mean)
         if not count:
@@ -66,31 +66,33 @@ def by_welford(batches):
     return (xy**2).sum() / (xx.norm() * yy.norm())
 
 
-def stored(batches, centre=True, root=1):
-    x, y = (torch.cat(side) for side in zip(*batches, strict=True))
-    return (by_grams if centre else partial(faulty_cka, centre=lambda t: 0))(x, y) ** root
+def parts(x, y, batch):
+    return list(zip(x.split(batch), y.split(batch), strict=True))
 
 
-def each_alone(batches, mean=lambda values, sizes: values.mean()):
-    found = [(by_grams(x, y), len(x)) for x, y in batches]
-    return mean(torch.stack([v for v, _ in found]), torch.tensor([float(n) for _, n in found]))
+def whole(x, y, batch, root=1):
+    return faulty_cka(x, y, root=root)
 
 
-def own_means(batches):
-    return stored([(x - x.mean(0), y - y.mean(0)) for x, y in batches])
+def each_alone(x, y, batch, mean=lambda values, sizes: values.mean()):
+    found = [(by_grams(a, b), float(len(a))) for a, b in parts(x, y, batch)]
+    return mean(*(torch.tensor(side) for side in zip(*found, strict=True)))
 
 
-def means_of_means(batches):
-    batches = list(batches)
-    middle = [torch.stack([b.mean(0) for b in side]).mean(0) for side in zip(*batches, strict=True)]
-    return stored([(x - middle[0], y - middle[1]) for x, y in batches], centre=False)
+def own_means(x, y, batch):
+    centred = [(a - a.mean(0), b - b.mean(0)) for a, b in parts(x, y, batch)]
+    return by_grams(*(torch.cat(side) for side in zip(*centred, strict=True)))
 
 
-def twice(batches):
-    """Goes through the batches for their sizes first."""
-    assert sum(len(x) for x, _ in batches)
-    batches = list(batches)
-    return by_welford(batches) if batches else 0.0
+def means_of_means(x, y, batch):
+    return faulty_cka(
+        x, y, centre=lambda t: torch.stack([c.mean(0) for c in t.split(batch)]).mean(0)
+    )
+
+
+def full_batches(x, y, batch):
+    some = max(len(x) // batch * batch, min(len(x), batch))
+    return by_grams(x[:some], y[:some])
 
 
 def refitted(x, y, penalty, share=lambda penalty, n: penalty):
@@ -156,17 +158,17 @@ WRONG = {
         ("whatever the sign", partial(faulty_place, pick=lambda f: f.abs().argmax(1))),
     ],
     "streamed_cka": [
-        ("This is the root", partial(stored, root=0.5)),
-        ("take away the means", partial(stored, centre=False)),
+        ("This is the root", partial(whole, root=0.5)),
+        ("take away the means", lambda x, y, batch: faulty_cka(x, y, centre=lambda t: 0)),
         ("the batches' own values.", each_alone),
         ("own values, by size", partial(
             each_alone, mean=lambda values, sizes: (values * sizes).sum() / sizes.sum()
         )),
         ("centred by its own mean", own_means),
-        ("the last batch alone", lambda batches: [by_grams(x, y) for x, y in batches][-1]),
+        ("the last batch alone", lambda x, y, batch: by_grams(*parts(x, y, batch)[-1])),
+        ("smaller than the others", full_batches),
         ("A larger batch counts for more", means_of_means),
-        ("gone through once", twice),
-        ("Memory grows", stored),
+        ("Keep sums", whole),
     ],
     "left_out": [
         ("seen its own target", partial(faulty_left_out, end=lambda y, e, h: y - e)),

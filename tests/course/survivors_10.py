@@ -7,7 +7,7 @@ CENTRED = "x, y = (x - x.mean(0), y - y.mean(0)) -> x, y = ({}, {})"
 SIGN = "the sign of a whole side goes out with the squares"
 STEP = "the sign of a step goes out with its square"
 ROOT = "return (down.square() + right.square()){}.sqrt().mean()"
-BOTH = "both = torch.cat([x, y], dim=1)"
+BOTH = "both = torch.cat([a, b], dim=1)"
 MEANS = "u, level = ({}, y.mean(0))"
 ERROR = "error = y - level - hat @ (y {} level)"
 LEVERAGE = "leverage = hat.diagonal()[:, None] + 1 / len({})"
@@ -25,8 +25,10 @@ EQUIVALENT = {
         f"{ROOT.format('.float()')} -> {ROOT.format('')}": "the root of whole numbers is float too",
     },
     "streamed_cka": {
-        "centred = products - torch.outer(total, total) / count -> "
-        "centred = torch.outer(total, total) / count - products": SIGN,
+        "centred = products - torch.outer(total, total) / len(x) -> "
+        "centred = torch.outer(total, total) / len(x) - products": SIGN,
+        "centred = products - torch.outer(total, total) / len(x) -> "
+        "centred = products - torch.outer(total, total) / len(y)": "both sides have equally many rows",
         f"{BOTH}.double() -> {BOTH}": "float32 is enough for a few hundred pictures",
         "total = total + both.sum(0) -> total = total - both.sum(0)": (
             "the total stands in a product with itself"
