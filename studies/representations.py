@@ -44,7 +44,7 @@ def measure(name: str, rehearsal: bool) -> Figures:
         ratio = branch_ratios(model, images[:200]).ratio.mean(1)
         figures["ratios"] = ratio.view(-1, 2)  # [blocks, 2]: attention or mixing, and MLP
     if name != MIXER:
-        last = len(model.blocks) - 1
+        last = len(figures["cka"]) - 2  # the first map stands before the blocks
         here = (0, 2, last) if name != RESNET else (last - 1, last)  # 8 x 8 places, as the ViT has
         figures["places"] = {
             f"blocks.{i}": summary(localisation(model, images[:500].split(250), f"blocks.{i}"))

@@ -19,7 +19,7 @@ EACH_PICTURE = (
 )
 
 
-def aligned(x: Tensor, y: Tensor, over: int | None = 0) -> Tensor:
+def aligned(x: Tensor, y: Tensor, *, over: int | None = 0) -> Tensor:
     """The cosine of two Gram matrices, [pictures, pictures] each, after centring over an axis."""
     sides = (x, y) if over is None else (t - t.mean(over, keepdim=True) for t in (x, y))
     k, h = (t @ t.T for t in sides)
