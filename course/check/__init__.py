@@ -23,9 +23,11 @@ from course.check.position_offsets import cosine_by_offset
 from course.check.positions_scores import relative_bias, rotary_2d
 from course.check.positions_tables import add_positions, move_by, resample_linear
 from course.check.receptive_fields import first_and_last, layers_needed
+from course.check.similarities import feature_cka, place_error
 from course.check.transplant_parts import main_effects, stitched
 from course.check.transplant_speeds import by_weights, partial_correlation, steps_needed
 from course.check.whole_vit import logits_from_file
+from course.check.without_refitting import left_out, streamed_cka
 
 __all__ = [
     "add_positions",
@@ -45,12 +47,14 @@ __all__ = [
     "drop_path",
     "effective_keys",
     "estimate_from_noisy",
+    "feature_cka",
     "first_and_last",
     "forgotten",
     "forgotten_pattern",
     "grouped_query_attention",
     "integrated_gradients",
     "layers_needed",
+    "left_out",
     "logit_shares",
     "logits_from_file",
     "main_effects",
@@ -68,6 +72,7 @@ __all__ = [
     "partial_correlation",
     "patch_at",
     "patches_behind_rms",
+    "place_error",
     "relative_bias",
     "relevance",
     "resample_linear",
@@ -79,5 +84,6 @@ __all__ = [
     "spatial_gate",
     "steps_needed",
     "stitched",
+    "streamed_cka",
     "with_statistics",
 ]

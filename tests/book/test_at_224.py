@@ -86,6 +86,17 @@ def test_chapter_17_says_what_each_trained_part_gains(monkeypatch, capsys):
     def load(name, weights):
         return minivit.create(name, depth=1, dim=48, heads=3).eval()
 
+
+def test_chapter_10_compares_near_and_far_layers_of_each_trained_model(monkeypatch, capsys):
+    sizes = {
+        "vit_b_16": {"depth": 3, "dim": 24, "heads": 2},
+        "resnet50": {"stages": (1, 1, 1, 1), "width": 4},
+    }
+    shipped = minivit.load
+
+    def load(name, weights=None):
+        return minivit.create(name, **sizes[name]) if weights else shipped(name)
+
     monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
     monkeypatch.setattr(minivit, "load", load)
     torch.manual_seed(0)
@@ -104,3 +115,10 @@ def test_chapter_9_puts_each_blocks_heads_beside_the_distance_of_no_preference(m
     run_at_224("09_where_attention_looks", {})
     block, uniform = capsys.readouterr().out.splitlines()
     assert block.startswith("block  1: heads from 11") and uniform.split()[-2:] == ["116", "pixels"]
+
+    run_at_224("10_comparing_representations", {})
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == list(sizes)
+    for line in lines:
+        near, away = (float(part.split()[-1]) for part in line.split(","))
+        assert away <= near <= 1

@@ -1,0 +1,102 @@
+"""What chapter 10 compares: layers by CKA, by what is read from them, by what they know of places.
+
+The models of CIFAR-10 that come with the package are measured on 1,000 of its test pictures,
+places on 500. The row of digits trains small models first, seconds each: see ``studies/twins.py``.
+``python -m studies.representations --help``
+"""
+
+import sys
+from functools import cache
+
+import torch
+
+import minivit
+from minivit.analysis import branch_ratios, cka, localisation, probes, readable
+from minivit.model import Model
+from minivit.training import Data, Split, load_data
+from minivit.zoo import shipped
+from studies.survey import Figures, NotHere, Survey, main
+from studies.twins import SEEDS, across, digits, plain, points, summary
+
+VIT, CLASS, MIXER, RESNET = (f"cifar10_{x}" for x in ("vit_gap", "vit_cls", "mixer", "resnet"))
+UNTRAINED, BETWEEN, DIGITS = "untrained vit", "vit and resnet", "digits"
+TAPS = ("", ".norm1", ".attention", ".norm2", ".mlp.activation", ".mlp")  # of a block
+
+
+def measure(name: str, rehearsal: bool) -> Figures:
+    """The figures of one row."""
+    if name == DIGITS:
+        return plain(digits(rehearsal))
+    train, test = pictures(rehearsal)
+    if name == BETWEEN:
+        vit, resnet = loaded(VIT), loaded(RESNET)
+        images = vit.preprocess(test.images).split(250)  # the ResNet's preprocessing is the same
+        found = cka(vit, images, *points(vit), other=resnet, other_names=points(resnet))
+        return plain({"cka": found.values})
+    model = loaded(name)
+    images, few = (model.preprocess(part.images) for part in (test, train))
+    figures: Figures = {"cka": cka(model, images.split(250), *points(model)).values}
+    if name == UNTRAINED:
+        return plain(figures)
+    layers = probes(model, (few, train.labels), (images, test.labels), *points(model))
+    figures["accuracy"] = [layer.accuracy for layer in layers.values()]
+    if name != RESNET:
+        ratio = branch_ratios(model, images[:200]).ratio.mean(1)
+        figures["ratios"] = ratio.view(-1, 2)  # [blocks, 2]: attention or mixing, and MLP
+    if name != MIXER:
+        last = len(figures["cka"]) - 2  # the first map stands before the blocks
+        here = (0, 2, last) if name != RESNET else (last - 1, last)  # 8 x 8 places, as the ViT has
+        figures["places"] = {
+            f"blocks.{i}": summary(localisation(model, images[:500].split(250), f"blocks.{i}"))
+            for i in here
+        }
+        figures["read"] = {
+            f"blocks.{i}": summary(
+                readable(model, few[:500], images[:250], f"blocks.{i}", components=4)
+            )
+            for i in (here[0], last)
+        }
+    if name in (VIT, CLASS):
+        found = cka(model, images[:500].split(250), *(f"blocks.?{tap}" for tap in TAPS))
+        for tap in TAPS:
+            rows = [i for i, row in enumerate(found.rows) if row == f"{row[:8]}{tap}"]
+            figures.setdefault("taps", {})[tap] = across(found.values[rows][:, rows])
+    return plain(figures)
+
+
+@cache
+def pictures(rehearsal: bool) -> list[Split]:
+    """1,000 pictures of CIFAR-10 to train on and as many to test, of all classes; or noise."""
+    if rehearsal:
+        torch.manual_seed(0)
+        shapes, labels = (60, 3, 32, 32), torch.arange(60) % 10
+        return [Split(torch.randint(256, shapes).to(torch.uint8), labels) for _ in range(2)]
+    try:
+        data: Data = load_data("CIFAR10")
+    except FileNotFoundError as reason:
+        raise NotHere(str(reason)) from reason
+    parts = (data.train, 1000), (data.test, 1000)
+    return [part[torch.linspace(0, len(part) - 1, n).long()] for part, n in parts]
+
+
+def loaded(name: str) -> Model:
+    """A model by its row's name."""
+    if name == UNTRAINED:
+        torch.manual_seed(0)
+        model = minivit.create("vit_32px").eval()
+        model.preprocess = loaded(VIT).preprocess
+        return model
+    if name not in shipped():
+        raise NotHere(f"{name} does not come with the package yet")
+    return minivit.load(name)
+
+
+SURVEY = Survey(
+    "representations",
+    (VIT, CLASS, MIXER, RESNET, UNTRAINED, BETWEEN, DIGITS),
+    measure,
+    seeds=SEEDS,
+)
+
+if __name__ == "__main__":
+    sys.exit(main(SURVEY))
