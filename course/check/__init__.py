@@ -14,9 +14,11 @@ from course.check.patch_estimates import convolution_values, estimate_from_noisy
 from course.check.patch_inverse import components_needed, forgotten_pattern, noise_gain
 from course.check.patch_order import convolution_weight, merged_tokens, patch_at
 from course.check.patch_pictures import denoised, padded_patches
+from course.check.picture_steps import expected_change, scores_on_the_way, step_in_pixels
 from course.check.positions_scores import relative_bias, rotary_2d
 from course.check.positions_tables import add_positions, move_by, resample_linear
 from course.check.receptive_fields import first_and_last, layers_needed
+from course.check.robust_pictures import robust_pictures
 from course.check.whole_vit import logits_from_file
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "denoised",
     "drop_path",
     "estimate_from_noisy",
+    "expected_change",
     "first_and_last",
     "forgotten",
     "forgotten_pattern",
@@ -52,7 +55,10 @@ __all__ = [
     "relative_bias",
     "resample_linear",
     "rms_input",
+    "robust_pictures",
     "rotary_2d",
     "scaled_scores",
+    "scores_on_the_way",
+    "step_in_pixels",
     "with_statistics",
 ]
