@@ -109,7 +109,7 @@ def _real(rehearsal: bool) -> tuple[Tensor, Tensor]:
         part = load_data("CIFAR10").validation
     except OSError as reason:
         raise NotHere(str(reason)) from reason
-    return part.images[:1000], part.labels[:1000]
+    return part.images[::5], part.labels[::5]  # 1,000; they may stand class by class
 
 
 SURVEY = Survey("generated", ["real pictures", *ROWS], measure, seeds=range(5), tolerance=0.2)
