@@ -5,6 +5,7 @@ Models of CIFAR-10 make a picture of each class, in several ways, and all of the
 
 import sys
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,8 +22,8 @@ STEPS, CROPS_AFTER = 100, 67  # crops move in the last third, as after 200 steps
 # With this first sigma 100 steps blur 32 pixels as much, in parts of a picture, as the source's
 # 300 steps from 2.4 down blur 224 pixels: chapter 11 computes it.
 BLUR = 0.47
-BY_PIXELS = {"method": "source", "jitter_after": CROPS_AFTER}
-WAYS = {
+BY_PIXELS: dict[str, Any] = {"method": "source", "jitter_after": CROPS_AFTER}
+WAYS: dict[str, dict[str, Any]] = {
     "score alone": {**BY_PIXELS, "blur": 0, "jitter": 0},
     "blur": {**BY_PIXELS, "blur": BLUR, "jitter": 0},
     "blur and crops": {**BY_PIXELS, "blur": BLUR, "jitter": 4},
@@ -88,8 +89,8 @@ def measure(row: str, rehearsal: bool) -> Figures:
     for seed in [0] if rehearsal else range(5 if way in FIVE else 3):
         steps, classes = (2, range(2)) if rehearsal else (STEPS, range(10))
         made = generate(model, classes, steps=steps, seed=seed, **WAYS[way])
-        std, mean = (torch.tensor(x)[:, None, None] for x in (model.preprocess.std,
-                                                             model.preprocess.mean))  # fmt: skip
+        like: Any = model.preprocess
+        std, mean = (torch.tensor(x)[:, None, None] for x in (like.std, like.mean))
         pixels = made.images * std + mean
         by_seed.append(
             seen(made.pictures, made.classes, models)
