@@ -19,10 +19,12 @@ from course.check.patch_estimates import convolution_values, estimate_from_noisy
 from course.check.patch_inverse import components_needed, forgotten_pattern, noise_gain
 from course.check.patch_order import convolution_weight, merged_tokens, patch_at
 from course.check.patch_pictures import denoised, padded_patches
+from course.check.picture_steps import expected_change, scores_on_the_way, step_in_pixels
 from course.check.position_offsets import cosine_by_offset
 from course.check.positions_scores import relative_bias, rotary_2d
 from course.check.positions_tables import add_positions, move_by, resample_linear
 from course.check.receptive_fields import first_and_last, layers_needed
+from course.check.robust_pictures import robust_pictures
 from course.check.similarities import feature_cka, place_error
 from course.check.transplant_parts import main_effects, stitched
 from course.check.transplant_speeds import by_weights, partial_correlation, steps_needed
@@ -47,6 +49,7 @@ __all__ = [
     "drop_path",
     "effective_keys",
     "estimate_from_noisy",
+    "expected_change",
     "feature_cka",
     "first_and_last",
     "forgotten",
@@ -78,10 +81,13 @@ __all__ = [
     "resample_linear",
     "resized_mixing",
     "rms_input",
+    "robust_pictures",
     "rotary_2d",
     "scaled_scores",
+    "scores_on_the_way",
     "share_in_span",
     "spatial_gate",
+    "step_in_pixels",
     "steps_needed",
     "stitched",
     "streamed_cka",

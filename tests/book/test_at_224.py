@@ -8,6 +8,9 @@ import torch
 
 import minivit
 from course.claims.rows import BOOK
+from minivit import inversion
+from minivit.preprocessing import Preprocess
+from tests.minivit.parity import draw
 
 
 def definitions(cells):
@@ -122,3 +125,34 @@ def test_chapter_9_puts_each_blocks_heads_beside_the_distance_of_no_preference(m
     for line in lines:
         near, away = (float(part.split()[-1]) for part in line.split(","))
         assert away <= near <= 1
+
+
+def test_chapter_11_lets_two_trained_models_judge_each_others_pictures(monkeypatch, capsys):
+    asked = []
+
+    def load(name, weights):
+        asked.append((name, weights))
+        changes = {"depth": 1} if name == "vit_b_32" else {"stages": (1, 1, 1, 1)}
+        model = draw(minivit.create(name, **changes).eval())
+        model.preprocess = Preprocess(224, 224)
+        return model
+
+    generate = inversion.generate
+
+    def once(model, classes, *, method, steps):
+        assert steps == 300
+        return generate(model, classes, method=method, steps=1)
+
+    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
+    monkeypatch.setattr(minivit, "load", load)
+    monkeypatch.setattr(inversion, "generate", once)
+    run_at_224("11_generated_inputs", {})
+    assert asked == [("vit_b_32", "IMAGENET1K_V1"), ("resnet50", "IMAGENET1K_V1")]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" recognises ")[0] for line in lines] == [
+        "vit_b_32, blur, crops: resnet50",
+        "vit_b_32, waves, views: resnet50",
+        "resnet50, blur, crops: vit_b_32",
+        "resnet50, waves, views: vit_b_32",
+    ]
+    assert all(line.endswith(" of 4") for line in lines)
