@@ -8,6 +8,13 @@ from course.check.convolutions import (
     merged_kernel,
 )
 from course.check.encoder_parts import channel_norm, drop_path, logit_shares, ordered_block
+from course.check.layer_inverses import (
+    asymptotic_rate,
+    build_collision,
+    held_attention,
+    queries_from_scores,
+    undo_residual,
+)
 from course.check.norm_derivatives import forgotten, norm_pullback
 from course.check.norm_inverses import patches_behind_rms, rms_input, with_statistics
 from course.check.patch_estimates import convolution_values, estimate_from_noisy
@@ -22,6 +29,8 @@ from course.check.whole_vit import logits_from_file
 __all__ = [
     "add_positions",
     "antisymmetric_share",
+    "asymptotic_rate",
+    "build_collision",
     "channel_norm",
     "chunked_attention",
     "circular_by_fourier",
@@ -36,6 +45,7 @@ __all__ = [
     "forgotten",
     "forgotten_pattern",
     "grouped_query_attention",
+    "held_attention",
     "layers_needed",
     "logit_shares",
     "logits_from_file",
@@ -49,10 +59,12 @@ __all__ = [
     "padded_patches",
     "patch_at",
     "patches_behind_rms",
+    "queries_from_scores",
     "relative_bias",
     "resample_linear",
     "rms_input",
     "rotary_2d",
     "scaled_scores",
+    "undo_residual",
     "with_statistics",
 ]
