@@ -63,3 +63,18 @@ def test_chapter_14_says_of_each_trained_model_what_its_first_norm_keeps(monkeyp
     base, large = capsys.readouterr().out.splitlines()
     assert base == "vit_b_16: one number of each patch is lost, 0 dimensions beside"
     assert large.startswith("vit_l_16: the picture is found, error ")
+
+
+def test_chapter_15_says_of_each_trained_model_which_branches_are_undone(monkeypatch, capsys):
+    small = {"depth": 4, "dim": 48, "heads": 4, "patch_size": 32}
+    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
+    monkeypatch.setattr(minivit, "load", lambda name, weights: minivit.create(name, **small))
+    torch.manual_seed(0)
+    namespace = {"photos": torch.randn(1, 3, 32, 32, dtype=torch.float64)}
+    run_at_224("15_is_attention_invertible", namespace)
+    lines = capsys.readouterr().out.splitlines()
+    asked = [f"{name} block {i}:" for name in ("vit_b_16", "vit_l_16") for i in (0, 1, 3)]
+    assert [line[: len(begin)] for line, begin in zip(lines, asked, strict=True)] == asked
+    rates = [float(line.split()[-1]) for line in lines]
+    assert all(("True" in line) == (rate < 0.9) for line, rate in zip(lines, rates, strict=True))
+    assert any(rate < 0.9 for rate in rates)
