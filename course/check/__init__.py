@@ -11,6 +11,13 @@ from course.check.convolutions import (
 )
 from course.check.encoder_parts import channel_norm, drop_path, logit_shares, ordered_block
 from course.check.filter_pictures import matched_similarity, on_one_scale, share_in_span
+from course.check.layer_inverses import (
+    asymptotic_rate,
+    build_collision,
+    held_attention,
+    queries_from_scores,
+    undo_residual,
+)
 from course.check.mixer_parts import distance_from_alike, spatial_gate
 from course.check.mixer_tables import convolution_table, resized_mixing
 from course.check.norm_derivatives import forgotten, norm_pullback
@@ -34,6 +41,8 @@ from course.check.without_refitting import left_out, streamed_cka
 __all__ = [
     "add_positions",
     "antisymmetric_share",
+    "asymptotic_rate",
+    "build_collision",
     "by_weights",
     "channel_norm",
     "chunked_attention",
@@ -55,6 +64,7 @@ __all__ = [
     "forgotten",
     "forgotten_pattern",
     "grouped_query_attention",
+    "held_attention",
     "integrated_gradients",
     "layers_needed",
     "left_out",
@@ -76,6 +86,7 @@ __all__ = [
     "patch_at",
     "patches_behind_rms",
     "place_error",
+    "queries_from_scores",
     "relative_bias",
     "relevance",
     "resample_linear",
@@ -91,5 +102,6 @@ __all__ = [
     "steps_needed",
     "stitched",
     "streamed_cka",
+    "undo_residual",
     "with_statistics",
 ]

@@ -156,3 +156,19 @@ def test_chapter_11_lets_two_trained_models_judge_each_others_pictures(monkeypat
         "resnet50, waves, views: vit_b_32",
     ]
     assert all(line.endswith(" of 4") for line in lines)
+
+
+def test_chapter_15_says_of_each_trained_model_which_branches_are_undone(monkeypatch, capsys):
+    small = {"depth": 4, "dim": 48, "heads": 4, "patch_size": 32}
+    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
+    monkeypatch.setattr(minivit, "load", lambda name, weights: minivit.create(name, **small))
+    torch.manual_seed(0)
+    namespace = {"photos": torch.randn(1, 3, 32, 32, dtype=torch.float64)}
+    run_at_224("15_is_attention_invertible", namespace)
+    lines = capsys.readouterr().out.splitlines()
+    asked = [f"{name} block {i}:" for name in ("vit_b_16", "vit_l_16") for i in (0, 1, 3)]
+    assert [line[: len(begin)] for line, begin in zip(lines, asked, strict=True)] == asked
+    rates = [float(line.split()[-1]) for line in lines]
+    # In 150 steps an error shrinks to 1e-8 at a rate of 0.88.
+    sure = [(line, rate) for line, rate in zip(lines, rates, strict=True) if abs(rate - 0.88) > 0.1]
+    assert sure and all(("True" in line) == (rate < 0.88) for line, rate in sure)

@@ -1,4 +1,4 @@
-"""Two ways to solve ``function(x) = y`` where ``x`` and ``y`` have equally many numbers.
+"""Two ways to solve ``function(x) = y``; the second also where ``y`` has more numbers than ``x``.
 
 Newton-Krylov needs products with the Jacobian alone, and suits what is well conditioned, such as
 residual branches. Levenberg-Marquardt needs the whole Jacobian and copes with nearly singular ones.
@@ -85,7 +85,7 @@ def levenberg_marquardt(
     grown without bound, or at rounding.
 
     Args:
-        function: Maps ``[batch, ...]`` to as many numbers, every entry alone.
+        function: Maps ``[batch, ...]`` to as many numbers or more, every entry alone.
         y: What it shall give, ``[batch, ...]``.
         start: Where to start, ``[batch, ...]``.
         steps: Steps at most. Default: 200.
@@ -93,18 +93,19 @@ def levenberg_marquardt(
             such as 1e-8, where the start is near a solution. Default: 1.
 
     Raises:
-        ValueError: An entry of ``y`` has not as many numbers as one of ``start``.
+        ValueError: An entry of ``y`` has fewer numbers than one of ``start``.
     """
-    x, active, iterations = _begin(y, start)
+    x, active, iterations = _begin(y, start, more=True)
     residual = relative_residual(function, x, y)
-    factor, n = torch.full_like(residual, damping), y[0].numel()
+    factor = torch.full_like(residual, damping)
     for _ in range(steps):
-        j = jacobian(function, x[active])  # [active, n, n]
+        j = jacobian(function, x[active])  # [active, m, n]
+        m, n = j.shape[1:]
         mu = factor[active] * torch.linalg.matrix_norm(j) / n**0.5
         r = (y[active] - function(x[active])).flatten(1)
         # By QR of J with μ I below it: forming J^T J would square the condition number.
         q, triangle = torch.linalg.qr(torch.cat([j, mu[:, None, None] * _eye(j)], 1))
-        step = torch.linalg.solve_triangular(triangle, q[:, :n].mT @ r[..., None], upper=True)
+        step = torch.linalg.solve_triangular(triangle, q[:, :m].mT @ r[..., None], upper=True)
         trial = x[active] + step.view_as(x[active])
         new = relative_residual(function, trial, y[active])
         better = new < residual[active]
@@ -122,11 +123,12 @@ def _eye(matrices: Tensor) -> Tensor:
     return torch.eye(matrices.shape[-1], dtype=matrices.dtype, device=matrices.device)
 
 
-def _begin(y: Tensor, start: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _begin(y: Tensor, start: Tensor, more: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """A copy of the start, the numbers of all entries, and a count for each."""
-    if len(y) != len(start) or y[0].numel() != start[0].numel():
+    equations, unknowns = y[0].numel(), start[0].numel()
+    if len(y) != len(start) or equations < unknowns or (equations > unknowns and not more):
         raise ValueError(
-            "there must be as many equations as unknowns in every entry: got "
+            f"there must be {'at least ' * more}as many equations as unknowns in every entry: got "
             f"y {list(y.shape)}, start {list(start.shape)}"
         )
     entries = torch.arange(len(y), device=y.device)

@@ -85,10 +85,22 @@ def test_levenberg_marquardt_solves_what_is_badly_conditioned():
     assert (found.x - x).norm() / x.norm() < 1e-5  # 1e9 times rounding and more
 
 
-def test_solvers_refuse_more_equations_than_unknowns():
-    for solve in SOLVERS:
-        with pytest.raises(ValueError, match=r"got y \[2, 4\], start \[2, 3\]"):
-            solve(square, random(2, 4), random(2, 3))
+def test_levenberg_marquardt_takes_more_equations_than_unknowns_and_fits_them_best():
+    a, x = random(3, 5), random(2, 3, seed=1)
+    found = levenberg_marquardt(lambda x: torch.sinh(x @ a), torch.sinh(x @ a), torch.zeros_like(x))
+    assert found.converged.all()
+    close(found.x, x)
+    y = random(2, 5, seed=2)  # what no x gives: the least-squares fit is nearest
+    found = levenberg_marquardt(lambda x: x @ a, y, torch.zeros_like(x))
+    assert not found.converged.any()
+    close(found.x, torch.linalg.lstsq(a.mT, y.mT).solution.mT)
+
+
+def test_solvers_refuse_numbers_of_equations_that_they_cannot_solve():
+    with pytest.raises(ValueError, match=r"as many equations .* got y \[2, 4\], start \[2, 3\]"):
+        newton_krylov(square, random(2, 4), random(2, 3))
+    with pytest.raises(ValueError, match=r"at least as many .* got y \[2, 3\], start \[2, 4\]"):
+        levenberg_marquardt(square, random(2, 3), random(2, 4))
 
 
 def test_tokens_come_back_from_an_mlp_that_barely_bends():
