@@ -53,41 +53,12 @@ def test_chapter_8_counts_patterns_of_trained_first_layers(monkeypatch, capsys):
     assert "R^2" in lines[0] and "R^2" not in lines[2]
 
 
-def test_chapter_13_surveys_trained_rows_where_they_may_be_fetched(monkeypatch, capsys):
-    asked = []
-
-    def load(name, weights):
-        asked.append((name, weights))
-        return minivit.create(name, depth=1).eval()
-
-    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
-    monkeypatch.setattr(minivit, "load", load)
-    torch.manual_seed(0)
-    # Fewer examples than the chapter has, and a patch embedding of its own.
-    namespace = {"embedding": minivit.patches.PatchEmbedding(32, 768).requires_grad_(False)}
-    namespace |= {"cat": torch.randn(1, 3, 224, 224), "mean": torch.zeros(3072)}
-    namespace |= {"X": torch.randn(1000, 3072)}
-    run_at_224("13_what_the_patch_embedding_keeps", namespace)
-    assert asked == [("vit_b_32", "IMAGENET1K_V1")]
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == ["condition", "untrained", "trained"]
-    assert float(lines[2].split()[2]) == pytest.approx(0.25, abs=0.02)  # random rows
-
-
-def test_chapter_14_says_of_each_trained_model_what_its_first_norm_keeps(monkeypatch, capsys):
+def test_chapter_9_puts_each_blocks_heads_beside_the_distance_of_no_preference(monkeypatch, capsys):
     monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
     monkeypatch.setattr(minivit, "load", lambda name, weights: minivit.create(name, depth=1))
-    torch.manual_seed(0)
-    namespace = {"images": torch.randn(1, 3, 96, 96, dtype=torch.float64)}
-    run_at_224("14_what_layernorm_forgets", namespace)
-    base, large = capsys.readouterr().out.splitlines()
-    assert base == "vit_b_16: one number of each patch is lost, 0 dimensions beside"
-    assert large.startswith("vit_l_16: the picture is found, error ")
-
-
-def test_chapter_17_says_what_each_trained_part_gains(monkeypatch, capsys):
-    def load(name, weights):
-        return minivit.create(name, depth=1, dim=48, heads=3).eval()
+    run_at_224("09_where_attention_looks", {})
+    block, uniform = capsys.readouterr().out.splitlines()
+    assert block.startswith("block  1: heads from 11") and uniform.split()[-2:] == ["116", "pixels"]
 
 
 def test_chapter_10_compares_near_and_far_layers_of_each_trained_model(monkeypatch, capsys):
@@ -103,22 +74,6 @@ def test_chapter_10_compares_near_and_far_layers_of_each_trained_model(monkeypat
     monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
     monkeypatch.setattr(minivit, "load", load)
     torch.manual_seed(0)
-    run_at_224("17_transplants", {})
-    gamma, *gains = capsys.readouterr().out.splitlines()
-    assert gamma == "size of gamma 1.00"  # untrained
-    assert len(gains) == 4
-    assert all(line.endswith(" dB") for line in gains)
-    first_norm = next(line for line in gains if line.startswith("first norm"))
-    assert float(first_norm.split()[-2]) == 0  # two untrained norms are one and the same
-
-
-def test_chapter_9_puts_each_blocks_heads_beside_the_distance_of_no_preference(monkeypatch, capsys):
-    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
-    monkeypatch.setattr(minivit, "load", lambda name, weights: minivit.create(name, depth=1))
-    run_at_224("09_where_attention_looks", {})
-    block, uniform = capsys.readouterr().out.splitlines()
-    assert block.startswith("block  1: heads from 11") and uniform.split()[-2:] == ["116", "pixels"]
-
     run_at_224("10_comparing_representations", {})
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines] == list(sizes)
@@ -158,6 +113,38 @@ def test_chapter_11_lets_two_trained_models_judge_each_others_pictures(monkeypat
     assert all(line.endswith(" of 4") for line in lines)
 
 
+def test_chapter_13_surveys_trained_rows_where_they_may_be_fetched(monkeypatch, capsys):
+    asked = []
+
+    def load(name, weights):
+        asked.append((name, weights))
+        return minivit.create(name, depth=1).eval()
+
+    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
+    monkeypatch.setattr(minivit, "load", load)
+    torch.manual_seed(0)
+    # Fewer examples than the chapter has, and a patch embedding of its own.
+    namespace = {"embedding": minivit.patches.PatchEmbedding(32, 768).requires_grad_(False)}
+    namespace |= {"cat": torch.randn(1, 3, 224, 224), "mean": torch.zeros(3072)}
+    namespace |= {"X": torch.randn(1000, 3072)}
+    run_at_224("13_what_the_patch_embedding_keeps", namespace)
+    assert asked == [("vit_b_32", "IMAGENET1K_V1")]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["condition", "untrained", "trained"]
+    assert float(lines[2].split()[2]) == pytest.approx(0.25, abs=0.02)  # random rows
+
+
+def test_chapter_14_says_of_each_trained_model_what_its_first_norm_keeps(monkeypatch, capsys):
+    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
+    monkeypatch.setattr(minivit, "load", lambda name, weights: minivit.create(name, depth=1))
+    torch.manual_seed(0)
+    namespace = {"images": torch.randn(1, 3, 96, 96, dtype=torch.float64)}
+    run_at_224("14_what_layernorm_forgets", namespace)
+    base, large = capsys.readouterr().out.splitlines()
+    assert base == "vit_b_16: one number of each patch is lost, 0 dimensions beside"
+    assert large.startswith("vit_l_16: the picture is found, error ")
+
+
 def test_chapter_15_says_of_each_trained_model_which_branches_are_undone(monkeypatch, capsys):
     small = {"depth": 4, "dim": 48, "heads": 4, "patch_size": 32}
     monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
@@ -172,3 +159,19 @@ def test_chapter_15_says_of_each_trained_model_which_branches_are_undone(monkeyp
     # In 150 steps an error shrinks to 1e-8 at a rate of 0.88.
     sure = [(line, rate) for line, rate in zip(lines, rates, strict=True) if abs(rate - 0.88) > 0.1]
     assert sure and all(("True" in line) == (rate < 0.88) for line, rate in sure)
+
+
+def test_chapter_17_says_what_each_trained_part_gains(monkeypatch, capsys):
+    def load(name, weights):
+        return minivit.create(name, depth=1, dim=48, heads=3).eval()
+
+    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
+    monkeypatch.setattr(minivit, "load", load)
+    torch.manual_seed(0)
+    run_at_224("17_transplants", {})
+    gamma, *gains = capsys.readouterr().out.splitlines()
+    assert gamma == "size of gamma 1.00"  # untrained
+    assert len(gains) == 4
+    assert all(line.endswith(" dB") for line in gains)
+    first_norm = next(line for line in gains if line.startswith("first norm"))
+    assert float(first_norm.split()[-2]) == 0  # two untrained norms are one and the same
