@@ -1,0 +1,163 @@
+"""What inversion by optimisation brings back. ``python -m studies.inversion --help``
+
+Rows ``seed 0`` to ``seed 4`` repeat the source's experiment in miniature on a photograph: an
+untrained ViT whose patches have four times as many numbers as its tokens, as in ViT-B/32, and an
+untrained ResNet. The other rows compare optimisers by depth on two pictures of CIFAR-10's test part
+that the models have not seen. All in float32, from the source's start.
+"""
+
+import sys
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import minivit
+from minivit.inversion import Diverged, Inversion, invert
+from minivit.inversion.to_pixels import linear_guess
+from minivit.patches import patchify
+from minivit.recording import activation
+from minivit.training import load_data
+from minivit.training.photographs import crops, photograph
+from minivit.vit import ViT
+from studies.survey import NotHere, Survey, main
+
+SEEDS = tuple(range(5))
+STEP_SIZES = (0.1, 0.3, 1.0, 3.0)  # for gradient descent with blur
+STEPS, BLUR = 100, 2.4
+FEW, TIMES = 20, 70  # the source compares 1,500 steps with 105,000, 70 times as many
+LONG = 200  # steps of L-BFGS that are enough here
+BLOCKS = (0, 2, 5)
+EVALUATIONS, PICTURES = 150, 2
+MODELS = ("cifar10_vit_gap", "vit_32px untrained", "cifar10_resnet", "resnet untrained")
+
+
+def astronaut() -> Tensor:
+    """The photograph, ``[1, 3, 32, 32]``, of mean 0 and deviation 1, roughly."""
+    return (photograph("astronaut", 32)[None] / 255 - 0.5) / 0.25
+
+
+def miniature(seed: int) -> ViT:
+    """ViT-B/32 in small: 16 patches of 192 numbers, tokens of 48, a class token, 6 blocks."""
+    torch.manual_seed(seed)
+    model = minivit.create("vit_32px", patch_size=8, dim=48, pool="class").eval()
+    assert isinstance(model, ViT)  # for mypy
+    return model
+
+
+@torch.no_grad()
+def with_fitted_embedding(model: ViT) -> ViT:
+    """Gives it the 48 filters that keep most of photographs: their principal components."""
+    patches = patchify((crops(500)[0] / 255 - 0.5) / 0.25, 8).flatten(0, 1)  # [8000, 192]
+    filters = torch.linalg.eigh(patches.mT.cov()).eigenvectors[:, -48:].mT  # [48, 192]
+    projection = model.patch_embedding.projection
+    projection.weight.copy_(filters.view_as(projection.weight))
+    return model
+
+
+def residual_network(seed: int) -> nn.Module:
+    torch.manual_seed(seed)
+    return minivit.create("resnet_32px").eval()
+
+
+def brought_back(found: Inversion) -> dict[str, Any]:
+    """How near features and pixels came: for each picture."""
+    assert found.psnr is not None and found.threshold is not None  # for mypy
+    least = found.feature_distance.nan_to_num(torch.inf).amin(1)
+    return {
+        "psnr": rounded(found.psnr), "ratio": rounded(least / found.threshold), "met": found.met
+    }  # fmt: skip
+
+
+def rounded(values: Tensor) -> list[float]:
+    return [float(f"{value:.4g}") for value in values.tolist()]
+
+
+def by_step_size(model: nn.Module, image: Tensor, at: str, steps: int = STEPS) -> dict[str, Any]:
+    """The source's rule, gradient descent and a Gaussian after each step, by step size."""
+    found: dict[str, Any] = {}
+    for size in STEP_SIZES:
+        try:
+            run = invert(
+                model, image, at=at, optimizer="gd", steps=steps, step_size=size, blur=BLUR
+            )
+            found[str(size)] = brought_back(run)
+        except Diverged:
+            found[str(size)] = None
+    return found
+
+
+def source_experiment(seed: int, rehearsal: bool) -> dict[str, Any]:
+    """All that the source did with its untrained models, in miniature."""
+    image, steps = astronaut(), 2 if rehearsal else STEPS
+    ends = "blocks.0", "blocks.5"
+    vit, resnet = miniature(seed), residual_network(seed)
+    blurred = {
+        name: {at: by_step_size(model, image, at, steps) for at in ends}
+        for name, model in (("vit", vit), ("resnet", resnet))
+    }
+    vit = with_fitted_embedding(vit)
+    few, many = (1, 2) if rehearsal else (FEW, TIMES * FEW)
+    depth = {"few": "blocks.0", "few, last": "blocks.5", "many, last": "blocks.5"}
+    descent = {
+        name: brought_back(
+            invert(vit, image, at=at, optimizer="gd", steps=many if "many" in name else few)
+        )
+        for name, at in depth.items()
+    }
+    places = ["positions", *(f"blocks.{i}" for i in (0, 1, 3, 5))]
+    runs = {
+        method: {
+            at: brought_back(invert(vit, image, at=at, optimizer=method, steps=count))
+            for at in places
+        }
+        for method, count in (("gd", few), ("lbfgs", few if rehearsal else LONG))
+    }
+    return {"blurred": blurred, "descent": descent, "embedding_and_blocks": runs}
+
+
+@cache
+def held_out() -> Tensor:
+    """The first pictures of CIFAR-10's test part, uint8: read once, which takes a while."""
+    try:
+        return load_data("CIFAR10").test.images[:PICTURES]
+    except (FileNotFoundError, ValueError) as error:
+        raise NotHere(str(error)) from error
+
+
+def by_depth(row: str, rehearsal: bool) -> dict[str, Any]:
+    """Every optimiser at the first, a middle and the last block."""
+    name, _, untrained = row.partition(" ")
+    if untrained:
+        torch.manual_seed(0)
+        changes = {} if name == "vit_32px" else {"width": 32}  # as wide as the trained one
+        model = minivit.create("vit_32px" if name == "vit_32px" else "resnet_32px", **changes)
+    else:
+        model = minivit.load(name)
+    preprocess = minivit.load("cifar10_vit_gap").preprocess
+    images, model = preprocess(held_out()[: 1 if rehearsal else PICTURES]), model.eval()
+    steps, found = 2 if rehearsal else EVALUATIONS, dict[str, Any]()
+    for i in BLOCKS:
+        at = f"blocks.{i}"
+        found[at] = {
+            method: brought_back(invert(model, images, at=at, optimizer=method, steps=steps))
+            for method in ("gd", "adam", "lbfgs")
+        }
+        if isinstance(model, ViT):
+            with torch.no_grad():
+                start = linear_guess(model, at, activation(model, at)(images))
+            run = invert(model, images, at=at, start=start, steps=steps)
+            found[at]["lbfgs, first guess"] = brought_back(run)
+    return found
+
+
+def measure(row: str, rehearsal: bool) -> dict[str, Any]:
+    name, _, seed = row.partition(" ")
+    return source_experiment(int(seed), rehearsal) if name == "seed" else by_depth(row, rehearsal)
+
+
+SURVEY = Survey("inversion", [*(f"seed {s}" for s in SEEDS), *MODELS], measure, SEEDS)
+
+if __name__ == "__main__":
+    sys.exit(main(SURVEY))
