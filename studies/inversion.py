@@ -1,13 +1,10 @@
-"""What inversion by optimisation brings back. ``python -m studies.inversion --help``
+"""The source's inversions in miniature, on a photograph. ``python -m studies.inversion --help``
 
-Rows ``seed 0`` to ``seed 4`` repeat the source's experiment in miniature on a photograph: an
-untrained ViT whose patches have four times as many numbers as its tokens, as in ViT-B/32, and an
-untrained ResNet. The other rows compare optimisers by depth on two pictures of CIFAR-10's test part
-that the models have not seen. All in float32, from the source's start.
+An untrained ViT whose patches have four times as many numbers as its tokens, as in ViT-B/32, and an
+untrained ResNet, five seeds each; in float32, from the source's start.
 """
 
 import sys
-from functools import cache
 from typing import Any
 
 import torch
@@ -15,22 +12,16 @@ from torch import Tensor, nn
 
 import minivit
 from minivit.inversion import Diverged, Inversion, invert
-from minivit.inversion.to_pixels import linear_guess
 from minivit.patches import patchify
-from minivit.recording import activation
-from minivit.training import load_data
 from minivit.training.photographs import crops, photograph
 from minivit.vit import ViT
-from studies.survey import NotHere, Survey, main
+from studies.survey import Survey, main
 
 SEEDS = tuple(range(5))
 STEP_SIZES = (0.1, 0.3, 1.0, 3.0)  # for gradient descent with blur
 STEPS, BLUR = 100, 2.4
 FEW, TIMES = 20, 70  # the source compares 1,500 steps with 105,000, 70 times as many
 LONG = 200  # steps of L-BFGS that are enough here
-BLOCKS = (0, 2, 5)
-EVALUATIONS, PICTURES = 150, 2
-MODELS = ("cifar10_vit_gap", "vit_32px untrained", "cifar10_resnet", "resnet untrained")
 
 
 def astronaut() -> Tensor:
@@ -117,47 +108,11 @@ def source_experiment(seed: int, rehearsal: bool) -> dict[str, Any]:
     return {"blurred": blurred, "descent": descent, "embedding_and_blocks": runs}
 
 
-@cache
-def held_out() -> Tensor:
-    """The first pictures of CIFAR-10's test part, uint8: read once, which takes a while."""
-    try:
-        return load_data("CIFAR10").test.images[:PICTURES]
-    except (FileNotFoundError, ValueError) as error:
-        raise NotHere(str(error)) from error
-
-
-def by_depth(row: str, rehearsal: bool) -> dict[str, Any]:
-    """Every optimiser at the first, a middle and the last block."""
-    name, _, untrained = row.partition(" ")
-    if untrained:
-        torch.manual_seed(0)
-        changes = {} if name == "vit_32px" else {"width": 32}  # as wide as the trained one
-        model = minivit.create("vit_32px" if name == "vit_32px" else "resnet_32px", **changes)
-    else:
-        model = minivit.load(name)
-    preprocess = minivit.load("cifar10_vit_gap").preprocess
-    images, model = preprocess(held_out()[: 1 if rehearsal else PICTURES]), model.eval()
-    steps, found = 2 if rehearsal else EVALUATIONS, dict[str, Any]()
-    for i in BLOCKS:
-        at = f"blocks.{i}"
-        found[at] = {
-            method: brought_back(invert(model, images, at=at, optimizer=method, steps=steps))
-            for method in ("gd", "adam", "lbfgs")
-        }
-        if isinstance(model, ViT):
-            with torch.no_grad():
-                start = linear_guess(model, at, activation(model, at)(images))
-            run = invert(model, images, at=at, start=start, steps=steps)
-            found[at]["lbfgs, first guess"] = brought_back(run)
-    return found
-
-
 def measure(row: str, rehearsal: bool) -> dict[str, Any]:
-    name, _, seed = row.partition(" ")
-    return source_experiment(int(seed), rehearsal) if name == "seed" else by_depth(row, rehearsal)
+    return source_experiment(int(row.removeprefix("seed ")), rehearsal)
 
 
-SURVEY = Survey("inversion", [*(f"seed {s}" for s in SEEDS), *MODELS], measure, SEEDS)
+SURVEY = Survey("inversion", [f"seed {s}" for s in SEEDS], measure, SEEDS)
 
 if __name__ == "__main__":
     sys.exit(main(SURVEY))
