@@ -8,6 +8,8 @@ from course.check.convolutions import (
     merged_kernel,
 )
 from course.check.encoder_parts import channel_norm, drop_path, logit_shares, ordered_block
+from course.check.inversion_methods import gauss_newton_step, lbfgs_direction
+from course.check.inversion_steps import allowed_error, distance_step, undo_residual
 from course.check.norm_derivatives import forgotten, norm_pullback
 from course.check.norm_inverses import patches_behind_rms, rms_input, with_statistics
 from course.check.patch_estimates import convolution_values, estimate_from_noisy
@@ -21,6 +23,7 @@ from course.check.whole_vit import logits_from_file
 
 __all__ = [
     "add_positions",
+    "allowed_error",
     "antisymmetric_share",
     "channel_norm",
     "chunked_attention",
@@ -30,13 +33,16 @@ __all__ = [
     "convolution_values",
     "convolution_weight",
     "denoised",
+    "distance_step",
     "drop_path",
     "estimate_from_noisy",
     "first_and_last",
     "forgotten",
     "forgotten_pattern",
+    "gauss_newton_step",
     "grouped_query_attention",
     "layers_needed",
+    "lbfgs_direction",
     "logit_shares",
     "logits_from_file",
     "masked_softmax",
@@ -54,5 +60,6 @@ __all__ = [
     "rms_input",
     "rotary_2d",
     "scaled_scores",
+    "undo_residual",
     "with_statistics",
 ]
