@@ -1,25 +1,23 @@
 """The source's inversions in miniature, on a photograph. ``python -m studies.inversion --help``
 
-An untrained ViT whose patches have four times as many numbers as its tokens, as in ViT-B/32, and an
-untrained ResNet, five seeds each; in float32, from the source's start.
+An untrained ViT whose patches have four times as many numbers as its tokens, as in ViT-B/32, behind
+an embedding that keeps most of a picture; five seeds, in float32, from the source's start.
 """
 
 import sys
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 import minivit
-from minivit.inversion import Diverged, Inversion, invert
+from minivit.inversion import Inversion, invert
 from minivit.patches import patchify
 from minivit.training.photographs import crops, photograph
 from minivit.vit import ViT
 from studies.survey import Survey, main
 
 SEEDS = tuple(range(5))
-STEP_SIZES = (0.1, 0.3, 1.0, 3.0)  # for gradient descent with blur
-STEPS, BLUR = 100, 2.4
 FEW, TIMES = 20, 70  # the source compares 1,500 steps with 105,000, 70 times as many
 LONG = 200  # steps of L-BFGS that are enough here
 
@@ -47,11 +45,6 @@ def with_fitted_embedding(model: ViT) -> ViT:
     return model
 
 
-def residual_network(seed: int) -> nn.Module:
-    torch.manual_seed(seed)
-    return minivit.create("resnet_32px").eval()
-
-
 def brought_back(found: Inversion) -> dict[str, Any]:
     """How near features and pixels came: for each picture."""
     assert found.psnr is not None and found.threshold is not None  # for mypy
@@ -65,30 +58,9 @@ def rounded(values: Tensor) -> list[float]:
     return [float(f"{value:.4g}") for value in values.tolist()]
 
 
-def by_step_size(model: nn.Module, image: Tensor, at: str, steps: int = STEPS) -> dict[str, Any]:
-    """The source's rule, gradient descent and a Gaussian after each step, by step size."""
-    found: dict[str, Any] = {}
-    for size in STEP_SIZES:
-        try:
-            run = invert(
-                model, image, at=at, optimizer="gd", steps=steps, step_size=size, blur=BLUR
-            )
-            found[str(size)] = brought_back(run)
-        except Diverged:
-            found[str(size)] = None
-    return found
-
-
 def source_experiment(seed: int, rehearsal: bool) -> dict[str, Any]:
-    """All that the source did with its untrained models, in miniature."""
-    image, steps = astronaut(), 2 if rehearsal else STEPS
-    ends = "blocks.0", "blocks.5"
-    vit, resnet = miniature(seed), residual_network(seed)
-    blurred = {
-        name: {at: by_step_size(model, image, at, steps) for at in ends}
-        for name, model in (("vit", vit), ("resnet", resnet))
-    }
-    vit = with_fitted_embedding(vit)
+    """Gradient descent with few steps and with many, and L-BFGS, by depth."""
+    image, vit = astronaut(), with_fitted_embedding(miniature(seed))
     few, many = (1, 2) if rehearsal else (FEW, TIMES * FEW)
     depth = {"few": "blocks.0", "few, last": "blocks.5", "many, last": "blocks.5"}
     descent = {
@@ -105,7 +77,7 @@ def source_experiment(seed: int, rehearsal: bool) -> dict[str, Any]:
         }
         for method, count in (("gd", few), ("lbfgs", few if rehearsal else LONG))
     }
-    return {"blurred": blurred, "descent": descent, "embedding_and_blocks": runs}
+    return {"descent": descent, "embedding_and_blocks": runs}
 
 
 def measure(row: str, rehearsal: bool) -> dict[str, Any]:
