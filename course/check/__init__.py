@@ -9,7 +9,7 @@ from course.check.convolutions import (
 )
 from course.check.encoder_parts import channel_norm, drop_path, logit_shares, ordered_block
 from course.check.inversion_methods import gauss_newton_step, lbfgs_direction
-from course.check.inversion_steps import allowed_error, distance_step, undo_residual
+from course.check.inversion_steps import allowed_error, distance_step, residual_input
 from course.check.norm_derivatives import forgotten, norm_pullback
 from course.check.norm_inverses import patches_behind_rms, rms_input, with_statistics
 from course.check.patch_estimates import convolution_values, estimate_from_noisy
@@ -57,9 +57,9 @@ __all__ = [
     "patches_behind_rms",
     "relative_bias",
     "resample_linear",
+    "residual_input",
     "rms_input",
     "rotary_2d",
     "scaled_scores",
-    "undo_residual",
     "with_statistics",
 ]

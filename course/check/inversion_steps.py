@@ -102,7 +102,7 @@ def allowed_error(attempt: Attempt) -> None:
 
 
 @exercise(CHAPTER)
-def undo_residual(attempt: Attempt) -> None:
+def residual_input(attempt: Attempt) -> None:
     """y [batch, tokens, dim], branch, steps -> as y."""
     shape = dict(batch=2, tokens=3, dim=5)
     y = normal_draws(seed=2)(*shape.values())

@@ -72,7 +72,7 @@ def upside_down(gradient, steps, changes):
 CORRECT = {
     "distance_step": by_backward,
     "allowed_error": by_curvature,
-    "undo_residual": by_recursion,
+    "residual_input": by_recursion,
     "gauss_newton_step": by_pseudo_inverse,
     "lbfgs_direction": by_matrix,
 }
@@ -103,7 +103,7 @@ WRONG = {
         ("distances is squared", partial(faulty_error, of=lambda d, s: d**2 / s)),
         ("You divide by distances", partial(faulty_error, of=lambda d, s: 1 / s / d)),
     ],
-    "undo_residual": [
+    "residual_input": [
         ("With no steps", lambda y, branch, steps: y - branch(y)),
         ("The branch is added", partial(faulty_undo, sign=1)),
         ("start from zero", partial(faulty_undo, start=torch.zeros_like)),

@@ -15,7 +15,7 @@ EQUIVALENT = {
         ),
     },
     "allowed_error": {},
-    "undo_residual": {
+    "residual_input": {
         "x = y.clone() -> x = y": "x is never changed in place",
     },
     "gauss_newton_step": {
