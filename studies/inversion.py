@@ -12,7 +12,7 @@ from torch import Tensor
 
 import minivit
 from minivit.inversion import Inversion, invert
-from minivit.patches import patchify
+from minivit.patches import PatchEmbedding, patchify
 from minivit.training.photographs import crops, photograph
 from minivit.vit import ViT
 from studies.survey import Survey, main
@@ -40,6 +40,7 @@ def with_fitted_embedding(model: ViT) -> ViT:
     """Gives it the 48 filters that keep most of photographs: their principal components."""
     patches = patchify((crops(500)[0] / 255 - 0.5) / 0.25, 8).flatten(0, 1)  # [8000, 192]
     filters = torch.linalg.eigh(patches.mT.cov()).eigenvectors[:, -48:].mT  # [48, 192]
+    assert isinstance(model.patch_embedding, PatchEmbedding)  # for mypy
     projection = model.patch_embedding.projection
     projection.weight.copy_(filters.view_as(projection.weight))
     return model

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 import minivit
 from minivit.inversion import invert
@@ -42,7 +42,7 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     images = preprocess(torch.stack([photograph(name, 32) for name in NAMES]))
     for i in BLOCKS:
         at = f"blocks.{i}"
-        starts = {"gd": None, "adam": None, "lbfgs": None}
+        starts: dict[str, Tensor | None] = {"gd": None, "adam": None, "lbfgs": None}
         if isinstance(model, ViT):
             with torch.no_grad():
                 starts["lbfgs, first guess"] = linear_guess(

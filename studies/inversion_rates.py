@@ -28,9 +28,11 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
         for at in ("blocks.0", "blocks.5"):
             rates = found.setdefault(name, {})[at] = dict[str, Any]()
             for rate in STEP_SIZES:
-                options = {"step_size": rate, "blur": BLUR, "steps": 2 if rehearsal else STEPS}
                 try:
-                    run = invert(model, astronaut(), at=at, optimizer="gd", **options)
+                    run = invert(
+                        model, astronaut(), at=at, optimizer="gd",
+                        step_size=rate, blur=BLUR, steps=2 if rehearsal else STEPS,
+                    )  # fmt: skip
                     rates[str(rate)] = brought_back(run)
                 except Diverged:
                     rates[str(rate)] = None
