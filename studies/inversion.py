@@ -18,6 +18,7 @@ from minivit.vit import ViT
 from studies.survey import Survey, main
 
 SEEDS = tuple(range(5))
+FLOAT32 = 100.0  # dB, beyond which rounding decides
 FEW, TIMES = 20, 70  # the source compares 1,500 steps with 105,000, 70 times as many
 LONG = 200  # steps of L-BFGS that are enough here
 
@@ -47,16 +48,15 @@ def with_fitted_embedding(model: ViT) -> ViT:
 
 
 def brought_back(found: Inversion) -> dict[str, Any]:
-    """How near features and pixels came: for each picture."""
+    """How near features and pixels came, for each picture, down to the rounding of float32."""
     assert found.psnr is not None and found.threshold is not None  # for mypy
     least = found.feature_distance.nan_to_num(torch.inf).amin(1)
+    ratio = (least / found.threshold).tolist()
     return {
-        "psnr": rounded(found.psnr), "ratio": rounded(least / found.threshold), "met": found.met
-    }  # fmt: skip
-
-
-def rounded(values: Tensor) -> list[float]:
-    return [float(f"{value:.4g}") for value in values.tolist()]
+        "psnr": [round(min(value, FLOAT32), 2) for value in found.psnr.tolist()],
+        "ratio": [round(float(f"{value:.4g}"), 4) for value in ratio],
+        "met": found.met,
+    }
 
 
 def source_experiment(seed: int, rehearsal: bool) -> dict[str, Any]:
