@@ -11,6 +11,8 @@ from course.check.convolutions import (
 )
 from course.check.encoder_parts import channel_norm, drop_path, logit_shares, ordered_block
 from course.check.filter_pictures import matched_similarity, on_one_scale, share_in_span
+from course.check.inversion_methods import gauss_newton_step, lbfgs_direction
+from course.check.inversion_steps import allowed_error, distance_step, residual_input
 from course.check.layer_inverses import (
     asymptotic_rate,
     build_collision,
@@ -40,6 +42,7 @@ from course.check.without_refitting import left_out, streamed_cka
 
 __all__ = [
     "add_positions",
+    "allowed_error",
     "antisymmetric_share",
     "asymptotic_rate",
     "build_collision",
@@ -55,6 +58,7 @@ __all__ = [
     "cosine_by_offset",
     "denoised",
     "distance_from_alike",
+    "distance_step",
     "drop_path",
     "effective_keys",
     "estimate_from_noisy",
@@ -63,10 +67,12 @@ __all__ = [
     "first_and_last",
     "forgotten",
     "forgotten_pattern",
+    "gauss_newton_step",
     "grouped_query_attention",
     "held_attention",
     "integrated_gradients",
     "layers_needed",
+    "lbfgs_direction",
     "left_out",
     "logit_shares",
     "logits_from_file",
@@ -90,6 +96,7 @@ __all__ = [
     "relative_bias",
     "relevance",
     "resample_linear",
+    "residual_input",
     "resized_mixing",
     "rms_input",
     "robust_pictures",

@@ -62,7 +62,8 @@ def invert(
             evaluation each with ``"gd"`` and ``"adam"``, seldom more with ``"lbfgs"``, dozens with
             ``"gauss-newton"``.
         start: Where to start, ``[batch, ...]``. Default: noise from N(0.7, 1/20), deviation 1/20,
-            as in the source, and the same for every picture.
+            as in the source, and the same for every picture. Of a trained model with layer norms
+            flat patches on the other side of grey may end at local minima, whatever the optimizer.
         seed: For that noise and for the shift of the criterion.
         step_size: Of ``"gd"`` (see there) and ``"adam"`` (default: 0.03).
         blur: Deviation in pixels of the 3 x 3 Gaussian that follows every step of ``"gd"``, falling

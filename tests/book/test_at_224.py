@@ -13,6 +13,10 @@ from minivit.preprocessing import Preprocess
 from tests.minivit.parity import draw
 
 
+from minivit.inversion import invert
+from minivit.preprocessing import Preprocess
+
+
 def definitions(cells):
     """Imports, functions, classes and named constants: what a chapter's later cells build on."""
     for cell in cells:
@@ -111,6 +115,21 @@ def test_chapter_11_lets_two_trained_models_judge_each_others_pictures(monkeypat
         "resnet50, waves, views: vit_b_32",
     ]
     assert all(line.endswith(" of 4") for line in lines)
+
+
+def test_chapter_12_compares_optimisers_at_the_first_and_the_last_block(monkeypatch, capsys):
+    def load(name, weights):
+        model = minivit.create(name, depth=2, image_size=64).eval()
+        model.preprocess = Preprocess((64, 64), (64, 64))
+        return model
+
+    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
+    monkeypatch.setattr(minivit, "load", load)
+    monkeypatch.setattr(minivit.inversion, "invert", lambda *a, **k: invert(*a, **k | {"steps": 2}))
+    run_at_224("12_inverting_representations", {})
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["blocks.0:", "blocks.1:"]
+    assert all(float(line.split()[number]) > 0 for line in lines for number in (2, 5))
 
 
 def test_chapter_13_surveys_trained_rows_where_they_may_be_fetched(monkeypatch, capsys):

@@ -1,0 +1,63 @@
+"""Which optimiser brings back what, by depth. ``python -m studies.inversion_by_depth --help``
+
+Trained and untrained, ViT and ResNet, from the first, a middle and the last block: two photographs
+that no model has seen, 120 steps of each optimiser from the source's start, and of L-BFGS from a
+first guess where tokens allow one. In float32.
+"""
+
+import sys
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import minivit
+from minivit.inversion import invert
+from minivit.inversion.to_pixels import linear_guess
+from minivit.recording import activation
+from minivit.training.photographs import photograph
+from minivit.vit import ViT
+from studies.inversion import brought_back
+from studies.survey import Survey, main
+
+NAMES = ("astronaut", "chelsea")
+BLOCKS = (0, 2, 5)
+STEPS = 120
+MODELS = ("cifar10_vit_gap", "vit_32px untrained", "cifar10_resnet", "resnet_32px untrained")
+
+
+def made(row: str) -> nn.Module:
+    """A row's model; the untrained ones are of the trained ones' sizes."""
+    name, _, untrained = row.partition(" ")
+    if not untrained:
+        return minivit.load(name).eval()
+    torch.manual_seed(0)
+    return minivit.create(name, **({"width": 32} if name == "resnet_32px" else {})).eval()
+
+
+def measure(row: str, rehearsal: bool) -> dict[str, Any]:
+    """Every optimiser at each of the blocks."""
+    model, steps, found = made(row), 2 if rehearsal else STEPS, dict[str, Any]()
+    preprocess = minivit.load(MODELS[0]).preprocess
+    images = preprocess(torch.stack([photograph(name, 32) for name in NAMES]))
+    for i in BLOCKS:
+        at = f"blocks.{i}"
+        starts: dict[str, Tensor | None] = {"gd": None, "adam": None, "lbfgs": None}
+        if isinstance(model, ViT):
+            with torch.no_grad():
+                starts["lbfgs, first guess"] = linear_guess(
+                    model, at, activation(model, at)(images)
+                )
+        found[at] = {
+            name: brought_back(
+                invert(model, images, at=at, optimizer=name.split(",")[0], steps=steps, start=start)
+            )
+            for name, start in starts.items()
+        }
+    return found
+
+
+SURVEY = Survey("inversion_by_depth", MODELS, measure)
+
+if __name__ == "__main__":
+    sys.exit(main(SURVEY))
