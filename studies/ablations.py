@@ -41,9 +41,10 @@ UNTRAINED: dict[str, tuple[str, dict[str, Any]]] = {
 }
 DEPTHS = (1, 4, 12, 24)
 DIGITS = {"image_size": 16, "patch_size": 4, "dim": 24, "heads": 3}  # 16 numbers to 24 features
+LAST = 4  # block of the digits models
 PARTS = ("attention", "mlp", "norm", "residual")
 CONFIGURED = {"attention": False, "mlp": False, "norm": "none", "residual": False}
-RECIPE = Recipe(steps=200, batch_size=64, learning_rate=3e-3)
+RECIPE = Recipe(steps=150, batch_size=64, learning_rate=3e-3)
 SHIPPED = ("cifar10_vit_gap", "cifar10_mixer")
 
 
@@ -78,10 +79,10 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     name, _, part = row.partition(" without ")
     steps = 2 if rehearsal else STEPS
     if name in SHIPPED:
-        return shipped(name, part, steps // 2)
+        return shipped(name, part, steps // 3)
     if name == "digits":
         recipe = replace(RECIPE, steps=2) if rehearsal else RECIPE
-        return trained_on_digits(part, SEEDS[: 1 if rehearsal else None], recipe, steps)
+        return trained_on_digits(part, SEEDS[: 1 if rehearsal else None], recipe, steps // 2)
     return untrained(name, part, steps, DEPTHS[:1] if rehearsal else DEPTHS)
 
 
@@ -95,7 +96,7 @@ def untrained(name: str, part: str, steps: int, depths: tuple[int, ...]) -> dict
     for seed in SEEDS:
         torch.manual_seed(seed)
         model: Any = without(minivit.create(model_name, **changes).eval(), part)  # type: ignore
-        for depth in (d for d in depths if d <= len(model.blocks)):
+        for depth in (d for d in depths if d <= (4 if "residual" in part else len(model.blocks))):
             near = psnr(recovered(model, images, depth, steps), images)
             found["psnr"].setdefault(str(depth), []).append(near)
             if seed == 0:
@@ -128,17 +129,21 @@ def trained_on_digits(part: str, seeds: Any, recipe: Recipe, steps: int) -> dict
         before = copy.deepcopy(model).eval()
         train(model, data, replace(recipe, seed=seed))
         x = model.preprocess(data.test.images)
-        images = x[:4]
+
+        def near(model: Any, depth: int) -> float:
+            return psnr(recovered(model, x[:2], depth, steps), x[:2])
+
         for kind, figures in found.items():
-            whole, new = without(model, kind), without(before, kind)
+            whole = without(model, kind)
             with torch.no_grad():
                 right = (whole(x).argmax(1) == data.test.labels).double().mean().item()
-            function = activation(copy.deepcopy(whole).double(), "blocks.3")
+            function = activation(copy.deepcopy(whole).double(), f"blocks.{LAST - 1}")
             figures["accuracy"].append(round(right, 4))
-            figures["psnr"].append(psnr(recovered(whole, images, 4, steps), images))
-            figures["first"].append(psnr(recovered(whole, images, 1, steps), images))
-            figures["before"].append(psnr(recovered(new, images, 4, steps), images))
-            figures["condition"].append(rounded(spectrum(function, images[:1].double()).condition))
+            figures["condition"].append(rounded(spectrum(function, x[:1].double()).condition))
+            figures["psnr"].append(near(whole, LAST))
+            if kind in ("", "mlp"):
+                figures["first"].append(near(whole, 1))
+                figures["before"].append(near(without(before, kind), LAST))
     return found
 
 
@@ -151,7 +156,7 @@ def shipped(name: str, part: str, steps: int) -> dict[str, Any]:
         raise NotHere(str(error)) from error
     images = model.preprocess(data.test.images[:4])
     lesser, found = without(model, part), dict[str, Any](psnr={})
-    for depth in (1, 3, 6):
+    for depth in (1, 6):
         pictures = recovered(lesser, images, depth, steps)
         found["psnr"][str(depth)] = psnr(pictures, images)
     found["highlight"] = highlight(model, images, pictures)
