@@ -2,11 +2,13 @@
 
 from course.check.attention_outputs import chunked_attention, grouped_query_attention
 from course.check.attention_scores import antisymmetric_share, masked_softmax, scaled_scores
+from course.check.block_parts import block_without, unused_numbers
 from course.check.convolutions import (
     circular_by_fourier,
     convolution_by_attention,
     merged_kernel,
 )
+from course.check.descent import largest_value, recovered_fast, steps_for
 from course.check.encoder_parts import channel_norm, drop_path, logit_shares, ordered_block
 from course.check.norm_derivatives import forgotten, norm_pullback
 from course.check.norm_inverses import patches_behind_rms, rms_input, with_statistics
@@ -22,6 +24,7 @@ from course.check.whole_vit import logits_from_file
 __all__ = [
     "add_positions",
     "antisymmetric_share",
+    "block_without",
     "channel_norm",
     "chunked_attention",
     "circular_by_fourier",
@@ -36,6 +39,7 @@ __all__ = [
     "forgotten",
     "forgotten_pattern",
     "grouped_query_attention",
+    "largest_value",
     "layers_needed",
     "logit_shares",
     "logits_from_file",
@@ -49,10 +53,13 @@ __all__ = [
     "padded_patches",
     "patch_at",
     "patches_behind_rms",
+    "recovered_fast",
     "relative_bias",
     "resample_linear",
     "rms_input",
     "rotary_2d",
     "scaled_scores",
+    "steps_for",
+    "unused_numbers",
     "with_statistics",
 ]
