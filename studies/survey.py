@@ -21,7 +21,8 @@ from minivit.files import replacing
 from studies.one import HERE, Place, provenance
 
 Figures = dict[str, Any]
-ABOUT = ("commit", "machine", "torch", "date", "seconds")
+# What a recheck does not compare: where a row comes from, and pictures, which lossy files hold.
+ABOUT = ("commit", "machine", "torch", "date", "seconds", "pictures")
 
 
 class NotHere(Exception):
@@ -37,7 +38,8 @@ class Survey:
         rows: Their names, in order.
         measure: Gives a row's figures, in a form that JSON has, from its name. A second argument
             says whether this is a rehearsal: the same code in a second, on as little as will do.
-            It raises :class:`NotHere` where a row is out of reach.
+            Pictures, as text, may stand under ``"pictures"``. It raises :class:`NotHere` where a
+            row is out of reach.
         seeds: Those it uses.
         tolerance: How far a figure may be from the stored one, as a fraction of it, when it is
             measured again on another kind of machine.
@@ -124,8 +126,10 @@ def recheck(survey: Survey, name: str, place: Place) -> int:
     assert old is not None
     about, new = provenance(), json.loads(json.dumps(survey.measure(name, False)))
     exact = all(old[key] == about[key] for key in ("machine", "torch"))
-    figures = {key: value for key, value in old.items() if key not in ABOUT}
-    differences = list(compared(figures, new, 0 if exact else survey.tolerance))
+    old_figures, new_figures = (
+        {key: value for key, value in figures.items() if key not in ABOUT} for figures in (old, new)
+    )
+    differences = compared(old_figures, new_figures, 0 if exact else survey.tolerance)
     print("\n".join([f"{name} of {old['date']} ({old['commit']}):", *differences]))
     print("the figures differ" if differences else "the figures agree")
     return int(bool(differences))

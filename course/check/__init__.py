@@ -10,6 +10,8 @@ from course.check.convolutions import (
 )
 from course.check.descent import largest_value, recovered_fast, steps_for
 from course.check.encoder_parts import channel_norm, drop_path, logit_shares, ordered_block
+from course.check.mixer_parts import distance_from_alike, spatial_gate
+from course.check.mixer_tables import convolution_table, resized_mixing
 from course.check.norm_derivatives import forgotten, norm_pullback
 from course.check.norm_inverses import patches_behind_rms, rms_input, with_statistics
 from course.check.patch_estimates import convolution_values, estimate_from_noisy
@@ -30,9 +32,11 @@ __all__ = [
     "circular_by_fourier",
     "components_needed",
     "convolution_by_attention",
+    "convolution_table",
     "convolution_values",
     "convolution_weight",
     "denoised",
+    "distance_from_alike",
     "drop_path",
     "estimate_from_noisy",
     "first_and_last",
@@ -56,10 +60,12 @@ __all__ = [
     "recovered_fast",
     "relative_bias",
     "resample_linear",
+    "resized_mixing",
     "rms_input",
     "rotary_2d",
     "scaled_scores",
     "steps_for",
     "unused_numbers",
+    "spatial_gate",
     "with_statistics",
 ]
