@@ -64,8 +64,8 @@ __all__ = [
     "rms_input",
     "rotary_2d",
     "scaled_scores",
+    "spatial_gate",
     "steps_for",
     "unused_numbers",
-    "spatial_gate",
     "with_statistics",
 ]

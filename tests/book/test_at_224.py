@@ -63,3 +63,19 @@ def test_chapter_14_says_of_each_trained_model_what_its_first_norm_keeps(monkeyp
     base, large = capsys.readouterr().out.splitlines()
     assert base == "vit_b_16: one number of each patch is lost, 0 dimensions beside"
     assert large.startswith("vit_l_16: the picture is found, error ")
+
+
+def test_chapter_16_takes_a_trained_model_apart(monkeypatch, capsys):
+    def load(name, weights):
+        model = minivit.create(name, depth=1, image_size=32).eval()
+        model.preprocess = lambda picture: torch.nn.functional.interpolate(picture / 255, 32)
+        return model
+
+    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
+    monkeypatch.setattr(minivit, "load", load)
+    torch.manual_seed(0)
+    run_at_224("16_taking_the_encoder_apart", {})
+    lines = capsys.readouterr().out.splitlines()
+    kinds = "all parts", "no attention", "no MLP", "no norm", "no residual"
+    assert [line[:12].strip() for line in lines] == list(kinds)
+    assert all("dB   largest" in line for line in lines)
