@@ -55,8 +55,9 @@ def remove(model: Model, part: str, blocks: Collection[int] | None = None) -> Mo
         raise ValueError(_no_part(copy, part, removable))
     for name in _names(copy, part, blocks):
         owner, _, last = name.rpartition(".")
-        nothing = False if last == "residual" else nn.Identity() if "norm" in last else None
-        setattr(copy.get_submodule(owner), last, nothing)
+        holder = copy.get_submodule(owner)
+        identity = nn.Identity().train(holder.training)  # a part in training is a model in training
+        setattr(holder, last, False if last == "residual" else identity if "norm" in last else None)
     block: Any
     for block in copy.blocks:  # without norms, as with norm="none", none stands behind a sub-layer
         if isinstance(block.norm1, nn.Identity) and isinstance(block.norm2, nn.Identity):

@@ -4,11 +4,13 @@ from course.check.attention_outputs import chunked_attention, grouped_query_atte
 from course.check.attention_reach import effective_keys, mean_offset
 from course.check.attention_scores import antisymmetric_share, masked_softmax, scaled_scores
 from course.check.attribution import integrated_gradients, relevance
+from course.check.block_parts import block_without, unused_numbers
 from course.check.convolutions import (
     circular_by_fourier,
     convolution_by_attention,
     merged_kernel,
 )
+from course.check.descent import largest_value, recovered_fast, steps_for
 from course.check.encoder_parts import channel_norm, drop_path, logit_shares, ordered_block
 from course.check.filter_pictures import matched_similarity, on_one_scale, share_in_span
 from course.check.inversion_methods import gauss_newton_step, lbfgs_direction
@@ -45,6 +47,7 @@ __all__ = [
     "allowed_error",
     "antisymmetric_share",
     "asymptotic_rate",
+    "block_without",
     "build_collision",
     "by_weights",
     "channel_norm",
@@ -71,6 +74,7 @@ __all__ = [
     "grouped_query_attention",
     "held_attention",
     "integrated_gradients",
+    "largest_value",
     "layers_needed",
     "lbfgs_direction",
     "left_out",
@@ -93,6 +97,7 @@ __all__ = [
     "patches_behind_rms",
     "place_error",
     "queries_from_scores",
+    "recovered_fast",
     "relative_bias",
     "relevance",
     "resample_linear",
@@ -106,9 +111,11 @@ __all__ = [
     "share_in_span",
     "spatial_gate",
     "step_in_pixels",
+    "steps_for",
     "steps_needed",
     "stitched",
     "streamed_cka",
     "undo_residual",
+    "unused_numbers",
     "with_statistics",
 ]

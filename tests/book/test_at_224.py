@@ -9,12 +9,9 @@ import torch
 import minivit
 from course.claims.rows import BOOK
 from minivit import inversion
-from minivit.preprocessing import Preprocess
-from tests.minivit.parity import draw
-
-
 from minivit.inversion import invert
 from minivit.preprocessing import Preprocess
+from tests.minivit.parity import draw
 
 
 def definitions(cells):
@@ -178,6 +175,22 @@ def test_chapter_15_says_of_each_trained_model_which_branches_are_undone(monkeyp
     # In 150 steps an error shrinks to 1e-8 at a rate of 0.88.
     sure = [(line, rate) for line, rate in zip(lines, rates, strict=True) if abs(rate - 0.88) > 0.1]
     assert sure and all(("True" in line) == (rate < 0.88) for line, rate in sure)
+
+
+def test_chapter_16_takes_a_trained_model_apart(monkeypatch, capsys):
+    def load(name, weights):
+        model = minivit.create(name, depth=1, image_size=32).eval()
+        model.preprocess = lambda picture: torch.nn.functional.interpolate(picture / 255, 32)
+        return model
+
+    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
+    monkeypatch.setattr(minivit, "load", load)
+    torch.manual_seed(0)
+    run_at_224("16_taking_the_encoder_apart", {})
+    lines = capsys.readouterr().out.splitlines()
+    kinds = "all parts", "no attention", "no MLP", "no norm", "no residual"
+    assert [line[:12].strip() for line in lines] == list(kinds)
+    assert all("dB   largest" in line for line in lines)
 
 
 def test_chapter_17_says_what_each_trained_part_gains(monkeypatch, capsys):

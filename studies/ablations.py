@@ -1,0 +1,168 @@
+"""What the blocks hand on with parts taken out. ``python -m studies.ablations --help``
+
+An optimiser gets the tokens behind a block and a fixed number of steps, in models without one kind
+of part: untrained ones in the proportions of ViT-L/16, small ones trained on digits with all their
+parts or without one, and the shipped models of CIFAR-10. In untrained ViTs that is gradient
+descent; elsewhere L-BFGS, because descent's step is far too short where a norm magnifies the flat
+picture that it starts from.
+"""
+
+import copy
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import minivit
+from minivit.analysis.spectra import Spectrum, spectrum
+from minivit.model import Model
+from minivit.recording import activation
+from minivit.training import Recipe, load_data, train
+from minivit.training.photographs import photograph
+from studies.recovery import highlight, psnr, recovered, start, without
+from studies.survey import NotHere, Survey, main
+
+SEEDS = range(5)
+# 48 numbers of a patch to 64 features: the ratio of 768 to 1024 in ViT-L/16, and its 24 blocks.
+SMALL: dict[str, Any] = {"image_size": 16, "patch_size": 4, "dim": 64}
+VIT = SMALL | {"depth": 24, "heads": 4, "mlp_ratio": 4}
+MIXER = SMALL | {"depth": 12, "mixing_hidden": 32}
+FINE = MIXER | {"patch_size": 2, "depth": 4, "mixing_hidden": 128}
+UNTRAINED: dict[str, tuple[str, dict[str, Any]]] = {
+    "vit": ("vit_32px", VIT),
+    "mixer": ("mixer_32px", MIXER),
+    "feedforward": ("feedforward_32px", MIXER | {"mixing_hidden": 4 * 17}),
+    "mixer, fine patches": ("mixer_32px", FINE),
+    "mixer, fine patches, as many features": ("mixer_32px", FINE | {"dim": 16}),
+}
+DEPTHS = (1, 4, 12, 24)
+# 16 numbers of a patch to 24 features
+DIGITS: dict[str, Any] = {"image_size": 16, "patch_size": 4, "dim": 24, "heads": 3, "depth": 4}
+PARTS: dict[str, Any] = {"attention": False, "mlp": False, "norm": "none", "residual": False}
+RECIPE = Recipe(steps=300, batch_size=64, learning_rate=3e-3)
+SHIPPED = ("cifar10_vit_gap", "cifar10_mixer")
+
+
+def measure(row: str, rehearsal: bool) -> dict[str, Any]:
+    """A row's model without a row's part."""
+    name, _, part = row.partition(" without ")
+    steps = 2 if rehearsal else 50
+    if name in SHIPPED:
+        return shipped(name, part, steps // 2)
+    if name == "digits":
+        recipe = replace(RECIPE, steps=2) if rehearsal else RECIPE
+        return trained_on_digits(part, SEEDS[: 1 if rehearsal else None], recipe, steps)
+    way = ("gd", 2 * steps) if name == "vit" else ("lbfgs", steps)
+    return untrained(name, part, way, DEPTHS[:1] if rehearsal else DEPTHS)
+
+
+def untrained(name: str, part: str, way: tuple[str, int], depths: Sequence[int]) -> dict[str, Any]:
+    """By depth: dB for every seed, from two pictures; of the first picture, the spectrum.
+
+    Where nothing is to be seen behind block 4, as without residuals, it ends there.
+    """
+    created, changes = UNTRAINED[name]
+    found: dict[str, Any] = {key: {} for key in ("psnr", "condition", "rank", "largest")}
+    images = torch.stack([photograph(one, 16) for one in ("astronaut", "chelsea")])
+    images = (images / 255 - 0.5) / 0.25
+    found["start"] = psnr(start(images), images)
+    for seed in SEEDS:
+        torch.manual_seed(seed)
+        model = without(minivit.create(created, **changes).eval(), part)
+        last = 4 if "residual" in part else changes["depth"]
+        for depth in (d for d in depths if d <= last):
+            near = psnr(recovered(model, images, depth, *way), images)
+            found["psnr"].setdefault(str(depth), []).append(near)
+            if seed == 0:
+                one = spectrum_behind(model, images, depth)
+                found["condition"][str(depth)] = rounded(one.condition)
+                found["largest"][str(depth)] = rounded(one.values[:, 0])
+                found["rank"][str(depth)] = one.rank().item()
+    return found
+
+
+def spectrum_behind(model: Model, images: Tensor, depth: int) -> Spectrum:
+    """Singular values of the way from the first picture to a block, in float64."""
+    function = activation(copy.deepcopy(model).double(), f"blocks.{depth - 1}")
+    return spectrum(function, images[:1].double())
+
+
+def rounded(x: Tensor) -> float:
+    """Three digits of the one number there is."""
+    return float(f"{x.item():.3g}")
+
+
+def trained_on_digits(
+    part: str, seeds: Sequence[int], recipe: Recipe, steps: int
+) -> dict[str, Any]:
+    """Trained without a part; or whole, also with each removed. Accuracy, dB at the last block.
+
+    ``"first"`` has the dB at the first block, ``"before"`` that at the last before training.
+    """
+    data = load_data("DIGITS", size=16)
+    x = (data.test.images.float() / 255 - data.mean[0]) / data.std[0]
+    changes = DIGITS | ({part: PARTS[part]} if part else {})
+    keys = "accuracy", "psnr", "first", "before", "condition"
+    removals = ("",) if part else ("", *PARTS)
+    found: dict[str, Any] = {removed: {key: [] for key in keys} for removed in removals}
+
+    def near(model: Model, depth: int) -> float:
+        return psnr(recovered(model, x[:2], depth, "lbfgs", steps), x[:2])
+
+    for seed in seeds:
+        torch.manual_seed(seed)
+        model = minivit.create("vit_8px", **changes)
+        before = copy.deepcopy(model).eval()
+        train(model, data, replace(recipe, seed=seed))
+        for removed, figures in found.items():
+            after = without(model, removed)
+            with torch.no_grad():
+                right = (after(x).argmax(1) == data.test.labels).double().mean().item()
+            figures["accuracy"].append(round(right, 4))
+            condition = spectrum_behind(after, x, DIGITS["depth"]).condition
+            figures["condition"].append(rounded(condition))
+            figures["psnr"].append(near(after, DIGITS["depth"]))
+            figures["first"].append(near(after, 1))
+            figures["before"].append(near(without(before, removed), DIGITS["depth"]))
+    return found
+
+
+def shipped(name: str, part: str, steps: int) -> dict[str, Any]:
+    """By depth: dB on four test pictures. At the end: where what was recovered has contrast."""
+    try:
+        model: Any = minivit.load(name).eval()
+        data = load_data("CIFAR10")
+    except (FileNotFoundError, ValueError) as error:
+        raise NotHere(str(error)) from error
+    images = model.preprocess(data.test.images[:4])
+    lesser, found = without(model, part), dict[str, Any](psnr={})
+    for depth in (1, len(model.blocks)):
+        pictures = recovered(lesser, images, depth, "lbfgs", steps)
+        found["psnr"][str(depth)] = psnr(pictures, images)
+    found["highlight"] = highlight(model, images, pictures)
+    return found
+
+
+NAMES = [
+    "vit",
+    *(f"vit without {part}" for part in (*PARTS, "residual attention")),
+    "mixer",
+    "mixer without norm",
+    "feedforward",
+    "feedforward without norm",
+    "mixer, fine patches",
+    "mixer, fine patches, as many features",
+    "digits",
+    *(f"digits without {part}" for part in PARTS),
+    "cifar10_vit_gap",
+    "cifar10_vit_gap without attention",
+    "cifar10_vit_gap without mlp",
+    "cifar10_mixer",
+]
+SURVEY = Survey("ablations", NAMES, measure, seeds=SEEDS)
+
+if __name__ == "__main__":
+    sys.exit(main(SURVEY))
