@@ -9,10 +9,8 @@ within 40 dB: its tokens have 768 numbers for the 3072 of a patch.
 """
 
 import argparse
-import json
 import math
 import os
-import platform
 import time
 from pathlib import Path
 from statistics import median
@@ -21,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 import minivit
-from minivit.files import replacing
+from benchmarks.report import write
 from minivit.inversion import Inversion, invert
 from minivit.mixer import MixerConfig
 from minivit.model import Model
@@ -121,15 +119,7 @@ def main() -> None:
             rows += found
             for row in found:
                 print(described(row, found[0]), flush=True)
-    about = {
-        "torch": torch.__version__,
-        "processor": f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}",
-        "threads": options.threads,
-    }
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(options.out) as scratch:
-        scratch.write_text(json.dumps({"about": about, "rows": rows}, indent=1) + "\n")
-    print(f"\nwritten to {options.out}")
+    write(options.out, rows, {"threads": options.threads})
 
 
 if __name__ == "__main__":

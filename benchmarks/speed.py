@@ -6,9 +6,7 @@ interval. The share of peak compares with the fastest float32 matrix product see
 """
 
 import argparse
-import json
 import os
-import platform
 import random
 import time
 from collections.abc import Callable
@@ -20,6 +18,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.peers import LIBRARIES, PATCH, build
+from benchmarks.report import write
 
 BF16 = "minivit bf16"  # model.bfloat16(): the one line that the README documents
 
@@ -129,20 +128,13 @@ def main() -> None:
                     ratio = f"{row['times minivit']:.2f} ({low:.2f} to {high:.2f})"
                     share = f"{row['share of peak']:.0%} of peak"
                     print(f"  {row['library']:14}{row['ms']:9.1f} ms   {ratio}   {share}")
-    machine = f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}"
     print(f"\n{aims(rows)}")
-    about = {
-        "torch": torch.__version__,
-        "processor": machine,
+    settings = {
         "threads": options.threads,
         "rounds": options.rounds,
         "peak GFLOP/s": peak / 1e9,
     }
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    temporary = options.out.with_suffix(".tmp")
-    temporary.write_text(json.dumps({"about": about, "rows": rows}, indent=1) + "\n")
-    temporary.replace(options.out)
-    print(f"\nwritten to {options.out}")
+    write(options.out, rows, settings)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,7 @@ and ratios taken within a round, as in ``benchmarks.speed``.
 """
 
 import argparse
-import json
 import os
-import platform
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -20,9 +18,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import minivit
+from benchmarks.report import write
 from benchmarks.speed import interval, seconds
 from minivit._torchvision import torchvision
-from minivit.files import replacing
 from minivit.training.optimiser import adamw
 from minivit.training.recipe import Recipe
 
@@ -183,16 +181,7 @@ def main() -> None:
                 f"{row['times stock']:.2f} ({low:.2f} to {high:.2f}) times stock, "
                 f"{row['times stock float32']:.2f} times stock in float32"
             )
-    about = {
-        "torch": torch.__version__,
-        "processor": f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}",
-        "threads": options.threads,
-        "rounds": options.rounds,
-    }
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(options.out) as scratch:
-        scratch.write_text(json.dumps({"about": about, "rows": rows}, indent=1) + "\n")
-    print(f"\nwritten to {options.out}")
+    write(options.out, rows, {"threads": options.threads, "rounds": options.rounds})
 
 
 if __name__ == "__main__":
