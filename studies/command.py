@@ -2,7 +2,6 @@
 
 import argparse
 import hashlib
-import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -12,9 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from minivit.files import replacing
 from studies.cost import minutes
-from studies.one import HERE, Place, Run, provenance, train_one
+from studies.one import HERE, Place, Run, provenance, store, train_one
 from studies.pool import gather, result
 from studies.table import best, printed, row
 
@@ -94,8 +92,7 @@ def carry_out(study: Study, place: Place, workers: int) -> dict[str, Any]:
         "seconds": round(sum(seconds), 1),
         **about,
     }
-    with replacing(place.root / "book/results" / f"{study.name}.json") as scratch:
-        scratch.write_text(json.dumps(found, indent=1) + "\n")
+    store(found, place.root / "book/results" / f"{study.name}.json")
     return found
 
 

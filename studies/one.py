@@ -141,9 +141,7 @@ def train_one(run: Run, place: Place = HERE, keep: bool = True) -> dict[str, Any
         **about,
     }
     if keep:
-        place.result(run.key).parent.mkdir(parents=True, exist_ok=True)
-        with replacing(place.result(run.key)) as scratch:
-            scratch.write_text(json.dumps(found, indent=1) + "\n")
+        store(found, place.result(run.key))
     return found
 
 
@@ -160,6 +158,18 @@ def operations(model: minivit.model.Model) -> int:
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         model.eval()(images)
     return counter.get_total_flops() // 2
+
+
+def store(found: dict[str, Any], path: Path) -> None:
+    """Writes figures to a JSON file, whole or not at all.
+
+    Raises:
+        ValueError: One of them is not finite, and JSON has no word for it.
+    """
+    text = json.dumps(found, indent=1, allow_nan=False) + "\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as scratch:
+        scratch.write_text(text)
 
 
 @cache

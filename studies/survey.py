@@ -17,8 +17,7 @@ from typing import Any
 
 import torch
 
-from minivit.files import replacing
-from studies.one import HERE, Place, provenance
+from studies.one import HERE, Place, provenance, store
 
 Figures = dict[str, Any]
 # What a recheck does not compare: where a row comes from, and pictures, which lossy files hold.
@@ -104,10 +103,7 @@ def carry_out(survey: Survey, again: Sequence[str], place: Place, rehearsal: boo
             "rows": {key: stored[key] for key in survey.rows if key in stored},
             **about,
         }
-        path = _file(survey, place)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as scratch:
-            scratch.write_text(json.dumps(found, indent=1, allow_nan=False) + "\n")
+        store(found, _file(survey, place))
         print(f"{name:40}{_state(stored[name])}, {about['seconds']:.0f} s", flush=True)
 
 
