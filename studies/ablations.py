@@ -22,8 +22,9 @@ from minivit.model import Model
 from minivit.recording import activation
 from minivit.training import Recipe, load_data, train
 from minivit.training.photographs import photograph
+from studies import given
 from studies.recovery import highlight, psnr, recovered, start, without
-from studies.survey import NotHere, Survey, main
+from studies.survey import Survey, main
 
 SEEDS = range(5)
 # 48 numbers of a patch to 64 features: the ratio of 768 to 1024 in ViT-L/16, and its 24 blocks.
@@ -132,12 +133,8 @@ def trained_on_digits(
 
 def shipped(name: str, part: str, steps: int) -> dict[str, Any]:
     """By depth: dB on four test pictures. At the end: where what was recovered has contrast."""
-    try:
-        model: Any = minivit.load(name).eval()
-        data = load_data("CIFAR10")
-    except (FileNotFoundError, ValueError) as error:
-        raise NotHere(str(error)) from error
-    images = model.preprocess(data.test.images[:4])
+    model: Any = given.model(name)
+    images = model.preprocess(given.pictures("CIFAR10", 4).images)
     lesser, found = without(model, part), dict[str, Any](psnr={})
     for depth in (1, len(model.blocks)):
         pictures = recovered(lesser, images, depth, "lbfgs", steps)

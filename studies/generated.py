@@ -13,9 +13,9 @@ from torch import Tensor
 import minivit
 from minivit.analysis.dct import dct2
 from minivit.inversion import generate, recognise
-from minivit.training import load_data
 from minivit.training.photographs import crops
-from studies.survey import Figures, NotHere, Survey, main
+from studies import given
+from studies.survey import Figures, Survey, main
 
 MODELS = {"vit": "cifar10_vit_gap", "mixer": "cifar10_mixer", "resnet": "cifar10_resnet"}
 STEPS, CROPS_AFTER = 100, 67  # crops move in the last third, as after 200 steps of 300
@@ -106,11 +106,8 @@ def _real(rehearsal: bool) -> tuple[Tensor, Tensor]:
     """Validation pictures of CIFAR-10 and their classes; in a rehearsal, crops of photographs."""
     if rehearsal:
         return crops(4)[0], torch.zeros(4, dtype=torch.long)
-    try:
-        part = load_data("CIFAR10").validation
-    except OSError as reason:
-        raise NotHere(str(reason)) from reason
-    return part.images[::5], part.labels[::5]  # 1,000; they may stand class by class
+    part = given.pictures("CIFAR10", 1000, "validation")
+    return part.images, part.labels
 
 
 SURVEY = Survey("generated", ["real pictures", *ROWS], measure, seeds=range(5), tolerance=0.2)

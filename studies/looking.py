@@ -28,9 +28,9 @@ from minivit.analysis import (
 )
 from minivit.attention import MultiHeadAttention
 from minivit.masks import local_mask
-from minivit.training import load_data
 from minivit.vit import ViT
-from studies.survey import NotHere, Survey, main
+from studies import given
+from studies.survey import Survey, main
 
 PICTURES, FEW = 300, 60  # FEW where every patch is deleted in turn
 UNTRAINED = "vit_32px untrained"
@@ -40,16 +40,12 @@ SEEDS = range(5)
 
 def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     """The distances of one row; for a trained model also what it loses without its parts."""
-    try:
-        name = TRAINED[0] if row == UNTRAINED else row  # whose preprocessing an untrained one takes
-        model = minivit.load("digits_vit" if rehearsal else name)
-        data = load_data("DIGITS" if rehearsal else "CIFAR10").test
-    except (FileNotFoundError, ValueError) as error:
-        raise NotHere(str(error)) from error
+    name = TRAINED[0] if row == UNTRAINED else row  # whose preprocessing an untrained one takes
+    model = given.model("digits_vit" if rehearsal else name)
     assert isinstance(model, ViT)
     n, few = (8, 4) if rehearsal else (PICTURES, FEW)
-    some = data[torch.randperm(len(data.labels), generator=torch.Generator().manual_seed(0))[:n]]
-    images, labels = model.preprocess(some.images), some.labels  # of all classes: they lie in order
+    test = given.pictures("DIGITS" if rehearsal else "CIFAR10", n)
+    images, labels = model.preprocess(test.images), test.labels
     models = untrained(model) if row == UNTRAINED else [model]
     found = [attention_distance(one, images) for one in models]
     pixels = [one.pixels.tolist() for one in found]

@@ -13,9 +13,9 @@ import torch
 import minivit
 from minivit.analysis import branch_ratios, cka, localisation, probes, readable
 from minivit.model import Model
-from minivit.training import Data, Split, load_data
-from minivit.zoo import shipped
-from studies.survey import Figures, NotHere, Survey, main
+from minivit.training import Split
+from studies import given
+from studies.survey import Figures, Survey, main
 from studies.twins import SEEDS, across, digits, plain, points, summary
 
 VIT, CLASS, MIXER, RESNET = (f"cifar10_{x}" for x in ("vit_gap", "vit_cls", "mixer", "resnet"))
@@ -71,12 +71,7 @@ def pictures(rehearsal: bool) -> list[Split]:
         torch.manual_seed(0)
         shapes, labels = (60, 3, 32, 32), torch.arange(60) % 10
         return [Split(torch.randint(256, shapes).to(torch.uint8), labels) for _ in range(2)]
-    try:
-        data: Data = load_data("CIFAR10")
-    except FileNotFoundError as reason:
-        raise NotHere(str(reason)) from reason
-    parts = (data.train, 1000), (data.test, 1000)
-    return [part[torch.linspace(0, len(part) - 1, n).long()] for part, n in parts]
+    return [given.pictures("CIFAR10", 1000, part) for part in ("train", "test")]
 
 
 def loaded(name: str) -> Model:
@@ -86,9 +81,7 @@ def loaded(name: str) -> Model:
         model = minivit.create("vit_32px").eval()
         model.preprocess = loaded(VIT).preprocess
         return model
-    if name not in shipped():
-        raise NotHere(f"{name} does not come with the package yet")
-    return minivit.load(name)
+    return given.model(name)
 
 
 SURVEY = Survey(

@@ -20,11 +20,10 @@ from minivit.inversion.result import decibels
 from minivit.inversion.unwind import Unwound
 from minivit.mixer import Mixer
 from minivit.recording import activation
-from minivit.training import load_data
 from minivit.training.photographs import crops
 from minivit.vit import ViT
-from studies.one import spread
-from studies.survey import NotHere, Survey, main
+from studies import given
+from studies.survey import Survey, main
 
 PICTURES = 20
 LARGE = "vit_b_16 untrained"
@@ -45,12 +44,9 @@ def made(row: str) -> tuple[ViT | Mixer, Tensor]:
         model = minivit.create(name)
         images = (crops(PICTURES, model.config.image_size)[0] / 255 - 0.5) / 0.25
         return model.eval(), images[:1] if row == LARGE else images
-    try:
-        model = minivit.load(name)
-        data = load_data("DIGITS" if name.startswith("digits") else "CIFAR10")
-    except (FileNotFoundError, ValueError) as error:
-        raise NotHere(str(error)) from error
-    return model.eval(), model.preprocess(spread(data.test, PICTURES).images)
+    model = given.model(name)
+    test = given.pictures("DIGITS" if name.startswith("digits") else "CIFAR10", PICTURES)
+    return model, model.preprocess(test.images)
 
 
 def measure(row: str, rehearsal: bool) -> dict[str, Any]:

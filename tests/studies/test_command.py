@@ -1,22 +1,15 @@
-import importlib
 import json
-import pkgutil
 from dataclasses import replace
 
 import pytest
 
-import studies
 from minivit.training import Recipe, load_data
 from studies.command import Study, compared, main
 from studies.cost import PICTURES
 from studies.one import HERE, Place, Run
 from studies.pool import result
 from studies.table import best, interval
-
-MODULES = [
-    importlib.import_module(f"studies.{one.name}") for one in pkgutil.iter_modules(studies.__path__)
-]
-STUDIES = [module.STUDY for module in MODULES if hasattr(module, "STUDY")]
+from tests.studies.modules import every
 
 
 def run(rate=1e-3, seed=0):
@@ -35,7 +28,7 @@ STUDY = Study("small", {"vit": [run(1e-3), run(1e-2)], "lost": [run(1e38)]}, see
     "study",
     [
         pytest.param(s, id=s.name, marks=[] if s.name == "digits" else [pytest.mark.slow])
-        for s in STUDIES
+        for s in every("STUDY")
     ],
 )
 def test_every_study_runs_to_its_end_and_leaves_the_repository_alone(study, capsys):

@@ -1,22 +1,16 @@
-import importlib
 import json
-import pkgutil
 
 import pytest
 
-import studies
 from course.results import study
+from studies import given
 from studies.one import Place
 from studies.survey import NotHere, Survey, compared, main
-
-MODULES = [
-    importlib.import_module(f"studies.{one.name}") for one in pkgutil.iter_modules(studies.__path__)
-]
-SURVEYS = [module.SURVEY for module in MODULES if hasattr(module, "SURVEY")]
+from tests.studies.modules import every
 
 
 @pytest.mark.parametrize(
-    "survey", [pytest.param(s, id=s.name, marks=pytest.mark.slow) for s in SURVEYS]
+    "survey", [pytest.param(s, id=s.name, marks=pytest.mark.slow) for s in every("SURVEY")]
 )
 def test_every_survey_runs_to_its_end(survey, capsys):
     assert main(survey, ["--smoke"]) == 0
@@ -77,6 +71,20 @@ def test_a_rehearsal_leaves_nothing(tmp_path):
     assert main(rows(asked), ["--smoke"], Place(tmp_path)) == 0
     assert all(rehearsal for _, rehearsal in asked) and len(asked) == 3
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_not_on_this_machine_is_out_of_reach(monkeypatch, tmp_path):
+    with pytest.raises(NotHere, match="imagenet_vit does not come with the package"):
+        given.model("imagenet_vit")
+    monkeypatch.setenv("MINIVIT_CIFAR10", str(tmp_path / "empty"))
+    with pytest.raises(NotHere, match="empty"):
+        given.pictures("CIFAR10", 4)
+
+
+def test_pictures_that_surveys_get_are_of_all_classes_and_of_the_part_asked_for():
+    test, train = given.pictures("DIGITS", 100), given.pictures("DIGITS", 100, "train")
+    assert len(test) == len(train) == 100 and not test.images.equal(train.images)
+    assert set(test.labels.tolist()) == set(range(10))
 
 
 @pytest.mark.parametrize(
