@@ -13,6 +13,7 @@ from minivit._torchvision import torchvision
 from minivit.inversion import Diverged, invert
 from minivit.inversion.criterion import noise, shifted_distance
 from minivit.inversion.result import decibels
+from tests.minivit.inversion.contracting import made
 from tests.minivit.parity import draw
 
 ALL = {"gd": 2000, "adam": 1500, "lbfgs": 200, "gauss-newton": 30}
@@ -112,13 +113,7 @@ def test_the_blur_is_torchvisions_and_ends_at_nothing():
 
 
 def vit(**changes):
-    model = draw(minivit.create("vit_8px", dim=24, depth=2, heads=3, **changes).double().eval())
-    for part in model.modules():
-        if isinstance(part, minivit.MultiHeadAttention):
-            part.out.weight *= 0.1
-        elif hasattr(part, "down"):
-            part.down.weight *= 0.1
-    return model
+    return made("vit_8px", dim=24, depth=2, heads=3, **changes)
 
 
 PICTURES = torch.rand(3, 1, 8, 8, generator=torch.Generator().manual_seed(5), dtype=torch.float64)

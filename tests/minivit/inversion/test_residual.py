@@ -6,7 +6,7 @@ from torch import nn
 
 import minivit
 from minivit.inversion.exact import branches, invert_block, invert_residual, lipschitz
-from tests.minivit.parity import draw
+from tests.minivit.inversion.contracting import made
 
 
 def random(*shape, seed=0):
@@ -87,16 +87,9 @@ MODELS = {
 }
 
 
-def made(kind, scale=0.1, **changes):
-    """A model, random in every number, whose branches are small enough to contract."""
+def model_of(kind, scale=0.1, **changes):
     name, sizes = MODELS[kind]
-    model = draw(minivit.create(name, **sizes | changes).double().eval())
-    for part in model.modules():
-        if isinstance(part, minivit.MultiHeadAttention):
-            part.out.weight *= scale
-        elif hasattr(part, "down"):
-            part.down.weight *= scale
-    return model
+    return made(name, scale, **sizes | changes)
 
 
 def tokens(model):
@@ -107,7 +100,7 @@ def tokens(model):
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_branches_are_what_a_block_adds(kind):
-    model = made(kind)
+    model = model_of(kind)
     x, block = tokens(model), model.blocks[1]
     expected = block(x)
     for branch in branches(block):
@@ -117,7 +110,7 @@ def test_branches_are_what_a_block_adds(kind):
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_block_is_undone_to_eight_digits(kind):
-    model = made(kind)
+    model = model_of(kind)
     x, block = tokens(model), model.blocks[0]
     found = invert_block(block, block(x))
     assert found.converged.all()
@@ -126,7 +119,7 @@ def test_a_block_is_undone_to_eight_digits(kind):
 
 
 def test_a_mask_is_the_one_that_the_block_was_given():
-    block, x = made("vit").blocks[0], random(3, 4, 12)
+    block, x = model_of("vit").blocks[0], random(3, 4, 12)
     mask = torch.eye(4, dtype=torch.bool)
     found = invert_block(block, block(x, mask), mask)
     assert error(found.x, x) < 1e-8
@@ -135,7 +128,7 @@ def test_a_mask_is_the_one_that_the_block_was_given():
 
 @pytest.mark.parametrize("gone", [["attention"], ["mlp"], ["attention", "mlp"], ["norm1"]])
 def test_blocks_with_parts_removed_are_undone_too(gone):
-    model = made("vit")
+    model = model_of("vit")
     for part in gone:
         model = minivit.remove(model, part)
     x = random(3, 4, 12)
@@ -144,7 +137,7 @@ def test_blocks_with_parts_removed_are_undone_too(gone):
 
 
 def test_what_is_found_may_be_other_tokens_but_is_never_called_converged_without_being_so():
-    block, x = made("vit", scale=2.0).blocks[0], random(3, 4, 12)
+    block, x = model_of("vit", scale=2.0).blocks[0], random(3, 4, 12)
     y = block(x)
     found = invert_block(block, y)
     residual = (block(found.x) - y).flatten(1).norm(dim=1) / y.flatten(1).norm(dim=1)
@@ -156,9 +149,9 @@ def test_what_is_found_may_be_other_tokens_but_is_never_called_converged_without
 @pytest.mark.parametrize(
     ("block", "kind", "said"),
     [
-        (lambda: made("vit", norm="post").blocks[0], ValueError, "expected norm='pre' or 'none'"),
-        (lambda: made("vit", residual=False).blocks[0], ValueError, r"without residuals .* not x \+ f\(x\)"),
-        (lambda: made("mixer").train().blocks[0], ValueError, r"training mode .* call eval\(\) first"),
+        (lambda: model_of("vit", norm="post").blocks[0], ValueError, "expected norm='pre' or 'none'"),
+        (lambda: model_of("vit", residual=False).blocks[0], ValueError, r"without residuals .* not x \+ f\(x\)"),
+        (lambda: model_of("mixer").train().blocks[0], ValueError, r"training mode .* call eval\(\) first"),
         (lambda: nn.TransformerEncoderLayer(12, 3), TypeError, "minivit.ViT or minivit.Mixer: got TransformerEncoderLayer"),
     ],
 )  # fmt: skip

@@ -11,7 +11,7 @@ import minivit
 from minivit.inversion import invert, unwind
 from minivit.inversion.to_pixels import linear_guess
 from minivit.recording import activation
-from tests.minivit.parity import draw
+from tests.minivit.inversion.contracting import made
 
 
 def pictures(n, seed=0, size=(8, 8)):
@@ -23,17 +23,6 @@ def pictures(n, seed=0, size=(8, 8)):
 def tokens(model, images, at):
     with torch.no_grad():
         return activation(model, at)(images)
-
-
-def made(name, scale=0.1, **changes):
-    """A model, random in every number, whose branches are small enough to contract."""
-    model = draw(minivit.create(name, **changes).double().eval())
-    for part in model.modules():
-        if isinstance(part, minivit.MultiHeadAttention):
-            part.out.weight *= scale
-        elif hasattr(part, "down"):
-            part.down.weight *= scale
-    return model
 
 
 def check(found, model, images, at):
