@@ -6,13 +6,14 @@ better goes on to a long one.
 
 import sys
 from dataclasses import replace
+from typing import Any
 
 from studies.command import Study, main
 from studies.families import RECIPE
 from studies.one import Run
 
 RATES = (1e-3, 3e-3)
-STEMS = ({}, {"stem": "conv"})
+STEMS: tuple[dict[str, Any], ...] = ({}, {"stem": "conv"})
 STEPS = 13_000  # 37 epochs, about 100 minutes of one thread
 
 STUDY = Study(

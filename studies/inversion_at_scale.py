@@ -19,6 +19,7 @@ import minivit
 from minivit._torchvision import torchvision
 from minivit.inversion import invert
 from minivit.model import Model
+from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from minivit.training.photographs import photograph
 from studies.survey import NotHere, Survey, main
@@ -52,7 +53,7 @@ def made(name: str, kind: str) -> Model:
         return minivit.load(name, weights, image_size=size)
     torch.manual_seed(0)
     model = minivit.create(name, image_size=size).eval()
-    model.preprocess = Preprocess(size, resize=size)
+    model.preprocess = Preprocess(pair(size), resize=pair(size))
     return model
 
 

@@ -110,8 +110,10 @@ def train_one(run: Run, place: Place = HERE, keep: bool = True) -> dict[str, Any
     about = provenance()  # before the training: the repository may move on meanwhile
     data, model = run.load(), run.create()
     if place.pictures is not None:
-        parts = ("train", "validation", "test")
-        data = replace(data, **{p: spread(getattr(data, p), place.pictures) for p in parts})
+        train_, validation, test = (
+            spread(part, place.pictures) for part in (data.train, data.validation, data.test)
+        )
+        data = replace(data, train=train_, validation=validation, test=test)
     few = spread(data.validation, WATCHED)
     watched = data if run.fraction == 1 else replace(data, validation=few)
     folder = place.folder(run.key) if keep else None

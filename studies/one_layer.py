@@ -16,6 +16,7 @@ from torch import Tensor
 import minivit
 from minivit.inversion.exact import invert_residual, levenberg_marquardt
 from minivit.krylov import Operator, jacobian, norms
+from minivit.model import Model
 from minivit.recording import activation
 from minivit.training.photographs import crops
 from minivit.vit import ViT
@@ -34,17 +35,20 @@ def made(row: str) -> tuple[ViT, Tensor]:
     trained = minivit.load("cifar10_vit_gap")
     images = trained.preprocess(crops(40, 32)[0][:PICTURES]).double()
     if row == "trained":
-        model = trained
+        model: Model = trained
     else:
         torch.manual_seed(int(row.split()[1]))
         model = minivit.create("vit_32px")
+    assert isinstance(model, ViT)
     return model.double().eval().requires_grad_(False), images
 
 
 def layer(model: ViT, part: str, side: int = CORNER) -> Operator:
     """From the corner of a picture to the first block's norm, or what is behind it."""
-    block, grid = model.blocks[0], model.config.grid
-    places = model.positions.table.view(*grid, -1)[:side, :side].flatten(0, 1)
+    block: Any = model.blocks[0]
+    grid, table = model.config.grid, model.positions.table
+    assert table is not None
+    places = table.view(*grid, -1)[:side, :side].flatten(0, 1)
 
     def through(images: Tensor) -> Tensor:
         x = model.patch_embedding(images) + places  # [batch, side * side, dim]

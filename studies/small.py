@@ -18,7 +18,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 RATES = (1e-3, 3e-3)
 SHORT = replace(RECIPE, steps=500)  # 1.4 passes over CIFAR-10, two minutes of one thread
-NOTHING = {"shift": 0.0, "flip": False, "operations": 0, "label_smoothing": 0.0}
+NOTHING: dict[str, Any] = {"shift": 0.0, "flip": False, "operations": 0, "label_smoothing": 0.0}
 WHOLE = 45_000  # training pictures of CIFAR-10
 
 

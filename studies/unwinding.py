@@ -41,12 +41,15 @@ def made(row: str) -> tuple[ViT | Mixer, Tensor]:
     name, _, untrained = row.partition(" ")
     if untrained:
         torch.manual_seed(0)
-        model = minivit.create(name)
+        model = minivit.create(name).eval()
         images = (crops(PICTURES, model.config.image_size)[0] / 255 - 0.5) / 0.25
-        return model.eval(), images[:1] if row == LARGE else images
-    model = given.model(name)
-    test = given.pictures("DIGITS" if name.startswith("digits") else "CIFAR10", PICTURES)
-    return model, model.preprocess(test.images)
+        images = images[:1] if row == LARGE else images
+    else:
+        model = given.model(name)
+        data = "DIGITS" if name.startswith("digits") else "CIFAR10"
+        images = model.preprocess(given.pictures(data, PICTURES).images)
+    assert isinstance(model, ViT | Mixer)
+    return model, images
 
 
 def measure(row: str, rehearsal: bool) -> dict[str, Any]:

@@ -177,7 +177,7 @@ def chunked_attention(attempt: Attempt) -> None:
     q = 10 * (normal(queries, d).abs() + 1)
     k = 100 * torch.tensor([5.0, 3, 8, 1, 11, 7, 2, 10, 4, 9, 6])[:, None].expand(11, d)
     for sign in (1, -1):
-        size = f"around {sign * 10000}"
+        around = f"around {sign * 10000}"
         attempt.expect_close(
             attempt(
                 q,
@@ -185,11 +185,11 @@ def chunked_attention(attempt: Attempt) -> None:
                 v,
                 4,
                 shape=dict(queries=queries, d_v=d_v),
-                if_not_finite=f"With scores {size} the result overflows or is 0 / 0. Subtract the "
-                "running maximum before exp, and start it at minus infinity.",
+                if_not_finite=f"With scores {around} the result overflows or is 0 / 0. Subtract "
+                "the running maximum before exp, and start it at minus infinity.",
             ),
             attend(q, sign * k, v, math.sqrt(d)),
-            f"With scores {size} the result is wrong.",
+            f"With scores {around} the result is wrong.",
         )
 
     keep_to_chunks(attempt)

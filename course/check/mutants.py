@@ -31,7 +31,7 @@ def mutants(source: str) -> dict[str, str]:
         Description, "old line -> new line", to the mutant's source, layout and comments lost.
     """
     original = ast.unparse(ast.parse(source))
-    found = {}
+    found: dict[str, str] = {}
     for mutant in itertools.chain(_general(original), _about_tensors(ast.parse(original))):
         try:
             mutant = ast.unparse(ast.parse(mutant))

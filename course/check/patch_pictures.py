@@ -3,6 +3,8 @@
 As in patch_order, what is expected comes from loops over squares.
 """
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -78,7 +80,7 @@ def denoised(attempt: Attempt) -> None:
     size, every = 2, 3 * 2 * 2  # numbers in a patch
     images = normal_draws(seed=12)(2, 3, 8, 12)  # 24 patches that do not overlap
 
-    def denoise(images: Tensor, stride: int, keep: int, **messages: str) -> Tensor:
+    def denoise(images: Tensor, stride: int, keep: int, **messages: Any) -> Tensor:
         shape = dict(zip(("batch", "channels", "height", "width"), images.shape, strict=True))
         return attempt(images, size, stride, keep, shape=shape, **messages)
 

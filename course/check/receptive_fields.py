@@ -75,8 +75,8 @@ def first_and_last(attempt: Attempt) -> None:
         return [min(seen(layers, i)), max(seen(layers, i))]
 
     def described(layers: list[list[int]], i: int) -> tuple[list[int], str]:
-        found = attempt(torch.tensor(layers).float(), i, shape=dict(ends=2))
-        found = [round(end, 4) for end in found.tolist()]
+        given = attempt(torch.tensor(layers).float(), i, shape=dict(ends=2))
+        found = [round(end, 4) for end in given.tolist()]
         said = f"For layers {layers} (filter, stride, padding) and i = {i} you give {found}"
         return found, f"{said}, expected {ends(layers, i)}."
 

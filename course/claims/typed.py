@@ -113,10 +113,10 @@ def _learn(statement: ast.stmt, names: Names) -> None:
             for item in statement.items:
                 if item.optional_vars is not None:
                     _assign(item.optional_vars, False, names)
-        case ast.Expr(ast.Call(ast.Attribute(ast.Name(), _), args)):
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name() as changed, _), args)):
             # figures.append(measured): what was a typed, empty list is so no longer
             if not all(is_typed(value, names) for value in args):
-                _assign(statement.value.func.value, False, names)
+                _assign(changed, False, names)
     for inner in ast.iter_child_nodes(statement):
         if isinstance(inner, ast.stmt):
             _learn(inner, names)

@@ -9,7 +9,7 @@ import numpy as np
 from IPython.display import display
 
 from course.claims.rows import Claim, load
-from course.claims.rules import word_of
+from course.claims.rules import Rule, word_of
 
 MIME = "application/vnd.minivit.verdict+json"  # what the ledger reads in the stored outputs
 ROUNDING = 1e-4  # a threshold this small asks whether two things are equal up to rounding
@@ -48,6 +48,7 @@ class Verdict:
     """What :func:`verdict` shows: text for nbval to compare, a card for the page."""
 
     def __init__(self, claim: Claim, figure: float | Sequence[float] | None) -> None:
+        assert claim.rule is not None  # verdict() says so in better words
         self.claim, self.rule = claim, claim.rule
         self.figure, self.interval = "", ""
         if figure is None:
@@ -66,9 +67,9 @@ class Verdict:
             self.text = (
                 "not seen at this scale: the interval over seeds crosses the rule's threshold"
             )
-        self.figure = _number(mean, claim)
+        self.figure = _number(mean, self.rule, claim.format)
         if len(values) > 1:
-            low, high = (_number(x, claim) for x in (mean - half, mean + half))
+            low, high = (_number(x, self.rule, claim.format) for x in (mean - half, mean + half))
             span = f"{low} to {high}" if low != high else "narrower than the digits shown"
             self.interval = f"{span} (95 %, {len(values)} seeds)"
 
@@ -129,10 +130,10 @@ def _half_width(values: np.ndarray) -> float:
     return t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
 
 
-def _number(x: float, claim: Claim) -> str:
+def _number(x: float, rule: Rule, form: str) -> str:
     """A figure as printed: below a rounding threshold the digits mean nothing and can flip."""
-    limit = min(threshold for _, threshold, _ in claim.rule.cases)
+    limit = min(threshold for _, threshold, _ in rule.cases)
     if 0 < limit <= ROUNDING and 0 <= x < limit:
         return f"below {limit:g}"
-    text = f"{x:{claim.format}}"
+    text = f"{x:{form}}"
     return text.lstrip("-") if float(text) == 0 else text
