@@ -28,8 +28,8 @@ from studies.survey import Survey, main
 PICTURES = 20
 LARGE = "vit_b_16 untrained"
 TRAINED = (
-    "digits_vit", "digits_mixer", "cifar10_vit_gap", "cifar10_attention_only", "cifar10_mixer",
-    "cifar10_feedforward",
+    "digits_vit", "digits_mixer", "cifar10_vit_gap", "cifar10_vit_cls", "cifar10_vit",
+    "cifar10_attention_only", "cifar10_mixer", "cifar10_feedforward",
 )  # fmt: skip
 UNTRAINED = ("vit_32px untrained", "mixer_32px untrained")
 ENOUGH = 120  # dB
