@@ -149,7 +149,6 @@ def undone(model: ViT, images: Tensor, norm: bool, blocks: int) -> list[dict[str
         inverse = invert_residual(branch, y, iterations=400)
         own = norms(inverse.x - x) / norms(x) < OWN
         found.append({
-            "pictures": len(x),
             "own": int(own.sum()),
             "other": int((inverse.converged & ~own).sum()),
             "fixed_point": int((own & ~inverse.newton).sum()),
@@ -198,8 +197,8 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
         "near": {
             part: search(function, corners, near, steps, 1e-3) for part, function in parts.items()
         },
-        "with_norm": undone(model, images, True, blocks),
-        "without_norm": undone(model, images, False, blocks),
+        "with_norm": undone(model, images[:2], True, blocks),
+        "without_norm": undone(model, images[:2], False, blocks),
     }
 
 
