@@ -15,9 +15,7 @@ EQUIVALENT = {
         ),
     },
     "allowed_error": {},
-    "residual_input": {
-        "x = y.clone() -> x = y": "x is never changed in place",
-    },
+    "left_after": {},
     "gauss_newton_step": {
         "return x + torch.linalg.lstsq(jacobian, left).solution[:, 0] -> "
         "return x + torch.linalg.lstsq(jacobian, left).solution[:, -1]": "there is one right side",
