@@ -109,8 +109,8 @@ def left_after(attempt: Attempt) -> None:
     error = normal(n).double()
     values = torch.tensor([2.0, 1.0, 0.01]).double()
     left = torch.linalg.qr(normal(5, n).double()).Q
-    right = torch.linalg.qr(normal(n, n).double()).Q.mT  # rows are singular vectors
-    jacobian = left * values @ right  # [5, 3]
+    jacobian = left * values @ torch.linalg.qr(normal(n, n).double()).Q  # [5, 3]
+    right = torch.linalg.svd(jacobian).Vh  # rows are singular vectors, with svd's signs
     shares = (values / values[0]).square()
 
     def after(factors: Tensor) -> Tensor:
