@@ -3,8 +3,10 @@
 ``python -m studies.one_layer --help``. Corners of photographs, 8 x 8 pixels and so four tokens, go
 through the first norm and attention, or the first norm and MLP, of the small ViT, without residual
 connections. They are sought from the output by gradient descent, and then by Gauss-Newton from
-where it stopped; from noise, and from a tenth beside the picture. At last every residual branch of
-attention is undone on whole photographs, with its LayerNorm and without. In float64.
+where it stopped, until that stops by itself; from noise, and from a tenth beside the picture. Where
+a search misses the output its derivatives tell whether it ended at a local minimum. At last every
+residual branch of attention is undone on whole photographs, with its LayerNorm and without. In
+float64.
 """
 
 import sys
@@ -12,9 +14,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import minivit
-from minivit.inversion.exact import invert_residual, levenberg_marquardt
+from minivit.inversion.exact import invert_residual, levenberg_marquardt, lipschitz
 from minivit.krylov import Operator, jacobian, norms
 from minivit.model import Model
 from minivit.recording import activation
@@ -24,7 +27,7 @@ from studies.survey import Survey, main
 
 PARTS = ("norm", "attention", "mlp")
 CORNER = 2  # tokens on its side
-PICTURES, STEPS = 3, 1000
+PICTURES, STEPS = 3, 1000  # the steps are those of descent, and of Gauss-Newton at most
 RATES = (0.3, 1, 3, 10)  # step sizes, over the largest squared singular value
 SHIFT = 1 / 20  # the deviation of the noise whose output is to be matched better
 OWN, REACHED = 1e-8, 1e-10  # relative errors: of tokens that are the same, of an output reached
@@ -93,7 +96,7 @@ def search(
     """Descends, goes on by Gauss-Newton, and says how far pictures and outputs are off."""
     y = function(images)
     began = descend(function, images, start, steps)
-    ended = levenberg_marquardt(function, y, began["x"], steps // 5, damping)
+    ended = levenberg_marquardt(function, y, began["x"], steps, damping)
 
     def off(x: Tensor) -> dict[str, list[float]]:
         outputs = norms(function(x) - y) / norms(y)
@@ -103,11 +106,42 @@ def search(
     return {
         "first": first, "start": off(start), "descent": off(began["x"]), "newton": off(ended.x),
         "newton_steps": ended.iterations.tolist(),
+        "missed": [
+            None if residual < REACHED else stationary(function, x[None], target[None])
+            for x, target, residual in zip(ended.x, y, ended.residual, strict=True)
+        ],
+    }  # fmt: skip
+
+
+def stationary(function: Operator, x: Tensor, y: Tensor) -> dict[str, float]:
+    """What the derivatives of half the squared distance say of where a search ended.
+
+    Returns:
+        ``gradient``: its length, over the output distance and the largest singular value; at a
+        stationary point rounding. ``least`` and ``largest``: eigenvalues of the second derivative;
+        at a strict local minimum all are positive.
+    """
+
+    def objective(flat: Tensor) -> Tensor:
+        return (function(flat.view_as(x)) - y).square().sum() / 2
+
+    flat = x.flatten()
+    with sdpa_kernel(SDPBackend.MATH):  # the fused attention has no second derivative
+        gradient = torch.func.grad(objective)(flat)
+        values = torch.linalg.eigvalsh(torch.func.hessian(objective)(flat))
+    steepest = torch.linalg.matrix_norm(jacobian(function, x)[0], 2) * norms(function(x) - y)
+    least, largest = listed(values[[0, -1]])
+    return {
+        "gradient": listed(gradient.norm() / steepest)[0], "least": least, "largest": largest
     }  # fmt: skip
 
 
 def undone(model: ViT, images: Tensor, norm: bool, blocks: int) -> list[dict[str, Any]]:
-    """For each block: how many pictures' tokens the inverse of the branch gives back."""
+    """For each block: how many pictures' tokens the inverse of the branch gives back.
+
+    Beside it, for each picture, how large the tokens are, and how much the branch stretches on the
+    way from them to what it is undone from.
+    """
     found = []
     for i, block in enumerate(model.blocks[:blocks]):
         x = activation(model, f"blocks.{i - 1}")(images) if i else embedded(model, images)
@@ -115,12 +149,15 @@ def undone(model: ViT, images: Tensor, norm: bool, blocks: int) -> list[dict[str
         def branch(x: Tensor, block=block) -> Tensor:
             return block.attention(block.norm1(x) if norm else x)
 
-        inverse = invert_residual(branch, x + branch(x), iterations=400, newton=12)
+        y = x + branch(x)
+        inverse = invert_residual(branch, y, iterations=400)
         own = norms(inverse.x - x) / norms(x) < OWN
         found.append({
             "own": int(own.sum()),
             "other": int((inverse.converged & ~own).sum()),
             "fixed_point": int((own & ~inverse.newton).sum()),
+            "size": listed(x.square().mean((1, 2)).sqrt()),
+            "stretch": listed(lipschitz(branch, x, y, points=3, steps=12)),
         })  # fmt: skip
     return found
 
@@ -148,11 +185,11 @@ def conditions(model: ViT, images: Tensor, side: int) -> dict[str, list[float]]:
 def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     """Condition numbers, searches and inverses for one model."""
     model, images = made(row)
-    corners, steps = images[..., : 4 * CORNER, : 4 * CORNER], 10 if rehearsal else STEPS
+    images, steps, blocks = (images[:1], 10, 1) if rehearsal else (images, STEPS, len(model.blocks))
+    corners = images[..., : 4 * CORNER, : 4 * CORNER]
     generator = torch.Generator().manual_seed(0)
     noise = torch.randn(corners.shape, dtype=corners.dtype, generator=generator)
     near = corners + 0.1 * noise * (norms(corners) / norms(noise))[:, None, None, None]
-    whole, blocks = (images[:1], 1) if rehearsal else (images[:2], len(model.blocks))
     parts = {part: layer(model, part) for part in ("attention", "mlp")}
     return {
         "condition": conditions(model, images, CORNER),
@@ -164,8 +201,8 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
         "near": {
             part: search(function, corners, near, steps, 1e-3) for part, function in parts.items()
         },
-        "with_norm": undone(model, whole, True, blocks),
-        "without_norm": undone(model, whole, False, blocks),
+        "with_norm": undone(model, images[:2], True, blocks),
+        "without_norm": undone(model, images[:2], False, blocks),
     }
 
 

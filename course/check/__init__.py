@@ -14,7 +14,7 @@ from course.check.descent import largest_value, recovered_fast, steps_for
 from course.check.encoder_parts import channel_norm, drop_path, logit_shares, ordered_block
 from course.check.filter_pictures import matched_similarity, on_one_scale, share_in_span
 from course.check.inversion_methods import gauss_newton_step, lbfgs_direction
-from course.check.inversion_steps import allowed_error, distance_step, residual_input
+from course.check.inversion_steps import allowed_error, distance_step, left_after
 from course.check.layer_inverses import (
     asymptotic_rate,
     build_collision,
@@ -77,6 +77,7 @@ __all__ = [
     "largest_value",
     "layers_needed",
     "lbfgs_direction",
+    "left_after",
     "left_out",
     "logit_shares",
     "logits_from_file",
@@ -101,7 +102,6 @@ __all__ = [
     "relative_bias",
     "relevance",
     "resample_linear",
-    "residual_input",
     "resized_mixing",
     "rms_input",
     "robust_pictures",

@@ -1,4 +1,4 @@
-"""Exercises of chapter 12: steps towards an input, and what nearness in features certifies."""
+"""Exercises of chapter 12: steps towards an input, what they leave, and what nearness certifies."""
 
 import torch
 from torch import Tensor
@@ -102,47 +102,62 @@ def allowed_error(attempt: Attempt) -> None:
 
 
 @exercise(CHAPTER)
-def residual_input(attempt: Attempt) -> None:
-    """y [batch, tokens, dim], branch, steps -> as y."""
-    shape = dict(batch=2, tokens=3, dim=5)
-    y = normal_draws(seed=2)(*shape.values())
+def left_after(attempt: Attempt) -> None:
+    """error [n], jacobian [m, n], steps -> [n]."""
+    n = 3
+    normal = normal_draws(seed=2)
+    error = normal(n).double()
+    values = torch.tensor([2.0, 1.0, 0.01]).double()
+    left = torch.linalg.qr(normal(5, n).double()).Q
+    jacobian = left * values @ torch.linalg.qr(normal(n, n).double()).Q  # [5, 3]
+    right = torch.linalg.svd(jacobian).Vh  # rows are singular vectors, with svd's signs
+    shares = (values / values[0]).square()
 
-    def branch(x: Tensor) -> Tensor:
-        return 0.5 * (x + 1).sin()
+    def after(factors: Tensor) -> Tensor:
+        return factors * (right @ error) @ right
 
-    def after(steps: int) -> Tensor:
-        return y if steps == 0 else y - branch(after(steps - 1))
+    def asked(steps: int) -> Tensor:
+        return attempt(error, jacobian, steps, shape={"n": n})
 
     attempt.expect_close(
-        attempt(y, branch, 0, shape=shape), y, "With no steps the result is not y."
+        asked(0),
+        error,
+        "With no steps all of the error is left.",
+        mistakes={"One step too many is taken.": after(1 - shares)},
     )
     attempt.expect_close(
-        attempt(y, branch, 1, shape=shape),
-        after(1),
-        "After one step the result is wrong.",
+        asked(1),
+        after(1 - shares),
+        "After one step the error is wrong.",
         mistakes={
-            "The branch is added. To undo it, subtract it.": y + branch(y),
-            "You start from zero. Start from y.": y - branch(torch.zeros_like(y)),
-            "One step too many is taken.": after(2),
-            "y comes back: one step too few is taken.": y,
-            "The branch alone comes back.": branch(y),
-        },
-    )
-    attempt.expect_close(
-        attempt(y, branch, 3, shape=shape),
-        after(3),
-        "After three steps the result is wrong, though after one it is right.",
-        mistakes={
-            "The branch is subtracted from the newest x. Subtract it from y.": subtracted(
-                y, branch, 3
+            "The error is unchanged.": error,
+            "The ratio of the singular values has to be squared.": after(1 - shares.sqrt()),
+            "The step leads uphill: the gradient is added.": after(1 + shares),
+            "This is what is gone, not what is left.": after(shares),
+            "The rate is one over the square of the *largest* singular value.": after(
+                1 - (values / values[-1]).square()
             ),
-            "The branch always reads y. It should read the newest x.": after(1),
+            "The rate is 1. It should be one over the square of the largest singular value.": after(
+                1 - values.square()
+            ),
+            "The factors are right, but these are the coordinates along the singular vectors. Turn "
+            "back.": (1 - shares) * (right @ error),
+            "The singular vectors are taken by columns. svd returns them as rows.": (1 - shares)
+            * (right.mT @ error)
+            @ right.mT,
         },
     )
-
-
-def subtracted(x: Tensor, branch, steps: int) -> Tensor:
-    """What comes of ``x <- x - branch(x)``."""
-    for _ in range(steps):
-        x = x - branch(x)
-    return x
+    many = 20_000
+    attempt.expect_close(
+        asked(many),
+        after((1 - shares) ** many),
+        f"After {many} steps the error is wrong, though after one it is right.",
+        mistakes={
+            "Each step multiplies. You multiplied the decrease of one by their number.": after(
+                1 - many * shares
+            ),
+            "One step is taken, whatever steps is.": after(1 - shares),
+            "After so many steps only the weakest direction is left, and it is left: do not end "
+            "early.": torch.zeros_like(error),
+        },
+    )

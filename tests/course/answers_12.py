@@ -32,15 +32,21 @@ def faulty_error(jacobians, distances, by=lambda v: v[:, -1], of=lambda d, s: d 
     return of(distances, by(torch.linalg.svdvals(jacobians)))
 
 
-def by_recursion(y, branch, steps):
-    return y - branch(by_recursion(y, branch, steps - 1)) if steps else y.clone()
+def by_powers(error, jacobian, steps):
+    """One step as a matrix, and its power."""
+    rate = 1 / torch.linalg.matrix_norm(jacobian, 2) ** 2
+    step = torch.eye(len(error)).to(error) - rate * jacobian.T @ jacobian
+    return torch.linalg.matrix_power(step, steps) @ error
 
 
-def faulty_undo(y, branch, steps, sign=-1, start=None, from_x=False, reads_y=False, more=0):
-    x = y.clone() if start is None or not steps else start(y)
-    for _ in range(steps + (more if steps else 0)):
-        x = (x if from_x else y) + sign * branch(y if reads_y else x)
-    return x
+def faulty_left(
+    error, jacobian, steps, factor=lambda v: 1 - (v / v[0]) ** 2, power=lambda f, k: f**k,
+    into=lambda rows, e: rows @ e, back=lambda rows, e: e @ rows,
+):  # fmt: skip
+    _, values, rows = torch.linalg.svd(jacobian, full_matrices=False)
+    if not steps:
+        return error.clone()
+    return back(rows, power(factor(values), steps) * into(rows, error))
 
 
 def by_pseudo_inverse(x, target, function):
@@ -72,7 +78,7 @@ def upside_down(gradient, steps, changes):
 CORRECT = {
     "distance_step": by_backward,
     "allowed_error": by_curvature,
-    "residual_input": by_recursion,
+    "left_after": by_powers,
     "gauss_newton_step": by_pseudo_inverse,
     "lbfgs_direction": by_matrix,
 }
@@ -103,15 +109,21 @@ WRONG = {
         ("distances is squared", partial(faulty_error, of=lambda d, s: d**2 / s)),
         ("You divide by distances", partial(faulty_error, of=lambda d, s: 1 / s / d)),
     ],
-    "residual_input": [
-        ("With no steps", lambda y, branch, steps: y - branch(y)),
-        ("The branch is added", partial(faulty_undo, sign=1)),
-        ("start from zero", partial(faulty_undo, start=torch.zeros_like)),
-        ("too many", partial(faulty_undo, more=1)),
-        ("too few", partial(faulty_undo, more=-1)),
-        ("The branch alone", lambda y, b, steps: b(y) if steps else y.clone()),
-        ("from the newest x", partial(faulty_undo, from_x=True)),
-        ("always reads y", partial(faulty_undo, reads_y=True)),
+    "left_after": [
+        ("too many", lambda e, j, steps: by_powers(e, j, steps + 1)),
+        ("unchanged", lambda e, j, steps: e.clone()),
+        ("has to be squared", partial(faulty_left, factor=lambda v: 1 - v / v[0])),
+        ("leads uphill", partial(faulty_left, factor=lambda v: 1 + (v / v[0]) ** 2)),
+        ("what is gone", partial(faulty_left, factor=lambda v: (v / v[0]) ** 2)),
+        ("the *largest*", partial(faulty_left, factor=lambda v: 1 - (v / v[-1]) ** 2)),
+        ("The rate is 1.", partial(faulty_left, factor=lambda v: 1 - v**2)),
+        ("Turn back", partial(faulty_left, back=lambda rows, e: e)),
+        ("by columns", partial(
+            faulty_left, into=lambda rows, e: rows.T @ e, back=lambda rows, e: e @ rows.T
+        )),
+        ("Each step multiplies", partial(faulty_left, power=lambda f, k: 1 - k * (1 - f))),
+        ("One step is taken", partial(faulty_left, power=lambda f, k: f)),
+        ("do not end early", partial(faulty_left, power=lambda f, k: f if k == 1 else 0 * f)),
     ],
     "gauss_newton_step": [
         ("comes back unchanged", lambda x, target, function: x.clone()),

@@ -6,6 +6,7 @@ The key is "old line -> new line", as course.check.mutants writes it.
 DISTANCE = "return ({}).norm(dim=1).sum()"
 ALPHA = "alphas.append({})"
 BETA = "q = q + (alphas.pop() - {}) * s"
+VALUES = "_, values, rows = torch.linalg.svd({})"
 SYMMETRIC = "a dot product is symmetric"
 
 EQUIVALENT = {
@@ -15,8 +16,11 @@ EQUIVALENT = {
         ),
     },
     "allowed_error": {},
-    "residual_input": {
-        "x = y.clone() -> x = y": "x is never changed in place",
+    "left_after": {
+        f"{VALUES.format('jacobian, full_matrices=False')} -> {VALUES.format(other)}": (
+            "with m >= n there are n right singular vectors either way"
+        )
+        for other in ("jacobian", "jacobian, full_matrices=True")
     },
     "gauss_newton_step": {
         "return x + torch.linalg.lstsq(jacobian, left).solution[:, 0] -> "
