@@ -4,7 +4,7 @@ An optimiser gets the tokens behind a block and a fixed number of steps, in mode
 of part: untrained ones in the proportions of ViT-L/16, small ones trained on digits with all their
 parts or without one, and the shipped models of CIFAR-10. In untrained ViTs that is gradient
 descent; elsewhere L-BFGS, because descent's step is far too short where a norm magnifies the flat
-picture that it starts from.
+picture that it starts from. Rows "by" the other one tell what the choice does.
 """
 
 import copy
@@ -36,6 +36,7 @@ UNTRAINED: dict[str, tuple[str, dict[str, Any]]] = {
     "vit": ("vit_32px", VIT),
     "mixer": ("mixer_32px", MIXER),
     "feedforward": ("feedforward_32px", MIXER | {"mixing_hidden": 4 * 17}),
+    "mixer, more features": ("mixer_32px", MIXER | {"depth": 4, "dim": 256}),
     "mixer, fine patches": ("mixer_32px", FINE),
     "mixer, fine patches, as many features": ("mixer_32px", FINE | {"dim": 16}),
 }
@@ -50,13 +51,15 @@ SHIPPED = ("cifar10_vit_gap", "cifar10_mixer")
 def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     """A row's model without a row's part."""
     name, _, part = row.partition(" without ")
+    name, _, optimizer = name.partition(" by ")
     steps = 2 if rehearsal else 50
     if name in SHIPPED:
         return shipped(name, part, steps // 2)
     if name == "digits":
         recipe = replace(RECIPE, steps=2) if rehearsal else RECIPE
         return trained_on_digits(part, SEEDS[: 1 if rehearsal else None], recipe, steps)
-    way = ("gd", 2 * steps) if name == "vit" else ("lbfgs", steps)
+    optimizer = optimizer or ("gd" if name == "vit" else "lbfgs")
+    way = optimizer, 2 * steps if optimizer == "gd" else steps
     return untrained(name, part, way, DEPTHS[:1] if rehearsal else DEPTHS)
 
 
@@ -132,24 +135,36 @@ def trained_on_digits(
 
 
 def shipped(name: str, part: str, steps: int) -> dict[str, Any]:
-    """By depth: dB on four test pictures. At the end: where what was recovered has contrast."""
+    """By depth: dB of each of four test pictures. At the end: where contrast was recovered.
+
+    ``"start"`` has the dB of the noise that each search starts from.
+    """
     model: Any = given.model(name)
     images = model.preprocess(given.pictures("CIFAR10", 4).images)
     lesser, found = without(model, part), dict[str, Any](psnr={})
+    found["start"] = each(start(images), images)
     for depth in (1, len(model.blocks)):
         pictures = recovered(lesser, images, depth, "lbfgs", steps)
-        found["psnr"][str(depth)] = psnr(pictures, images)
+        found["psnr"][str(depth)] = each(pictures, images)
     found["highlight"] = highlight(model, images, pictures)
     return found
 
 
+def each(found: Tensor, images: Tensor) -> list[float]:
+    """dB of every picture."""
+    return [psnr(*pair) for pair in zip(found.split(1), images.split(1), strict=True)]
+
+
 NAMES = [
     "vit",
+    "vit by lbfgs",
     *(f"vit without {part}" for part in (*PARTS, "residual attention")),
     "mixer",
+    "mixer by gd",
     "mixer without norm",
     "feedforward",
     "feedforward without norm",
+    "mixer, more features",
     "mixer, fine patches",
     "mixer, fine patches, as many features",
     "digits",

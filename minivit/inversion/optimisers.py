@@ -25,8 +25,8 @@ def gradient_descent(
 
     With a step size that is the source's rule. Its steps do not shrink as the distance does, so it
     hovers at last. By default ``ε`` is the distance over the square of the Jacobian's largest
-    singular value at the start: gradient descent on half the squared distance, with the longest
-    step that is surely safe if the function is linear.
+    singular value at the start: gradient descent on half the squared distance, with a step
+    that is surely safe if the function is linear.
     """
     entries = match.entries
     if step_size is None:
