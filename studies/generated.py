@@ -40,8 +40,8 @@ FIVE = ("blur", "blur and crops", "crops by 4", "crops by 3")
 MAKERS = {  # others: the ViT and the ResNet
     "blur": tuple(MODELS),
     "blur and crops": tuple(MODELS),
-    "crops by 4": ("vit", "mixer"),
-    "crops by 3": ("vit", "mixer"),
+    "crops by 4": ("vit",),
+    "crops by 3": ("vit",),
     "blur from 2.4": ("vit",),
     "waves": tuple(MODELS),
 }
