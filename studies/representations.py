@@ -94,7 +94,9 @@ def pictures(rehearsal: bool) -> list[Split]:
         torch.manual_seed(0)
         shapes, labels = (60, 3, 32, 32), torch.arange(60) % 10
         return [Split(torch.randint(256, shapes).to(torch.uint8), labels) for _ in range(2)]
-    return [given.pictures("CIFAR10", 1000, part) for part in ("train", "test")]
+    # A copy in folders comes class by class: a batch or a quarter of it would have two or three.
+    order = torch.randperm(1000, generator=torch.Generator().manual_seed(0))
+    return [given.pictures("CIFAR10", 1000, part)[order] for part in ("train", "test")]
 
 
 def loaded(name: str) -> Model:
