@@ -27,11 +27,24 @@ WAYS: dict[str, dict[str, Any]] = {
     "score alone": {**BY_PIXELS, "blur": 0, "jitter": 0},
     "blur": {**BY_PIXELS, "blur": BLUR, "jitter": 0},
     "blur and crops": {**BY_PIXELS, "blur": BLUR, "jitter": 4},
+    # Nine places each, three a side, a whole patch of the ViT apart, or not: its patches are 4 x 4.
+    "crops by 4": {**BY_PIXELS, "blur": BLUR, "jitter": 8, "jitter_step": 4},
+    "crops by 3": {**BY_PIXELS, "blur": BLUR, "jitter": 6, "jitter_step": 3},
+    "blur from 2.4 alone": {**BY_PIXELS, "blur": 2.4, "jitter": 0},
     "blur from 2.4": {**BY_PIXELS, "blur": 2.4, "jitter": 4},
     "waves": {"method": "fourier"},
+    "waves, no views": {"method": "fourier", "views": False},
 }
-FIVE = ("blur", "blur and crops")  # ways with five seeds, on which verdicts rest; others: three
-MAKERS = {"blur from 2.4": ("vit",), "waves": tuple(MODELS)}  # others: the ViT and the ResNet
+# Ways with five seeds, on which verdicts rest, and their controls; others: three.
+FIVE = ("blur", "blur and crops", "crops by 4", "crops by 3")
+MAKERS = {  # others: the ViT and the ResNet
+    "blur": tuple(MODELS),
+    "blur and crops": tuple(MODELS),
+    "crops by 4": ("vit",),
+    "crops by 3": ("vit",),
+    "blur from 2.4": ("vit",),
+    "waves": tuple(MODELS),
+}
 ROWS = {
     f"{maker}, {way}": (maker, way) for way in WAYS for maker in MAKERS.get(way, ("vit", "resnet"))
 }

@@ -1,14 +1,18 @@
 """What chapter 10 compares: layers by CKA, by what is read from them, by what they know of places.
 
 The models of CIFAR-10 that come with the package are measured on 1,000 of its test pictures,
-places on 500. The row of digits trains small models first, seconds each: see ``studies/twins.py``.
+places on 500. Figures of each quarter of the 1,000 say how much hangs on the pictures. Models that
+nobody trained say what is there before training. The row of digits trains small models first,
+seconds each: see ``studies/twins.py``.
 ``python -m studies.representations --help``
 """
 
 import sys
 from functools import cache
+from typing import Any
 
 import torch
+from torch import Tensor
 
 import minivit
 from minivit.analysis import branch_ratios, cka, localisation, probes, readable
@@ -19,7 +23,13 @@ from studies.survey import Figures, Survey, main
 from studies.twins import SEEDS, across, digits, plain, points, summary
 
 VIT, CLASS, MIXER, RESNET = (f"cifar10_{x}" for x in ("vit_gap", "vit_cls", "mixer", "resnet"))
-UNTRAINED, BETWEEN, DIGITS = "untrained vit", "vit and resnet", "digits"
+BETWEEN, DIGITS = "vit and resnet", "digits"
+UNTRAINED = {
+    "untrained vit": ("vit_32px", {}),
+    "untrained mixer": ("mixer_32px", {}),
+    "untrained resnet": ("resnet_32px", {}),
+    "untrained vit without residuals": ("vit_32px", {"residual": False}),
+}
 TAPS = ("", ".norm1", ".attention", ".norm2", ".mlp.activation", ".mlp")  # of a block
 
 
@@ -30,20 +40,18 @@ def measure(name: str, rehearsal: bool) -> Figures:
     train, test = pictures(rehearsal)
     if name == BETWEEN:
         vit, resnet = loaded(VIT), loaded(RESNET)
-        images = vit.preprocess(test.images).split(250)  # the ResNet's preprocessing is the same
-        found = cka(vit, images, *points(vit), other=resnet, other_names=points(resnet))
-        return plain({"cka": found.values})
+        images = vit.preprocess(test.images)  # the ResNet's preprocessing is the same
+        return plain(layers(vit, images, other=resnet, other_names=points(resnet)))
     model = loaded(name)
     images, few = (model.preprocess(part.images) for part in (test, train))
-    figures: Figures = {"cka": cka(model, images.split(250), *points(model)).values}
-    if name == UNTRAINED:
-        return plain(figures)
-    layers = probes(model, (few, train.labels), (images, test.labels), *points(model))
-    figures["accuracy"] = [layer.accuracy for layer in layers.values()]
-    if name != RESNET:
+    figures = layers(model, images)
+    if name not in UNTRAINED:
+        found = probes(model, (few, train.labels), (images, test.labels), *points(model))
+        figures["accuracy"] = [layer.accuracy for layer in found.values()]
+    if name in (VIT, CLASS, MIXER, "untrained vit", "untrained mixer"):
         ratio = branch_ratios(model, images[:200]).ratio.mean(1)
         figures["ratios"] = ratio.view(-1, 2)  # [blocks, 2]: attention or mixing, and MLP
-    if name != MIXER:
+    if name in (VIT, CLASS, RESNET):
         last = len(figures["cka"]) - 2  # the first map stands before the blocks
         here = (0, 2, last) if name != RESNET else (last - 1, last)  # 8 x 8 places, as the ViT has
         figures["places"] = {
@@ -56,12 +64,27 @@ def measure(name: str, rehearsal: bool) -> Figures:
             )
             for i in (here[0], last)
         }
+        figures["hits"] = [  # of the last block, from each quarter
+            localisation(model, quarter, f"blocks.{last}").hits.double().mean().item()
+            for quarter in images.chunk(4)
+        ]
     if name in (VIT, CLASS):
-        found = cka(model, images[:500].split(250), *(f"blocks.?{tap}" for tap in TAPS))
-        for tap in TAPS:
-            rows = [i for i, row in enumerate(found.rows) if row == f"{row[:8]}{tap}"]
-            figures.setdefault("taps", {})[tap] = across(found.values[rows][:, rows])
+        quarters = [cka(model, q, *(f"blocks.?{tap}" for tap in TAPS)) for q in images.chunk(4)]
+        names = quarters[0].rows
+        for tap in TAPS:  # a figure for each quarter
+            rows = [i for i, row in enumerate(names) if row == f"{row[:8]}{tap}"]
+            means = [across(quarter.values[rows][:, rows]) for quarter in quarters]
+            figures.setdefault("taps", {})[tap] = means
     return plain(figures)
+
+
+def layers(model: Model, images: Tensor, **other: Any) -> Figures:
+    """CKA of layers, from minibatches of all pictures and from each quarter of them alone."""
+    quarters = images.chunk(4)  # 250 pictures each
+    return {
+        "cka": cka(model, quarters, *points(model), **other).values,
+        "quarters": [cka(model, quarter, *points(model), **other).values for quarter in quarters],
+    }
 
 
 @cache
@@ -71,14 +94,17 @@ def pictures(rehearsal: bool) -> list[Split]:
         torch.manual_seed(0)
         shapes, labels = (60, 3, 32, 32), torch.arange(60) % 10
         return [Split(torch.randint(256, shapes).to(torch.uint8), labels) for _ in range(2)]
-    return [given.pictures("CIFAR10", 1000, part) for part in ("train", "test")]
+    # A copy in folders comes class by class: a batch or a quarter of it would have two or three.
+    order = torch.randperm(1000, generator=torch.Generator().manual_seed(0))
+    return [given.pictures("CIFAR10", 1000, part)[order] for part in ("train", "test")]
 
 
 def loaded(name: str) -> Model:
     """A model by its row's name."""
-    if name == UNTRAINED:
+    if name in UNTRAINED:
+        of, changes = UNTRAINED[name]
         torch.manual_seed(0)
-        model = minivit.create("vit_32px").eval()
+        model = minivit.create(of, **changes).eval()
         model.preprocess = loaded(VIT).preprocess
         return model
     return given.model(name)
@@ -86,7 +112,7 @@ def loaded(name: str) -> Model:
 
 SURVEY = Survey(
     "representations",
-    (VIT, CLASS, MIXER, RESNET, UNTRAINED, BETWEEN, DIGITS),
+    (VIT, CLASS, MIXER, RESNET, *UNTRAINED, BETWEEN, DIGITS),
     measure,
     seeds=SEEDS,
 )

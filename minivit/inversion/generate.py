@@ -41,6 +41,8 @@ def generate(
     blur: float = 2.4,
     jitter: int | None = None,
     jitter_after: int = 200,
+    jitter_step: int = 1,
+    views: bool = True,
 ) -> Generated:
     """Makes inputs to which a model gives a high score for a class::
 
@@ -65,13 +67,18 @@ def generate(
             such that the first step has the deviation of the noise it begins with, 1/20.
         size: Channels, height and width of an input. Default: as the model's ``config`` says.
         seed: For the noise, crops and views.
-        constant: ``C``, of ``"source"`` alone, like what follows. Default: 1000.
+        constant: ``C``, of ``"source"`` alone, like what follows up to ``jitter_step``. Default:
+            1000.
         blur: Deviation of the Gaussian in pixels at the first step; it falls linearly to 0 at the
             last. Default: the source's 2.4, which makes it nearly the mean of nine pixels. At 0,
             none.
         jitter: By how many pixels the canvas is higher and wider than a crop. Default: an eighth of
             the shorter side.
         jitter_after: Steps before the crops begin to move. Default: the source's 200.
+        jitter_step: Crops move by multiples of so many pixels, such as a patch's side; twice this
+            divides ``jitter``, so that the middle is one of the places. Default: 1, any place.
+        views: Whether the picture is shifted, turned, zoomed and covered with noise, of
+            ``"fourier"`` alone. Default: true.
 
     Raises:
         TypeError: No module, or numbers of classes that are no integers.
@@ -101,11 +108,17 @@ def generate(
     painting: Pixels | Waves
     if method == "source":
         jitter = min(height, width) // 8 if jitter is None else jitter
+        if jitter_step < 1 or (jitter_step > 1 and jitter % (2 * jitter_step)):
+            raise ValueError(
+                "expected a jitter that is a multiple of twice jitter_step, or a jitter_step of 1: "
+                f"got {jitter} and {jitter_step}"
+            )
         painting = Pixels(
-            shape, generator, like, steps, constant, step_size, blur, jitter, jitter_after
-        )
+            shape, generator, like, steps, constant, step_size, blur, jitter, jitter_after,
+            jitter_step,
+        )  # fmt: skip
     else:
-        painting = Waves(shape, generator, like, step_size or 0.1, preprocess)
+        painting = Waves(shape, generator, like, step_size or 0.1, preprocess, views)
     scores, logits = _paint(model, painting, wanted.to(like.device), steps)
     images = painting.finished()
     return Generated(images, as_pictures(images, preprocess), wanted, scores.cpu(), logits.cpu())

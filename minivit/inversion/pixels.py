@@ -34,6 +34,7 @@ class Pixels:
             the last.
         jitter: By how many pixels the canvas is higher and wider than a crop.
         jitter_after: Steps before the crops move.
+        jitter_step: Of how many pixels they move by a multiple. Default: 1.
     """
 
     MEAN, STD = 0.7, 1 / 20
@@ -49,11 +50,13 @@ class Pixels:
         blur: float,
         jitter: int,
         jitter_after: int,
+        jitter_step: int = 1,
     ) -> None:
         *outer, height, width = shape
         noise = torch.randn(*outer, height + jitter, width + jitter, generator=generator)
         self.canvas = (self.MEAN + self.STD * noise).to(like)
         self.size, self.jitter, self.jitter_after = (height, width), jitter, jitter_after
+        self.jitter_step = jitter_step
         self.generator, self.constant = generator, constant
         self.blurs = torch.linspace(blur, 0, steps).tolist()
         self.step_size = (
@@ -66,8 +69,9 @@ class Pixels:
     def view(self, step: int) -> Tensor:
         self.place = (self.jitter // 2, self.jitter // 2)
         if step >= self.jitter_after:
-            down, across = torch.randint(self.jitter + 1, (2,), generator=self.generator).tolist()
-            self.place = down, across
+            places = self.jitter // self.jitter_step + 1
+            down, across = torch.randint(places, (2,), generator=self.generator).tolist()
+            self.place = down * self.jitter_step, across * self.jitter_step
         return self._crop(*self.place).clone().requires_grad_()
 
     def improve(self, seen: Tensor, score: Tensor, step: int) -> None:

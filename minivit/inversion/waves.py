@@ -41,6 +41,7 @@ class Waves:
         like: What dtype and device to use.
         step_size: Adam's.
         preprocess: How a picture becomes an input: its mean and deviation. Default: as it is.
+        views: Whether the view changes. Default: true.
     """
 
     SHIFT, TURN, ZOOM = 1 / 8, math.radians(10), 0.1  # at most; the shift in sides of a picture
@@ -53,8 +54,9 @@ class Waves:
         like: Tensor,
         step_size: float,
         preprocess: Preprocess | None,
+        views: bool = True,
     ) -> None:
-        self.shape, self.generator = shape, generator
+        self.shape, self.generator, self.views = shape, generator, views
         height, width = shape[2:]
         down, across = torch.fft.fftfreq(height), torch.fft.rfftfreq(width)
         radius = (down[:, None] ** 2 + across**2).sqrt().clamp(min=1 / max(height, width))
@@ -72,6 +74,8 @@ class Waves:
 
     def view(self, step: int) -> Tensor:
         x = self._pictures()
+        if not self.views:
+            return x
         u = 2 * torch.rand(4, len(x), generator=self.generator).to(x) - 1  # from -1 to 1
         noise = torch.randn(self.shape, generator=self.generator).to(x) * self.NOISE / self.std
         turn, zoom, (down, across) = self.TURN * u[0], 1 + self.ZOOM * u[1], self.SHIFT * u[2:]

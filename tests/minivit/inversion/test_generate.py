@@ -111,6 +111,18 @@ def test_jitter_changes_the_crop_that_was_seen_and_nothing_else():
     assert {y for y, _ in places} == {x for _, x in places} == {0, 1, 2, 3}
 
 
+def test_crops_move_by_multiples_of_a_step():
+    painting = Pixels(
+        (1, 1, 8, 12), torch.Generator().manual_seed(0), torch.zeros(1).double(),
+        steps=50, constant=1e3, step_size=0.1, blur=2.4, jitter=8, jitter_after=0, jitter_step=4,
+    )  # fmt: skip
+    places = set()
+    for step in range(50):
+        painting.view(step)
+        places.add(painting.place)
+    assert places == {(down, across) for down in (0, 4, 8) for across in (0, 4, 8)}
+
+
 def test_views_turn_zoom_and_shift():
     x, none = random(1, 2, 6, 6), torch.zeros(1).double()
     full = none + 1
@@ -138,6 +150,8 @@ def test_waves_start_grey_stay_in_range_and_prefer_slow_ones():
         painting.improve(seen, (seen * w).sum((1, 2, 3)), 0)
     picture = painting.finished() * 0.4 + 0.2
     assert 0 <= picture.min() < 0.3 and 0.7 < picture.max() <= 1
+    still = Waves((3, 1, 16, 24), torch.Generator(), w, 0.05, preprocess, views=False)
+    close(still.view(0), still.finished())
     power = torch.fft.fft2(picture[0, 0] - picture[0, 0].mean()).abs().square()
     asked = torch.fft.fft2(w[0, 0] - w[0, 0].mean()).abs().square()
     slow = [power[:3, :3].sum() / power.sum(), asked[:3, :3].sum() / asked.sum()]
@@ -224,6 +238,7 @@ PICTURES = torch.zeros(2, 1, 8, 8, dtype=torch.uint8)
         (lambda m: generate(m, 1, step_size=-1.0), ValueError, "a positive step_size"),
         (lambda m: generate(m, 1, method="source", jitter=-1), ValueError, "blur and jitter of 0 or more: got 2.4, -1"),
         (lambda m: generate(m, 1, method="source", blur=-0.1), ValueError, "blur and jitter of 0 or more: got -0.1"),
+        (lambda m: generate(m, 1, method="source", jitter=4, jitter_step=4), ValueError, "twice jitter_step.*: got 4 and 4"),
         (lambda m: generate(Linear(torch.eye(2).view(2, 1, 2, 1) * torch.tensor([0.0, 1]).view(2, 1, 1, 1)), [1, 0], size=(1, 2, 1)), ValueError, "does not depend"),
         (lambda m: generate(Linear(random(2, 1, 8, 8)), 1), ValueError, "Linear does not say what size"),
         (lambda m: generate(minivit.create("vit_8px"), 1), ValueError, r"call eval\(\) first"),
