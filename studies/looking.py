@@ -57,7 +57,7 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     return figures | {
         "heads": importance(head_importance(model, images, labels)),
         "limited": limited(model, images, labels),
-        "agreement": agreement(model, images[:few]),
+        **agreement(model, images[:: n // few]),  # of all classes, which stand in order
     }
 
 
@@ -128,11 +128,12 @@ def scores(
     return [F.cross_entropy(logits, labels).item(), right.item()]
 
 
-def agreement(model: ViT, images: Tensor) -> dict[str, list[float]]:
+def agreement(model: ViT, images: Tensor) -> dict[str, Any]:
     """How maps over the patches agree with what deleting a patch does, by rank, over pictures.
 
     With by how much the logit falls; with by how much it changes; and with the latter of another
-    picture, which shows what maps have in common whatever the picture.
+    picture, which shows what maps have in common whatever the picture. Apart, for each picture, by
+    how much rollout agrees better with the change if there is an identity.
     """
     falls = token_ablation(model, images)  # [n, patches]
     targets = falls, falls.abs(), falls.abs().roll(1, 0)
@@ -145,14 +146,21 @@ def agreement(model: ViT, images: Tensor) -> dict[str, list[float]]:
     read = seen[last].mean(1)  # [n, tokens, tokens]
     extra = int(model.class_token is not None)
     maps["last block"] = (read[:, 0] if extra else read.mean(1))[:, extra:]
-    return {name: [rank_correlation(m, target) for target in targets] for name, m in maps.items()}
+    by_picture = {
+        name: [rank_correlation(m, target) for target in targets] for name, m in maps.items()
+    }
+    gain = by_picture["rollout 0.5"][1] - by_picture["rollout 0.0"][1]
+    return {
+        "agreement": {name: [r.mean().item() for r in row] for name, row in by_picture.items()},
+        "gain_by_identity": gain.tolist(),
+    }
 
 
-def rank_correlation(a: Tensor, b: Tensor) -> float:
-    """Spearman's correlation of the rows of ``[n, patches]``, the mean over rows."""
+def rank_correlation(a: Tensor, b: Tensor) -> Tensor:
+    """Spearman's correlation of the rows of ``[n, patches]``, for each row."""
     ranks = (torch.tensor(stats.rankdata(t.numpy(), axis=1)) for t in (a, b))
     x, y = (F.normalize(rank - rank.mean(1, keepdim=True), dim=1) for rank in ranks)
-    return (x * y).sum(1).mean().item()
+    return (x * y).sum(1)
 
 
 SURVEY = Survey("looking", [*TRAINED, UNTRAINED], measure, list(SEEDS))

@@ -58,7 +58,8 @@ def test_chapter_9_puts_each_blocks_heads_beside_the_distance_of_no_preference(m
     monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
     monkeypatch.setattr(minivit, "load", lambda name, weights: minivit.create(name, depth=1))
     run_at_224("09_where_attention_looks", {})
-    block, uniform = capsys.readouterr().out.splitlines()
+    title, block, uniform = capsys.readouterr().out.splitlines()
+    assert title == "ViT-B/16, trained:"
     assert block.startswith("block  1: heads from 11") and uniform.split()[-2:] == ["116", "pixels"]
 
 
