@@ -20,7 +20,7 @@ def model(name: str) -> Model:
 
 
 def pictures(data: str, number: int, part: str = "test") -> Split:
-    """Pictures of all classes from a part of the data.
+    """Pictures of all classes from a part of the data, in its order, which may be by class.
 
     Raises:
         NotHere: The data are not on this machine.
