@@ -26,8 +26,10 @@ def definitions(cells):
                 yield ast.unparse(node)
 
 
-def run_at_224(name, namespace):
-    """Runs the cells tagged "at-224" of a chapter after its definitions."""
+def run_at_224(monkeypatch, load, name, namespace):
+    """Runs the cells tagged "at-224" of a chapter after its definitions, with models from ``load``."""
+    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
+    monkeypatch.setattr(minivit, "load", load)
     cells = nbformat.read(BOOK / f"{name}.ipynb", as_version=4).cells
     code = [c for c in cells if c.cell_type == "code" and "%" not in c.source[:1]]
     tagged = [c for c in code if "at-224" in c.metadata.get("tags", [])]
@@ -42,10 +44,8 @@ def test_chapter_8_counts_patterns_of_trained_first_layers(monkeypatch, capsys):
         shallow = {"depth": 1} if name.startswith("vit") else {"stages": (1,)}
         return minivit.create(name, **shallow)
 
-    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
-    monkeypatch.setattr(minivit, "load", load)
     torch.manual_seed(0)
-    run_at_224("08_filters_and_positions", {})
+    run_at_224(monkeypatch, load, "08_filters_and_positions", {})
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines] == ["vit_b_32", "vit_l_16", "resnet50"]
     for line in lines:  # random filters, of which one in a hundred has a pattern by chance
@@ -55,9 +55,10 @@ def test_chapter_8_counts_patterns_of_trained_first_layers(monkeypatch, capsys):
 
 
 def test_chapter_9_puts_each_blocks_heads_beside_the_distance_of_no_preference(monkeypatch, capsys):
-    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
-    monkeypatch.setattr(minivit, "load", lambda name, weights: minivit.create(name, depth=1))
-    run_at_224("09_where_attention_looks", {})
+    def load(name, weights):
+        return minivit.create(name, depth=1)
+
+    run_at_224(monkeypatch, load, "09_where_attention_looks", {})
     title, block, uniform = capsys.readouterr().out.splitlines()
     assert title == "ViT-B/16, trained:"
     assert block.startswith("block  1: heads from 11") and uniform.split()[-2:] == ["116", "pixels"]
@@ -73,10 +74,8 @@ def test_chapter_10_compares_near_and_far_layers_of_each_trained_model(monkeypat
     def load(name, weights=None):
         return minivit.create(name, **sizes[name]) if weights else shipped(name)
 
-    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
-    monkeypatch.setattr(minivit, "load", load)
     torch.manual_seed(0)
-    run_at_224("10_comparing_representations", {})
+    run_at_224(monkeypatch, load, "10_comparing_representations", {})
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines] == list(sizes)
     for line in lines:
@@ -100,10 +99,8 @@ def test_chapter_11_lets_two_trained_models_judge_each_others_pictures(monkeypat
         assert steps == 300
         return generate(model, classes, method=method, steps=1)
 
-    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
-    monkeypatch.setattr(minivit, "load", load)
     monkeypatch.setattr(inversion, "generate", once)
-    run_at_224("11_generated_inputs", {})
+    run_at_224(monkeypatch, load, "11_generated_inputs", {})
     assert asked == [("vit_b_32", "IMAGENET1K_V1"), ("resnet50", "IMAGENET1K_V1")]
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" recognises ")[0] for line in lines] == [
@@ -121,10 +118,8 @@ def test_chapter_12_compares_optimisers_at_the_first_and_the_last_block(monkeypa
         model.preprocess = Preprocess((64, 64), (64, 64))
         return model
 
-    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
-    monkeypatch.setattr(minivit, "load", load)
     monkeypatch.setattr(minivit.inversion, "invert", lambda *a, **k: invert(*a, **k | {"steps": 2}))
-    run_at_224("12_inverting_representations", {})
+    run_at_224(monkeypatch, load, "12_inverting_representations", {})
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["blocks.0:", "blocks.1:"]
     assert all(float(line.split()[number]) > 0 for line in lines for number in (2, 5))
@@ -137,14 +132,12 @@ def test_chapter_13_surveys_trained_rows_where_they_may_be_fetched(monkeypatch, 
         asked.append((name, weights))
         return minivit.create(name, depth=1).eval()
 
-    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
-    monkeypatch.setattr(minivit, "load", load)
     torch.manual_seed(0)
     # Fewer examples than the chapter has, and a patch embedding of its own.
     namespace = {"embedding": minivit.patches.PatchEmbedding(32, 768).requires_grad_(False)}
     namespace |= {"cat": torch.randn(1, 3, 224, 224), "mean": torch.zeros(3072)}
     namespace |= {"X": torch.randn(1000, 3072)}
-    run_at_224("13_what_the_patch_embedding_keeps", namespace)
+    run_at_224(monkeypatch, load, "13_what_the_patch_embedding_keeps", namespace)
     assert asked == [("vit_b_32", "IMAGENET1K_V1")]
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["condition", "untrained", "trained"]
@@ -152,11 +145,12 @@ def test_chapter_13_surveys_trained_rows_where_they_may_be_fetched(monkeypatch, 
 
 
 def test_chapter_14_says_of_each_trained_model_what_its_first_norm_keeps(monkeypatch, capsys):
-    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
-    monkeypatch.setattr(minivit, "load", lambda name, weights: minivit.create(name, depth=1))
+    def load(name, weights):
+        return minivit.create(name, depth=1)
+
     torch.manual_seed(0)
     namespace = {"images": torch.randn(1, 3, 96, 96, dtype=torch.float64)}
-    run_at_224("14_what_layernorm_forgets", namespace)
+    run_at_224(monkeypatch, load, "14_what_layernorm_forgets", namespace)
     base, large = capsys.readouterr().out.splitlines()
     assert base == "vit_b_16: one number of each patch is lost, 0 dimensions beside"
     assert large.startswith("vit_l_16: the picture is found, error ")
@@ -168,10 +162,8 @@ def test_chapter_15_says_of_each_trained_model_which_branches_are_undone(monkeyp
         model.preprocess = Preprocess((224, 224), (224, 224))
         return model
 
-    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
-    monkeypatch.setattr(minivit, "load", load)
     torch.manual_seed(0)
-    run_at_224("15_is_attention_invertible", {})
+    run_at_224(monkeypatch, load, "15_is_attention_invertible", {})
     lines = capsys.readouterr().out.splitlines()
     asked = [f"{name} block {i}:" for name in ("vit_b_16", "vit_l_16") for i in (0, 1, 3)]
     assert [line[: len(begin)] for line, begin in zip(lines, asked, strict=True)] == asked
@@ -187,10 +179,8 @@ def test_chapter_16_takes_a_trained_model_apart(monkeypatch, capsys):
         model.preprocess = lambda picture: torch.nn.functional.interpolate(picture / 255, 32)
         return model
 
-    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
-    monkeypatch.setattr(minivit, "load", load)
     torch.manual_seed(0)
-    run_at_224("16_taking_the_encoder_apart", {})
+    run_at_224(monkeypatch, load, "16_taking_the_encoder_apart", {})
     lines = capsys.readouterr().out.splitlines()
     kinds = "all parts", "no attention", "no MLP", "no norm", "no residual"
     assert [line[:12].strip() for line in lines] == list(kinds)
@@ -201,10 +191,8 @@ def test_chapter_17_says_what_each_trained_part_gains(monkeypatch, capsys):
     def load(name, weights):
         return minivit.create(name, depth=1, dim=48, heads=3).eval()
 
-    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
-    monkeypatch.setattr(minivit, "load", load)
     torch.manual_seed(0)
-    run_at_224("17_transplants", {})
+    run_at_224(monkeypatch, load, "17_transplants", {})
     gamma, *gains = capsys.readouterr().out.splitlines()
     assert gamma == "size of gamma 1.00"  # untrained
     assert len(gains) == 5
