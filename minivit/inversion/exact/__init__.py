@@ -14,6 +14,7 @@ from minivit.inversion.exact.collisions import (
     sign_change,
 )
 from minivit.inversion.exact.embedding import EmbeddingInverse, PatchPrior
+from minivit.inversion.exact.hidden import collide_along, hidden_directions
 from minivit.inversion.exact.mlp import invert_mlp
 from minivit.inversion.exact.norms import Fibre, Meeting, fibre, meeting
 from minivit.inversion.exact.residual import (
@@ -36,9 +37,11 @@ __all__ = [
     "SignChange",
     "branches",
     "collide_across_fold",
+    "collide_along",
     "compare",
     "fibre",
     "find_collisions",
+    "hidden_directions",
     "invert_block",
     "invert_mlp",
     "invert_residual",
