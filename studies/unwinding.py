@@ -17,9 +17,11 @@ from torch import Tensor
 
 import minivit
 from minivit.inversion import unwind
+from minivit.inversion.exact import hidden_directions
 from minivit.inversion.result import decibels
 from minivit.inversion.unwind import Unwound
 from minivit.mixer import Mixer
+from minivit.patches import ConvStem
 from minivit.recording import activation
 from minivit.training.photographs import crops
 from minivit.vit import ViT
@@ -69,10 +71,14 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
         psnr.append(round(near, 1) if math.isfinite(near) else None)
         exact += int(found.exact)
         ways[way(found)] += 1
+    figures: dict[str, Any] = {}
+    if isinstance(model.patch_embedding, ConvStem):  # closed ReLUs may hide directions of a picture
+        lost = [len(hidden_directions(model.patch_embedding, image)) for image in images.split(1)]
+        figures = {"hidden": lost}
     enough = sum(near is None or near >= ENOUGH for near in psnr)  # none: no error at all
     return {
         "pictures": len(psnr), "exact": exact, "enough": enough, "in_time": soon, "psnr": psnr,
-        "ways": dict(ways),
+        "ways": dict(ways), **figures,
     }  # fmt: skip
 
 
