@@ -3,12 +3,13 @@
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from minivit.inversion.criterion import noise
+from minivit.inversion.exact.embedding import EmbeddingInverse
 from minivit.inversion.optimise import invert
 from minivit.mixer import Mixer
-from minivit.patches import pair, patchify, unpatchify
+from minivit.patches import PatchEmbedding, pair, patchify, unpatchify
 from minivit.recording import activation
 from minivit.vit import ViT
 
@@ -52,13 +53,47 @@ def linear_guess(model: ViT | Mixer, at: str, tokens: Tensor, seed: int = 0) -> 
     return unpatchify(guess, config.grid, config.patch_size)
 
 
+class Told(nn.Module):
+    """A model up to a block, that reads what its patch embedding tells of a picture, not pixels.
+
+    With the embedding ``W = U S V^T`` these are the numbers ``S V^T x`` of every patch ``x``. They
+    become tokens by a rotation, so that a search over them need not learn the singular values.
+    Without a patch embedding they are the pixels themselves.
+    """
+
+    def __init__(self, model: ViT | Mixer, at: str) -> None:
+        super().__init__()
+        self.model, self.embedding = model, model.patch_embedding
+        self.function = activation(model, at)
+        if isinstance(self.embedding, PatchEmbedding):
+            inverse, like = EmbeddingInverse(self.embedding), next(model.parameters())
+            self.values, self.seen = inverse.values[: inverse.rank].to(like), inverse.seen.to(like)
+
+    def told(self, images: Tensor) -> Tensor:
+        """Turns pictures into these numbers, ``[batch, patches, rank]``."""
+        if not isinstance(self.embedding, PatchEmbedding):
+            return images
+        return patchify(images, self.embedding.patch_size) @ self.seen.mT * self.values
+
+    def images(self, told: Tensor) -> Tensor:
+        """The way back; what the embedding does not tell is zero."""
+        if not isinstance(self.embedding, PatchEmbedding):
+            return told
+        patches = told / self.values @ self.seen
+        return unpatchify(patches, self.model.config.grid, self.embedding.patch_size)
+
+    def forward(self, told: Tensor) -> Tensor:
+        return self.function(self.images(told))
+
+
 def to_pixels(
     model: ViT | Mixer, at: str, tokens: Tensor, starts: int = 1, steps: int = 4000, seed: int = 0
 ) -> Tensor:
     """Finds the pictures that a model turned into these tokens, by L-BFGS over the pixels.
 
     It starts at the :func:`linear_guess`, or at the best of several places around it. A start near
-    a solution shows it early: all begin, and the one nearest in tokens after 100 steps goes on.
+    a solution shows it early: all begin, and the one nearest in tokens after 100 steps goes on. A
+    patch embedding is taken out of the way, see :class:`Told`; what it loses of a picture is zero.
 
     Args:
         model: In evaluation mode.
@@ -72,13 +107,14 @@ def to_pixels(
     Returns:
         ``[batch, channels, height, width]``: the nearest in tokens that were met.
     """
-    guesses, found = linear_guess(model, at, tokens, seed), []
+    guesses, reader, found = linear_guess(model, at, tokens, seed), Told(model, at).eval(), []
     for target, start in zip(tokens.split(1), guesses.split(1), strict=True):
         if starts > 1:
             around = AROUND * noise(start.new_empty(1, starts, *start.shape[1:]), seed)[0]
             many = target.expand(starts, -1, -1)
-            tried = invert(model, at=at, target=many, start=start + around, steps=TRIED)
+            tried = invert(reader, target=many, start=reader.told(start + around), steps=TRIED)
             nearest = tried.feature_distance.nan_to_num(math.inf).amin(1).argmin()
-            start = tried.image[nearest][None]
-        found.append(invert(model, at=at, target=target, start=start, steps=steps).image)
+            start = reader.images(tried.image[nearest][None])
+        ended = invert(reader, target=target, start=reader.told(start), steps=steps)
+        found.append(reader.images(ended.image))
     return torch.cat(found)

@@ -9,7 +9,7 @@ from torch import nn
 
 import minivit
 from minivit.inversion import invert, unwind
-from minivit.inversion.to_pixels import linear_guess
+from minivit.inversion.to_pixels import Told, linear_guess
 from minivit.recording import activation
 from tests.minivit.inversion.contracting import made
 
@@ -135,7 +135,7 @@ def test_where_the_guess_does_not_do_the_best_of_the_starts_around_it_goes_on(at
             found.feature_distance[i] += 1
         return found
 
-    model, images = made("vit_8px", dim=24, depth=2, heads=3), pictures(1)
+    model, images = made("vit_8px", dim=24, depth=2, heads=3, stem="conv"), pictures(1)
     monkeypatch.setattr(sys.modules["minivit.inversion.unwind"], "invert_block", lost)
     monkeypatch.setattr(sys.modules["minivit.inversion.to_pixels"], "invert", trapped)
     found = unwind(model, tokens(model, images, at), at)
@@ -175,6 +175,21 @@ def test_the_guess_is_near_the_picture_in_a_trained_model(name, at, most):
     guess = linear_guess(model, at, tokens(model, images, at))
     error = (guess - images).flatten(1).norm(dim=1) / images.flatten(1).norm(dim=1)
     assert error.mean() < most
+
+
+@pytest.mark.parametrize(("dim", "told"), [(24, 16), (16, 16), (8, 8)])
+def test_a_search_over_what_an_embedding_tells_is_not_bent_by_it(dim, told):
+    model, images = made("vit_8px", patch_size=4, dim=dim, heads=2), pictures(3)
+    reader = Told(model, "blocks.0").eval()
+    numbers = reader.told(images)
+    bias = model.patch_embedding.projection.bias
+    assert numbers.shape == (3, 4, told)
+    torch.testing.assert_close(
+        (model.patch_embedding(images) - bias).norm(dim=-1), numbers.norm(dim=-1)
+    )
+    torch.testing.assert_close(reader(numbers), tokens(model, images, "blocks.0"))
+    if told == 16:
+        torch.testing.assert_close(reader.images(numbers), images)
 
 
 def test_tokens_that_no_picture_gives_are_not_called_exact():
