@@ -90,7 +90,7 @@ def way(found: Unwound) -> str:
     if not astray:
         return "block by block"
     first = astray[0].name
-    what = f"no way through {first}" if first.startswith("blocks") else "other tokens"
+    what = "other tokens" if "pixels" in first else f"no way through {first}"
     return f"{what}, then {last}"
 
 

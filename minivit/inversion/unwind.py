@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from minivit.inversion.exact.embedding import EmbeddingInverse
 from minivit.inversion.exact.residual import branches, invert_block
 from minivit.inversion.exact.solvers import relative_residual, solved
 from minivit.inversion.optimise import in_dtype
 from minivit.inversion.to_pixels import to_pixels
 from minivit.mixer import Mixer
-from minivit.patches import PatchEmbedding, pair
+from minivit.patches import pair
 from minivit.recording import activation
 from minivit.vit import ViT, ViTConfig
 
@@ -25,12 +24,10 @@ FAILED = 1e-8  # relative residual of a block, beyond which there is no use in g
 class Stage:
     """One stage of the way back, and how nearly it succeeded, for every picture."""
 
-    # the block that was undone; "embedding"; "pixels from" the block whose tokens; "restarts"
-    name: str
-    # "fixed point", "newton", "pseudo-inverse", "lbfgs", or "" where there was no need
-    method: tuple[str, ...]
-    # [batch], relative forward error of the stage alone: of a block, of the embedding, or from the
-    # pixels to those tokens; NaN where there was no need
+    name: str  # the block that was undone; "pixels from" the block whose tokens; "restarts"
+    method: tuple[str, ...]  # "fixed point", "newton", "lbfgs", or "" where there was no need
+    # [batch], relative forward error: of the stage alone: of a block, or from the pixels to
+    # those tokens; NaN where there was no need
     error: Tensor
 
 
@@ -64,13 +61,13 @@ def unwind(
         found.image, found.exact
 
     Residual blocks are undone one after the other, the last one first: by the fixed point where it
-    contracts, by Newton-GMRES elsewhere; and a patch embedding by its pseudo-inverse. A trained
-    block often gives the same output for several tokens, and the way back then leads to others,
-    which are no picture's. So where that fails, or behind a convolutional stem, the first block and
-    the embedding are undone together, over the pixels, by
-    :func:`~minivit.inversion.to_pixels.to_pixels`; then the first two blocks, and so on up to the
-    given tokens; and at last, from these, from the best of 8 places around the first guess. All of
-    it is in float64, whatever the model is in. The forward pass has the last word.
+    contracts, by Newton-GMRES elsewhere. The first block and the embedding are undone together,
+    over the pixels, by :func:`~minivit.inversion.to_pixels.to_pixels`: most tokens are no
+    picture's. A trained block often gives the same output for several tokens, and the way back then
+    leads to others. So where that fails, the pixels are sought from the tokens before the last
+    block undone, then from those before that, up to the given ones, and at last, from these, from
+    the best of 8 places around the first guess. All of it is in float64, whatever the model is in.
+    The forward pass has the last word.
 
     An exact image is the one that the tokens were made from only if no other gives the same tokens.
     With an embedding narrower than its patches others do.
@@ -100,8 +97,7 @@ def unwind(
     mask = None if mask is None else mask.to(tokens.device)
     x, going = tokens, torch.arange(len(tokens), device=tokens.device)
     known = {last: (x, going)}  # block -> tokens that it may have given, and for which pictures
-    linear = isinstance(model.patch_embedding, PatchEmbedding)
-    for i in range(last, -1 if linear else 0, -1):
+    for i in range(last, 0, -1):
         found = invert_block(model.blocks[i], x, mask, NEWTON)
         methods = ["newton" if newton else "fixed point" for newton in found.newton]
         stages.append(_stage(f"blocks.{i}", len(tokens), going, methods, found.residual))
@@ -114,17 +110,6 @@ def unwind(
     image = tokens.new_zeros(len(tokens), config.channels, *pair(config.image_size))
     error = tokens.new_full((len(tokens),), torch.inf)
     whole = activation(model, at)
-
-    def try_out(name: str, method: str, going: Tensor, new: Tensor, reached: Tensor) -> None:
-        """Notes a stage that ended at pixels, and keeps those that are nearer."""
-        stages.append(_stage(name, len(tokens), going, [method] * len(going), reached))
-        reached = relative_residual(whole, new, tokens[going])
-        nearer = reached < error[going]
-        image[going[nearer]], error[going[nearer]] = new[nearer], reached[nearer]
-
-    if -1 in known:
-        x, going = known.pop(-1)
-        try_out("embedding", "pseudo-inverse", going, *_embedded(model, x))
     for i, starts in [(i, 1) for i in sorted(known)] + [(last, STARTS)]:
         x, going = known[i]
         left = error[going] > tolerance
@@ -134,7 +119,11 @@ def unwind(
         point = f"blocks.{i}"
         new = to_pixels(model, point, x, starts, steps, seed)
         reached = relative_residual(activation(model, point), new, x)
-        try_out("restarts" if starts > 1 else f"pixels from {point}", "lbfgs", going, new, reached)
+        name = "restarts" if starts > 1 else f"pixels from {point}"
+        stages.append(_stage(name, len(tokens), going, ["lbfgs"] * len(going), reached))
+        reached = relative_residual(whole, new, tokens[going])
+        nearer = reached < error[going]
+        image[going[nearer]], error[going[nearer]] = new[nearer], reached[nearer]
     return Unwound(image, tuple(stages), error, tolerance)
 
 
@@ -162,16 +151,6 @@ def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
     for block in model.blocks[: names.index(at) + 1]:
         branches(block)  # refuses what has no way back
     return names.index(at)
-
-
-def _embedded(model: ViT | Mixer, tokens: Tensor) -> tuple[Tensor, Tensor]:
-    """The pictures that the embedding turned into these tokens, and with what relative error."""
-    rows, columns = model.config.grid
-    table = model.positions.table
-    patches = (tokens if table is None else tokens - table)[:, -rows * columns :]
-    assert isinstance(model.patch_embedding, PatchEmbedding)  # for mypy
-    image = EmbeddingInverse(model.patch_embedding).images(patches, (rows, columns))
-    return image, relative_residual(model.patch_embedding, image, patches)
 
 
 def _stage(name: str, batch: int, entries: Tensor, methods: list[str], error: Tensor) -> Stage:
