@@ -83,6 +83,7 @@ class Told(nn.Module):
         return unpatchify(patches, self.model.config.grid, self.embedding.patch_size)
 
     def forward(self, told: Tensor) -> Tensor:
+        """Gives the block's tokens, ``[batch, tokens, dim]``, of pictures that tell this."""
         return self.function(self.images(told))
 
 
