@@ -12,6 +12,7 @@ from torch import Tensor
 from minivit.inversion.exact.solvers import (
     levenberg_marquardt,
     newton_krylov,
+    rounding,
     solved,
 )
 from minivit.krylov import Operator, jacobian, linearise, norms
@@ -44,8 +45,7 @@ def compare(function: Operator, first: Tensor, second: Tensor) -> Collision:
     size = norms(at.value)
     distance, first_order = norms(apart) / norms(first), norms(at.push(apart)) / size
     output_distance = norms(linearise(function, second).value - at.value) / size
-    rounding = 64 * torch.finfo(first.dtype).eps
-    curved = (1000 * output_distance <= first_order) | (first_order <= rounding)
+    curved = (1000 * output_distance <= first_order) | (first_order <= rounding(first.dtype))
     found = (distance > 1e-6) & (output_distance <= solved(first.dtype)) & curved
     return Collision(first, second, distance, output_distance, first_order, found)
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from minivit.inversion.exact.collisions import Collision, compare
-from minivit.inversion.exact.solvers import relative_residual
+from minivit.inversion.exact.solvers import rank_of, relative_residual, rounding
 from minivit.krylov import Operator, jacobian, norms
 
 DOUBLINGS, HALVINGS = 16, 30  # of a step, to find how far the output stays the same
@@ -49,7 +49,7 @@ def hidden_directions(function: Operator, x: Tensor, where: Tensor | None = None
 
     j = jacobian(moved, x.new_zeros(1, len(places)))[0]  # [out, n]
     values, rows = torch.linalg.svd(j, full_matrices=len(j) < len(places))[1:]
-    rank = int((values > max(j.shape) * torch.finfo(x.dtype).eps * values[0]).sum())
+    rank = rank_of(values, j.shape)
     found = x.new_zeros(len(places) - rank, x.numel())
     found[:, places] = rows[rank:]
     return found.view(-1, *x.shape[1:])
@@ -78,8 +78,7 @@ def collide_along(function: Operator, x: Tensor, directions: Tensor) -> Collisio
         return x + length.view(column) * ways
 
     def same(length: Tensor) -> Tensor:
-        rounding = 64 * torch.finfo(x.dtype).eps
-        return relative_residual(function, end(length), y) <= rounding
+        return relative_residual(function, end(length), y) <= rounding(x.dtype)
 
     low = x.new_zeros(len(ways))
     high = low + SHORTEST

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from minivit.inversion.exact.solvers import rank_of
 from minivit.mixer import TokenNorm
 
 
@@ -139,7 +140,7 @@ def meeting(fibres: Fibre, weight: Tensor, offset: Tensor) -> Meeting:
     z, ones = fibres.direction.double(), torch.ones_like(fibres.direction, dtype=torch.float64)
     weight, offset = weight.detach().double(), offset.detach().double()
     u, values, _ = torch.linalg.svd(weight)
-    rank = int((values > max(weight.shape) * torch.finfo(values.dtype).eps * values[0]).sum())
+    rank = rank_of(values, weight.shape)
     beside = u[:, rank:]  # [dim, dim - rank], orthonormal, orthogonal to all W q
     if beside.shape[1] < 2:
         raise ValueError(

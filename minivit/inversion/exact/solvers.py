@@ -4,6 +4,7 @@ Newton-Krylov needs products with the Jacobian alone, and suits what is well con
 residual branches. Levenberg-Marquardt needs the whole Jacobian and copes with nearly singular ones.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -28,6 +29,16 @@ class Preimage:
 def solved(dtype: torch.dtype) -> float:
     """The relative residual that counts as a solution: 1.8e-12 in float64, 6.4e-6 in float32."""
     return torch.finfo(dtype).eps ** 0.75
+
+
+def rounding(dtype: torch.dtype) -> float:
+    """The relative difference that counts as rounding alone: 1.4e-14 in float64."""
+    return 64 * torch.finfo(dtype).eps
+
+
+def rank_of(values: Tensor, shape: Sequence[int]) -> int:
+    """How many singular values, in descending order, of a matrix of this shape are no rounding."""
+    return int((values > max(shape) * torch.finfo(values.dtype).eps * values[0]).sum())
 
 
 @torch.no_grad()
