@@ -13,7 +13,7 @@ HERE = torch.tensor([[2.0, -2.0, 0.0]]).double()
 
 
 def gates(x):
-    """Three numbers; the second is seen above 1 only, the third not at all but for its sign."""
+    """Three numbers, of which the second is seen above 1 only."""
     return torch.stack([x[:, 0], (x[:, 1] - 1).relu(), x[:, 2] + x[:, 0]], 1)
 
 
