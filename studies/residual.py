@@ -12,7 +12,7 @@ from studies.one import Run
 from studies.small import MODELS, SHORT, variants
 
 RATES = (1e-4, 3e-4, 1e-3, 3e-3)
-DEPTHS = (4, 8, 12)  # 12 in ViT-B and Mixer-B
+DEPTHS = (4, 8, 16)
 STEPS = 350
 
 
