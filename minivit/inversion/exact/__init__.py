@@ -6,14 +6,12 @@ described instead, by everything that it might have been.
 
 from minivit.inversion.exact.collisions import (
     Collision,
-    SignChange,
-    collide_across_fold,
     compare,
     find_collisions,
     search_pictures,
-    sign_change,
 )
 from minivit.inversion.exact.embedding import EmbeddingInverse, PatchPrior
+from minivit.inversion.exact.folds import SignChange, collide_across_fold, sign_change
 from minivit.inversion.exact.hidden import collide_along, hidden_directions
 from minivit.inversion.exact.mlp import invert_mlp
 from minivit.inversion.exact.norms import Fibre, Meeting, fibre, meeting

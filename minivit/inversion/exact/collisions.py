@@ -1,4 +1,4 @@
-"""Two inputs with one output: found by Newton's method, built where a determinant changes its sign.
+"""Two inputs with one output: found by Newton's method among tokens, searched for among pictures.
 
 A flat direction looks like a collision: if the smallest singular value is 1e-12, a step along it
 moves the output by no more. So every pair is compared with what the Jacobian alone would predict.
@@ -15,7 +15,7 @@ from minivit.inversion.exact.solvers import (
     rounding,
     solved,
 )
-from minivit.krylov import Operator, jacobian, linearise, norms
+from minivit.krylov import Operator, linearise, norms
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,96 +97,6 @@ def find_collisions(
 def _rms(x: Tensor) -> Tensor:
     """The root mean square of every entry, ``[batch, 1, ...]``."""
     return x.square().mean(tuple(range(1, x.ndim)), keepdim=True).sqrt()
-
-
-def collide_across_fold(
-    function: Operator, positive: Tensor, negative: Tensor, apart: float = 1e-2
-) -> Collision:
-    """Builds a collision from two inputs where the Jacobian's determinant has different signs.
-
-    On the line between them is a point where the determinant is zero: the function folds there.
-    Along the direction ``v`` that its Jacobian loses, it comes back the way it went. So the output
-    of the point a little further along ``v`` is solved for, from a little back along it.
-
-    Args:
-        function: Maps ``[1, ...]`` to as many numbers.
-        positive: An input, ``[1, ...]``, in float64.
-        negative: Another, with the other sign of the determinant.
-        apart: How far from the fold the first input is, relative to its size. Where this fails,
-            because other singular values are small too, a tenth of it is tried, down to a
-            thousandth. Default: 1e-2.
-
-    Raises:
-        ValueError: The signs are the same.
-    """
-    ends = [positive, negative]
-    signs = [_sign(function, x) for x in ends]
-    if signs[0] * signs[1] >= 0:
-        raise ValueError(f"the determinant must have different signs at the two: got {signs}")
-    for _ in range(20):
-        middle = (ends[0] + ends[1]) / 2
-        ends[0 if _sign(function, middle) == signs[0] else 1] = middle
-    lost = torch.linalg.svd(jacobian(function, middle)).Vh[:, -1].view_as(middle)  # v
-    for shorter in (1, 10, 100, 1000):
-        step = apart / shorter * norms(middle) * lost
-        with torch.no_grad():
-            y = function(middle + step)
-        second = levenberg_marquardt(function, y, middle - step, steps=20, damping=1e-8).x
-        pair = compare(function, middle + step, second)
-        if pair.found:
-            break
-    return pair
-
-
-def _sign(function: Operator, x: Tensor) -> float:
-    return torch.linalg.slogdet(jacobian(function, x)).sign.item()
-
-
-@dataclass(frozen=True)
-class SignChange:
-    """Two inputs at which the determinant of a function's Jacobian differs in sign."""
-
-    positive: int  # the number of the one in the batch
-    negative: int
-    # How many times larger the smallest singular value of either Jacobian is than the rounding
-    # error that could have turned the sign: n units in the last place of the largest.
-    margin: float
-
-
-def sign_change(function: Operator, x: Tensor) -> SignChange | None:
-    """Looks for two inputs whose Jacobian determinants differ in sign.
-
-    That proves that the function is not injective: a continuous injective map, of a space into one
-    of as many dimensions, keeps orientation everywhere or reverses it everywhere, since its local
-    degree is constant.
-
-    Args:
-        function: Maps ``[batch, ...]`` to as many numbers, every entry alone; smooth.
-        x: Inputs to look at, ``[batch, ...]``, in float64; the whole Jacobian of each is computed.
-
-    Returns:
-        The pair with the widest margin; none if all that are certain have the same sign.
-
-    Raises:
-        ValueError: The function gives not as many numbers as it reads.
-    """
-    signs, margins = [], []
-    for entry in x.split(1):
-        j = jacobian(function, entry)[0]
-        if j.shape[0] != j.shape[1]:
-            raise ValueError(f"a determinant needs a square Jacobian: got {list(j.shape)}")
-        values = torch.linalg.svdvals(j)
-        signs.append(torch.linalg.slogdet(j).sign.item())
-        margins.append((values[-1] / (values[0] * len(j) * torch.finfo(j.dtype).eps)).item())
-
-    def best(sign: int) -> int | None:
-        certain = [i for i, m in enumerate(margins) if m > 1 and signs[i] == sign]
-        return max(certain, key=lambda i: margins[i], default=None)
-
-    positive, negative = best(1), best(-1)
-    if positive is None or negative is None:
-        return None
-    return SignChange(positive, negative, min(margins[positive], margins[negative]))
 
 
 def search_pictures(
