@@ -37,6 +37,8 @@ from course.check.positions_tables import add_positions, move_by, resample_linea
 from course.check.receptive_fields import first_and_last, layers_needed
 from course.check.robust_pictures import robust_pictures
 from course.check.similarities import feature_cka, place_error
+from course.check.training_losses import mixed_loss, sharp_gradient
+from course.check.training_scores import best_temperature, paired_interval
 from course.check.transplant_parts import main_effects, stitched
 from course.check.transplant_speeds import by_weights, partial_correlation, steps_needed
 from course.check.whole_vit import logits_from_file
@@ -47,6 +49,7 @@ __all__ = [
     "allowed_error",
     "antisymmetric_share",
     "asymptotic_rate",
+    "best_temperature",
     "block_without",
     "build_collision",
     "by_weights",
@@ -87,12 +90,14 @@ __all__ = [
     "mean_offset",
     "merged_kernel",
     "merged_tokens",
+    "mixed_loss",
     "move_by",
     "noise_gain",
     "norm_pullback",
     "on_one_scale",
     "ordered_block",
     "padded_patches",
+    "paired_interval",
     "partial_correlation",
     "patch_at",
     "patches_behind_rms",
@@ -109,6 +114,7 @@ __all__ = [
     "scaled_scores",
     "scores_on_the_way",
     "share_in_span",
+    "sharp_gradient",
     "spatial_gate",
     "step_in_pixels",
     "steps_for",
