@@ -23,6 +23,11 @@ def norms(x: Tensor) -> Tensor:
     return torch.linalg.vector_norm(x.flatten(1), dim=1)
 
 
+def or_one(size: Tensor) -> Tensor:
+    """A size to divide by: 1 where it is zero, so that a relative measure is absolute there."""
+    return torch.where(size > 0, size, 1)
+
+
 def random_like(x: Tensor) -> Tensor:
     """Standard normal numbers to start from, shaped like ``x``: the same ones every time."""
     generator = torch.Generator(x.device).manual_seed(0)
@@ -219,8 +224,7 @@ def gmres(
         residual = (b - operator(x)).flatten(1) if used else b.flatten(1)
         length = norms(residual)
         if not (length > goal).any() or used >= iterations:  # NaN is given up at once
-            relative = length / norms(b).clamp(min=torch.finfo(b.dtype).tiny)
-            return Solution(x, relative, used, length <= goal)
+            return Solution(x, length / or_one(norms(b)), used, length <= goal)
         steps = min(restart, iterations - used, size)
         basis = b.new_zeros(len(b), steps + 1, size)
         small = b.new_zeros(len(b), steps + 1, steps)  # A @ basis^T = basis^T @ small
@@ -242,8 +246,7 @@ def gmres(
 
 def _unit(x: Tensor) -> Tensor:
     """Scales ``[batch, n]`` to length 1; zero stays zero."""
-    length = norms(x)[:, None]
-    return x / torch.where(length > 0, length, 1)
+    return x / or_one(norms(x))[:, None]
 
 
 def _against(basis: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:

@@ -15,12 +15,15 @@ from minivit.inversion.exact.solvers import (
     rounding,
     solved,
 )
-from minivit.krylov import Operator, linearise, norms
+from minivit.krylov import Operator, linearise, norms, or_one
 
 
 @dataclass(frozen=True, eq=False)
 class Collision:
-    """Pairs of inputs, and how near their outputs are. Distances are relative to the first's."""
+    """Pairs of inputs, and how near their outputs are.
+
+    Distances are relative to the first's size, and absolute where that is zero.
+    """
 
     first: Tensor  # [batch, ...]
     second: Tensor  # [batch, ...]
@@ -42,8 +45,8 @@ def compare(function: Operator, first: Tensor, second: Tensor) -> Collision:
         second: The other.
     """
     at, apart = linearise(function, first), second - first
-    size = norms(at.value)
-    distance, first_order = norms(apart) / norms(first), norms(at.push(apart)) / size
+    size = or_one(norms(at.value))
+    distance, first_order = norms(apart) / or_one(norms(first)), norms(at.push(apart)) / size
     output_distance = norms(linearise(function, second).value - at.value) / size
     curved = (1000 * output_distance <= first_order) | (first_order <= rounding(first.dtype))
     found = (distance > 1e-6) & (output_distance <= solved(first.dtype)) & curved
@@ -81,7 +84,7 @@ def find_collisions(
         y = function(x)
     for _ in range(attempts):
         noise = torch.randn(x[left].shape, dtype=x.dtype, device=x.device, generator=generator)
-        start = x[left] + radius * noise * _rms(x[left])
+        start = x[left] + radius * noise * or_one(_rms(x[left]))
         if dense:
             trial = levenberg_marquardt(function, y[left], start, steps=50, damping=1e-8).x
         else:
@@ -133,7 +136,7 @@ def search_pictures(
         )
     with torch.no_grad():
         y = function(image)
-    least, ends = apart * norms(image), []
+    least, size, ends = apart * or_one(norms(image)), or_one(y.square().sum()), []
     for start in starts.split(1):
         offset = (start - image).requires_grad_()
         optimiser = torch.optim.LBFGS(
@@ -150,7 +153,7 @@ def search_pictures(
 
         def closure(offset: Tensor = offset, optimiser=optimiser, outside=outside) -> Tensor:
             optimiser.zero_grad()
-            loss = (function(outside()) - y).square().sum() / y.square().sum()
+            loss = (function(outside()) - y).square().sum() / size
             offset.grad = torch.autograd.grad(loss, offset)[0]
             return loss
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from minivit.inversion.exact.collisions import Collision, compare
 from minivit.inversion.exact.solvers import rank_of, relative_residual, rounding
-from minivit.krylov import Operator, jacobian, norms
+from minivit.krylov import Operator, jacobian, norms, or_one
 
 DOUBLINGS, HALVINGS = 16, 30  # of a step, to find how far the output stays the same
 SHORTEST = 1e-4  # the first step, relative to the input
@@ -70,7 +70,7 @@ def collide_along(function: Operator, x: Tensor, directions: Tensor) -> Collisio
     """
     ways = torch.cat([directions, -directions])
     column = [-1, *[1] * (x.ndim - 1)]
-    ways = norms(x) * ways / norms(ways).view(column)
+    ways = or_one(norms(x)) * ways / norms(ways).view(column)
     y = function(x)
     y = y.expand(len(ways), *y.shape[1:])
 

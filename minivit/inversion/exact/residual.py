@@ -13,7 +13,7 @@ from minivit.inversion.exact.solvers import (
     relative_residual,
     solved,
 )
-from minivit.krylov import Operator, linearise, norms, random_like, singular_values
+from minivit.krylov import Operator, linearise, norms, or_one, random_like, singular_values
 from minivit.mixer import MixerBlock
 
 PATIENCE = 50  # iterations without a smaller residual, after which the fixed point is given up
@@ -138,7 +138,7 @@ def _fixed_point(branch: Operator, y: Tensor, iterations: int) -> tuple[Tensor, 
         infinite where none was computed; and the number of the best iterate, ``[batch]``.
     """
     x, best_x = y.clone(), y.clone()
-    size = norms(y).clamp(min=torch.finfo(y.dtype).tiny)
+    size = or_one(norms(y))
     residuals = torch.full((iterations, len(y)), torch.inf, dtype=y.dtype, device=y.device)
     best = torch.zeros(len(y), dtype=torch.long, device=y.device)
     active = torch.arange(len(y), device=y.device)

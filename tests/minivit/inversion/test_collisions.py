@@ -124,6 +124,15 @@ def test_what_an_mlp_inverse_calls_converged_is_a_preimage_and_often_another():
     assert torch.equal(again.x, found.x)
 
 
+def test_an_output_of_zero_is_solved_for_like_any_other():
+    for found in (
+        invert_mlp(lambda x: x**3 + x - 10, torch.zeros(1, 4).double(), attempts=3),
+        newton_krylov(lambda x: x**3 + x - 10, *torch.zeros(2, 1, 4).double()),
+    ):
+        assert found.converged.all() and (found.residual < 1e-12).all()
+        close(found.x, torch.full((1, 4), 2.0).double())
+
+
 def test_an_output_that_the_mlp_cannot_give_is_not_claimed():
     y = torch.tensor([[1.0, 4.0], [1.0, -4.0]]).double()
     found = invert_mlp(torch.square, y, attempts=4)
@@ -139,6 +148,18 @@ def test_a_pair_is_measured_by_its_distances():
     close(pair.first_order, torch.tensor([36 / (81 + 16) ** 0.5], dtype=torch.float64))  # 2 * 3 * 6
     assert not compare(square, x, x).found.any()  # no distance
     assert not compare(square, x, x + 1).found.any()  # other outputs
+
+
+def test_of_an_output_or_an_input_that_is_zero_distances_are_absolute():
+    x = torch.tensor([[-1.0, -2.0]]).double()
+    pair = compare(torch.relu, x, 3 * x)
+    assert pair.output_distance == pair.first_order == 0 and pair.found.all()
+    pair = compare(lambda x: x.square() - 1, x.new_zeros(1, 2), x)
+    close(pair.distance, x.norm()[None])
+    images = search_pictures(torch.relu, -random(1, 1, 2, 2).abs(), random(3, 1, 2, 2, seed=1))
+    assert images.found.all() and (images.output_distance < 1e-14).all()
+    tokens = find_collisions(torch.relu, torch.zeros(2, 1).double(), attempts=5, dense=True)
+    assert tokens.found.all() and (tokens.second < 0).all()
 
 
 def test_a_step_along_a_nearly_flat_direction_is_no_collision():

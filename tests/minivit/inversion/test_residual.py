@@ -49,6 +49,12 @@ def test_the_lipschitz_estimate_finds_the_steepest_point_on_the_way():
     torch.testing.assert_close(steepest, torch.full((3,), 3.0).double())
 
 
+def test_a_sum_of_zero_is_undone_like_any_other():
+    found = invert_residual(lambda x: 0.5 * x + 1, torch.zeros(1, 4).double())
+    assert found.converged.all() and not found.newton.any() and (found.residual < 1e-15).all()
+    torch.testing.assert_close(found.x, torch.full((1, 4), -2 / 3).double())
+
+
 def test_where_the_fixed_point_diverges_newton_takes_over():
     skew = random(6, 6) - random(6, 6).mT  # I + skew is invertible, whatever its size
     x = random(3, 2, 6)
