@@ -59,7 +59,8 @@ def fibre(norm: nn.LayerNorm, y: Tensor) -> Fibre:
     Raises:
         TypeError: Another norm.
         ValueError: Numbers that the norm cannot have given: of another shape, not finite, with a
-            scaled mean far from zero or a mean square above 1.
+            scaled mean far from zero, or with a mean square above 1 or, for ``eps = 0``, below.
+            Outputs may have been rounded before, down to bfloat16: a hundredth is let through.
     """
     if not isinstance(norm, nn.LayerNorm) or len(norm.normalized_shape) != 1:
         raise TypeError(f"expected a LayerNorm over one axis: got {norm}")
@@ -77,10 +78,11 @@ def fibre(norm: nn.LayerNorm, y: Tensor) -> Fibre:
     # How far rounding may have moved every z: that of y, and that of LayerNorm's own arithmetic.
     blur = torch.where(lost, 0, u * (wide.abs() / safe.abs() + (beta / safe).abs() + z.abs()))
     z, known = _fill(z, lost, norm.eps), int((~lost).sum())
-    if (z.mean(-1).abs() > 0.01 + blur.sum(-1)).any() or (z.square().mean(-1) > 1.01).any():
-        raise ValueError("no input of this LayerNorm gives such an output: check gamma and beta")
     r = z.square().mean(-1, keepdim=True)
     blur_r = 2 * (z.abs() * blur).mean(-1, keepdim=True)
+    least = 0 if norm.eps else 0.99 - blur_r
+    if (z.mean(-1).abs() > 0.01 + blur.sum(-1)).any() or ((r > 1.01) | (r < least)).any():
+        raise ValueError("no input of this LayerNorm gives such an output: check gamma and beta")
     dimension = (1 if norm.eps else 2) if d - known < 2 else d - known
     if norm.eps:
         gap = (1 - r).clamp(min=torch.finfo(torch.float64).tiny)

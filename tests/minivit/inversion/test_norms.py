@@ -153,6 +153,8 @@ def test_an_embedding_that_fills_the_space_leaves_no_meeting_point(n):
         (nn.LayerNorm(6), random(2, 6) * torch.nan, ValueError, "finite outputs"),
         (nn.LayerNorm(6), random(2, 6) + 1, ValueError, "no input .* check gamma and beta"),
         (nn.LayerNorm(6, elementwise_affine=False), 2 * torch.tensor([1, -1] * 3), ValueError, "no input"),
+        (nn.LayerNorm(6, eps=0), torch.tensor([0.5, -0.5] * 3), ValueError, "no input"),
+        (norm_of(6, eps=0, zeros=1), torch.zeros(6), ValueError, "no input"),
     ],
 )  # fmt: skip
 def test_what_no_layernorm_gave_is_refused(norm, y, kind, said):
