@@ -78,10 +78,11 @@ def invert(
         TypeError: No module, or tensors that are not of floating numbers.
         LookupError: No module has this name.
         ValueError: An option that is none, shapes that do not fit, numbers that are not finite, or
-            a model in training mode.
+            a model in training mode; a start away from the target whose distance to it does not
+            depend on the picture.
         RuntimeError: The module at this name did not run, or gave other than one tensor.
         ~minivit.inversion.criterion.Diverged: The steps were too long: the feature distance grew a
-            million times or was no longer finite.
+            million times or was no longer finite; or it is not finite where it starts.
     """
     given = {"image": image, "target": target, "start": start}
     _check(model, given, optimizer, steps, step_size, blur, shift)

@@ -311,6 +311,28 @@ def test_a_start_where_the_activation_is_not_finite_is_said_to_be_the_reason(opt
                start=torch.full_like(IMAGES.float(), 3e38))  # fmt: skip
 
 
+class Roots(nn.Module):
+    """Flat at zero for its first number, infinitely steep there for the second."""
+
+    def forward(self, x):
+        return torch.stack([x[:, 0] ** 2, x[:, 1].abs().sqrt()], 1)
+
+
+@pytest.mark.parametrize("optimizer", ALL)
+def test_a_start_from_which_no_way_leads_is_said_to_be_the_reason(optimizer):
+    target = torch.tensor([[1.0, 1.0], [1.0, 1.0]]).double()
+    options = {"target": target, "optimizer": optimizer, "steps": 3}
+    for bad, kind, said in (
+        (0.0, ValueError, "distance of picture 1 does not depend .* take another start"),
+        (1e200, Diverged, "distance of picture 1 is (inf|nan) where it starts: take another"),
+    ):
+        start = torch.tensor([[2.0, 1.0], [bad, 1.0]], dtype=torch.float64)
+        with pytest.raises(kind, match=said):
+            invert(Roots().eval(), start=start, **options)
+    with pytest.raises(Diverged, match="the slope of picture 1 is not finite where it starts"):
+        invert(Roots().eval(), start=torch.tensor([[2.0, 2.0], [2.0, 0.0]]).double(), **options)
+
+
 @pytest.mark.parametrize(
     ("optimizer", "few", "many"),
     [("gd", 10, 25), ("adam", 10, 25), ("lbfgs", 10, 25), ("gauss-newton", 5, 15)],
