@@ -102,7 +102,7 @@ def invert(
                 f"the model gives {list(reached.shape)} at {at!r}: got a target "
                 f"{list(target.shape)}"
             )
-    match = Match(function, target.to(like), like.shape[1:], image)
+    match = Match(function, target.detach().to(like), like.shape[1:], image)
     way = _way(match, start.detach().flatten(1).clone(), optimizer, steps, step_size, blur)
     for _ in _shown(islice(way, steps), steps, progress):
         pass

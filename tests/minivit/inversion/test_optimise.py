@@ -11,7 +11,7 @@ from torch import nn
 import minivit
 from minivit._torchvision import torchvision
 from minivit.inversion import Diverged, invert
-from minivit.inversion.criterion import noise, shifted_distance
+from minivit.inversion.criterion import Match, noise, shifted_distance
 from minivit.inversion.result import decibels
 from tests.minivit.inversion.contracting import made
 from tests.minivit.parity import draw
@@ -243,6 +243,24 @@ def test_the_optimiser_sees_the_target_alone():
     assert torch.equal(known.evaluations, unknown.evaluations)
     assert unknown.psnr is unknown.input_distance is unknown.threshold is None
     assert unknown.met == unknown.evaluations_to(40) == [None] * 3
+
+
+@pytest.mark.parametrize("optimizer", ALL)
+def test_a_target_with_a_graph_is_taken_without_it(optimizer, monkeypatch):
+    """Or a graph of all steps would hang on the records."""
+    made = []
+
+    class Kept(Match):
+        def __init__(self, *args):
+            super().__init__(*args)
+            made.append(self)
+
+    monkeypatch.setattr(sys.modules["minivit.inversion.optimise"], "Match", Kept)
+    model = Linear(spread(5))
+    target = model.first(IMAGES.flatten(1))
+    found = invert(model, at="first", target=target, start=IMAGES + 1, steps=2, optimizer=optimizer)
+    assert target.requires_grad
+    assert not made[0].least.requires_grad and not found.image.requires_grad
 
 
 def test_the_default_start_is_the_sources_noise():
