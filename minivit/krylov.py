@@ -62,7 +62,8 @@ def linearise(function: Operator, x: Tensor) -> Linearisation:
         x: The point, ``[batch, ...]``, of a floating dtype. Parameters get no gradients.
     """
     with torch.no_grad(), plain_attention():
-        value, pull, *_ = torch.func.vjp(function, x)
+        # Of a copy: a module that works in place would change x.
+        value, pull, *_ = torch.func.vjp(lambda x: function(x.clone()), x)
         _, push, *_ = torch.func.vjp(lambda u: pull(u)[0], torch.zeros_like(value))
     return Linearisation(value, _product(push), _product(pull))
 

@@ -106,9 +106,9 @@ def spectrum(
             raise TypeError(
                 f"at={at!r} names a part of an nn.Module: got {type(function).__name__}"
             )
-        function, x = sublayer(function, at, x)
+        function, x = sublayer(function, at, x.clone())
     with torch.no_grad():
-        shape = function(x)[0].numel(), x[0].numel()
+        shape = function(x.clone())[0].numel(), x[0].numel()
     if dense is None:
         dense = min(shape) <= 2048 and max(shape) <= 4096
     if not dense:

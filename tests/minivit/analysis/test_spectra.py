@@ -111,6 +111,15 @@ def test_a_named_part_is_taken_with_the_input_it_has_in_the_model(name):
     close(spectrum(model, images, at=name).values, spectrum(module, x).values)
 
 
+@pytest.mark.parametrize("dense", [True, False])
+def test_modules_that_work_in_place_are_taken_where_they_are_and_change_nothing(dense):
+    model, x = nn.Sequential(nn.ELU(inplace=True), nn.Flatten()).eval(), random(2, 6)
+    before, expected = x.clone(), x.clamp(max=0).exp().sort(1, descending=True).values
+    for found in spectrum(model, x, dense=dense), spectrum(model, x, at="0", dense=dense):
+        close(found.values, expected)
+    assert torch.equal(x, before)
+
+
 def test_the_mask_of_a_model_goes_with_its_attention():
     model = draw(minivit.create("vit_8px", dim=12, heads=3, depth=1, local=1).double().eval())
     images = random(1, 1, 8, 8)

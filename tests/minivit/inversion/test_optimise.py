@@ -263,6 +263,15 @@ def test_a_target_with_a_graph_is_taken_without_it(optimizer, monkeypatch):
     assert not made[0].least.requires_grad and not found.image.requires_grad
 
 
+@pytest.mark.parametrize("inplace", [nn.ReLU(inplace=True), nn.Hardtanh(-9, 9, inplace=True)])
+def test_a_module_that_works_in_place_leaves_the_picture_as_it_is(inplace):
+    model, images = nn.Sequential(inplace, nn.Flatten(), nn.Linear(24, 24)).double().eval(), -IMAGES
+    before = images.clone()
+    found = invert(model, images, steps=5)
+    assert torch.equal(images, before)
+    assert (found.feature_distance[:, 0] > found.feature_distance.nan_to_num(1e9).amin(1)).all()
+
+
 def test_the_default_start_is_the_sources_noise():
     found = invert(
         Linear(torch.eye(24).double()),
