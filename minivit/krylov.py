@@ -94,6 +94,19 @@ def jacobian(function: Operator, x: Tensor, chunk: int = 64) -> Tensor:
     return products.permute((1, 0, 2) if rows else (1, 2, 0))
 
 
+def sign_margin(values: Tensor) -> Tensor:
+    """How certain the sign of a square matrix's determinant is, ``[..., n]`` to ``[...]``.
+
+    It is certain above 1: so many times is the smallest singular value larger than the rounding
+    error that could have turned the sign, ``n`` units in the last place of the largest.
+
+    Args:
+        values: All singular values, descending.
+    """
+    n, rounding = values.shape[-1], torch.finfo(values.dtype).eps
+    return values[..., -1] / (values[..., 0] * n * rounding)
+
+
 def hessian(function: Operator, x: Tensor) -> Operator:
     """Gives products with the Hessian of a scalar function of every entry.
 

@@ -5,7 +5,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from minivit.krylov import Operator, jacobian, linearise, random_like, singular_values
+from minivit.krylov import (
+    Operator,
+    jacobian,
+    linearise,
+    random_like,
+    sign_margin,
+    singular_values,
+)
 from minivit.recording import sublayer
 
 
@@ -16,7 +23,9 @@ class Spectrum:
     values: Tensor  # [batch, k], descending
     errors: Tensor  # [batch, k]: how far off each is at most; 0 where computed from the matrix
     shape: tuple[int, int]  # rows and columns of a Jacobian: numbers out, numbers in
-    sign: Tensor | None  # [batch], of the determinant: 1, -1, or 0; none where not computed
+    # [batch], of the determinant: 1, -1, or 0 where rounding could have turned it; none where not
+    # computed
+    sign: Tensor | None
     logdet: Tensor | None  # [batch], log of the determinant's absolute value
 
     @property
@@ -121,7 +130,10 @@ def spectrum(
         rows.append((torch.linalg.svdvals(matrix), *signed))
     values, sign, logdet = map(torch.stack, zip(*rows, strict=True))
     errors = torch.zeros_like(values)
-    return Spectrum(values, errors, shape, *((sign, logdet) if square else (None, None)))
+    if not square:
+        return Spectrum(values, errors, shape, None, None)
+    sign = torch.where(sign_margin(values) > 1, sign, 0)
+    return Spectrum(values, errors, shape, sign, logdet)
 
 
 def _extremes(function: Operator, x: Tensor, shape: tuple[int, int], steps: int) -> Spectrum:

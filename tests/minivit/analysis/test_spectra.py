@@ -53,6 +53,14 @@ def test_sign_and_size_of_the_determinant_at_every_entry():
     assert spectrum(lambda x: x[:, :1], x).sign is None
 
 
+def test_a_sign_that_rounding_could_turn_is_none():
+    assert spectrum(nn.LayerNorm(8).double().eval(), random(4, 8)).sign.tolist() == [0] * 4
+    assert spectrum(known, random(1, 5)).sign.item() == 0
+    assert spectrum(lambda x: 0 * x, random(1, 5)).sign.item() == 0
+    flips = torch.diag(torch.tensor([1.0, -1e-13]).double())
+    assert spectrum(lambda x: x @ flips, random(1, 2)).sign.item() == -1
+
+
 @pytest.mark.parametrize(("rows", "columns"), [(30, 50), (50, 30), (40, 40)])
 def test_lanczos_agrees_with_the_whole_jacobian_at_both_ends(rows, columns):
     a = random(rows, columns)
