@@ -72,6 +72,7 @@ def collide_across_fold(
             thousandth. Default: 1e-2.
 
     Raises:
+        TypeError: Inputs of another dtype.
         ValueError: The signs are the same.
     """
     ends = [positive, negative]

@@ -67,6 +67,9 @@ def collide_along(function: Operator, x: Tensor, directions: Tensor) -> Collisio
     Returns:
         The pairs of ``x`` and where each walk ended, ``[2 k, ...]``: the directions, then their
         opposites. Where the output changed at once, ``x`` itself.
+
+    Raises:
+        TypeError: An input of another dtype.
     """
     ways = torch.cat([directions, -directions])
     column = [-1, *[1] * (x.ndim - 1)]

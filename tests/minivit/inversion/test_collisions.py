@@ -170,6 +170,18 @@ def test_a_step_along_a_nearly_flat_direction_is_no_collision():
     assert pair.output_distance < 1e-12 < pair.distance and not pair.found
 
 
+def test_pairs_in_single_precision_or_of_two_shapes_are_refused():
+    x = random(2, 3)
+    with pytest.raises(TypeError, match=r"in float64: got \[torch.float32, torch.float64\]"):
+        compare(square, x.float(), x)
+    with pytest.raises(TypeError, match=r"in float64: got \[torch.float32\]"):
+        find_collisions(square, x.float())
+    with pytest.raises(TypeError, match="in float64"):
+        search_pictures(square, x[:1].float(), x)
+    with pytest.raises(ValueError, match=r"of one shape: got \[2, 3\] and \[1, 3\]"):
+        compare(square, x, x[:1])
+
+
 def test_shifted_tokens_collide_in_layernorm():
     norm, x = draw(nn.LayerNorm(12).double()), random(3, 5, 12)
     pair = compare(norm, x, x + random(3, 5, 1, seed=1))
@@ -190,6 +202,12 @@ def test_none_is_found_where_there_is_none():
     pair = find_collisions(lambda x: (x @ a).sinh(), random(5, 4), attempts=3)
     assert not pair.found.any()
     assert torch.equal(pair.second, pair.first) and not pair.distance.any()
+
+
+def test_at_least_one_attempt_is_made():
+    for search in find_collisions, invert_mlp:
+        with pytest.raises(ValueError, match="at least one attempt: got -1"):
+            search(square, random(2, 3), attempts=-1)
 
 
 def test_mlps_have_collisions_to_twelve_digits():
