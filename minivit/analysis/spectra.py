@@ -14,6 +14,7 @@ from minivit.krylov import (
     singular_values,
 )
 from minivit.recording import sublayer
+from minivit.recording.calls import refuse_training
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +110,10 @@ def spectrum(
     Raises:
         TypeError: A name, and a function that is no module.
         LookupError, ValueError, RuntimeError: As for :func:`~minivit.recording.sublayer`.
+        ValueError: A module in training mode.
     """
+    if isinstance(function, nn.Module):
+        refuse_training(function)
     if at is not None:
         if not isinstance(function, nn.Module):
             raise TypeError(

@@ -14,6 +14,7 @@ from minivit.inversion.optimisers import adam, gauss_newton, gradient_descent
 from minivit.inversion.result import Inversion, padded
 from minivit.krylov import Operator, jacobian, linearise, random_like, singular_values
 from minivit.recording import activation
+from minivit.recording.calls import refuse_training
 
 OPTIMISERS = ("gd", "adam", "lbfgs", "gauss-newton")
 MEAN, STD = 0.7, 1 / 20  # of the noise to start from, the source's
@@ -130,8 +131,7 @@ def _check(
     """Refuses what :func:`invert` cannot work with."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"expected an nn.Module: got {type(model).__name__}")
-    if any(part.training for part in model.modules()):
-        raise ValueError("a model in training mode is no fixed function: call eval() first")
+    refuse_training(model)
     if (given["image"] is None) == (given["target"] is None):
         raise ValueError("give an image to invert or a target activation, and not both")
     if given["target"] is not None and given["start"] is None:

@@ -10,6 +10,16 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from minivit.recording.names import one
 
 
+def refuse_training(model: nn.Module, name: str = "the model") -> None:
+    """Refuses a model of which any part is in training mode: it is no fixed function.
+
+    Raises:
+        ValueError: It is; the message calls it ``name``.
+    """
+    if any(part.training for part in model.modules()):
+        raise ValueError(f"{name} is in training mode and no fixed function: call eval() first")
+
+
 def sublayer(
     model: nn.Module, name: str, *inputs: Any
 ) -> tuple[Callable[[Tensor], Tensor], Tensor]:

@@ -15,6 +15,7 @@ from minivit.inversion.exact.solvers import (
 )
 from minivit.krylov import Operator, linearise, norms, or_one, random_like, singular_values
 from minivit.mixer import MixerBlock
+from minivit.recording.calls import refuse_training
 
 PATIENCE = 50  # iterations without a smaller residual, after which the fixed point is given up
 
@@ -46,8 +47,7 @@ def branches(block: nn.Module, mask: Tensor | None = None) -> list[Operator]:
         raise TypeError(
             f"expected a block of a minivit.ViT or minivit.Mixer: got {type(block).__name__}"
         )
-    if block.training:
-        raise ValueError("a block in training mode is no fixed function: call eval() first")
+    refuse_training(block, "the block")
     if not block.residual:
         raise ValueError("without residuals a block is not x + f(x), and nothing carries x through")
     if block.post:
