@@ -28,6 +28,19 @@ def or_one(size: Tensor) -> Tensor:
     return torch.where(size > 0, size, 1)
 
 
+def check_batch(x: Tensor) -> None:
+    """Refuses what is no batch of points to differentiate at.
+
+    Raises:
+        TypeError: No floating numbers.
+        ValueError: No batch, or an empty one.
+    """
+    if not x.is_floating_point():
+        raise TypeError(f"expected a point of floating numbers: got {x.dtype}")
+    if x.ndim < 2 or not x.numel():
+        raise ValueError(f"expected points [batch, ...], one entry or more: got {list(x.shape)}")
+
+
 def random_like(x: Tensor) -> Tensor:
     """Standard normal numbers to start from, shaped like ``x``: the same ones every time."""
     generator = torch.Generator(x.device).manual_seed(0)
@@ -60,7 +73,12 @@ def linearise(function: Operator, x: Tensor) -> Linearisation:
     Args:
         function: Maps ``[batch, ...]`` to ``[batch, ...]``, every entry alone.
         x: The point, ``[batch, ...]``, of a floating dtype. Parameters get no gradients.
+
+    Raises:
+        TypeError: A point of other numbers.
+        ValueError: No batch, or an empty one.
     """
+    check_batch(x)
     with torch.no_grad(), plain_attention():
         # Of a copy: a module that works in place would change x.
         value, pull, *_ = torch.func.vjp(lambda x: function(x.clone()), x)
@@ -84,6 +102,9 @@ def jacobian(function: Operator, x: Tensor, chunk: int = 64) -> Tensor:
     Returns:
         ``[batch, out, in]``, where ``in`` and ``out`` count the numbers of an entry of ``x`` and of
         the value.
+
+    Raises:
+        TypeError, ValueError: As for :func:`linearise`.
     """
     at = linearise(function, x)
     rows = at.value[0].numel() <= x[0].numel()  # as few products as there are rows, or columns
@@ -231,7 +252,12 @@ def gmres(
 
     Returns:
         The solution, which says of every entry whether it converged.
+
+    Raises:
+        ValueError: A restart that keeps no vector.
     """
+    if restart < 1:
+        raise ValueError(f"expected a restart of 1 or more: got {restart}")
     x, goal = torch.zeros_like(b), tolerance * norms(b)
     size, used = b[0].numel(), 0
     while True:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from minivit.krylov import (
     Operator,
+    check_batch,
     jacobian,
     linearise,
     random_like,
@@ -108,10 +109,11 @@ def spectrum(
         steps: Of :func:`~minivit.krylov.singular_values`, and so how many it gives. Default: 100.
 
     Raises:
-        TypeError: A name, and a function that is no module.
+        TypeError: A name, and a function that is no module; an input of no floating numbers.
         LookupError, ValueError, RuntimeError: As for :func:`~minivit.recording.sublayer`.
-        ValueError: A module in training mode.
+        ValueError: An input that is no batch, or an empty one; a module in training mode.
     """
+    check_batch(x)
     if isinstance(function, nn.Module):
         refuse_training(function)
     if at is not None:

@@ -156,6 +156,20 @@ def test_training_mode_is_refused(at):
 
 
 @pytest.mark.parametrize(
+    ("x", "kind", "said"),
+    [
+        (torch.ones(2, 3).int(), TypeError, r"floating numbers: got torch.int32"),
+        (random(0, 3), ValueError, r"\[batch, ...\], one entry or more: got \[0, 3\]"),
+        (random(3), ValueError, r"one entry or more: got \[3\]"),
+    ],
+)
+def test_inputs_that_are_no_batch_of_floating_numbers_are_refused(x, kind, said):
+    for dense in True, False:
+        with pytest.raises(kind, match=said):
+            spectrum(torch.sin, x, dense=dense)
+
+
+@pytest.mark.parametrize(
     ("call", "kind", "said"),
     [
         (lambda m, x: spectrum(m, x, at="blocks.1.attn"), LookupError, "no module matches 'blocks.1.attn'; near"),
