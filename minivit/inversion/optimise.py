@@ -60,15 +60,16 @@ def invert(
         target: In place of pictures, the activation to reach, ``[batch, ...]``; give ``start``.
         optimizer: ``"gd"``, ``"adam"``, ``"lbfgs"`` or ``"gauss-newton"``.
         steps: Steps at most; fewer where rounding or, with ``"lbfgs"``, a minimum is reached. One
-            evaluation each with ``"gd"`` and ``"adam"``, seldom more with ``"lbfgs"``, dozens with
-            ``"gauss-newton"``.
+            evaluation each with ``"gd"`` and ``"adam"``, before the step, so that the result of the
+            last is none; seldom more with ``"lbfgs"``, dozens with ``"gauss-newton"``.
         start: Where to start, ``[batch, ...]``. Default: noise from N(0.7, 1/20), deviation 1/20,
             as in the source, and the same for every picture. Of a trained model with layer norms
             flat patches on the other side of grey may end at local minima, whatever the optimizer.
         seed: For that noise and for the shift of the criterion.
         step_size: Of ``"gd"`` (see there) and ``"adam"`` (default: 0.03).
-        blur: Deviation in pixels of the 3 x 3 Gaussian that follows every step of ``"gd"``, falling
-            linearly to 0 at the last; the source has 2.4. Default: none.
+        blur: Deviation in pixels of the 3 x 3 Gaussian that follows the first step of ``"gd"``; it
+            falls by ``blur / (steps - 1)`` a step. The last step would have none, but its result is
+            not evaluated: all inputs but the start were blurred. The source has 2.4. Default: none.
         shift: Deviation of the noise that makes the slightly shifted picture of the source's
             criterion, 1/20 in one place of the source and 1/18 in another.
         smallest: Whether to compute the smallest singular value of the Jacobian at the image. For
