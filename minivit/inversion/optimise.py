@@ -76,17 +76,23 @@ def invert(
             inputs of more than 4096 numbers it is an upper bound, from 100 steps of Lanczos.
         progress: Whether to show a bar.
 
+    Returns:
+        The nearest inputs in feature distance, detached, of the pictures' dtype (with a target the
+        start's), and the distances of all evaluations, in float64.
+
     Raises:
-        TypeError: No module, or tensors that are not of floating numbers.
+        TypeError: No module, no name, or tensors that are not of floating numbers.
         LookupError: No module has this name.
-        ValueError: An option that is none, shapes that do not fit, numbers that are not finite, or
-            a model in training mode; a start away from the target whose distance to it does not
-            depend on the picture.
+        ValueError: An option that is none, shapes that do not fit, numbers that are not finite, an
+            activation without an entry for every input, or a model in training mode; a start away
+            from the target whose distance to it does not depend on the picture.
         RuntimeError: The module at this name did not run, or gave other than one tensor.
         ~minivit.inversion.criterion.Diverged: The steps were too long: the feature distance grew a
             million times or was no longer finite; or it is not finite where it starts.
     """
     given = {"image": image, "target": target, "start": start}
+    if not isinstance(at, str):
+        raise TypeError(f"at is the name of a module: got {at!r}")
     _check(model, given, optimizer, steps, step_size, blur, shift)
     like = start if image is None else image
     assert like is not None  # for mypy: checked
@@ -96,6 +102,11 @@ def invert(
     threshold = None
     with torch.no_grad():
         reached = function(like)
+        if reached.ndim < 2 or len(reached) != len(like):
+            raise ValueError(
+                f"expected an activation [{len(like)}, ...] at {at!r}, an entry for every input: "
+                f"got {list(reached.shape)}"
+            )
         if target is None:
             target = reached
             threshold = shifted_distance(function, like, shift, 2 * seed + 1)

@@ -84,6 +84,9 @@ def unwind(
         steps: Steps of L-BFGS at most, every time. Default: 4000.
         seed: For the guesses.
 
+    Returns:
+        The nearest pictures, detached, in float64, and how they were found.
+
     Raises:
         TypeError: Another model, or tokens that are not of floating numbers.
         ValueError: No such block, tokens of another shape or not finite, training mode, no

@@ -21,8 +21,14 @@ class PatchPrior:
 
     @classmethod
     def of(cls, images: Tensor, patch_size: int | tuple[int, int]) -> "PatchPrior":
-        """Takes mean and covariance of all patches of images ``[batch, channels, h, w]``."""
+        """Takes mean and covariance of all patches of images ``[batch, channels, h, w]``.
+
+        Raises:
+            ValueError: Fewer than two patches.
+        """
         patches = patchify(images, patch_size).flatten(0, 1).double()  # [batch * patches, n]
+        if len(patches) < 2:
+            raise ValueError(f"a covariance needs two patches or more: got {len(patches)}")
         return cls(patches.mean(0), patches.mT.cov())
 
 

@@ -116,8 +116,8 @@ class Meeting:
     tokens: Tensor  # [batch, tokens, dim], what the norm read
     scale: Tensor  # [batch, tokens, 1]
     shift: Tensor  # [batch, tokens, 1]
-    # [batch, tokens]: how much the two unknowns' relative error exceeds the outputs'; infinite
-    # where they meet in more than a point
+    # [batch, tokens]: how much the two unknowns' relative error exceeds the outputs'; 1e15 or so,
+    # or more, where they meet in more than a point
     condition: Tensor
 
 
@@ -137,8 +137,14 @@ def meeting(fibres: Fibre, weight: Tensor, offset: Tensor) -> Meeting:
 
     Raises:
         ValueError: Fewer than two dimensions beside the image of ``W``: fibres and image then meet
-            in more than a point.
+            in more than a point. Or a ``W`` or ``t`` for other tokens.
     """
+    dim = fibres.direction.shape[-1]
+    if len(weight) != dim or list(offset.shape) not in ([dim], [*fibres.direction.shape[-2:]]):
+        raise ValueError(
+            f"expected a weight [{dim}, n] and an offset [dim] or [tokens, dim] for directions "
+            f"{list(fibres.direction.shape)}: got {list(weight.shape)}, {list(offset.shape)}"
+        )
     z, ones = fibres.direction.double(), torch.ones_like(fibres.direction, dtype=torch.float64)
     weight, offset = weight.detach().double(), offset.detach().double()
     u, values, _ = torch.linalg.svd(weight)

@@ -64,6 +64,9 @@ def newton_krylov(function: Operator, y: Tensor, start: Tensor, steps: int = 50)
         start: Where to start, ``[batch, ...]``.
         steps: Newton steps at most. Default: 50.
 
+    Returns:
+        The best ``x`` met for every entry, detached, of the dtype of ``start``.
+
     Raises:
         ValueError: An entry of ``y`` has not as many numbers as one of ``start``.
     """
@@ -105,6 +108,9 @@ def levenberg_marquardt(
         steps: Steps at most. Default: 200.
         damping: The first ``μ``, in units of the root mean square singular value of ``J``; small,
             such as 1e-8, where the start is near a solution. Default: 1.
+
+    Returns:
+        The best ``x`` met for every entry, detached, of the dtype of ``start``.
 
     Raises:
         ValueError: An entry of ``y`` has fewer numbers than one of ``start``.

@@ -145,6 +145,15 @@ def test_an_embedding_that_fills_the_space_leaves_no_meeting_point(n):
 
 
 @pytest.mark.parametrize(
+    ("weight", "offset"), [((12, 3), (4, 12)), ((12, 3), (5, 11)), ((11, 3), (12,))]
+)
+def test_offsets_and_embeddings_of_other_tokens_are_refused(weight, offset):
+    norm = norm_of(12)
+    with pytest.raises(ValueError, match=r"\[12, n\] .* directions \[2, 5, 12\]: got \["):
+        meeting(fibre(norm, norm(random(2, 5, 12))), random(*weight), random(*offset))
+
+
+@pytest.mark.parametrize(
     ("norm", "y", "kind", "said"),
     [
         (nn.BatchNorm1d(6), random(2, 6), TypeError, "expected a LayerNorm over one axis: got BatchNorm1d"),

@@ -411,11 +411,29 @@ def test_a_bar_is_shown_where_asked(capsys):
         ({"image": IMAGES * torch.nan}, ValueError, "not all finite"),
         ({"start": IMAGES[:1]}, ValueError, "expected a start like the image"),
         ({"at": "frist"}, LookupError, "near names"),
+        ({"at": None}, TypeError, "at is the name of a module: got None"),
     ],
 )  # fmt: skip
 def test_bad_options_are_refused(options, kind, said):
     with pytest.raises(kind, match=said):
         invert(Linear(Q), **{"image": IMAGES, "at": "first"} | options)
+
+
+class Turned(nn.Module):
+    """One number for every picture, from an activation whose first axis is the pixels."""
+
+    def __init__(self):
+        super().__init__()
+        self.turn = nn.Identity()
+
+    def forward(self, x):
+        return self.turn(x.flatten(1).T).sum(0)
+
+
+@pytest.mark.parametrize(("at", "shape"), [("", r"\[3\]"), ("turn", r"\[24, 3\]")])
+def test_activations_without_an_entry_for_every_picture_are_refused(at, shape):
+    with pytest.raises(ValueError, match=rf"\[3, ...\] at '{at}', .*: got {shape}"):
+        invert(Turned().eval(), IMAGES, at)
 
 
 def test_other_models_are_refused():

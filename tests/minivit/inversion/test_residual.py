@@ -164,3 +164,14 @@ def test_what_is_found_may_be_other_tokens_but_is_never_called_converged_without
 def test_what_cannot_be_undone_is_refused(block, kind, said):
     with pytest.raises(kind, match=said):
         invert_block(block(), random(1, 4, 12))
+
+
+@pytest.mark.parametrize("y", [random(4, 12), random(1, 4, 12).float()])
+def test_what_are_no_tokens_of_the_block_is_refused(y):
+    with pytest.raises(ValueError, match=r"of the block's torch.float64: got \[.*4, 12\], torch"):
+        invert_block(model_of("vit").blocks[0], y)
+
+
+def test_at_least_one_iteration_is_made():
+    with pytest.raises(ValueError, match="at least one iteration: got 0"):
+        invert_residual(sine, random(1, 6), iterations=0)
