@@ -240,6 +240,17 @@ def test_across_a_fold_there_is_a_collision():
         collide_across_fold(square, ends[0], ends[0])
 
 
+def test_across_a_narrow_fold_a_shorter_step_finds_the_collision():
+    def narrow(x):  # nothing comes back from farther than 0.02
+        first = torch.where(x[:, :1] > -0.02, x[:, :1] ** 2, 4e-4 - (x[:, :1] + 0.02) ** 2)
+        return torch.cat([first, x[:, 1:]], 1)
+
+    ends = torch.tensor([[2.0, 1.0]]).double(), torch.tensor([[-0.01, 1.0]]).double()
+    pair = collide_across_fold(narrow, *ends, apart=1.0)
+    assert pair.found.all()
+    close(pair.distance, torch.tensor([0.02]).double(), 1e-5)  # a hundredth of what was asked for
+
+
 @pytest.mark.parametrize("layer", [mlp(6), attention()], ids=["mlp", "attention"])
 def test_layers_fold_between_inputs_with_different_signs_and_collide_there(layer):
     x = random(20, 6) if isinstance(layer, MLP) else random(20, 4, 6)

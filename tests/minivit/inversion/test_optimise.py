@@ -305,6 +305,15 @@ def test_the_smallest_singular_value_is_zero_where_numbers_are_lost():
     torch.testing.assert_close(found.smallest, torch.full((3,), 0.2).double())
 
 
+def test_of_large_inputs_the_smallest_singular_value_is_bounded_by_lanczos(monkeypatch):
+    options = {"at": "first", "steps": 3, "smallest": True}
+    exact = invert(Linear(spread(5)), IMAGES, **options).smallest
+    module = sys.modules["minivit.inversion.optimise"]
+    monkeypatch.setattr(module, "DENSE", 23)
+    monkeypatch.delattr(module, "jacobian")  # no matrix is computed
+    torch.testing.assert_close(invert(Linear(spread(5)), IMAGES, **options).smallest, exact)
+
+
 @pytest.mark.parametrize("optimizer", ALL)
 def test_who_starts_at_the_picture_is_done_at_once(optimizer):
     found = invert(Linear(spread(5)), IMAGES, at="first", optimizer=optimizer, start=IMAGES)
@@ -322,6 +331,26 @@ def test_lbfgs_rests_in_a_minimum_that_is_not_the_target():
     best = found.feature_distance.nan_to_num(torch.inf).amin()
     assert best.item() == pytest.approx(10**0.5) and found.evaluations < 400
     assert found.image.abs().max() < 0.1
+
+
+def test_lbfgs_begins_anew_where_a_line_search_fails_and_forgets_a_step_that_bends_down(monkeypatch):
+    module = sys.modules["minivit.inversion.lbfgs"]
+    search, seen = module.line_search, []
+
+    def astray(match, x, entries, objective, gradient, direction):
+        seen.append((objective, gradient, direction))
+        if len(seen) == 3:  # fails
+            return torch.zeros_like(objective), objective, gradient
+        if len(seen) == 5:  # the slope grows along the step
+            return torch.full_like(objective, 1e-3), objective, 2 * gradient
+        return search(match, x, entries, objective, gradient, direction)
+
+    monkeypatch.setattr(module, "line_search", astray)
+    invert(Linear(spread(50)), IMAGES, at="first", steps=6)
+    objective, gradient, direction = seen[3]
+    polyak = (objective / gradient.square().sum(1))[:, None] * gradient
+    torch.testing.assert_close(direction, -polyak)
+    assert all(((g * d).sum(1) < 0).all() for _, g, d in seen)  # all downhill
 
 
 @pytest.mark.parametrize("optimizer", ["gd", "adam"])

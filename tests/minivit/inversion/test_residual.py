@@ -124,6 +124,13 @@ def test_a_block_is_undone_to_eight_digits(kind):
     assert (found.iterations > 2).all() and ((found.rate > 0) & (found.rate < 1)).all()
 
 
+def test_a_block_gets_as_many_steps_of_newton_as_asked_for():
+    block, x = model_of("vit", scale=2.0).blocks[0], random(3, 4, 12)
+    none, many = (invert_block(block, block(x), newton=steps) for steps in (0, 50))
+    assert none.newton.any() and not none.converged[none.newton].any()
+    assert many.converged[none.newton].any()
+
+
 def test_a_mask_is_the_one_that_the_block_was_given():
     block, x = model_of("vit").blocks[0], random(3, 4, 12)
     mask = torch.eye(4, dtype=torch.bool)
