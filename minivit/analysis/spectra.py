@@ -111,16 +111,16 @@ def spectrum(
     Raises:
         TypeError: A name, and a function that is no module; an input of no floating numbers.
         LookupError, ValueError, RuntimeError: As for :func:`~minivit.recording.sublayer`.
-        ValueError: An input that is no batch, or an empty one; a module in training mode.
+        ValueError: An input that is no batch, or an empty one; with ``at``, a model in training
+            mode.
     """
     check_batch(x)
-    if isinstance(function, nn.Module):
-        refuse_training(function)
     if at is not None:
         if not isinstance(function, nn.Module):
             raise TypeError(
                 f"at={at!r} names a part of an nn.Module: got {type(function).__name__}"
             )
+        refuse_training(function)
         function, x = sublayer(function, at, x.clone())
     with torch.no_grad():
         shape = function(x.clone())[0].numel(), x[0].numel()
