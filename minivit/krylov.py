@@ -23,6 +23,24 @@ def norms(x: Tensor) -> Tensor:
     return torch.linalg.vector_norm(x.flatten(1), dim=1)
 
 
+def or_one(size: Tensor) -> Tensor:
+    """A size to divide by: 1 where it is zero, so that a relative measure is absolute there."""
+    return torch.where(size > 0, size, 1)
+
+
+def check_batch(x: Tensor) -> None:
+    """Refuses what is no batch of points to differentiate at.
+
+    Raises:
+        TypeError: No floating numbers.
+        ValueError: No batch, or an empty one.
+    """
+    if not x.is_floating_point():
+        raise TypeError(f"expected a point of floating numbers: got {x.dtype}")
+    if x.ndim < 2 or not x.numel():
+        raise ValueError(f"expected points [batch, ...], one entry or more: got {list(x.shape)}")
+
+
 def random_like(x: Tensor) -> Tensor:
     """Standard normal numbers to start from, shaped like ``x``: the same ones every time."""
     generator = torch.Generator(x.device).manual_seed(0)
@@ -55,9 +73,15 @@ def linearise(function: Operator, x: Tensor) -> Linearisation:
     Args:
         function: Maps ``[batch, ...]`` to ``[batch, ...]``, every entry alone.
         x: The point, ``[batch, ...]``, of a floating dtype. Parameters get no gradients.
+
+    Raises:
+        TypeError: A point of other numbers.
+        ValueError: No batch, or an empty one.
     """
+    check_batch(x)
     with torch.no_grad(), plain_attention():
-        value, pull, *_ = torch.func.vjp(function, x)
+        # Of a copy: a module that works in place would change x.
+        value, pull, *_ = torch.func.vjp(lambda x: function(x.clone()), x)
         _, push, *_ = torch.func.vjp(lambda u: pull(u)[0], torch.zeros_like(value))
     return Linearisation(value, _product(push), _product(pull))
 
@@ -78,6 +102,9 @@ def jacobian(function: Operator, x: Tensor, chunk: int = 64) -> Tensor:
     Returns:
         ``[batch, out, in]``, where ``in`` and ``out`` count the numbers of an entry of ``x`` and of
         the value.
+
+    Raises:
+        TypeError, ValueError: As for :func:`linearise`.
     """
     at = linearise(function, x)
     rows = at.value[0].numel() <= x[0].numel()  # as few products as there are rows, or columns
@@ -86,6 +113,19 @@ def jacobian(function: Operator, x: Tensor, chunk: int = 64) -> Tensor:
     vectors = basis.view(-1, 1, *like.shape[1:]).expand(-1, *like.shape)
     products = torch.func.vmap(product, chunk_size=chunk)(vectors).flatten(2)  # [k, batch, n]
     return products.permute((1, 0, 2) if rows else (1, 2, 0))
+
+
+def sign_margin(values: Tensor) -> Tensor:
+    """How certain the sign of a square matrix's determinant is, ``[..., n]`` to ``[...]``.
+
+    It is certain above 1: so many times is the smallest singular value larger than the rounding
+    error that could have turned the sign, ``n`` units in the last place of the largest.
+
+    Args:
+        values: All singular values, descending.
+    """
+    n, rounding = values.shape[-1], torch.finfo(values.dtype).eps
+    return values[..., -1] / (values[..., 0] * n * rounding)
 
 
 def hessian(function: Operator, x: Tensor) -> Operator:
@@ -212,15 +252,19 @@ def gmres(
 
     Returns:
         The solution, which says of every entry whether it converged.
+
+    Raises:
+        ValueError: A restart that keeps no vector.
     """
+    if restart < 1:
+        raise ValueError(f"expected a restart of 1 or more: got {restart}")
     x, goal = torch.zeros_like(b), tolerance * norms(b)
     size, used = b[0].numel(), 0
     while True:
         residual = (b - operator(x)).flatten(1) if used else b.flatten(1)
         length = norms(residual)
         if not (length > goal).any() or used >= iterations:  # NaN is given up at once
-            relative = length / norms(b).clamp(min=torch.finfo(b.dtype).tiny)
-            return Solution(x, relative, used, length <= goal)
+            return Solution(x, length / or_one(norms(b)), used, length <= goal)
         steps = min(restart, iterations - used, size)
         basis = b.new_zeros(len(b), steps + 1, size)
         small = b.new_zeros(len(b), steps + 1, steps)  # A @ basis^T = basis^T @ small
@@ -242,8 +286,7 @@ def gmres(
 
 def _unit(x: Tensor) -> Tensor:
     """Scales ``[batch, n]`` to length 1; zero stays zero."""
-    length = norms(x)[:, None]
-    return x / torch.where(length > 0, length, 1)
+    return x / or_one(norms(x))[:, None]
 
 
 def _against(basis: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:

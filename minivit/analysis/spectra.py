@@ -5,8 +5,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from minivit.krylov import Operator, jacobian, linearise, random_like, singular_values
+from minivit.krylov import (
+    Operator,
+    check_batch,
+    jacobian,
+    linearise,
+    random_like,
+    sign_margin,
+    singular_values,
+)
 from minivit.recording import sublayer
+from minivit.recording.calls import refuse_training
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,7 +25,9 @@ class Spectrum:
     values: Tensor  # [batch, k], descending
     errors: Tensor  # [batch, k]: how far off each is at most; 0 where computed from the matrix
     shape: tuple[int, int]  # rows and columns of a Jacobian: numbers out, numbers in
-    sign: Tensor | None  # [batch], of the determinant: 1, -1, or 0; none where not computed
+    # [batch], of the determinant: 1, -1, or 0 where rounding could have turned it; none where not
+    # computed
+    sign: Tensor | None
     logdet: Tensor | None  # [batch], log of the determinant's absolute value
 
     @property
@@ -98,17 +109,21 @@ def spectrum(
         steps: Of :func:`~minivit.krylov.singular_values`, and so how many it gives. Default: 100.
 
     Raises:
-        TypeError: A name, and a function that is no module.
+        TypeError: A name, and a function that is no module; an input of no floating numbers.
         LookupError, ValueError, RuntimeError: As for :func:`~minivit.recording.sublayer`.
+        ValueError: An input that is no batch, or an empty one; with ``at``, a model in training
+            mode.
     """
+    check_batch(x)
     if at is not None:
         if not isinstance(function, nn.Module):
             raise TypeError(
                 f"at={at!r} names a part of an nn.Module: got {type(function).__name__}"
             )
-        function, x = sublayer(function, at, x)
+        refuse_training(function)
+        function, x = sublayer(function, at, x.clone())
     with torch.no_grad():
-        shape = function(x)[0].numel(), x[0].numel()
+        shape = function(x.clone())[0].numel(), x[0].numel()
     if dense is None:
         dense = min(shape) <= 2048 and max(shape) <= 4096
     if not dense:
@@ -121,7 +136,10 @@ def spectrum(
         rows.append((torch.linalg.svdvals(matrix), *signed))
     values, sign, logdet = map(torch.stack, zip(*rows, strict=True))
     errors = torch.zeros_like(values)
-    return Spectrum(values, errors, shape, *((sign, logdet) if square else (None, None)))
+    if not square:
+        return Spectrum(values, errors, shape, None, None)
+    sign = torch.where(sign_margin(values) > 1, sign, 0)
+    return Spectrum(values, errors, shape, sign, logdet)
 
 
 def _extremes(function: Operator, x: Tensor, shape: tuple[int, int], steps: int) -> Spectrum:

@@ -56,14 +56,16 @@ class Match:
             difference = self._function(x) - self._target[entries]
             objective = difference.square().sum(1) / 2
             (gradient,) = torch.autograd.grad(objective.sum(), x)
-        self._note(x.detach(), entries, norms(difference.detach()))
+        if self._note(x.detach(), entries, norms(difference.detach())):
+            self._check_start(gradient)
         return objective.detach(), gradient
 
     def linearised(self, x: Tensor, entries: Tensor) -> tuple[Linearisation, Tensor]:
         """One evaluation that also gives products with the Jacobian, and the difference to go."""
         at = linearise(self._function, x)
         difference = self._target[entries] - at.value
-        self._note(x, entries, norms(difference))
+        if self._note(x, entries, norms(difference)):
+            self._check_start(at.pull(difference))
         return at, difference
 
     def again(self, entries: Tensor) -> None:
@@ -77,25 +79,39 @@ class Match:
         return self.least[entries] <= self._rounding[entries]
 
     def check(self, entries: Tensor) -> None:
-        """Stops an optimiser that starts where nothing is to be had, or that runs away.
+        """Stops an optimiser that runs away.
 
         Raises:
             Diverged: A feature distance is not finite, or a million times what it was at first.
         """
         for i in entries.tolist():
             first, last = self.features[i][0], self.features[i][-1]
-            if not math.isfinite(first):
-                raise Diverged(
-                    f"the feature distance of picture {i} is {first} where it starts: take another "
-                    "start, or a wider dtype"
-                )
             if not last <= DIVERGED * first:
                 raise Diverged(
                     f"the feature distance of picture {i} went from {first:.3g} to {last:.3g} in "
                     f"{len(self.features[i])} evaluations: take a smaller step_size"
                 )
 
-    def _note(self, x: Tensor, entries: Tensor, distance: Tensor) -> None:
+    def _check_start(self, gradient: Tensor) -> None:
+        """Refuses starts that no optimiser can leave, by the gradients there, ``[batch, n]``."""
+        for i, there in enumerate(~self.arrived(self.entries)):
+            first, slope = self.features[i][0], gradient[i]
+            if not math.isfinite(first):
+                what = f"feature distance of picture {i} is {first}"
+            elif not slope.isfinite().all():
+                what = f"slope of picture {i} is not finite"
+            elif there and not slope.any():
+                raise ValueError(
+                    f"the feature distance of picture {i} does not depend on the picture where it "
+                    "starts: is the model untrained? If not, take another start"
+                )
+            else:
+                continue
+            raise Diverged(f"the {what} where it starts: take another start, or a wider dtype")
+
+    def _note(self, x: Tensor, entries: Tensor, distance: Tensor) -> bool:
+        """Records an evaluation, and says whether it was the first of all."""
+        first = not self.features[0]
         better = distance < self.least[entries]
         self.best[entries[better]], self.least[entries[better]] = x[better], distance[better]
         for i, d in zip(entries.tolist(), distance.tolist(), strict=True):
@@ -104,6 +120,7 @@ class Match:
             away = norms(x - self._picture[entries].flatten(1))
             for i, d in zip(entries.tolist(), away.tolist(), strict=True):
                 self.inputs[i].append(d)
+        return first
 
 
 def dot(a: Tensor, b: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from minivit.inversion.pixels import Pixels
 from minivit.inversion.waves import Waves
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
+from minivit.recording.calls import refuse_training
 
 METHODS = ("fourier", "source")
 
@@ -87,8 +88,7 @@ def generate(
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"expected an nn.Module: got {type(model).__name__}")
-    if any(part.training for part in model.modules()):
-        raise ValueError("a model in training mode is no fixed function: call eval() first")
+    refuse_training(model)
     if method not in METHODS or steps < 1 or not (step_size is None or step_size > 0):
         raise ValueError(
             f"expected a method of {', '.join(METHODS)}, a step or more, and a positive step_size: "

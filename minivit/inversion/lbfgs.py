@@ -23,7 +23,6 @@ def lbfgs(match: Match, x: Tensor) -> Iterator[None]:
     """
     entries = match.entries
     objective, gradient = match(x, entries)
-    match.check(entries)
     pairs: deque[tuple[Tensor, Tensor, Tensor]] = deque(maxlen=HISTORY)
     # The first guess of the inverse Hessian: Polyak's step (1969) to where the objective is 0.
     scale = objective / dot(gradient, gradient)

@@ -14,6 +14,7 @@ from minivit.inversion.optimisers import adam, gauss_newton, gradient_descent
 from minivit.inversion.result import Inversion, padded
 from minivit.krylov import Operator, jacobian, linearise, random_like, singular_values
 from minivit.recording import activation
+from minivit.recording.calls import refuse_training
 
 OPTIMISERS = ("gd", "adam", "lbfgs", "gauss-newton")
 MEAN, STD = 0.7, 1 / 20  # of the noise to start from, the source's
@@ -59,31 +60,39 @@ def invert(
         target: In place of pictures, the activation to reach, ``[batch, ...]``; give ``start``.
         optimizer: ``"gd"``, ``"adam"``, ``"lbfgs"`` or ``"gauss-newton"``.
         steps: Steps at most; fewer where rounding or, with ``"lbfgs"``, a minimum is reached. One
-            evaluation each with ``"gd"`` and ``"adam"``, seldom more with ``"lbfgs"``, dozens with
-            ``"gauss-newton"``.
+            evaluation each with ``"gd"`` and ``"adam"``, before the step, so that the result of the
+            last is none; seldom more with ``"lbfgs"``, dozens with ``"gauss-newton"``.
         start: Where to start, ``[batch, ...]``. Default: noise from N(0.7, 1/20), deviation 1/20,
             as in the source, and the same for every picture. Of a trained model with layer norms
             flat patches on the other side of grey may end at local minima, whatever the optimizer.
         seed: For that noise and for the shift of the criterion.
         step_size: Of ``"gd"`` (see there) and ``"adam"`` (default: 0.03).
-        blur: Deviation in pixels of the 3 x 3 Gaussian that follows every step of ``"gd"``, falling
-            linearly to 0 at the last; the source has 2.4. Default: none.
+        blur: Deviation in pixels of the 3 x 3 Gaussian that follows the first step of ``"gd"``; it
+            falls by ``blur / (steps - 1)`` a step. The last step would have none, but its result is
+            not evaluated: all inputs but the start were blurred. The source has 2.4. Default: none.
         shift: Deviation of the noise that makes the slightly shifted picture of the source's
             criterion, 1/20 in one place of the source and 1/18 in another.
         smallest: Whether to compute the smallest singular value of the Jacobian at the image. For
             inputs of more than 4096 numbers it is an upper bound, from 100 steps of Lanczos.
         progress: Whether to show a bar.
 
+    Returns:
+        The nearest inputs in feature distance, detached, of the pictures' dtype (with a target the
+        start's), and the distances of all evaluations, in float64.
+
     Raises:
-        TypeError: No module, or tensors that are not of floating numbers.
+        TypeError: No module, no name, or tensors that are not of floating numbers.
         LookupError: No module has this name.
-        ValueError: An option that is none, shapes that do not fit, numbers that are not finite, or
-            a model in training mode.
+        ValueError: An option that is none, shapes that do not fit, numbers that are not finite, an
+            activation without an entry for every input, or a model in training mode; a start away
+            from the target whose distance to it does not depend on the picture.
         RuntimeError: The module at this name did not run, or gave other than one tensor.
         ~minivit.inversion.criterion.Diverged: The steps were too long: the feature distance grew a
-            million times or was no longer finite.
+            million times or was no longer finite; or it is not finite where it starts.
     """
     given = {"image": image, "target": target, "start": start}
+    if not isinstance(at, str):
+        raise TypeError(f"at is the name of a module: got {at!r}")
     _check(model, given, optimizer, steps, step_size, blur, shift)
     like = start if image is None else image
     assert like is not None  # for mypy: checked
@@ -93,6 +102,11 @@ def invert(
     threshold = None
     with torch.no_grad():
         reached = function(like)
+        if reached.ndim < 2 or len(reached) != len(like):
+            raise ValueError(
+                f"expected an activation [{len(like)}, ...] at {at!r}, an entry for every input: "
+                f"got {list(reached.shape)}"
+            )
         if target is None:
             target = reached
             threshold = shifted_distance(function, like, shift, 2 * seed + 1)
@@ -101,7 +115,7 @@ def invert(
                 f"the model gives {list(reached.shape)} at {at!r}: got a target "
                 f"{list(target.shape)}"
             )
-    match = Match(function, target.to(like), like.shape[1:], image)
+    match = Match(function, target.detach().to(like), like.shape[1:], image)
     way = _way(match, start.detach().flatten(1).clone(), optimizer, steps, step_size, blur)
     for _ in _shown(islice(way, steps), steps, progress):
         pass
@@ -129,8 +143,7 @@ def _check(
     """Refuses what :func:`invert` cannot work with."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"expected an nn.Module: got {type(model).__name__}")
-    if any(part.training for part in model.modules()):
-        raise ValueError("a model in training mode is no fixed function: call eval() first")
+    refuse_training(model)
     if (given["image"] is None) == (given["target"] is None):
         raise ValueError("give an image to invert or a target activation, and not both")
     if given["target"] is not None and given["start"] is None:

@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from minivit.recording.calls import refuse_training
+
 
 @dataclass(frozen=True, eq=False)
 class Recognition:
@@ -56,8 +58,7 @@ def recognise(
     for name, judge in judges.items():
         if not hasattr(judge, "preprocess"):
             raise ValueError(f"set {name}.preprocess, which turns uint8 pictures into its input")
-        if any(part.training for part in judge.modules()):
-            raise ValueError(f"{name} is in training mode: call eval() first")
+        refuse_training(judge, name)
         prepare: Any = judge.preprocess
         logits = judge(prepare(pictures)).double().cpu()
         if wanted.min() < 0 or wanted.max() >= logits.shape[1]:

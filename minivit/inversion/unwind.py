@@ -13,6 +13,7 @@ from minivit.inversion.to_pixels import to_pixels
 from minivit.mixer import Mixer
 from minivit.patches import pair
 from minivit.recording import activation
+from minivit.recording.calls import refuse_training
 from minivit.vit import ViT, ViTConfig
 
 STARTS = 8  # around the guess, where the guess itself did not do
@@ -83,6 +84,9 @@ def unwind(
         steps: Steps of L-BFGS at most, every time. Default: 4000.
         seed: For the guesses.
 
+    Returns:
+        The nearest pictures, detached, in float64, and how they were found.
+
     Raises:
         TypeError: Another model, or tokens that are not of floating numbers.
         ValueError: No such block, tokens of another shape or not finite, training mode, no
@@ -148,6 +152,7 @@ def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
         )
     if not tokens.isfinite().all():
         raise ValueError("expected finite tokens: got some that are not")
+    refuse_training(model)
     for block in model.blocks[: names.index(at) + 1]:
         branches(block)  # refuses what has no way back
     return names.index(at)

@@ -10,6 +10,16 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from minivit.recording.names import one
 
 
+def refuse_training(model: nn.Module, name: str = "the model") -> None:
+    """Refuses a model of which any part is in training mode: it is no fixed function.
+
+    Raises:
+        ValueError: It is; the message calls it ``name``.
+    """
+    if any(part.training for part in model.modules()):
+        raise ValueError(f"{name} is in training mode and no fixed function: call eval() first")
+
+
 def sublayer(
     model: nn.Module, name: str, *inputs: Any
 ) -> tuple[Callable[[Tensor], Tensor], Tensor]:
@@ -19,7 +29,8 @@ def sublayer(
         attention(x)  # what it gave in model(images)
 
     Masks and whatever else the module is called with stay as they were in that call. If it gets its
-    input several times, as query, key and value, then ``x`` stands for all of them.
+    input several times, as query, key and value, then ``x`` stands for all of them. What the
+    function reads stays as it is, also where the module works in place.
 
     Args:
         model: Any module.
@@ -35,10 +46,17 @@ def sublayer(
         RuntimeError: The module did not run, or got or gives other than one floating tensor.
     """
     module = one(model, name)
-    calls: list[tuple[Any, Any]] = []
-    handle = module.register_forward_pre_hook(
-        lambda _, args, kwargs: calls.append((args, kwargs)), with_kwargs=True
-    )
+    calls: list[Any] = []
+
+    def note(_: nn.Module, *call: Any) -> None:
+        copies: dict[int, Tensor] = {}  # of one tensor one: the module may change it in place
+
+        def copied(t: Tensor) -> Tensor:
+            return copies.setdefault(id(t), t.detach().clone())
+
+        calls.append(tree_map_only(Tensor, copied, call))
+
+    handle = module.register_forward_pre_hook(note, with_kwargs=True)
     try:
         with torch.no_grad():
             model(*inputs)
@@ -50,10 +68,11 @@ def sublayer(
     x, call = read[0], calls[-1]
 
     def function(y: Tensor) -> Tensor:
-        args, kwargs = tree_map_only(Tensor, lambda t: y if t is x else t, call)
+        copy = y.clone()
+        args, kwargs = tree_map_only(Tensor, lambda t: copy if t is x else t, call)
         return _one_tensor(module(*args, **kwargs), name)
 
-    return function, x.detach()
+    return function, x
 
 
 class _Reached(BaseException):
@@ -67,7 +86,8 @@ def activation(model: nn.Module, name: str) -> Callable[[Tensor], Tensor]:
     """Gives the function from a model's input to what a module in it gives.
 
     The model runs no further than that module; if it runs more than once, no further than its first
-    call. Between calls of the function the model is as it was.
+    call. Between calls of the function the model is as it was. What the function reads stays as it
+    is, also where the model works in place.
 
     Args:
         model: Any module that reads one tensor.
@@ -87,7 +107,7 @@ def activation(model: nn.Module, name: str) -> Callable[[Tensor], Tensor]:
     def function(x: Tensor) -> Tensor:
         handle = module.register_forward_hook(stop)
         try:
-            model(x)
+            model(x.clone())
         except _Reached as reached:
             return _one_tensor(reached.output, name)
         finally:

@@ -193,8 +193,16 @@ def test_random_starts_are_the_same_every_time():
         (lambda: lanczos(times(random(2, 3, 3)), random(2, 3), 0), "at least one step: got 0"),
         (lambda: lanczos(times(random(1, 3, 3)), torch.zeros(1, 3), 2), "nonzero: got one of zero"),
         (lambda: singular_values(torch.sin, torch.sin, random(2, 3), -1), "got -1"),
+        (lambda: gmres(torch.sin, random(2, 3), restart=0), "restart of 1 or more: got 0"),
+        (lambda: jacobian(torch.sin, random(0, 3)), r"one entry or more: got \[0, 3\]"),
+        (lambda: linearise(torch.sin, random(3)), r"one entry or more: got \[3\]"),
     ],
 )
 def test_bad_input_is_refused(call, said):
     with pytest.raises(ValueError, match=said):
         call()
+
+
+def test_whole_numbers_have_no_jacobian():
+    with pytest.raises(TypeError, match="floating numbers: got torch.int64"):
+        jacobian(torch.square, torch.ones(2, 3).long())

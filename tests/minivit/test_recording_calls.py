@@ -33,6 +33,17 @@ def test_query_key_and_value_that_are_one_tensor_change_together():
     torch.testing.assert_close(function(other), expected)
 
 
+def test_a_part_that_works_in_place_is_a_function_like_any_other():
+    model = nn.Sequential(nn.Identity(), nn.ELU(inplace=True), nn.Flatten()).eval()
+    images = torch.randn(2, 3, generator=torch.Generator().manual_seed(0))
+    function, x = sublayer(model, "1", images.clone())
+    assert torch.equal(x, images)
+    for call in function, activation(model, "1"):
+        gradient = torch.autograd.grad(call(x.requires_grad_()).sum(), x)[0]
+        torch.testing.assert_close(gradient, images.clamp(max=0).exp())
+        assert torch.equal(call(x.detach()), nn.ELU()(images)) and torch.equal(x, images)
+
+
 class Parts(nn.Module):
     def __init__(self):
         super().__init__()

@@ -2,6 +2,8 @@
 
 A flat direction looks like a collision: if the smallest singular value is 1e-12, a step along it
 moves the output by no more. So every pair is compared with what the Jacobian alone would predict.
+That leaves one case out: a linear map that shrinks a direction below rounding, by 1e-15 say, cannot
+be told from one that loses it, such as LayerNorm, in float64. Both count as collisions.
 """
 
 from dataclasses import dataclass
@@ -15,12 +17,15 @@ from minivit.inversion.exact.solvers import (
     rounding,
     solved,
 )
-from minivit.krylov import Operator, linearise, norms
+from minivit.krylov import Operator, linearise, norms, or_one
 
 
 @dataclass(frozen=True, eq=False)
 class Collision:
-    """Pairs of inputs, and how near their outputs are. Distances are relative to the first's."""
+    """Pairs of inputs, and how near their outputs are.
+
+    Distances are relative to the first's size, and absolute where that is zero.
+    """
 
     first: Tensor  # [batch, ...]
     second: Tensor  # [batch, ...]
@@ -38,16 +43,30 @@ def compare(function: Operator, first: Tensor, second: Tensor) -> Collision:
 
     Args:
         function: Maps ``[batch, ...]`` to ``[batch, ...]``, every entry alone.
-        first: One input of every pair.
-        second: The other.
+        first: One input of every pair, in float64.
+        second: The other, of its shape.
+
+    Raises:
+        TypeError: Another dtype: what counts as equal here is too near for it.
+        ValueError: Shapes that differ.
     """
+    _check_dtype(first, second)
+    if first.shape != second.shape:
+        raise ValueError(
+            f"expected two of one shape: got {list(first.shape)} and {list(second.shape)}"
+        )
     at, apart = linearise(function, first), second - first
-    size = norms(at.value)
-    distance, first_order = norms(apart) / norms(first), norms(at.push(apart)) / size
+    size = or_one(norms(at.value))
+    distance, first_order = norms(apart) / or_one(norms(first)), norms(at.push(apart)) / size
     output_distance = norms(linearise(function, second).value - at.value) / size
     curved = (1000 * output_distance <= first_order) | (first_order <= rounding(first.dtype))
     found = (distance > 1e-6) & (output_distance <= solved(first.dtype)) & curved
     return Collision(first, second, distance, output_distance, first_order, found)
+
+
+def _check_dtype(*inputs: Tensor) -> None:
+    if any(x.dtype != torch.float64 for x in inputs):
+        raise TypeError(f"expected inputs in float64: got {[x.dtype for x in inputs]}")
 
 
 def find_collisions(
@@ -74,14 +93,21 @@ def find_collisions(
 
     Returns:
         The pairs. Where none was found the second is ``x`` itself, at distance 0.
+
+    Raises:
+        TypeError: Inputs of another dtype.
+        ValueError: Fewer than one attempt.
     """
+    _check_dtype(x)
+    if attempts < 1:
+        raise ValueError(f"there must be at least one attempt: got {attempts}")
     generator = torch.Generator(x.device).manual_seed(seed)
     second, left = x.clone(), torch.arange(len(x), device=x.device)
     with torch.no_grad():
         y = function(x)
     for _ in range(attempts):
         noise = torch.randn(x[left].shape, dtype=x.dtype, device=x.device, generator=generator)
-        start = x[left] + radius * noise * _rms(x[left])
+        start = x[left] + radius * noise * or_one(_rms(x[left]))
         if dense:
             trial = levenberg_marquardt(function, y[left], start, steps=50, damping=1e-8).x
         else:
@@ -124,8 +150,10 @@ def search_pictures(
         where ``found`` is true they collide.
 
     Raises:
+        TypeError: Pictures of another dtype.
         ValueError: Starts of another shape than the image, or one that is the image itself.
     """
+    _check_dtype(image, starts)
     if len(image) != 1 or starts.shape[1:] != image.shape[1:] or not norms(starts - image).all():
         raise ValueError(
             f"expected one image and other starts of its shape: got {list(image.shape)}, "
@@ -133,7 +161,7 @@ def search_pictures(
         )
     with torch.no_grad():
         y = function(image)
-    least, ends = apart * norms(image), []
+    least, size, ends = apart * or_one(norms(image)), or_one(y.square().sum()), []
     for start in starts.split(1):
         offset = (start - image).requires_grad_()
         optimiser = torch.optim.LBFGS(
@@ -150,7 +178,7 @@ def search_pictures(
 
         def closure(offset: Tensor = offset, optimiser=optimiser, outside=outside) -> Tensor:
             optimiser.zero_grad()
-            loss = (function(outside()) - y).square().sum() / y.square().sum()
+            loss = (function(outside()) - y).square().sum() / size
             offset.grad = torch.autograd.grad(loss, offset)[0]
             return loss
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from minivit.inversion.exact.solvers import rank_of
 from minivit.patches import PatchEmbedding, patchify, unpatchify
 
 
@@ -21,8 +22,14 @@ class PatchPrior:
 
     @classmethod
     def of(cls, images: Tensor, patch_size: int | tuple[int, int]) -> "PatchPrior":
-        """Takes mean and covariance of all patches of images ``[batch, channels, h, w]``."""
+        """Takes mean and covariance of all patches of images ``[batch, channels, h, w]``.
+
+        Raises:
+            ValueError: Fewer than two patches.
+        """
         patches = patchify(images, patch_size).flatten(0, 1).double()  # [batch * patches, n]
+        if len(patches) < 2:
+            raise ValueError(f"a covariance needs two patches or more: got {len(patches)}")
         return cls(patches.mean(0), patches.mT.cov())
 
 
@@ -32,9 +39,8 @@ class EmbeddingInverse:
     Computed in float64, whatever the embedding's dtype.
 
     Args:
-        embedding: A linear patch embedding.
-        tolerance: Singular values up to this share of the largest count as zero. Default: the
-            rounding error of their computation, ``max(d, n)`` units in the last place.
+        embedding: A linear patch embedding. Singular values up to the rounding error of their
+            computation, ``max(d, n)`` units in the last place of the largest, count as zero.
 
     Raises:
         TypeError: Another stem.
@@ -45,7 +51,7 @@ class EmbeddingInverse:
     seen: Tensor  # V^T, an orthonormal basis of what tokens tell: [rank, n]
     unseen: Tensor  # one of the null space, what they do not tell: [n - rank, n]
 
-    def __init__(self, embedding: PatchEmbedding, tolerance: float | None = None) -> None:
+    def __init__(self, embedding: PatchEmbedding) -> None:
         if not isinstance(embedding, PatchEmbedding):
             raise TypeError(
                 f"expected a minivit PatchEmbedding, a linear one: got {type(embedding).__name__}"
@@ -57,9 +63,7 @@ class EmbeddingInverse:
         if projection.bias is not None:
             self.bias = projection.bias.detach().double()
         u, self.values, vt = torch.linalg.svd(weight)
-        if tolerance is None:
-            tolerance = max(weight.shape) * torch.finfo(weight.dtype).eps
-        self.rank = int((self.values > tolerance * self.values[0]).sum())
+        self.rank = rank_of(self.values, weight.shape)
         self.seen, self.unseen = vt[: self.rank], vt[self.rank :]
         self._read = u[:, : self.rank] / self.values[: self.rank]  # [d, rank]
 

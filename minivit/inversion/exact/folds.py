@@ -7,7 +7,7 @@ from torch import Tensor
 
 from minivit.inversion.exact.collisions import Collision, compare
 from minivit.inversion.exact.solvers import levenberg_marquardt
-from minivit.krylov import Operator, jacobian, norms
+from minivit.krylov import Operator, jacobian, norms, sign_margin
 
 
 @dataclass(frozen=True)
@@ -16,9 +16,7 @@ class SignChange:
 
     positive: int  # the number of the one in the batch
     negative: int
-    # How many times larger the smallest singular value of either Jacobian is than the rounding
-    # error that could have turned the sign: n units in the last place of the largest.
-    margin: float
+    margin: float  # the smaller of their two, as of minivit.krylov.sign_margin: above 1
 
 
 def sign_change(function: Operator, x: Tensor) -> SignChange | None:
@@ -43,9 +41,8 @@ def sign_change(function: Operator, x: Tensor) -> SignChange | None:
         j = jacobian(function, entry)[0]
         if j.shape[0] != j.shape[1]:
             raise ValueError(f"a determinant needs a square Jacobian: got {list(j.shape)}")
-        values = torch.linalg.svdvals(j)
         signs.append(torch.linalg.slogdet(j).sign.item())
-        margins.append((values[-1] / (values[0] * len(j) * torch.finfo(j.dtype).eps)).item())
+        margins.append(sign_margin(torch.linalg.svdvals(j)).item())
 
     def best(sign: int) -> int | None:
         certain = [i for i, m in enumerate(margins) if m > 1 and signs[i] == sign]
@@ -75,6 +72,7 @@ def collide_across_fold(
             thousandth. Default: 1e-2.
 
     Raises:
+        TypeError: Inputs of another dtype.
         ValueError: The signs are the same.
     """
     ends = [positive, negative]

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from minivit.inversion.exact.collisions import Collision, compare
 from minivit.inversion.exact.solvers import rank_of, relative_residual, rounding
-from minivit.krylov import Operator, jacobian, norms
+from minivit.krylov import Operator, jacobian, norms, or_one
 
 DOUBLINGS, HALVINGS = 16, 30  # of a step, to find how far the output stays the same
 SHORTEST = 1e-4  # the first step, relative to the input
@@ -67,10 +67,13 @@ def collide_along(function: Operator, x: Tensor, directions: Tensor) -> Collisio
     Returns:
         The pairs of ``x`` and where each walk ended, ``[2 k, ...]``: the directions, then their
         opposites. Where the output changed at once, ``x`` itself.
+
+    Raises:
+        TypeError: An input of another dtype.
     """
     ways = torch.cat([directions, -directions])
     column = [-1, *[1] * (x.ndim - 1)]
-    ways = norms(x) * ways / norms(ways).view(column)
+    ways = or_one(norms(x)) * ways / norms(ways).view(column)
     y = function(x)
     y = y.expand(len(ways), *y.shape[1:])
 

@@ -22,7 +22,12 @@ def invert_mlp(mlp: Operator, y: Tensor, attempts: int = 10, seed: int = 0) -> P
 
     Returns:
         The best found for every token, ``[..., dim]``; what is said of each is shaped ``[...]``.
+
+    Raises:
+        ValueError: Fewer than one attempt.
     """
+    if attempts < 1:
+        raise ValueError(f"there must be at least one attempt: got {attempts}")
     flat = y.reshape(-1, y.shape[-1])
     generator = torch.Generator(y.device).manual_seed(seed)
     best = levenberg_marquardt(mlp, flat, torch.zeros_like(flat))

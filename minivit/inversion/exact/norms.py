@@ -59,7 +59,8 @@ def fibre(norm: nn.LayerNorm, y: Tensor) -> Fibre:
     Raises:
         TypeError: Another norm.
         ValueError: Numbers that the norm cannot have given: of another shape, not finite, with a
-            scaled mean far from zero or a mean square above 1.
+            scaled mean far from zero, or with a mean square above 1 or, for ``eps = 0``, below.
+            Outputs may have been rounded before, down to bfloat16: a hundredth is let through.
     """
     if not isinstance(norm, nn.LayerNorm) or len(norm.normalized_shape) != 1:
         raise TypeError(f"expected a LayerNorm over one axis: got {norm}")
@@ -77,10 +78,11 @@ def fibre(norm: nn.LayerNorm, y: Tensor) -> Fibre:
     # How far rounding may have moved every z: that of y, and that of LayerNorm's own arithmetic.
     blur = torch.where(lost, 0, u * (wide.abs() / safe.abs() + (beta / safe).abs() + z.abs()))
     z, known = _fill(z, lost, norm.eps), int((~lost).sum())
-    if (z.mean(-1).abs() > 0.01 + blur.sum(-1)).any() or (z.square().mean(-1) > 1.01).any():
-        raise ValueError("no input of this LayerNorm gives such an output: check gamma and beta")
     r = z.square().mean(-1, keepdim=True)
     blur_r = 2 * (z.abs() * blur).mean(-1, keepdim=True)
+    least = 0 if norm.eps else 0.99 - blur_r
+    if (z.mean(-1).abs() > 0.01 + blur.sum(-1)).any() or ((r > 1.01) | (r < least)).any():
+        raise ValueError("no input of this LayerNorm gives such an output: check gamma and beta")
     dimension = (1 if norm.eps else 2) if d - known < 2 else d - known
     if norm.eps:
         gap = (1 - r).clamp(min=torch.finfo(torch.float64).tiny)
@@ -114,8 +116,8 @@ class Meeting:
     tokens: Tensor  # [batch, tokens, dim], what the norm read
     scale: Tensor  # [batch, tokens, 1]
     shift: Tensor  # [batch, tokens, 1]
-    # [batch, tokens]: how much the two unknowns' relative error exceeds the outputs'; infinite
-    # where they meet in more than a point
+    # [batch, tokens]: how much the two unknowns' relative error exceeds the outputs'; 1e15 or so,
+    # or more, where they meet in more than a point
     condition: Tensor
 
 
@@ -135,8 +137,14 @@ def meeting(fibres: Fibre, weight: Tensor, offset: Tensor) -> Meeting:
 
     Raises:
         ValueError: Fewer than two dimensions beside the image of ``W``: fibres and image then meet
-            in more than a point.
+            in more than a point. Or a ``W`` or ``t`` for other tokens.
     """
+    dim = fibres.direction.shape[-1]
+    if len(weight) != dim or list(offset.shape) not in ([dim], [*fibres.direction.shape[-2:]]):
+        raise ValueError(
+            f"expected a weight [{dim}, n] and an offset [dim] or [tokens, dim] for directions "
+            f"{list(fibres.direction.shape)}: got {list(weight.shape)}, {list(offset.shape)}"
+        )
     z, ones = fibres.direction.double(), torch.ones_like(fibres.direction, dtype=torch.float64)
     weight, offset = weight.detach().double(), offset.detach().double()
     u, values, _ = torch.linalg.svd(weight)

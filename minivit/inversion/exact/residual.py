@@ -13,8 +13,9 @@ from minivit.inversion.exact.solvers import (
     relative_residual,
     solved,
 )
-from minivit.krylov import Operator, linearise, norms, random_like, singular_values
+from minivit.krylov import Operator, linearise, norms, or_one, random_like, singular_values
 from minivit.mixer import MixerBlock
+from minivit.recording.calls import refuse_training
 
 PATIENCE = 50  # iterations without a smaller residual, after which the fixed point is given up
 
@@ -46,8 +47,7 @@ def branches(block: nn.Module, mask: Tensor | None = None) -> list[Operator]:
         raise TypeError(
             f"expected a block of a minivit.ViT or minivit.Mixer: got {type(block).__name__}"
         )
-    if block.training:
-        raise ValueError("a block in training mode is no fixed function: call eval() first")
+    refuse_training(block, "the block")
     if not block.residual:
         raise ValueError("without residuals a block is not x + f(x), and nothing carries x through")
     if block.post:
@@ -112,8 +112,16 @@ def invert_residual(
         branch: The function ``f``, on ``[batch, ...]``, every entry alone.
         y: ``[batch, ...]``; float64 gives about 12 digits more than float32's six.
         iterations: Iterations of the fixed point at most. Default: 1000.
-        newton: Steps of Newton-Krylov at most. Default: 50.
+        newton: Steps of Newton-Krylov at most; 0 for none. Default: 50.
+
+    Returns:
+        The best ``x`` for every entry, detached, of the dtype of ``y``, and how it was found.
+
+    Raises:
+        ValueError: Fewer than one iteration.
     """
+    if iterations < 1:
+        raise ValueError(f"there must be at least one iteration: got {iterations}")
     x, residuals, best = _fixed_point(branch, y, iterations)  # residuals: [iterations, batch]
     entries = torch.arange(len(y), device=y.device)
     residual = residuals[best, entries]
@@ -138,7 +146,7 @@ def _fixed_point(branch: Operator, y: Tensor, iterations: int) -> tuple[Tensor, 
         infinite where none was computed; and the number of the best iterate, ``[batch]``.
     """
     x, best_x = y.clone(), y.clone()
-    size = norms(y).clamp(min=torch.finfo(y.dtype).tiny)
+    size = or_one(norms(y))
     residuals = torch.full((iterations, len(y)), torch.inf, dtype=y.dtype, device=y.device)
     best = torch.zeros(len(y), dtype=torch.long, device=y.device)
     active = torch.arange(len(y), device=y.device)
@@ -173,10 +181,17 @@ def invert_block(
 
     Raises:
         TypeError, ValueError: As for :func:`branches`.
+        ValueError: No tokens of the block's dtype.
     """
+    parts, dtype = branches(block, mask), next(block.parameters(), y).dtype
+    if y.ndim != 3 or y.dtype != dtype:
+        raise ValueError(
+            f"expected tokens [batch, tokens, dim] of the block's {dtype}: got {list(y.shape)}, "
+            f"{y.dtype}"
+        )
     x, iterations = y, torch.zeros(len(y), dtype=torch.long, device=y.device)
     rate, needed = torch.full_like(y[:, 0, 0], torch.nan), torch.zeros_like(iterations).bool()
-    for branch in reversed(branches(block, mask)):
+    for branch in reversed(parts):
         found = invert_residual(branch, x, newton=newton)
         x, iterations = found.x, iterations + found.iterations
         rate, needed = torch.fmax(rate, found.rate), needed | found.newton

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from minivit.krylov import Operator, gmres, jacobian, linearise, norms
+from minivit.krylov import Operator, gmres, jacobian, linearise, norms, or_one
 
 HALVINGS = 12  # of a Newton step, before an entry is given up
 STUCK = 1e6  # damping, relative to the Jacobian, at which an entry is given up
@@ -21,7 +21,7 @@ class Preimage:
     """What was found to be mapped to ``y``, and how nearly it is, for every entry of the batch."""
 
     x: Tensor  # [batch, ...]
-    residual: Tensor  # [batch], ‖function(x) - y‖ / ‖y‖
+    residual: Tensor  # [batch], ‖function(x) - y‖ / ‖y‖; not divided where y is zero
     iterations: Tensor  # [batch]
     converged: Tensor  # [batch], whether the residual is at most solved(dtype)
 
@@ -43,8 +43,11 @@ def rank_of(values: Tensor, shape: Sequence[int]) -> int:
 
 @torch.no_grad()
 def relative_residual(function: Operator, x: Tensor, y: Tensor) -> Tensor:
-    """``‖function(x) - y‖ / ‖y‖`` of every entry, ``[batch]``; infinite where it is not finite."""
-    residual = norms(function(x) - y) / norms(y).clamp(min=torch.finfo(y.dtype).tiny)
+    """``‖function(x) - y‖ / ‖y‖`` of every entry, ``[batch]``; infinite where it is not finite.
+
+    Where ``y`` is zero, ``‖function(x) - y‖``.
+    """
+    residual = norms(function(x) - y) / or_one(norms(y))
     return residual.nan_to_num(nan=torch.inf)
 
 
@@ -60,6 +63,9 @@ def newton_krylov(function: Operator, y: Tensor, start: Tensor, steps: int = 50)
         y: What it shall give, ``[batch, ...]``.
         start: Where to start, ``[batch, ...]``.
         steps: Newton steps at most. Default: 50.
+
+    Returns:
+        The best ``x`` met for every entry, detached, of the dtype of ``start``.
 
     Raises:
         ValueError: An entry of ``y`` has not as many numbers as one of ``start``.
@@ -102,6 +108,9 @@ def levenberg_marquardt(
         steps: Steps at most. Default: 200.
         damping: The first ``μ``, in units of the root mean square singular value of ``J``; small,
             such as 1e-8, where the start is near a solution. Default: 1.
+
+    Returns:
+        The best ``x`` met for every entry, detached, of the dtype of ``start``.
 
     Raises:
         ValueError: An entry of ``y`` has fewer numbers than one of ``start``.

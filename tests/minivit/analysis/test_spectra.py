@@ -53,6 +53,14 @@ def test_sign_and_size_of_the_determinant_at_every_entry():
     assert spectrum(lambda x: x[:, :1], x).sign is None
 
 
+def test_a_sign_that_rounding_could_turn_is_none():
+    assert spectrum(nn.LayerNorm(8).double().eval(), random(4, 8)).sign.tolist() == [0] * 4
+    assert spectrum(known, random(1, 5)).sign.item() == 0
+    assert spectrum(lambda x: 0 * x, random(1, 5)).sign.item() == 0
+    flips = torch.diag(torch.tensor([1.0, -1e-13]).double())
+    assert spectrum(lambda x: x @ flips, random(1, 2)).sign.item() == -1
+
+
 @pytest.mark.parametrize(("rows", "columns"), [(30, 50), (50, 30), (40, 40)])
 def test_lanczos_agrees_with_the_whole_jacobian_at_both_ends(rows, columns):
     a = random(rows, columns)
@@ -111,6 +119,15 @@ def test_a_named_part_is_taken_with_the_input_it_has_in_the_model(name):
     close(spectrum(model, images, at=name).values, spectrum(module, x).values)
 
 
+@pytest.mark.parametrize("dense", [True, False])
+def test_modules_that_work_in_place_are_taken_where_they_are_and_change_nothing(dense):
+    model, x = nn.Sequential(nn.ELU(inplace=True), nn.Flatten()).eval(), random(2, 6)
+    before, expected = x.clone(), x.clamp(max=0).exp().sort(1, descending=True).values
+    for found in spectrum(model, x, dense=dense), spectrum(model, x, at="0", dense=dense):
+        close(found.values, expected)
+    assert torch.equal(x, before)
+
+
 def test_the_mask_of_a_model_goes_with_its_attention():
     model = draw(minivit.create("vit_8px", dim=12, heads=3, depth=1, local=1).double().eval())
     images = random(1, 1, 8, 8)
@@ -128,6 +145,27 @@ def test_it_works_on_torchvisions_attention():
         b = spectrum(ours, images, at=f"blocks.1.{other}")
         close(a.values, b.values, 1e-9)
         assert a.shape == b.shape == (60, 60)
+
+
+def test_a_model_in_training_mode_is_refused():
+    model = nn.Sequential(nn.Identity(), nn.Dropout()).eval()
+    model[1].train()
+    with pytest.raises(ValueError, match=r"training mode .* call eval\(\) first"):
+        spectrum(model, random(2, 3), at="0")
+
+
+@pytest.mark.parametrize(
+    ("x", "kind", "said"),
+    [
+        (torch.ones(2, 3).int(), TypeError, r"floating numbers: got torch.int32"),
+        (random(0, 3), ValueError, r"\[batch, ...\], one entry or more: got \[0, 3\]"),
+        (random(3), ValueError, r"one entry or more: got \[3\]"),
+    ],
+)
+def test_inputs_that_are_no_batch_of_floating_numbers_are_refused(x, kind, said):
+    for dense in True, False:
+        with pytest.raises(kind, match=said):
+            spectrum(torch.sin, x, dense=dense)
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,15 @@ def test_what_an_mlp_inverse_calls_converged_is_a_preimage_and_often_another():
     assert torch.equal(again.x, found.x)
 
 
+def test_an_output_of_zero_is_solved_for_like_any_other():
+    for found in (
+        invert_mlp(lambda x: x**3 + x - 10, torch.zeros(1, 4).double(), attempts=3),
+        newton_krylov(lambda x: x**3 + x - 10, *torch.zeros(2, 1, 4).double()),
+    ):
+        assert found.converged.all() and (found.residual < 1e-12).all()
+        close(found.x, torch.full((1, 4), 2.0).double())
+
+
 def test_an_output_that_the_mlp_cannot_give_is_not_claimed():
     y = torch.tensor([[1.0, 4.0], [1.0, -4.0]]).double()
     found = invert_mlp(torch.square, y, attempts=4)
@@ -141,12 +150,36 @@ def test_a_pair_is_measured_by_its_distances():
     assert not compare(square, x, x + 1).found.any()  # other outputs
 
 
+def test_of_an_output_or_an_input_that_is_zero_distances_are_absolute():
+    x = torch.tensor([[-1.0, -2.0]]).double()
+    pair = compare(torch.relu, x, 3 * x)
+    assert pair.output_distance == pair.first_order == 0 and pair.found.all()
+    pair = compare(lambda x: x.square() - 1, x.new_zeros(1, 2), x)
+    close(pair.distance, x.norm()[None])
+    images = search_pictures(torch.relu, -random(1, 1, 2, 2).abs(), random(3, 1, 2, 2, seed=1))
+    assert images.found.all() and (images.output_distance < 1e-14).all()
+    tokens = find_collisions(torch.relu, torch.zeros(2, 1).double(), attempts=5, dense=True)
+    assert tokens.found.all() and (tokens.second < 0).all()
+
+
 def test_a_step_along_a_nearly_flat_direction_is_no_collision():
     flat = torch.tensor([1.0, 1e-13]).double()
     pair = compare(
         lambda x: x * flat, torch.ones(1, 2).double(), torch.tensor([[1.0, 2.0]]).double()
     )
     assert pair.output_distance < 1e-12 < pair.distance and not pair.found
+
+
+def test_pairs_in_single_precision_or_of_two_shapes_are_refused():
+    x = random(2, 3)
+    with pytest.raises(TypeError, match=r"in float64: got \[torch.float32, torch.float64\]"):
+        compare(square, x.float(), x)
+    with pytest.raises(TypeError, match=r"in float64: got \[torch.float32\]"):
+        find_collisions(square, x.float())
+    with pytest.raises(TypeError, match="in float64"):
+        search_pictures(square, x[:1].float(), x)
+    with pytest.raises(ValueError, match=r"of one shape: got \[2, 3\] and \[1, 3\]"):
+        compare(square, x, x[:1])
 
 
 def test_shifted_tokens_collide_in_layernorm():
@@ -169,6 +202,12 @@ def test_none_is_found_where_there_is_none():
     pair = find_collisions(lambda x: (x @ a).sinh(), random(5, 4), attempts=3)
     assert not pair.found.any()
     assert torch.equal(pair.second, pair.first) and not pair.distance.any()
+
+
+def test_at_least_one_attempt_is_made():
+    for search in find_collisions, invert_mlp:
+        with pytest.raises(ValueError, match="at least one attempt: got -1"):
+            search(square, random(2, 3), attempts=-1)
 
 
 def test_mlps_have_collisions_to_twelve_digits():
@@ -199,6 +238,17 @@ def test_across_a_fold_there_is_a_collision():
     close(pair.second, pair.first * torch.tensor([-1, 1]))
     with pytest.raises(ValueError, match=r"different signs at the two: got \[1.0, 1.0\]"):
         collide_across_fold(square, ends[0], ends[0])
+
+
+def test_across_a_narrow_fold_a_shorter_step_finds_the_collision():
+    def narrow(x):  # nothing comes back from farther than 0.02
+        first = torch.where(x[:, :1] > -0.02, x[:, :1] ** 2, 4e-4 - (x[:, :1] + 0.02) ** 2)
+        return torch.cat([first, x[:, 1:]], 1)
+
+    ends = torch.tensor([[2.0, 1.0]]).double(), torch.tensor([[-0.01, 1.0]]).double()
+    pair = collide_across_fold(narrow, *ends, apart=1.0)
+    assert pair.found.all()
+    close(pair.distance, torch.tensor([0.02]).double(), 1e-5)  # a hundredth of what was asked for
 
 
 @pytest.mark.parametrize("layer", [mlp(6), attention()], ids=["mlp", "attention"])

@@ -112,6 +112,7 @@ def test_the_condition_number_of_an_overcomplete_embedding_is_marchenko_pasturs(
     ("call", "kind", "said"),
     [
         (lambda i: EmbeddingInverse(ConvStem(4, 8)), TypeError, "a linear one: got ConvStem"),
+        (lambda i: PatchPrior.of(random(1, 3, 2, 4), (2, 4)), ValueError, "two patches or more: got 1"),
         (lambda i: i.patches(random(2, 6, 11)), ValueError, r"\[..., 10\]: got \[2, 6, 11\]"),
         (lambda i: i.images(random(2, 6, 10), (3, 3)), ValueError, "a grid of 3 x 3"),
         (lambda i: i.patches(random(6, 10), PatchPrior(random(5), random(5, 5))), ValueError, r"mean \[24\] .* got \[5\], \[5, 5\]"),

@@ -50,6 +50,12 @@ def test_the_walk_ends_where_the_relu_opens():
     assert pair.second[1, 1] < -10  # the other way it stays closed for ever
 
 
+def test_a_walk_where_the_output_is_zero_is_as_long_as_any():
+    pair = collide_along(torch.relu, torch.tensor([[-1.0, -2.0]]).double(), torch.eye(2).double())
+    assert pair.found.all() and (pair.output_distance < 1e-13).all()
+    torch.testing.assert_close(pair.second[0], torch.tensor([0.0, -2.0]).double())
+
+
 def test_outputs_may_have_another_shape_than_inputs():
     pair = collide_along(lambda x: gates(x[:, 0]), HERE[None], torch.eye(3).double()[1][None, None])
     torch.testing.assert_close(pair.second[0, 0], torch.tensor([2.0, 1.0, 0.0]).double())

@@ -145,6 +145,15 @@ def test_an_embedding_that_fills_the_space_leaves_no_meeting_point(n):
 
 
 @pytest.mark.parametrize(
+    ("weight", "offset"), [((12, 3), (4, 12)), ((12, 3), (5, 11)), ((11, 3), (12,))]
+)
+def test_offsets_and_embeddings_of_other_tokens_are_refused(weight, offset):
+    norm = norm_of(12)
+    with pytest.raises(ValueError, match=r"\[12, n\] .* directions \[2, 5, 12\]: got \["):
+        meeting(fibre(norm, norm(random(2, 5, 12))), random(*weight), random(*offset))
+
+
+@pytest.mark.parametrize(
     ("norm", "y", "kind", "said"),
     [
         (nn.BatchNorm1d(6), random(2, 6), TypeError, "expected a LayerNorm over one axis: got BatchNorm1d"),
@@ -153,6 +162,8 @@ def test_an_embedding_that_fills_the_space_leaves_no_meeting_point(n):
         (nn.LayerNorm(6), random(2, 6) * torch.nan, ValueError, "finite outputs"),
         (nn.LayerNorm(6), random(2, 6) + 1, ValueError, "no input .* check gamma and beta"),
         (nn.LayerNorm(6, elementwise_affine=False), 2 * torch.tensor([1, -1] * 3), ValueError, "no input"),
+        (nn.LayerNorm(6, eps=0), torch.tensor([0.5, -0.5] * 3), ValueError, "no input"),
+        (norm_of(6, eps=0, zeros=1), torch.zeros(6), ValueError, "no input"),
     ],
 )  # fmt: skip
 def test_what_no_layernorm_gave_is_refused(norm, y, kind, said):

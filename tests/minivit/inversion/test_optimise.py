@@ -11,7 +11,7 @@ from torch import nn
 import minivit
 from minivit._torchvision import torchvision
 from minivit.inversion import Diverged, invert
-from minivit.inversion.criterion import noise, shifted_distance
+from minivit.inversion.criterion import Match, noise, shifted_distance
 from minivit.inversion.result import decibels
 from tests.minivit.inversion.contracting import made
 from tests.minivit.parity import draw
@@ -100,15 +100,16 @@ def test_gradient_descent_shrinks_the_distance_at_the_rate_of_the_smallest_singu
     torch.testing.assert_close(rate, torch.full((3,), 1 - 1 / 9).double(), rtol=1e-3, atol=0)
 
 
-def test_the_blur_is_torchvisions_and_ends_at_nothing():
+def test_the_blur_is_torchvisions_and_falls_by_as_much_every_step_to_its_least_that_is_seen():
     start, w = torch.rand(3, 4, 3, 2), torch.eye(24)
-    options = {"at": "first", "optimizer": "gd", "start": start, "step_size": 1e-12, "steps": 3}
+    options = {"at": "first", "optimizer": "gd", "start": start, "step_size": 1e-12, "steps": 4}
     images = torch.rand(3, 4, 3, 2)
     found = invert(Linear(w), images, blur=2.4, **options)
     blur = torchvision.transforms.functional.gaussian_blur
     second = blur(start, 3, 2.4)
-    third = blur(second, 3, 1.2)
-    expected = [(x - images).flatten(1).norm(dim=1) for x in (start, second, third)]
+    third = blur(second, 3, 1.6)
+    last = blur(third, 3, 0.8)
+    expected = [(x - images).flatten(1).norm(dim=1) for x in (start, second, third, last)]
     torch.testing.assert_close(found.input_distance.float(), torch.stack(expected, 1))
 
 
@@ -245,6 +246,33 @@ def test_the_optimiser_sees_the_target_alone():
     assert unknown.met == unknown.evaluations_to(40) == [None] * 3
 
 
+@pytest.mark.parametrize("optimizer", ALL)
+def test_a_target_with_a_graph_is_taken_without_it(optimizer, monkeypatch):
+    """Or a graph of all steps would hang on the records."""
+    made = []
+
+    class Kept(Match):
+        def __init__(self, *args):
+            super().__init__(*args)
+            made.append(self)
+
+    monkeypatch.setattr(sys.modules["minivit.inversion.optimise"], "Match", Kept)
+    model = Linear(spread(5))
+    target = model.first(IMAGES.flatten(1))
+    found = invert(model, at="first", target=target, start=IMAGES + 1, steps=2, optimizer=optimizer)
+    assert target.requires_grad
+    assert not made[0].least.requires_grad and not found.image.requires_grad
+
+
+@pytest.mark.parametrize("inplace", [nn.ReLU(inplace=True), nn.Hardtanh(-9, 9, inplace=True)])
+def test_a_module_that_works_in_place_leaves_the_picture_as_it_is(inplace):
+    model, images = nn.Sequential(inplace, nn.Flatten(), nn.Linear(24, 24)).double().eval(), -IMAGES
+    before = images.clone()
+    found = invert(model, images, steps=5)
+    assert torch.equal(images, before)
+    assert (found.feature_distance[:, 0] > found.feature_distance.nan_to_num(1e9).amin(1)).all()
+
+
 def test_the_default_start_is_the_sources_noise():
     found = invert(
         Linear(torch.eye(24).double()),
@@ -277,6 +305,15 @@ def test_the_smallest_singular_value_is_zero_where_numbers_are_lost():
     torch.testing.assert_close(found.smallest, torch.full((3,), 0.2).double())
 
 
+def test_of_large_inputs_the_smallest_singular_value_is_bounded_by_lanczos(monkeypatch):
+    options = {"at": "first", "steps": 3, "smallest": True}
+    exact = invert(Linear(spread(5)), IMAGES, **options).smallest
+    module = sys.modules["minivit.inversion.optimise"]
+    monkeypatch.setattr(module, "DENSE", 23)
+    monkeypatch.delattr(module, "jacobian")  # no matrix is computed
+    torch.testing.assert_close(invert(Linear(spread(5)), IMAGES, **options).smallest, exact)
+
+
 @pytest.mark.parametrize("optimizer", ALL)
 def test_who_starts_at_the_picture_is_done_at_once(optimizer):
     found = invert(Linear(spread(5)), IMAGES, at="first", optimizer=optimizer, start=IMAGES)
@@ -296,6 +333,26 @@ def test_lbfgs_rests_in_a_minimum_that_is_not_the_target():
     assert found.image.abs().max() < 0.1
 
 
+def test_lbfgs_begins_anew_where_a_line_search_fails_and_forgets_a_step_that_bends_down(monkeypatch):
+    module = sys.modules["minivit.inversion.lbfgs"]
+    search, seen = module.line_search, []
+
+    def astray(match, x, entries, objective, gradient, direction):
+        seen.append((objective, gradient, direction))
+        if len(seen) == 3:  # fails
+            return torch.zeros_like(objective), objective, gradient
+        if len(seen) == 5:  # the slope grows along the step
+            return torch.full_like(objective, 1e-3), objective, 2 * gradient
+        return search(match, x, entries, objective, gradient, direction)
+
+    monkeypatch.setattr(module, "line_search", astray)
+    invert(Linear(spread(50)), IMAGES, at="first", steps=6)
+    objective, gradient, direction = seen[3]
+    polyak = (objective / gradient.square().sum(1))[:, None] * gradient
+    torch.testing.assert_close(direction, -polyak)
+    assert all(((g * d).sum(1) < 0).all() for _, g, d in seen)  # all downhill
+
+
 @pytest.mark.parametrize("optimizer", ["gd", "adam"])
 def test_divergence_stops_with_a_clear_message(optimizer):
     with pytest.raises(
@@ -309,6 +366,28 @@ def test_a_start_where_the_activation_is_not_finite_is_said_to_be_the_reason(opt
     with pytest.raises(Diverged, match="picture 0 is (inf|nan) where it starts: take another"):
         invert(Linear(Q.float()), IMAGES.float(), at="first", optimizer=optimizer,
                start=torch.full_like(IMAGES.float(), 3e38))  # fmt: skip
+
+
+class Roots(nn.Module):
+    """Flat at zero for its first number, infinitely steep there for the second."""
+
+    def forward(self, x):
+        return torch.stack([x[:, 0] ** 2, x[:, 1].abs().sqrt()], 1)
+
+
+@pytest.mark.parametrize("optimizer", ALL)
+def test_a_start_from_which_no_way_leads_is_said_to_be_the_reason(optimizer):
+    target = torch.tensor([[1.0, 1.0], [1.0, 1.0]]).double()
+    options = {"target": target, "optimizer": optimizer, "steps": 3}
+    for bad, kind, said in (
+        (0.0, ValueError, "distance of picture 1 does not depend .* take another start"),
+        (1e200, Diverged, "distance of picture 1 is (inf|nan) where it starts: take another"),
+    ):
+        start = torch.tensor([[2.0, 1.0], [bad, 1.0]], dtype=torch.float64)
+        with pytest.raises(kind, match=said):
+            invert(Roots().eval(), start=start, **options)
+    with pytest.raises(Diverged, match="the slope of picture 1 is not finite where it starts"):
+        invert(Roots().eval(), start=torch.tensor([[2.0, 2.0], [2.0, 0.0]]).double(), **options)
 
 
 @pytest.mark.parametrize(
@@ -361,11 +440,29 @@ def test_a_bar_is_shown_where_asked(capsys):
         ({"image": IMAGES * torch.nan}, ValueError, "not all finite"),
         ({"start": IMAGES[:1]}, ValueError, "expected a start like the image"),
         ({"at": "frist"}, LookupError, "near names"),
+        ({"at": None}, TypeError, "at is the name of a module: got None"),
     ],
 )  # fmt: skip
 def test_bad_options_are_refused(options, kind, said):
     with pytest.raises(kind, match=said):
         invert(Linear(Q), **{"image": IMAGES, "at": "first"} | options)
+
+
+class Turned(nn.Module):
+    """One number for every picture, from an activation whose first axis is the pixels."""
+
+    def __init__(self):
+        super().__init__()
+        self.turn = nn.Identity()
+
+    def forward(self, x):
+        return self.turn(x.flatten(1).T).sum(0)
+
+
+@pytest.mark.parametrize(("at", "shape"), [("", r"\[3\]"), ("turn", r"\[24, 3\]")])
+def test_activations_without_an_entry_for_every_picture_are_refused(at, shape):
+    with pytest.raises(ValueError, match=rf"\[3, ...\] at '{at}', .*: got {shape}"):
+        invert(Turned().eval(), IMAGES, at)
 
 
 def test_other_models_are_refused():

@@ -49,6 +49,12 @@ def test_the_lipschitz_estimate_finds_the_steepest_point_on_the_way():
     torch.testing.assert_close(steepest, torch.full((3,), 3.0).double())
 
 
+def test_a_sum_of_zero_is_undone_like_any_other():
+    found = invert_residual(lambda x: 0.5 * x + 1, torch.zeros(1, 4).double())
+    assert found.converged.all() and not found.newton.any() and (found.residual < 1e-15).all()
+    torch.testing.assert_close(found.x, torch.full((1, 4), -2 / 3).double())
+
+
 def test_where_the_fixed_point_diverges_newton_takes_over():
     skew = random(6, 6) - random(6, 6).mT  # I + skew is invertible, whatever its size
     x = random(3, 2, 6)
@@ -118,6 +124,13 @@ def test_a_block_is_undone_to_eight_digits(kind):
     assert (found.iterations > 2).all() and ((found.rate > 0) & (found.rate < 1)).all()
 
 
+def test_a_block_gets_as_many_steps_of_newton_as_asked_for():
+    block, x = model_of("vit", scale=2.0).blocks[0], random(3, 4, 12)
+    none, many = (invert_block(block, block(x), newton=steps) for steps in (0, 50))
+    assert none.newton.any() and not none.converged[none.newton].any()
+    assert many.converged[none.newton].any()
+
+
 def test_a_mask_is_the_one_that_the_block_was_given():
     block, x = model_of("vit").blocks[0], random(3, 4, 12)
     mask = torch.eye(4, dtype=torch.bool)
@@ -158,3 +171,14 @@ def test_what_is_found_may_be_other_tokens_but_is_never_called_converged_without
 def test_what_cannot_be_undone_is_refused(block, kind, said):
     with pytest.raises(kind, match=said):
         invert_block(block(), random(1, 4, 12))
+
+
+@pytest.mark.parametrize("y", [random(4, 12), random(1, 4, 12).float()])
+def test_what_are_no_tokens_of_the_block_is_refused(y):
+    with pytest.raises(ValueError, match=r"of the block's torch.float64: got \[.*4, 12\], torch"):
+        invert_block(model_of("vit").blocks[0], y)
+
+
+def test_at_least_one_iteration_is_made():
+    with pytest.raises(ValueError, match="at least one iteration: got 0"):
+        invert_residual(sine, random(1, 6), iterations=0)

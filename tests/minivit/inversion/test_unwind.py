@@ -255,6 +255,17 @@ def test_pictures_come_back_from_the_last_block_of_a_shipped_model(name):
     assert back.sum() >= 18 and found.exact.sum() >= 18
 
 
+@pytest.mark.parametrize("part", ["blocks.1", "patch_embedding"])
+def test_a_part_in_training_mode_is_refused_wherever_it_is_and_stays_so(part):
+    model = made("vit_8px", dim=24, depth=2, heads=3, stem="conv")
+    model.get_submodule(part).train()
+    before = {key: t.clone() for key, t in model.state_dict().items()}
+    with pytest.raises(ValueError, match=r"training mode .* call eval\(\) first"):
+        unwind(model, torch.zeros(1, 16, 24).double(), "blocks.0")
+    assert model.get_submodule(part).training
+    assert all(torch.equal(t, before[key]) for key, t in model.state_dict().items())
+
+
 @pytest.mark.parametrize(
     ("model", "given", "at", "kind", "said"),
     [
