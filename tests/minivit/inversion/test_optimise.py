@@ -333,7 +333,9 @@ def test_lbfgs_rests_in_a_minimum_that_is_not_the_target():
     assert found.image.abs().max() < 0.1
 
 
-def test_lbfgs_begins_anew_where_a_line_search_fails_and_forgets_a_step_that_bends_down(monkeypatch):
+def test_lbfgs_begins_anew_where_a_line_search_fails_and_forgets_a_step_that_bends_down(
+    monkeypatch,
+):
     module = sys.modules["minivit.inversion.lbfgs"]
     search, seen = module.line_search, []
 
