@@ -41,9 +41,9 @@ def check_batch(x: Tensor) -> None:
         raise ValueError(f"expected points [batch, ...], one entry or more: got {list(x.shape)}")
 
 
-def random_like(x: Tensor) -> Tensor:
+def random_like(x: Tensor, seed: int = 0) -> Tensor:
     """Standard normal numbers to start from, shaped like ``x``: the same ones every time."""
-    generator = torch.Generator(x.device).manual_seed(0)
+    generator = torch.Generator(x.device).manual_seed(seed)
     return torch.randn(x.shape, dtype=x.dtype, device=x.device, generator=generator)
 
 
@@ -324,7 +324,7 @@ def _continue(basis: Tensor, k: int, rest: Tensor, product: Tensor) -> Tensor:
     length, dimension = norms(rest), basis.shape[-1]
     ended = length <= math.sqrt(dimension) * torch.finfo(rest.dtype).eps * norms(product)
     if ended.any() and k < dimension:
-        fresh, _ = _against(basis[:, :k], torch.randn_like(rest))
+        fresh, _ = _against(basis[:, :k], random_like(rest, seed=k))
         rest = torch.where(ended[:, None], fresh, rest)
     basis[:, k] = _unit(rest)
     return torch.where(ended, 0, length)

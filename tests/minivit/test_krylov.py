@@ -206,3 +206,15 @@ def test_bad_input_is_refused(call, said):
 def test_whole_numbers_have_no_jacobian():
     with pytest.raises(TypeError, match="floating numbers: got torch.int64"):
         jacobian(torch.square, torch.ones(2, 3).long())
+
+
+def test_the_random_numbers_of_a_caller_stay_where_they_are():
+    state = torch.get_rng_state()
+    zero = torch.zeros(1, 4, 4).double()
+    found = (
+        lanczos(times(zero), random(1, 4), 4),
+        singular_values(*[times(zero)] * 2, random(1, 4), 4),
+    )
+    for one in found:  # every direction after the first is a random one
+        close(one.vectors @ one.vectors.mT, torch.eye(4).double()[None])
+    assert torch.equal(torch.get_rng_state(), state)
