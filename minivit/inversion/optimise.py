@@ -74,7 +74,7 @@ def invert(
             criterion, 1/20 in one place of the source and 1/18 in another.
         smallest: Whether to compute the smallest singular value of the Jacobian at the image. For
             inputs of more than 4096 numbers it is an upper bound, from 100 steps of Lanczos.
-        progress: Whether to show a bar.
+        progress: Whether to show a bar, by tqdm, which ``minivit[train]`` brings.
 
     Returns:
         The nearest inputs in feature distance, detached, of the pictures' dtype (with a target the
