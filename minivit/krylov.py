@@ -42,7 +42,7 @@ def check_batch(x: Tensor) -> None:
 
 
 def random_like(x: Tensor, seed: int = 0) -> Tensor:
-    """Standard normal numbers to start from, shaped like ``x``: the same ones every time."""
+    """Standard normal numbers, shaped like ``x``: the same ones every time for a seed."""
     generator = torch.Generator(x.device).manual_seed(seed)
     return torch.randn(x.shape, dtype=x.dtype, device=x.device, generator=generator)
 

@@ -14,6 +14,7 @@ from minivit.inversion import invert
 from minivit.inversion.criterion import noise
 from minivit.inversion.result import decibels
 from minivit.inversion.to_pixels import Told
+from minivit.krylov import norms
 from minivit.recording import activation
 from studies.survey import Survey, main
 from studies.unwinding import made
@@ -39,8 +40,8 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
             for target, start in zip(tokens.split(1), reader.told(starts).split(1), strict=True)
         ]
         for name, found in (("began", starts), ("ended", torch.cat(ended))):
-            away = (found - images).flatten(1).norm(dim=1)
-            figures[name].append([round(near, 1) for near in decibels(away, images).tolist()])
+            near = decibels(norms(found - images), images).tolist()
+            figures[name].append([round(one, 1) for one in near])
     return {"noise": NOISE, **figures}
 
 

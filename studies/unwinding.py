@@ -20,6 +20,7 @@ from minivit.inversion import unwind
 from minivit.inversion.exact import hidden_directions
 from minivit.inversion.result import decibels
 from minivit.inversion.unwind import Unwound
+from minivit.krylov import norms
 from minivit.mixer import Mixer
 from minivit.patches import ConvStem
 from minivit.recording import activation
@@ -66,8 +67,7 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
         start = time.process_time()
         found = unwind(model, tokens, at)
         soon += time.process_time() - start <= LONG
-        away = (found.image - image).flatten(1).norm(dim=1)
-        near = decibels(away, image).item()
+        near = decibels(norms(found.image - image), image).item()
         psnr.append(round(near, 1) if math.isfinite(near) else None)
         exact += int(found.exact)
         ways[way(found)] += 1
