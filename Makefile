@@ -8,9 +8,9 @@ PORT ?= 8000
 
 export OMP_NUM_THREADS = 1
 NBVAL := -m pytest --nbval --nbval-sanitize-with tests/nbval.cfg --nbval-cell-timeout 120 \
-	--nbval-kernel-name python3 -p no:cacheprovider -n 2 --dist loadscope book
+	--nbval-kernel-name python3 -p no:cacheprovider -n auto --dist loadscope book
 
-.PHONY: help book serve test test-all test-site lint bench notebooks site clean
+.PHONY: help book serve test test-all test-site test-machines lint bench notebooks site clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -22,16 +22,19 @@ serve: site  ## serve the site on localhost
 	$(RUN) -m http.server --bind 127.0.0.1 --directory $(SITE) $(PORT)
 
 test: $(READY) lint  ## lint, unit tests, every notebook, the site's static gates
-	$(RUN) -m pytest -n 2 -m "not slow" tests --ignore tests/site --ignore tests/browser
+	$(RUN) -m pytest -n auto -m "not slow" tests --ignore tests/site --ignore tests/browser
 	$(RUN) $(NBVAL)
 	$(MAKE) site
 	$(RUN) -m pytest tests/site
 
 test-all: test test-site  ## the same, what is slow, and every page in a browser
-	$(RUN) -m pytest -n 2 -m slow tests --ignore tests/browser
+	$(RUN) -m pytest -n auto -m slow tests --ignore tests/browser
 
 test-site: site  ## every page in headless Chromium, with no network
 	$(RUN) -m pytest tests/browser
+
+test-machines: $(READY)  ## unit tests and notebooks as on other processors; goes on where it was
+	$(RUN) -m tools.machines
 
 lint: $(READY)
 	$(RUN) -m ruff check .

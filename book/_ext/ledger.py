@@ -94,7 +94,8 @@ class Ledger(SphinxDirective):
         if found:
             figure = f"Measured: {found.figure}. " if found.figure else ""
             interval = f"Interval: {found.interval}. " if found.interval else ""
-            where += nodes.Text(f"{figure}{interval}")
+            margin = f"Margin: {found.margin}. " if found.margin else ""
+            where += nodes.Text(f"{figure}{interval}{margin}")
             page = f"book/{claim.chapter}"
             uri = f"{_relative(self.env.docname, page)}#verdict-{claim.id}"
             where += nodes.reference(

@@ -17,6 +17,7 @@ class Found:
     chapter: str
     figure: str
     interval: str
+    margin: str  # how far the nearest threshold is
     verdict: str
 
 

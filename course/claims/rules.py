@@ -1,5 +1,6 @@
 """A rule: what turns a measured figure into a word. It is written before the measurement."""
 
+import math
 import operator
 import re
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ WORDS = (
     "qualified",
     "refuted",
     "not seen at this scale",
+    "too uncertain to tell",
     "history, cited",
     "cannot be measured here",
 )
@@ -20,7 +22,7 @@ def word_of(verdict: str) -> str:
     """The word before the colon of ``"qualified: only for equal norms"``.
 
     Raises:
-        ValueError: It is not one of the six words, or the word needs a reason and has none.
+        ValueError: It is none of the words, or the word needs a reason and has none.
     """
     word, _, why = verdict.partition(":")
     if word not in WORDS:
@@ -76,6 +78,17 @@ class Rule:
             if COMPARE[sign](figure, threshold):
                 return verdict
         return self.otherwise
+
+    @property
+    def thresholds(self) -> list[float]:
+        """The numbers that a figure is compared with."""
+        return [threshold for _, threshold, _ in self.cases]
+
+    def apply_between(self, low: float, high: float) -> set[str]:
+        """Every verdict that a figure from ``low`` to ``high`` could get."""
+        inside = [x for x in self.thresholds if low <= x <= high]
+        beside = [math.nextafter(x, end) for x in inside for end in (low, high)]
+        return {self.apply(x) for x in (low, high, *inside, *beside)}
 
     def __str__(self) -> str:
         cases = [f"{word_of(verdict)} if {sign} {x:g}" for sign, x, verdict in self.cases]

@@ -8,6 +8,7 @@ from html import escape
 import numpy as np
 from IPython.display import display
 
+from course.claims.machines import spread
 from course.claims.rows import Claim, load
 from course.claims.rules import Rule, word_of
 
@@ -24,8 +25,9 @@ def verdict(claim_id: str, figure: float | Sequence[float] | None = None) -> Non
             mean is taken and the 95 % interval of Student's t. Default: none, for a claim with
             nothing to measure.
 
-    Where the rule says different words at the ends of the interval, the verdict is *not seen at
-    this scale*.
+    An interval across a threshold gets the weaker word where the claim is true on all of it, at
+    least with a qualification, and else *too uncertain to tell*. What processors move a figure by,
+    as ``make test-machines`` found it, counts as part of the interval.
 
     Raises:
         KeyError: No claim has this id.
@@ -50,7 +52,8 @@ class Verdict:
     def __init__(self, claim: Claim, figure: float | Sequence[float] | None) -> None:
         assert claim.rule is not None  # verdict() says so in better words
         self.claim, self.rule = claim, claim.rule
-        self.figure, self.interval = "", ""
+        self.figure, self.interval, self.margin = "", "", ""
+        self.seeds: list[float] = []
         if figure is None:
             self.text = self.rule.otherwise
             return
@@ -60,13 +63,11 @@ class Verdict:
                 f"{claim.id}: a figure is one finite number, or at least three of "
                 f"them, one a seed: got {figure}"
             )
+        self.seeds = values.tolist()
         mean, half = values.mean(), _half_width(values)
-        texts = [self.rule.apply(x) for x in (mean - half, mean, mean + half)]
-        self.text = texts[1]
-        if len({word_of(text) for text in texts}) > 1:
-            self.text = (
-                "not seen at this scale: the interval over seeds crosses the rule's threshold"
-            )
+        moved = half + spread(claim.id)
+        self.text = _on_all(self.rule, mean, moved)
+        self.margin = _margin(min(abs(mean - x) for x in self.rule.thresholds), moved, len(values))
         self.figure = _number(mean, self.rule, claim.format)
         if len(values) > 1:
             low, high = (_number(x, self.rule, claim.format) for x in (mean - half, mean + half))
@@ -80,6 +81,7 @@ class Verdict:
             "measured": f"{self.figure}: {self.claim.measure}" if self.figure else "",
             "interval": self.interval,
             "rule": str(self.rule),
+            "margin": self.margin,
             "verdict": self.text,
         }
         return {heading: text for heading, text in lines.items() if text}
@@ -91,14 +93,17 @@ class Verdict:
             for heading, text in lines.items()
         )
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        """The output, and beside it every digit of the figure, which is not stored."""
         found = {
             "id": self.claim.id,
             "figure": self.figure,
             "interval": self.interval,
+            "margin": self.margin,
             "verdict": self.text,
         }
-        return {"text/plain": repr(self), "text/html": self.html(), MIME: found}
+        shown = {"text/plain": repr(self), "text/html": self.html(), MIME: found}
+        return shown, {MIME: {"id": self.claim.id, "seeds": self.seeds}}
 
     def html(self) -> str:
         """The card."""
@@ -130,9 +135,31 @@ def _half_width(values: np.ndarray) -> float:
     return t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
 
 
+def _on_all(rule: Rule, mean: float, half: float) -> str:
+    """The verdict that holds on all of an interval."""
+    texts = rule.apply_between(mean - half, mean + half)
+    words = {word_of(text) for text in texts}
+    if len(words) == 1:
+        return rule.apply(mean)
+    if words == {"holds", "qualified"}:
+        return next(text for text in texts if word_of(text) == "qualified")
+    return "too uncertain to tell: the interval crosses the rule's threshold"
+
+
+def _margin(distance: float, moved: float, seeds: int) -> str:
+    """How far the nearest threshold is, in steps too large for a processor to flip."""
+    movers = "seeds and processors" if seeds > 1 else "processors"
+    if not moved:
+        return f"{movers} do not move the figure"
+    for times, least in (("over 100", 100), ("10 to 100", 10), ("3 to 10", 3), ("1 to 3", 1)):
+        if distance >= least * moved:
+            return f"the nearest threshold is {times} times as far as {movers} move the figure"
+    return f"the nearest threshold is no farther than {movers} move the figure"
+
+
 def _number(x: float, rule: Rule, form: str) -> str:
     """A figure as printed: below a rounding threshold the digits mean nothing and can flip."""
-    limit = min(threshold for _, threshold, _ in rule.cases)
+    limit = min(rule.thresholds)
     if 0 < limit <= ROUNDING and 0 <= x < limit:
         return f"below {limit:g}"
     text = f"{x:{form}}"

@@ -7,7 +7,9 @@ from course.claims.verdict import MIME
 
 
 def chapter(folder, name, *claims):
-    said = [{"id": c, "figure": "0.5", "interval": "", "verdict": "holds"} for c in claims]
+    said = [
+        {"id": c, "figure": "0.5", "interval": "", "margin": "", "verdict": "holds"} for c in claims
+    ]
     outputs = [new_output("display_data", {MIME: s, "text/plain": ""}) for s in said]
     path = folder / f"{name}.ipynb"
     nbformat.write(new_notebook(cells=[new_code_cell(outputs=outputs)]), path)

@@ -1,7 +1,9 @@
+from importlib import import_module
+
 import pytest
 
 from course.claims import Claim, verdict
-from course.claims.rules import Rule
+from course.claims.rules import Rule, word_of
 from course.claims.verdict import MIME, Verdict
 
 FIELDS = {"id": "R01", "chapter": "02_attention", "basis": "measured", "scale": "exact",
@@ -28,16 +30,46 @@ def test_seeds_give_a_mean_and_students_interval():
     assert shown.text == "holds"
 
 
-def test_an_interval_across_the_threshold_decides_nothing():
-    assert Verdict(HALF, [0.3, 0.4, 0.5]).text.startswith("not seen at this scale: the interval")
+def test_an_interval_across_yes_and_no_decides_nothing():
+    assert Verdict(HALF, [0.3, 0.4, 0.5]).text.startswith("too uncertain to tell: the interval")
+    both = claim({"< 0.3": "refuted", "< 0.5": "holds", "otherwise": "refuted: dogs"})
+    assert word_of(Verdict(both, [0.1, 0.1, 0.9]).text) == "too uncertain to tell"  # ends agree
+
+
+def test_an_interval_across_holds_and_qualified_gets_the_weaker_word():
+    rule = {"< 0.5": "holds", "< 2": "qualified: with dogs", "otherwise": "refuted"}
+    assert Verdict(claim(rule), [0.3, 0.4, 0.5]).text == "qualified: with dogs"
+    assert Verdict(claim(rule), [0.1, 0.1, 0.9]).text == "qualified: with dogs"
+
+
+def test_what_processors_move_a_figure_by_counts_as_part_of_its_interval(monkeypatch):
+    moved = {"R01": 0.1}
+    monkeypatch.setattr(import_module("course.claims.verdict"), "spread", moved.get)
+    assert word_of(Verdict(HALF, 0.45).text) == "too uncertain to tell"
+    assert "is no farther than processors move" in Verdict(HALF, 0.45).margin
+    assert "is 1 to 3 times as far as processors move" in Verdict(HALF, 0.35).margin
+    assert "is 3 to 10 times as far as processors move" in Verdict(HALF, 0.15).margin
+    assert Verdict(HALF, 0.0).text == "holds"
+    moved["R01"] = 0.0
+    assert Verdict(HALF, 0.45).margin == "processors do not move the figure"
+    # half width 0.2484, as above: 1.2 times as far from the threshold
+    assert (
+        "1 to 3 times as far as seeds and processors move" in Verdict(HALF, [0.1, 0.2, 0.3]).margin
+    )
+
+
+def test_every_digit_of_a_figure_stands_beside_the_output():
+    _, beside = Verdict(HALF, [0.1, 0.2, 0.3])._repr_mimebundle_()
+    assert beside == {MIME: {"id": "R01", "seeds": [0.1, 0.2, 0.3]}}
 
 
 def test_text_page_and_ledger_say_the_same():
-    bundle = Verdict(HALF, 0.75)._repr_mimebundle_()
+    bundle, _ = Verdict(HALF, 0.75)._repr_mimebundle_()
     assert bundle[MIME] == {
         "id": "R01",
         "figure": "0.75",
         "interval": "",
+        "margin": "processors do not move the figure",
         "verdict": "refuted: dogs",
     }
     for part in ("0.75", "Weight of cats.", "refuted", "dogs", "holds if"):
