@@ -39,6 +39,14 @@ def test_binder_takes_pinned_packages_and_the_cpu_build_of_the_same_torch():
     assert {name.split("==")[0] for name in wanted} <= set(PINS)
 
 
+def test_the_workflow_tries_every_python_that_the_package_allows():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    least, most = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"]).groups()
+    workflow = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text())
+    tried = workflow["jobs"]["tests"]["strategy"]["matrix"]["python"]
+    assert tried == [f"3.{minor}" for minor in range(int(least), int(most))]
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
