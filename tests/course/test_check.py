@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from course.check.attempt import normal_draws
-from course.check.exercise import Exercise, exercise
+from course.check.attempt import MIXED, normal_draws
+from course.check.exercise import Exercise, double_precision, exercise
 from course.check.memory import MemoryMeter
 from course.check.report import Report
 
@@ -15,7 +15,13 @@ def doubled(attempt):
     attempt.expect_close(result, 2 * x, "Not twice x.", mistakes={"x comes back unchanged.": x})
 
 
+def summed(attempt):
+    x = normal_draws(seed=1)(3)
+    attempt.expect_close(attempt(x), x.sum(), "Not the sum of x.")
+
+
 check_doubled = Exercise(doubled, chapter="99_toy")
+check_summed = Exercise(summed, chapter="99_toy")
 
 
 def test_a_report_says_its_state_in_words_as_text_and_as_a_card():
@@ -42,6 +48,26 @@ def test_a_known_mistake_is_named_and_an_unknown_one_shown_where_it_is_largest()
     assert check_doubled(lambda x: 2 * x + off).message == (
         f"not yet: Not twice x. At [1, 1] it is {expected + 5:.4g}, expected {expected:.4g}."
     )
+
+
+def test_what_a_function_makes_is_float64_during_a_check_and_float32_again_afterwards():
+    def stopped(x):
+        raise KeyboardInterrupt
+
+    assert check_doubled(lambda x: x @ (2 * torch.eye(3))).passed
+    assert check_summed(lambda x: torch.nn.Linear(3, 1)(x)[0] * 0 + x.sum()).passed
+    assert check_doubled(lambda x: torch.nope).state == "failed"
+    with pytest.raises(KeyboardInterrupt):
+        check_doubled(stopped)
+    assert torch.tensor(0.3).dtype == torch.float32
+
+
+def test_a_float32_result_is_refused_and_a_float32_factor_explained():
+    assert (
+        "dtype torch.float32, expected torch.float64"
+        in check_doubled(lambda x: 2 * x.float()).message
+    )
+    assert check_doubled(lambda x: x @ (2 * torch.eye(3).float())).message.endswith(MIXED)
 
 
 def test_axes_in_another_order_are_pointed_out():
@@ -84,3 +110,11 @@ def test_the_meter_counts_new_tensors_while_they_live_and_no_views():
     with MemoryMeter(x) as meter:
         kept = [x + i for i in range(4)]
     assert (len(kept), meter.largest, meter.peak) == (4, 100, 400)
+
+
+def test_the_meter_counts_a_float64_number_once_in_a_check():
+    with double_precision():
+        x = torch.ones(10, 10)
+        with MemoryMeter(x) as meter:
+            y = x + 1
+    assert (len(y), meter.largest) == (10, 100)

@@ -117,3 +117,4 @@ def test_a_mutant_that_never_ends_does_not_survive(monkeypatch):
     source = "def endless():\n    i = 0\n    while i < 3:\n        i = i + 1\n    return i"
     assert "while i < 3: -> while i != 3:" in survivors("endless", source)
     assert "i = i + 1 -> pass" not in survivors("endless", source)
+    assert torch.get_default_dtype() == torch.float32  # as before the check that was cut short
