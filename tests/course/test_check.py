@@ -50,6 +50,48 @@ def test_a_known_mistake_is_named_and_an_unknown_one_shown_where_it_is_largest()
     )
 
 
+def changing_an_input(solve):
+    def function(x):
+        result = solve(x)
+        x.add_(1)
+        return result
+
+    return function
+
+
+def raising(solve):
+    def function(x):
+        raise IndexError("a word")
+
+    return function
+
+
+# What is wrong, a piece of the message for it, and how to make it from a right function.
+FAULTS_OF_FORM = {
+    "returns nothing": ("Nothing is returned", lambda solve: lambda x: None),
+    "returns a list": ("of type list", lambda solve: lambda x: [solve(x)]),
+    "shape": ("has shape [1", lambda solve: lambda x: solve(x)[None]),
+    "dtype": ("has dtype torch.complex64", lambda solve: lambda x: solve(x).to(torch.complex64)),
+    "not a number": ("NaN", lambda solve: lambda x: solve(x) * float("nan")),
+    "changes an input": ("changes its argument 1 in place", changing_an_input),
+    "raises": ('IndexError in the line "raise IndexError("a word")": a word', raising),
+    "takes no arguments": ("TypeError", lambda solve: lambda: None),
+    "not a function": ("was given something of type int. Pass the function", lambda solve: 3),
+}
+
+
+@pytest.mark.parametrize(
+    ("check", "solve"), [(check_doubled, lambda x: 2 * x), (check_summed, torch.sum)],
+    ids=["tensor", "number"],
+)  # fmt: skip
+@pytest.mark.parametrize("fault", FAULTS_OF_FORM)
+def test_a_fault_of_form_is_named_before_the_mechanisms_are_tested(check, solve, fault):
+    fragment, spoil = FAULTS_OF_FORM[fault]
+    assert check(solve).passed
+    report = check(spoil(solve))
+    assert (report.state, fragment in report.message) == ("failed", True), report
+
+
 def test_what_a_function_makes_is_float64_during_a_check_and_float32_again_afterwards():
     def stopped(x):
         raise KeyboardInterrupt
