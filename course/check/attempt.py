@@ -9,6 +9,12 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 from torch import Tensor
 
+# In float64 a right answer is off by a ten-millionth of this, so that no processor's rounding
+# matters. There is room for a step that a learner takes in float32 and for 1e-6 added to a divisor.
+# The nearest mistake that a check knows by name is off by nine times this.
+RTOL, ATOL = 1e-5, 1e-7
+MIXED = "A check computes in float64: give what you make the dtype of the input."
+
 
 class NotYet(Exception):
     """An expectation that is not met; its text is written for the learner."""
@@ -19,15 +25,15 @@ class NotAttempted(Exception):
 
 
 def normal_draws(seed: int) -> Callable[..., Tensor]:
-    """A function of a shape that draws float32 normal numbers, always the same for a seed."""
+    """A function of a shape that draws float64 normal numbers, always the same for a seed."""
     generator = torch.Generator().manual_seed(seed)
-    return lambda *shape: torch.randn(*shape, generator=generator, dtype=torch.float32)
+    return lambda *shape: torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
 def close(actual: Tensor, expected: Tensor) -> bool:
-    """Whether two tensors agree in shape and, to the rounding of float32, in value."""
+    """Whether two tensors agree in shape and, up to RTOL and ATOL, in value."""
     return actual.shape == expected.shape and torch.allclose(
-        actual, expected.to(actual.dtype), rtol=1e-4, atol=1e-5
+        actual, expected.to(actual.dtype), rtol=RTOL, atol=ATOL
     )
 
 
@@ -119,7 +125,9 @@ def _describe(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)[1:]  # the first is Attempt.__call__
     own = [frame.line for frame in frames if frame.filename == frames[0].filename]
     where = f' in the line "{own[-1]}"' if own and own[-1] else ""
-    return f"{type(error).__name__}{where}: {textwrap.shorten(str(error), 200)}"
+    said = f"{type(error).__name__}{where}: {textwrap.shorten(str(error), 200)}"
+    mixed = all(word in str(error).lower() for word in ("float", "double"))
+    return f"{said}. {MIXED}" if mixed else said
 
 
 def _as_number(result: object) -> Tensor:

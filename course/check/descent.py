@@ -128,9 +128,9 @@ def recovered_fast(attempt: Attempt) -> None:
 
     def tried(smallest: float, scale: float) -> Tensor:
         """What is left of the error in every direction, as a share, [n]."""
-        values = scale * torch.linspace(1, smallest, n, dtype=torch.float64)
+        values = scale * torch.linspace(1, smallest, n)
         one = Map(500, values, seed=4)
-        x = one.right.T @ torch.ones(n, dtype=torch.float64)  # as much in every direction
+        x = one.right.T @ torch.ones(n)  # as much in every direction
         target = one.matrix @ x
         found = attempt(target, one.push, one.pull, steps, shape=dict(n=n))
         one.expect_few(attempt, steps)

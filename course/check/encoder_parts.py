@@ -204,7 +204,7 @@ def drop_path(attempt: Attempt) -> None:
             "Some entries of a picture are dropped and others kept. That is dropout: here the "
             "whole branch of a picture goes or stays. Draw numbers of shape [batch, 1, 1].",
         )
-        share = dropped[:, 0, 0].float().mean().item()
+        share = dropped[:, 0, 0].double().mean().item()
         attempt.expect(
             abs(share - rate) < 0.05,
             f"With rate = {rate} a share of {share:.2f} of the pictures was dropped.",

@@ -2,7 +2,8 @@
 
 A check is one function, read from top to bottom. It calls the attempt on tensors whose sizes all
 differ, and states one expectation after another; each isolates one mechanism and says what is
-probably wrong when it is not met. The first that is not met ends the check.
+probably wrong when it is not met. The first that is not met ends the check. New tensors
+are float64 throughout, those that the learner's function makes too.
 
     @exercise(chapter="02_attention")
     def doubled(attempt):
@@ -13,12 +14,26 @@ probably wrong when it is not met. The first that is not met ends the check.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
 
 from course.check.attempt import Attempt, NotAttempted, NotYet
 from course.check.report import Report
 
 EXERCISES: dict[str, "Exercise"] = {}
+
+
+@contextmanager
+def double_precision() -> Iterator[None]:
+    """Make new tensors float64 inside, so that no processor's rounding decides on an answer."""
+    before = torch.get_default_dtype()
+    try:
+        torch.set_default_dtype(torch.float64)
+        yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 class Exercise:
@@ -39,7 +54,8 @@ class Exercise:
             )
         attempt = Attempt(function)
         try:
-            self.examine(attempt)
+            with double_precision():
+                self.examine(attempt)
         except NotAttempted:
             return Report(self.name, "open")
         except NotYet as reason:

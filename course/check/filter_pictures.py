@@ -87,7 +87,8 @@ def share_in_span(attempt: Attempt) -> None:
         "For pictures of other lengths and angles, with the same span, the share should be the "
         "same. Projections on pictures that are not orthogonal cannot be added.",
     )
-    dependent = 1e4 * torch.cat([skew, skew[:1] - skew[1:2]])
+    # So long that rounding leaves about 0.1 of the singular value that should be zero.
+    dependent = 1e15 * torch.cat([skew, skew[:1] - skew[1:2]])
     message = (
         "With a picture that is the difference of two others the span is the same, but not the "
         "result. Leave out directions whose singular value is zero, up to rounding."

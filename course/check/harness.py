@@ -78,7 +78,7 @@ class OutOfTime(BaseException):
 
 
 @contextmanager
-def limited(seconds: float = 5.0, gigabytes: int = 8) -> Iterator[None]:
+def limited(seconds: float = 5.0, gigabytes: int = 4) -> Iterator[None]:
     """Stop what runs inside after some time, and refuse it memory beyond some size.
 
     Raises:

@@ -106,10 +106,10 @@ def left_after(attempt: Attempt) -> None:
     """error [n], jacobian [m, n], steps -> [n]."""
     n = 3
     normal = normal_draws(seed=2)
-    error = normal(n).double()
-    values = torch.tensor([2.0, 1.0, 0.01]).double()
-    left = torch.linalg.qr(normal(5, n).double()).Q
-    jacobian = left * values @ torch.linalg.qr(normal(n, n).double()).Q  # [5, 3]
+    error = normal(n)
+    values = torch.tensor([2.0, 1.0, 0.01])
+    left = torch.linalg.qr(normal(5, n)).Q
+    jacobian = left * values @ torch.linalg.qr(normal(n, n)).Q  # [5, 3]
     right = torch.linalg.svd(jacobian).Vh  # rows are singular vectors, with svd's signs
     shares = (values / values[0]).square()
 

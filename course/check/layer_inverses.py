@@ -198,10 +198,10 @@ def square(x: Tensor) -> Tensor:
 @exercise(CHAPTER)
 def build_collision(attempt: Attempt) -> None:
     """positive [n], negative [n], function [n] -> [n] -> [2, n]."""
-    ends = torch.tensor([[0.5, 0.3], [-0.5, -0.1]]).double()
+    ends = torch.tensor([[0.5, 0.3], [-0.5, -0.1]])
     for function, (positive, negative) in (
         (square, ends),
-        (cusp, torch.tensor([[1.2, 0.4, 0.1], [0.1, 1.0, -0.3]]).double()),
+        (cusp, torch.tensor([[1.2, 0.4, 0.1], [0.1, 1.0, -0.3]])),
     ):
         pair = attempt(positive, negative, function, shape={"inputs": 2, "n": len(positive)})
         first, second = pair

@@ -7,7 +7,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 
 class MemoryMeter(TorchDispatchMode):
-    """Counts the numbers in the tensors made inside a ``with`` block, in float32 terms.
+    """Counts the numbers of the default dtype that the tensors made in a ``with`` block could hold.
 
     Views cost nothing, and neither do the tensors given, which exist already.
 
@@ -31,7 +31,7 @@ class MemoryMeter(TorchDispatchMode):
             if isinstance(tensor, torch.Tensor):
                 storage = tensor.untyped_storage()
                 if storage.data_ptr() not in self.given:
-                    self.alive[storage] = storage.nbytes() // torch.float32.itemsize
+                    self.alive[storage] = storage.nbytes() // torch.get_default_dtype().itemsize
         self.largest = max(self.largest, *self.alive.values(), 0)
         self.peak = max(self.peak, sum(self.alive.values()))
         return result

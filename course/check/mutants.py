@@ -11,6 +11,7 @@ import difflib
 import itertools
 from collections.abc import Iterator
 
+from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
@@ -46,11 +47,12 @@ def mutants(source: str) -> dict[str, str]:
 
 
 def _general(source: str) -> Iterator[str]:
+    nodes = list(ast_nodes(get_ast(source)))
     for name in operator_names():
         if not name.startswith(LEFT_OUT):
             operator = get_operator(name)()
-            changed = (mutate_code(source, operator, i) for i in itertools.count())
-            yield from itertools.takewhile(lambda mutant: mutant is not None, changed)
+            for i in range(sum(len(list(operator.mutation_positions(node))) for node in nodes)):
+                yield mutate_code(source, operator, i)
 
 
 def _about_tensors(tree: ast.Module) -> Iterator[str]:

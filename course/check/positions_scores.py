@@ -141,10 +141,10 @@ def rotary_2d(attempt: Attempt) -> None:
 def turn(x: Tensor, places: Tensor, base: float = 10000.0, width: int | None = None) -> Tensor:
     """Turns neighbouring pairs [..., tokens, h]; base and width make mistakes."""
     h = x.shape[-1]
-    rates = base ** (-torch.arange(0, h, 2, dtype=torch.float64) / (width or h))
-    hands = torch.polar(torch.ones(len(places), h // 2).double(), places[:, None] * rates)
-    pairs = torch.view_as_complex(x.double().unflatten(-1, (-1, 2)).contiguous())
-    return torch.view_as_real(pairs * hands).flatten(-2).float()
+    rates = base ** (-torch.arange(0, h, 2) / (width or h))
+    hands = torch.polar(torch.ones(len(places), h // 2), places[:, None] * rates)
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+    return torch.view_as_real(pairs * hands).flatten(-2)
 
 
 def apart(x: Tensor, places: Tensor) -> Tensor:

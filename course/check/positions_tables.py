@@ -48,12 +48,12 @@ def add_positions(attempt: Attempt) -> None:
 
 def sincos(places: Tensor, dim: int) -> Tensor:
     """The table of the chapter, number by number, at any places."""
-    table = torch.empty(len(places), dim, dtype=torch.float64)
+    table = torch.empty(len(places), dim)
     for row, place in enumerate(places.tolist()):
         for i in range(dim // 2):
             angle = place / 10000 ** (2 * i / dim)
             table[row, 2 * i], table[row, 2 * i + 1] = math.sin(angle), math.cos(angle)
-    return table.float()
+    return table
 
 
 @exercise(CHAPTER)

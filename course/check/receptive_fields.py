@@ -23,7 +23,7 @@ def seen(layers: list[list[int]], i: int) -> set[int]:
 def layers_needed(attempt: Attempt) -> None:
     """kernels [cases] and fields [cases] in pixels -> whole numbers of layers."""
     kernels, fields = [3, 5, 7, 3, 5, 7, 5], [121, 25, 13, 120, 22, 20, 1]
-    inputs = torch.tensor(kernels).float(), torch.tensor(fields).float()
+    inputs = torch.tensor(kernels).double(), torch.tensor(fields).double()
     result = attempt(*inputs, shape=dict(cases=len(fields)))
     exact, nothing = slice(3), slice(6, 7)  # the last layer adds no more than is needed; no layer
     expected = torch.tensor(
@@ -75,7 +75,7 @@ def first_and_last(attempt: Attempt) -> None:
         return [min(seen(layers, i)), max(seen(layers, i))]
 
     def described(layers: list[list[int]], i: int) -> tuple[list[int], str]:
-        given = attempt(torch.tensor(layers).float(), i, shape=dict(ends=2))
+        given = attempt(torch.tensor(layers).double(), i, shape=dict(ends=2))
         found = [round(end, 4) for end in given.tolist()]
         said = f"For layers {layers} (filter, stride, padding) and i = {i} you give {found}"
         return found, f"{said}, expected {ends(layers, i)}."

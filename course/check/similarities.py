@@ -143,7 +143,7 @@ def away(found: Tensor, columns: int) -> Tensor:
     """Mean distance of places from those found for them, both counted along the rows."""
     here = torch.arange(len(found))
     down, right = found // columns - here // columns, found % columns - here % columns
-    return (down.square() + right.square()).float().sqrt().mean()
+    return (down.square() + right.square()).sqrt().mean()
 
 
 def by_rows(rows: int, columns: int, number: int) -> Tensor:
@@ -151,4 +151,4 @@ def by_rows(rows: int, columns: int, number: int) -> Tensor:
     row, column = divmod(number, rows)
     down = torch.arange(rows)[:, None] - row
     right = torch.arange(columns) - column
-    return (down.square() + right.square()).float().sqrt().mean()
+    return (down.square() + right.square()).sqrt().mean()

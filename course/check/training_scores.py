@@ -96,7 +96,7 @@ def best_temperature(attempt: Attempt) -> None:
 
 def loss_at(logits: Tensor, labels: Tensor, temperature: float) -> float:
     """The mean cross-entropy at a temperature."""
-    scaled = logits.double() / temperature
+    scaled = logits / temperature
     return (scaled.logsumexp(1) - scaled[torch.arange(len(labels)), labels]).mean().item()
 
 

@@ -65,11 +65,10 @@ def streamed_cka(attempt: Attempt) -> None:
 
 def fitted(x: Tensor, y: Tensor, penalty: float, at: Tensor) -> Tensor:
     """Ridge regression with a bias that has no penalty, and its predictions elsewhere."""
-    x, y, at = x.double(), y.double(), at.double()
     u, level = x - x.mean(0), y.mean(0)
     system = u.T @ u + penalty * torch.eye(x.shape[1])
     weight = torch.linalg.solve(system, u.T @ (y - level))
-    return (level + (at - x.mean(0)) @ weight).float()
+    return level + (at - x.mean(0)) @ weight
 
 
 @exercise(CHAPTER)

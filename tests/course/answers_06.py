@@ -105,7 +105,7 @@ def faulty_heads(
             apart = (p[:, None] + offset - p[None]).square().sum(-1) ** (power / 2)
             weights = (-sharpness * scale * apart).softmax(axis)
             if hard:
-                weights = F.one_hot(weights.argmax(-1), len(p)).float()
+                weights = F.one_hot(weights.argmax(-1), len(p)).to(x)
             result = result + weights @ x @ weight[:, :, u, v].T
     return result
 

@@ -29,7 +29,7 @@ def offset_by_loop(weights, rows, columns):
 
 
 def places(rows, columns):
-    return torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).float()
+    return torch.cartesian_prod(torch.arange(1.0 * rows), torch.arange(1.0 * columns))
 
 
 def faulty_offset(weights, rows, columns, sign=1, flip=False, total=False, swap=False):

@@ -3,7 +3,7 @@
 The key is "old line -> new line", as course.check.mutants writes it.
 """
 
-FLOAT32 = "rates in float32 are less exact, not wrong: the check allows for it"
+WHOLE = "whole numbers divided have the default dtype, which in a check is that of the input"
 FROM_ZERO = "a slice without a start begins at 0"
 
 EQUIVALENT = {
@@ -13,7 +13,7 @@ EQUIVALENT = {
     },
     "move_by": {
         "pairs = torch.arange(0, dim, 2, dtype=p.dtype) -> pairs = torch.arange(0, dim, 2)": (
-            FLOAT32
+            WHOLE
         ),
         "sine, cosine = (p[:, 0::2], p[:, 1::2]) -> sine, cosine = (p[:, ::2], p[:, 1::2])": (
             FROM_ZERO
@@ -24,7 +24,7 @@ EQUIVALENT = {
     "rotary_2d": {
         "half = x.shape[-1] // 2 -> half = x.shape[-1] / 2": "d_head is even",
         "rates = 10000 ** (-torch.arange(0, half, 2, dtype=x.dtype) / half) -> "
-        "rates = 10000 ** (-torch.arange(0, half, 2) / half)": FLOAT32,
+        "rates = 10000 ** (-torch.arange(0, half, 2) / half)": WHOLE,
         "angles = torch.cat([by_row, by_column], dim=-1) -> "
         "angles = torch.cat([by_row, by_column], dim=1)": "of two axes the last is axis 1",
         "a, b = (x[..., 0::2], x[..., 1::2]) -> a, b = (x[..., ::2], x[..., 1::2])": FROM_ZERO,

@@ -16,7 +16,7 @@ EQUIVALENT = {
         "if expected > true: -> if expected >= true:": "they are never exactly equal",
         BOUNDS.format(19.0): INSIDE,
         BOUNDS.format(21.0): INSIDE,
-        "z = logits.double() -> z = logits": "single precision is enough for three digits here",
+        "z = logits.double() -> z = logits": "a check's logits are double already",
     },
     "sharp_gradient": {
         "if length == 0: -> if length <= 0:": "a norm is never below 0",

@@ -29,7 +29,7 @@ EQUIVALENT = {
         "centred = torch.outer(total, total) / len(x) - products": SIGN,
         "centred = products - torch.outer(total, total) / len(x) -> "
         "centred = products - torch.outer(total, total) / len(y)": "both sides have equally many rows",
-        f"{BOTH}.double() -> {BOTH}": "float32 is enough for a few hundred pictures",
+        f"{BOTH}.double() -> {BOTH}": "a check's features are double already",
         "total = total + both.sum(0) -> total = total - both.sum(0)": (
             "the total stands in a product with itself"
         ),

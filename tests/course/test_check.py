@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from course.check.attempt import normal_draws
-from course.check.exercise import Exercise, exercise
+from course.check.attempt import MIXED, normal_draws
+from course.check.exercise import Exercise, double_precision, exercise
 from course.check.memory import MemoryMeter
 from course.check.report import Report
 
@@ -15,7 +15,13 @@ def doubled(attempt):
     attempt.expect_close(result, 2 * x, "Not twice x.", mistakes={"x comes back unchanged.": x})
 
 
+def summed(attempt):
+    x = normal_draws(seed=1)(3)
+    attempt.expect_close(attempt(x), x.sum(), "Not the sum of x.")
+
+
 check_doubled = Exercise(doubled, chapter="99_toy")
+check_summed = Exercise(summed, chapter="99_toy")
 
 
 def test_a_report_says_its_state_in_words_as_text_and_as_a_card():
@@ -42,6 +48,68 @@ def test_a_known_mistake_is_named_and_an_unknown_one_shown_where_it_is_largest()
     assert check_doubled(lambda x: 2 * x + off).message == (
         f"not yet: Not twice x. At [1, 1] it is {expected + 5:.4g}, expected {expected:.4g}."
     )
+
+
+def changing_an_input(solve):
+    def function(x):
+        result = solve(x)
+        x.add_(1)
+        return result
+
+    return function
+
+
+def raising(solve):
+    def function(x):
+        raise IndexError("a word")
+
+    return function
+
+
+# What is wrong, a piece of the message for it, and how to make it from a right function.
+FAULTS_OF_FORM = {
+    "returns nothing": ("Nothing is returned", lambda solve: lambda x: None),
+    "returns a list": ("of type list", lambda solve: lambda x: [solve(x)]),
+    "shape": ("has shape [1", lambda solve: lambda x: solve(x)[None]),
+    "dtype": ("has dtype torch.complex64", lambda solve: lambda x: solve(x).to(torch.complex64)),
+    "not a number": ("NaN", lambda solve: lambda x: solve(x) * float("nan")),
+    "changes an input": ("changes its argument 1 in place", changing_an_input),
+    "raises": ('IndexError in the line "raise IndexError("a word")": a word', raising),
+    "takes no arguments": ("TypeError", lambda solve: lambda: None),
+    "not a function": ("was given something of type int. Pass the function", lambda solve: 3),
+}
+
+
+@pytest.mark.parametrize(
+    ("check", "solve"), [(check_doubled, lambda x: 2 * x), (check_summed, torch.sum)],
+    ids=["tensor", "number"],
+)  # fmt: skip
+@pytest.mark.parametrize("fault", FAULTS_OF_FORM)
+def test_a_fault_of_form_is_named_before_the_mechanisms_are_tested(check, solve, fault):
+    fragment, spoil = FAULTS_OF_FORM[fault]
+    assert check(solve).passed
+    report = check(spoil(solve))
+    assert (report.state, fragment in report.message) == ("failed", True), report
+
+
+def test_what_a_function_makes_is_float64_during_a_check_and_float32_again_afterwards():
+    def stopped(x):
+        raise KeyboardInterrupt
+
+    assert check_doubled(lambda x: x @ (2 * torch.eye(3))).passed
+    assert check_summed(lambda x: torch.nn.Linear(3, 1)(x)[0] * 0 + x.sum()).passed
+    assert check_doubled(lambda x: torch.nope).state == "failed"
+    with pytest.raises(KeyboardInterrupt):
+        check_doubled(stopped)
+    assert torch.tensor(0.3).dtype == torch.float32
+
+
+def test_a_float32_result_is_refused_and_a_float32_factor_explained():
+    assert (
+        "dtype torch.float32, expected torch.float64"
+        in check_doubled(lambda x: 2 * x.float()).message
+    )
+    assert check_doubled(lambda x: x @ (2 * torch.eye(3).float())).message.endswith(MIXED)
 
 
 def test_axes_in_another_order_are_pointed_out():
@@ -84,3 +152,11 @@ def test_the_meter_counts_new_tensors_while_they_live_and_no_views():
     with MemoryMeter(x) as meter:
         kept = [x + i for i in range(4)]
     assert (len(kept), meter.largest, meter.peak) == (4, 100, 400)
+
+
+def test_the_meter_counts_a_float64_number_once_in_a_check():
+    with double_precision():
+        x = torch.ones(10, 10)
+        with MemoryMeter(x) as meter:
+            y = x + 1
+    assert (len(y), meter.largest) == (10, 100)

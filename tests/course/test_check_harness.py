@@ -103,7 +103,7 @@ def test_what_runs_too_long_or_asks_for_too_much_memory_is_stopped_and_limits_ar
         while True:
             pass
     assert time.monotonic() - started < 5
-    with pytest.raises(RuntimeError, match="memory"), limited(gigabytes=4):
+    with pytest.raises(RuntimeError, match="memory"), limited():
         torch.ones(2**33)
     assert before == (resource.getrlimit(resource.RLIMIT_DATA), signal.getsignal(signal.SIGALRM))
 
@@ -117,3 +117,4 @@ def test_a_mutant_that_never_ends_does_not_survive(monkeypatch):
     source = "def endless():\n    i = 0\n    while i < 3:\n        i = i + 1\n    return i"
     assert "while i < 3: -> while i != 3:" in survivors("endless", source)
     assert "i = i + 1 -> pass" not in survivors("endless", source)
+    assert torch.get_default_dtype() == torch.float32  # as before the check that was cut short
