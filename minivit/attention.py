@@ -4,6 +4,7 @@ The formulas are those of Vaswani et al. (2017), "Attention Is All You Need", se
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -24,7 +25,8 @@ def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tenso
         Weights, ``[..., queries, keys]``; along the last axis they are at least 0 and sum to 1.
 
     Raises:
-        ValueError: Queries and keys differ in their last axis, or the mask is not boolean.
+        ValueError: Queries and keys differ in their last axis, or the mask is not boolean or of
+            another shape.
     """
     if q.shape[-1] != k.shape[-1]:
         raise ValueError(
@@ -34,7 +36,7 @@ def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tenso
     scores = q @ k.mT / math.sqrt(q.shape[-1])  # [..., queries, keys]
     if mask is None:
         return scores.softmax(-1)
-    _check_mask(mask)
+    _check_mask(mask, scores.shape)
     # The most negative number and not -inf: a row with nothing allowed then has no NaN, neither
     # in its weights nor in its gradients, and the second fill makes it zero.
     scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
@@ -65,9 +67,18 @@ def scaled_dot_product_attention(
     return attention_weights(q, k, mask) @ v
 
 
-def _check_mask(mask: Tensor | None) -> None:
-    if mask is not None and mask.dtype != torch.bool:
+def _check_mask(mask: Tensor | None, shape: Sequence[int]) -> None:
+    """Refuses what is no mask of weights of this shape."""
+    if mask is None:
+        return
+    if mask.dtype != torch.bool:
         raise ValueError(f"mask must be boolean, true where a query may attend: got {mask.dtype}")
+    sides = zip(reversed(mask.shape), reversed(shape), strict=False)
+    if any(side != length and 1 not in (side, length) for side, length in sides):
+        raise ValueError(
+            f"expected a mask that broadcasts to weights {list(shape)}, [..., queries, keys]: got "
+            f"{list(mask.shape)}"
+        )
 
 
 def explicit_is_faster(q: Tensor, mask: Tensor | None = None) -> bool:
@@ -101,7 +112,7 @@ class MultiHeadAttention(nn.Module):
 
     Raises:
         ValueError: ``heads`` does not divide ``dim``, the dropout is no probability, tokens of
-            another shape are given, or a mask that is not boolean.
+            another shape are given, or a mask that is not boolean or of another shape.
     """
 
     def __init__(self, dim: int, heads: int, dropout: float = 0.0) -> None:
@@ -124,7 +135,7 @@ class MultiHeadAttention(nn.Module):
         """
         if x.ndim != 3 or x.shape[-1] != self.dim:
             raise ValueError(f"expected tokens [batch, tokens, {self.dim}]: got {list(x.shape)}")
-        _check_mask(mask)
+        _check_mask(mask, (len(x), self.heads, x.shape[1], x.shape[1]))
         q, k, v = rearrange(self.qkv(x), "b n (three h d) -> three b h n d", three=3, h=self.heads)
         dropout = self.dropout if self.training else 0.0
         # Both are softmax(q k^T / sqrt(d_head)) v: [batch, heads, tokens, d_head]

@@ -28,6 +28,33 @@ def or_one(size: Tensor) -> Tensor:
     return torch.where(size > 0, size, 1)
 
 
+def wide(dtype: torch.dtype) -> torch.dtype:
+    """The dtype to do algebra in: float32 for half precisions, which overflow and have none."""
+    return torch.promote_types(dtype, torch.float32)
+
+
+def widened(function: Operator, dtype: torch.dtype) -> Operator:
+    """A function that computes in ``dtype``, for algebra in :func:`wide`: cast at both doors."""
+    if wide(dtype) == dtype:
+        return function
+    return lambda x: function(x.to(dtype)).to(wide(dtype))
+
+
+def scaled(product: Operator, dtype: torch.dtype) -> Operator:
+    """A linear map of ``[batch, n]`` that computes in ``dtype``, kept from overflow in half ones.
+
+    There its products are of vectors whose largest number is 1.
+    """
+    if wide(dtype) == dtype:
+        return product
+
+    def function(v: Tensor) -> Tensor:
+        size = or_one(v.abs().amax(1, keepdim=True))
+        return product(v / size) * size
+
+    return function
+
+
 def check_batch(x: Tensor) -> None:
     """Refuses what is no batch of points to differentiate at.
 
@@ -39,6 +66,17 @@ def check_batch(x: Tensor) -> None:
         raise TypeError(f"expected a point of floating numbers: got {x.dtype}")
     if x.ndim < 2 or not x.numel():
         raise ValueError(f"expected points [batch, ...], one entry or more: got {list(x.shape)}")
+
+
+def finite(matrix: Tensor) -> Tensor:
+    """The matrix of a linear map, or of its part, before it is decomposed.
+
+    Raises:
+        ValueError: Some of its numbers are not finite.
+    """
+    if not matrix.isfinite().all():
+        raise ValueError("expected a linear map of finite numbers: got some that are not")
+    return matrix
 
 
 def random_like(x: Tensor, seed: int = 0) -> Tensor:
@@ -171,7 +209,8 @@ def lanczos(operator: Operator, start: Tensor, steps: int) -> Extremes:
         steps: Products with the operator; cut to the dimension of the space.
 
     Raises:
-        ValueError: Fewer than one step, or a start of zero.
+        TypeError: A start in half precision.
+        ValueError: Fewer than one step, a start of zero, or products that are not finite.
     """
     basis, steps = _begin(start, steps)
     diagonal, beside = basis.new_zeros(2, len(start), steps)
@@ -181,7 +220,7 @@ def lanczos(operator: Operator, start: Tensor, steps: int) -> Extremes:
         diagonal[:, k] = seen[:, k]
         beside[:, k] = _continue(basis, k + 1, rest, product)
     edge = torch.diag_embed(beside[:, :-1], 1)
-    values, mix = torch.linalg.eigh(torch.diag_embed(diagonal) + edge + edge.mT)
+    values, mix = torch.linalg.eigh(finite(torch.diag_embed(diagonal) + edge + edge.mT))
     vectors = (mix.mT @ basis[:, :steps]).view(len(start), steps, *start.shape[1:])
     return Extremes(values, vectors, (beside[:, -1:] * mix[:, -1]).abs())
 
@@ -202,7 +241,8 @@ def singular_values(push: Operator, pull: Operator, start: Tensor, steps: int) -
         steps: Products with each; cut to that number of dimensions.
 
     Raises:
-        ValueError: Fewer than one step, or a start of zero.
+        TypeError: A start in half precision.
+        ValueError: Fewer than one step, a start of zero, or products that are not finite.
     """
     right, steps = _begin(start, steps)  # [batch, steps + 1, in]
     left = right[:, :0, :0]
@@ -217,7 +257,7 @@ def singular_values(push: Operator, pull: Operator, start: Tensor, steps: int) -
         rest, _ = _against(right[:, : k + 1], product)
         above[:, k] = _continue(right, k + 1, rest, product)
     small = torch.diag_embed(diagonal) + torch.diag_embed(above[:, :-1], 1)
-    u, values, vt = torch.linalg.svd(small)  # map @ right^T = left^T @ small
+    u, values, vt = torch.linalg.svd(finite(small))  # map @ right^T = left^T @ small
     vectors = (vt @ right[:, :steps]).view(len(start), steps, *start.shape[1:])
     return Extremes(values, vectors, (above[:, -1:] * u[:, -1]).abs())
 
@@ -308,6 +348,8 @@ def _begin(start: Tensor, steps: int) -> tuple[Tensor, int]:
     """Room for the basis, ``[batch, steps + 1, n]``, with the start in it, and the steps to go."""
     if steps < 1:
         raise ValueError(f"there must be at least one step: got {steps}")
+    if start.dtype != wide(start.dtype):
+        raise TypeError(f"expected a start in float32 or float64: got {start.dtype}")
     if not (norms(start) > 0).all():
         raise ValueError("the start of every entry must be nonzero: got one of zero")
     steps = min(steps, start[0].numel())

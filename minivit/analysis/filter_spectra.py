@@ -50,14 +50,16 @@ def filter_spectra(filters: Tensor, *, draws: int = 2000, seed: int = 0) -> Filt
         seed: For these.
 
     Raises:
-        ValueError: Another shape, filters of one pixel, numbers that are not finite, or a filter
-            that is zero everywhere.
+        ValueError: Another shape, filters of one pixel, numbers that are not finite, a filter that
+            is zero everywhere, or none to compare with.
     """
     if filters.ndim != 4 or not len(filters) or filters[0, 0].numel() < 2:
         raise ValueError(
             "expected filters [filters, channels, height, width] of two pixels or more: got "
             f"{list(filters.shape)}"
         )
+    if draws < 1:
+        raise ValueError(f"expected draws of one filter of noise or more: got {draws}")
     filters = filters.detach().double()
     norms = filters.flatten(1).norm(dim=1)
     if not norms.isfinite().all() or not norms.all():

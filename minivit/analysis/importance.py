@@ -12,8 +12,9 @@ from torch.utils._pytree import tree_map_only
 
 from minivit.analysis.layout import attentions
 from minivit.analysis.residuals import branches
-from minivit.analysis.running import batches, chosen, evaluating, logits, with_classes
+from minivit.analysis.running import batches, chosen, evaluating, with_classes
 from minivit.recording.attention import AttentionListener
+from minivit.recording.calls import logits
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +51,10 @@ def head_importance(
         ``[blocks, heads]``, float64 on the CPU; NaN where a block has fewer heads than others.
 
     Raises:
-        ValueError: No images, or of several sizes; not one label for each, or none of the model's
-            classes; a model that gives no logits; or no attention between tokens, or several in
-            one block.
+        TypeError: Labels that are no whole numbers.
+        ValueError: No images, or of several sizes, or not finite; not one label for each, or none
+            of the model's classes; a model that gives no logits; or no attention between tokens, or
+            several in one block.
     """
     first, stream = batches(images, batch_size)
     at = attentions(model, first)
@@ -93,7 +95,7 @@ def branch_importance(
         ``[branches]``, float64 on the CPU.
 
     Raises:
-        ValueError: No residual connections; otherwise as for :func:`head_importance`.
+        TypeError, ValueError: No residual connections; otherwise as for :func:`head_importance`.
     """
     first, stream = batches(images, batch_size)
     names = branches(model, first)

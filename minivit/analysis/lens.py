@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
 from minivit.analysis.layout import maps_of
-from minivit.analysis.running import batches, evaluating, logits
+from minivit.analysis.running import batches, evaluating
+from minivit.recording.calls import logits
 from minivit.recording.names import runnable
 from minivit.recording.recorder import tensors_in
 
@@ -50,9 +51,11 @@ def logit_lens(
         Float64 on the CPU. Class and register tokens come before the patches.
 
     Raises:
-        ValueError: No images, or of several sizes; a model that gives no logits; or no such row of
-            blocks, or one behind whose end the model reads other than its last tokens.
+        ValueError: No images, or of several sizes, or not finite; a model that gives no logits; no
+            such row of blocks, or one behind whose end the model reads other than its last tokens.
     """
+    if not isinstance(every_token, bool):
+        raise ValueError(f"every_token is true or false: got {every_token!r}")
     first, stream = batches(images, batch_size)
     names = _row(model, first)
     found = []

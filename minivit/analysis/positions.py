@@ -9,6 +9,7 @@ from minivit.analysis.dct import dct2
 from minivit.analysis.layout import Grid
 from minivit.analysis.representations import EXTRA
 from minivit.analysis.ridge import explained, ridge
+from minivit.analysis.running import rows_and_columns
 
 
 def position_table(model: nn.Module, grid: Grid | None = None) -> Tensor:
@@ -42,6 +43,7 @@ def position_table(model: nn.Module, grid: Grid | None = None) -> Tensor:
         owner = model.get_submodule(name.rpartition(".")[0])
         side = int(len(table) ** 0.5)
         grid = getattr(owner, "grid", (side, side))
+    grid = rows_and_columns(grid)
     extra = len(table) - grid[0] * grid[1]
     if not 0 <= extra <= EXTRA:
         raise ValueError(

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from minivit.analysis.layout import Grid
 from minivit.analysis.representations import patch_grid, places, representations
 from minivit.analysis.ridge import ridge
+from minivit.analysis.running import batches
 
 READ = ("class", "mean")
 
@@ -44,6 +45,10 @@ def probe(train: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor]) -> Probe:
                 f"{list(x.shape)} and {labels.dtype} {list(labels.shape)}"
             )
     (x, labels), (x_test, test_labels) = train, test
+    if x.shape[1] != x_test.shape[1]:
+        raise ValueError(
+            f"expected as many features in test as in train, {x.shape[1]}: got {x_test.shape[1]}"
+        )
     classes = int(labels.max()) + 1
     if labels.min() < 0 or len(labels.unique()) < 2:
         raise ValueError(
@@ -111,13 +116,14 @@ def probes(
         A probe for every layer, by name, in the order in which they run.
 
     Raises:
-        ValueError: As for :func:`probe` and :func:`read_out`.
+        ValueError: No pictures, or none at a time, or not finite; or as for :func:`probe` and
+            :func:`read_out`.
         TypeError, LookupError, RuntimeError: As for :func:`~minivit.recording.record`.
     """
     grid = grid or patch_grid(model, train[0])
     features: list[dict[str, list[Tensor]]] = [{}, {}]  # by layer, batch after batch
     for side, (images, _) in zip(features, (train, test), strict=True):
-        for batch in images.split(batch_size):
+        for batch in batches(images, batch_size)[1]:
             for name, x in representations(model, batch, names).items():
                 side.setdefault(name, []).append(read_out(x, read, grid).cpu())
     return {

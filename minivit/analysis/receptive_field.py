@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from minivit.analysis.lattice import Lattice, lattices_of
 from minivit.analysis.layout import Grid, maps_of
-from minivit.analysis.running import batches, evaluating
+from minivit.analysis.running import batches, evaluating, leaf, rows_and_columns
 from minivit.recording.names import one
 from minivit.recording.recorder import tensors_in
 
@@ -68,6 +68,7 @@ class ReceptiveField:
         return ((far * self.sensitivity).sum() / self.sensitivity.sum()).item()
 
 
+@torch.inference_mode(False)  # in which nothing has a gradient
 def receptive_field(
     model: nn.Module,
     images: Tensor | Iterable[Tensor],
@@ -102,19 +103,21 @@ def receptive_field(
 
     Raises:
         LookupError: No module has this name; the message lists near ones.
-        ValueError: Several have; no images, or of several sizes; no channels; the module gives
-            neither tokens on a grid nor a map; or there is no such place.
+        TypeError: Images without floating numbers.
+        ValueError: Several have; no images, or of several sizes, or not finite; no channels; the
+            module gives neither tokens on a grid nor a map; or there is no such place.
     """
     if channels < 1:
         raise ValueError(f"expected at least one channel: got {channels}")
+    place = None if place is None else rows_and_columns(place, "place")
     first, stream = batches(images, batch_size)
     total = torch.zeros(first.shape[2:], dtype=torch.float64)
     count = 0
     for batch in stream:
-        x = batch.detach().clone().requires_grad_()
+        x = leaf(batch)
         with evaluating(model), torch.enable_grad():
             activation, grid, lattice = _activation(model, x, at)
-        row, column = (grid[0] // 2, grid[1] // 2) if place is None else place
+        row, column = place or (grid[0] // 2, grid[1] // 2)
         if not (0 <= row < grid[0] and 0 <= column < grid[1]):
             raise ValueError(f"{at!r} has {grid[0]} x {grid[1]} places: got {place}")
         y = activation[:, :, row, column]  # [batch, dim]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
+from operator import index
 
 import torch
 from torch import Tensor, nn
@@ -32,7 +33,8 @@ def batches(images: Tensor | Iterable[Tensor], batch_size: int) -> tuple[Tensor,
         The first batch, to look at, and all of them, to go through once.
 
     Raises:
-        ValueError: There are no images, or none at a time; or, on the way, other shapes.
+        ValueError: There are no images, or none at a time; or, on the way, other shapes, or numbers
+            that are not finite: one such picture spoils every mean, and its answer is no class.
     """
     if batch_size < 1:
         raise ValueError(f"expected a batch_size of at least 1: got {batch_size}")
@@ -48,23 +50,35 @@ def batches(images: Tensor | Iterable[Tensor], batch_size: int) -> tuple[Tensor,
                     "expected images [batch, channels, height, width], all of one size: "
                     f"got {list(first.shape)} and {list(batch.shape)}"
                 )
+            if not batch.isfinite().all():
+                raise ValueError("expected images of finite numbers: got some that are not")
             yield batch
 
     return first, checked()
 
 
-def logits(model: nn.Module, images: Tensor) -> Tensor:
-    """Gives a classifier's logits, ``[batch, classes]``, also where it wraps them in an object.
+def rows_and_columns(given: Iterable[int], name: str = "grid") -> tuple[int, int]:
+    """Two whole numbers.
 
     Raises:
-        ValueError: The model gives no logits.
+        ValueError: They are others; the message calls them ``name``.
     """
-    output = model(images)
-    found = getattr(output, "logits", output)  # as Hugging Face's classifiers have them
-    if not isinstance(found, Tensor) or found.ndim != 2:
-        got = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
-        raise ValueError(f"expected logits [batch, classes] of {type(model).__name__}: got {got}")
-    return found
+    try:
+        rows, columns = map(index, given)
+    except (TypeError, ValueError):
+        raise ValueError(f"expected {name}=(rows, columns): got {given!r}") from None
+    return rows, columns
+
+
+def leaf(images: Tensor) -> Tensor:
+    """A copy of a batch of images, to differentiate by.
+
+    Raises:
+        TypeError: They have no floating numbers.
+    """
+    if not images.is_floating_point():
+        raise TypeError(f"expected images of floating numbers: got {images.dtype}")
+    return images.detach().clone().requires_grad_()
 
 
 def with_classes(
@@ -73,8 +87,11 @@ def with_classes(
     """Goes through batches of images with the classes of each, ``[batch]``, where there are any.
 
     Raises:
+        TypeError: The classes are no whole numbers.
         ValueError: On the way, there is not one class for each image.
     """
+    if classes is not None and (classes.is_floating_point() or classes.dtype == torch.bool):
+        raise TypeError(f"expected numbers of classes, such as int64: got {classes.dtype}")
     count = 0
     for batch in stream:
         yield batch, None if classes is None else classes[count : count + len(batch)]
@@ -87,7 +104,7 @@ def chosen(given: Tensor | None, found: Tensor) -> Tensor:
     """The classes that were given, or those of the largest logits, int64 ``[batch]``.
 
     Args:
-        given: int64 ``[batch]``, or none.
+        given: Whole numbers, ``[batch]``, or none.
         found: Logits, ``[batch, classes]``.
 
     Raises:
@@ -101,4 +118,4 @@ def chosen(given: Tensor | None, found: Tensor) -> Tensor:
             f"expected a class below {count} for each of {len(found)} pictures: "
             f"got {given.tolist()}"
         )
-    return given.to(found.device)
+    return given.to(found.device, torch.int64)

@@ -50,7 +50,9 @@ def cka(
     What a layer gives for a picture is flattened: all its tokens, or its whole map.
 
     Args:
-        model: Any module. It is used in its mode of evaluation, and comes back as it was.
+        model: Any module. It is used in its mode of evaluation, and comes back as it was. Where it
+            draws at random even so, as Hugging Face's ViTMAE does its mask, the layers of one model
+            are compared under one draw, those of two under different ones.
         images: One batch, ``[n, ...]``, or an iterable of batches, of which one at a time is held:
             then it is the minibatch estimate. Leave out a last batch with fewer than 4.
         *names: The layers, as for :func:`~minivit.recording.record`.

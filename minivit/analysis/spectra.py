@@ -6,13 +6,17 @@ import torch
 from torch import Tensor, nn
 
 from minivit.krylov import (
+    Extremes,
     Operator,
     check_batch,
+    finite,
     jacobian,
     linearise,
     random_like,
     sign_margin,
     singular_values,
+    wide,
+    widened,
 )
 from minivit.recording import sublayer
 from minivit.recording.calls import refuse_training
@@ -99,9 +103,11 @@ def spectrum(
 
     Args:
         function: Maps ``[batch, ...]`` to ``[batch, ...]``, every entry alone, such as a module in
-            evaluation mode. With ``at``, a model.
+            evaluation mode. With ``at``, a model. One that draws at random in evaluation mode too,
+            as Hugging Face's ViTMAE does its mask, is another function at each call.
         x: Where: the function's input, ``[batch, ...]``, in float64 if small singular values count.
-            With ``at``, the model's input.
+            With ``at``, the model's input. In half precision the function is computed in that, and
+            its values are as inexact; the algebra is in float32.
         at: The name of a module in the model, which is then the function, with the input that it
             gets. Default: the function itself.
         dense: Compute the whole Jacobian, one entry after the other. Default: up to 2048 numbers
@@ -111,8 +117,8 @@ def spectrum(
     Raises:
         TypeError: A name, and a function that is no module; an input of no floating numbers.
         LookupError, ValueError, RuntimeError: As for :func:`~minivit.recording.sublayer`.
-        ValueError: An input that is no batch, or an empty one; with ``at``, a model in training
-            mode.
+        ValueError: An input that is no batch, or an empty one; a Jacobian that is not finite there;
+            with ``at``, a model in training mode.
     """
     check_batch(x)
     if at is not None:
@@ -122,19 +128,22 @@ def spectrum(
             )
         refuse_training(function)
         function, x = sublayer(function, at, x.clone())
+    dtype = x.dtype
+    function, x = widened(function, dtype), x.to(wide(dtype))
     with torch.no_grad():
         shape = function(x.clone())[0].numel(), x[0].numel()
     if dense is None:
         dense = min(shape) <= 2048 and max(shape) <= 4096
     if not dense:
-        return _extremes(function, x, shape, steps)
-    matrices = (jacobian(function, entry)[0] for entry in x.split(1))
+        found = _extremes(function, x, steps)
+        return Spectrum(found.values.to(dtype), found.errors.to(dtype), shape, None, None)
+    matrices = (finite(jacobian(function, entry)[0]) for entry in x.split(1))
     square = shape[0] == shape[1]
     rows = []
     for matrix in matrices:
         signed = torch.linalg.slogdet(matrix) if square else (torch.empty(0), torch.empty(0))
         rows.append((torch.linalg.svdvals(matrix), *signed))
-    values, sign, logdet = map(torch.stack, zip(*rows, strict=True))
+    values, sign, logdet = (torch.stack(t).to(dtype) for t in zip(*rows, strict=True))
     errors = torch.zeros_like(values)
     if not square:
         return Spectrum(values, errors, shape, None, None)
@@ -142,11 +151,10 @@ def spectrum(
     return Spectrum(values, errors, shape, sign, logdet)
 
 
-def _extremes(function: Operator, x: Tensor, shape: tuple[int, int], steps: int) -> Spectrum:
+def _extremes(function: Operator, x: Tensor, steps: int) -> Extremes:
     """The outermost singular values of every entry, by Lanczos."""
     at = linearise(function, x)
     push, pull, like = at.push, at.pull, x
-    if shape[0] < shape[1]:  # begin in the smaller space
+    if at.value[0].numel() < x[0].numel():  # begin in the smaller space
         push, pull, like = pull, push, at.value
-    found = singular_values(push, pull, random_like(like), steps)
-    return Spectrum(found.values, found.errors, shape, None, None)
+    return singular_values(push, pull, random_like(like), steps)

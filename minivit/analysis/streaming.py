@@ -8,6 +8,7 @@ the two layers' matrices are compared as vectors, by their cosine.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 import torch
 from torch import Tensor
@@ -51,13 +52,19 @@ class CKA:
             y: Those that become columns. Default: the same.
 
         Raises:
-            ValueError: No layers, other layers than in the batches before, fewer than four pictures
-                (two, if biased), not as many in each layer, or numbers that are not finite.
+            ValueError: No layers, other layers than in the batches before, no row for each picture,
+                fewer than four pictures (two, if biased), not as many in each layer, or numbers
+                that are not finite.
         """
         sides = [x] if y is None else [x, y]
         names = tuple(x), tuple(sides[-1])
         if not all(names) or names != (self._names or names):
             raise ValueError(f"expected the same layers in every batch, one or more: got {names}")
+        for name, t in chain.from_iterable(side.items() for side in sides):
+            if t.ndim < 2:
+                raise ValueError(
+                    f"expected {name!r} [n, ...], a row a picture: got {list(t.shape)}"
+                )
         counts = {len(t) for side in sides for t in side.values()}
         least, n = 4 if self.debiased else 2, min(counts)
         if len(counts) > 1 or n < least:

@@ -10,7 +10,15 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
 from minivit.analysis.layout import Grid, layouts, same_tokens
-from minivit.analysis.running import batches, chosen, evaluating, logits, with_classes
+from minivit.analysis.running import (
+    batches,
+    chosen,
+    evaluating,
+    leaf,
+    rows_and_columns,
+    with_classes,
+)
+from minivit.recording.calls import logits
 
 
 def token_ablation(
@@ -40,9 +48,10 @@ def token_ablation(
         By how much the logit falls without each patch, ``[n, patches]``, float64 on the CPU.
 
     Raises:
-        ValueError: No images, or of several sizes; not one class for each, or none of the model's;
-            a model that gives no logits; blocks with different numbers of tokens; or as for
-            :func:`~minivit.analysis.distance.attention_distance`.
+        TypeError: Classes that are no whole numbers.
+        ValueError: No images, or of several sizes, or not finite; not one class for each, or none
+            of the model's; a model that gives no logits; blocks with different numbers of tokens;
+            or as for :func:`~minivit.analysis.distance.attention_distance`.
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
@@ -80,6 +89,7 @@ def _deleted(blocks: list[nn.Module], token: int, tokens: int) -> Iterator[None]
         yield
 
 
+@torch.inference_mode(False)  # in which nothing has a gradient
 def saliency(
     model: nn.Module,
     images: Tensor | Iterable[Tensor],
@@ -103,13 +113,14 @@ def saliency(
         ``[n, height, width]``, float64 on the CPU.
 
     Raises:
-        ValueError: No images, or of several sizes; not one class for each, or none of the model's;
-            a model that gives no logits.
+        TypeError: Images, or classes, that are no such numbers.
+        ValueError: No images, or of several sizes, or not finite; not one class for each, or none
+            of the model's; a model that gives no logits.
     """
     _, stream = batches(images, batch_size)
     found = []
     for batch, some in with_classes(stream, classes):
-        x = batch.detach().clone().requires_grad_()
+        x = leaf(batch)
         with evaluating(model), torch.enable_grad():
             scores = logits(model, x)
             watched = scores.gather(1, chosen(some, scores)[:, None])
@@ -129,9 +140,9 @@ def patch_means(maps: Tensor, grid: Grid) -> Tensor:
         In reading order, ``[n, rows * columns]``.
 
     Raises:
-        ValueError: The grid does not divide the maps.
+        ValueError: No grid, or one that does not divide the maps.
     """
-    rows, columns = grid
+    rows, columns = rows_and_columns(grid)
     if maps.ndim != 3 or maps.shape[1] % rows or maps.shape[2] % columns:
         raise ValueError(
             f"expected maps [n, height, width] that {rows} x {columns} patches divide: "

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from minivit.krylov import Linearisation, Operator, linearise, norms
+from minivit.krylov import Linearisation, Operator, linearise, norms, scaled
 
 DIVERGED = 1e6  # times the first feature distance, beyond which an optimiser is stopped
 
@@ -26,6 +26,7 @@ class Match:
         target: The activations to reach.
         shape: The shape of one picture, ``n`` numbers.
         picture: What the target was made from, if known: ``[batch, ...]``.
+        precision: What the function computes in. Default: the target's dtype.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Match:
         target: Tensor,
         shape: torch.Size,
         picture: Tensor | None = None,
+        precision: torch.dtype | None = None,
     ) -> None:
         self.shape = shape
         self.features: list[list[float]] = [[] for _ in target]  # ‖function(x) - target‖
@@ -42,7 +44,8 @@ class Match:
         self.least = target.new_full((len(target),), math.inf)  # its distance
         self._function = lambda x: function(x.view(-1, *shape)).flatten(1)
         self._target, self._picture = target.flatten(1), picture
-        self._rounding = 4 * torch.finfo(target.dtype).eps * norms(target)
+        self._precision = precision or target.dtype
+        self._rounding = 4 * torch.finfo(self._precision).eps * norms(target)
 
     @property
     def entries(self) -> Tensor:
@@ -53,16 +56,19 @@ class Match:
         """One evaluation, forward and backward: the objective ``[k]``, its gradient ``[k, n]``."""
         with torch.enable_grad():
             x = x.detach().requires_grad_()
-            difference = self._function(x) - self._target[entries]
-            objective = difference.square().sum(1) / 2
-            (gradient,) = torch.autograd.grad(objective.sum(), x)
-        if self._note(x.detach(), entries, norms(difference.detach())):
+            value = self._function(x)
+        difference = value.detach() - self._target[entries]
+        pull = scaled(lambda u: torch.autograd.grad(value, x, u)[0], self._precision)
+        gradient = pull(difference)
+        if self._note(x.detach(), entries, norms(difference)):
             self._check_start(gradient)
-        return objective.detach(), gradient
+        return difference.square().sum(1) / 2, gradient
 
     def linearised(self, x: Tensor, entries: Tensor) -> tuple[Linearisation, Tensor]:
         """One evaluation that also gives products with the Jacobian, and the difference to go."""
         at = linearise(self._function, x)
+        push, pull = (scaled(product, self._precision) for product in (at.push, at.pull))
+        at = Linearisation(at.value, push, pull)
         difference = self._target[entries] - at.value
         if self._note(x, entries, norms(difference)):
             self._check_start(at.pull(difference))
@@ -136,7 +142,9 @@ def noise(like: Tensor, seed: int) -> Tensor:
 
 
 @torch.no_grad()
-def shifted_distance(function: Operator, image: Tensor, std: float, seed: int = 0) -> Tensor:
+def shifted_distance(
+    function: Operator, image: Tensor, std: float, seed: int = 0, activation: Tensor | None = None
+) -> Tensor:
     """How far an activation moves when the picture is shifted a little.
 
     ``‖O(a + std * z) - O(a)‖`` with ``z`` from N(0, 1): an input whose activation is nearer than
@@ -148,8 +156,10 @@ def shifted_distance(function: Operator, image: Tensor, std: float, seed: int = 
         image: ``a``, ``[batch, ...]``. All pictures get the same ``z``.
         std: The size of the shift.
         seed: For ``z``.
+        activation: ``O(a)``, where it is known.
 
     Returns:
         ``[batch]``.
     """
-    return norms(function(image + std * noise(image, seed)) - function(image))
+    shifted = function(image + std * noise(image, seed))
+    return norms(shifted - (function(image) if activation is None else activation))

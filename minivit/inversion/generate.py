@@ -1,5 +1,6 @@
 """Pictures made from a class score: what a model would call a cat, if it were asked to draw one."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from minivit.inversion.pixels import Pixels
 from minivit.inversion.waves import Waves
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
-from minivit.recording.calls import refuse_training
+from minivit.recording.calls import logits, refuse_training
 
 METHODS = ("fourier", "source")
 
@@ -29,6 +30,7 @@ class Generated:
     logits: Tensor  # [n, all classes], of the images
 
 
+@torch.inference_mode(False)  # in which nothing has a gradient
 def generate(
     model: nn.Module,
     class_index: int | Iterable[int],
@@ -58,7 +60,8 @@ def generate(
       turned, zoomed and covered with noise at random: :class:`~minivit.inversion.waves.Waves`.
 
     Args:
-        model: Any classifier of pictures in evaluation mode. Where it has a ``preprocess``, a
+        model: Any classifier of pictures in evaluation mode, also one that wraps its logits in an
+            object, as Hugging Face's do. Where it has a ``preprocess``, a
             :class:`~minivit.preprocessing.Preprocess`, that says which inputs are black and white;
             otherwise they are 0 and 1.
         class_index: The number of a class, or several; the same one twice makes two pictures.
@@ -89,10 +92,10 @@ def generate(
     if not isinstance(model, nn.Module):
         raise TypeError(f"expected an nn.Module: got {type(model).__name__}")
     refuse_training(model)
-    if method not in METHODS or steps < 1 or not (step_size is None or step_size > 0):
+    if method not in METHODS or steps < 1 or not (step_size is None or 0 < step_size < math.inf):
         raise ValueError(
-            f"expected a method of {', '.join(METHODS)}, a step or more, and a positive step_size: "
-            f"got {method!r}, {steps}, {step_size}"
+            f"expected a method of {', '.join(METHODS)}, a step or more, and a positive step_size "
+            f"that is finite: got {method!r}, {steps}, {step_size}"
         )
     if blur < 0 or (jitter is not None and jitter < 0):
         raise ValueError(f"expected blur and jitter of 0 or more: got {blur}, {jitter}")
@@ -100,7 +103,7 @@ def generate(
     wanted = torch.tensor(several)
     if wanted.is_floating_point() or wanted.ndim != 1:  # so is one of none
         raise TypeError(f"expected a number of a class, or several: got {class_index!r}")
-    channels, height, width = size or _size(model)
+    channels, height, width = _size(model, size)
     like = next(model.parameters()).detach()
     preprocess = getattr(model, "preprocess", None)
     preprocess = preprocess if isinstance(preprocess, Preprocess) else None
@@ -119,20 +122,24 @@ def generate(
         )  # fmt: skip
     else:
         painting = Waves(shape, generator, like, step_size or 0.1, preprocess, views)
-    scores, logits = _paint(model, painting, wanted.to(like.device), steps)
+    scores, answers = _paint(model, painting, wanted.to(like.device), steps)
     images = painting.finished()
-    return Generated(images, as_pictures(images, preprocess), wanted, scores.cpu(), logits.cpu())
+    return Generated(images, as_pictures(images, preprocess), wanted, scores.cpu(), answers.cpu())
 
 
-def _size(model: nn.Module) -> tuple[int, int, int]:
-    """Channels, height and width of the inputs of one of minivit's models."""
-    config: Any = getattr(model, "config", None)
-    if not hasattr(config, "channels") or not hasattr(config, "image_size"):
-        raise ValueError(
-            f"{type(model).__name__} does not say what size its inputs have: give "
-            "size=(channels, height, width)"
-        )
-    return (config.channels, *pair(config.image_size))
+def _size(model: nn.Module, size: tuple[int, int, int] | None) -> tuple[int, int, int]:
+    """Channels, height and width of the inputs: those given, or of one of minivit's models."""
+    if size is None:
+        config: Any = getattr(model, "config", None)
+        if not hasattr(config, "channels") or not hasattr(config, "image_size"):
+            raise ValueError(
+                f"{type(model).__name__} does not say what size its inputs have: give "
+                "size=(channels, height, width)"
+            )
+        return (config.channels, *pair(config.image_size))
+    if len(size) != 3 or not all(isinstance(side, int) and side > 0 for side in size):
+        raise ValueError(f"expected size=(channels, height, width), each 1 or more: got {size}")
+    return size
 
 
 def _paint(
@@ -142,12 +149,12 @@ def _paint(
     scores = []
     for step in range(steps):
         seen = painting.view(step)
-        logits = model(seen)
-        if step == 0 and (wanted.min() < 0 or wanted.max() >= logits.shape[1]):
+        answers = logits(model, seen)
+        if step == 0 and (wanted.min() < 0 or wanted.max() >= answers.shape[1]):
             raise ValueError(
-                f"expected classes from 0 to {logits.shape[1] - 1}: got {wanted.tolist()}"
+                f"expected classes from 0 to {answers.shape[1] - 1}: got {wanted.tolist()}"
             )
-        score = logits.gather(1, wanted[:, None])[:, 0]
+        score = answers.gather(1, wanted[:, None])[:, 0]
         if step == 0:
             (slope,) = torch.autograd.grad(score.sum(), seen, retain_graph=True)
             if not slope.flatten(1).any(1).all():
@@ -155,7 +162,7 @@ def _paint(
         painting.improve(seen, score, step)
         scores.append(score.detach())
     with torch.no_grad():
-        return torch.stack(scores, 1), model(painting.finished())
+        return torch.stack(scores, 1), logits(model, painting.finished())
 
 
 def as_pictures(images: Tensor, preprocess: Preprocess | None) -> Tensor:

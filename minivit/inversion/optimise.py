@@ -12,15 +12,27 @@ from minivit.inversion.criterion import Match, noise, shifted_distance
 from minivit.inversion.lbfgs import lbfgs
 from minivit.inversion.optimisers import adam, gauss_newton, gradient_descent
 from minivit.inversion.result import Inversion, padded
-from minivit.krylov import Operator, jacobian, linearise, random_like, singular_values
+from minivit.krylov import (
+    Operator,
+    finite,
+    jacobian,
+    linearise,
+    norms,
+    random_like,
+    singular_values,
+    wide,
+    widened,
+)
 from minivit.recording import activation
 from minivit.recording.calls import refuse_training
 
 OPTIMISERS = ("gd", "adam", "lbfgs", "gauss-newton")
 MEAN, STD = 0.7, 1 / 20  # of the noise to start from, the source's
+SAME = 0.01  # share of an activation by which the same picture's may differ the next time
 DENSE = 4096  # numbers of an input up to which its Jacobian is computed as a matrix
 
 
+@torch.inference_mode(False)  # in which nothing has a gradient
 def invert(
     model: nn.Module,
     image: Tensor | None = None,
@@ -54,8 +66,8 @@ def invert(
 
     Args:
         model: Any module in evaluation mode that reads one tensor, every entry of a batch alone.
-        image: Pictures in the model's input space, ``[batch, ...]``. Their dtype is what is
-            computed in: a model of another is copied.
+        image: Pictures in the model's input space, ``[batch, ...]``. Their dtype is what the model
+            computes in: one of another is copied. The search itself is in float32 or wider.
         at: The name of a module in the model. Default: the model itself, its output.
         target: In place of pictures, the activation to reach, ``[batch, ...]``; give ``start``.
         optimizer: ``"gd"``, ``"adam"``, ``"lbfgs"`` or ``"gauss-newton"``.
@@ -84,8 +96,9 @@ def invert(
         TypeError: No module, no name, or tensors that are not of floating numbers.
         LookupError: No module has this name.
         ValueError: An option that is none, shapes that do not fit, numbers that are not finite, an
-            activation without an entry for every input, or a model in training mode; a start away
-            from the target whose distance to it does not depend on the picture.
+            activation without an entry for every input, or a model in training mode or one that
+            draws at random all the same; a start away from the target whose distance to it does not
+            depend on the picture.
         RuntimeError: The module at this name did not run, or gave other than one tensor.
         ~minivit.inversion.criterion.Diverged: The steps were too long: the feature distance grew a
             million times or was no longer finite; or it is not finite where it starts.
@@ -96,9 +109,10 @@ def invert(
     _check(model, given, optimizer, steps, step_size, blur, shift)
     like = start if image is None else image
     assert like is not None  # for mypy: checked
-    function = activation(in_dtype(model, like.dtype), at)
-    if start is None:
-        start = MEAN + STD * noise(like, 2 * seed)
+    dtype = like.dtype
+    function = widened(activation(in_dtype(model, dtype), at), dtype)
+    like = like.detach().to(wide(dtype))
+    start = MEAN + STD * noise(like, 2 * seed) if start is None else start.detach()
     threshold = None
     with torch.no_grad():
         reached = function(like)
@@ -109,23 +123,30 @@ def invert(
             )
         if target is None:
             target = reached
-            threshold = shifted_distance(function, like, shift, 2 * seed + 1)
+            again = function(like)
+            if (norms(again - reached) > SAME * norms(reached)).any():
+                raise ValueError(
+                    f"expected the same activation of the same picture at {at!r}: got another the "
+                    "second time, as of a model that draws at random in evaluation mode too"
+                )
+            threshold = shifted_distance(function, like, shift, 2 * seed + 1, again)
         elif target.shape != reached.shape:
             raise ValueError(
                 f"the model gives {list(reached.shape)} at {at!r}: got a target "
                 f"{list(target.shape)}"
             )
-    match = Match(function, target.detach().to(like), like.shape[1:], image)
-    way = _way(match, start.detach().flatten(1).clone(), optimizer, steps, step_size, blur)
+    match = Match(function, target.detach().to(like), like.shape[1:], image, dtype)
+    way = _way(match, start.to(like).flatten(1).clone(), optimizer, steps, step_size, blur)
     for _ in _shown(islice(way, steps), steps, progress):
         pass
     best = match.best.view_as(like)
     return Inversion(
-        best,
+        best.to(dtype),
         torch.tensor([len(record) for record in match.features], device=like.device),
         padded(match.features, like),
         None if image is None else padded(match.inputs, like),
         threshold,
+        match.arrived(match.entries),
         _smallest(function, best) if smallest else None,
         image,
     )
@@ -180,9 +201,9 @@ def _check(
 
 
 def in_dtype(model: nn.Module, dtype: torch.dtype) -> nn.Module:
-    """The model, or a copy of it if its floating numbers are of another dtype."""
-    tensors = [*model.parameters(), *model.buffers()]
-    if all(t.dtype == dtype for t in tensors if t.is_floating_point()):
+    """The model, or a copy of it if its floating numbers are of another dtype, or have no graph."""
+    tensors = [t for t in (*model.parameters(), *model.buffers()) if t.is_floating_point()]
+    if all(t.dtype == dtype and not t.is_inference() for t in tensors):
         return model
     return deepcopy(model).to(dtype)
 
@@ -222,5 +243,5 @@ def _smallest(function: Operator, x: Tensor) -> Tensor:
     if x[0].numel() > DENSE:
         at = linearise(function, x)
         return singular_values(at.push, at.pull, random_like(x), 100).values[:, -1]
-    rows = [torch.linalg.svdvals(jacobian(function, entry)[0])[-1] for entry in x.split(1)]
-    return torch.stack(rows)
+    matrices = (finite(jacobian(function, entry)[0]) for entry in x.split(1))
+    return torch.stack([torch.linalg.svdvals(matrix)[-1] for matrix in matrices])

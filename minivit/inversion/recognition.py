@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from minivit.recording.calls import refuse_training
+from minivit.recording.calls import logits, refuse_training
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +60,10 @@ def recognise(
             raise ValueError(f"set {name}.preprocess, which turns uint8 pictures into its input")
         refuse_training(judge, name)
         prepare: Any = judge.preprocess
-        logits = judge(prepare(pictures)).double().cpu()
-        if wanted.min() < 0 or wanted.max() >= logits.shape[1]:
-            raise ValueError(f"{name} has {logits.shape[1]} classes: got {wanted.tolist()}")
-        answers.append(logits.softmax(1))
+        answer = logits(judge, prepare(pictures)).double().cpu()
+        if wanted.min() < 0 or wanted.max() >= answer.shape[1]:
+            raise ValueError(f"{name} has {answer.shape[1]} classes: got {wanted.tolist()}")
+        answers.append(answer.softmax(1))
     p = torch.stack(answers)  # [judges, n, all classes]
     seen = p.argmax(2)
     probability = p.gather(2, wanted.view(1, -1, 1).expand(len(p), -1, 1))[..., 0]

@@ -21,8 +21,15 @@ class Inversion:
     feature_distance: Tensor  # [batch, evaluations], ‖O(x) - target‖
     input_distance: Tensor | None  # [batch, evaluations], ‖x - picture‖
     threshold: Tensor | None  # [batch], feature distance of the slightly shifted picture
+    arrived: Tensor  # [batch], whether what is left of the feature distance is rounding
     smallest: Tensor | None  # [batch], smallest singular value of the Jacobian at the image
     picture: Tensor | None  # [batch, ...], what the target was made from
+
+    @property
+    def stuck(self) -> Tensor:
+        """Whether the search failed: it is not there, and nothing was nearer than its start."""
+        nearest = self.feature_distance.nan_to_num(math.inf).amin(1)
+        return (nearest == self.feature_distance[:, 0]) & ~self.arrived
 
     @property
     def psnr(self) -> Tensor | None:

@@ -47,6 +47,7 @@ class Unwound:
         return self.error <= self.tolerance
 
 
+@torch.inference_mode(False)  # in which nothing has a gradient
 def unwind(
     model: nn.Module,
     tokens: Tensor,

@@ -20,6 +20,20 @@ def refuse_training(model: nn.Module, name: str = "the model") -> None:
         raise ValueError(f"{name} is in training mode and no fixed function: call eval() first")
 
 
+def logits(model: nn.Module, images: Tensor) -> Tensor:
+    """Gives a classifier's logits, ``[batch, classes]``, also where it wraps them in an object.
+
+    Raises:
+        ValueError: The model gives no logits.
+    """
+    output = model(images)
+    found = getattr(output, "logits", output)  # as Hugging Face's classifiers have them
+    if not isinstance(found, Tensor) or found.ndim != 2:
+        got = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        raise ValueError(f"expected logits [batch, classes] of {type(model).__name__}: got {got}")
+    return found
+
+
 def sublayer(
     model: nn.Module, name: str, *inputs: Any
 ) -> tuple[Callable[[Tensor], Tensor], Tensor]:

@@ -6,6 +6,7 @@ from torch import nn
 from minivit import MultiHeadAttention, attention_weights, scaled_dot_product_attention
 from minivit.attention import explicit_is_faster
 from minivit.masks import local_mask, window_mask
+from tests.minivit.refusals import assert_refused
 
 # batch, heads, queries, keys, d_head, d_value: all different, so that no axis can stand for another
 B, H, N, M, D, V = 2, 3, 5, 7, 4, 6
@@ -168,9 +169,8 @@ def test_the_formula_is_written_out_only_where_its_backward_pass_is_the_faster(
     assert not explicit_is_faster(q.to("meta"), mask)
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
+def test_bad_input_is_refused_with_what_was_given_and_expected():
+    cases = [
         (lambda: attention_weights(torch.ones(2, 3), torch.ones(2, 4)), r"got q \[2, 3\], k \[2, 4\]"),
         (lambda: attention_weights(torch.ones(2, 3), torch.ones(2, 3), torch.ones(2, 2)), "boolean.*float32"),
         (lambda: scaled_dot_product_attention(torch.ones(2, 3), torch.ones(4, 3), torch.ones(5, 3)), r"one value for each key.*\[4, 3\].*\[5, 3\]"),
@@ -180,8 +180,7 @@ def test_the_formula_is_written_out_only_where_its_backward_pass_is_the_faster(
         (lambda: MultiHeadAttention(12, 3)(torch.ones(2, 5, 12), torch.zeros(5, 5)), "boolean.*float32"),
         (lambda: MultiHeadAttention(12, 3)(torch.ones(2, 5, 10)), r"\[batch, tokens, 12\]: got \[2, 5, 10\]"),
         (lambda: MultiHeadAttention(12, 3)(torch.ones(5, 12)), r"\[batch, tokens, 12\]: got \[5, 12\]"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused_with_what_was_given_and_expected(call, said):
-    with pytest.raises(ValueError, match=said):
-        call()
+        (lambda: attention_weights(torch.ones(2, 3), torch.ones(4, 3), torch.ones(2, 3).bool()), r"broadcasts to weights \[2, 4\], .*: got \[2, 3\]"),
+        (lambda: MultiHeadAttention(12, 3)(torch.ones(2, 5, 12), torch.ones(4, 4).bool()), r"broadcasts to weights \[2, 3, 5, 5\], .*: got \[4, 4\]"),
+    ]  # fmt: skip
+    assert_refused((call, ValueError, said) for call, said in cases)

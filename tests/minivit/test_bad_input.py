@@ -9,6 +9,7 @@ from minivit.masks import local_mask, window_mask
 from minivit.patches import ConvStem, patchify, unpatchify
 from minivit.pooling import AttentionPool
 from minivit.positions import Positions, resample, sincos_1d, sincos_2d
+from tests.minivit.refusals import assert_refused
 
 
 def small(*shape, dtype=torch.float32, device="cpu", **changes):
@@ -17,10 +18,8 @@ def small(*shape, dtype=torch.float32, device="cpu", **changes):
     return minivit.create("vit_8px", **changes)(images)
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        # pictures
+def test_what_are_no_pictures_is_refused():
+    cases = [
         (lambda: small(8, 8), r"images \[batch, 1, height, width\]: got \[8, 8\]"),
         (lambda: small(2, 3, 8, 8), r"\[batch, 1, height, width\]: got \[2, 3, 8, 8\]"),
         (lambda: small(2, 1, 8, 9), "patches of 2 x 2 do not divide a picture of 8 x 9"),
@@ -32,7 +31,12 @@ def small(*shape, dtype=torch.float32, device="cpu", **changes):
         (lambda: patchify(torch.zeros(1, 3, 8, 8), (3, 4)), "patches of 3 x 4 do not divide a picture of 8 x 8"),
         (lambda: unpatchify(torch.zeros(1, 6, 12), (2, 2), 2), r"needs \[batch, 4, channels \* 4\]: got \[1, 6, 12\]"),
         (lambda: unpatchify(torch.zeros(1, 6, 13), (2, 3), 2), r"\[batch, 6, channels \* 4\]: got \[1, 6, 13\]"),
-        # sizes
+    ]  # fmt: skip
+    assert_refused((call, ValueError, said) for call, said in cases)
+
+
+def test_sizes_that_do_not_fit_are_refused():
+    cases = [
         (lambda: small(heads=5), "heads must divide dim: got dim=64, heads=5"),
         (lambda: small(heads=5, pool="attention"), "heads must divide dim: got dim=64, heads=5"),
         (lambda: AttentionPool(12, 5, 4), "got dim=12, heads=5"),
@@ -49,7 +53,12 @@ def small(*shape, dtype=torch.float32, device="cpu", **changes):
         (lambda: sincos_2d((2, 2), 6), "divisible by 4: got dim=6"),
         (lambda: resample(torch.zeros(7, 3), (2, 2), (4, 4)), r"2 x 2 must be \[4, dim\].*\[5, dim\]: got \[7, 3\]"),
         (lambda: resample(torch.zeros(1, 4, 3), (2, 2), (4, 4)), r"got \[1, 4, 3\]"),
-        # choices
+    ]  # fmt: skip
+    assert_refused((call, ValueError, said) for call, said in cases)
+
+
+def test_choices_that_there_are_not_are_refused():
+    cases = [
         (lambda: small(stem="convolution"), "patch or conv: got 'convolution'"),
         (lambda: small(pool="cls"), "class, mean or attention: got 'cls'"),
         (lambda: small(positions="sincos"), "none, learned, sincos1d or sincos2d: got 'sincos'"),
@@ -87,17 +96,19 @@ def small(*shape, dtype=torch.float32, device="cpu", **changes):
         (lambda: StochasticDepth(1), "below 1: got 1"),
         (lambda: small(stochastic_depth=-0.1), "below 1: got -0"),
         (lambda: Block(12, 3, 4, residual=False, stochastic_depth=0.1), "got stochastic_depth=0.1, residual=False"),
-        # names
+    ]  # fmt: skip
+    assert_refused((call, ValueError, said) for call, said in cases)
+
+
+def test_names_that_there_are_not_are_refused():
+    cases = [
         (lambda: minivit.create("vit_b32"), "no model 'vit_b32': did you mean vit_b_32"),
         (lambda: minivit.create("resnet"), "no model 'resnet': did you mean resnet"),
         (lambda: minivit.create("xyz"), "no model 'xyz': there are vit_b_16, vit_b_32"),
         (lambda: minivit.create("vit_8px", num_classes=10), "no field 'num_classes': did you mean classes"),
         (lambda: minivit.create("vit_8px", xyz=10), "no field 'xyz': there are image_size, patch_size"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused_with_what_was_given_and_expected(call, said):
-    with pytest.raises(ValueError, match=said):
-        call()
+    ]  # fmt: skip
+    assert_refused((call, ValueError, said) for call, said in cases)
 
 
 def test_autocast_takes_no_picture_that_it_would_leave_in_float64():

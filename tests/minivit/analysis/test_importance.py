@@ -1,5 +1,7 @@
 """What switching parts off changes, against models in which they are taken out by hand."""
 
+from functools import partial
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -17,6 +19,7 @@ from tests.minivit.analysis.models import (
     images,
 )
 from tests.minivit.parity import draw
+from tests.minivit.refusals import assert_refused
 
 LABELS = torch.tensor([1, 4])
 
@@ -119,20 +122,29 @@ def test_batches_do_not_matter_and_the_model_comes_back_as_it_was():
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
 
 
-@pytest.mark.parametrize("measure", [head_importance, branch_importance])
-@pytest.mark.parametrize(
-    ("labels", "said"),
-    [
-        (torch.tensor([0]), r"a class below 5 for each of 2 pictures: got \[0\]"),
-        (torch.tensor([0, 1, 2]), "a class for each picture: got 3 for 2"),
-        (torch.tensor([0, CLASSES]), r"got \[0, 5\]"),
-        (torch.tensor([0, -1]), r"got \[0, -1\]"),
-    ],
-)
-def test_labels_that_do_not_fit_are_refused(measure, labels, said):
+def test_labels_that_do_not_fit_are_refused():
     model, pictures, _ = everybodys("minivit mean")
-    with pytest.raises(ValueError, match=said):
-        measure(model, pictures, labels)
+    cases = [
+        (torch.tensor([0]), ValueError, r"a class below 5 for each of 2 pictures: got \[0\]"),
+        (torch.tensor([0, 1, 2]), ValueError, "a class for each picture: got 3 for 2"),
+        (torch.tensor([0, CLASSES]), ValueError, r"got \[0, 5\]"),
+        (torch.tensor([0, -1]), ValueError, r"got \[0, -1\]"),
+        (torch.tensor([0.0, 1.0]), TypeError, "expected numbers of classes.*: got torch.float32"),
+        (torch.tensor([True, False]), TypeError, "expected numbers of classes.*: got torch.bool"),
+    ]
+    assert_refused(
+        (partial(measure, model, pictures, labels), kind, said)
+        for labels, kind, said in cases
+        for measure in (head_importance, branch_importance)
+    )
+
+
+def test_labels_of_every_width_are_classes_and_no_mask():
+    model, pictures, _ = everybodys("minivit mean")
+    labels = torch.tensor([1, 0])
+    expected = head_importance(model, pictures, labels).loss
+    for dtype in torch.uint8, torch.int32:
+        assert torch.equal(head_importance(model, pictures, labels.to(dtype)).loss, expected)
 
 
 def test_what_has_no_heads_or_gives_no_logits_is_refused():

@@ -1,5 +1,7 @@
 """What heads read from the tokens of every block, against the same steps by hand."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
@@ -9,6 +11,7 @@ from minivit.analysis import logit_lens
 from minivit.analysis.lens import _row
 from tests.minivit.analysis.models import DEPTH, MODELS, everybodys, images
 from tests.minivit.parity import draw
+from tests.minivit.refusals import assert_refused
 
 # What each library's model makes of the tokens after its blocks.
 HEADS = {
@@ -110,14 +113,14 @@ def test_the_longest_outermost_row_is_that_of_the_blocks():
     assert len(_row(nn.Sequential(nn.Identity(), model), pictures)) == DEPTH
 
 
-@pytest.mark.parametrize(
-    ("model", "said"),
-    [
-        (lambda: minivit.create("resnet_32px"), "ResNet has no row of blocks from tokens"),
-        (lambda: minivit.create("alternet_32px"), "Hybrid has no row of blocks from tokens"),
-        (lambda: draw(Skips()), "what Skips answers does not follow from what 'blocks.1' gives"),
-    ],
-)
-def test_where_there_is_no_lens_it_says_so(model, said):
-    with pytest.raises(ValueError, match=said):
-        logit_lens(model(), images(2, (32, 32)))
+def test_where_there_is_no_lens_it_says_so():
+    cases = [
+        (lambda: minivit.create("resnet_32px"), {}, "ResNet has no row of blocks from tokens"),
+        (lambda: minivit.create("alternet_32px"), {}, "Hybrid has no row of blocks from tokens"),
+        (lambda: draw(Skips()), {}, "what Skips answers does not follow from what 'blocks.1' gives"),
+        (lambda: minivit.create("vit_32px"), {"every_token": 2}, "every_token is true or false: got 2"),
+    ]  # fmt: skip
+    assert_refused(
+        (partial(logit_lens, model(), images(2, (32, 32)), **options), ValueError, said)
+        for model, options, said in cases
+    )

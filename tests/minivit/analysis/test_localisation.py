@@ -1,6 +1,7 @@
 """Localisation of models that keep every patch in its place, mix all, or have none to compare."""
 
-import pytest
+from functools import partial
+
 import torch
 from torch import nn
 
@@ -9,6 +10,7 @@ from minivit._torchvision import torchvision
 from minivit.analysis import linear_cka, localisation, readable
 from minivit.patches import patchify
 from tests.minivit.parity import draw
+from tests.minivit.refusals import assert_refused
 
 
 def random(*shape, seed=0):
@@ -110,22 +112,16 @@ def test_it_works_on_torchvisions_models_and_pictures_that_are_not_square():
     assert found.extra.shape == (1, 4, 4) and found.places.isfinite().all()
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
+def test_bad_input_is_refused():
+    model = Tokens(range(6))
+    cases = [
         (lambda m, x: localisation(m, x, "*"), r"the name of one layer: got '\*'"),
         (lambda m, x: localisation(m, x, "layer", grid=(1, 7)), "6 tokens are no 1 x 7 patches"),
         (lambda m, x: localisation(m, x, "layer", grid=(1, 1)), "two places or more"),
-        (lambda m, x: localisation(m, x, "layer", grid=(3, 2)), None),
+        (lambda m, x: localisation(m, x, "layer", grid=(3, 2)), "that divide a picture of 4 x 6 pixels: got 3 x 2"),
         (lambda m, x: localisation(m, x[:3], "layer"), "expected 4 pictures"),
         (lambda m, x: localisation(m, x * (torch.arange(6) > 1), "layer"), "nothing to compare: .*token 0"),
         (lambda m, x: readable(m, x, x * (torch.arange(6) > 1), "layer"), "the same in all test pictures"),
         (lambda m, x: localisation(nn.Sequential(nn.Flatten()), x, ""), r"expected tokens .* got \[160, 72\]"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused(call, said):
-    model = Tokens(range(6))
-    if said is None:  # 3 x 2 places do not divide 4 x 6 pixels
-        said = "that divide a picture of 4 x 6 pixels: got 3 x 2"
-    with pytest.raises(ValueError, match=said):
-        call(model, IMAGES)
+    ]  # fmt: skip
+    assert_refused((partial(call, model, IMAGES), ValueError, said) for call, said in cases)

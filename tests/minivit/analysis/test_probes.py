@@ -1,5 +1,7 @@
 """Ridge regression against its definition, and probes of layers whose content is known."""
 
+from functools import partial
+
 import pytest
 import torch
 from sklearn.linear_model import Ridge as Reference
@@ -11,6 +13,7 @@ from minivit.analysis import probe, probes, ridge
 from minivit.analysis.ridge import explained
 from minivit.training.data import load_data
 from tests.minivit.parity import draw
+from tests.minivit.refusals import assert_refused
 
 
 def random(*shape, seed=0):
@@ -123,9 +126,9 @@ def test_it_works_on_torchvisions_models_and_maps_that_are_not_square():
 X, LABELS = random(12, 1, 8, 8).float(), torch.arange(12) % 3
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
+def test_bad_input_is_refused():
+    model = draw(minivit.create("vit_8px", dim=12, heads=3, depth=1)).eval()
+    cases = [
         (lambda m: probes(m, (X, LABELS), (X, LABELS), "blocks.0", read="class"), "no class token to read: all are of 4 x 4 patches"),
         (lambda m: probes(m, (X, LABELS), (X, LABELS), "blocks.0", read="first"), "read is class or mean: got 'first'"),
         (lambda m: probes(m, (X, LABELS[:5]), (X, LABELS), "blocks.0"), r"in train: got \[12, 12\] and torch.int64 \[5\]"),
@@ -136,8 +139,8 @@ X, LABELS = random(12, 1, 8, 8).float(), torch.arange(12) % 3
         (lambda m: probes(Planted("mean"), (X, LABELS), (X, LABELS), "layer"), "no convolution runs in the model"),
         (lambda m: ridge(random(2, 3), random(2, 1)), r"three rows or more: got \[2, 3\]"),
         (lambda m: ridge(random(5, 3) / 0, random(5, 1)), "finite numbers"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused(call, said):
-    with pytest.raises(ValueError, match=said):
-        call(draw(minivit.create("vit_8px", dim=12, heads=3, depth=1)).eval())
+        (lambda m: probes(m, (X, LABELS), (X, LABELS), "blocks.0", batch_size=0), "batch_size of at least 1: got 0"),
+        (lambda m: probes(m, (X[:0], LABELS[:0]), (X, LABELS), "blocks.0", grid=(4, 4)), "got none"),
+        (lambda m: probe((random(5, 3), LABELS[:5]), (random(5, 4), LABELS[:5])), "as many features in test as in train, 3: got 4"),
+    ]  # fmt: skip
+    assert_refused((partial(call, model), ValueError, said) for call, said in cases)

@@ -1,5 +1,7 @@
 """Receptive fields of convolutions, which are known, and of models by another way."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
@@ -8,6 +10,7 @@ import minivit
 from minivit.analysis import receptive_field
 from tests.minivit.analysis.models import MODELS, Known, everybodys, images
 from tests.minivit.parity import draw
+from tests.minivit.refusals import assert_refused
 
 
 def stack(layers):
@@ -164,18 +167,20 @@ def test_what_an_in_place_operation_overwrites_is_taken_before():
     assert not receptive_field(model, torch.rand(1, 1, 3, 3), at="1").support.any()
 
 
-@pytest.mark.parametrize(
-    ("options", "kind", "said"),
-    [
+def test_what_cannot_be_measured_is_refused():
+    model, pictures, _ = everybodys("minivit mean")
+    cases = [
         ({"at": "block.0"}, LookupError, "no module matches 'block.0'; near names"),
         ({"at": "blocks.*"}, ValueError, "the name of one module"),
         ({"at": "head"}, ValueError, r"expected a map, or tokens on the grid .*\[\(3, 4\)\]: 'head' gives \[\[2, 5\]\]"),
         ({"at": "blocks.0", "place": (3, 0)}, ValueError, r"'blocks.0' has 3 x 4 places: got \(3, 0\)"),
         ({"at": "blocks.0", "channels": 0}, ValueError, "at least one channel: got 0"),
         ({"at": "blocks.0", "images": images(0)}, ValueError, "got none"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_measured_is_refused(options, kind, said):
-    model, pictures, _ = everybodys("minivit mean")
-    with pytest.raises(kind, match=said):
-        receptive_field(model, **{"images": pictures, **options})
+        ({"at": "blocks.0", "place": 2}, ValueError, r"expected place=\(rows, columns\): got 2"),
+        ({"at": "blocks.0", "images": images().byte()}, TypeError, "expected images of floating numbers: got torch.uint8"),
+        ({"at": "blocks.0", "images": images() / 0}, ValueError, "expected images of finite numbers: got some"),
+    ]  # fmt: skip
+    assert_refused(
+        (partial(receptive_field, model, **{"images": pictures} | options), kind, said)
+        for options, kind, said in cases
+    )

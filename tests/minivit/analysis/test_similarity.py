@@ -1,5 +1,6 @@
 """CKA against its definitions, its invariances, and its failures to be fooled by small batches."""
 
+from functools import partial
 from itertools import combinations
 
 import pytest
@@ -9,6 +10,7 @@ import minivit
 from minivit._torchvision import torchvision
 from minivit.analysis import CKA, cka, linear_cka
 from tests.minivit.parity import draw
+from tests.minivit.refusals import assert_refused
 
 
 def random(*shape, seed=0):
@@ -158,9 +160,10 @@ def test_memory_does_not_grow_with_the_batches():
         assert sum(t.numel() for t in held) == 3
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "said"),
-    [
+def test_bad_input_is_refused():
+    model, x = vit(), random(12, 1, 8, 8).float()
+    model.head.weight.zero_()
+    cases = [
         (lambda m, x: linear_cka(x[:3], x[:3]), ValueError, "expected 4 pictures or more in every batch.*: got 3"),
         (lambda m, x: cka(m, x[:9].split(4), "blocks.0"), ValueError, "expected 4 pictures .*: got 1"),
         (lambda m, x: linear_cka(x, x[:7]), ValueError, "as many for every layer: got 7 and 12"),
@@ -172,13 +175,9 @@ def test_memory_does_not_grow_with_the_batches():
         (lambda m, x: cka(m, x), ValueError, "name what to record"),
         (lambda m, x: cka(m, x, "block.0"), LookupError, "no module matches 'block.0'"),
         (lambda m, x: cka(m, x, "head"), ValueError, r"nothing to compare: \['head'\]"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused(call, kind, said):
-    model = vit()
-    model.head.weight.zero_()
-    with pytest.raises(kind, match=said):
-        call(model, random(12, 1, 8, 8).float())
+        (lambda m, x: linear_cka(x, x[:, 0, 0, 0]), ValueError, r"expected 'y' \[n, ...\], a row a picture: got \[12\]"),
+    ]  # fmt: skip
+    assert_refused((partial(call, model, x), kind, said) for call, kind, said in cases)
 
 
 def test_a_layer_that_knows_one_picture_alone_is_compared_only_with_bias():

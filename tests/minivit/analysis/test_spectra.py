@@ -1,5 +1,7 @@
 """Spectra of Jacobians that are known, and of sub-layers of models by name."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
@@ -8,6 +10,7 @@ import minivit
 from minivit._torchvision import torchvision
 from minivit.analysis import spectrum
 from tests.minivit.parity import draw
+from tests.minivit.refusals import assert_refused
 
 
 def random(*shape, seed=0):
@@ -147,36 +150,39 @@ def test_it_works_on_torchvisions_attention():
         assert a.shape == b.shape == (60, 60)
 
 
-def test_a_model_in_training_mode_is_refused():
-    model = nn.Sequential(nn.Identity(), nn.Dropout()).eval()
-    model[1].train()
-    with pytest.raises(ValueError, match=r"training mode .* call eval\(\) first"):
-        spectrum(model, random(2, 3), at="0")
+def test_in_half_precision_the_algebra_is_in_float32():
+    """And the digits that count are those that the function has."""
+    for dtype, digits in (torch.float16, 0.005), (torch.bfloat16, 0.03):
+        for dense in True, False:
+            found = spectrum(lambda x: known(x.double()).to(x.dtype), random(2, 5).to(dtype), dense=dense)  # fmt: skip
+            assert found.values.dtype == found.errors.dtype == dtype
+            torch.testing.assert_close(
+                found.values.double(), VALUES.expand(2, -1), rtol=digits, atol=digits
+            )
+        assert found.rank().tolist() == [3, 3]  # of 4, 2, 1, 0.001 and 0
+        assert spectrum(lambda x: -3 * x, random(1, 5).to(dtype)).sign.item() == -1
 
 
-@pytest.mark.parametrize(
-    ("x", "kind", "said"),
-    [
-        (torch.ones(2, 3).int(), TypeError, r"floating numbers: got torch.int32"),
-        (random(0, 3), ValueError, r"\[batch, ...\], one entry or more: got \[0, 3\]"),
-        (random(3), ValueError, r"one entry or more: got \[3\]"),
-    ],
-)
-def test_inputs_that_are_no_batch_of_floating_numbers_are_refused(x, kind, said):
-    for dense in True, False:
-        with pytest.raises(kind, match=said):
-            spectrum(torch.sin, x, dense=dense)
-
-
-@pytest.mark.parametrize(
-    ("call", "kind", "said"),
-    [
-        (lambda m, x: spectrum(m, x, at="blocks.1.attn"), LookupError, "no module matches 'blocks.1.attn'; near"),
-        (lambda m, x: spectrum(m, x, at="blocks.?"), ValueError, r"one module: got 'blocks.\?', for \['blocks.0', 'blocks.1'\]"),
-        (lambda m, x: spectrum(m, x, at="pool"), LookupError, "no module matches 'pool'"),
-        (lambda m, x: spectrum(torch.sin, x, at="blocks.1"), TypeError, "a part of an nn.Module: got builtin"),
-    ],
-)  # fmt: skip
-def test_bad_names_are_refused(call, kind, said):
-    with pytest.raises(kind, match=said):
-        call(vit(), random(1, 1, 8, 8))
+def test_what_has_no_spectrum_is_refused():
+    trained = nn.Sequential(nn.Identity(), nn.Dropout()).eval()
+    trained[1].train()
+    model, x, images = vit(), random(2, 3), random(1, 1, 8, 8)
+    cases = [
+        (torch.sin, x.int(), TypeError, "floating numbers: got torch.int32"),
+        (torch.sin, x[:0], ValueError, r"\[batch, ...\], one entry or more: got \[0, 3\]"),
+        (torch.sin, x[0], ValueError, r"one entry or more: got \[3\]"),
+        (torch.log, x * 0, ValueError, "a linear map of finite numbers: got some that are not"),
+        (torch.sin, x * torch.nan, ValueError, "of finite numbers"),
+    ]
+    assert_refused(
+        (partial(spectrum, function, x, dense=dense), kind, said)
+        for function, x, kind, said in cases
+        for dense in (True, False)
+    )
+    assert_refused([
+        (lambda: spectrum(trained, x, at="0"), ValueError, r"training mode .* call eval\(\) first"),
+        (lambda: spectrum(model, images, at="blocks.1.attn"), LookupError, "no module matches 'blocks.1.attn'; near"),
+        (lambda: spectrum(model, images, at="blocks.?"), ValueError, r"one module: got 'blocks.\?', for \['blocks.0', 'blocks.1'\]"),
+        (lambda: spectrum(model, images, at="pool"), LookupError, "no module matches 'pool'"),
+        (lambda: spectrum(torch.sin, images, at="blocks.1"), TypeError, "a part of an nn.Module: got builtin"),
+    ])  # fmt: skip

@@ -1,5 +1,7 @@
 """Tokens deleted by hand, and gradients that are known."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
@@ -8,6 +10,7 @@ import minivit
 from minivit.analysis import patch_means, saliency, token_ablation
 from tests.minivit.analysis.models import CLASSES, MODELS, everybodys, images
 from tests.minivit.parity import draw
+from tests.minivit.refusals import assert_refused
 
 
 def logits(model, pictures):
@@ -92,8 +95,10 @@ def test_everybodys_gradients_by_differences(name):
 def test_means_over_patches_are_in_reading_order():
     maps = torch.arange(24.0).view(1, 4, 6)
     assert patch_means(maps, (2, 3)).tolist() == [[3.5, 5.5, 7.5, 15.5, 17.5, 19.5]]
-    with pytest.raises(ValueError, match=r"that 3 x 3 patches divide: got \[1, 4, 6\]"):
-        patch_means(maps, (3, 3))
+    assert_refused([
+        (lambda: patch_means(maps, (3, 3)), ValueError, r"that 3 x 3 patches divide: got \[1, 4, 6\]"),
+        (lambda: patch_means(maps, 3), ValueError, r"expected grid=\(rows, columns\): got 3"),
+    ])  # fmt: skip
 
 
 @pytest.mark.parametrize("measure", [token_ablation, saliency])
@@ -104,10 +109,20 @@ def test_batches_do_not_matter_and_the_model_comes_back_as_it_was(measure):
     torch.testing.assert_close(found, other, rtol=1e-4, atol=1e-6)
     assert model.training and not x.requires_grad
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
-    with pytest.raises(ValueError, match="a class for each picture: got 6 for 5"):
-        measure(model, x, torch.arange(6))
-    with pytest.raises(ValueError, match="a class below 10"):
-        measure(model, x, torch.arange(6, 11))
+    cases = [
+        (x, torch.arange(6), ValueError, "a class for each picture: got 6 for 5"),
+        (x, torch.arange(6, 11), ValueError, "a class below 10"),
+        (x, classes / 2, TypeError, "expected numbers of classes.*: got torch.float32"),
+        (x / 0, classes, ValueError, "expected images of finite numbers: got some that are not"),
+        (x.byte(), classes, (TypeError, ValueError), "expected images of .*: got torch.uint8"),
+    ]
+    assert_refused((partial(measure, model, x, y), kind, said) for x, y, kind, said in cases)
+
+
+def test_gradients_are_there_in_inference_mode():
+    model, x = draw(minivit.create("vit_8px", depth=2)), torch.rand(2, 1, 8, 8)
+    with torch.inference_mode():
+        assert torch.equal(saliency(model, x + 0), saliency(model, x))
 
 
 def test_where_tokens_cannot_be_deleted_it_says_so():

@@ -1,5 +1,9 @@
 """Generated inputs: the source's rule step by step, the better one, and who recognises them."""
 
+import math
+from functools import partial
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch import nn
@@ -11,6 +15,7 @@ from minivit.inversion.pixels import Pixels, blurred
 from minivit.inversion.waves import Waves, viewed
 from minivit.preprocessing import Preprocess
 from tests.minivit.parity import draw
+from tests.minivit.refusals import assert_refused
 
 
 def random(*shape, seed=0):
@@ -225,9 +230,33 @@ def test_it_works_on_torchvisions_models_and_leaves_them_as_they_are(method):
 PICTURES = torch.zeros(2, 1, 8, 8, dtype=torch.uint8)
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "said"),
-    [
+class Wrapped(nn.Module):
+    """A classifier that gives its logits in an object, as Hugging Face's do."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+        self.preprocess = getattr(model, "preprocess", None)
+        self.eval()
+
+    def forward(self, x):
+        return SimpleNamespace(logits=self.model(x))
+
+
+def test_logits_may_be_wrapped_in_an_object_and_inference_mode_is_left():
+    model = minivit.load("digits_vit")
+    for method in "fourier", "source":
+        found = generate(model, 3, method=method, steps=3)
+        with torch.inference_mode():
+            other = generate(Wrapped(model), 3, method=method, steps=3, size=(1, 8, 8))
+        assert torch.equal(found.images, other.images) and torch.equal(found.logits, other.logits)
+    seen, other = (recognise(found.pictures, 3, {"m": m}) for m in (model, Wrapped(model)))
+    assert torch.equal(seen.probability, other.probability)
+
+
+def test_bad_input_is_refused():
+    model = small()
+    cases = [
         (lambda m: generate(torch.sin, 1), TypeError, "expected an nn.Module: got builtin"),
         (lambda m: generate(m, 10), ValueError, r"classes from 0 to 9: got \[10\]"),
         (lambda m: generate(m, [3, -1]), ValueError, r"got \[3, -1\]"),
@@ -249,8 +278,8 @@ PICTURES = torch.zeros(2, 1, 8, 8, dtype=torch.uint8)
         (lambda m: recognise(PICTURES, 1, {"m": m}), ValueError, "set m.preprocess"),
         (lambda m: recognise(PICTURES, 1, {"d": minivit.load("digits_vit").train()}), ValueError, "d is in training mode"),
         (lambda m: recognise(PICTURES, 12, {"d": minivit.load("digits_vit")}), ValueError, "d has 10 classes: got .12, 12"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused(call, kind, said):
-    with pytest.raises(kind, match=said):
-        call(small())
+        (lambda m: generate(m, 1, step_size=math.inf), ValueError, "a positive step_size that is finite: got 'fourier', 300, inf"),
+        (lambda m: generate(m, 1, size=(0, 0, 0)), ValueError, r"expected size=\(channels, height, width\), each 1 or more: got \(0, 0, 0\)"),
+        (lambda m: generate(m, 1, size=(3, 8)), ValueError, r"height, width\), each 1 or more: got \(3, 8\)"),
+    ]  # fmt: skip
+    assert_refused((partial(call, model), kind, said) for call, kind, said in cases)

@@ -1,6 +1,7 @@
 """What closed ReLUs hide, on maps whose hidden directions and stretches are known."""
 
-import pytest
+from functools import partial
+
 import torch
 from torch import nn
 
@@ -8,6 +9,7 @@ import minivit
 from minivit.inversion.exact import collide_along, hidden_directions
 from minivit.patches import ConvStem
 from minivit.training.photographs import crops
+from tests.minivit.refusals import assert_refused
 
 HERE = torch.tensor([[2.0, -2.0, 0.0]]).double()
 
@@ -97,15 +99,14 @@ def test_the_best_vit_gives_the_same_logits_for_two_pictures():
         assert (model(other) - model(image)).abs().max() < 1e-10
 
 
-@pytest.mark.parametrize(
-    ("x", "window"),
-    [
+def test_a_window_that_does_not_fit_is_refused():
+    cases = [
         (HERE.expand(2, 3), None),
         (HERE, torch.tensor([True])),
         (HERE, torch.ones(1, 3)),
         (HERE, torch.zeros(1, 3, dtype=torch.bool)),
-    ],
-)
-def test_a_window_that_does_not_fit_is_refused(x, window):
-    with pytest.raises(ValueError, match="expected one entry and a bool window of its shape"):
-        hidden_directions(gates, x, window)
+    ]
+    said = "expected one entry and a bool window of its shape"
+    assert_refused(
+        (partial(hidden_directions, gates, x, window), ValueError, said) for x, window in cases
+    )

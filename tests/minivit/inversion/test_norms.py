@@ -1,5 +1,7 @@
 """LayerNorm's fibres: every member has the same output, and as many numbers are lost as is said."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
@@ -7,6 +9,7 @@ from torch import nn
 from minivit.inversion.exact import fibre, meeting
 from minivit.krylov import jacobian
 from minivit.mixer import TokenNorm
+from tests.minivit.refusals import assert_refused
 
 
 def random(*shape, seed=0):
@@ -137,25 +140,25 @@ def test_the_smaller_the_offsets_the_worse_the_meeting_is_determined():
     assert 100 < conditions[1] / conditions[0] < 1e4 and 100 < conditions[2] / conditions[1] < 1e4
 
 
-@pytest.mark.parametrize("n", [11, 12, 30])
-def test_an_embedding_that_fills_the_space_leaves_no_meeting_point(n):
+def test_embeddings_that_fill_the_space_and_those_of_other_tokens_have_no_meeting_point():
     norm = norm_of(12)
-    with pytest.raises(ValueError, match="leave [01] dimensions beside its image, and two"):
-        meeting(fibre(norm, norm(random(2, 5, 12))), random(12, n), random(12))
+    fibres = fibre(norm, norm(random(2, 5, 12)))
+    full, others = (
+        "leave [01] dimensions beside its image, and two",
+        r"\[12, n\] .* directions \[2, 5, 12\]: got \[",
+    )
+    cases = [((12, n), (12,), full) for n in (11, 12, 30)]
+    cases += [
+        (*shapes, others) for shapes in (((12, 3), (4, 12)), ((12, 3), (5, 11)), ((11, 3), (12,)))
+    ]
+    assert_refused(
+        (partial(meeting, fibres, random(*weight), random(*offset)), ValueError, said)
+        for weight, offset, said in cases
+    )
 
 
-@pytest.mark.parametrize(
-    ("weight", "offset"), [((12, 3), (4, 12)), ((12, 3), (5, 11)), ((11, 3), (12,))]
-)
-def test_offsets_and_embeddings_of_other_tokens_are_refused(weight, offset):
-    norm = norm_of(12)
-    with pytest.raises(ValueError, match=r"\[12, n\] .* directions \[2, 5, 12\]: got \["):
-        meeting(fibre(norm, norm(random(2, 5, 12))), random(*weight), random(*offset))
-
-
-@pytest.mark.parametrize(
-    ("norm", "y", "kind", "said"),
-    [
+def test_what_no_layernorm_gave_is_refused():
+    cases = [
         (nn.BatchNorm1d(6), random(2, 6), TypeError, "expected a LayerNorm over one axis: got BatchNorm1d"),
         (nn.LayerNorm((2, 6)), random(2, 6), TypeError, "over one axis"),
         (nn.LayerNorm(6), random(2, 5), ValueError, r"outputs of LayerNorm\(6\): got \[2, 5\]"),
@@ -164,8 +167,7 @@ def test_offsets_and_embeddings_of_other_tokens_are_refused(weight, offset):
         (nn.LayerNorm(6, elementwise_affine=False), 2 * torch.tensor([1, -1] * 3), ValueError, "no input"),
         (nn.LayerNorm(6, eps=0), torch.tensor([0.5, -0.5] * 3), ValueError, "no input"),
         (norm_of(6, eps=0, zeros=1), torch.zeros(6), ValueError, "no input"),
-    ],
-)  # fmt: skip
-def test_what_no_layernorm_gave_is_refused(norm, y, kind, said):
-    with pytest.raises(kind, match=said):
-        fibre(norm.double(), y.double())
+    ]  # fmt: skip
+    assert_refused(
+        (partial(fibre, norm.double(), y.double()), kind, said) for norm, y, kind, said in cases
+    )

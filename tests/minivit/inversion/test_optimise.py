@@ -3,6 +3,8 @@
 import gc
 import math
 import sys
+from functools import partial
+from itertools import product
 
 import pytest
 import torch
@@ -15,6 +17,7 @@ from minivit.inversion.criterion import Match, noise, shifted_distance
 from minivit.inversion.result import decibels
 from tests.minivit.inversion.contracting import made
 from tests.minivit.parity import draw
+from tests.minivit.refusals import assert_refused
 
 ALL = {"gd": 2000, "adam": 1500, "lbfgs": 200, "gauss-newton": 30}
 
@@ -314,6 +317,56 @@ def test_of_large_inputs_the_smallest_singular_value_is_bounded_by_lanczos(monke
     torch.testing.assert_close(invert(Linear(spread(5)), IMAGES, **options).smallest, exact)
 
 
+def test_in_half_precision_nothing_overflows_that_fits_into_float32():
+    """Squares of the distances would, and products with the Jacobian of what is not scaled."""
+    for optimizer, dtype in product(ALL, (torch.float16, torch.bfloat16)):
+        steps = 300 if optimizer == "adam" else 100
+        options = {"at": "first", "optimizer": optimizer, "steps": steps, "smallest": True}
+        found = invert(Linear(300 * spread(5)).to(dtype), IMAGES.to(dtype), **options)
+        first, best = found.feature_distance[:, 0], found.feature_distance.nan_to_num(1e9).amin(1)
+        assert (first > 400).all() and (best < 0.03 * first).all() and not found.stuck.any()
+        assert found.image.dtype == dtype and (found.psnr > 20).all()
+        torch.testing.assert_close(found.smallest, torch.full((3,), 60.0), rtol=0.05, atol=0)
+
+
+def test_inference_mode_is_left_for_the_search():
+    """Also for models and pictures that were made in it, which have no gradients."""
+    for optimizer in ALL:
+        options = {"at": "first", "optimizer": optimizer, "steps": 5, "smallest": True}
+        expected = invert(Linear(spread(5)), IMAGES, **options)
+        with torch.inference_mode():
+            for model, images in (Linear(spread(5)), IMAGES), (Linear(spread(5) + 0), IMAGES + 0):
+                found = invert(model, images, **options)
+                assert torch.equal(found.image, expected.image)
+                assert torch.equal(found.smallest, expected.smallest)
+
+
+def test_a_search_that_ends_where_it_began_says_so(monkeypatch):
+    found = invert(Linear(spread(5)), IMAGES, at="first", steps=100)
+    assert found.arrived.all() and not found.stuck.any()
+    found = invert(Linear(spread(5)), IMAGES, at="first", steps=2)
+    assert not found.arrived.any() and not found.stuck.any()
+    monkeypatch.setattr(
+        sys.modules["minivit.inversion.lbfgs"],
+        "line_search",
+        lambda match, x, entries, objective, gradient, direction: (
+            torch.zeros_like(objective), objective, gradient
+        ),
+    )  # fmt: skip
+    found = invert(Linear(spread(5)), IMAGES, at="first", start=torch.stack([IMAGES[0]] * 3))
+    assert found.arrived.tolist() == [True, False, False]
+    assert found.stuck.tolist() == [False, True, True]
+
+
+def test_a_model_that_draws_at_random_is_refused():
+    class Masked(nn.Module):
+        def forward(self, x):
+            return x[:, torch.rand(x.shape[1]).argsort()[:2]]
+
+    with pytest.raises(ValueError, match="expected the same activation .* got another the second"):
+        invert(Masked().eval(), IMAGES)
+
+
 @pytest.mark.parametrize("optimizer", ALL)
 def test_who_starts_at_the_picture_is_done_at_once(optimizer):
     found = invert(Linear(spread(5)), IMAGES, at="first", optimizer=optimizer, start=IMAGES)
@@ -424,9 +477,8 @@ def test_a_bar_is_shown_where_asked(capsys):
     assert "/3 [" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("options", "kind", "said"),
-    [
+def test_bad_options_are_refused():
+    cases = [
         ({"optimizer": "sgd"}, ValueError, "one of gd, adam, lbfgs, gauss-newton: got 'sgd'"),
         ({"steps": 0}, ValueError, "steps is a positive integer: got 0"),
         ({"step_size": 0.1}, ValueError, "of gd and adam: got 0.1, 'lbfgs'"),
@@ -443,11 +495,11 @@ def test_a_bar_is_shown_where_asked(capsys):
         ({"start": IMAGES[:1]}, ValueError, "expected a start like the image"),
         ({"at": "frist"}, LookupError, "near names"),
         ({"at": None}, TypeError, "at is the name of a module: got None"),
-    ],
-)  # fmt: skip
-def test_bad_options_are_refused(options, kind, said):
-    with pytest.raises(kind, match=said):
-        invert(Linear(Q), **{"image": IMAGES, "at": "first"} | options)
+    ]  # fmt: skip
+    assert_refused(
+        (partial(invert, Linear(Q), **{"image": IMAGES, "at": "first"} | options), kind, said)
+        for options, kind, said in cases
+    )
 
 
 class Turned(nn.Module):
@@ -461,10 +513,12 @@ class Turned(nn.Module):
         return self.turn(x.flatten(1).T).sum(0)
 
 
-@pytest.mark.parametrize(("at", "shape"), [("", r"\[3\]"), ("turn", r"\[24, 3\]")])
-def test_activations_without_an_entry_for_every_picture_are_refused(at, shape):
-    with pytest.raises(ValueError, match=rf"\[3, ...\] at '{at}', .*: got {shape}"):
-        invert(Turned().eval(), IMAGES, at)
+def test_activations_without_an_entry_for_every_picture_are_refused():
+    said = r"\[3, ...\] at '%s', .*: got %s"
+    assert_refused(
+        (partial(invert, Turned().eval(), IMAGES, at), ValueError, said % (at, shape))
+        for at, shape in (("", r"\[3\]"), ("turn", r"\[24, 3\]"))
+    )
 
 
 def test_other_models_are_refused():

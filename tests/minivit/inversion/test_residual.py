@@ -1,5 +1,7 @@
 """Residual branches and blocks undone: with a known Lipschitz constant, and in models."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
@@ -7,6 +9,7 @@ from torch import nn
 import minivit
 from minivit.inversion.exact import branches, invert_block, invert_residual, lipschitz
 from tests.minivit.inversion.contracting import made
+from tests.minivit.refusals import assert_refused
 
 
 def random(*shape, seed=0):
@@ -159,26 +162,23 @@ def test_what_is_found_may_be_other_tokens_but_is_never_called_converged_without
     assert torch.equal(found.converged, residual < 1.9e-12)
 
 
-@pytest.mark.parametrize(
-    ("block", "kind", "said"),
-    [
+def test_what_cannot_be_undone_is_refused():
+    cases = [
         (lambda: model_of("vit", norm="post").blocks[0], ValueError, "expected norm='pre' or 'none'"),
         (lambda: model_of("vit", residual=False).blocks[0], ValueError, r"without residuals .* not x \+ f\(x\)"),
         (lambda: model_of("mixer").train().blocks[0], ValueError, r"training mode .* call eval\(\) first"),
         (lambda: nn.TransformerEncoderLayer(12, 3), TypeError, "minivit.ViT or minivit.Mixer: got TransformerEncoderLayer"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_undone_is_refused(block, kind, said):
-    with pytest.raises(kind, match=said):
-        invert_block(block(), random(1, 4, 12))
+    ]  # fmt: skip
+    assert_refused(
+        (partial(invert_block, block(), random(1, 4, 12)), kind, said)
+        for block, kind, said in cases
+    )
 
 
-@pytest.mark.parametrize("y", [random(4, 12), random(1, 4, 12).float()])
-def test_what_are_no_tokens_of_the_block_is_refused(y):
-    with pytest.raises(ValueError, match=r"of the block's torch.float64: got \[.*4, 12\], torch"):
-        invert_block(model_of("vit").blocks[0], y)
-
-
-def test_at_least_one_iteration_is_made():
-    with pytest.raises(ValueError, match="at least one iteration: got 0"):
-        invert_residual(sine, random(1, 6), iterations=0)
+def test_what_are_no_tokens_of_the_block_or_no_iteration_is_refused():
+    block, said = model_of("vit").blocks[0], r"of the block's torch.float64: got \[.*4, 12\], torch"
+    assert_refused([
+        (lambda: invert_block(block, random(4, 12)), ValueError, said),
+        (lambda: invert_block(block, random(1, 4, 12).float()), ValueError, said),
+        (lambda: invert_residual(sine, random(1, 6), iterations=0), ValueError, "at least one iteration: got 0"),
+    ])  # fmt: skip

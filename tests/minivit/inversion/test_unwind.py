@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from minivit.inversion import invert, unwind
 from minivit.inversion.to_pixels import Told, linear_guess
 from minivit.recording import activation
 from tests.minivit.inversion.contracting import made
+from tests.minivit.refusals import assert_refused
 
 
 def pictures(n, seed=0, size=(8, 8)):
@@ -39,7 +41,7 @@ def check(found, model, images, at):
 @pytest.mark.parametrize("name", ["vit_8px", "mixer_8px", "feedforward_8px"])
 def test_an_untrained_model_is_unwound_to_the_picture(name):
     torch.manual_seed(0)
-    model, images = minivit.create(name).double().eval(), pictures(2)
+    model, images = minivit.create(name).double().eval(), pictures(1)
     at = "blocks.3"
     found = unwind(model, tokens(model, images, at), at)
     check(found, model, images, at)
@@ -86,6 +88,14 @@ def test_the_first_block_needs_no_block_undone():
     assert [s.name for s in found.stages] == ["pixels from blocks.0"]
 
 
+def test_inference_mode_is_left_for_the_search():
+    model, images = made("vit_8px", patch_size=4, dim=24, depth=2, heads=3), pictures(1)
+    expected = unwind(model, tokens(model, images, "blocks.1"), "blocks.1")
+    with torch.inference_mode():
+        found = unwind(model, tokens(model, images, "blocks.1"), "blocks.1")
+    assert found.exact.all() and torch.equal(found.image, expected.image)
+
+
 def test_where_a_block_cannot_be_undone_the_way_leads_straight_to_the_pixels(monkeypatch):
     """The second picture gets tokens that its block gives, but that are no picture's."""
     from minivit.inversion.exact import invert_block
@@ -96,7 +106,7 @@ def test_where_a_block_cannot_be_undone_the_way_leads_straight_to_the_pixels(mon
         found.x[1] += 0.5  # converged elsewhere
         return found
 
-    model, images = made("vit_8px", dim=24, depth=2, heads=3), pictures(3)
+    model, images = made("vit_8px", patch_size=4, dim=24, depth=2, heads=3), pictures(3)
     monkeypatch.setattr(sys.modules["minivit.inversion.unwind"], "invert_block", astray)
     found = unwind(model, tokens(model, images, "blocks.1"), "blocks.1")
     check(found, model, images, "blocks.1")
@@ -138,7 +148,7 @@ def test_where_the_guess_does_not_do_the_best_of_the_starts_around_it_goes_on(
             found.feature_distance[i] += 1
         return found
 
-    model, images = made("vit_8px", dim=24, depth=2, heads=3, stem="conv"), pictures(1)
+    model, images = made("vit_8px", dim=12, depth=2, heads=3, stem="conv"), pictures(1)
     monkeypatch.setattr(sys.modules["minivit.inversion.to_pixels"], "invert", trapped)
     found = unwind(model, tokens(model, images, at), at)
     check(found, model, images, at)
@@ -194,16 +204,18 @@ def test_a_search_over_what_an_embedding_tells_is_not_bent_by_it(dim, told):
         torch.testing.assert_close(reader.images(numbers), images)
 
 
-def test_tokens_that_no_picture_gives_are_not_called_exact():
-    model = made("vit_8px", dim=24, depth=2, heads=3)
-    found = unwind(model, torch.randn(1, 16, 24, dtype=torch.float64), "blocks.1", steps=50)
+def test_tokens_that_no_picture_gives_are_not_called_exact(monkeypatch):
+    monkeypatch.setattr(sys.modules["minivit.inversion.to_pixels"], "TRIED", 10)
+    model = made("vit_8px", patch_size=4, dim=24, depth=2, heads=3)
+    found = unwind(model, torch.randn(1, 4, 24, dtype=torch.float64), "blocks.1", steps=50)
     assert not found.exact.any() and found.error > 0.1
     assert found.image.isfinite().all() and len(found.stages) == 4
 
 
 def test_float32_tokens_and_models_are_unwound_to_their_own_digits():
-    model, images = made("vit_8px", dim=24, depth=2, heads=3).float(), pictures(2).float()
-    found = unwind(model, tokens(model, images, "blocks.1"), "blocks.1")
+    model, images = made("vit_8px", patch_size=4, dim=24, depth=2, heads=3).float(), pictures(2)
+    images = images.float()
+    found = unwind(model, tokens(model, images, "blocks.1"), "blocks.1", steps=100)
     assert found.exact.all() and found.tolerance == pytest.approx(6.4e-6, rel=0.01)
     assert found.image.dtype == torch.float64 and next(model.parameters()).dtype == torch.float32
     torch.testing.assert_close(found.image.float(), images, rtol=0, atol=1e-4)
@@ -266,9 +278,9 @@ def test_a_part_in_training_mode_is_refused_wherever_it_is_and_stays_so(part):
     assert all(torch.equal(t, before[key]) for key, t in model.state_dict().items())
 
 
-@pytest.mark.parametrize(
-    ("model", "given", "at", "kind", "said"),
-    [
+def test_what_cannot_be_unwound_is_refused():
+    tokens = torch.zeros(1, 16, 64)
+    cases = [
         (lambda: nn.Linear(2, 2), None, "blocks.1", TypeError, "minivit.ViT or minivit.Mixer: got Linear.*from_torchvision"),
         (lambda: minivit.create("resnet_8px").eval(), None, "blocks.1", TypeError, "got ResNet"),
         (lambda: made("vit_8px"), None, "blocks.4", ValueError, "blocks.0 to blocks.3: got 'blocks.4'"),
@@ -280,8 +292,8 @@ def test_a_part_in_training_mode_is_refused_wherever_it_is_and_stays_so(part):
         (lambda: made("mixer_8px", residual=False), None, "blocks.1", ValueError, "without residuals"),
         (lambda: made("vit_8px", norm="post"), None, "blocks.1", ValueError, "expected norm='pre' or 'none'"),
         (lambda: made("vit_8px").train(), None, "blocks.1", ValueError, r"call eval\(\) first"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_unwound_is_refused(model, given, at, kind, said):
-    with pytest.raises(kind, match=said):
-        unwind(model(), torch.zeros(1, 16, 64) if given is None else given, at)
+    ]  # fmt: skip
+    assert_refused(
+        (partial(unwind, model(), tokens if given is None else given, at), kind, said)
+        for model, given, at, kind, said in cases
+    )
