@@ -111,11 +111,13 @@ def play(name: str, run: Run, folder: Path) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item):
-    """Passes every digit of a verdict's figure from a notebook's cell to the report."""
-    yield
+    """Passes on every digit of a verdict's figure, and what a cell printed that differs."""
+    outcome = yield
     for output in getattr(item, "test_outputs", None) or []:
         if about := output.get("metadata", {}).get(MIME):
             item.user_properties.append(("figure", json.dumps(about)))
+        if outcome.excinfo:
+            item.user_properties.append(("printed", output.get("text", "")))
 
 
 def read(name: str, folder: Path) -> dict[str, Any]:
@@ -126,7 +128,7 @@ def read(name: str, folder: Path) -> dict[str, Any]:
             seen["tests" if report.stem.startswith("tests-") else "cells"] += 1
             if case.find("failure") is not None or case.find("error") is not None:
                 seen["failed"].append(f"{report.stem}: {case.get('name')}")
-            for found in case.iter("property"):
+            for found in case.iterfind(".//property[@name='figure']"):
                 about = json.loads(found.get("value", ""))
                 if about["seeds"]:
                     seen["figures"][about["id"]] = mean(about["seeds"])
