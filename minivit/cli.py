@@ -16,6 +16,7 @@ from typing import Any, get_args
 import torch
 
 import minivit
+from minivit.files import MODEL
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.training.data import SOURCES, Data, load_data
@@ -24,7 +25,6 @@ from minivit.training.evaluate import Scores, evaluate
 from minivit.training.loop import Stopped, train
 from minivit.training.pictures import open_picture
 from minivit.training.recipe import Recipe
-from minivit.training.state import MODEL
 
 DATA = "DIGITS, CIFAR10, SHAPES, or a folder with a folder of pictures for each class"
 

@@ -4,6 +4,7 @@ The arithmetic is that of ``weights.transforms()`` in torchvision, to the last b
 no torchvision, and sizes need not be square.
 """
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
@@ -54,6 +55,8 @@ class Preprocess:
             object.__setattr__(self, field, pair(getattr(self, field)))
         if not (isinstance(self.mean, tuple) and isinstance(self.std, tuple)):
             raise ValueError(f"mean and std must be tuples: got {self.mean!r}, {self.std!r}")
+        if odd := [v for v in (*self.mean, *self.std) if not _is_finite(v)]:
+            raise ValueError(f"mean and std must be finite numbers: got {odd[0]!r} among them")
         if not (0 < self.size[0] <= self.resize[0] and 0 < self.size[1] <= self.resize[1]):
             raise ValueError(
                 f"resize must be at least size: got size={self.size}, resize={self.resize}"
@@ -161,3 +164,7 @@ class Preprocess:
                 f"pixels become {size[0]} x {size[1]}"
             )
         return size
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

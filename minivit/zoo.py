@@ -1,6 +1,6 @@
 """Models by name: torchvision's names and sizes, small models, and those that come trained."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -118,12 +118,20 @@ def create(name: str, **changes: Any) -> Model:
     Raises:
         ValueError: An unknown name or field, or a value that does not fit the others.
     """
-    config = configuration(name)
+    return build(changed(configuration(name), changes))
+
+
+def changed(config: Config, changes: Mapping[str, Any]) -> Config:
+    """A configuration with other values in some fields.
+
+    Raises:
+        ValueError: An unknown field, or a value that does not fit the others.
+    """
     known = [field.name for field in fields(config)]
     for field in changes:
         if field not in known:
             raise ValueError(f"a {family(config)} has no field {field!r}: {near(field, known)}")
-    return build(replace(config, **changes))
+    return replace(config, **changes)
 
 
 def configuration(name: str) -> Config:

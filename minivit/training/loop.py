@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from minivit.files import save
+from minivit.files import MODEL, save
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
@@ -23,7 +23,7 @@ from minivit.training.evaluate import Scores, evaluate
 from minivit.training.progress import Progress
 from minivit.training.recipe import Recipe
 from minivit.training.run import Run
-from minivit.training.state import MODEL, Folder, identity
+from minivit.training.state import Folder, identity
 
 
 class Stopped(KeyboardInterrupt):

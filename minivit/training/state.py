@@ -17,14 +17,15 @@ from typing import Any
 import torch
 from filelock import FileLock, Timeout
 
+from minivit.about import fields_of
 from minivit.families import family
-from minivit.files import fields_of, replacing, save
+from minivit.files import MODEL, read_pickle, reason, replacing, save
 from minivit.model import Model
 from minivit.training.dataset import Data
 from minivit.training.recipe import Recipe
 from minivit.training.run import Run
 
-STATE, LOG, MODEL, CARD = "state.pt", "log.jsonl", "model.safetensors", "card.md"
+STATE, LOG, CARD = "state.pt", "log.jsonl", "card.md"
 LOCK = ".lock"
 
 
@@ -121,12 +122,12 @@ class Folder:
         if not path.exists():
             return None
         try:
-            state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+            state: dict[str, Any] = read_pickle(path)
             return state if state["step"] and state["identity"] else None
         except Exception as error:  # broken files fail in many ways, in zip, pickle or torch
             raise ValueError(
                 f"expected the whole state of a training at {path}; reading it failed: "
-                f"{type(error).__name__}: {str(error).partition('. ')[0]}"
+                f"{reason(error)}"
             ) from error
 
     def begin(self, run: Run) -> None:
