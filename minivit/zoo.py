@@ -103,6 +103,12 @@ def shipped() -> dict[str, Path]:
     return {path.stem: path for path in sorted(CHECKPOINTS.glob("*.safetensors"))}
 
 
+def weights() -> dict[str, tuple[str, ...]]:
+    """The names of the trained weights that there are for each model, by its name."""
+    known = {name: names for name, (_, names) in MODELS.items()}
+    return known | dict.fromkeys(shipped(), ("shipped",))
+
+
 def create(name: str, **changes: Any) -> Model:
     """Makes an untrained model.
 
@@ -197,8 +203,7 @@ def models() -> Entries:
     parameters that are counted.
     """
     entries = []
-    weights = {name: known for name, (_, known) in MODELS.items()}
-    for name, known in (weights | dict.fromkeys(shipped(), ("shipped",))).items():
+    for name, known in weights().items():
         config = configuration(name)
         with torch.device("meta"):
             parameters = sum(p.numel() for p in build(config).parameters())

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from filelock import FileLock, Timeout
 
+from minivit._extras import extra
 from minivit.about import fields_of
 from minivit.families import family
 from minivit.files import MODEL, read_pickle, reason, replacing, save
@@ -74,6 +74,8 @@ class Folder:
             OSError: It cannot be written.
             ValueError: Another training holds it.
         """
+        with extra("train"):
+            from filelock import FileLock, Timeout
         lock = FileLock(self.path / LOCK, blocking=False)
         with _explained(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
