@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from minivit.families import OURS
 from minivit.files import MODEL, save
 from minivit.model import Model
 from minivit.patches import pair
@@ -75,6 +76,7 @@ def train(
         Scores on the validation and the test part, and the log.
 
     Raises:
+        TypeError: The model is none of minivit's.
         ValueError: Model and data do not go together, the model cannot be trained, ``out`` holds a
             training and ``resume`` is false, or it holds another one, or another process trains in
             it.
@@ -182,6 +184,8 @@ def _signals(caught: bool) -> Iterator[list[int]]:
 
 
 def _check(model: Model, data: Data) -> None:
+    if not isinstance(model, Model):
+        raise TypeError(f"expected {OURS}: got {type(model).__name__}")
     config = model.config
     wanted = (config.channels, *pair(config.image_size), config.classes)
     got = (*data.train.images.shape[1:], len(data.classes))
