@@ -86,8 +86,9 @@ class Preprocess:
         """Makes a batch ``[batch, channels, *size]`` in float32.
 
         Args:
-            pictures: A PIL image of at most 8 bits a channel (grey, palette and others become RGB,
-                and transparency is dropped, as in torchvision's data sets), a uint8 tensor
+            pictures: A PIL image of at most 8 bits a channel (it is turned as its EXIF tag says,
+                what is transparent lies on white, and grey, palette and others become RGB, which
+                torchvision leaves to its data sets), a uint8 tensor
                 ``[channels, height, width]`` or ``[batch, channels, height, width]``, or a list
                 of these. PIL resizes the one kind and torch the other, and they round and clip
                 differently.
@@ -136,6 +137,8 @@ class Preprocess:
     def _resized_image(self, image: "PIL.Image.Image") -> Tensor:
         from PIL import Image  # here, because `import minivit` loads torch and einops alone
 
+        from minivit.pictures import as_shown
+
         if not isinstance(image, Image.Image):
             raise TypeError(
                 f"expected a PIL image or a uint8 tensor: got {type(image).__name__} "
@@ -146,7 +149,7 @@ class Preprocess:
                 "expected an image of at most 8 bits a channel and at least one pixel: "
                 f"got mode {image.mode}, {image.height} x {image.width}"
             )
-        image = image.convert("RGB" if len(self.mean) == 3 else "L")
+        image = as_shown(image).convert("RGB" if len(self.mean) == 3 else "L")
         height, width = self._covering(image.height, image.width)
         how = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
         image = image.resize((width, height), how[self.interpolation])
