@@ -21,7 +21,7 @@ from minivit.files import MODEL
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.training.data import SOURCES, Data, load_data
-from minivit.training.defaults import DEFAULTS, model_for, recipe_for
+from minivit.training.defaults import DEFAULTS, continued, model_for, recipe_for
 from minivit.training.evaluate import Scores, evaluate
 from minivit.training.loop import Stopped, train
 from minivit.training.pictures import open_picture
@@ -70,7 +70,12 @@ def run_train(options: Namespace, typed: str) -> int:
     chosen = {f.name: getattr(options, f.name) for f in dataclasses.fields(Recipe)}
     given = {name: value for name, value in chosen.items() if value is not None}
     recipe = recipe_for(options.data, device, **given)
+    start = open_model(options.start) if options.start else None
     name = options.model or DEFAULTS.get(options.data, DEFAULTS["FOLDER"])[0]
+    if start:
+        name = Path(options.start).stem
+        options.size = options.size or pair(start.config.image_size)
+        options.channels = options.channels or start.config.channels
     source = Path(options.data).resolve()
     out = options.out or Path("runs", f"{source.name.lower()}_{name}")
     if options.data not in SOURCES and source.is_dir() and out.resolve().is_relative_to(source):
@@ -78,14 +83,18 @@ def run_train(options: Namespace, typed: str) -> int:
     data = load(
         options.data, size=options.size, channels=options.channels, fraction=options.fraction
     )
-    if weights().get(name):
-        print(f"it begins untrained: the weights that there are for {name} are not used",
+    if not start and weights().get(name):
+        print(f"it begins untrained: to use the weights that there are, give --from {name}",
               file=sys.stderr)  # fmt: skip
     torch.manual_seed(recipe.seed)
-    model = model_for(options.data, data, options.model).to(device)
+    model = continued(start, data) if start else model_for(options.data, data, options.model)
+    if start and start.licence:
+        terms = f"{data.licence or 'not known'}; weights of {options.start}: {start.licence}"
+        data = dataclasses.replace(data, licence=terms)
+    model = model.to(device)
     results = train(
         model, data, recipe, out=out, resume=options.resume, save_every=options.save_every,
-        progress=True, command=typed,
+        progress=True, command=typed, start=options.start,
     )  # fmt: skip
     print(f"validation  {described(results.validation)}")
     print(f"test        {described(results.test)}")
@@ -191,7 +200,10 @@ def parser() -> ArgumentParser:
     one.add_argument("--channels", type=int, choices=[1, 3], help="grey or colour, for a folder")
     one.add_argument("--fraction", type=float, default=1.0,
                      help="of the training pictures (default: 1.0)")  # fmt: skip
-    one.add_argument("--model", help="a name that `models` lists (default: a small ViT)")
+    which = one.add_mutually_exclusive_group()
+    which.add_argument("--model", help="a name that `models` lists (default: a small ViT)")
+    which.add_argument("--from", dest="start", metavar="TRAINED",
+                       help="begin with a trained model, given as to `predict`")  # fmt: skip
     one.add_argument("--out", type=Path, help="folder (default: runs/DATA_MODEL)")
     one.add_argument("--resume", action="store_true", help="go on from --out, or begin")
     one.add_argument("--save-every", type=float, default=60, help="seconds (default: 60)")

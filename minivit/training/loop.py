@@ -51,6 +51,7 @@ def train(
     save_every: float = 60,
     progress: bool = False,
     command: str | None = None,
+    start: str | None = None,
 ) -> Results:
     """Trains a model in place, and scores it.
 
@@ -71,6 +72,8 @@ def train(
         save_every: Seconds between two states. On SIGINT and SIGTERM the state is saved too.
         progress: Whether to show a bar, or, where there is no terminal, a line an epoch.
         command: What was typed, for the card.
+        start: Where the model's weights come from, if they are trained ones; the same is needed to
+            resume.
 
     Returns:
         Scores on the validation and the test part, and the log.
@@ -88,7 +91,7 @@ def train(
     if not save_every >= 0:
         raise ValueError(f"expected seconds, at least 0, between two states: got {save_every}")
     _check(model, data)
-    folder = None if out is None else Folder(Path(out), identity(model, data, recipe))
+    folder = None if out is None else Folder(Path(out), identity(model, data, recipe, start))
     with folder.held() if folder else nullcontext():
         saved = folder.open(resume) if folder else None
         return _trained(model, data, recipe, folder, saved, save_every, progress, command)

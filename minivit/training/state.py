@@ -29,7 +29,9 @@ STATE, LOG, CARD = "state.pt", "log.jsonl", "card.md"
 LOCK = ".lock"
 
 
-def identity(model: Model, data: Data, recipe: Recipe) -> dict[str, dict[str, Any]]:
+def identity(
+    model: Model, data: Data, recipe: Recipe, start: str | None = None
+) -> dict[str, dict[str, Any]]:
     """What a training is of: the same is needed to go on with it.
 
     The pictures enter as a hash, which takes a second for every gigabyte or so.
@@ -39,7 +41,8 @@ def identity(model: Model, data: Data, recipe: Recipe) -> dict[str, dict[str, An
         for tensor in (split.images, split.labels):
             content.update(tensor.contiguous().numpy().data)
     return _plain({
-        "model": {"family": family(model.config), **fields_of(model.config)},
+        "model": {"family": family(model.config), **fields_of(model.config)}
+        | ({"start": start} if start else {}),
         "data": {
             "name": data.name,
             "classes": list(data.classes),

@@ -332,10 +332,10 @@ def test_every_default_that_the_help_states_is_what_a_run_with_no_option_uses(ca
                 assert default == value or f"{value} for {source}" in default, (option, default)
 
 
-def test_a_training_of_a_model_that_there_are_weights_for_says_that_it_uses_none(tmp_path, capsys):
+def test_a_training_that_does_not_use_the_weights_that_there_are_says_so(tmp_path, capsys):
     command = ["train", "--data", "DIGITS", "--fraction", "0.1", "--steps", "1", *SHORT[2:]]
     assert main([*command, "--model", "digits_mixer", "--out", str(tmp_path / "a")]) == 0
-    said = "it begins untrained: the weights that there are for digits_mixer are not used"
+    said = "it begins untrained: to use the weights that there are, give --from digits_mixer"
     assert capsys.readouterr().err.splitlines()[0] == said
     assert main([*command, "--model", "mixer_8px", "--out", str(tmp_path / "b")]) == 0
     assert "untrained" not in capsys.readouterr().err
@@ -345,3 +345,42 @@ def test_the_version_is_said(capsys):
     with pytest.raises(SystemExit) as end:
         main(["--version"])
     assert (end.value.code, capsys.readouterr().out) == (0, f"minivit {minivit.__version__}\n")
+
+
+def test_a_training_goes_on_from_trained_weights_with_a_head_for_the_classes(
+    pictures, tmp_path, capsys
+):
+    common = ["--from", "digits_vit", "--learning-rate", "1e-6", "--steps", "1", *SHORT[2:]]
+    assert main(["train", "--data", "DIGITS", "--out", str(tmp_path / "a"), *common]) == 0
+    said = capsys.readouterr()
+    assert "untrained" not in said.err and float(said.out.split()[2].rstrip("%,")) > 90
+    assert main(["train", "--data", str(pictures), "--out", str(tmp_path / "b"), *common]) == 0
+    model, body = minivit.load(tmp_path / "b"), minivit.load("digits_vit")
+    assert model.classes == ["blue", "red"] and model.config.classes == 2
+    assert model.licence == "not known; weights of digits_vit: CC BY 4.0"
+    weights = [m.blocks[2].attention.qkv.weight for m in (model, body)]
+    assert torch.allclose(*weights, atol=1e-4)
+
+
+def test_a_training_from_trained_weights_is_resumed_from_the_same_alone(
+    pictures, tmp_path, capsys, monkeypatch
+):
+    advance = Run.advance
+
+    def interrupted(run):
+        if run.step == 3:
+            signal.raise_signal(signal.SIGINT)
+        return advance(run)
+
+    common = ["train", "--data", str(pictures), "--steps", "6", *SHORT[2:]]
+    start, other = ["--from", "digits_vit"], ["--from", "digits_mixer"]
+    assert main([*common, *start, "--out", str(tmp_path / "whole")]) == 0
+    monkeypatch.setattr(Run, "advance", interrupted)
+    resumed = [*common, "--out", str(tmp_path / "run"), "--resume"]
+    assert main([*resumed, *start]) == 128 + signal.SIGINT
+    monkeypatch.undo()
+    capsys.readouterr()
+    assert "the model's start is 'digits_vit' there" in error(capsys, *resumed, *other)
+    assert main([*resumed, *start]) == 0
+    files = [tmp_path / name / "model.safetensors" for name in ("whole", "run")]
+    assert files[0].read_bytes() == files[1].read_bytes()
