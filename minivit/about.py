@@ -43,24 +43,24 @@ def said(about: About) -> dict[str, Any]:
     }
 
 
-def understood(said: dict[str, Any]) -> About:
+def understood(fields: dict[str, Any]) -> About:
     """The way back from :func:`said`, once JSON has been read.
 
     Raises:
         ValueError: It names a family or a field that does not exist, or a value does not fit.
     """
     parts = {"family", *About.__dataclass_fields__}
-    if odd := said.keys() - parts:
+    if odd := ", ".join(sorted(fields.keys() - parts)):
         raise ValueError(f"expected {', '.join(sorted(parts))} beside the numbers: got {odd}")
     configs = {kind.__name__: config for config, kind in FAMILIES.items()}
-    name = said.get("family", "ViT")  # the only family in files that do not say
+    name = fields.get("family", "ViT")  # the only family in files that do not say
     if name not in list(configs):
         raise ValueError(f"there is no family {name!r}: expected {' or '.join(configs)}")
     return About(
-        _made(configs[name], said.get("config")),
-        _made(Preprocess, said.get("preprocess")),
-        said.get("classes"),
-        said.get("licence"),
+        _made(configs[name], fields.get("config")),
+        _made(Preprocess, fields.get("preprocess")),
+        fields.get("classes"),
+        fields.get("licence"),
     )
 
 

@@ -103,7 +103,7 @@ SAID = {
     "a number of names": ({"classes": 3}, "expected a list of names as classes: got 3"),
     "a name of letters": ({"classes": "abc"}, "expected a list of names as classes: got 'abc'"),
     "a licence of numbers": ({"licence": -1}, "expected text as licence: got -1"),
-    "an unknown part": ({"colour": 1}, "beside the numbers: got {'colour'}"),
+    "an unknown part": ({"colour": 1}, "beside the numbers: got colour"),
     "a family of numbers": ({"family": ["ViT"]}, r"there is no family \['ViT'\]: expected ViT or"),
     "another family": ({"family": "ResNet"}, "expected the fields of a ResNetConfig: .*patch_size"),
     "a configuration of another kind": ({"config": [1]}, "expected the fields of a ViTConfig"),

@@ -288,12 +288,8 @@ def without_train(*arguments):
 
 def test_what_needs_no_training_needs_no_package_for_it(tmp_path):
     Image.new("L", (8, 8)).save(tmp_path / "a.png")
-    for arguments in (
-        ["predict", str(tmp_path / "a.png"), "--model", "digits_vit"],
-        ["train", "--help"],
-    ):
-        done = without_train(*arguments)
-        assert (done.returncode, done.stderr) == (0, "") and done.stdout
+    done = without_train("predict", str(tmp_path / "a.png"), "--model", "digits_vit")
+    assert (done.returncode, done.stderr) == (0, "") and len(done.stdout.splitlines()) == 6
 
 
 def test_predict_goes_on_past_a_picture_that_it_cannot_read(digits, tmp_path, capsys):
