@@ -2,10 +2,6 @@
 
 import sys
 
-try:
-    from minivit.cli import main
-except ImportError as error:
-    print(f'error: {error}. Try: pip install "minivit[train]"', file=sys.stderr)
-    sys.exit(2)
+from minivit.cli import main
 
 sys.exit(main())

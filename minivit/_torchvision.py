@@ -18,6 +18,13 @@ SIGNATURE = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
 
 try:
     import torchvision
+except ModuleNotFoundError as error:
+    if error.name != "torchvision":
+        raise
+    version = torch.__version__.partition("+")[0]  # without it, pip would take another torch
+    raise ModuleNotFoundError(
+        f"{error}: pip install torch=={version} torchvision", name=error.name
+    ) from error
 except RuntimeError as error:
     if "torchvision::nms" not in str(error):
         raise

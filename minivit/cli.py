@@ -1,11 +1,12 @@
 """The command line: ``python -m minivit train``, ``eval``, ``predict``, ``models``.
 
 It reads options and prints; everything else is in ``minivit.training``. Bad input gives one line
-that begins with "error:", and exit code 2.
+that begins with "error:", and exit code 2; `predict` goes on to the next picture.
 """
 
 import dataclasses
 import io
+import os
 import re
 import shlex
 import sys
@@ -16,15 +17,16 @@ from typing import Any, get_args
 import torch
 
 import minivit
+from minivit.files import MODEL
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.training.data import SOURCES, Data, load_data
-from minivit.training.defaults import DEFAULTS, model_for, recipe_for
+from minivit.training.defaults import DEFAULTS, continued, model_for, recipe_for
 from minivit.training.evaluate import Scores, evaluate
 from minivit.training.loop import Stopped, train
 from minivit.training.pictures import open_picture
 from minivit.training.recipe import Recipe
-from minivit.training.state import MODEL
+from minivit.zoo import weights
 
 DATA = "DIGITS, CIFAR10, SHAPES, or a folder with a folder of pictures for each class"
 
@@ -39,7 +41,12 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if options.threads:
             torch.set_num_threads(options.threads)
-        options.run(options, typed)
+        code: int = options.run(options, typed)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # who reads this has read enough; what is left goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + 13  # SIGPIPE, which Windows does not have
     except (ValueError, OSError, ImportError, FloatingPointError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -56,15 +63,19 @@ def main(arguments: list[str] | None = None) -> int:
         return 128 + stopped.signum
     except KeyboardInterrupt:
         return 130
-    return 0
 
 
-def run_train(options: Namespace, typed: str) -> None:
+def run_train(options: Namespace, typed: str) -> int:
     device = device_of(options.device)
     chosen = {f.name: getattr(options, f.name) for f in dataclasses.fields(Recipe)}
     given = {name: value for name, value in chosen.items() if value is not None}
     recipe = recipe_for(options.data, device, **given)
+    start = open_model(options.start) if options.start else None
     name = options.model or DEFAULTS.get(options.data, DEFAULTS["FOLDER"])[0]
+    if start:
+        name = Path(options.start).stem
+        options.size = options.size or pair(start.config.image_size)
+        options.channels = options.channels or start.config.channels
     source = Path(options.data).resolve()
     out = options.out or Path("runs", f"{source.name.lower()}_{name}")
     if options.data not in SOURCES and source.is_dir() and out.resolve().is_relative_to(source):
@@ -72,18 +83,26 @@ def run_train(options: Namespace, typed: str) -> None:
     data = load(
         options.data, size=options.size, channels=options.channels, fraction=options.fraction
     )
+    if not start and weights().get(name):
+        print(f"it begins untrained: to use the weights that there are, give --from {name}",
+              file=sys.stderr)  # fmt: skip
     torch.manual_seed(recipe.seed)
-    model = model_for(options.data, data, options.model).to(device)
+    model = continued(start, data) if start else model_for(options.data, data, options.model)
+    if start and start.licence:
+        terms = f"{data.licence or 'not known'}; weights of {options.start}: {start.licence}"
+        data = dataclasses.replace(data, licence=terms)
+    model = model.to(device)
     results = train(
         model, data, recipe, out=out, resume=options.resume, save_every=options.save_every,
-        progress=True, command=typed,
+        progress=True, command=typed, start=options.start,
     )  # fmt: skip
     print(f"validation  {described(results.validation)}")
     print(f"test        {described(results.test)}")
     print(f"{results.steps} steps in {results.seconds:.0f} s; written to {out}")
+    return 0
 
 
-def run_eval(options: Namespace, typed: str) -> None:
+def run_eval(options: Namespace, typed: str) -> int:
     model = open_model(options.checkpoint).to(device_of(options.device))
     config = model.config
     data = load(options.data, size=pair(config.image_size), channels=config.channels)
@@ -93,28 +112,32 @@ def run_eval(options: Namespace, typed: str) -> None:
             f"{', '.join(data.classes)}"
         )
     print(described(evaluate(model, getattr(data, options.part), options.batch_size)))
+    return 0
 
 
-def run_predict(options: Namespace, typed: str) -> None:
+def run_predict(options: Namespace, typed: str) -> int:
     model = open_model(options.model).to(device_of(options.device))
-    device = next(model.parameters()).device
+    device, code = next(model.parameters()).device, 0
     for path in options.pictures:
         try:
             image = model.preprocess(open_picture(path)).to(device)
         except Exception as error:  # broken files raise many kinds
-            raise ValueError(
-                f"expected a picture at {path}; reading it failed: {type(error).__name__}: {error}"
-            ) from error
+            why = f"{type(error).__name__}: {error}"
+            print(f"error: expected a picture at {path}; reading it failed: {why}", file=sys.stderr)
+            code = 2
+            continue
         with torch.no_grad():
             chances = model(image).cpu().double().softmax(1)[0]
         best = chances.topk(min(options.top, len(chances)))
         print(path)
         for chance, place in zip(best.values.tolist(), best.indices.tolist(), strict=True):
             print(f"  {chance:7.2%}  {model.classes[place]}")
+    return code
 
 
-def run_models(options: Namespace, typed: str) -> None:
+def run_models(options: Namespace, typed: str) -> int:
     print(minivit.models())
+    return 0
 
 
 def load(source: str, **options: Any) -> Data:
@@ -168,6 +191,7 @@ def parser() -> ArgumentParser:
     common.add_argument("--threads", type=whole, help="processor threads (default: torch's choice)")
     common.set_defaults(resume=False)
     top = ArgumentParser("python -m minivit", description="Vision transformers, small to read.")
+    top.add_argument("--version", action="version", version=f"minivit {minivit.__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
     one = commands.add_parser("train", parents=[common], help="train a model")
@@ -176,7 +200,10 @@ def parser() -> ArgumentParser:
     one.add_argument("--channels", type=int, choices=[1, 3], help="grey or colour, for a folder")
     one.add_argument("--fraction", type=float, default=1.0,
                      help="of the training pictures (default: 1.0)")  # fmt: skip
-    one.add_argument("--model", help="a name that `models` lists (default: a small ViT)")
+    which = one.add_mutually_exclusive_group()
+    which.add_argument("--model", help="a name that `models` lists (default: a small ViT)")
+    which.add_argument("--from", dest="start", metavar="TRAINED",
+                       help="begin with a trained model, given as to `predict`")  # fmt: skip
     one.add_argument("--out", type=Path, help="folder (default: runs/DATA_MODEL)")
     one.add_argument("--resume", action="store_true", help="go on from --out, or begin")
     one.add_argument("--save-every", type=float, default=60, help="seconds (default: 60)")
@@ -213,7 +240,7 @@ def add_recipe(command: ArgumentParser) -> None:
         values = {source: getattr(recipe, field.name) for source, (_, recipe) in DEFAULTS.items()}
         default = ", ".join(f"{value} for {source}" for source, value in values.items())
         if len(set(values.values())) == 1:
-            default = str(field.default)
+            default = str(values["FOLDER"])
         settings: dict[str, Any] = {"type": kind[0]}
         if field.name == "precision":
             settings, default = {"choices": kind}, "bfloat16 where it is fast, but not for DIGITS"

@@ -1,5 +1,7 @@
 """The families of models: which module is built from which configuration."""
 
+from typing import Any
+
 from minivit.hybrid import Hybrid, HybridConfig
 from minivit.mixer import Mixer, MixerConfig
 from minivit.model import Config, Model
@@ -12,6 +14,8 @@ FAMILIES: dict[type[Config], type[Model]] = {
     ResNetConfig: ResNet,
     HybridConfig: Hybrid,
 }
+NAMES = ", ".join(f"minivit.{kind.__name__}" for kind in FAMILIES.values())
+OURS = f"a model of minivit's ({NAMES})"
 
 
 def build(config: Config) -> Model:
@@ -22,3 +26,10 @@ def build(config: Config) -> Model:
 def family(config: Config) -> str:
     """Names the family of a configuration: ``"ViT"`` for a :class:`~minivit.vit.ViTConfig`."""
     return FAMILIES[type(config)].__name__
+
+
+def blocks(config: Any) -> int:
+    """Counts the blocks of the model that a configuration describes."""
+    if not hasattr(config, "stages"):
+        return int(config.depth)
+    return sum(len(stage) if isinstance(stage, str) else stage for stage in config.stages)

@@ -4,10 +4,11 @@ A ``.safetensors`` file written here holds, beside the numbers, what shapes do n
 configuration, the preprocessing, the names of the classes, the licence.
 """
 
+import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+import zipfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,21 +17,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from minivit.about import About, said, understood
 from minivit.conversion import check_state
-from minivit.families import FAMILIES, build, family
-from minivit.model import Config, Model, check_structure, structure
-from minivit.patches import pair
+from minivit.families import FAMILIES, OURS, build
+from minivit.model import Model, check_structure, structure
 from minivit.preprocessing import Preprocess
 
-
-@dataclass(frozen=True)
-class About:
-    """What is known of a model beside its numbers; none where it is not known."""
-
-    config: Config | None = None
-    preprocess: Preprocess | None = None
-    classes: Sequence[str] | None = None
-    licence: str | None = None
+KEY = "minivit"  # of what is said beside the numbers, in a safetensors file's metadata
+MODEL = "model.safetensors"  # in the folder of a training
 
 
 def save(model: Model, path: str | PathLike[str]) -> None:
@@ -54,8 +48,7 @@ def save(model: Model, path: str | PathLike[str]) -> None:
     path = Path(path)
     preprocess = getattr(model, "preprocess", None)
     if type(model) not in FAMILIES.values():
-        names = ", ".join(f"minivit.{kind.__name__}" for kind in FAMILIES.values())
-        raise TypeError(f"expected a model of minivit's ({names}): got {type(model).__name__}")
+        raise TypeError(f"expected {OURS}: got {type(model).__name__}")
     if not isinstance(preprocess, Preprocess | None):
         raise TypeError(f"expected a Preprocess in model.preprocess: got {preprocess!r}")
     if path.suffix != ".safetensors":
@@ -79,16 +72,12 @@ def save(model: Model, path: str | PathLike[str]) -> None:
             f"expected a name for each of {model.config.classes} classes in model.classes: "
             f"got {len(classes)}"
         )
-    about = {
-        "family": family(model.config),
-        "config": fields_of(model.config),
-        "preprocess": preprocess and asdict(preprocess),
-        "classes": None if classes is None else [str(name) for name in classes],
-        "licence": getattr(model, "licence", None),
-    }
+    names = None if classes is None else [str(name) for name in classes]
+    about = said(About(model.config, preprocess, names, getattr(model, "licence", None)))
     state = {key: tensor.contiguous() for key, tensor in model.state_dict().items()}
+    text = json.dumps({"sha256": _digest(state, about), **about})
     # To memory first: safetensors' own writer calls a full disk no OSError, and lets nobody read.
-    content = safetensors_bytes(state, {"minivit": json.dumps(about)})
+    content = safetensors_bytes(state, {KEY: text})
     with replacing(path) as scratch:
         scratch.write_bytes(content)
 
@@ -101,12 +90,13 @@ def read(path: Path) -> tuple[dict[str, Any], About]:
             ``"model"`` or ``"state_dict"``.
 
     Returns:
-        The state dict, unchecked but for its keys being strings; and what :func:`save` wrote
-        beside it.
+        The state dict, unchecked but for its keys being strings and its tensors having numbers; and
+        what :func:`save` wrote beside it.
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: The file is truncated, or is no checkpoint, or holds more than tensors.
+        ValueError: The file is truncated or damaged, or is no checkpoint, or holds more than
+            tensors.
     """
     if not path.is_file():
         what = "it is a folder" if path.is_dir() else "there is none"
@@ -114,11 +104,11 @@ def read(path: Path) -> tuple[dict[str, Any], About]:
     try:
         if path.suffix == ".safetensors":
             return _read_safetensors(path)
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        content = read_pickle(path)
     except Exception as error:  # broken files fail in many ways, in zip, pickle, torch or Rust
         raise ValueError(
             f"expected a whole checkpoint, of tensors alone, at {path}; reading it failed: "
-            f"{type(error).__name__}: {str(error).partition('. ')[0]}"
+            f"{reason(error)}"
         ) from error
     for key in ("model", "state_dict"):
         if isinstance(content, dict) and isinstance(content.get(key), dict):
@@ -128,7 +118,30 @@ def read(path: Path) -> tuple[dict[str, Any], About]:
             f"expected a state dict, from names to tensors, at {path}: got a "
             f"{type(content).__name__}"
         )
+    for key, value in content.items():
+        if isinstance(value, Tensor) and (value.is_meta or value.layout != torch.strided):
+            kind = "one without numbers" if value.is_meta else f"one of layout {value.layout}"
+            raise ValueError(f"expected dense tensors at {path}: {key} is {kind}")
     return content, About()
+
+
+def read_pickle(path: Path) -> Any:
+    """Reads what ``torch.save`` wrote, if it is whole; nothing in it is executed.
+
+    Raises:
+        Exception: Of many kinds, for a broken file or one that holds code.
+    """
+    if zipfile.is_zipfile(path):  # torch does not look at the checksums that it writes
+        with zipfile.ZipFile(path) as file:
+            if damaged := file.testzip():
+                raise ValueError(f"the checksum of {damaged} in it is not that of its content")
+    return torch.load(path, map_location="cpu", weights_only=True)
+
+
+def reason(error: Exception) -> str:
+    """The sentence in which an error says why: torch's begins with advice on how to run code."""
+    why = str(error).rpartition("WeightsUnpickler error: ")[2]
+    return f"{type(error).__name__}: {why.partition('. ')[0].splitlines()[0] if why else ''}"
 
 
 def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], About]:
@@ -136,34 +149,45 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], About]:
 
     with safe_open(path, framework="pt") as file:
         state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    return state, describe(path)
+        text = _beside(file.metadata())
+    digest = text.pop("sha256", None)  # none in files from before there was one
+    if digest is not None and digest != _digest(state, text):
+        raise ValueError("its checksum is not that of its content: something in it has changed")
+    return state, understood(text)
 
 
 def describe(path: Path) -> About:
     """Reads what :func:`save` wrote beside the numbers of a ``.safetensors`` file, and no number.
 
     Raises:
-        ValueError: It names a family or a field that does not exist.
+        ValueError: It names a family or a field that does not exist, or a value does not fit.
     """
     from safetensors import safe_open
 
     with safe_open(path, framework="pt") as file:
-        metadata = json.loads((file.metadata() or {}).get("minivit", "{}"))
-    configs = {kind.__name__: config for config, kind in FAMILIES.items()}
-    name = metadata.pop("family", "ViT")  # the only family in files that do not say
-    if name not in configs:
-        raise ValueError(f"there is no family {name!r}: expected {' or '.join(configs)}")
-    kinds: dict[str, Callable[..., Any]] = {"config": configs[name], "preprocess": Preprocess}
-    for part, kind in kinds.items():
-        if metadata.get(part) is not None:
-            pairs = metadata[part].items()  # JSON has no tuples
-            metadata[part] = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in pairs})
-    return About(**metadata)
+        text = _beside(file.metadata())
+    return understood({key: value for key, value in text.items() if key != "sha256"})
 
 
-def fields_of(config: Config) -> dict[str, Any]:
-    """A configuration as a dict in which 224 and (224, 224) pixels are the same."""
-    return {k: pair(v) if k.endswith("_size") and v else v for k, v in asdict(config).items()}
+def _beside(metadata: Mapping[str, str] | None) -> dict[str, Any]:
+    """What stands beside the numbers; nothing in files from elsewhere."""
+    for key, text in (metadata or {}).items():
+        if key == KEY or '"sha256"' in text:
+            found = json.loads(text)
+            if key != KEY or not isinstance(found, dict):
+                raise ValueError(f"expected fields under {KEY!r} beside the numbers: got {key!r}")
+            return found
+    return {}
+
+
+def _digest(state: Mapping[str, Tensor], text: Mapping[str, Any]) -> str:
+    """The SHA-256 of what stands beside the numbers, and of each tensor's name, type and bytes."""
+    found = hashlib.sha256(json.dumps(text).encode())
+    for key in sorted(state):
+        tensor = state[key].cpu()
+        found.update(json.dumps([key, str(tensor.dtype), list(tensor.shape)]).encode())
+        found.update(tensor.flatten().view(torch.uint8).numpy().data)
+    return found.hexdigest()
 
 
 @contextmanager

@@ -7,14 +7,15 @@ from typing import Any
 
 import torch
 
+from minivit.about import About, fields_of
 from minivit.conversion import check_state, from_torchvision, is_torchvisions, resnet
-from minivit.families import family
-from minivit.files import About, fields_of, read
+from minivit.families import blocks, build, family
+from minivit.files import MODEL, read
 from minivit.model import Config, Model
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from minivit.weights import fetch
-from minivit.zoo import MODELS, V1, create, shipped
+from minivit.zoo import MODELS, V1, changed, configuration, shipped
 
 # Fields of a configuration that matter in training alone: a file may have been trained with others.
 TRAINING = {"dropout", "attention_dropout", "stochastic_depth"}
@@ -28,8 +29,8 @@ def load(
     Args:
         name: One of :func:`~minivit.zoo.models`, such as ``"vit_b_32"``, or ``"digits_vit"``, whose
             weights come with the package. Or the path of a ``.safetensors`` file from
-            :func:`~minivit.files.save`, which says what model it holds and is all that is needed:
-            no ``weights`` go with it.
+            :func:`~minivit.files.save`, or of the folder of a training, which say what model they
+            hold and are all that is needed: no ``weights`` go with them.
         weights: One of torchvision's names, such as ``"IMAGENET1K_V1"``, ``"IMAGENET1K_V2"`` or
             ``"IMAGENET1K_SWAG_E2E_V1"``, where :func:`~minivit.zoo.models` lists it: fetched once,
             checked, and kept in torch.hub's cache. Or the path of a file: ``.safetensors``, from
@@ -51,33 +52,45 @@ def load(
           (torchvision states it for its SWAG weights).
 
     Raises:
-        ValueError: An unknown name, weights beside a file that holds some, a file that is broken or
-            no checkpoint, or weights for another model: keys missing, surplus or of another shape,
-            numbers that are not finite, another configuration.
+        ValueError: An unknown name, weights beside a file that holds some, a file that is damaged
+            or no checkpoint, or weights for another model: keys missing, surplus or of another
+            shape, numbers that are not finite, another configuration.
         FileNotFoundError: There is no such file.
         OSError: The weights could not be fetched.
     """
-    name = str(name)
-    if name.endswith(".safetensors") and weights is not None:
+    name, known = str(name), None
+    files = shipped()
+    if weights is None and name in files:
+        name = str(files[name])
+    own = name.endswith(".safetensors") or (name not in [*MODELS, *files] and Path(name).exists())
+    if own and weights is not None:
         raise ValueError(f"{name} holds weights itself: got weights={str(weights)!r}, too")
-    if weights is None:
-        name, weights = str(shipped().get(name, name)), V1
-    if name.endswith(".safetensors"):
-        name, weights, changes = _described(Path(name), changes)
-    known = None
-    # A path has a dot or a slash. An unknown model is left to create, which says what there is.
-    if isinstance(weights, str) and weights.isidentifier() and name in MODELS:
-        known = _torchvision_weights(name, weights)
-        changes = {"image_size": Preprocess.like(known.transforms()).size, **changes}
-    with torch.device("meta"):  # no memory and no random numbers for what is replaced at once
-        model = create(name, **changes)
-    path = fetch(known.url) if known else Path(weights)
-    state, about = read(path)
+    if own:
+        path = Path(name, MODEL) if Path(name).is_dir() else Path(name)
+        state, about = read(path)
+        if about.config is None:
+            raise ValueError(
+                f"{path} does not say what model it holds: expected load(name, {str(path)!r}), "
+                "with the name of the model it is for"
+            )
+        config, whose = changed(about.config, changes), f"{path}, a {family(about.config)}"
+    else:
+        weights = V1 if weights is None else weights
+        # A path has a dot or a slash. The zoo says of an unknown model what there is.
+        if isinstance(weights, str) and weights.isidentifier() and name in MODELS:
+            known = _torchvision_weights(name, weights)
+            changes = {"image_size": Preprocess.like(known.transforms()).size, **changes}
+        config = changed(configuration(name), changes)
+        path = fetch(known.url) if known else Path(weights)
+        state, about = read(path)
+        whose = f"{path} into {name}"
     try:
-        _fill(model, state, about.config)
+        if about.config:
+            _check_config(about.config, config, state)
+        model = _filled(config, state)
     except ValueError as error:
         raise ValueError(
-            f"cannot load {path} into {name}: {error}. Fields given to load, such as classes=10 or "
+            f"cannot load {whose}: {error}. Fields given to load, such as classes=10 or "
             "image_size=384, make another model, as for create"
         ) from error
     size = pair(model.config.image_size)
@@ -97,18 +110,6 @@ def load(
     return model.eval()
 
 
-def _described(path: Path, changes: dict[str, Any]) -> tuple[str, Path, dict[str, Any]]:
-    """The name, weights and changes with which a file that :func:`save` wrote can be loaded."""
-    _, about = read(path)
-    if about.config is None:
-        raise ValueError(
-            f"{path} does not say what model it holds: expected load(name, {str(path)!r}), with "
-            "the name of the model it is for"
-        )
-    name = next(n for n, (config, _) in MODELS.items() if type(config) is type(about.config))
-    return name, path, {**vars(about.config), **changes}
-
-
 def _torchvision_weights(name: str, weights: str) -> Any:
     """The member of torchvision's enumeration, which has ``url``, ``transforms`` and ``meta``."""
     known = MODELS[name][1]
@@ -122,19 +123,32 @@ def _torchvision_weights(name: str, weights: str) -> Any:
     return torchvision.models.get_model_weights(name)[weights]
 
 
-def _fill(model: Model, state: dict[str, Any], config: Config | None) -> None:
-    """Gives a model without memory the numbers of a state dict, if they are for it."""
-    if config:
-        if type(config) is not type(model.config):
-            raise ValueError(f"it holds a {family(config)}, not a {family(model.config)}")
-        ours, theirs = fields_of(model.config), fields_of(config)
-        others = [f for f in theirs if theirs[f] != ours[f] and f not in TRAINING]
-        if others:
-            said = [f"{field}={theirs[field]!r} (asked for: {ours[field]!r})" for field in others]
-            raise ValueError(f"it was saved with {', '.join(said)}")
+def _check_config(saved: Config, asked: Config, state: dict[str, Any]) -> None:
+    """Refuses the configuration of a file that is not the one asked for, or not of its tensors."""
+    if type(saved) is not type(asked):
+        raise ValueError(f"it holds a {family(saved)}, not a {family(asked)}")
+    ours, theirs = fields_of(asked), fields_of(saved)
+    others = [f for f in theirs if theirs[f] != ours[f] and f not in TRAINING]
+    if others:
+        said = [f"{field}={theirs[field]!r} (asked for: {ours[field]!r})" for field in others]
+        raise ValueError(f"it was saved with {', '.join(said)}")
+    # Looked at before they are built: a wrong number would take hours.
+    there = len({key.split(".")[1] for key in state if key.startswith("blocks.")})
+    if blocks(saved) > (there or 100):  # blocks without any part have no tensors
+        raise ValueError(f"it says that it has {blocks(saved)} blocks, and holds {there}")
+
+
+def _filled(config: Config, state: dict[str, Any]) -> Model:
+    """Makes a model of the numbers of a state dict, if they are for it."""
+    try:
+        with torch.device("meta"):  # no memory and no random numbers for what is replaced at once
+            model = build(config)
+    except (RuntimeError, TypeError, ArithmeticError) as error:
+        raise ValueError(f"no model can have the sizes of {config}") from error
     if is_torchvisions(state):
         heads = None if resnet.KEY in state else 1  # they show in no shape
         state = from_torchvision(state, heads=heads).state_dict()
     check_state(state, model.state_dict())
     # Copied, not assigned: what safetensors gives would change with the file that it lies in.
     model.to_empty(device="cpu").load_state_dict(state)
+    return model

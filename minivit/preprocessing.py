@@ -4,6 +4,7 @@ The arithmetic is that of ``weights.transforms()`` in torchvision, to the last b
 no torchvision, and sizes need not be square.
 """
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
@@ -54,6 +55,8 @@ class Preprocess:
             object.__setattr__(self, field, pair(getattr(self, field)))
         if not (isinstance(self.mean, tuple) and isinstance(self.std, tuple)):
             raise ValueError(f"mean and std must be tuples: got {self.mean!r}, {self.std!r}")
+        if odd := [v for v in (*self.mean, *self.std) if not _is_finite(v)]:
+            raise ValueError(f"mean and std must be finite numbers: got {odd[0]!r} among them")
         if not (0 < self.size[0] <= self.resize[0] and 0 < self.size[1] <= self.resize[1]):
             raise ValueError(
                 f"resize must be at least size: got size={self.size}, resize={self.resize}"
@@ -83,8 +86,9 @@ class Preprocess:
         """Makes a batch ``[batch, channels, *size]`` in float32.
 
         Args:
-            pictures: A PIL image of at most 8 bits a channel (grey, palette and others become RGB,
-                and transparency is dropped, as in torchvision's data sets), a uint8 tensor
+            pictures: A PIL image of at most 8 bits a channel (it is turned as its EXIF tag says,
+                what is transparent lies on white, and grey, palette and others become RGB, which
+                torchvision leaves to its data sets), a uint8 tensor
                 ``[channels, height, width]`` or ``[batch, channels, height, width]``, or a list
                 of these. PIL resizes the one kind and torch the other, and they round and clip
                 differently.
@@ -133,6 +137,8 @@ class Preprocess:
     def _resized_image(self, image: "PIL.Image.Image") -> Tensor:
         from PIL import Image  # here, because `import minivit` loads torch and einops alone
 
+        from minivit.pictures import as_shown
+
         if not isinstance(image, Image.Image):
             raise TypeError(
                 f"expected a PIL image or a uint8 tensor: got {type(image).__name__} "
@@ -143,7 +149,7 @@ class Preprocess:
                 "expected an image of at most 8 bits a channel and at least one pixel: "
                 f"got mode {image.mode}, {image.height} x {image.width}"
             )
-        image = image.convert("RGB" if len(self.mean) == 3 else "L")
+        image = as_shown(image).convert("RGB" if len(self.mean) == 3 else "L")
         height, width = self._covering(image.height, image.width)
         how = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
         image = image.resize((width, height), how[self.interpolation])
@@ -161,3 +167,7 @@ class Preprocess:
                 f"pixels become {size[0]} x {size[1]}"
             )
         return size
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

@@ -1,6 +1,6 @@
 """Models by name: torchvision's names and sizes, small models, and those that come trained."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -103,6 +103,12 @@ def shipped() -> dict[str, Path]:
     return {path.stem: path for path in sorted(CHECKPOINTS.glob("*.safetensors"))}
 
 
+def weights() -> dict[str, tuple[str, ...]]:
+    """The names of the trained weights that there are for each model, by its name."""
+    known = {name: names for name, (_, names) in MODELS.items()}
+    return known | dict.fromkeys(shipped(), ("shipped",))
+
+
 def create(name: str, **changes: Any) -> Model:
     """Makes an untrained model.
 
@@ -118,12 +124,20 @@ def create(name: str, **changes: Any) -> Model:
     Raises:
         ValueError: An unknown name or field, or a value that does not fit the others.
     """
-    config = configuration(name)
+    return build(changed(configuration(name), changes))
+
+
+def changed(config: Config, changes: Mapping[str, Any]) -> Config:
+    """A configuration with other values in some fields.
+
+    Raises:
+        ValueError: An unknown field, or a value that does not fit the others.
+    """
     known = [field.name for field in fields(config)]
     for field in changes:
         if field not in known:
             raise ValueError(f"a {family(config)} has no field {field!r}: {near(field, known)}")
-    return build(replace(config, **changes))
+    return replace(config, **changes)
 
 
 def configuration(name: str) -> Config:
@@ -189,8 +203,7 @@ def models() -> Entries:
     parameters that are counted.
     """
     entries = []
-    weights = {name: known for name, (_, known) in MODELS.items()}
-    for name, known in (weights | dict.fromkeys(shipped(), ("shipped",))).items():
+    for name, known in weights().items():
         config = configuration(name)
         with torch.device("meta"):
             parameters = sum(p.numel() for p in build(config).parameters())

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 import minivit
+from minivit.about import fields_of
 from minivit.families import family
-from minivit.files import fields_of
 from minivit.model import Model
 from minivit.training.dataset import Data
 from minivit.training.evaluate import Scores

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from minivit.families import build
 from minivit.model import Model
 from minivit.training.dataset import Data
 from minivit.training.recipe import Recipe
@@ -61,6 +62,16 @@ def model_for(source: str, data: Data, name: str | None = None) -> Model:
         changes["patch_size"] = tuple(_patch(side) for side in sides)
     name = name or DEFAULTS.get(source, DEFAULTS["FOLDER"])[0]
     return create(name, classes=len(data.classes), **changes)
+
+
+def continued(model: Model, data: Data) -> Model:
+    """A trained model to train further: with an untrained head, unless the classes are the same."""
+    if list(model.classes) == list(data.classes):
+        return model
+    other = build(replace(model.config, classes=len(data.classes)))
+    body = {key: value for key, value in model.state_dict().items() if not key.startswith("head.")}
+    other.load_state_dict(body, strict=False)  # the rest has the same configuration
+    return other
 
 
 def _patch(side: int) -> int:

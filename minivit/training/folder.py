@@ -10,8 +10,8 @@ from pathlib import Path
 import torch
 from PIL import Image
 from torch import Tensor
-from tqdm import tqdm
 
+from minivit._extras import extra
 from minivit.patches import Size
 from minivit.preprocessing import Preprocess
 from minivit.training.dataset import Data, Split
@@ -78,6 +78,8 @@ def _read(
     files: Sequence[File], classes: Sequence[str], preprocess: Preprocess, part: str
 ) -> tuple[Split, list[str], list[str]]:
     """The pictures of a part, their keys, and for each damaged one its key and the reason."""
+    with extra("train"):
+        from tqdm import tqdm
     images = torch.empty(len(files), len(preprocess.mean), *preprocess.size, dtype=torch.uint8)
 
     def read(i: int) -> str | None:

@@ -1,12 +1,23 @@
 """Which files a folder of pictures holds, and of which class and part each is."""
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
-from minivit.training.splits import PARTS
+NAMES = {
+    "train": "train",
+    "training": "train",
+    "val": "validation",
+    "valid": "validation",
+    "validation": "validation",
+    "dev": "validation",
+    "test": "test",
+    "testing": "test",
+}
+PART = re.compile("|".join(sorted(NAMES, key=len, reverse=True)), re.IGNORECASE)
 
 
 class File(NamedTuple):
@@ -23,8 +34,10 @@ def list_files(root: str | PathLike[str]) -> tuple[tuple[str, ...], list[File]]:
 
     Args:
         root: A folder with a folder for each class; or with ``train/``, and ``validation/`` and
-            ``test/`` if there are any, which hold those. Class folders may have folders inside.
-            Names that begin with a dot are passed over, and a linked folder is entered once.
+            ``test/`` if there are any, which hold those. ``training``, ``val``, ``valid``, ``dev``
+            and ``testing`` are understood too, in capitals and small letters. Class folders may
+            have folders inside. Names that begin with a dot are passed over, and a linked folder is
+            entered once.
 
     Returns:
         The names of the classes and the files, all of part ``"train"`` where there are no folders
@@ -32,18 +45,12 @@ def list_files(root: str | PathLike[str]) -> tuple[tuple[str, ...], list[File]]:
 
     Raises:
         OSError: There is no such folder, or it cannot be read.
-        ValueError: There are fewer than two classes, parts without ``train/``, other folders beside
-            the parts, or a class that is not in ``train/``.
+        ValueError: There are fewer than two classes, parts without ``train/``, two folders for one
+            part, other folders beside the parts, folders that seem to be parts and have other
+            names, or a class that is not in ``train/``.
     """
     root = Path(root)
-    parts = {folder.name: folder for folder in _folders(root)}
-    if not parts.keys() & set(PARTS):
-        parts = {"train": root}
-    elif "train" not in parts or parts.keys() - set(PARTS):
-        raise ValueError(
-            f"expected in {root} a folder for each class, or train, and validation and test if "
-            f"there are any: got {', '.join(parts)}"
-        )
+    parts = _parts(root)
     names = {part: [folder.name for folder in _folders(path)] for part, path in parts.items()}
     if len(names["train"]) < 2:
         raise ValueError(
@@ -60,6 +67,37 @@ def list_files(root: str | PathLike[str]) -> tuple[tuple[str, ...], list[File]]:
         for path in _walk(folder / name)
     ]
     return tuple(names["train"]), files
+
+
+def _parts(root: Path) -> dict[str, Path]:
+    """The folder of each part; the whole as the training part where there are classes instead."""
+    folders = _folders(root)
+    found = [folder for folder in folders if folder.name.lower() in NAMES]
+    parts = {NAMES[folder.name.lower()]: folder for folder in found}
+    names = [folder.name for folder in folders]
+    expected = (
+        f"expected in {root} a folder for each class, or train, and validation and test if there "
+        f"are any: got {', '.join(names)}"
+    )
+    if alike := _alike(names):
+        raise ValueError(f"{expected}. {' and '.join(alike)} seem to be parts: rename them")
+    if not found:
+        return {"train": root}
+    if "train" not in parts or len(found) < len(folders):
+        raise ValueError(expected)
+    if len(parts) < len(found):
+        raise ValueError(f"{expected}, of which two are the same part")
+    return parts
+
+
+def _alike(names: Sequence[str]) -> list[str]:
+    """Names of folders, such as seg_train and seg_test, that differ in the name of a part alone."""
+    frames: dict[str, dict[str, str]] = {}
+    for name in names:
+        if (found := PART.search(name)) and name.lower() not in NAMES:
+            frame = name.replace(found[0], "*", 1).lower()
+            frames.setdefault(frame, {})[NAMES[found[0].lower()]] = name
+    return next((list(found.values()) for found in frames.values() if len(found) > 1), [])
 
 
 def _folders(path: Path) -> list[Path]:

@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 
-from minivit.files import save
+from minivit.families import OURS
+from minivit.files import MODEL, save
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
@@ -23,7 +24,7 @@ from minivit.training.evaluate import Scores, evaluate
 from minivit.training.progress import Progress
 from minivit.training.recipe import Recipe
 from minivit.training.run import Run
-from minivit.training.state import MODEL, Folder, identity
+from minivit.training.state import Folder, identity
 
 
 class Stopped(KeyboardInterrupt):
@@ -50,6 +51,7 @@ def train(
     save_every: float = 60,
     progress: bool = False,
     command: str | None = None,
+    start: str | None = None,
 ) -> Results:
     """Trains a model in place, and scores it.
 
@@ -70,11 +72,14 @@ def train(
         save_every: Seconds between two states. On SIGINT and SIGTERM the state is saved too.
         progress: Whether to show a bar, or, where there is no terminal, a line an epoch.
         command: What was typed, for the card.
+        start: Where the model's weights come from, if they are trained ones; the same is needed to
+            resume.
 
     Returns:
         Scores on the validation and the test part, and the log.
 
     Raises:
+        TypeError: The model is none of minivit's.
         ValueError: Model and data do not go together, the model cannot be trained, ``out`` holds a
             training and ``resume`` is false, or it holds another one, or another process trains in
             it.
@@ -86,7 +91,7 @@ def train(
     if not save_every >= 0:
         raise ValueError(f"expected seconds, at least 0, between two states: got {save_every}")
     _check(model, data)
-    folder = None if out is None else Folder(Path(out), identity(model, data, recipe))
+    folder = None if out is None else Folder(Path(out), identity(model, data, recipe, start))
     with folder.held() if folder else nullcontext():
         saved = folder.open(resume) if folder else None
         return _trained(model, data, recipe, folder, saved, save_every, progress, command)
@@ -182,6 +187,8 @@ def _signals(caught: bool) -> Iterator[list[int]]:
 
 
 def _check(model: Model, data: Data) -> None:
+    if not isinstance(model, Model):
+        raise TypeError(f"expected {OURS}: got {type(model).__name__}")
     config = model.config
     wanted = (config.channels, *pair(config.image_size), config.classes)
     got = (*data.train.images.shape[1:], len(data.classes))

@@ -4,10 +4,11 @@ from os import PathLike
 
 import numpy as np
 import torch
-from PIL import Image, ImageOps
+from PIL import Image
 from torch import Tensor
 
 from minivit.patches import Size, pair
+from minivit.pictures import as_shown
 from minivit.preprocessing import Preprocess
 
 MEMORY = 4e9  # bytes that the pictures of a data set may take
@@ -30,24 +31,13 @@ def open_picture(path: str | PathLike[str]) -> Image.Image:
     """
     with Image.open(path) as file:
         file.load()
-        image = _upright(file)
+        image = as_shown(file)
         if image.mode.startswith("I;16"):
             levels = np.asarray(image).astype(np.float64)
             image = Image.fromarray((levels * 255 / 65535).round().astype(np.uint8))
         if image.mode in ("I", "F"):
             raise ValueError(f"expected at most 16 bits a channel: got mode {image.mode}")
-        if image.has_transparency_data:
-            image = image.convert("RGBA")
-            image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-            return image.convert("RGB")
         return image.convert("L" if image.mode in ("1", "L") else "RGB")
-
-
-def _upright(image: Image.Image) -> Image.Image:
-    try:
-        return ImageOps.exif_transpose(image)
-    except Exception:  # a broken tag says nothing of how the picture should stand
-        return image
 
 
 def fitted(images: Tensor, size: Size | None, channels: int | None) -> Tensor:

@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-from tqdm import tqdm
+from minivit._extras import extra
 
 
 class Progress:
@@ -16,6 +16,8 @@ class Progress:
     """
 
     def __init__(self, done: int, steps: int, shown: bool) -> None:
+        with extra("train"):
+            from tqdm import tqdm
         terminal = sys.stderr.isatty()
         self.shown = shown
         self.bar = tqdm(

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from minivit._extras import extra
 from minivit.patches import Size
 from minivit.training.dataset import Data, Split
 from minivit.training.folder import folder
@@ -23,7 +24,8 @@ def digits(size: Size | None = None, channels: int | None = None) -> Data:
 
     Alpaydin & Kaynak (1998), "Optical Recognition of Handwritten Digits".
     """
-    from sklearn.datasets import load_digits
+    with extra("train"):
+        from sklearn.datasets import load_digits
 
     bunch = load_digits()
     levels = torch.from_numpy(bunch.images)[:, None]  # [n, 1, 8, 8], whole numbers from 0 to 16

@@ -15,20 +15,23 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from filelock import FileLock, Timeout
 
+from minivit._extras import extra
+from minivit.about import fields_of
 from minivit.families import family
-from minivit.files import fields_of, replacing, save
+from minivit.files import MODEL, read_pickle, reason, replacing, save
 from minivit.model import Model
 from minivit.training.dataset import Data
 from minivit.training.recipe import Recipe
 from minivit.training.run import Run
 
-STATE, LOG, MODEL, CARD = "state.pt", "log.jsonl", "model.safetensors", "card.md"
+STATE, LOG, CARD = "state.pt", "log.jsonl", "card.md"
 LOCK = ".lock"
 
 
-def identity(model: Model, data: Data, recipe: Recipe) -> dict[str, dict[str, Any]]:
+def identity(
+    model: Model, data: Data, recipe: Recipe, start: str | None = None
+) -> dict[str, dict[str, Any]]:
     """What a training is of: the same is needed to go on with it.
 
     The pictures enter as a hash, which takes a second for every gigabyte or so.
@@ -38,7 +41,8 @@ def identity(model: Model, data: Data, recipe: Recipe) -> dict[str, dict[str, An
         for tensor in (split.images, split.labels):
             content.update(tensor.contiguous().numpy().data)
     return _plain({
-        "model": {"family": family(model.config), **fields_of(model.config)},
+        "model": {"family": family(model.config), **fields_of(model.config)}
+        | ({"start": start} if start else {}),
         "data": {
             "name": data.name,
             "classes": list(data.classes),
@@ -73,6 +77,8 @@ class Folder:
             OSError: It cannot be written.
             ValueError: Another training holds it.
         """
+        with extra("train"):
+            from filelock import FileLock, Timeout
         lock = FileLock(self.path / LOCK, blocking=False)
         with _explained(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
@@ -121,12 +127,12 @@ class Folder:
         if not path.exists():
             return None
         try:
-            state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+            state: dict[str, Any] = read_pickle(path)
             return state if state["step"] and state["identity"] else None
         except Exception as error:  # broken files fail in many ways, in zip, pickle or torch
             raise ValueError(
                 f"expected the whole state of a training at {path}; reading it failed: "
-                f"{type(error).__name__}: {str(error).partition('. ')[0]}"
+                f"{reason(error)}"
             ) from error
 
     def begin(self, run: Run) -> None:

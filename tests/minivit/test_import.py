@@ -21,6 +21,18 @@ def test_torchvision_imports_whatever_build_of_torch_is_installed():
     assert "torch.Size([1, 1000])" in result.stdout, result.stderr
 
 
+def test_a_package_that_is_missing_is_one_sentence_with_what_installs_it():
+    for missing, code, said in (
+        ("matplotlib", "import minivit.figures", 'minivit: pip install ".[figures]"'),
+        ("sklearn", "from minivit.training import load_data; load_data('DIGITS')", 'minivit: pip install ".[train]"'),
+        ("torchvision", "import minivit; minivit.load('vit_b_32')", "pip install torch==2."),
+    ):  # fmt: skip
+        result = run(f"import sys; sys.modules[{missing!r}] = None\n{code}")
+        last = result.stderr.splitlines()[-1]
+        assert last.startswith("ModuleNotFoundError: ") and said in last, result.stderr
+        assert "+cpu" not in last
+
+
 def test_another_failure_of_torchvision_is_not_hidden(tmp_path):
     (tmp_path / "torchvision.py").write_text("raise RuntimeError('something else')")
     result = run(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import minivit._torchvision")

@@ -10,7 +10,8 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from minivit._torchvision import torchvision
-from minivit.files import fields_of, save
+from minivit.about import fields_of
+from minivit.files import save
 from minivit.loading import load
 from minivit.preprocessing import Preprocess
 from minivit.vit import ViT, ViTConfig

@@ -8,6 +8,7 @@ from PIL import Image
 
 from minivit._torchvision import torchvision
 from minivit.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Preprocess
+from minivit.training.pictures import open_picture
 
 MODELS = ["vit_b_16", "vit_b_32", "vit_l_16", "vit_l_32", "vit_h_14"]
 SIZES = [(300, 401), (401, 300), (37, 90), (1, 1), (2, 51), (256, 256), (224, 224), (518, 517)]
@@ -93,6 +94,32 @@ def test_images_of_8_bits_a_channel_become_rgb(mode):
     assert picture.mode == mode
     assert torch.equal(p(picture), p(picture.convert("RGB")))
     assert picture.mode == mode  # the caller's picture is as it was
+
+
+def written(image, path, **settings):
+    image.save(path, **settings)
+    return path
+
+
+def test_a_picture_from_a_file_is_prepared_as_the_command_line_prepares_it(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 3
+    alpha = image(pixels(40, 50, 4))
+    p, g = Preprocess((32, 32), (32, 32)), Preprocess((8, 8), (8, 8), mean=(0.5,), std=(0.5,))
+    for path in (
+        written(image(pixels(40, 50)), tmp_path / "turned.png", exif=exif),
+        written(alpha, tmp_path / "clear.png"),
+        written(image(pixels(40, 50)).quantize(8), tmp_path / "palette.png", transparency=3),
+        written(image(pixels(40, 50)), tmp_path / "broken.png", exif=b"Exif\x00\x00garbage"),
+        written(image(pixels(40, 50, 1)), tmp_path / "grey.png", exif=exif),
+    ):
+        for prepare in p, g:
+            opened = Image.open(path)
+            assert torch.equal(prepare(opened), prepare(open_picture(path))), path.name
+    turned = p(Image.open(tmp_path / "turned.png"))
+    assert torch.equal(turned, p(image(pixels(40, 50)).rotate(180)))
+    half = p.fit(Image.new("RGBA", (32, 32), (255, 0, 0, 128)))[0, :, 0, 0]
+    assert half.tolist() == [255, 127, 127]
 
 
 def test_one_mean_makes_grey_pictures():

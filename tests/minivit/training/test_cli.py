@@ -1,4 +1,7 @@
+import dataclasses
 import json
+import os
+import re
 import shlex
 import signal
 import subprocess
@@ -10,7 +13,9 @@ from PIL import Image
 
 import minivit
 from minivit.cli import device_of, main
+from minivit.training.defaults import recipe_for
 from minivit.training.evaluate import evaluate
+from minivit.training.recipe import Recipe
 from minivit.training.run import Run
 
 SHORT = ["--epochs", "1", "--threads", "1", "--device", "cpu"]
@@ -263,8 +268,115 @@ def test_eval_takes_the_batches_asked_for(digits, capsys, monkeypatch):
     assert sizes == [50]
 
 
-def test_a_package_that_is_missing_is_one_line_with_what_to_install():
-    code = "import runpy, sys; sys.modules['tqdm'] = None; runpy.run_module('minivit', run_name='__main__')"
-    done = subprocess.run([sys.executable, "-c", code, "models"], capture_output=True, text=True)
+def test_a_package_that_is_missing_is_one_line_with_what_to_install(tmp_path):
+    options = ["train", "--data", "DIGITS", "--out", str(tmp_path / "run")]
+    done = without_train(*options)
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
-    assert 'pip install "minivit[train]"' in done.stderr
+    assert "error: No module named 'sklearn" in done.stderr
+    assert 'In the repository of minivit: pip install ".[train]"' in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def without_train(*arguments):
+    """Runs the command line where nothing of the extra `train` is installed, nor torchvision."""
+    code = "import runpy, sys\n"
+    code += "for name in ('tqdm', 'filelock', 'sklearn', 'torchvision', 'matplotlib'):\n"
+    code += "    sys.modules[name] = None\n"
+    code += "runpy.run_module('minivit', run_name='__main__')"
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+
+
+def test_what_needs_no_training_needs_no_package_for_it(tmp_path):
+    Image.new("L", (8, 8)).save(tmp_path / "a.png")
+    done = without_train("predict", str(tmp_path / "a.png"), "--model", "digits_vit")
+    assert (done.returncode, done.stderr) == (0, "") and len(done.stdout.splitlines()) == 6
+
+
+def test_predict_goes_on_past_a_picture_that_it_cannot_read(digits, tmp_path, capsys):
+    for name in ("a.png", "c.png"):
+        Image.new("L", (8, 8)).save(tmp_path / name)
+    (tmp_path / "b.png").write_bytes(b"broken")
+    pictures = [str(tmp_path / name) for name in ("a.png", "b.png", "c.png")]
+    assert main(["predict", *pictures, "--model", str(digits), "--top", "1"]) == 2
+    said = capsys.readouterr()
+    assert said.out.splitlines()[::2] == [pictures[0], pictures[2]]
+    assert len(said.err.splitlines()) == 1
+    assert said.err.startswith(f"error: expected a picture at {pictures[1]}; reading it failed: ")
+
+
+def test_a_reader_that_has_read_enough_is_no_error(tmp_path):
+    Image.new("L", (8, 8)).save(tmp_path / "a.png")
+    command = f"{sys.executable} -m minivit predict {'a.png ' * 1500} --model digits_vit | head -1"
+    environment = os.environ | {"PYTHONPATH": os.getcwd()}
+    done = subprocess.run(
+        command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("a.png\n", "")
+
+
+def test_every_default_that_the_help_states_is_what_a_run_with_no_option_uses(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    for field in dataclasses.fields(Recipe):
+        if field.name != "precision":  # that depends on the machine
+            option = f" --{field.name.replace('_', '-')}"
+            text = re.split(rf"{option}[ ,]", said)[-1]
+            default = re.match(r".*?\(default: (.*?)\)", text)[1]
+            for source in ("DIGITS", "CIFAR10", "SHAPES", "FOLDER"):
+                value = str(getattr(recipe_for(source, torch.device("cpu")), field.name))
+                assert default == value or f"{value} for {source}" in default, (option, default)
+
+
+def test_a_training_that_does_not_use_the_weights_that_there_are_says_so(tmp_path, capsys):
+    command = ["train", "--data", "DIGITS", "--fraction", "0.1", "--steps", "1", *SHORT[2:]]
+    assert main([*command, "--model", "digits_mixer", "--out", str(tmp_path / "a")]) == 0
+    said = "it begins untrained: to use the weights that there are, give --from digits_mixer"
+    assert capsys.readouterr().err.splitlines()[0] == said
+    assert main([*command, "--model", "mixer_8px", "--out", str(tmp_path / "b")]) == 0
+    assert "untrained" not in capsys.readouterr().err
+
+
+def test_the_version_is_said(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert (end.value.code, capsys.readouterr().out) == (0, f"minivit {minivit.__version__}\n")
+
+
+def test_a_training_goes_on_from_trained_weights_with_a_head_for_the_classes(
+    pictures, tmp_path, capsys
+):
+    common = ["--from", "digits_vit", "--learning-rate", "1e-6", "--steps", "1", *SHORT[2:]]
+    assert main(["train", "--data", "DIGITS", "--out", str(tmp_path / "a"), *common]) == 0
+    said = capsys.readouterr()
+    assert "untrained" not in said.err and float(said.out.split()[2].rstrip("%,")) > 90
+    assert main(["train", "--data", str(pictures), "--out", str(tmp_path / "b"), *common]) == 0
+    model, body = minivit.load(tmp_path / "b"), minivit.load("digits_vit")
+    assert model.classes == ["blue", "red"] and model.config.classes == 2
+    assert model.licence == "not known; weights of digits_vit: CC BY 4.0"
+    weights = [m.blocks[2].attention.qkv.weight for m in (model, body)]
+    assert torch.allclose(*weights, atol=1e-4)
+
+
+def test_a_training_from_trained_weights_is_resumed_from_the_same_alone(
+    pictures, tmp_path, capsys, monkeypatch
+):
+    advance = Run.advance
+
+    def interrupted(run):
+        if run.step == 3:
+            signal.raise_signal(signal.SIGINT)
+        return advance(run)
+
+    common = ["train", "--data", str(pictures), "--steps", "6", *SHORT[2:]]
+    start, other = ["--from", "digits_vit"], ["--from", "digits_mixer"]
+    assert main([*common, *start, "--out", str(tmp_path / "whole")]) == 0
+    monkeypatch.setattr(Run, "advance", interrupted)
+    resumed = [*common, "--out", str(tmp_path / "run"), "--resume"]
+    assert main([*resumed, *start]) == 128 + signal.SIGINT
+    monkeypatch.undo()
+    capsys.readouterr()
+    assert "the model's start is 'digits_vit' there" in error(capsys, *resumed, *other)
+    assert main([*resumed, *start]) == 0
+    files = [tmp_path / name / "model.safetensors" for name in ("whole", "run")]
+    assert files[0].read_bytes() == files[1].read_bytes()

@@ -1,5 +1,6 @@
 import os
 import re
+import shutil
 import warnings
 
 import numpy as np
@@ -208,6 +209,35 @@ def test_three_folders_are_the_three_parts(divided):
     assert [len(split) for split in (data.train, data.validation, data.test)] == [20, 2, 4]
 
 
+@pytest.mark.parametrize(
+    ("train", "validation", "test"),
+    [
+        ("Train", "Val", "Test"),
+        ("TRAINING", "valid", "testing"),
+        ("training", "VALIDATION", "Testing"),
+        ("train", "dev", "TEST"),
+    ],
+)
+def test_parts_are_known_by_their_usual_names_in_capitals_too(divided, train, validation, test):
+    for name in ("a", "b"):
+        picture(divided / "validation" / name / "v.png")
+    before = folder(divided, 8)
+    (divided / "train").rename(divided / "x")  # for a file system that takes both for the same
+    (divided / "x").rename(divided / train)
+    (divided / "validation").rename(divided / "x")
+    (divided / "x").rename(divided / validation)
+    (divided / "test").rename(divided / "x")
+    (divided / "x").rename(divided / test)
+    after = folder(divided, 8)
+    assert names(after) == names(before) and after.classes == before.classes == ("a", "b")
+
+
+def test_classes_whose_names_have_that_of_a_part_in_them_are_classes(root):
+    (root / "cat").rename(root / "bullet train")
+    (root / "dog").rename(root / "Testudo")
+    assert folder(root, 8).classes == ("Testudo", "bullet train")
+
+
 def test_the_same_picture_in_two_parts_is_warned_of(divided):
     source = divided / "train" / "a"
     Image.open(source / "train0.png").save(divided / "test" / "b" / "copy.bmp")
@@ -276,7 +306,12 @@ BAD = {
     "no classes": (loose, "folders for two classes or more in {root}: got none"),
     "too few": (few, "at least 3 pictures of each class, one for each part that they are dealt to: got 2 of dog"),
     "test without train": (lambda root: (root / "dog").rename(root / "test"), "a folder for each class, or train, and validation and test if there are any: got cat, test"),
-    "other parts": (lambda root: ((root / "dog").rename(root / "train"), (root / "cat").rename(root / "val")), "got train, val"),
+    "other parts": (lambda root: ((root / "dog").rename(root / "train"), (root / "cat").rename(root / "vale")), "got train, vale"),
+    "a class beside parts": (lambda root: ((root / "dog").rename(root / "Train"), (root / "val").mkdir()), "got Train, cat, val"),
+    "parts with other names": (lambda root: ((root / "dog").rename(root / "seg_train"), (root / "cat").rename(root / "seg_test")), "got seg_test, seg_train. seg_test and seg_train seem to be parts: rename them"),
+    "parts with numbers": (lambda root: ((root / "dog").rename(root / "Train2017"), (root / "cat").rename(root / "Val2017")), "Train2017 and Val2017 seem to be parts"),
+    "parts in one word": (lambda root: ((root / "dog").rename(root / "trainingset"), (root / "cat").rename(root / "testset")), "testset and trainingset seem to be parts"),
+    "one part twice": (lambda root: [(root / name).mkdir() or picture(root / name / "a" / "0.png") for name in ("Train", "val", "Valid")] and [shutil.rmtree(root / name) for name in ("cat", "dog")], "got Train, Valid, val, of which two are the same part"),
     "a class broken": (damaged_class, "has no pictures|has no training pictures of dog"),
 }  # fmt: skip
 

@@ -482,3 +482,8 @@ def test_names_of_classes_cannot_break_the_card_nor_its_writing(tmp_path):
     card = (tmp_path / "card.md").read_text(encoding="utf-8")
     assert "2 classes: a\\|b\\nc, caf\\udce9." in card
     train(tiny(), data, RECIPE, out=tmp_path, resume=True)
+
+
+def test_a_model_of_another_library_is_refused():
+    with pytest.raises(TypeError, match=r"a model of minivit's \(minivit.ViT, .*\): got Linear"):
+        train(torch.nn.Linear(2, 2), bright_or_dark())

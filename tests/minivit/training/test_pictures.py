@@ -62,6 +62,12 @@ def test_sixteen_bits_are_rounded_to_eight(tmp_path, name):
     assert opened.mode == "L" and np.array_equal(np.array(opened), GREY)
 
 
+def test_sixteen_bits_with_a_transparent_level_are_rounded_likewise(tmp_path):
+    deep = (GREY.astype(int) * 257).astype(np.uint16)
+    opened = stored(tmp_path, Image.fromarray(deep), transparency=int(deep[0, 0]))
+    assert opened.mode == "L" and np.array_equal(np.array(opened), GREY)
+
+
 @pytest.mark.parametrize("mode", ["I", "F"])
 def test_pixels_without_a_known_range_are_refused(tmp_path, mode):
     with pytest.raises(ValueError, match=f"at most 16 bits a channel: got mode {mode}"):

@@ -1,0 +1,219 @@
+"""Files that were damaged, or made to do harm: one clear error each, soon, and never other numbers."""
+
+import json
+import random
+import re
+import time
+
+import pytest
+import safetensors.torch
+import torch
+
+from minivit.files import read, save
+from minivit.loading import load
+from minivit.preprocessing import Preprocess
+from minivit.zoo import create, shipped
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A model, and the bytes of its file."""
+    model = create("vit_8px", dim=8, heads=2, depth=2, classes=3)
+    for tensor in model.state_dict().values():
+        tensor.normal_(generator=torch.Generator().manual_seed(0))
+    model.classes, model.licence = ["cat", "dog", "Übersee"], "CC BY 4.0"
+    model.preprocess = Preprocess(8, 8, mean=(0.5,), std=(0.25,))
+    path = tmp_path_factory.mktemp("saved") / "model.safetensors"
+    save(model, path)
+    return model, path.read_bytes()
+
+
+def is_as_it_was(path, model):
+    state, about = read(path)
+    same = all(torch.equal(state[key], tensor) for key, tensor in model.state_dict().items())
+    return same and (about.preprocess, about.classes, about.licence, about.config.dim) == (
+        model.preprocess, model.classes, model.licence, 8
+    )  # fmt: skip
+
+
+def test_a_flipped_bit_anywhere_in_a_file_is_refused(tmp_path, saved):
+    model, content = saved
+    path, g = tmp_path / "model.safetensors", random.Random(0)
+    header = 8 + int.from_bytes(content[:8], "little")
+    places = [*range(16, 60), *(g.randrange(header) for _ in range(150))]
+    places += [g.randrange(header, len(content)) for _ in range(150)]
+    for place in places:
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << g.randrange(8)
+        path.write_bytes(damaged)
+        try:
+            assert is_as_it_was(path, model), (place, content[place - 20 : place + 20])
+        except ValueError as error:
+            assert f"expected a whole checkpoint, of tensors alone, at {path}" in str(error)
+
+
+def test_a_number_that_changed_is_refused_with_the_reason(tmp_path, saved):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(saved[1][:-2] + b"\0\0")
+    with pytest.raises(ValueError, match="its checksum is not that of its content: something in"):
+        load(path)
+    with pytest.raises(ValueError, match="its checksum is not that of its content"):
+        load("vit_8px", path, dim=8, heads=2, depth=2, classes=3)
+
+
+def rewritten(path, content, **changes):
+    """Writes a file with other metadata and without a checksum, as before there was one."""
+    path.write_bytes(content)
+    with safetensors.safe_open(path, "pt") as file:
+        about = json.loads(file.metadata()["minivit"])
+        state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    del about["sha256"]
+    for key, value in changes.items():
+        *above, field = key.split("__")
+        (about[above[0]] if above else about)[field] = value
+    safetensors.torch.save_file(state, path, {"minivit": json.dumps(about)})
+
+
+def test_a_file_from_before_there_were_checksums_loads(tmp_path, saved):
+    path = tmp_path / "model.safetensors"
+    rewritten(path, saved[1])
+    assert b"sha256" not in path.read_bytes() and is_as_it_was(path, saved[0])
+    images = torch.rand(2, 1, 8, 8)
+    assert torch.equal(load(path)(images), saved[0].eval()(images))
+
+
+def test_the_shipped_files_have_checksums():
+    for path in shipped().values():
+        assert b"sha256" in path.read_bytes()[:200], path
+
+
+def test_a_flipped_bit_in_what_torch_saved_is_refused(tmp_path, saved):
+    path = tmp_path / "model.pth"
+    torch.save(saved[0].state_dict(), path)
+    content = path.read_bytes()
+    place = content.index(saved[0].head.weight.detach().numpy().tobytes()) + 2
+    path.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
+    with pytest.raises(ValueError, match="at .*model.pth.*the checksum of .* is not that of its"):
+        read(path)
+
+
+SAID = {
+    "names that are none": ({"classes": [None, "b", "c"]}, "expected names as classes: got None among them"),
+    "names in lists": ({"classes": [["a"], ["b"], ["c"]]}, r"expected names as classes: got \['a'\] among them"),
+    "a number of names": ({"classes": 3}, "expected a list of names as classes: got 3"),
+    "a name of letters": ({"classes": "abc"}, "expected a list of names as classes: got 'abc'"),
+    "a licence of numbers": ({"licence": -1}, "expected text as licence: got -1"),
+    "an unknown part": ({"colour": 1}, "beside the numbers: got colour"),
+    "a family of numbers": ({"family": ["ViT"]}, r"there is no family \['ViT'\]: expected ViT or"),
+    "another family": ({"family": "ResNet"}, "expected the fields of a ResNetConfig: .*patch_size"),
+    "a configuration of another kind": ({"config": [1]}, "expected the fields of a ViTConfig"),
+    "an unknown field": ({"config__colour": 1}, "expected the fields of a ViTConfig: .*colour"),
+    "a field of another kind": ({"config__stem": {"a": 1}}, "stem is patch or conv: got {'a': 1}"),
+    "a share of another kind": ({"config__dropout": [0.1]}, "dropout must be at least 0 and below 1"),
+    "a ratio that is none": ({"config__mlp_ratio": float("nan")}, "mlp_ratio must be positive: got nan"),
+    "a ratio beyond all": ({"config__mlp_ratio": 1e308}, "expected the fields of a ViTConfig: cannot convert float inf"),
+    "preparation of another kind": ({"preprocess": "resize"}, "expected the fields of a Preprocess"),
+    "preparation without a size": ({"preprocess": {}}, "expected the fields of a Preprocess: .*size"),
+    "a mean that is none": ({"preprocess__mean": [None]}, "mean and std must be finite numbers: got None among"),
+    "a mean beyond all": ({"preprocess__mean": [float("inf")]}, "mean and std must be finite numbers: got inf"),
+    "a width beyond all": ({"config__dim": 10**30}, "no model can have the sizes of .*dim=10{30}"),
+    "pictures beyond all": ({"config__image_size": [10**30, 10**30]}, "no model can have the sizes|fit the model"),
+    "classes beyond all": ({"config__classes": 10**30}, "no model can have the sizes of .*classes=10{30}"),
+    "blocks beyond all": ({"config__depth": 10**5}, "it says that it has 100000 blocks, and holds 2"),
+    "more blocks than can be counted": ({"config__depth": 10**30}, "and holds 2"),
+    "blocks without a part beyond all": ({"config__depth": 10**9, "config__mlp": False, "config__attention": False}, "and holds 2"),
+    "fewer blocks": ({"config__depth": 1}, "surplus"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_what_a_file_says_of_itself_is_looked_at_before_it_is_believed(tmp_path, saved, case):
+    changes, said = SAID[case]
+    path = tmp_path / "model.safetensors"
+    rewritten(path, saved[1], **changes)
+    before = time.monotonic()
+    with pytest.raises(ValueError, match=said) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+    assert time.monotonic() - before < 5
+
+
+def test_stages_beyond_all_are_not_built_either(tmp_path):
+    path = tmp_path / "model.safetensors"
+    for name, stages in ("resnet_8px", [1, 1, 10**9]), ("alternet_32px", ["c", "ca", "a" * 10**5]):
+        save(create(name), path)
+        rewritten(path, path.read_bytes(), config__stages=stages)
+        with pytest.raises(ValueError, match="it says that it has .* blocks, and holds [36]"):
+            load(path)
+
+
+def test_tensors_without_numbers_or_with_gaps_are_refused(tmp_path, saved):
+    state, path = saved[0].state_dict(), tmp_path / "model.pth"
+    torch.save(state | {"head.weight": state["head.weight"].to_sparse()}, path)
+    with pytest.raises(
+        ValueError, match="dense tensors at .*: head.weight is one of layout torch.sp"
+    ):
+        load("vit_8px", path)
+    torch.save({"model": state | {"head.bias": state["head.bias"].to("meta")}}, path)
+    with pytest.raises(ValueError, match="dense tensors at .*: head.bias is one without numbers"):
+        load("vit_8px", path)
+
+
+class Code:
+    def __reduce__(self):
+        return (exec, ("1",))
+
+
+def test_a_file_with_code_is_refused_with_the_reason(tmp_path):
+    path = tmp_path / "model.pth"
+    torch.save({"model": Code()}, path)
+    with pytest.raises(ValueError, match=re.escape(str(path))) as caught:
+        load("vit_8px", path)
+    assert "Unsupported global: GLOBAL exec" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_message_names_the_file_and_its_family_and_no_model_of_the_zoo(tmp_path, saved):
+    path = tmp_path / "mine.safetensors"
+    path.write_bytes(saved[1])
+    with pytest.raises(
+        ValueError, match="cannot load .*mine.safetensors, a ViT: it was saved"
+    ) as e:
+        load(path, classes=5)
+    assert "vit_b_16" not in str(e.value)
+    with pytest.raises(ValueError, match="a ViT has no field 'clases': did you mean classes"):
+        load(path, clases=5)
+
+
+def test_a_file_of_ours_is_read_once(tmp_path, saved, monkeypatch):
+    path, paths = tmp_path / "model.safetensors", []
+    path.write_bytes(saved[1])
+    monkeypatch.setattr("minivit.loading.read", lambda path: paths.append(path) or read(path))
+    load(path)
+    assert paths == [path]
+
+
+def test_the_folder_of_a_training_is_as_good_as_the_model_in_it(tmp_path, saved, monkeypatch):
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(
+        FileNotFoundError, match="expected a file at .*runs/model.safetensors: there"
+    ):
+        load(tmp_path / "runs")
+    (tmp_path / "runs/model.safetensors").write_bytes(saved[1])
+    assert load(tmp_path / "runs").classes == saved[0].classes
+    (tmp_path / "vit_8px").mkdir()  # a name is a name, whatever lies in the working directory
+    (tmp_path / "digits_vit").mkdir()
+    monkeypatch.chdir(tmp_path)
+    save(saved[0], "runs/a.safetensors")
+    assert load("vit_8px", "runs/a.safetensors", dim=8, heads=2, depth=2, classes=3)
+    assert load("digits_vit").classes == list("0123456789")
+    with pytest.raises(ValueError, match="holds a ViT, not|saved with"):
+        load("digits_vit", "runs/a.safetensors")
+
+
+def test_a_pickle_alone_does_not_say_what_model_it_holds(tmp_path, saved):
+    torch.save(saved[0].state_dict(), tmp_path / "model.pth")
+    with pytest.raises(
+        ValueError, match="model.pth does not say what model it holds: expected load"
+    ):
+        load(tmp_path / "model.pth")

@@ -1,0 +1,29 @@
+"""README's snippets, which run one after the other as they are printed."""
+
+import re
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from PIL import Image
+
+README = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_snippets_of_readme_run_in_their_order(tmp_path, monkeypatch, capsys):
+    matplotlib.use("Agg")
+    noise = np.random.default_rng(0).integers(0, 256, (6, 8, 3), np.uint8)
+    Image.fromarray(noise).resize((80, 60)).save(tmp_path / "photo.jpg")
+    monkeypatch.chdir(tmp_path)
+    snippets = re.findall(r"^```python\n(.*?)^```$", README, re.M | re.S)
+    assert len(snippets) == 5 and not any("..." in line.partition("#")[0] for snippet in snippets
+                                          for line in snippet.splitlines())  # fmt: skip
+    names = {}
+    for snippet in snippets:
+        # A training takes seconds: a shorter one runs the same code.
+        exec(snippet.replace("epochs=10", "epochs=0.5"), names)
+    assert names["found"].image.shape == (1, 3, 32, 32)
+    assert names["images"].shape == (1, 3, 32, 32)
+    assert names["results"].test.pictures == 359
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert not list(tmp_path.glob("runs"))
