@@ -217,3 +217,14 @@ def test_a_pickle_alone_does_not_say_what_model_it_holds(tmp_path, saved):
         ValueError, match="model.pth does not say what model it holds: expected load"
     ):
         load(tmp_path / "model.pth")
+
+
+def test_a_state_dict_that_torch_saved_without_checksums_loads(tmp_path):
+    state = create("vit_8px").state_dict()
+    torch.serialization.set_crc32_options(False)
+    try:
+        torch.save(state, tmp_path / "plain.pt")
+    finally:
+        torch.serialization.set_crc32_options(True)
+    loaded = load("vit_8px", tmp_path / "plain.pt").state_dict()
+    assert all(torch.equal(loaded[key], tensor) for key, tensor in state.items())
