@@ -40,8 +40,8 @@ def test_a_shipped_model_is_as_accurate_as_its_card_says(name):
 
 
 @pytest.mark.parametrize("name", list(shipped()))
-def test_a_shipped_model_is_listed_and_loads_in_float32_with_all_that_goes_with_it(name):
-    (entry,) = [entry for entry in minivit.models() if entry.name == name]
+def test_a_shipped_model_is_listed_and_loads_in_float32_with_all_that_goes_with_it(name, listed):
+    (entry,) = [entry for entry in listed if entry.name == name]
     model = minivit.load(name)
     assert entry.weights == ("shipped",)
     assert entry.parameters == sum(p.numel() for p in model.parameters())

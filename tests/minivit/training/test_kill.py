@@ -24,6 +24,16 @@ def start(folder):
     return process
 
 
+def wait_for_saves(process, folder, number):
+    """Waits until a training has saved its state some times more, however busy the machine."""
+    path, seen = folder / "state.pt", set()
+    before = path.stat().st_mtime_ns if path.exists() else None
+    while process.is_alive() and len(seen - {before}) < number:
+        if path.exists():
+            seen.add(path.stat().st_mtime_ns)
+        time.sleep(0.001)
+
+
 @pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.slow)])
 def test_a_training_killed_at_any_moment_ends_in_the_same_bytes(tmp_path, kills):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
@@ -31,20 +41,17 @@ def test_a_training_killed_at_any_moment_ends_in_the_same_bytes(tmp_path, kills)
     warm.start()
     warm.join()
     process, began = start(whole), time.monotonic()
-    while process.is_alive() and not (whole / "state.pt").exists():
-        time.sleep(0.01)
+    wait_for_saves(process, whole, 1)
     ready = time.monotonic() - began
     process.join()
     assert process.exitcode == 0
-    lasted = time.monotonic() - began - ready
     moments, steps = random.Random(kills), []
     for kill in range(kills):
         process = start(killed)
-        if kill == 0:  # surely between the first state and the last, however busy the machine
-            while process.is_alive() and not (killed / "state.pt").exists():
-                time.sleep(0.01)
-        else:  # now and then before the first step, and so that there is work left for the next
-            time.sleep(moments.uniform(0.5, 1.5) * ready + moments.uniform(0, lasted / kills))
+        if kill % 3 == 1:  # now and then before the first step
+            time.sleep(moments.uniform(0, ready))
+        else:
+            wait_for_saves(process, killed, 3 if kill == 0 else moments.randint(1, 5))
         process.kill()
         process.join()
         if process.exitcode == 0:  # it was over before

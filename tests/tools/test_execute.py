@@ -1,0 +1,56 @@
+"""``make notebooks``: an equal result gives an empty diff, on another processor too."""
+
+import base64
+import io
+
+import numpy as np
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+from PIL import Image
+
+from tools.execute import keep_pictures
+
+PIXELS = np.random.default_rng(0).integers(0, 200, (20, 30, 3)).astype(np.uint8)
+
+
+def encoded(pixels, kind):
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, kind, **({"lossless": True} if kind == "WEBP" else {}))
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def output(pixels, said):
+    page = f'<img src="data:image/webp;base64,{encoded(pixels, "WEBP")}"> {said}'
+    return {"image/png": encoded(pixels, "PNG") + "\n", "text/html": page}
+
+
+def executed(old, new):
+    """What is stored of new outputs where old ones stand."""
+    notebooks = [
+        new_notebook(cells=[new_code_cell(outputs=[new_output("display_data", data)])])
+        for data in (old, new)
+    ]
+    keep_pictures(*notebooks)
+    return notebooks[1].cells[0].outputs[0].data
+
+
+def test_a_picture_that_looks_the_same_stays_byte_for_byte():
+    nearly = PIXELS.copy()
+    nearly[3, 4] += 50  # a dot at the edge of a line
+    old = output(PIXELS, "a")
+    assert executed(old, output(nearly, "a")) == old
+
+
+@pytest.mark.parametrize("change", ["a line moved", "size"])
+def test_another_picture_is_stored(change):
+    other = PIXELS[1:] if change == "size" else PIXELS.copy()
+    if change == "a line moved":
+        other[8] = 255
+    new = output(other, "a")
+    assert executed(output(PIXELS, "a"), new) == new
+
+
+def test_other_words_beside_a_picture_are_stored():
+    nearly = PIXELS.copy()
+    nearly[3, 4] += 50
+    assert executed(output(PIXELS, "a"), output(nearly, "b"))["text/html"].endswith(" b")
