@@ -14,6 +14,7 @@ from minivit.analysis.layout import attentions
 from minivit.analysis.residuals import branches
 from minivit.analysis.running import batches, chosen, evaluating, logits, with_classes
 from minivit.recording.attention import AttentionListener
+from minivit.recording.hooks import after
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +126,7 @@ def _without_branch(model: nn.Module, name: str) -> Iterator[None]:
     def off(module: nn.Module, args: Any, output: Any) -> Any:
         return tree_map_only(Tensor, torch.zeros_like, output)
 
-    with model.get_submodule(name).register_forward_hook(off):
+    with after(model.get_submodule(name), off):
         yield
 
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from minivit.analysis.layout import Grid
 from minivit.patches import pair
+from minivit.recording.hooks import after
 
 Lattice = tuple[tuple[float, float], ...]  # along each axis the first place's middle, and the step
 
@@ -40,5 +41,5 @@ def lattices_of(model: nn.Module, size: Grid) -> Iterator[Callable[[Grid], Latti
     with ExitStack() as stack:
         for module in model.modules():
             if isinstance(module, nn.Conv2d | nn.MaxPool2d | nn.AvgPool2d):
-                stack.callback(module.register_forward_hook(keep).remove)
+                stack.enter_context(after(module, keep))
         yield lattice

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from minivit.analysis.running import evaluating
 from minivit.recording import record
 from minivit.recording.attention import AttentionListener
+from minivit.recording.hooks import after
 from minivit.recording.names import runnable, weights_of
 
 Grid = tuple[int, int]  # rows and columns
@@ -70,7 +71,7 @@ def maps_of(model: nn.Module) -> Iterator[list[Grid]]:
     with ExitStack() as stack:
         for module in model.modules():
             if isinstance(module, nn.Conv2d):
-                stack.callback(module.register_forward_hook(keep).remove)
+                stack.enter_context(after(module, keep))
         yield found
 
 

@@ -11,6 +11,7 @@ from torch.utils._pytree import tree_map_only
 
 from minivit.analysis.layout import maps_of
 from minivit.analysis.running import batches, evaluating, logits
+from minivit.recording.hooks import after, before
 from minivit.recording.names import runnable
 from minivit.recording.recorder import tensors_in
 
@@ -90,7 +91,7 @@ def _row(model: nn.Module, images: Tensor) -> list[str]:
                 if read[:1] == given and len(given[0]) == 3:
                     ran.append(name)
 
-            stack.callback(module.register_forward_hook(keep).remove)
+            stack.enter_context(after(module, keep))
         model(images[:1])
     outer = [name for name in ran if not any(name.startswith(f"{other}.") for other in ran)]
     rows: dict[str, list[str]] = {}
@@ -109,17 +110,16 @@ def _states(model: nn.Module, names: list[str]) -> Iterator[list[Tensor]]:
     """Collects the tokens before the first of these blocks, and after each."""
     states: list[Tensor] = []
 
-    def before(module: nn.Module, args: Any) -> None:
+    def read(module: nn.Module, args: Any, kwargs: Any) -> None:
         states.append(tensors_in(args)[0])
 
-    def after(module: nn.Module, args: Any, output: Any) -> None:
+    def gave(module: nn.Module, args: Any, output: Any) -> None:
         states.append(tensors_in(output)[0])
 
     with ExitStack() as stack:
-        first = model.get_submodule(names[0])
-        stack.callback(first.register_forward_pre_hook(before).remove)
+        stack.enter_context(before(model.get_submodule(names[0]), read))
         for name in names:
-            stack.callback(model.get_submodule(name).register_forward_hook(after).remove)
+            stack.enter_context(after(model.get_submodule(name), gave))
         yield states
 
 
@@ -130,5 +130,5 @@ def _replaced(model: nn.Module, name: str, tokens: Tensor) -> Iterator[None]:
     def give(module: nn.Module, args: Any, output: Any) -> Any:
         return tree_map_only(Tensor, lambda _: tokens, output)
 
-    with model.get_submodule(name).register_forward_hook(give):
+    with after(model.get_submodule(name), give):
         yield

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from minivit.analysis.lattice import Lattice, lattices_of
 from minivit.analysis.layout import Grid, maps_of
 from minivit.analysis.running import batches, evaluating
+from minivit.recording.hooks import after
 from minivit.recording.names import one
 from minivit.recording.recorder import tensors_in
 
@@ -139,7 +140,7 @@ def _activation(model: nn.Module, x: Tensor, at: str) -> tuple[Tensor, Grid, Lat
             # A copy: what comes next may overwrite it.
             kept.append(([t.clone() for t in tensors_in(output)], maps[-1:]))
 
-        with one(model, at).register_forward_hook(keep):
+        with after(one(model, at), keep):
             model(x)
     if not kept:
         raise ValueError(f"{at!r} never ran")

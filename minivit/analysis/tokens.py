@@ -11,6 +11,7 @@ from torch.utils._pytree import tree_map_only
 
 from minivit.analysis.layout import Grid, layouts, same_tokens
 from minivit.analysis.running import batches, chosen, evaluating, logits, with_classes
+from minivit.recording.hooks import before
 
 
 def token_ablation(
@@ -71,12 +72,12 @@ def _deleted(blocks: list[nn.Module], token: int, tokens: int) -> Iterator[None]
             return x[:, kept]
         return x[..., kept, :][..., kept] if x.shape[-2:] == (tokens, tokens) else x
 
-    def before(module: nn.Module, args: Any, kwargs: Any) -> Any:
+    def without(module: nn.Module, args: Any, kwargs: Any) -> Any:
         return tree_map_only(Tensor, cut, (args, kwargs))
 
     with ExitStack() as stack:
         for block in blocks:
-            stack.callback(block.register_forward_pre_hook(before, with_kwargs=True).remove)
+            stack.enter_context(before(block, without))
         yield
 
 

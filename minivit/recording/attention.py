@@ -18,12 +18,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from minivit.recording.hooks import after, before
+
 # The last is what the formula below calls: so an outer recorder hears an inner one's answer.
 SOFTMAX = {torch.softmax, Tensor.softmax, F.softmax, torch._safe_softmax}
 
 
 class AttentionListener(TorchFunctionMode):
     """Keeps the attention weights that are computed inside chosen modules, while it is entered.
+
+    It hears the thread that made it enter, as all such modes of torch do, and no other.
 
     Entered, it also keeps torch from the fast paths of ``nn.TransformerEncoderLayer`` and
     ``nn.MultiheadAttention``, which run whole layers without calling their modules.
@@ -41,19 +45,13 @@ class AttentionListener(TorchFunctionMode):
     def inside(self, module: nn.Module, name: str) -> Iterator[None]:
         """Listens inside ``module``, and calls the weights ``name``."""
 
-        def begin(runs: nn.Module, args: Any) -> None:
-            if runs is module:  # and no copy of it, which has a copy of the hook
-                self.running[name] = False
+        def begin(module: nn.Module, args: Any, kwargs: Any) -> None:
+            self.running[name] = False
 
-        def end(runs: nn.Module, args: Any, output: Any) -> None:
-            if runs is module:
-                self.running.pop(name, None)
+        def end(module: nn.Module, args: Any, output: Any) -> None:
+            self.running.pop(name, None)
 
-        with (
-            module.register_forward_pre_hook(begin),
-            # Always: also when the module raises what the block then catches.
-            module.register_forward_hook(end, always_call=True),
-        ):
+        with before(module, begin), after(module, end, always=True):
             yield
 
     def show(self, weights: Tensor) -> None:
