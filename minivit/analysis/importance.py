@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
-from minivit.analysis.layout import attentions
+from minivit.analysis.attentions import attentions
 from minivit.analysis.residuals import branches
 from minivit.analysis.running import batches, chosen, evaluating, logits, with_classes
 from minivit.recording.attention import AttentionListener

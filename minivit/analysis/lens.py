@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
-from minivit.analysis.layout import maps_of
+from minivit.analysis.lattice import maps_of
 from minivit.analysis.running import batches, evaluating, logits
 from minivit.recording.hooks import after, before
 from minivit.recording.names import runnable
@@ -48,7 +48,7 @@ def logit_lens(
         batch_size: Images at a time, where they are not in batches already. Default: 64.
 
     Returns:
-        Float64 on the CPU. Class and register tokens come before the patches.
+        Float64 on the CPU. Tokens stand as the model has them.
 
     Raises:
         ValueError: No images, or of several sizes; a model that gives no logits; or no such row of

@@ -47,7 +47,7 @@ def token_ablation(
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
-    (rows, columns), extra = same_tokens(at)
+    one = same_tokens(at)
     blocks = [model.get_submodule(layout.name) for layout in at]
     found = []
     for batch, some in with_classes(stream, classes):
@@ -55,8 +55,8 @@ def token_ablation(
             whole = logits(model, batch)
             which = chosen(some, whole)[:, None]
             without = []
-            for token in range(extra, extra + rows * columns):
-                with _deleted(blocks, token, extra + rows * columns):
+            for token in one.where:
+                with _deleted(blocks, token, one.tokens):
                     without.append(logits(model, batch).gather(1, which))
         found.append((whole.gather(1, which) - torch.cat(without, 1)).double().cpu())
     return torch.cat(found)

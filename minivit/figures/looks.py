@@ -28,7 +28,7 @@ def attention_overlay(
         image: The model's input, ``[channels, height, width]`` or a batch of one.
         block: Which of the blocks that have attention. Default: the last.
         query: Row and column of the patch that attends; it is framed. Default: the first token, if
-            there are tokens that are no patches, or else the mean of all patches.
+            that is no patch, or else the mean of all patches.
         grid: As for :func:`~minivit.analysis.distance.attention_distance`.
 
     Raises:
@@ -44,10 +44,10 @@ def attention_overlay(
         if not (0 <= query[0] < rows and 0 <= query[1] < columns):
             raise ValueError(f"expected a patch of {rows} x {columns}: got {query}")
         index = query[0] * columns + query[1]
-        looks = weights[0, :, at.extra + index]
+        looks = weights[0, :, at.where[index]]
     else:
-        looks = weights[0, :, 0] if at.extra else weights[0].mean(1)
-    patches = looks[:, at.extra :].float()  # [heads, patches]
+        looks = weights[0, :, list(at.where)].mean(1) if 0 in at.where else weights[0, :, 0]
+    patches = looks[:, list(at.where)].float()  # [heads, patches]
     titles = [f"head {i}: {row.max():.2f}" for i, row in enumerate(patches)]
     return _panels(images[0], patches, at.grid, titles, index)
 

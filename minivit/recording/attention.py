@@ -40,6 +40,8 @@ class AttentionListener(TorchFunctionMode):
         super().__init__()
         self.keep = keep
         self.running: dict[str, bool] = {}  # names whose module runs now; true once it has shown
+        # By name, the first softmax in which heads and images cannot be told apart.
+        self.others: dict[str, torch.Size] = {}
 
     @contextmanager
     def inside(self, module: nn.Module, name: str) -> Iterator[None]:
@@ -84,9 +86,13 @@ class AttentionListener(TorchFunctionMode):
         if func is F.multi_head_attention_forward:
             return self.multi_head_attention_forward(*args, **kwargs)
         result = func(*args, **kwargs)
-        # Heads have an axis of their own and a row is a query: other softmaxes are no attention.
-        if func in SOFTMAX and result.ndim == 4 and softmax_axis(*args, **kwargs) in (-1, 3):
-            self.show(result)
+        if func in SOFTMAX and softmax_axis(*args, **kwargs) in (-1, result.ndim - 1):
+            # Heads have an axis of their own, and a row is a query.
+            if result.ndim == 4:
+                self.show(result)
+            elif result.ndim in (3, 5):
+                for name in self.running:
+                    self.others.setdefault(name, result.shape)
         return result
 
     def scaled_dot_product_attention(

@@ -72,7 +72,7 @@ def sublayer(
     return function, x
 
 
-class _Reached(BaseException):
+class Reached(BaseException):
     """Ends a model's call at a named point. No Exception: one of those the model might catch."""
 
     def __init__(self, output: Any) -> None:
@@ -99,13 +99,13 @@ def activation(model: nn.Module, name: str) -> Callable[[Tensor], Tensor]:
     module = one(model, name)
 
     def stop(module: nn.Module, args: Any, output: Any) -> None:
-        raise _Reached(output)
+        raise Reached(output)
 
     def function(x: Tensor) -> Tensor:
         try:
             with after(module, stop):
                 model(x.clone())
-        except _Reached as reached:
+        except Reached as reached:
             return _one_tensor(reached.output, name)
         raise RuntimeError(f"the model did not call {name!r}")
 

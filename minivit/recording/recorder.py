@@ -82,7 +82,8 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
     behind a module's name they are the attention weights computed inside that module, before
     dropout, whether it calls ``F.scaled_dot_product_attention``, ``nn.MultiheadAttention`` or a
     softmax: ``*.attention`` in minivit and Hugging Face, ``*.attn`` in timm, ``*.self_attention``
-    in torchvision.
+    in torchvision. Where heads are mixed behind the softmax, as in CaiT and DeepViT, it is the
+    softmax that is recorded, and not the mixture that meets the values.
 
     What is recorded is the tensor that the model goes on with: gradients flow through it, and
     ``torch.autograd.grad(logits[0, 5], seen["blocks.3.attention.weights"])`` works. A module that
@@ -110,7 +111,8 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
         LookupError: A name matches nothing; the message lists near ones.
         RuntimeError: Inside the block, a module gives no tensor, or computes attention twice in one
             call. At its end, none of the modules that a name matches ever ran, one showed no
-            attention weights, or a recorded tensor was overwritten by an in-place operation.
+            attention weights, or in a tensor without one axis each for images and heads, or a
+            recorded tensor was overwritten by an in-place operation.
     """
     modules = runnable(model)
     if not names:
@@ -137,7 +139,14 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
             f"these modules never ran inside the block: {missing}; it may not have called the "
             "model in this thread, or a parent may use their parameters without calling them"
         )
-    if missing := [name for name in weights if name not in kept.seen]:
+    missing = [name for name in weights if name not in kept.seen]
+    if folded := [name for name in missing if name in listener.others]:
+        raise RuntimeError(
+            f"expected attention weights [batch, heads, queries, keys]: the softmax in {folded} "
+            f"has {[list(listener.others[name]) for name in folded]}, in which heads and images "
+            "cannot be told apart"
+        )
+    if missing:
         raise RuntimeError(
             f"no attention weights were computed for {missing}; what looks like attention here: "
             f"{attention_names(modules) or 'nothing'}. One of those that is missing never ran, or "
