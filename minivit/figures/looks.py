@@ -4,9 +4,10 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from minivit.analysis.layout import Grid, attention_weights, layouts
+from minivit.analysis.lattice import Grid
+from minivit.analysis.layout import attention_weights, layouts
 from minivit.analysis.rollout import rollout
-from minivit.figures.overlay import overlay
+from minivit.figures.overlay import numbers, overlay
 
 
 def attention_overlay(
@@ -33,7 +34,7 @@ def attention_overlay(
 
     Raises:
         IndexError: There is no such block.
-        ValueError: More than one picture, no such patch, or as for
+        ValueError: More than one picture, one that is not finite, no such patch, or as for
             :func:`~minivit.analysis.distance.attention_distance`.
     """
     images = _one(image)
@@ -64,7 +65,8 @@ def rollout_overlay(
         grid: As for :func:`~minivit.analysis.distance.attention_distance`.
 
     Raises:
-        ValueError: More than one picture, or as for :func:`~minivit.analysis.rollout.rollout`.
+        ValueError: More than one picture, one that is not finite, or as for
+            :func:`~minivit.analysis.rollout.rollout`.
     """
     images = _one(image)
     found = rollout(model, images, identity=identity, grid=grid)
@@ -85,6 +87,7 @@ def _panels(
     image: Tensor, values: Tensor, grid: Grid, titles: list[str], query: int | None = None
 ) -> Figure:
     """One picture for each row of values, at most six in a line."""
+    image = numbers(image, "a finite picture")
     low, high = image.aminmax()
     picture = (image - low) / (high - low).clamp(min=torch.finfo(image.dtype).tiny)
     across = min(len(values), 6)
