@@ -31,6 +31,7 @@ class Attention:
     tokens: Tensor | None  # [tokens, dim], before the attention; none where nothing has so many
     read: list[int]  # the shape of what the block reads
     maps: tuple[Grid, ...]  # rows and columns of what the convolutions before gave
+    weights: Tensor | None  # of that shape; the first attention's alone
 
     @property
     def heads(self) -> int:
@@ -78,6 +79,7 @@ class Watch(AttentionListener):
                 next((rows.clone() for rows in tokens if rows is not None), None),
                 list(met[0].shape) if met else [],
                 tuple(self.maps),
+                None if self.found else weights.clone(),
             )
         )
         if self.first:
