@@ -56,10 +56,10 @@ def attention_distance(
     for attention to the patch itself. ``patches`` is the share that is left. A patch that attends
     to no patch at all is left out.
 
-    The blocks are those with attention between all patches that stand for the picture then: what
-    attends in windows of several shapes, to pooled keys or to a query of its own is not in
-    ``blocks``, as most of PVT, MViT and VOLO. Of heads that are mixed behind the softmax, as in
-    CaiT and DeepViT, it is the softmax that is measured.
+    ``blocks`` names those with as many keys as queries, and no others: the stages of PVT and
+    MViTv2 that attend to pooled keys, VOLO's outlook and a pool with a query of its own are left
+    out. Where heads are mixed behind the softmax, as in CaiT and DeepViT, it is the softmax that is
+    measured.
 
     A distance says little beside ``uniform``, what a head has that prefers no patch: 0.52 times
     the side of a square picture.

@@ -9,18 +9,16 @@ picture changes in some patches alone.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-import torch
 from torch import Tensor, nn
 
-from minivit.analysis.attentions import Attention, Watch, watching
+from minivit.analysis.attentions import Attention, watching
 from minivit.analysis.lattice import Grid, maps_of
 from minivit.analysis.running import evaluating
+from minivit.analysis.tracing import changed_tokens, in_reading_order, noise_like
 from minivit.recording import record
 from minivit.recording.names import weights_of
 
 __all__ = ["Grid", "Layout", "attention_weights", "layouts", "maps_of", "outside", "same_tokens"]
-
-SEEDS = 27182818, 31415926  # of pictures that nobody else has
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ def layouts(model: nn.Module, images: Tensor, grid: Grid | None = None) -> list[
         ValueError: As for :func:`~minivit.analysis.attentions.attentions`; or the grid is not
             known, or the tokens are others than a grid of patches and some that are none.
     """
-    noise = _noise(images, SEEDS[0])
+    noise = noise_like(images)
     known: dict[int, Layout] = {}  # by the number of tokens
     with watching(model, images) as watch:
         found = watch.look(images)
@@ -62,9 +60,9 @@ def layouts(model: nn.Module, images: Tensor, grid: Grid | None = None) -> list[
             tokens = one.shape[-1]
             if tokens in known:
                 continue
-            shape, where = _patches(one, _changed(one, other), grid, list(known.values()))
+            shape, where = _patches(one, changed_tokens(one, other), grid, list(known.values()))
             if not known:
-                where = _in_reading_order(watch, noise, other, shape, where)
+                where = in_reading_order(watch, noise, other, shape, where)
             (_, down), (_, right) = watch.lattice(shape)
             size = (down * shape[0], right * shape[1])
             known[tokens] = Layout(one.name, one.heads, tokens, shape, tuple(where), size)
@@ -80,42 +78,12 @@ def outside(model: nn.Module, images: Tensor) -> tuple[int, list[int]]:
         if images.ndim == 4 and images.is_floating_point():
             with watching(model, images) as watch:
                 (one,) = watch.look(images, first=True)
-                (other,) = watch.look(_noise(images, SEEDS[0]), first=True)
-            changed = _changed(one, other)
+                (other,) = watch.look(noise_like(images), first=True)
+            changed = changed_tokens(one, other)
             return one.shape[-1], [i for i in range(one.shape[-1]) if i not in changed]
     except ValueError:
         pass
     return 0, []
-
-
-def _noise(images: Tensor, seed: int) -> Tensor:
-    """A picture of the size of the first, of random pixels."""
-    noise = torch.randn(images[:1].shape, generator=torch.Generator().manual_seed(seed))
-    return noise.to(images)
-
-
-def _changed(one: Attention, other: Attention) -> list[int]:
-    """Which of the tokens of one picture are others in another."""
-    if one.tokens is None or other.tokens is None or _between_channels(one, other):
-        raise ValueError(
-            f"expected attention between the tokens of {one.name!r}, which reads {one.read}: got "
-            f"{list(one.shape)}, between something else, such as channels"
-        )
-    return (one.tokens != other.tokens).any(1).nonzero().flatten().tolist()
-
-
-def _between_channels(one: Attention, other: Attention) -> bool:
-    """Whether weights that may be between channels, a head having as many, are not between tokens.
-
-    Between tokens that are the same in two pictures attention is the same, but for a factor.
-    """
-    a, b, x, y = one.weights, other.weights, one.tokens, other.tokens
-    if a is None or b is None or x is None or y is None or x.shape[1] != one.heads * len(x):
-        return False
-    same = (x == y).all(1)
-    a, b = (w[..., same, :][..., same].double() for w in (a, b))
-    a, b = (w / w.sum(-1, keepdim=True) for w in (a, b))
-    return not torch.allclose(a, b, rtol=1e-2, atol=1e-4, equal_nan=True)
 
 
 def _check(attention: Attention, grid: Grid | None) -> None:
@@ -159,40 +127,6 @@ def _patches(
     raise ValueError(
         f"{_said(attention, grid)}, where {len(changed)} of {tokens} tokens come from the picture"
     )
-
-
-def _in_reading_order(
-    watch: Watch, noise: Tensor, base: Attention, grid: Grid, where: list[int]
-) -> list[int]:
-    """Which of the tokens ``where`` is which patch, found by changing some patches of a picture.
-
-    Patches that have bit 0 set in their number are changed, then those with bit 1, and so on: the
-    bits with which a token changes are its number. Where patches overlap it has bits of its
-    neighbours too, and at least its own.
-
-    Raises:
-        ValueError: Some token has not even its own.
-    """
-    (y, x), count = watch.lattice(grid), grid[0] * grid[1]
-    rows, columns = (
-        ((torch.arange(side) + 0.5 - start) / step + 0.5).floor().clamp(0, n - 1).long()
-        for side, (start, step), n in zip(noise.shape[2:], (y, x), grid, strict=True)
-    )
-    number = (rows[:, None] * grid[1] + columns).to(noise.device)  # [height, width], the pixel's
-    found = [0] * count
-    for bit in range((count - 1).bit_length()):
-        pixels = torch.where(number >> bit & 1 == 1, _noise(noise, SEEDS[1]), noise)
-        (seen,) = watch.look(pixels, first=True)
-        changed = set(_changed(base, seen))
-        found = [n | (token in changed) << bit for n, token in zip(found, where, strict=True)]
-    if sorted(found) == list(range(count)):
-        return [token for _, token in sorted(zip(found, where, strict=True))]
-    if any(n & i != i for i, n in enumerate(found)):
-        raise ValueError(
-            f"expected the {grid[0]} x {grid[1]} patches of {base.name!r} in reading order, row by "
-            "row: its tokens come from other places"
-        )
-    return where
 
 
 def same_tokens(at: list[Layout]) -> Layout:

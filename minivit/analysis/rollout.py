@@ -26,8 +26,8 @@ class Rollout:
         """How much the answer has of each patch, ``[blocks, n, patches]``, summing to 1.
 
         The answer is read from the first token where that is no patch, and from the mean of the
-        patches where it is one. So it is also for a model that reads its answer in another way, as
-        CaiT's, SigLIP's and PiT's pools and second class tokens do.
+        patches where it is one. That is not what a model does that reads its answer through a pool
+        with a query of its own, such as CaiT and SigLIP.
         """
         where = torch.tensor(self.where)
         read = self.matrices.index_select(2, where) if 0 in self.where else self.matrices[:, :, :1]
