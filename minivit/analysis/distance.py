@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from minivit.analysis.layout import Grid, attention_weights, layouts
+from minivit.analysis.lattice import Grid
+from minivit.analysis.layout import attention_weights, layouts
 from minivit.analysis.running import batches
 
 
@@ -20,18 +21,18 @@ class AttentionDistance:
     patches: Tensor  # [blocks, heads], share of a patch's attention that goes to patches
 
 
-def patch_distances(grid: Grid, image_size: tuple[int, int]) -> Tensor:
+def patch_distances(grid: Grid, size: tuple[float, float]) -> Tensor:
     """The distances between the centres of patches.
 
     Args:
         grid: Rows and columns of patches.
-        image_size: Height and width in pixels.
+        size: Height and width of all patches together, in pixels.
 
     Returns:
         In pixels, float64 ``[patches, patches]``.
     """
-    lengths = zip(grid, image_size, strict=True)
-    y, x = ((torch.arange(n, dtype=torch.float64) + 0.5) * size / n for n, size in lengths)
+    lengths = zip(grid, size, strict=True)
+    y, x = ((torch.arange(n, dtype=torch.float64) + 0.5) * length / n for n, length in lengths)
     centres = torch.cartesian_prod(y, x)  # [patches, 2], in reading order
     return (centres[:, None] - centres).norm(dim=-1)
 
@@ -55,6 +56,11 @@ def attention_distance(
     for attention to the patch itself. ``patches`` is the share that is left. A patch that attends
     to no patch at all is left out.
 
+    ``blocks`` names those with as many keys as queries, and no others: the stages of PVT and
+    MViTv2 that attend to pooled keys, VOLO's outlook and a pool with a query of its own are left
+    out. Where heads are mixed behind the softmax, as in CaiT and DeepViT, it is the softmax that is
+    measured.
+
     A distance says little beside ``uniform``, what a head has that prefers no patch: 0.52 times
     the side of a square picture.
 
@@ -73,19 +79,20 @@ def attention_distance(
 
     Raises:
         ValueError: No images, or of several sizes; or no attention between tokens, several in one
-            block, or of tokens that are not the patches of a grid behind a few that stand nowhere.
+            block, or of tokens that are not the patches of a grid and others that stand nowhere.
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
-    apart = [patch_distances(layout.grid, (first.shape[2], first.shape[3])) for layout in at]
+    apart = [patch_distances(layout.grid, layout.size) for layout in at]
     # Sums over pictures and their patches: of distances, of how many see patches; of shares, of all
     far, seeing, share, count = torch.zeros(
         4, len(at), max(layout.heads for layout in at), dtype=torch.float64
     )
     for batch in attention_weights(model, stream, at):
         for i, (layout, weights) in enumerate(zip(at, batch, strict=True)):
-            between = weights[..., layout.extra :, layout.extra :].double()  # [b, heads, n, n]
-            seen = between.sum(-1)  # [b, heads, n]
+            where = torch.tensor(layout.where, device=weights.device)
+            between = weights.index_select(2, where).index_select(3, where).double()
+            seen = between.sum(-1)  # [b, heads, n] of [b, heads, n, n]
             pixels = (between * apart[i].to(between.device)).sum(-1) / seen
             head = slice(layout.heads)
             far[i, head] += pixels.nansum((0, 2)).cpu()

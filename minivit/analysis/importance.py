@@ -10,11 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
-from minivit.analysis.layout import attentions
+from minivit.analysis.attentions import attentions
 from minivit.analysis.residuals import branches
 from minivit.analysis.running import batches, chosen, evaluating, with_classes
 from minivit.recording.attention import AttentionListener
 from minivit.recording.calls import logits
+from minivit.recording.hooks import after
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +128,7 @@ def _without_branch(model: nn.Module, name: str) -> Iterator[None]:
     def off(module: nn.Module, args: Any, output: Any) -> Any:
         return tree_map_only(Tensor, torch.zeros_like, output)
 
-    with model.get_submodule(name).register_forward_hook(off):
+    with after(model.get_submodule(name), off):
         yield
 
 

@@ -1,165 +1,145 @@
-"""Where a model computes attention, and where on the picture its tokens stand.
+"""Where on the picture the tokens of an attention stand, found by changing the picture.
 
-Names differ between libraries; what happens in a call does not. So a model is called once, on one
-picture, and watched: each attention belongs to the block that it runs in, and its patches lie on
-the grid that the last convolution before it gave. A pool that reads all tokens by a query of its
-own is no attention between tokens, and is left out.
+A token that is the same for two pictures, before tokens are mixed, comes from none: a class token,
+a register, a detection token, wherever the model puts it. The others are the patches, of which the
+last map of so many places has the rows and columns. Which patch is which token shows when the
+picture changes in some patches alone.
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-import torch
 from torch import Tensor, nn
 
-from minivit.analysis.running import evaluating
+from minivit.analysis.attentions import Attention, watching
+from minivit.analysis.lattice import Grid, maps_of
+from minivit.analysis.running import evaluating, rows_and_columns
+from minivit.analysis.tracing import changed_tokens, in_reading_order, noise_like
 from minivit.recording import record
-from minivit.recording.attention import AttentionListener
-from minivit.recording.names import runnable, weights_of
+from minivit.recording.names import weights_of
 
-Grid = tuple[int, int]  # rows and columns
-
-
-@dataclass(frozen=True)
-class Attention:
-    """One attention between the tokens of a model."""
-
-    name: str  # of the block, inside which the attention weights are recorded
-    shape: tuple[int, ...]  # of the weights for one picture, [1, heads, tokens, tokens]
-    grid: Grid | None  # rows and columns of the last map that a convolution gave before
-
-    @property
-    def heads(self) -> int:
-        """How many there are."""
-        return self.shape[1]
+__all__ = ["Grid", "Layout", "attention_weights", "layouts", "maps_of", "outside", "same_tokens"]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The tokens of one attention: some that are no patches, then those of a grid of patches."""
+    """The tokens of one attention: those of a grid of patches, and some that are no patches."""
 
     name: str  # of the block, inside which the attention weights are recorded
     heads: int
+    tokens: int
     grid: Grid  # rows and columns of patches
-    extra: int  # class and register tokens, before the patches
+    where: tuple[int, ...]  # [patches], which of the tokens the patches are, in reading order
+    size: tuple[float, float]  # height and width of the patches together, in pixels
 
-
-class _Watch(AttentionListener):
-    """Notes of each attention which modules run, the shape of its weights, and the last map."""
-
-    def __init__(self, maps: list[Grid]) -> None:
-        super().__init__(lambda name, weights: None)
-        self.maps = maps
-        self.found: list[tuple[list[str], torch.Size, Grid | None]] = []
-
-    def show(self, weights: Tensor) -> None:
-        grid = self.maps[-1] if self.maps else None
-        self.found.append((list(self.running), weights.shape, grid))
-
-
-@contextmanager
-def maps_of(model: nn.Module) -> Iterator[list[Grid]]:
-    """Collects the rows and columns of what convolutions give, in the order in which they run."""
-    found: list[Grid] = []
-
-    def keep(module: nn.Module, args: Any, output: Tensor) -> None:
-        found.append((output.shape[-2], output.shape[-1]))
-
-    with ExitStack() as stack:
-        for module in model.modules():
-            if isinstance(module, nn.Conv2d):
-                stack.callback(module.register_forward_hook(keep).remove)
-        yield found
-
-
-def attentions(model: nn.Module, images: Tensor) -> list[Attention]:
-    """Finds every attention between the tokens of a model, in the order in which they run.
-
-    Args:
-        model: minivit's, torchvision's, timm's, Hugging Face's, or any other that computes its
-            attention as :func:`~minivit.recording.record` hears it.
-        images: ``[batch, channels, height, width]``; the first is looked at.
-
-    Raises:
-        ValueError: The model computes no attention between tokens, or several in one block.
-    """
-    modules = runnable(model)
-    with evaluating(model), maps_of(model) as maps, ExitStack() as stack:
-        watch = _Watch(maps)
-        for name, module in modules.items():
-            stack.enter_context(watch.inside(module, name))
-        stack.enter_context(watch)
-        model(images[:1])
-    found = [
-        Attention(_block(model, running), shape, grid)
-        for running, shape, grid in watch.found
-        if shape[-1] == shape[-2]
-    ]
-    if not found:
-        raise ValueError(
-            f"{type(model).__name__} computes no attention between tokens: there is none to measure"
-        )
-    if len({attention.name for attention in found}) < len(found):
-        names = [attention.name for attention in found]
-        raise ValueError(f"expected one attention in a block: got {names}")
-    return found
+    @property
+    def extra(self) -> int:
+        """How many class, register and other tokens stand beside the patches."""
+        return self.tokens - len(self.where)
 
 
 def layouts(model: nn.Module, images: Tensor, grid: Grid | None = None) -> list[Layout]:
     """Finds where the tokens of every attention stand on the picture.
 
     Args:
-        model: As for :func:`attentions`.
-        images: As for :func:`attentions`.
+        model: As for :func:`~minivit.analysis.attentions.attentions`.
+        images: As for :func:`~minivit.analysis.attentions.attentions`.
         grid: Rows and columns of patches. Default: those of the last convolution before each
-            attention, as a rule the patch embedding.
+            attention that gave as many places as there are patches, as a rule the patch embedding.
 
     Raises:
-        ValueError: As for :func:`attentions`; or the grid is not known, or the tokens are others
-            than a grid of patches behind a few that are none.
+        ValueError: As for :func:`~minivit.analysis.attentions.attentions`; or the grid is not
+            known, or the tokens are others than a grid of patches and some that are none.
     """
-    return [_layout(attention, grid or attention.grid) for attention in attentions(model, images)]
+    grid = None if grid is None else rows_and_columns(grid)
+    noise = noise_like(images)
+    known: dict[int, Layout] = {}  # by the number of tokens
+    with watching(model, images) as watch:
+        found = watch.look(images)
+        for one, other in zip(found, watch.look(noise), strict=True):
+            _check(one, grid)
+            tokens = one.shape[-1]
+            if tokens in known:
+                continue
+            shape, where = _patches(one, changed_tokens(one, other), grid, list(known.values()))
+            if not known:
+                where = in_reading_order(watch, noise, other, shape, where)
+            (_, down), (_, right) = watch.lattice(shape)
+            size = (down * shape[0], right * shape[1])
+            known[tokens] = Layout(one.name, one.heads, tokens, shape, tuple(where), size)
+    return [replace(known[one.shape[-1]], name=one.name, heads=one.heads) for one in found]
 
 
-def _block(model: nn.Module, running: list[str]) -> str:
-    """The innermost of the modules that run which stands in a row of others, or simply that."""
-    for name in reversed(running):
-        row = model.get_submodule(name.rpartition(".")[0])
-        if name and isinstance(row, nn.ModuleList | nn.Sequential):
-            return name
-    return running[-1]
+def outside(model: nn.Module, images: Tensor) -> tuple[int, list[int]]:
+    """How many tokens a model's first attention is between, and which come from no picture.
+
+    Both are none where it has no attention, or looks at no pictures.
+    """
+    try:
+        if images.ndim == 4 and images.is_floating_point():
+            with watching(model, images) as watch:
+                (one,) = watch.look(images, first=True)
+                (other,) = watch.look(noise_like(images), first=True)
+            changed = changed_tokens(one, other)
+            return one.shape[-1], [i for i in range(one.shape[-1]) if i not in changed]
+    except ValueError:
+        pass
+    return 0, []
 
 
-def _layout(attention: Attention, grid: Grid | None) -> Layout:
-    if grid is None:
+def _check(attention: Attention, grid: Grid | None) -> None:
+    """Refuses attention of which no grid of patches is known, and attention in windows."""
+    if grid is None and not attention.maps:
         raise ValueError(
             f"no convolution runs before the attention of {attention.name!r}, so the grid of "
             "patches is not known: give grid=(rows, columns)"
         )
-    pictures, heads, tokens, _ = attention.shape
-    extra = tokens - grid[0] * grid[1]
-    if pictures != 1 or extra < 0:
+    if len(attention.shape) != 4:
         raise ValueError(
-            f"expected attention between all of a picture's {grid[0]} x {grid[1]} patches: got "
-            f"{list(attention.shape)} in {attention.name!r}, [windows, heads, queries, keys]"
+            "expected attention weights [pictures, heads, queries, keys]: got "
+            f"{list(attention.shape)} in {attention.name!r}"
         )
-    return Layout(attention.name, heads, grid, extra)
+    if attention.shape[0] != 1:
+        raise ValueError(_said(attention, grid) + ", [windows, heads, queries, keys]")
 
 
-def same_tokens(at: list[Layout]) -> tuple[Grid, int]:
-    """The grid, and the number of tokens before it, that all of these have.
+def _said(attention: Attention, grid: Grid | None) -> str:
+    rows, columns = grid or attention.maps[-1]
+    return (
+        f"expected attention between all of a picture's {rows} x {columns} patches: got "
+        f"{list(attention.shape)} in {attention.name!r}"
+    )
+
+
+def _patches(
+    attention: Attention, changed: list[int], grid: Grid | None, before: list[Layout]
+) -> tuple[Grid, list[int]]:
+    """The grid, and which of the tokens are its patches, in the order in which they stand."""
+    last, tokens = grid or attention.maps[-1], attention.shape[-1]
+    # Once tokens are mixed all of them change, or none, behind a branch that still gives zeros:
+    # those that are no patches stand where they stood.
+    fits = before and tokens == last[0] * last[1] + before[-1].extra
+    if fits and len(changed) in (0, tokens):
+        lead = min(before[-1].where)
+        return last, list(range(lead, lead + last[0] * last[1]))
+    for rows, columns in [grid] if grid else reversed(attention.maps):
+        if rows * columns == len(changed):
+            return (rows, columns), changed
+    raise ValueError(
+        f"{_said(attention, grid)}, where {len(changed)} of {tokens} tokens come from the picture"
+    )
+
+
+def same_tokens(at: list[Layout]) -> Layout:
+    """One of these, which all have the same tokens.
 
     Raises:
         ValueError: They differ.
     """
-    found = {(layout.grid, layout.extra) for layout in at}
-    if len(found) > 1:
-        raise ValueError(
-            f"expected the same tokens in all blocks: got (grid, others) {sorted(found)}"
-        )
-    return found.pop()
+    if len({(layout.grid, layout.where, layout.tokens) for layout in at}) > 1:
+        found = sorted({(layout.grid, layout.extra) for layout in at})
+        raise ValueError(f"expected the same tokens in all blocks: got (grid, others) {found}")
+    return at[0]
 
 
 def attention_weights(
@@ -174,9 +154,19 @@ def attention_weights(
 
     Yields:
         For each layout ``[batch, heads, tokens, tokens]``.
+
+    Raises:
+        ValueError: They have another shape, as of a model that makes one sequence of all pictures.
     """
     names = [weights_of(layout.name) for layout in at]
     for batch in images:
         with evaluating(model), record(model, *names) as seen:
             model(batch)
+        for name, layout in zip(names, at, strict=True):
+            expected = [len(batch), layout.heads, layout.tokens, layout.tokens]
+            if list(seen[name].shape) != expected:
+                raise ValueError(
+                    f"expected {name!r} {expected} for {len(batch)} pictures: got "
+                    f"{list(seen[name].shape)}; give one picture at a time, batch_size=1"
+                )
         yield [seen[name] for name in names]

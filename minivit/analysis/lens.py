@@ -9,9 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
-from minivit.analysis.layout import maps_of
+from minivit.analysis.lattice import maps_of
 from minivit.analysis.running import batches, evaluating
 from minivit.recording.calls import logits
+from minivit.recording.hooks import after, before
 from minivit.recording.names import runnable
 from minivit.recording.recorder import tensors_in
 
@@ -48,7 +49,7 @@ def logit_lens(
         batch_size: Images at a time, where they are not in batches already. Default: 64.
 
     Returns:
-        Float64 on the CPU. Class and register tokens come before the patches.
+        Float64 on the CPU. Tokens stand as the model has them.
 
     Raises:
         ValueError: No images, or of several sizes, or not finite; a model that gives no logits; no
@@ -67,10 +68,17 @@ def logit_lens(
             tokens = state  # [batch, tokens, dim]
             if every_token:  # each becomes a picture of its own, of tokens alike
                 patches = maps[-1][0] * maps[-1][1] if maps else 1
-                alike = state.shape[1] - patches + 1  # one patch, behind the tokens that are none
-                tokens = state.flatten(0, 1)[:, None].expand(-1, alike, -1)
-            with evaluating(model), _replaced(model, names[-1], tokens):
-                rows.append(logits(model, batch[:1]).unflatten(0, state.shape[: 1 + every_token]))
+                alike = state.shape[1] - patches + 1  # one patch, beside the tokens that are none
+                tokens = state.flatten(0, 1)[:, None].expand(-1, max(alike, 1), -1)
+            try:
+                with evaluating(model), _replaced(model, names[-1], tokens):
+                    answers = logits(model, batch[:1])
+                rows.append(answers.unflatten(0, state.shape[: 1 + every_token]))
+            except RuntimeError as error:
+                raise ValueError(
+                    f"what follows {names[-1]!r} in {type(model).__name__} takes no tokens but its "
+                    f"own: it stopped at {list(tokens.shape)}"
+                ) from error
         if not every_token and not torch.allclose(rows[-1], whole, rtol=1e-3, atol=1e-4):
             raise ValueError(
                 f"what {type(model).__name__} answers does not follow from what {names[-1]!r} gives"
@@ -80,8 +88,12 @@ def logit_lens(
 
 
 def _row(model: nn.Module, images: Tensor) -> list[str]:
-    """Names the blocks: the longest row of modules, in no other row, from tokens to tokens."""
+    """Names the blocks: the longest row of modules, in no other row, from tokens to tokens.
+
+    Each reads what the one before gave, with an entry for every picture.
+    """
     ran: list[str] = []
+    ends: dict[str, tuple[Tensor, Tensor]] = {}  # what a module read, and what it gave
     with evaluating(model), ExitStack() as stack:
         for name, module in runnable(model).items():
             parent = model.get_submodule(name.rpartition(".")[0])
@@ -89,22 +101,31 @@ def _row(model: nn.Module, images: Tensor) -> list[str]:
                 continue
 
             def keep(module: nn.Module, args: Any, output: Any, name: str = name) -> None:
-                read, given = ([t.shape for t in tensors_in(x)] for x in (args, output))
-                if read[:1] == given and len(given[0]) == 3:
+                read, given = (tensors_in(x) for x in (args, output))
+                shapes = [t.shape for t in given]
+                if [t.shape for t in read[:1]] == shapes and len(shapes[0]) == 3:
                     ran.append(name)
+                    ends[name] = read[0].clone(), given[0].clone()
 
-            stack.callback(module.register_forward_hook(keep).remove)
+            stack.enter_context(after(module, keep))
         model(images[:1])
     outer = [name for name in ran if not any(name.startswith(f"{other}.") for other in ran)]
-    rows: dict[str, list[str]] = {}
+    rows: list[list[str]] = []
     for name in outer:
-        rows.setdefault(name.rpartition(".")[0], []).append(name)
-    if not rows:
+        last = rows[-1][-1] if rows else ""
+        alike = name.rpartition(".")[0] == last.rpartition(".")[0]
+        if alike and torch.equal(ends[last][1], ends[name][0]):
+            rows[-1].append(name)
+        elif len(ends[name][0]) == 1:  # of one picture
+            rows.append([name])
+    longest = max(rows, key=len, default=[])
+    if not longest or len(longest) < 2 <= len(rows):  # several, each of one: none is that of blocks
         raise ValueError(
             f"{type(model).__name__} has no row of blocks from tokens to tokens, "
-            "[batch, tokens, dim]: there is nothing for its head to read"
+            "[batch, tokens, dim], each reading what the one before gave: there is nothing for its "
+            "head to read"
         )
-    return max(rows.values(), key=len)
+    return longest
 
 
 @contextmanager
@@ -112,17 +133,16 @@ def _states(model: nn.Module, names: list[str]) -> Iterator[list[Tensor]]:
     """Collects the tokens before the first of these blocks, and after each."""
     states: list[Tensor] = []
 
-    def before(module: nn.Module, args: Any) -> None:
+    def read(module: nn.Module, args: Any, kwargs: Any) -> None:
         states.append(tensors_in(args)[0])
 
-    def after(module: nn.Module, args: Any, output: Any) -> None:
+    def gave(module: nn.Module, args: Any, output: Any) -> None:
         states.append(tensors_in(output)[0])
 
     with ExitStack() as stack:
-        first = model.get_submodule(names[0])
-        stack.callback(first.register_forward_pre_hook(before).remove)
+        stack.enter_context(before(model.get_submodule(names[0]), read))
         for name in names:
-            stack.callback(model.get_submodule(name).register_forward_hook(after).remove)
+            stack.enter_context(after(model.get_submodule(name), gave))
         yield states
 
 
@@ -133,5 +153,5 @@ def _replaced(model: nn.Module, name: str, tokens: Tensor) -> Iterator[None]:
     def give(module: nn.Module, args: Any, output: Any) -> Any:
         return tree_map_only(Tensor, lambda _: tokens, output)
 
-    with model.get_submodule(name).register_forward_hook(give):
+    with after(model.get_submodule(name), give):
         yield

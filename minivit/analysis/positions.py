@@ -1,5 +1,6 @@
 """What a model has learned about where its patches stand: the geometry in a table of positions."""
 
+import re
 from dataclasses import dataclass
 
 import torch
@@ -27,12 +28,15 @@ def position_table(model: nn.Module, grid: Grid | None = None) -> Tensor:
     Raises:
         ValueError: There is no such table or more than one, or it does not fit the grid.
     """
-    tensors = [*model.named_parameters(), *model.named_buffers()]
-    found = {
-        name: t.detach().clone().flatten(0, -2)
-        for name, t in tensors
-        if "pos" in name.lower() and t.is_floating_point() and t.ndim in (2, 3)
-    }
+    learned, fixed = (
+        {
+            name: t.detach().clone().flatten(0, -2)
+            for name, t in tensors
+            if re.search("pos(?!t)", name.lower()) and t.is_floating_point() and t.ndim in (2, 3)
+        }
+        for tensors in (model.named_parameters(), model.named_buffers())
+    )
+    found = learned or fixed  # a model with a table may have its rotations in a buffer
     if len(found) != 1:
         raise ValueError(
             f"expected one table of positions in {type(model).__name__}: got "

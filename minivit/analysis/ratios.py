@@ -38,7 +38,7 @@ def branch_ratios(
         batch_size: Images at a time, where they are not in batches already. Default: 16.
 
     Returns:
-        Float64 on the CPU. Class and register tokens come before the patches.
+        Float64 on the CPU. Tokens stand as the model has them.
 
     Raises:
         ValueError: No images, or of several sizes; no residual connections between tokens, or

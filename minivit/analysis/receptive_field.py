@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from minivit.analysis.lattice import Lattice, lattices_of
-from minivit.analysis.layout import Grid, maps_of
+from minivit.analysis.lattice import Grid, Lattice, lattices_of, maps_of
+from minivit.analysis.layout import outside
 from minivit.analysis.running import batches, evaluating, leaf, rows_and_columns
+from minivit.recording.hooks import after
 from minivit.recording.names import one
 from minivit.recording.recorder import tensors_in
 
@@ -92,7 +93,8 @@ def receptive_field(
             size.
         at: The name of a module, such as ``"blocks.3"``, that gives tokens
             ``[batch, tokens, dim]`` or a map ``[batch, dim, rows, columns]``. The grid of tokens is
-            that of the last convolution before, as a rule the patch embedding.
+            that of the last convolution before, as a rule the patch embedding, beside tokens that
+            come from no patch.
         place: Row and column on its grid. Default: the middle, ``(rows // 2, columns // 2)``.
         channels: How many channels of the place at most: a backward pass for each. Where there are
             more, they are drawn at random, the same every time. Default: 64.
@@ -142,7 +144,7 @@ def _activation(model: nn.Module, x: Tensor, at: str) -> tuple[Tensor, Grid, Lat
             # A copy: what comes next may overwrite it.
             kept.append(([t.clone() for t in tensors_in(output)], maps[-1:]))
 
-        with one(model, at).register_forward_hook(keep):
+        with after(one(model, at), keep):
             model(x)
     if not kept:
         raise ValueError(f"{at!r} never ran")
@@ -152,8 +154,11 @@ def _activation(model: nn.Module, x: Tensor, at: str) -> tuple[Tensor, Grid, Lat
         return tensors[0], (rows, columns), lattices((rows, columns))
     if len(tensors) == 1 and tensors[0].ndim == 3 and grid:
         (rows, columns), tokens = grid[0], tensors[0].shape[1]
-        if tokens >= rows * columns:  # the patches come last
-            patches = tensors[0][:, tokens - rows * columns :]
+        if tokens >= rows * columns:
+            count, extra = outside(model, x)
+            if (count, len(extra)) != (tokens, tokens - rows * columns):
+                extra = list(range(tokens - rows * columns))  # not known: the patches come last
+            patches = tensors[0][:, [i for i in range(tokens) if i not in extra]]
             places = patches.mT.unflatten(2, (rows, columns))
             return places, (rows, columns), lattices((rows, columns))
     raise ValueError(

@@ -2,11 +2,14 @@
 
 from torch import Tensor, nn
 
-from minivit.analysis.layout import Grid, maps_of
-from minivit.analysis.running import evaluating
+from minivit.analysis.lattice import Grid, maps_of
+from minivit.analysis.layout import outside
+from minivit.analysis.running import evaluating, rows_and_columns
 from minivit.recording import record
 
-EXTRA = 8  # tokens before the patches, at most: a class token, registers
+EXTRA = (
+    8  # tokens beside the patches, at most, where nothing else is known: a class token, registers
+)
 
 
 def representations(model: nn.Module, images: Tensor, names: tuple[str, ...]) -> dict[str, Tensor]:
@@ -18,7 +21,8 @@ def representations(model: nn.Module, images: Tensor, names: tuple[str, ...]) ->
         names: As for :func:`~minivit.recording.record`.
 
     Returns:
-        By name, ``[batch, ...]`` each, without gradients.
+        By name, ``[batch, ...]`` each, without gradients. Of tokens those that come from no patch
+        stand first, wherever the model has them.
 
     Raises:
         ValueError: A module gives no floating tensor with an entry for every picture.
@@ -36,14 +40,30 @@ def representations(model: nn.Module, images: Tensor, names: tuple[str, ...]) ->
             raise ValueError(
                 f"expected {name!r} to give one floating tensor [{len(images)}, ...]: got {said}"
             )
-    return seen
+    tokens, extra = outside(model, images)
+    order = sorted(range(tokens), key=lambda i: i not in extra)
+    if order == list(range(tokens)):
+        return seen
+    return {
+        name: x[:, order] if x.ndim == 3 and x.shape[1] == tokens else x for name, x in seen.items()
+    }
+
+
+class PatchGrid(tuple[int, int]):
+    """Rows and columns of patches, and how many tokens may stand beside them."""
+
+    extra = EXTRA
 
 
 def patch_grid(model: nn.Module, images: Tensor) -> Grid | None:
     """Rows and columns of patches: of what the model's last convolution gives, if it has one."""
     with evaluating(model), maps_of(model) as maps:
         model(images[:1])
-    return maps[-1] if maps else None
+    if not maps:
+        return None
+    grid = PatchGrid(maps[-1])
+    grid.extra = max(EXTRA, len(outside(model, images)[1]))
+    return grid
 
 
 def places(x: Tensor, grid: Grid | None) -> tuple[Tensor, Tensor]:
@@ -73,10 +93,12 @@ def places(x: Tensor, grid: Grid | None) -> tuple[Tensor, Tensor]:
             "no convolution runs in the model, so the grid of patches is not known: give "
             "grid=(rows, columns)"
         )
-    extra = x.shape[1] - grid[0] * grid[1]
-    if not 0 <= extra <= EXTRA:
+    rows, columns = rows_and_columns(grid)
+    extra = x.shape[1] - rows * columns
+    most = getattr(grid, "extra", EXTRA)
+    if not 0 <= extra <= most:
         raise ValueError(
-            f"{x.shape[1]} tokens are no {grid[0]} x {grid[1]} patches with up to {EXTRA} tokens "
-            "before them: give grid=(rows, columns)"
+            f"{x.shape[1]} tokens are no {rows} x {columns} patches with up to {most} tokens "
+            "beside them: give grid=(rows, columns)"
         )
-    return x[:, :extra], x[:, extra:].unflatten(1, grid)
+    return x[:, :extra], x[:, extra:].unflatten(1, (rows, columns))

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from minivit.analysis.running import evaluating
+from minivit.recording.hooks import after, before
 from minivit.recording.names import runnable
 from minivit.recording.recorder import tensors_in
 
@@ -76,8 +77,8 @@ def residuals(model: nn.Module, report: Report) -> Iterator[None]:
                     frames[-1].calls.append((name, size))
                     frames[-1].seen.append((tensor, len(frames[-1].calls)))
 
-        stack.callback(module.register_forward_pre_hook(begin, with_kwargs=True).remove)
-        stack.callback(module.register_forward_hook(end).remove)
+        stack.enter_context(before(module, begin))
+        stack.enter_context(after(module, end))
 
     with ExitStack() as stack:
         for name, module in runnable(model).items():

@@ -18,17 +18,20 @@ class Rollout:
     # [blocks, n, tokens, tokens]: how much each token after the block has of each before the first
     matrices: Tensor
     grid: Grid  # rows and columns of patches
-    extra: int  # class and register tokens, before the patches
+    extra: int  # class, register and other tokens that are no patches
+    where: tuple[int, ...]  # [patches], which of the tokens the patches are, in reading order
 
     @property
     def patches(self) -> Tensor:
         """How much the answer has of each patch, ``[blocks, n, patches]``, summing to 1.
 
-        The answer is read from the first token where there are tokens that are no patches, and from
-        the mean of the patches where there are none.
+        The answer is read from the first token where that is no patch, and from the mean of the
+        patches where it is one. That is not what a model does that reads its answer through a pool
+        with a query of its own, such as CaiT and SigLIP.
         """
-        read = self.matrices[:, :, :1] if self.extra else self.matrices
-        shares = read.mean(2)[..., self.extra :]
+        where = torch.tensor(self.where)
+        read = self.matrices.index_select(2, where) if 0 in self.where else self.matrices[:, :, :1]
+        shares = read.mean(2).index_select(-1, where)
         return shares / shares.sum(-1, keepdim=True)
 
 
@@ -45,8 +48,9 @@ def rollout(
     With :math:`A_l` the mean of block :math:`l`'s attention weights over its heads, and
     :math:`\hat A_l = (1 - \alpha) A_l + \alpha I`, it is :math:`\hat A_l \cdots \hat A_1`. The
     identity stands for the residual connection, which carries every token past the attention. The
-    rows of every product sum to 1. Values, projections, norms and MLPs are left out of account: it
-    says where attention could have carried something from, not what mattered.
+    rows of every product sum to 1. Values, projections, norms and MLPs are left out of account, and
+    what mixes heads behind the softmax, as in CaiT and DeepViT: it says where attention could have
+    carried something from, not what mattered.
 
     Args:
         model: As for :func:`~minivit.analysis.distance.attention_distance`.
@@ -68,7 +72,7 @@ def rollout(
         raise ValueError(f"identity is a share, from 0 to 1: got {identity}")
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
-    places, extra = same_tokens(at)
+    one = same_tokens(at)
     found = []
     for batch in attention_weights(model, stream, at):
         product = eye = torch.eye(batch[0].shape[-1], dtype=torch.float64)
@@ -79,4 +83,5 @@ def rollout(
             product = mixed / mixed.sum(-1, keepdim=True) @ product
             products.append(product)
         found.append(torch.stack(products))
-    return Rollout(tuple(layout.name for layout in at), torch.cat(found, 1), places, extra)
+    names = tuple(layout.name for layout in at)
+    return Rollout(names, torch.cat(found, 1), one.grid, one.extra, one.where)

@@ -4,22 +4,39 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from operator import index
+from threading import RLock
 
 import torch
 from torch import Tensor, nn
 
+_lock = RLock()
+# By a module's identity: how many blocks keep it in evaluation, and whether it was in training.
+_evaluated: dict[int, tuple[int, bool]] = {}
+
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Keeps a model in its mode of evaluation, without gradients; all comes back as it was."""
-    training = [module for module in model.modules() if module.training]
-    model.eval()
+    """Keeps a model in its mode of evaluation, without gradients; all comes back as it was.
+
+    It comes back when the last of such blocks ends, where several threads have one on a model.
+    """
+    modules = list(model.modules())
+    with _lock:
+        for module in modules:
+            blocks, training = _evaluated.get(id(module), (0, module.training))
+            _evaluated[id(module)] = blocks + 1, training
+        model.eval()
     try:
         with torch.no_grad():
             yield
     finally:
-        for module in training:
-            module.training = True
+        with _lock:
+            for module in modules:
+                blocks, training = _evaluated.pop(id(module))
+                if blocks > 1:
+                    _evaluated[id(module)] = blocks - 1, training
+                elif training:
+                    module.training = True
 
 
 def batches(images: Tensor | Iterable[Tensor], batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:

@@ -19,6 +19,7 @@ from minivit.analysis.running import (
     with_classes,
 )
 from minivit.recording.calls import logits
+from minivit.recording.hooks import before
 
 
 def token_ablation(
@@ -55,7 +56,7 @@ def token_ablation(
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
-    (rows, columns), extra = same_tokens(at)
+    one = same_tokens(at)
     blocks = [model.get_submodule(layout.name) for layout in at]
     found = []
     for batch, some in with_classes(stream, classes):
@@ -63,8 +64,8 @@ def token_ablation(
             whole = logits(model, batch)
             which = chosen(some, whole)[:, None]
             without = []
-            for token in range(extra, extra + rows * columns):
-                with _deleted(blocks, token, extra + rows * columns):
+            for token in one.where:
+                with _deleted(blocks, token, one.tokens):
                     without.append(logits(model, batch).gather(1, which))
         found.append((whole.gather(1, which) - torch.cat(without, 1)).double().cpu())
     return torch.cat(found)
@@ -80,12 +81,12 @@ def _deleted(blocks: list[nn.Module], token: int, tokens: int) -> Iterator[None]
             return x[:, kept]
         return x[..., kept, :][..., kept] if x.shape[-2:] == (tokens, tokens) else x
 
-    def before(module: nn.Module, args: Any, kwargs: Any) -> Any:
+    def without(module: nn.Module, args: Any, kwargs: Any) -> Any:
         return tree_map_only(Tensor, cut, (args, kwargs))
 
     with ExitStack() as stack:
         for block in blocks:
-            stack.callback(block.register_forward_pre_hook(before, with_kwargs=True).remove)
+            stack.enter_context(before(block, without))
         yield
 
 

@@ -4,9 +4,10 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from minivit.analysis.layout import Grid, attention_weights, layouts
+from minivit.analysis.lattice import Grid
+from minivit.analysis.layout import attention_weights, layouts
 from minivit.analysis.rollout import rollout
-from minivit.figures.overlay import overlay
+from minivit.figures.overlay import numbers, overlay
 
 
 def attention_overlay(
@@ -28,12 +29,12 @@ def attention_overlay(
         image: The model's input, ``[channels, height, width]`` or a batch of one.
         block: Which of the blocks that have attention. Default: the last.
         query: Row and column of the patch that attends; it is framed. Default: the first token, if
-            there are tokens that are no patches, or else the mean of all patches.
+            that is no patch, or else the mean of all patches.
         grid: As for :func:`~minivit.analysis.distance.attention_distance`.
 
     Raises:
         IndexError: There is no such block.
-        ValueError: More than one picture, no such patch, or as for
+        ValueError: More than one picture, one that is not finite, no such patch, or as for
             :func:`~minivit.analysis.distance.attention_distance`.
     """
     images = _one(image)
@@ -44,10 +45,10 @@ def attention_overlay(
         if not (0 <= query[0] < rows and 0 <= query[1] < columns):
             raise ValueError(f"expected a patch of {rows} x {columns}: got {query}")
         index = query[0] * columns + query[1]
-        looks = weights[0, :, at.extra + index]
+        looks = weights[0, :, at.where[index]]
     else:
-        looks = weights[0, :, 0] if at.extra else weights[0].mean(1)
-    patches = looks[:, at.extra :].float()  # [heads, patches]
+        looks = weights[0, :, list(at.where)].mean(1) if 0 in at.where else weights[0, :, 0]
+    patches = looks[:, list(at.where)].float()  # [heads, patches]
     titles = [f"head {i}: {row.max():.2f}" for i, row in enumerate(patches)]
     return _panels(images[0], patches, at.grid, titles, index)
 
@@ -64,7 +65,8 @@ def rollout_overlay(
         grid: As for :func:`~minivit.analysis.distance.attention_distance`.
 
     Raises:
-        ValueError: More than one picture, or as for :func:`~minivit.analysis.rollout.rollout`.
+        ValueError: More than one picture, one that is not finite, or as for
+            :func:`~minivit.analysis.rollout.rollout`.
     """
     images = _one(image)
     found = rollout(model, images, identity=identity, grid=grid)
@@ -85,6 +87,7 @@ def _panels(
     image: Tensor, values: Tensor, grid: Grid, titles: list[str], query: int | None = None
 ) -> Figure:
     """One picture for each row of values, at most six in a line."""
+    image = numbers(image, "a finite picture")
     low, high = image.aminmax()
     picture = (image - low) / (high - low).clamp(min=torch.finfo(image.dtype).tiny)
     across = min(len(values), 6)

@@ -1,9 +1,22 @@
 """Heat maps over a picture, one value for each patch."""
 
 import numpy as np
+import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from torch import Tensor
+
+
+def numbers(x: Tensor, what: str) -> Tensor:
+    """What is to be drawn, without gradients, on the CPU, in float32 or wider.
+
+    Raises:
+        ValueError: Not all of it is finite; the message calls it ``what``.
+    """
+    x = x.detach().cpu().to(torch.promote_types(x.dtype, torch.float32))
+    if bad := int((~x.isfinite()).sum()):
+        raise ValueError(f"expected {what}: got {bad} of {x.numel()} that are not")
+    return x
 
 
 def heat(values: Tensor, grid: tuple[int, int], picture_size: tuple[int, int]) -> np.ndarray:
@@ -18,8 +31,8 @@ def heat(values: Tensor, grid: tuple[int, int], picture_size: tuple[int, int]) -
         ``[height, width]``.
 
     Raises:
-        ValueError: The number of values is not rows x columns, or the grid does not divide the
-            picture.
+        ValueError: The number of values is not rows x columns, the grid does not divide the
+            picture, or a value is not finite.
     """
     (rows, columns), (height, width) = grid, picture_size
     if values.numel() != rows * columns:
@@ -29,7 +42,8 @@ def heat(values: Tensor, grid: tuple[int, int], picture_size: tuple[int, int]) -
     if height % rows or width % columns:
         raise ValueError(f"a {rows} x {columns} grid does not divide {height} x {width} pixels")
     patch = np.ones((height // rows, width // columns))
-    return np.kron(values.detach().cpu().double().reshape(rows, columns).numpy(), patch)
+    shown = numbers(values, "finite values").double().reshape(rows, columns)
+    return np.kron(shown.numpy(), patch)
 
 
 def overlay(
@@ -50,10 +64,15 @@ def overlay(
         grid: Rows and columns of patches.
         query: Index of a patch to frame. Default: none.
         vmax: The value that gets the strongest colour. Default: the largest.
+
+    Raises:
+        ValueError: The picture is not finite, or as for :func:`heat`.
     """
     height, width = picture.shape[-2:]
-    ax.imshow(picture.mean(0).cpu().numpy(), cmap="gray", vmin=0, vmax=1)
-    shares = heat(values, grid, (height, width)) / (values.max().item() if vmax is None else vmax)
+    grey = numbers(picture, "a finite picture").mean(0)
+    ax.imshow(grey.numpy(), cmap="gray", vmin=0, vmax=1)
+    strongest = values.max().item() if vmax is None else vmax
+    shares = heat(values, grid, (height, width)) / (strongest or 1)
     # A patch with nothing to show lets the picture through.
     ax.imshow(shares, cmap="magma", alpha=(0.9 * shares).clip(0, 0.9), vmin=0, vmax=1)
     if query is not None:

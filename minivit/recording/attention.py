@@ -18,12 +18,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from minivit.recording.hooks import after, before
+
 # The last is what the formula below calls: so an outer recorder hears an inner one's answer.
 SOFTMAX = {torch.softmax, Tensor.softmax, F.softmax, torch._safe_softmax}
 
 
 class AttentionListener(TorchFunctionMode):
     """Keeps the attention weights that are computed inside chosen modules, while it is entered.
+
+    It hears the thread that made it enter, as all such modes of torch do, and no other.
 
     Entered, it also keeps torch from the fast paths of ``nn.TransformerEncoderLayer`` and
     ``nn.MultiheadAttention``, which run whole layers without calling their modules.
@@ -36,24 +40,20 @@ class AttentionListener(TorchFunctionMode):
         super().__init__()
         self.keep = keep
         self.running: dict[str, bool] = {}  # names whose module runs now; true once it has shown
+        # By name, the first softmax in which heads and images cannot be told apart.
+        self.others: dict[str, torch.Size] = {}
 
     @contextmanager
     def inside(self, module: nn.Module, name: str) -> Iterator[None]:
         """Listens inside ``module``, and calls the weights ``name``."""
 
-        def begin(runs: nn.Module, args: Any) -> None:
-            if runs is module:  # and no copy of it, which has a copy of the hook
-                self.running[name] = False
+        def begin(module: nn.Module, args: Any, kwargs: Any) -> None:
+            self.running[name] = False
 
-        def end(runs: nn.Module, args: Any, output: Any) -> None:
-            if runs is module:
-                self.running.pop(name, None)
+        def end(module: nn.Module, args: Any, output: Any) -> None:
+            self.running.pop(name, None)
 
-        with (
-            module.register_forward_pre_hook(begin),
-            # Always: also when the module raises what the block then catches.
-            module.register_forward_hook(end, always_call=True),
-        ):
+        with before(module, begin), after(module, end, always=True):
             yield
 
     def show(self, weights: Tensor) -> None:
@@ -86,9 +86,13 @@ class AttentionListener(TorchFunctionMode):
         if func is F.multi_head_attention_forward:
             return self.multi_head_attention_forward(*args, **kwargs)
         result = func(*args, **kwargs)
-        # Heads have an axis of their own and a row is a query: other softmaxes are no attention.
-        if func in SOFTMAX and result.ndim == 4 and softmax_axis(*args, **kwargs) in (-1, 3):
-            self.show(result)
+        if func in SOFTMAX and softmax_axis(*args, **kwargs) in (-1, result.ndim - 1):
+            # Heads have an axis of their own, and a row is a query.
+            if result.ndim == 4:
+                self.show(result)
+            elif result.ndim in (3, 5):
+                for name in self.running:
+                    self.others.setdefault(name, result.shape)
         return result
 
     def scaled_dot_product_attention(

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from minivit.recording.hooks import after, before
 from minivit.recording.names import one
 
 
@@ -70,12 +71,8 @@ def sublayer(
 
         calls.append(tree_map_only(Tensor, copied, call))
 
-    handle = module.register_forward_pre_hook(note, with_kwargs=True)
-    try:
-        with torch.no_grad():
-            model(*inputs)
-    finally:
-        handle.remove()
+    with before(module, note), torch.no_grad():
+        model(*inputs)
     read = [t for t in tree_leaves(calls[-1:]) if isinstance(t, Tensor) and t.is_floating_point()]
     if not read:
         raise RuntimeError(f"the model did not call {name!r} with a floating tensor")
@@ -89,7 +86,7 @@ def sublayer(
     return function, x
 
 
-class _Reached(BaseException):
+class Reached(BaseException):
     """Ends a model's call at a named point. No Exception: one of those the model might catch."""
 
     def __init__(self, output: Any) -> None:
@@ -116,16 +113,14 @@ def activation(model: nn.Module, name: str) -> Callable[[Tensor], Tensor]:
     module = one(model, name)
 
     def stop(module: nn.Module, args: Any, output: Any) -> None:
-        raise _Reached(output)
+        raise Reached(output)
 
     def function(x: Tensor) -> Tensor:
-        handle = module.register_forward_hook(stop)
         try:
-            model(x.clone())
-        except _Reached as reached:
+            with after(module, stop):
+                model(x.clone())
+        except Reached as reached:
             return _one_tensor(reached.output, name)
-        finally:
-            handle.remove()
         raise RuntimeError(f"the model did not call {name!r}")
 
     return function

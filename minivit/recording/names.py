@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 import torch
 from torch import nn
 
+COMPILED = "_orig_mod"  # where torch.compile keeps the module that it was given
 # They hold modules and are never called themselves.
 CONTAINERS = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
 
@@ -19,11 +20,14 @@ def weights_of(name: str) -> str:
 def runnable(model: nn.Module) -> dict[str, nn.Module]:
     """Every module that can be called, by each of its names; ``""`` is the model itself.
 
+    What ``torch.compile`` gave has the names of what it was given.
+
     Raises:
         TypeError: Not a module, or a part of it runs where hooks on it are not called.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"expected an nn.Module to record: got {type(model).__name__}")
+    model = getattr(model, COMPILED, model)
     modules = dict(model.named_modules(remove_duplicate=False))
     for name, module in modules.items():
         if isinstance(module, nn.DataParallel | torch.jit.ScriptModule):
@@ -86,7 +90,7 @@ def one(model: nn.Module, name: str) -> nn.Module:
         ValueError: Several have.
         TypeError: As for :func:`runnable`.
     """
-    modules, _ = find(runnable(model), [name])
+    modules, _ = find(runnable(model), [name.removeprefix(f"{COMPILED}.")])
     if len(modules) != 1:
         raise ValueError(f"expected the name of one module: got {name!r}, for {list(modules)}")
     return modules.popitem()[1]

@@ -1,17 +1,15 @@
 """``record``: what chosen modules give during a block of code."""
 
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from fnmatch import fnmatchcase
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map_only
-from torch.utils.hooks import RemovableHandle
 
 from minivit.recording.attention import AttentionListener
+from minivit.recording.hooks import after, uncompiled
 from minivit.recording.names import attention_names, find, runnable
 
 
@@ -50,14 +48,9 @@ class Kept:
         self.seen[name] = tensors[0] if len(tensors) == 1 else output
         self._versions[name] = [] if copy else [(t, t._version) for t in tensors]
 
-    def output_of(self, module: nn.Module, name: str) -> RemovableHandle:
-        """Keeps, until the handle is removed, what ``module`` gives, and calls it ``name``."""
-
-        def after(runs: nn.Module, args: Any, output: Any) -> None:
-            if runs is module:  # and no copy of it, which has a copy of the hook
-                self.keep(name, output)
-
-        return module.register_forward_hook(after)
+    def output_of(self, module: nn.Module, name: str) -> AbstractContextManager[None]:
+        """Keeps, while it is entered, what ``module`` gives, and calls it ``name``."""
+        return after(module, lambda module, args, output: self.keep(name, output))
 
     def overwritten(self) -> list[str]:
         """Names of tensors that in-place operations have changed since they were kept."""
@@ -89,7 +82,8 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
     behind a module's name they are the attention weights computed inside that module, before
     dropout, whether it calls ``F.scaled_dot_product_attention``, ``nn.MultiheadAttention`` or a
     softmax: ``*.attention`` in minivit and Hugging Face, ``*.attn`` in timm, ``*.self_attention``
-    in torchvision.
+    in torchvision. Where heads are mixed behind the softmax, as in CaiT and DeepViT, it is the
+    softmax that is recorded, and not the mixture that meets the values.
 
     What is recorded is the tensor that the model goes on with: gradients flow through it, and
     ``torch.autograd.grad(logits[0, 5], seen["blocks.3.attention.weights"])`` works. A module that
@@ -97,9 +91,10 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
     ``(tensor, None)``, is recorded as that tensor, any other as it is. Attention weights are in the
     precision in which their softmax was taken: float32 where a fused kernel has half precision.
 
-    Blocks may be nested, and each gets its own. Code compiled by ``torch.compile`` runs uncompiled,
-    in the whole process, until the block ends. Turn gradient checkpointing off: what it computes
-    again in the backward pass is not recorded, and torch refuses the difference.
+    Blocks may be nested, and each gets its own. Threads may share a model: a block sees what the
+    thread computes that entered it, and no other. Code compiled by ``torch.compile`` runs
+    uncompiled, in the whole process, until the block ends. Turn gradient checkpointing off: what it
+    computes again in the backward pass is not recorded, and torch refuses the difference.
 
     Args:
         model: Any module, compiled or not. Its code and its parameters are not touched.
@@ -116,9 +111,9 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
         LookupError: A name matches nothing; the message lists near ones.
         RuntimeError: Inside the block, a module gives no tensor, or computes attention twice in one
             call. At its end, none of the modules that a name matches ever ran, one showed no
-            attention weights, or a recorded tensor was overwritten by an in-place operation.
+            attention weights, or in a tensor without one axis each for images and heads, or a
+            recorded tensor was overwritten by an in-place operation.
     """
-    model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     modules = runnable(model)
     if not names:
         raise ValueError("name what to record, for example 'blocks.*.attention.weights'")
@@ -129,8 +124,7 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
     listener = AttentionListener(kept.keep)
     with ExitStack() as stack:
         stack.callback(kept.close)
-        if "torch._dynamo" in sys.modules:  # else nothing is compiled, and it is slow to import
-            stack.enter_context(torch.compiler.set_stance("force_eager"))
+        stack.enter_context(uncompiled())
         for name, module in outputs.items():
             stack.enter_context(kept.output_of(module, name))
         for name, module in weights.items():
@@ -143,9 +137,16 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
     if missing := [name for name in outputs if any(fnmatchcase(name, p) for p in silent)]:
         raise RuntimeError(
             f"these modules never ran inside the block: {missing}; it may not have called the "
-            "model, or a parent may use their parameters without calling them"
+            "model in this thread, or a parent may use their parameters without calling them"
         )
-    if missing := [name for name in weights if name not in kept.seen]:
+    missing = [name for name in weights if name not in kept.seen]
+    if folded := [name for name in missing if name in listener.others]:
+        raise RuntimeError(
+            f"expected attention weights [batch, heads, queries, keys]: the softmax in {folded} "
+            f"has {[list(listener.others[name]) for name in folded]}, in which heads and images "
+            "cannot be told apart"
+        )
+    if missing:
         raise RuntimeError(
             f"no attention weights were computed for {missing}; what looks like attention here: "
             f"{attention_names(modules) or 'nothing'}. One of those that is missing never ran, or "

@@ -68,6 +68,36 @@ def test_overlay_frames_the_query_on_a_grid_that_is_not_square():
     plt.close()
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_overlays_take_every_precision_and_tensors_with_gradients(dtype):
+    picture = torch.full((3, 4, 6), 0.5, dtype=dtype, requires_grad=True)
+    values = torch.tensor([0.0, 0.25, 0.5, 0.75, 1, 0], dtype=dtype, requires_grad=True)
+    _, ax = plt.subplots()
+    overlay(ax, picture, values, (2, 3))
+    grey, shares = (image.get_array() for image in ax.images)
+    assert (grey == 0.5).all() and shares[::2, ::2].flatten().tolist() == values.tolist()
+    plt.close()
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_overlays_refuse_what_is_not_finite(bad):
+    _, ax = plt.subplots()
+    picture, values = torch.rand(3, 4, 6), torch.rand(6)
+    picture[0, 1, 2] = values[3] = bad
+    with pytest.raises(ValueError, match="expected finite values: got 1 of 6 that are not"):
+        heat(values, (2, 3), (4, 6))
+    with pytest.raises(ValueError, match="expected a finite picture: got 1 of 72 that are not"):
+        overlay(ax, picture, torch.rand(6), (2, 3))
+    plt.close()
+
+
+def test_nothing_over_a_picture_shows_nothing():
+    _, ax = plt.subplots()
+    overlay(ax, torch.rand(3, 4, 6), torch.zeros(6), (2, 3))
+    assert not ax.images[1].get_array().any()
+    plt.close()
+
+
 def test_a_gallery_shows_the_first_pictures_of_each_class_in_a_row_behind_its_name():
     _, ax = plt.subplots()
     images = torch.arange(5).mul(50).to(torch.uint8)[:, None, None, None].expand(5, 1, 4, 6)

@@ -66,6 +66,20 @@ def test_many_heads_stand_in_lines_and_figures_go_into_frames():
     assert len(frames.pictures) == 2
 
 
+def test_pictures_in_half_precision_and_with_gradients_are_drawn():
+    model, pictures, grid = everybodys("timm")
+    known = drawn(rollout_overlay(model, pictures[0]))
+    model.bfloat16()
+    for call in rollout_overlay, attention_overlay:
+        panels = drawn(call(model, pictures[0].bfloat16().requires_grad_()))
+        assert len(panels) == (DEPTH if call is rollout_overlay else HEADS)
+    half = drawn(rollout_overlay(model, pictures[0].bfloat16()))
+    for a, b in zip(half.values(), known.values(), strict=True):
+        np.testing.assert_allclose(a, b, atol=0.03)
+    with pytest.raises(ValueError, match="expected a finite picture: got 288 of 2304"):
+        rollout_overlay(model, torch.where(torch.arange(32) < 4, torch.nan, pictures[0]).bfloat16())
+
+
 def test_what_cannot_be_drawn_is_refused():
     model = draw(minivit.create("vit_32px", depth=2))
     with pytest.raises(ValueError, match=r"one picture .*: got \[2, 3, 32, 32\]"):

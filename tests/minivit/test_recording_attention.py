@@ -369,7 +369,6 @@ def test_a_softmax_that_is_written_out(softmax):
     "function",
     [
         lambda s: s.softmax(1),  # over heads
-        lambda s: s.flatten(1, 2).softmax(-1),  # no axis of heads
         lambda s: s.log_softmax(-1).exp(),
         lambda s: s,
     ],
@@ -380,6 +379,16 @@ def test_weights_that_were_never_shown_are_an_error_that_names_them(function):
     said = r"no attention weights were computed for \['mlp.weights'\].*\['attn.weights'\]"
     with pytest.raises(RuntimeError, match=said), record(model, "mlp.weights", "attn.weights"):
         model["mlp"](scores)
+        model["attn"](scores)
+
+
+@pytest.mark.parametrize("shape", [(B * HEADS, 5, N), (B, 3, HEADS, 5, N)])
+def test_a_softmax_without_one_axis_each_for_images_and_heads_is_an_error_that_shows_it(shape):
+    (scores,) = tensors(shape)
+    model = nn.ModuleDict({"attn": Calls(lambda s: s.softmax(-1))})
+    shown = ", ".join(map(str, shape))
+    said = rf"the softmax in \['attn.weights'\] has \[\[{shown}\]\].*cannot be told apart"
+    with pytest.raises(RuntimeError, match=said), record(model, "attn.weights"):
         model["attn"](scores)
 
 

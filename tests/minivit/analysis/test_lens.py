@@ -113,6 +113,27 @@ def test_the_longest_outermost_row_is_that_of_the_blocks():
     assert len(_row(nn.Sequential(nn.Identity(), model), pictures)) == DEPTH
 
 
+class Stages(nn.Module):
+    """Two rows of blocks, of which the first is longer, and a norm that a list holds too."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Sequential(nn.Conv2d(3, 8, 8, 8), nn.Flatten(2), nn.LayerNorm(16))
+        self.blocks = nn.Sequential(*(nn.Linear(*sizes) for sizes in [(8, 8)] * 3 + [(8, 4)]))
+
+    def forward(self, images):
+        return self.blocks(self.embed(images).mT).mean(1)
+
+
+def test_a_row_is_of_blocks_that_read_what_the_one_before_gave():
+    model = draw(Stages())
+    found = logit_lens(model, images(2, (32, 32)))
+    assert found.names == ("embedding", "blocks.0", "blocks.1", "blocks.2")
+    tokens = model.embed(images(2, (32, 32))).mT
+    known = model.blocks[3](model.blocks[0](tokens)).mean(1)
+    torch.testing.assert_close(found.logits[1], known.double(), rtol=1e-5, atol=1e-6)
+
+
 def test_where_there_is_no_lens_it_says_so():
     cases = [
         (lambda: minivit.create("resnet_32px"), {}, "ResNet has no row of blocks from tokens"),

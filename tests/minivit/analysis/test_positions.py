@@ -97,6 +97,14 @@ def test_a_wave_of_the_table_stands_where_it_belongs():
     assert slope[0, 0] + slope[1, 0] > 0.99  # a slope is a slow wave, with no jump at the end
 
 
+def test_rotations_and_what_comes_after_are_no_tables_of_positions():
+    model = timm.create_model("eva02_tiny_patch14_224", img_size=56, depth=1)
+    assert torch.equal(position_table(model), model.pos_embed[0, 1:].view(4, 4, -1))
+    model = minivit.create("vit_8px")
+    model.post_network = torch.nn.Linear(16, 16)
+    assert torch.equal(position_table(model), model.positions.table.detach().view(4, 4, -1))
+
+
 def test_bad_input_is_refused():
     cases = [
         (lambda: position_table(minivit.create("vit_8px", positions="none")), "one table of positions in ViT: got none"),

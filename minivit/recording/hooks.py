@@ -1,0 +1,88 @@
+"""Hooks on a model that other threads may run meanwhile: for the length of a block, in one thread.
+
+A hook stands on the module, which all threads share, so every thread calls it; it answers to the
+one that made it alone. Torch goes through a module's hooks in one step of the interpreter, so they
+may come and go while another thread runs the model.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import RLock, get_ident
+from typing import Any
+
+import torch
+from torch import nn
+
+_lock = RLock()  # torch numbers hooks by a counter that two threads can read at once
+
+
+@contextmanager
+def before(module: nn.Module, hook: Callable[[nn.Module, Any, Any], Any]) -> Iterator[None]:
+    """Calls ``hook(module, args, kwargs)`` before each call that this thread makes of the module.
+
+    Whatever is compiled runs uncompiled until the block ends: compiled code calls no new hooks.
+    """
+    own = _own(module, hook)
+    yield from _standing(lambda: module.register_forward_pre_hook(own, with_kwargs=True))
+
+
+@contextmanager
+def after(
+    module: nn.Module, hook: Callable[[nn.Module, Any, Any], Any], *, always: bool = False
+) -> Iterator[None]:
+    """Calls ``hook(module, args, output)`` after each call that this thread makes of the module.
+
+    Args:
+        module: Which; not its copies, which have copies of its hooks.
+        hook: What it returns takes the output's place, unless it is none.
+        always: Also where the module raises what the block then catches.
+    """
+    own = _own(module, hook)
+    yield from _standing(lambda: module.register_forward_hook(own, always_call=always))
+
+
+def _own(module: nn.Module, hook: Callable[..., Any]) -> Callable[..., Any]:
+    thread = get_ident()
+
+    def own(runs: nn.Module, *call: Any) -> Any:
+        return hook(runs, *call) if runs is module and get_ident() == thread else None
+
+    return own
+
+
+def _standing(register: Callable[[], Any]) -> Iterator[None]:
+    with uncompiled():
+        with _lock:
+            handle = register()
+        try:
+            yield
+        finally:
+            with _lock:
+                handle.remove()
+
+
+_blocks = 0
+_eager: Any = None
+
+
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """Runs code compiled by ``torch.compile`` as it was written, in the whole process.
+
+    It lasts until the last of such blocks ends, in whatever order and threads they do.
+    """
+    global _blocks, _eager
+    with _lock:
+        _blocks += 1
+        # Without this module nothing is compiled, and it is slow to import.
+        if _eager is None and "torch._dynamo" in sys.modules:
+            _eager = torch.compiler.set_stance("force_eager")
+    try:
+        yield
+    finally:
+        with _lock:
+            _blocks -= 1
+            if not _blocks and _eager is not None:
+                _eager.__exit__(None, None, None)
+                _eager = None

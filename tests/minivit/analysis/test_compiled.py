@@ -1,0 +1,52 @@
+"""Models that ``torch.compile`` wraps are looked into by their own names, with the same result."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+import pytest
+import torch
+
+from minivit import analysis
+from minivit.figures import attention_overlay, rollout_overlay
+from minivit.inversion import invert
+from minivit.recording import activation, sublayer
+from tests.minivit.analysis.models import DEPTH, everybodys
+
+LABELS = torch.tensor([1, 2])
+
+# Of the model, pictures, and the name of its last block.
+INSTRUMENTS = {
+    "distance": lambda m, x, block: analysis.attention_distance(m, x).pixels,
+    "rollout": lambda m, x, block: analysis.rollout(m, x).matrices,
+    "lens": lambda m, x, block: analysis.logit_lens(m, x).logits,
+    "ablation": lambda m, x, block: analysis.token_ablation(m, x),
+    "heads": lambda m, x, block: analysis.head_importance(m, x, LABELS).loss,
+    "branches": lambda m, x, block: analysis.branch_importance(m, x, LABELS).loss,
+    "ratios": lambda m, x, block: analysis.branch_ratios(m, x).ratio,
+    "field": lambda m, x, block: analysis.receptive_field(m, x, block).sensitivity,
+    "spectrum": lambda m, x, block: analysis.spectrum(m, x, at=block).values,
+    "activation": lambda m, x, block: activation(m, block)(x),
+    "sublayer": lambda m, x, block: sublayer(m, block, x)[1],
+    "invert": lambda m, x, block: invert(m, x, at=block, steps=2).feature_distance,
+    "attention overlay": lambda m, x, block: drawn(attention_overlay(m, x[0])),
+    "rollout overlay": lambda m, x, block: drawn(rollout_overlay(m, x[0])),
+}
+
+
+def drawn(figure):
+    return torch.stack([torch.as_tensor(ax.images[1].get_array()) for ax in figure.axes])
+
+
+@pytest.mark.parametrize("instrument", INSTRUMENTS)
+def test_every_instrument_takes_the_names_of_what_was_compiled(instrument):
+    model, pictures, _ = everybodys("timm")
+    if instrument == "spectrum":
+        pictures = pictures[:1]
+    call, block = INSTRUMENTS[instrument], f"blocks.{DEPTH - 1}"
+    torch.manual_seed(0)
+    known = call(model, pictures, block)
+    compiled = torch.compile(model, backend="eager")
+    with torch.no_grad():
+        compiled(pictures)  # so that what runs is compiled already, and would call no new hook
+    torch.manual_seed(0)
+    torch.testing.assert_close(call(compiled, pictures, block), known)

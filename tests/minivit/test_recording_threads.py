@@ -1,0 +1,144 @@
+"""Threads that share a model: each block sees what its own thread computes, and nothing stays."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from torch import nn
+
+import minivit
+from minivit._torchvision import torchvision
+from minivit.analysis import attention_distance
+from minivit.analysis.running import evaluating
+from minivit.recording import activation, record, sublayer
+from minivit.recording.hooks import uncompiled
+from tests.minivit.parity import draw
+
+THREADS, CALLS = 8, 25
+
+
+def in_threads(work):
+    """Runs ``work(i)`` in as many threads as ``THREADS``, all begun together."""
+    begin = threading.Barrier(THREADS)
+
+    def run(i):
+        begin.wait()
+        return work(i)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(run, range(THREADS)))
+
+
+def picture(i, dtype=torch.float32):
+    return torch.randn(1, 3, 16, 16, generator=torch.Generator().manual_seed(i), dtype=dtype)
+
+
+def model_of(name):
+    if name == "torchvision":
+        return draw(torchvision.models.VisionTransformer(16, 8, 2, 2, 8, 16)).eval()
+    sizes = {"image_size": 16, "patch_size": 8, "dim": 8, "depth": 2, "heads": 2}
+    return draw(minivit.create("vit_b_32", mlp_ratio=2, classes=3, **sizes)).eval()
+
+
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [
+        ("minivit", ["blocks.0"]),
+        ("minivit", ["blocks.0", "blocks.*.attention.weights"]),
+        ("torchvision", ["encoder.layers.*.self_attention.weights"]),
+    ],
+)
+def test_every_thread_records_what_it_computes(model, names):
+    model = model_of(model)
+
+    def recorded(i):
+        with torch.no_grad(), record(model, *names, detach=True) as seen:
+            model(picture(i))
+        return seen
+
+    alone = [recorded(i) for i in range(THREADS)]
+
+    def wrong(i):
+        found = [recorded(i) for _ in range(CALLS)]
+        return sum(
+            seen.keys() != alone[i].keys() or any(not seen[n].equal(alone[i][n]) for n in seen)
+            for seen in found
+        )
+
+    assert in_threads(wrong) == [0] * THREADS
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+def test_every_thread_gets_the_functions_and_measures_of_its_own_picture():
+    model = model_of("minivit")
+
+    def measure(i):
+        x = picture(i)
+        function, read = sublayer(model, "blocks.1.attention", x)
+        with torch.no_grad():
+            return [
+                activation(model, "blocks.0")(x),
+                function(read),
+                attention_distance(model, x).pixels,
+            ]
+
+    alone = [measure(i) for i in range(THREADS)]
+
+    def wrong(i):
+        found = [measure(i) for _ in range(CALLS // 5)]
+        return sum(not a.equal(b) for f in found for a, b in zip(f, alone[i], strict=True))
+
+    assert in_threads(wrong) == [0] * THREADS
+
+
+def test_a_thread_that_does_not_record_is_not_recorded():
+    model = model_of("minivit")
+    with record(model, "blocks.0") as seen:
+        model(picture(0))
+        mine = seen["blocks.0"]
+        other = threading.Thread(target=lambda: model(picture(1)))
+        other.start()
+        other.join()
+        assert seen["blocks.0"] is mine
+    said = r"never ran.*\['blocks.0'\].*in this thread"
+    with pytest.raises(RuntimeError, match=said), record(model, "blocks.0"):
+        other = threading.Thread(target=lambda: model(picture(1)))
+        other.start()
+        other.join()
+
+
+def in_turn(*blocks):
+    """Enters each block in a thread of its own, in order, then leaves them in the same order."""
+    pools = [ThreadPoolExecutor(1) for _ in blocks]
+    for pool, block in zip(pools, blocks, strict=True):
+        pool.submit(block.__enter__).result()
+    for pool, block in zip(pools, blocks, strict=True):
+        yield
+        pool.submit(block.__exit__, None, None, None).result()
+        pool.shutdown()
+
+
+def test_a_model_stays_in_evaluation_until_the_last_thread_is_done_and_then_comes_back():
+    model = nn.Sequential(nn.Dropout(), nn.Linear(2, 2), nn.Dropout().eval())
+    for _ in in_turn(evaluating(model), evaluating(model)):
+        assert not any(module.training for module in model.modules())
+    assert [module.training for module in model.modules()] == [True, True, True, False]
+
+
+def test_code_is_compiled_again_after_blocks_that_overlap():
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    def compiles(layer):
+        count = len(graphs)
+        torch.compile(nn.Sequential(layer), backend=backend)(torch.ones(1, 2))
+        return len(graphs) > count
+
+    assert compiles(nn.Tanh())
+    for _ in in_turn(uncompiled(), uncompiled()):
+        assert not compiles(nn.ReLU())
+    assert compiles(nn.ReLU())
