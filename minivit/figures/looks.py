@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from minivit.analysis.lattice import Grid
 from minivit.analysis.layout import attention_weights, layouts
 from minivit.analysis.rollout import rollout
+from minivit.analysis.running import batches, rows_and_columns
 from minivit.figures.overlay import numbers, overlay
 
 
@@ -38,13 +39,17 @@ def attention_overlay(
             :func:`~minivit.analysis.distance.attention_distance`.
     """
     images = _one(image)
-    at = layouts(model, images, grid)[block]
+    found = layouts(model, images, grid)
+    if not -len(found) <= block < len(found):
+        raise IndexError(f"expected one of {len(found)} blocks: got block={block}")
+    at = found[block]
     ((weights,),) = attention_weights(model, [images], [at])  # [1, heads, tokens, tokens]
     (rows, columns), index = at.grid, None
     if query is not None:
-        if not (0 <= query[0] < rows and 0 <= query[1] < columns):
+        row, column = rows_and_columns(query, "query")
+        if not (0 <= row < rows and 0 <= column < columns):
             raise ValueError(f"expected a patch of {rows} x {columns}: got {query}")
-        index = query[0] * columns + query[1]
+        index = row * columns + column
         looks = weights[0, :, at.where[index]]
     else:
         looks = weights[0, :, list(at.where)].mean(1) if 0 in at.where else weights[0, :, 0]
@@ -80,7 +85,8 @@ def _one(image: Tensor) -> Tensor:
     images = image[None] if image.ndim == 3 else image
     if images.ndim != 4 or len(images) != 1:
         raise ValueError(f"expected one picture [channels, height, width]: got {list(image.shape)}")
-    return images
+    _, checked = batches(images, 1)
+    return next(checked)
 
 
 def _panels(

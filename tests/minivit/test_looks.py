@@ -76,8 +76,10 @@ def test_pictures_in_half_precision_and_with_gradients_are_drawn():
     half = drawn(rollout_overlay(model, pictures[0].bfloat16()))
     for a, b in zip(half.values(), known.values(), strict=True):
         np.testing.assert_allclose(a, b, atol=0.03)
-    with pytest.raises(ValueError, match="expected a finite picture: got 288 of 2304"):
-        rollout_overlay(model, torch.where(torch.arange(32) < 4, torch.nan, pictures[0]).bfloat16())
+    broken = torch.where(torch.arange(32) < 4, torch.nan, pictures[0]).bfloat16()
+    for call in rollout_overlay, attention_overlay:
+        with pytest.raises(ValueError, match="expected images of finite numbers"):
+            call(model, broken)
 
 
 def test_what_cannot_be_drawn_is_refused():
@@ -86,7 +88,11 @@ def test_what_cannot_be_drawn_is_refused():
         attention_overlay(model, images(2, (32, 32)))
     with pytest.raises(ValueError, match=r"a patch of 8 x 8: got \(8, 0\)"):
         attention_overlay(model, images(1, (32, 32)), query=(8, 0))
-    with pytest.raises(IndexError):
+    with pytest.raises(ValueError, match=r"expected query=\(rows, columns\): got 2"):
+        attention_overlay(model, images(1, (32, 32)), query=2)
+    with pytest.raises(IndexError, match="expected one of 2 blocks: got block=2"):
         attention_overlay(model, images(1, (32, 32)), block=2)
+    with pytest.raises(ValueError, match=r"expected grid=\(rows, columns\): got 3"):
+        attention_overlay(model, images(1, (32, 32)), grid=3)
     with pytest.raises(ValueError, match="Mixer computes no attention between tokens"):
         rollout_overlay(minivit.create("mixer_32px"), images(1, (32, 32)))
