@@ -162,11 +162,14 @@ def attention_weights(
     for batch in images:
         with evaluating(model), record(model, *names) as seen:
             model(batch)
+        found = []
         for name, layout in zip(names, at, strict=True):
             expected = [len(batch), layout.heads, layout.tokens, layout.tokens]
-            if list(seen[name].shape) != expected:
+            weights = seen[name]
+            if list(weights.shape) not in (expected, [1, *expected[1:]]):  # one for all pictures
                 raise ValueError(
                     f"expected {name!r} {expected} for {len(batch)} pictures: got "
-                    f"{list(seen[name].shape)}; give one picture at a time, batch_size=1"
+                    f"{list(weights.shape)}; give one picture at a time, batch_size=1"
                 )
-        yield [seen[name] for name in names]
+            found.append(weights.expand(expected))
+        yield found

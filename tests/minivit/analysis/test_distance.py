@@ -122,6 +122,27 @@ def test_batches_do_not_matter_and_the_model_comes_back_as_it_was():
         torch.testing.assert_close(other.pixels, found.pixels, rtol=1e-6, atol=0)
 
 
+class Shared(nn.Module):
+    """One attention for all pictures, as of positions alone: ``[1, heads, tokens, tokens]``."""
+
+    def __init__(self, weights):
+        super().__init__()
+        self.weights = weights
+
+    def forward(self, x):
+        return x + self.weights.log()[None].softmax(-1).mean(1) @ x
+
+
+def test_weights_that_all_pictures_share_count_for_each():
+    n = math.prod(GRID)
+    weights = torch.rand(HEADS, n, n, generator=torch.Generator().manual_seed(0)) + 0.1
+    model = Known(weights)
+    known = attention_distance(model, images())
+    model.blocks[0] = Shared(weights)
+    found = attention_distance(model, images())
+    torch.testing.assert_close(found.pixels, known.pixels, rtol=1e-6, atol=0)
+
+
 def test_a_neighbourhood_bounds_the_distance_and_a_removed_attention_has_none():
     model = draw(minivit.create("vit_8px", local=3, pool="class"))
     x = torch.rand(3, 1, 8, 8)
