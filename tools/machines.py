@@ -83,7 +83,8 @@ def parts() -> dict[str, list[str]]:
 
 def play(name: str, run: Run, folder: Path) -> None:
     """Runs the parts of a run that have not been run yet; as many at a time as cores allow."""
-    environment = os.environ | {"OMP_NUM_THREADS": str(run.threads)} | run.caps
+    threads = {"OMP_NUM_THREADS": str(run.threads), "OMP_WAIT_POLICY": "PASSIVE"}  # no spinning
+    environment = os.environ | threads | run.caps
 
     def one(part: str, arguments: list[str]) -> None:
         report = folder / name / f"{part.replace('/', '-')}.xml"
