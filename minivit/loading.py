@@ -48,7 +48,7 @@ def load(
           crop to the model's size and ImageNet's mean and deviation. Assign another to change it.
           Models that are not for three channels have none unless the file does;
         - ``classes``, the names of the logits; their numbers, where the file has no names;
-        - ``licence``, where the terms of use of the weights stand, or none if not stated
+        - ``licence``, the terms of use of the weights or where they stand, or none if not stated
           (torchvision states it for its SWAG weights).
 
     Raises:
