@@ -1,5 +1,7 @@
 """What others may do with the project, and what they are told of it."""
 
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -19,3 +21,13 @@ def test_code_and_weights_are_mit_and_text_and_figures_are_cc_by():
 def test_every_page_says_the_licences():
     footer = yaml.safe_load((ROOT / "_config.yml").read_text())["html"]["extra_footer"]
     assert "MIT" in footer and "https://creativecommons.org/licenses/by/4.0/" in footer
+
+
+def test_the_citation_follows_the_formats_schema_and_says_the_same():
+    schema = ["--builtin-schema", "vendor.citation-file-format", "CITATION.cff"]
+    command = [sys.executable, "-m", "check_jsonschema", *schema]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    said = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert (said["license"], said["keywords"]) == (PROJECT["license"], PROJECT["keywords"])
+    assert said["authors"] == PROJECT["authors"]

@@ -98,6 +98,8 @@ def test_the_models_that_travel_load_from_the_wheel_alone(wheel, tmp_path):
 
 def test_the_version_stands_in_the_package_and_others_follow():
     version = minivit.__version__
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == version
+    assert re.search(rf"^## .*\b{re.escape(version)}\b", (ROOT / "CHANGELOG.md").read_text(), re.M)
     branch = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"].get("branch", "main")
     assert branch in (f"v{version}", "main")
 
