@@ -1,6 +1,8 @@
 import subprocess
 import sys
 
+import pytest
+
 
 def run(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -23,7 +25,7 @@ def test_torchvision_imports_whatever_build_of_torch_is_installed():
 
 def test_a_package_that_is_missing_is_one_sentence_with_what_installs_it():
     for missing, code, said in (
-        ("matplotlib", "import minivit.figures", 'minivit: pip install ".[figures]"'),
+        ("matplotlib", "import minivit; minivit.figures", 'minivit: pip install ".[figures]"'),
         ("sklearn", "from minivit.training import load_data; load_data('DIGITS')", 'minivit: pip install ".[train]"'),
         ("torchvision", "import minivit; minivit.load('vit_b_32')", "pip install torch==2."),
     ):  # fmt: skip
@@ -48,3 +50,27 @@ def test_inversion_and_analysis_are_imported_by_name_and_do_not_know_each_other(
         result = run(code)
         assert result.stdout.strip() == "False", result.stderr
     assert run("import minivit.inversion; minivit.inversion.exact.fibre").returncode == 0
+
+
+def test_the_packages_inside_are_there_after_import_minivit_and_load_when_touched():
+    names = ["analysis", "figures", "inversion", "training"]
+    code = (
+        f"import sys, minivit; names = {names}\n"
+        "print({f'minivit.{n}' for n in names} & set(sys.modules), set(names) <= set(dir(minivit)))\n"
+        "print([getattr(minivit, n).__name__ for n in names])\n"
+        "minivit.nothing"
+    )
+    result = run(code)
+    before, after = result.stdout.splitlines()
+    assert (before, after) == ("set() True", str([f"minivit.{name}" for name in names]))
+    assert result.stderr.endswith("module 'minivit' has no attribute 'nothing'\n")
+
+
+@pytest.mark.slow  # half a minute where mypy has looked at nothing before
+def test_type_checkers_see_the_packages_inside_and_names_that_there_are_not(tmp_path):
+    (tmp_path / "use.py").write_text(
+        "import minivit\nreveal_type(minivit.figures.heat)\nminivit.nothing\n"
+    )
+    command = [sys.executable, "-m", "mypy", str(tmp_path / "use.py")]
+    said = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
+    assert "def (values: " in said[0] and 'Module has no attribute "nothing"' in said[1]
