@@ -118,9 +118,9 @@ def _torchvision_weights(name: str, weights: str) -> Any:
             f"there are no weights {weights!r} for {name}: expected "
             f"{', '.join(known) or 'none'}, or the path of a file"
         )
-    from minivit._torchvision import torchvision  # slow to import, and not needed for a file
+    from minivit._torchvision import imported  # slow, and not needed for a file
 
-    return torchvision.models.get_model_weights(name)[weights]
+    return imported().models.get_model_weights(name)[weights]
 
 
 def _check_config(saved: Config, asked: Config, state: dict[str, Any]) -> None:

@@ -14,13 +14,34 @@ def test_import_minivit_loads_nothing_heavier_than_torch_and_einops():
     assert result.stdout.strip() == "set()", result.stderr
 
 
-def test_torchvision_imports_whatever_build_of_torch_is_installed():
-    code = (
-        "from minivit._torchvision import torchvision; import torch, torchvision.transforms.v2\n"
-        "print(torchvision.models.vit_b_32().eval()(torch.zeros(1, 3, 224, 224)).shape)"
-    )
+USE = "import torch, torchvision.transforms.v2; print(torchvision.models.vit_b_32().eval()(torch.zeros(1, 3, 224, 224)).shape)"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"from course import check\nimport torchvision\n{USE}",
+        f"from minivit._torchvision import mend\nmend()\nimport timm, torchvision\n{USE}",
+        f"try: import torchvision\nexcept RuntimeError: pass\nfrom course import check\nimport timm\n{USE}",
+        f"from minivit._torchvision import imported\ntorchvision = imported()\n{USE}",
+    ],
+)
+def test_torchvision_imports_whatever_build_of_torch_is_installed(code):
     result = run(code)
     assert "torch.Size([1, 1000])" in result.stdout, result.stderr
+
+
+def test_import_minivit_leaves_the_imports_of_a_program_as_they_are():
+    result = run(
+        "import sys, torch; a = [*sys.meta_path]; import minivit; print(a == sys.meta_path)"
+    )
+    assert result.stdout == "True\n"
+
+
+def test_a_torchvision_that_works_by_itself_is_run_once_and_nothing_is_declared(tmp_path):
+    (tmp_path / "torchvision.py").write_text("print('run')")
+    code = "from minivit import _torchvision as one; one.mend(); import torchvision; print(one._declared)"
+    assert run(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {code}").stdout == "run\n[]\n"
 
 
 def test_a_package_that_is_missing_is_one_sentence_with_what_installs_it():
@@ -37,7 +58,9 @@ def test_a_package_that_is_missing_is_one_sentence_with_what_installs_it():
 
 def test_another_failure_of_torchvision_is_not_hidden(tmp_path):
     (tmp_path / "torchvision.py").write_text("raise RuntimeError('something else')")
-    result = run(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import minivit._torchvision")
+    result = run(
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from course import check; import torchvision"
+    )
     assert "RuntimeError: something else" in result.stderr
 
 
