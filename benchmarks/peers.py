@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 import minivit
+from minivit._torchvision import imported, mend
 
 PATCH = {"vit_b_32": 32, "vit_b_16": 16}
 
@@ -29,15 +30,12 @@ class Logits(nn.Module):
 
 
 def _torchvision(name: str) -> nn.Module:
-    from minivit._torchvision import torchvision
-
-    return torchvision.models.get_model(name)
+    return imported().models.get_model(name)
 
 
 def _timm(name: str) -> nn.Module:
-    from minivit import _torchvision  # noqa: F401, before timm imports torchvision itself
-
-    import timm  # isort: skip
+    mend()  # timm imports torchvision itself
+    import timm
 
     return timm.create_model(f"vit_base_patch{PATCH[name]}_224")
 

@@ -20,11 +20,11 @@ from torch import Tensor, nn
 import minivit
 from benchmarks.report import write
 from benchmarks.speed import interval, seconds
-from minivit._torchvision import torchvision
+from minivit._torchvision import imported
 from minivit.training.optimiser import adamw
 from minivit.training.recipe import Recipe
 
-BasicBlock = torchvision.models.resnet.BasicBlock
+BasicBlock = imported().models.resnet.BasicBlock
 
 
 class Each(nn.Module):

@@ -1,7 +1,11 @@
 """Vision transformers from scratch, small enough to read, and the instruments to look inside them.
 
 Tensors are ``[batch, channels, height, width]`` images and ``[batch, tokens, dim]`` tokens.
+The packages ``minivit.analysis``, ``figures``, ``inversion`` and ``training`` load when touched.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from minivit.attention import MultiHeadAttention, attention_weights, scaled_dot_product_attention
 from minivit.conversion import from_torchvision
@@ -39,3 +43,21 @@ __all__ = [
     "scaled_dot_product_attention",
     "transplant",
 ]
+
+_WHEN_TOUCHED = {"analysis", "figures", "inversion", "training"}
+
+if TYPE_CHECKING:  # which then still finds names that there are not
+    from minivit import analysis as analysis
+    from minivit import figures as figures
+    from minivit import inversion as inversion
+    from minivit import training as training
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name in _WHEN_TOUCHED:
+            return import_module(f"minivit.{name}")
+        raise AttributeError(f"module 'minivit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(globals().keys() | _WHEN_TOUCHED)

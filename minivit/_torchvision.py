@@ -1,39 +1,81 @@
-"""torchvision, imported so that it also works beside a CPU build of torch.
+"""torchvision, also beside a CPU build of torch.
 
 On Linux the package registry has torchvision only as a CUDA build. Beside a CPU build of torch its
 compiled library cannot load, and its Python files then stop at two operators that this library
 would have declared (``torchvision::nms``, then ``qnms``). Its models, weight enumerations and data
 sets are Python alone: with the two operators declared, nothing else is missing for them.
 
-    from minivit._torchvision import torchvision
-
-Import this before ``timm`` too, which imports torchvision itself.
+After :func:`mend` a plain ``import torchvision`` works, that of ``timm`` included. Nothing is done
+before somebody imports it, and nothing then if it works by itself. ``import minivit`` does not call
+it: how the imports of a program work is the program's own affair. The course does, for its
+chapters, and minivit does where it needs torchvision itself.
 """
 
 import sys
-
-import torch
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import ModuleType
+from typing import Any
 
 SIGNATURE = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
 
-try:
-    import torchvision
-except ModuleNotFoundError as error:
-    if error.name != "torchvision":
-        raise
-    version = torch.__version__.partition("+")[0]  # without it, pip would take another torch
-    raise ModuleNotFoundError(
-        f"{error}: pip install torch=={version} torchvision", name=error.name
-    ) from error
-except RuntimeError as error:
-    if "torchvision::nms" not in str(error):
-        raise
-    for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
-        del sys.modules[name]  # what the failed import left half made
-    # Kept for as long as the process lives: the declarations go when the library object does.
-    _library = torch.library.Library("torchvision", "FRAGMENT")
-    _library.define(f"nms{SIGNATURE}")
-    _library.define(f"qnms{SIGNATURE}")
-    import torchvision
+# Kept for as long as the process lives: the declarations go when the library object does.
+_declared: list[Any] = []
 
-__all__ = ["torchvision"]
+
+class Loader(SourceFileLoader):
+    """Runs a module, and again with the two operators declared if it stops for want of them."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        try:
+            super().exec_module(module)
+        except RuntimeError as error:
+            if "torchvision::nms" not in str(error) or _declared:
+                raise
+            import torch
+
+            library = torch.library.Library("torchvision", "FRAGMENT")
+            for name in ("nms", "qnms"):
+                library.define(f"{name}{SIGNATURE}")
+            _declared.append(library)
+            super().exec_module(module)
+
+
+class Finder(MetaPathFinder):
+    """Finds torchvision where it is, to be run by :class:`Loader`."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path) if name == "torchvision" else None
+        if spec and spec.origin and type(spec.loader) is SourceFileLoader:
+            spec.loader = Loader(name, spec.origin)
+        return spec
+
+
+def mend() -> None:
+    """Makes ``import torchvision`` work in this process, whatever build of torch there is."""
+    if not any(isinstance(finder, Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, Finder())
+
+
+def imported() -> Any:
+    """torchvision.
+
+    Raises:
+        ModuleNotFoundError: It is not installed; the error says what installs it.
+    """
+    mend()
+    try:
+        return import_module("torchvision")
+    except ModuleNotFoundError as error:
+        if error.name != "torchvision":
+            raise
+        import torch
+
+        version = torch.__version__.partition("+")[0]  # without it, pip would take another torch
+        raise ModuleNotFoundError(
+            f"{error}: pip install torch=={version} torchvision", name=error.name
+        ) from error

@@ -89,7 +89,7 @@ def run_train(options: Namespace, typed: str) -> int:
     torch.manual_seed(recipe.seed)
     model = continued(start, data) if start else model_for(options.data, data, options.model)
     if start and start.licence:
-        terms = f"{data.licence or 'not known'}; weights of {options.start}: {start.licence}"
+        terms = f"{data.licence or 'none stated'}; weights of {options.start}: {start.licence}"
         data = dataclasses.replace(data, licence=terms)
     model = model.to(device)
     results = train(

@@ -48,7 +48,7 @@ def load(
           crop to the model's size and ImageNet's mean and deviation. Assign another to change it.
           Models that are not for three channels have none unless the file does;
         - ``classes``, the names of the logits; their numbers, where the file has no names;
-        - ``licence``, where the terms of use of the weights stand, or none if not stated
+        - ``licence``, the terms of use of the weights or where they stand, or none if not stated
           (torchvision states it for its SWAG weights).
 
     Raises:
@@ -118,9 +118,9 @@ def _torchvision_weights(name: str, weights: str) -> Any:
             f"there are no weights {weights!r} for {name}: expected "
             f"{', '.join(known) or 'none'}, or the path of a file"
         )
-    from minivit._torchvision import torchvision  # slow to import, and not needed for a file
+    from minivit._torchvision import imported  # slow, and not needed for a file
 
-    return torchvision.models.get_model_weights(name)[weights]
+    return imported().models.get_model_weights(name)[weights]
 
 
 def _check_config(saved: Config, asked: Config, state: dict[str, Any]) -> None:

@@ -37,7 +37,7 @@ class Model(nn.Module):
     head: nn.Module  # the last linear map, [batch, dim] -> [batch, classes]
     preprocess: Callable[[Any], Tensor]  # set by minivit.load: pictures -> [batch, channels, h, w]
     classes: Sequence[str]  # set by minivit.load: the names of the logits
-    licence: str | None  # set by minivit.load: where the terms of the weights stand
+    licence: str | None  # set by minivit.load: the terms of the weights, or where they are
 
 
 def check_positive(config: Config, *fields: str) -> None:

@@ -94,7 +94,8 @@ MODELS: dict[str, tuple[Config, tuple[str, ...]]] = {
     ),
 }
 
-# Trained models that come with the package: NAME.safetensors, and its card NAME.md.
+# Trained models that come with the package: NAME.safetensors, and its card NAME.md. An installed
+# one has the cards of all and the weights of some.
 CHECKPOINTS = Path(__file__).parent / "checkpoints"
 
 
@@ -149,6 +150,11 @@ def configuration(name: str) -> Config:
     if name in MODELS:
         return MODELS[name][0]
     files = shipped()
+    if name not in files and name in {path.stem for path in CHECKPOINTS.glob("*.md")}:
+        raise ValueError(
+            f"{name} does not come with the installed package: its weights are in the repository, "
+            f"in minivit/checkpoints/{name}.safetensors, a path that load takes"
+        )
     if name not in files or not (config := describe(files[name]).config):
         raise ValueError(f"there is no model {name!r}: {near(str(name), [*MODELS, *files])}")
     return config

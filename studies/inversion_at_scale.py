@@ -16,7 +16,7 @@ from PIL import Image
 from torch import Tensor
 
 import minivit
-from minivit._torchvision import torchvision
+from minivit._torchvision import imported
 from minivit.inversion import invert
 from minivit.model import Model
 from minivit.patches import pair
@@ -47,7 +47,7 @@ def made(name: str, kind: str) -> Model:
     """A model with its preprocessing."""
     size, weights, _ = MODELS[name]
     if kind == "trained":
-        url = torchvision.models.get_model_weights(name)[weights].url
+        url = imported().models.get_model_weights(name)[weights].url
         if not Path(torch.hub.get_dir(), "checkpoints", Path(url).name).exists():
             raise NotHere(f"{Path(url).name} is not in torch.hub's cache")
         return minivit.load(name, weights, image_size=size)

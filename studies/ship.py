@@ -18,11 +18,14 @@ from minivit.zoo import CHECKPOINTS, MODELS
 from studies.one import HERE, Place
 
 TOLERANCE = 0.005  # of an accuracy
-CITED = {
-    "DIGITS": "E. Alpaydin and C. Kaynak (1998), Optical Recognition of Handwritten Digits, UCI "
-    "Machine Learning Repository",
-    "CIFAR10": "A. Krizhevsky (2009), Learning Multiple Layers of Features from Tiny Images",
-    "SHAPES": "`minivit.training.shapes`",
+LICENCE = "MIT"  # of the weights, as of the code
+TRAINED_ON = {
+    "DIGITS": "scikit-learn's digits (E. Alpaydin and C. Kaynak (1998), Optical Recognition of "
+    "Handwritten Digits, UCI Machine Learning Repository; CC BY 4.0), whose pictures are not "
+    "included",
+    "CIFAR10": "CIFAR-10 (A. Krizhevsky (2009), Learning Multiple Layers of Features from Tiny "
+    "Images), whose pictures are not included",
+    "SHAPES": "pictures drawn by `minivit.training.shapes`",
 }
 
 
@@ -58,6 +61,7 @@ def ship(study: str, row: str, name: str, place: Place = HERE) -> dict[str, Scor
     scores = {part: {"float32": evaluate(model, split)} for part, split in held_out.items()}
     for parameter in model.parameters():
         parameter.data = parameter.data.half()
+    model.licence = LICENCE
     checkpoints = place.root / CHECKPOINTS.relative_to(HERE.root)
     checkpoints.mkdir(parents=True, exist_ok=True)
     with replacing(checkpoints / f"{name}.safetensors") as scratch:
@@ -85,7 +89,8 @@ def ship(study: str, row: str, name: str, place: Place = HERE) -> dict[str, Scor
         f"{accuracy['high']:.4f}, over {len(accuracy['values'])} seeds).".replace(
             "over 1 seeds", "over test pictures, one seed"
         ), "",
-        f"Pictures: {CITED[source]}. What follows was measured when it was trained, in float32.",
+        f"Licence of the weights: {LICENCE}. They were trained on {TRAINED_ON[source]}. What "
+        "follows was measured when it was trained, in float32.",
     ])  # fmt: skip
     with replacing(checkpoints / f"{name}.md") as scratch:
         scratch.write_text(f"{text}\n{rest}", encoding="utf-8")

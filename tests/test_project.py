@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+import minivit
+
 ROOT = Path(__file__).resolve().parent.parent
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 LINES = (ROOT / "requirements.txt").read_text().splitlines()
 PINS = dict(
     line.split("#")[0].strip().lower().split("==") for line in LINES if re.match(r"\w", line)
@@ -30,6 +34,13 @@ def test_no_requirement_stands_twice():
     assert len(set(names)) == len(names)
 
 
+def test_what_is_pinned_is_what_the_package_its_extras_and_its_groups_need():
+    lists = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
+    lists += PYPROJECT["dependency-groups"].values()
+    needed = [one for group in lists for one in group if isinstance(one, str)]
+    assert sorted(re.match(r"[\w.-]+", one)[0].lower() for one in needed) == sorted(PINS)
+
+
 def test_binder_takes_pinned_packages_and_the_cpu_build_of_the_same_torch():
     lines = (ROOT / ".binder/requirements.txt").read_text().splitlines()
     wanted = [line.lower() for line in lines if re.match(r"\w", line)]
@@ -40,51 +51,101 @@ def test_binder_takes_pinned_packages_and_the_cpu_build_of_the_same_torch():
 
 
 def test_the_workflow_tries_every_python_that_the_package_allows():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    least, most = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"]).groups()
+    least, most = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", PROJECT["requires-python"]).groups()
     workflow = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text())
     tried = workflow["jobs"]["tests"]["strategy"]["matrix"]["python"]
     assert tried == [f"3.{minor}" for minor in range(int(least), int(most))]
+    prefix = "Programming Language :: Python :: "
+    said = [one.removeprefix(prefix) for one in PROJECT["classifiers"] if one.startswith(prefix)]
+    assert said == tried
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
-    command = f"{sys.executable} -m pip wheel . --no-deps --no-build-isolation --quiet -w {folder}"
-    subprocess.run(command.split(), cwd=ROOT, check=True)
+def build(source, folder):
+    """The wheel that pip makes of a folder or an archive of sources."""
+    command = f"-m pip wheel {source} --no-deps --no-build-isolation --quiet -w {folder}"
+    subprocess.run([sys.executable, *command.split()], cwd=ROOT, check=True)
     (path,) = folder.glob("*.whl")
     return path
 
 
-def test_the_wheel_holds_minivit_alone(wheel):
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return build(".", tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def outside(wheel, tmp_path_factory):
+    """Runs code where there is nothing but the wheel."""
+    folder = tmp_path_factory.mktemp("outside")
+    zipfile.ZipFile(wheel).extractall(folder)
+
+    def run(code):
+        command = [sys.executable, "-P", "-c", f"import minivit; print(minivit.__file__)\n{code}"]
+        environment = os.environ | {"PYTHONPATH": str(folder)}
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+        file, _, out = done.stdout.partition("\n")
+        assert Path(file).is_relative_to(folder), done.stderr
+        return out, done.stderr
+
+    return run
+
+
+def test_the_wheel_holds_minivit_alone_and_is_small(wheel):
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names} == {"minivit", "minivit-0.1.0.dist-info"}
-    assert {"minivit/py.typed", "minivit/attention.py", "minivit/figures/book.mplstyle"} <= set(
-        names
+    about = f"minivit-{minivit.__version__}.dist-info"
+    assert {name.split("/")[0] for name in names} == {"minivit", about}
+    assert {
+        "minivit/py.typed",
+        "minivit/attention.py",
+        "minivit/figures/book.mplstyle",
+        f"{about}/licenses/LICENSE",
+    } <= set(names)
+    assert wheel.stat().st_size < 4e6
+
+
+def test_the_sources_that_are_handed_out_make_the_same_wheel(wheel, tmp_path):
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    again = build(archive, tmp_path)
+    one, other = (zipfile.ZipFile(path) for path in (wheel, again))
+    assert {i.filename: i.CRC for i in one.infolist()} == {
+        i.filename: i.CRC for i in other.infolist()
+    }
+
+
+def test_the_models_of_the_wheel_are_listed_and_load_from_it_alone(outside):
+    out, err = outside(
+        "for one in minivit.models():\n"
+        "    if one.weights == ('shipped',): print(one.name, minivit.load(one.name).classes[-1])"
     )
+    assert err == ""
+    assert dict(line.split() for line in out.splitlines()) == {
+        "cifar10_vit": "truck", "digits_mixer": "9", "digits_resnet": "9", "digits_vit": "9"
+    }  # fmt: skip
 
 
-def test_the_models_that_travel_load_from_the_wheel_alone(wheel, tmp_path):
-    zipfile.ZipFile(wheel).extractall(tmp_path)
-    code = (
-        "import minivit; print(minivit.__file__, *[minivit.load(one.name).classes[-1] "
-        "for one in minivit.models() if one.weights == ('shipped',)])"
+@pytest.mark.parametrize("make", ["load", "create"])
+def test_a_model_that_is_in_the_repository_alone_is_said_to_be_there(outside, make):
+    said = outside(f"minivit.{make}('cifar10_vit_gap')")[1].splitlines()[-1]
+    path = "minivit/checkpoints/cifar10_vit_gap.safetensors"
+    assert said == (
+        "ValueError: cifar10_vit_gap does not come with the installed package: its weights are in "
+        f"the repository, in {path}, a path that load takes"
     )
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    command = [sys.executable, "-P", "-c", code]
-    said = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert said.stderr == ""
-    file, *last = said.stdout.split()
-    assert Path(file).is_relative_to(tmp_path) and set(last) == {"9", "truck"}
-    cards = {path.stem for path in (tmp_path / "minivit/checkpoints").glob("*.md")}
-    assert cards == {path.stem for path in (tmp_path / "minivit/checkpoints").glob("*.safetensors")}
+    assert (ROOT / path).is_file()
 
 
-def test_the_release_tag_is_the_packages_version():
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    config = yaml.safe_load((ROOT / "_config.yml").read_text())
-    assert config["repository"]["branch"] == f"v{version}"
-    assert f'__version__ = "{version}"' in (ROOT / "minivit/__init__.py").read_text()
+def test_every_model_has_a_card():
+    files = [*(ROOT / "minivit/checkpoints").iterdir()]
+    cards, models = ({f.stem for f in files if f.suffix == end} for end in (".md", ".safetensors"))
+    assert cards == models
+
+
+def test_the_version_stands_in_the_package_and_others_follow():
+    version = minivit.__version__
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == version
+    assert re.search(rf"^## .*\b{re.escape(version)}\b", (ROOT / "CHANGELOG.md").read_text(), re.M)
 
 
 def test_the_repositorys_address_is_written_down_once():

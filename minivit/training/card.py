@@ -81,8 +81,8 @@ def card(
         "## Data", "",
         f"{data.name}: {len(data.train):,} pictures to train on, {len(data.validation):,} to "
         f"validate, {len(data.test):,} to test; {len(data.skipped)} damaged ones left out. "
-        f"Licence: {data.licence or 'not known'}. Mean {_numbers(data.mean)} and deviation "
-        f"{_numbers(data.std)} by channel.", "",
+        f"Licence of the pictures: {data.licence or 'none stated'}. Mean {_numbers(data.mean)} and "
+        f"deviation {_numbers(data.std)} by channel.", "",
         "## Recipe", "", *_fields(_used(recipe)), "",
         "## Model", "", f"    {kind}", *_fields(fields_of(model.config)), "",
         "## Curve", "",

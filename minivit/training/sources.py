@@ -82,11 +82,11 @@ def _release(path: Path, download: bool) -> list[Split]:
         if (place / "test_batch.bin").is_file():
             training = [place / f"data_batch_{i}.bin" for i in range(1, 6)]
             return [_records(training), _records([place / "test_batch.bin"])]
-    from minivit._torchvision import torchvision
+    from minivit._torchvision import imported
 
     root = path.parent if path.name == "cifar-10-batches-py" else path
     try:
-        halves = [torchvision.datasets.CIFAR10(root, half, download=download)
+        halves = [imported().datasets.CIFAR10(root, half, download=download)
                   for half in (True, False)]  # fmt: skip
     except (RuntimeError, OSError) as error:
         raise FileNotFoundError(f"found no whole copy of CIFAR-10 in {path}: {error}") from error

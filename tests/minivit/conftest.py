@@ -1,6 +1,9 @@
 import pytest
 
 import minivit
+from minivit._torchvision import mend
+
+mend()  # before a test imports torchvision, or timm
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,10 @@
 """Two models side by side: random in every number, and compared in all that they compute."""
 
 import torch
+import torchvision
 from torch import nn
 
 import minivit
-from minivit._torchvision import torchvision
 from minivit.zoo import MODELS
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}

@@ -1,8 +1,8 @@
 import pytest
 import torch
+import torchvision
 
 import minivit
-from minivit._torchvision import torchvision
 from tests.minivit.parity import draw
 
 IMAGES = torch.randn(2, 2 + 1, 24, 24, generator=torch.Generator().manual_seed(1))

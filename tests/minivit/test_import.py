@@ -1,6 +1,8 @@
 import subprocess
 import sys
 
+import pytest
+
 
 def run(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -12,18 +14,39 @@ def test_import_minivit_loads_nothing_heavier_than_torch_and_einops():
     assert result.stdout.strip() == "set()", result.stderr
 
 
-def test_torchvision_imports_whatever_build_of_torch_is_installed():
-    code = (
-        "from minivit._torchvision import torchvision; import torch, torchvision.transforms.v2\n"
-        "print(torchvision.models.vit_b_32().eval()(torch.zeros(1, 3, 224, 224)).shape)"
-    )
+USE = "import torch, torchvision.transforms.v2; print(torchvision.models.vit_b_32().eval()(torch.zeros(1, 3, 224, 224)).shape)"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"from course import check\nimport torchvision\n{USE}",
+        f"from minivit._torchvision import mend\nmend()\nimport timm, torchvision\n{USE}",
+        f"try: import torchvision\nexcept RuntimeError: pass\nfrom course import check\nimport timm\n{USE}",
+        f"from minivit._torchvision import imported\ntorchvision = imported()\n{USE}",
+    ],
+)
+def test_torchvision_imports_whatever_build_of_torch_is_installed(code):
     result = run(code)
     assert "torch.Size([1, 1000])" in result.stdout, result.stderr
 
 
+def test_import_minivit_leaves_the_imports_of_a_program_as_they_are():
+    result = run(
+        "import sys, torch; a = [*sys.meta_path]; import minivit; print(a == sys.meta_path)"
+    )
+    assert result.stdout == "True\n"
+
+
+def test_a_torchvision_that_works_by_itself_is_run_once_and_nothing_is_declared(tmp_path):
+    (tmp_path / "torchvision.py").write_text("print('run')")
+    code = "from minivit import _torchvision as one; one.mend(); import torchvision; print(one._declared)"
+    assert run(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {code}").stdout == "run\n[]\n"
+
+
 def test_a_package_that_is_missing_is_one_sentence_with_what_installs_it():
     for missing, code, said in (
-        ("matplotlib", "import minivit.figures", 'minivit: pip install ".[figures]"'),
+        ("matplotlib", "import minivit; minivit.figures", 'minivit: pip install ".[figures]"'),
         ("sklearn", "from minivit.training import load_data; load_data('DIGITS')", 'minivit: pip install ".[train]"'),
         ("torchvision", "import minivit; minivit.load('vit_b_32')", "pip install torch==2."),
     ):  # fmt: skip
@@ -35,7 +58,9 @@ def test_a_package_that_is_missing_is_one_sentence_with_what_installs_it():
 
 def test_another_failure_of_torchvision_is_not_hidden(tmp_path):
     (tmp_path / "torchvision.py").write_text("raise RuntimeError('something else')")
-    result = run(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import minivit._torchvision")
+    result = run(
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from course import check; import torchvision"
+    )
     assert "RuntimeError: something else" in result.stderr
 
 
@@ -48,3 +73,27 @@ def test_inversion_and_analysis_are_imported_by_name_and_do_not_know_each_other(
         result = run(code)
         assert result.stdout.strip() == "False", result.stderr
     assert run("import minivit.inversion; minivit.inversion.exact.fibre").returncode == 0
+
+
+def test_the_packages_inside_are_there_after_import_minivit_and_load_when_touched():
+    names = ["analysis", "figures", "inversion", "training"]
+    code = (
+        f"import sys, minivit; names = {names}\n"
+        "print({f'minivit.{n}' for n in names} & set(sys.modules), set(names) <= set(dir(minivit)))\n"
+        "print([getattr(minivit, n).__name__ for n in names])\n"
+        "minivit.nothing"
+    )
+    result = run(code)
+    before, after = result.stdout.splitlines()
+    assert (before, after) == ("set() True", str([f"minivit.{name}" for name in names]))
+    assert result.stderr.endswith("module 'minivit' has no attribute 'nothing'\n")
+
+
+@pytest.mark.slow  # half a minute where mypy has looked at nothing before
+def test_type_checkers_see_the_packages_inside_and_names_that_there_are_not(tmp_path):
+    (tmp_path / "use.py").write_text(
+        "import minivit\nreveal_type(minivit.figures.heat)\nminivit.nothing\n"
+    )
+    command = [sys.executable, "-m", "mypy", str(tmp_path / "use.py")]
+    said = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
+    assert "def (values: " in said[0] and 'Module has no attribute "nothing"' in said[1]

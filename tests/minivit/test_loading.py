@@ -6,10 +6,10 @@ import math
 
 import pytest
 import torch
+import torchvision
 from PIL import Image
 from safetensors.torch import save_file
 
-from minivit._torchvision import torchvision
 from minivit.about import fields_of
 from minivit.files import save
 from minivit.loading import load

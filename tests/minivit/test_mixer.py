@@ -4,17 +4,15 @@ import copy
 import dataclasses
 
 import pytest
+import timm
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 import minivit
 from minivit import Mixer, MixerConfig
-from minivit._torchvision import torchvision  # noqa: F401  # before timm, which imports it too
 from minivit.zoo import FEEDFORWARD
 from tests.minivit.parity import assert_same, draw, observe, pictures
-
-import timm  # isort: skip
 
 # Small, and with every number another: 6 tokens, or 7 with the class token.
 SMALL = MixerConfig((12, 10), (4, 5), 2, 7, dim=24, depth=2, mixing_hidden=11, mlp_ratio=1.5)

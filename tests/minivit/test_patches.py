@@ -1,8 +1,8 @@
 import pytest
 import torch
+import torchvision
 from torch import nn
 
-from minivit._torchvision import torchvision
 from minivit.patches import ConvStem, PatchEmbedding, grid_of, patchify, unpatchify
 
 # batch, channels, rows, columns, patch height, patch width, dim: all different

@@ -2,8 +2,8 @@ import math
 
 import pytest
 import torch
+import torchvision
 
-from minivit._torchvision import torchvision
 from minivit.positions import Positions, resample, sincos_1d, sincos_2d
 
 

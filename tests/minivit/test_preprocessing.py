@@ -4,9 +4,9 @@ import re
 import numpy as np
 import pytest
 import torch
+import torchvision
 from PIL import Image
 
-from minivit._torchvision import torchvision
 from minivit.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Preprocess
 from minivit.training.pictures import open_picture
 

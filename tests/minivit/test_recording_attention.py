@@ -4,13 +4,12 @@ import math
 from functools import partial
 
 import pytest
+import timm
 import torch
 import torch.nn.functional as F
+import torchvision
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
-
-from minivit._torchvision import torchvision  # isort: skip  (before timm)
-import timm
 from transformers import ViTConfig, ViTModel
 
 import minivit

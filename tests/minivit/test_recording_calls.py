@@ -2,10 +2,10 @@
 
 import pytest
 import torch
+import torchvision
 from torch import nn
 
 import minivit
-from minivit._torchvision import torchvision
 from minivit.recording import activation, sublayer
 from tests.minivit.parity import draw
 

@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+import torchvision
 from torch import nn
 
 import minivit
-from minivit._torchvision import torchvision
 from minivit.analysis import attention_distance
 from minivit.analysis.running import evaluating
 from minivit.recording import activation, record, sublayer

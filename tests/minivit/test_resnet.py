@@ -5,11 +5,11 @@ import dataclasses
 
 import pytest
 import torch
+import torchvision
 from torch import nn
 
 import minivit
 from minivit import ResNet, ResNetConfig
-from minivit._torchvision import torchvision
 from minivit.residual import BasicBlock
 from minivit.zoo import MODELS
 from tests.minivit.parity import assert_same, blocks_of, convert, draw, observe, same

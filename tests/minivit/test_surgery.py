@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+import torchvision
 from torch import nn
 
 import minivit
 from minivit import remove, transplant
-from minivit._torchvision import torchvision
 from minivit.files import save
 from tests.minivit.parity import draw
 

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 import torch
+import torchvision
 
-from minivit._torchvision import torchvision
 from minivit.weights import fetch
 from minivit.zoo import MODELS
 

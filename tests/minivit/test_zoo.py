@@ -1,8 +1,8 @@
 import pytest
 import torch
+import torchvision
 
 import minivit
-from minivit._torchvision import torchvision
 from minivit.families import build
 from minivit.zoo import MODELS, shipped
 

@@ -44,6 +44,7 @@ def test_parameters_are_halved_statistics_are_not_and_the_card_gives_both_scores
         assert tensor.dtype == wanted, key
     before = minivit.load(trained(RUN, place)).state_dict()
     after = minivit.load(path).state_dict()
+    assert minivit.load(path).licence == "MIT"
     for key, tensor in after.items():
         assert tensor.dtype in (torch.float32, torch.int64)
         torch.testing.assert_close(tensor, before[key], rtol=5e-4, atol=1e-7)
@@ -51,7 +52,7 @@ def test_parameters_are_halved_statistics_are_not_and_the_card_gives_both_scores
     for kind in ("float32", "half"):
         assert f"| test | {kind} | 359 | {scores[kind].accuracy:.4f} |" in card
     said = ["# digits_small: ResNet trained on DIGITS", f"python -m studies.small --recheck {RUN.key}",
-            "CC BY 4.0", "## Curve", "seed 0", "test pictures, one seed"]  # fmt: skip
+            "Licence of the weights: MIT", "CC BY 4.0", "## Curve", "seed 0", "test pictures, one seed"]  # fmt: skip
     assert all(text in card for text in said)
 
 

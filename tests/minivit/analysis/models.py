@@ -1,10 +1,9 @@
 """Attention that is known, in a model built by hand, and everybody's small vision transformers."""
 
-import torch
-from torch import nn
-
-from minivit._torchvision import torchvision  # isort: skip  (before timm)
 import timm
+import torch
+import torchvision
+from torch import nn
 from transformers import ViTConfig, ViTForImageClassification
 
 import minivit

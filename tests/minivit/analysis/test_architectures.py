@@ -4,13 +4,12 @@ import math
 import re
 
 import pytest
-import torch
-from torch import nn
-
-from minivit._torchvision import torchvision  # isort: skip  (before timm)
 import timm
+import torch
+import torchvision
 import transformers as hf
 import vit_pytorch
+from torch import nn
 from vit_pytorch import cvt, simple_vit_with_register_tokens, t2t, xcit
 
 from minivit.analysis import attention_distance, localisation, logit_lens, receptive_field, rollout

@@ -1,13 +1,12 @@
 """Filters whose components, overlap and spectra are known."""
 
 import pytest
+import timm
 import torch
+import torchvision
 from scipy.fft import dctn
 from sklearn.decomposition import PCA
 from torch import nn
-
-from minivit._torchvision import torchvision  # isort: skip  (before timm)
-import timm
 
 import minivit
 from minivit.analysis import (

@@ -3,10 +3,10 @@
 from functools import partial
 
 import torch
+import torchvision
 from torch import nn
 
 import minivit
-from minivit._torchvision import torchvision
 from minivit.analysis import linear_cka, localisation, readable
 from minivit.patches import patchify
 from tests.minivit.parity import draw

@@ -1,11 +1,10 @@
 """Tables of positions whose geometry is known: ramps, waves, sines and cosines, noise."""
 
 import pytest
+import timm
 import torch
 import torch.nn.functional as F
-
-from minivit._torchvision import torchvision  # isort: skip  (before timm)
-import timm
+import torchvision
 from transformers import ViTConfig, ViTModel
 
 import minivit

@@ -4,11 +4,11 @@ from functools import partial
 
 import pytest
 import torch
+import torchvision
 from sklearn.linear_model import Ridge as Reference
 from torch import nn
 
 import minivit
-from minivit._torchvision import torchvision
 from minivit.analysis import probe, probes, ridge
 from minivit.analysis.ridge import explained
 from minivit.training.data import load_data

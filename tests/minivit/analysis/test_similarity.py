@@ -5,9 +5,9 @@ from itertools import combinations
 
 import pytest
 import torch
+import torchvision
 
 import minivit
-from minivit._torchvision import torchvision
 from minivit.analysis import CKA, cka, linear_cka
 from tests.minivit.parity import draw
 from tests.minivit.refusals import assert_refused

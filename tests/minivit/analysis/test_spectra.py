@@ -4,10 +4,10 @@ from functools import partial
 
 import pytest
 import torch
+import torchvision
 from torch import nn
 
 import minivit
-from minivit._torchvision import torchvision
 from minivit.analysis import spectrum
 from tests.minivit.parity import draw
 from tests.minivit.refusals import assert_refused

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+import torchvision
 from torch import nn
 
 import minivit
-from minivit._torchvision import torchvision
 from minivit.inversion import generate, recognise
 from minivit.inversion.pixels import Pixels, blurred
 from minivit.inversion.waves import Waves, viewed

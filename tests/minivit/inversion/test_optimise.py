@@ -8,10 +8,10 @@ from itertools import product
 
 import pytest
 import torch
+import torchvision
 from torch import nn
 
 import minivit
-from minivit._torchvision import torchvision
 from minivit.inversion import Diverged, invert
 from minivit.inversion.criterion import Match, noise, shifted_distance
 from minivit.inversion.result import decibels

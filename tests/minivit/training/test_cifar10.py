@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pytest
 import torch
+import torchvision
 from PIL import Image
 
-from minivit._torchvision import torchvision
 from minivit.training import load_data, sources
 from minivit.training.sources import CIFAR10
 from minivit.training.splits import SHARES, divide

@@ -353,7 +353,7 @@ def test_a_training_goes_on_from_trained_weights_with_a_head_for_the_classes(
     assert main(["train", "--data", str(pictures), "--out", str(tmp_path / "b"), *common]) == 0
     model, body = minivit.load(tmp_path / "b"), minivit.load("digits_vit")
     assert model.classes == ["blue", "red"] and model.config.classes == 2
-    assert model.licence == "not known; weights of digits_vit: CC BY 4.0"
+    assert model.licence == "none stated; weights of digits_vit: MIT"
     weights = [m.blocks[2].attention.qkv.weight for m in (model, body)]
     assert torch.allclose(*weights, atol=1e-4)
 
