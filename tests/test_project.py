@@ -80,20 +80,14 @@ def test_the_models_that_travel_load_from_the_wheel_alone(wheel, tmp_path):
     assert cards == {path.stem for path in (tmp_path / "minivit/checkpoints").glob("*.safetensors")}
 
 
-def test_the_release_tag_is_the_packages_version():
+def test_the_version_stands_in_the_metadata_and_in_the_package():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    config = yaml.safe_load((ROOT / "_config.yml").read_text())
-    assert config["repository"]["branch"] == f"v{version}"
     assert f'__version__ = "{version}"' in (ROOT / "minivit/__init__.py").read_text()
 
 
-def test_the_repositorys_address_is_written_down_once():
-    url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout
-    holders = [name for name in tracked.split()
-               if (ROOT / name).is_file() and url.encode() in (ROOT / name).read_bytes()]  # fmt: skip
-    # The notebooks' first cells hold it too: written there from _config.yml and tested to agree.
-    assert [name for name in holders if not name.endswith(".ipynb")] == ["_config.yml"]
+def test_no_address_stands_in_for_the_repositorys():
+    holder = ["git", "grep", "-l", "--fixed-strings", "github.com/" + "example"]
+    assert subprocess.run(holder, cwd=ROOT, capture_output=True, text=True).stdout == ""
 
 
 def test_make_help_lists_every_target_that_the_texts_name():
