@@ -10,7 +10,7 @@ export OMP_NUM_THREADS = 1
 NBVAL := -m pytest --nbval --nbval-sanitize-with tests/nbval.cfg --nbval-cell-timeout 120 \
 	--nbval-kernel-name python3 -p no:cacheprovider -n auto --dist loadscope book
 
-.PHONY: help book serve test test-all test-site test-machines lint bench notebooks site clean
+.PHONY: help book serve test test-all test-site test-machines lint bench notebooks address site clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -48,6 +48,9 @@ bench: $(READY)  ## speed beside other libraries and stock layers; how soon inve
 
 notebooks: $(READY)  ## re-execute the notebooks in place; equal results give an empty diff
 	$(RUN) -m tools.execute
+
+address:  ## put the repository's address into the notebooks of the branch `launch`
+	$(PYTHON) -m tools.address
 
 site: $(READY)
 	$(VENV)/bin/jupyter-book build . -W -n --keep-going

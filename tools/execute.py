@@ -26,9 +26,9 @@ from nbclient.exceptions import CellExecutionError
 from PIL import Image
 
 from course.claims.verdict import MIME
-from tools.first_cell import first_cell
+from tools.address import ROOT
+from tools.first_cell import first_cell, notebooks
 
-ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 120  # for one cell
 LEVELS = 8  # of 255
 BASE64 = "[A-Za-z0-9+/=\n]+"
@@ -36,11 +36,6 @@ PICTURES = {
     "image/png": re.compile(BASE64),
     "text/html": re.compile(f"(?<=data:image/webp;base64,){BASE64}"),
 }
-
-
-def notebooks() -> list[Path]:
-    """Every notebook of the book."""
-    return sorted(p for p in ROOT.glob("book/**/*.ipynb") if ".ipynb_checkpoints" not in p.parts)
 
 
 def plain_png(text: str) -> str:

@@ -1,45 +1,70 @@
 """The first cell of every notebook: makes ``minivit`` and ``course`` importable wherever it runs.
 
-The repository's address and tag stand in ``_config.yml`` alone; this writes them into the cell,
-because a notebook opened in Colab arrives on its own.
+    python -m tools.first_cell        writes it into the notebooks, and executes nothing
+
+A notebook that is opened in Colab arrives on its own and fetches the rest from the repository,
+whose address ``tools/address.py`` fills in where the book is published.
 """
 
 from pathlib import Path
 
-import yaml
+import nbformat
 
-ROOT = Path(__file__).resolve().parent.parent
+from tools.address import BRANCH, ROOT
 
 CELL = """\
-# Makes minivit and course importable; in Colab it fetches the book first.
+# Makes minivit and course importable; a notebook that is alone fetches the book.
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 above = [Path.cwd(), *Path.cwd().parents]
 root = next((path for path in above if (path / "course/claims").is_dir()), None)
 if root is None:
-    url, tag = "{url}", "{tag}"
-    root = Path(url).name
-    if not Path(root).is_dir():
-        clone = ["git", "clone", "--quiet", "--depth", "1", "--branch", tag]
-        subprocess.run([*clone, url, root], check=True)
-    root = Path(root).resolve()
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "einops"]
-    subprocess.run(install, check=True)
+    url = ""  # filled in on the branch that Binder and Colab open
+
+    class NotHere(Exception):
+        def _render_traceback_(self):  # one sentence instead of a traceback
+            return [str(self)]
+
+    def run(*command):
+        try:
+            subprocess.run(command, check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            said = f"The book must be fetched, and `{{' '.join(command)}}` failed."
+            raise NotHere(said) from None
+
+    if not url:
+        raise NotHere("This notebook needs the book around it: open it in a clone.")
+    root = Path(url.rpartition("/")[2]).resolve()
+    if not root.is_dir():
+        run("git", "clone", "--quiet", "--depth", "1", "--branch", "{branch}", url)
+    for name in ["einops", "safetensors"]:
+        if find_spec(name) is None:
+            run(sys.executable, "-m", "pip", "install", "--quiet", name)
     os.chdir(root / "{folder}")
 sys.path.insert(0, str(root))"""
 
 
-def repository() -> tuple[str, str]:
-    """Address and release tag of the repository, from ``_config.yml``."""
-    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-    return config["repository"]["url"], config["repository"]["branch"]
+def notebooks() -> list[Path]:
+    """Every notebook of the book."""
+    return sorted(p for p in ROOT.glob("book/**/*.ipynb") if ".ipynb_checkpoints" not in p.parts)
 
 
 def first_cell(notebook: Path) -> str:
     """The source of a notebook's first cell."""
-    url, tag = repository()
-    folder = notebook.resolve().parent.relative_to(ROOT)
-    return CELL.format(url=url, tag=tag, folder=folder)
+    folder = notebook.resolve().parent.relative_to(ROOT).as_posix()
+    return CELL.format(branch=BRANCH, folder=folder)
+
+
+def main() -> None:
+    for path in notebooks():
+        notebook = nbformat.read(path, as_version=4)
+        notebook.cells[0].source = first_cell(path)
+        path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

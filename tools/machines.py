@@ -28,7 +28,8 @@ import pytest
 
 from course.claims.machines import MACHINES, machines
 from course.claims.verdict import MIME
-from tools.execute import ROOT, notebooks
+from tools.address import ROOT
+from tools.first_cell import notebooks
 
 ELSEWHERE = ("site", "browser", "__pycache__")  # what they test is not computed
 SCRATCH = ROOT / "_build" / "machines"

@@ -9,8 +9,7 @@ import pytest
 from course.claims.ledger import chapters, harvest
 from course.claims.rows import load
 from course.claims.typed import typed_figures
-from tools.execute import notebooks
-from tools.first_cell import first_cell
+from tools.first_cell import first_cell, notebooks
 
 MEGABYTES = 2.0  # of one notebook: a reader's browser and every clone carry it
 
@@ -39,7 +38,7 @@ def verdicts_called(path):
 @of(notebooks())
 def test_the_first_cell_is_the_projects_and_says_nothing(path):
     cell = code(path)[0]
-    assert cell.source == first_cell(path), "run `make notebooks`"
+    assert cell.source == first_cell(path), "run `python -m tools.first_cell`"
     assert cell.outputs == []
 
 

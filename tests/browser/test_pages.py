@@ -14,7 +14,8 @@ SITE = Path(__file__).resolve().parents[2] / "_build" / "html"
 PAGES = sorted(
     path.relative_to(SITE).as_posix()
     for path in SITE.rglob("*.html")
-    if "_static" not in path.parts and path != SITE / "index.html"  # a redirect to the first page
+    # The first redirects to the book's first page, the second needs neither theme nor script.
+    if "_static" not in path.parts and path.name not in ("index.html", "404.html")
 )
 VIEWS = list(product(PAGES, ("light", "dark"), (390, 1280)))
 AXE = {

@@ -8,6 +8,7 @@ import yaml
 
 from course.claims import harvest, load
 from course.claims.rules import word_of
+from tools.address import repository, site
 from tools.site_gates import GATES, pages
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,19 +28,29 @@ def test_every_page_of_the_table_of_contents_is_built():
     assert {contents["root"], *chapters} <= built
 
 
-def test_launch_buttons_open_the_release_that_the_configuration_names():
-    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]
-    owner_and_name = config["url"].removeprefix("https://github.com/")
+def test_the_pages_name_the_repositorys_address_and_no_other():
+    url = repository()
     notebooks = [name for name, _ in pages(SITE) if (ROOT / name).with_suffix(".ipynb").is_file()]
     assert notebooks, "at least one page is made from a notebook"
     for name, tree in pages(SITE):
-        buttons = [a["href"] for a in tree.select(".dropdown-launch-buttons a")]
-        notebook = str(Path(name).with_suffix(".ipynb"))
+        launched = [a["href"] for a in tree.select(".dropdown-launch-buttons a")]
+        notebook = Path(name).with_suffix(".ipynb").as_posix()
+        owned = url.removeprefix("https://github.com/")
         expected = [
-            f"https://mybinder.org/v2/gh/{owner_and_name}/{config['branch']}?urlpath=lab/tree/{notebook}",
-            f"https://colab.research.google.com/github/{owner_and_name}/blob/{config['branch']}/{notebook}",
+            f"https://mybinder.org/v2/gh/{owned}/launch?urlpath=lab/tree/{notebook}",
+            f"https://colab.research.google.com/github/{owned}/blob/launch/{notebook}",
         ]
-        assert buttons == (expected if name in notebooks else []), name
+        assert launched == (expected if url and name in notebooks else []), name
+        linked = [a["href"] for a in tree.select(".dropdown-source-buttons a")]
+        assert all(link.startswith(url) for link in linked) and bool(linked) <= bool(url), name
+        canonical = [link["href"] for link in tree.select("link[rel=canonical]")]
+        if tree.article is not None:
+            assert canonical == ([site(url) + name] if url else []), name
+    assert (SITE / "sitemap.xml").exists() == (SITE / "robots.txt").exists() == bool(url)
+
+
+def test_what_github_pages_looks_for_is_there():
+    assert (SITE / ".nojekyll").is_file() and (SITE / "404.html").is_file()
 
 
 def test_a_chapter_its_figures_and_its_equations_bear_the_number_of_its_file():

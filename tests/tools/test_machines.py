@@ -12,7 +12,8 @@ from course.claims.ledger import harvest
 from course.claims.machines import machines
 from course.claims.rules import word_of
 from tools import machines as tool
-from tools.execute import ROOT, notebooks
+from tools.address import ROOT
+from tools.first_cell import notebooks
 
 REPORT = """<testsuites><testsuite>
 <testcase name="Cell 1" time="2"><properties><property name="figure" value='{}'/></properties></testcase>

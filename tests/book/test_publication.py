@@ -1,0 +1,115 @@
+"""A clone with an address of its own: built as the workflow would, the site has it everywhere."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+from nbformat import v4, writes
+
+from tools.address import ROOT, filled, normal, repository, site
+from tools.first_cell import first_cell, notebooks
+
+URL = "https://github.com/Someone/a-book"
+NOWHERE = {"MINIVIT_REPOSITORY": ""}
+WORKFLOW = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "Someone/a-book"}
+CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["sphinx"]["config"]
+CONF = f"""
+import sys; sys.path.insert(0, {str(ROOT)!r})
+extensions = ["myst_nb", "sphinx_book_theme", "sphinx.ext.githubpages", "book._ext.publication"]
+html_theme = "sphinx_book_theme"
+nb_execution_mode = "off"
+root_doc = "first"
+templates_path = [{str(ROOT / "book/_templates")!r}]
+html_additional_pages = {CONFIG["html_additional_pages"]}
+"""
+
+
+def build(folder, variables):
+    """A site of one notebook, made with the book's extension and theme."""
+    cells = [v4.new_code_cell(first_cell(notebooks()[0])), v4.new_markdown_cell("# A page")]
+    kernel = {"name": "python3", "display_name": "Python 3"}
+    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    (folder / "source").mkdir(exist_ok=True)
+    notebook = v4.new_notebook(cells=cells, metadata=about)
+    (folder / "source/first.ipynb").write_text(writes(notebook))
+    (folder / "source/conf.py").write_text(CONF)
+    without = {name: value for name, value in os.environ.items()
+               if name not in {"MINIVIT_REPOSITORY", *WORKFLOW}}  # fmt: skip
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", folder / "source", folder / "built/html"]
+    subprocess.run(command, env=without | variables, check=True)
+    return folder / "built/html"
+
+
+def links(page):
+    return [tag["href"] for tag in BeautifulSoup(page.read_text(), "html.parser").select("[href]")]
+
+
+def source(out):
+    return json.loads((out / "_sources/first.ipynb").read_text())["cells"][0]["source"]
+
+
+def test_with_an_address_the_site_has_it_everywhere_and_without_one_nowhere(tmp_path):
+    out = build(tmp_path, WORKFLOW)
+    assert {
+        URL,
+        "https://mybinder.org/v2/gh/Someone/a-book/launch?urlpath=lab/tree/first.ipynb",
+        "https://colab.research.google.com/github/Someone/a-book/blob/launch/first.ipynb",
+        "https://someone.github.io/a-book/first.html",  # canonical
+    } <= set(links(out / "first.html"))
+    assert links(out / "404.html") == ["https://someone.github.io/a-book/", "first.html"]
+    assert (
+        "<loc>https://someone.github.io/a-book/first.html</loc>"
+        in (out / "sitemap.xml").read_text()
+    )
+    assert (
+        "Sitemap: https://someone.github.io/a-book/sitemap.xml" in (out / "robots.txt").read_text()
+    )
+    assert any(f'url = "{URL}"' in line for line in source(out))
+    assert (out / ".nojekyll").is_file()
+
+    out = build(tmp_path, NOWHERE)  # over the first, as `make site` would
+    for page in ("first.html", "404.html"):
+        text = (out / page).read_text()
+        assert not [
+            word for word in ("github.com", "github.io", "mybinder", "colab") if word in text
+        ]
+    assert not (out / "sitemap.xml").exists() and not (out / "robots.txt").exists()
+    assert any('url = ""' in line for line in source(out))
+
+
+@pytest.mark.parametrize("address", [
+    "git@github.com:Someone/a-book.git", "https://github.com/Someone/a-book.git", URL + "/",
+    "ssh://git@github.com/Someone/a-book", "https://name:token@github.com/Someone/a-book.git",
+])  # fmt: skip
+def test_an_address_may_be_written_as_git_takes_it(address):
+    assert normal(address) == URL
+
+
+@pytest.mark.parametrize("address", [
+    "/srv/git/a-book", "file:///srv/git/a-book", "../a-book", "http://127.0.0.1:3000/Someone/a-book",
+    "https://gitlab.com/Someone/a-book", "https://github.com/Someone", "https://github.com.evil.org/a/b",
+])  # fmt: skip
+def test_what_is_no_repository_on_github_counts_as_no_address(address):
+    assert normal(address) == ""
+
+
+def test_the_variable_comes_before_the_workflow_and_the_workflow_before_the_remote():
+    other = "https://github.com/other/book"
+    assert repository(WORKFLOW | {"MINIVIT_REPOSITORY": other}) == other
+    assert repository(WORKFLOW | NOWHERE) == ""
+    assert repository(WORKFLOW) == URL
+    with pytest.raises(ValueError, match="is like https://github.com/OWNER/NAME: got other/book"):
+        repository({"MINIVIT_REPOSITORY": "other/book"})
+
+
+def test_a_repository_named_after_its_owners_site_is_shown_at_its_root():
+    assert site("https://github.com/Someone/someone.github.io") == "https://someone.github.io/"
+
+
+def test_a_notebook_without_a_place_for_the_address_is_not_passed_over():
+    with pytest.raises(ValueError, match="no place for the address"):
+        filled(b'{"cells": []}', URL)
