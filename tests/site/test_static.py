@@ -22,9 +22,10 @@ def test_gate_finds_nothing(gate):
 
 def test_every_page_of_the_table_of_contents_is_built():
     contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    chapters = [chapter["file"] for part in contents["parts"] for chapter in part["chapters"]]
+    chapters = [chapter for part in contents["parts"] for chapter in part["chapters"]]
+    sections = [section for chapter in chapters for section in chapter.get("sections", [])]
     built = {name.removesuffix(".html") for name, _ in pages(SITE)}
-    assert {contents["root"], *chapters} <= built
+    assert {contents["root"], *(page["file"] for page in [*chapters, *sections])} <= built
 
 
 def test_launch_buttons_open_the_release_that_the_configuration_names():
