@@ -8,13 +8,14 @@ import yaml
 
 from course.claims import harvest, load
 from course.claims.rules import word_of
+from tools.page_gates import PAGE_GATES
 from tools.site_gates import GATES, pages
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
 
 
-@pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.__name__)
+@pytest.mark.parametrize("gate", [*GATES, *PAGE_GATES], ids=lambda gate: gate.__name__)
 def test_gate_finds_nothing(gate):
     problems = gate(SITE)
     assert problems == [], "\n".join(problems)
