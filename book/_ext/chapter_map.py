@@ -4,22 +4,15 @@ They read ``book/chapters.yml``, the titles in ``book/claims.yml`` and the noteb
 that a chapter that is written gets its link, its length and its verdicts by itself.
 """
 
-import re
-from pathlib import Path
-
-import nbformat
-import yaml
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from book._ext.chapters import MAP, load_map, minutes, names, notebook
 from course.claims.ledger import harvest
 from course.claims.rows import BOOK, load
 from course.claims.rules import word_of
 from course.claims.verdict import css_class
-
-MAP = BOOK / "chapters.yml"
-WORDS_A_MINUTE = 200  # a usual rate for a text that one thinks about
 
 
 class ChapterMap(SphinxDirective):
@@ -28,7 +21,7 @@ class ChapterMap(SphinxDirective):
     def run(self):
         _note_dependencies(self.env)
         found, parts = harvest(), nodes.container(classes=["chapter-map"])
-        for number, part in enumerate(_map()["parts"]):
+        for number, part in enumerate(load_map()["parts"]):
             heading = nodes.paragraph(classes=["map-part"])
             heading += nodes.strong(
                 "", f"{['I', 'II', 'III', 'IV', 'V'][number]}. {part['title']}"
@@ -47,8 +40,8 @@ class ChapterMap(SphinxDirective):
         facts = []
         if about["needs"]:
             facts.append("Needs " + _listed(about["needs"]))
-        if _path(name).exists():
-            reading, exercises = _minutes(_path(name))
+        if notebook(name).exists():
+            reading, exercises = minutes(notebook(name))
             facts.append(f"{reading} min of prose, {exercises} min of exercises")
         if facts:
             card += nodes.paragraph(
@@ -77,14 +70,14 @@ class Visits(SphinxDirective):
 
     def run(self):
         _note_dependencies(self.env)
-        names, result = _names(), []
-        for visit in _map()["visits"]:
+        chapters, result = names(), []
+        for visit in load_map()["visits"]:
             section = nodes.section(ids=[nodes.make_id(visit["title"])])
             section += nodes.title("", visit["title"])
             section += nodes.paragraph("", visit["for"])
             steps = nodes.bullet_list()
             for step in visit["steps"]:
-                line = nodes.paragraph("", "", _link(names[step["chapter"]]))
+                line = nodes.paragraph("", "", _link(chapters[step["chapter"]]))
                 line += nodes.Text(f": {step['do']}")
                 steps += nodes.list_item("", line)
             section += steps
@@ -92,25 +85,10 @@ class Visits(SphinxDirective):
         return result
 
 
-def _map() -> dict:
-    return yaml.safe_load(MAP.read_text(encoding="utf-8"))
-
-
-def _names() -> dict[int, str]:
-    """File names of the chapters by number."""
-    return {
-        int(name[:2]): name for part in _map()["parts"] for name in part["chapters"]
-    }
-
-
-def _path(name: str) -> Path:
-    return BOOK / f"{name}.ipynb"
-
-
 def _link(name: str) -> nodes.Node:
     """A chapter's number and title: a link where it is written, and said so where it is not."""
     said = f"{int(name[:2])} {load().chapters[name]}"
-    if _path(name).exists():
+    if notebook(name).exists():
         return nodes.reference("", said, refuri=f"{name}.html", internal=True)
     return nodes.inline("", f"{said} (to come)", classes=["to-come"])
 
@@ -120,17 +98,8 @@ def _listed(numbers: list[int]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _minutes(path: Path) -> tuple[int, int]:
-    """Minutes to read a chapter's prose, rounded up to five, and those its exercises ask for."""
-    cells = nbformat.read(path, as_version=4).cells
-    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    prose, *_ = re.split(r"^## Exercises", text, flags=re.MULTILINE)
-    reading = -(-len(prose.split()) // (5 * WORDS_A_MINUTE)) * 5
-    return reading, sum(map(int, re.findall(r"About (\d+) minutes", text)))
-
-
 def _note_dependencies(env) -> None:
-    for path in (MAP, BOOK / "claims.yml", *map(_path, _names().values())):
+    for path in (MAP, BOOK / "claims.yml", *map(notebook, names().values())):
         env.note_dependency(str(path))
 
 

@@ -1,10 +1,12 @@
 """The map of the book agrees with the claims: the same chapters, in an order one can read."""
 
-import yaml
+import pytest
 
-from course.claims.rows import BOOK, load
+from book._ext.chapters import MAP as FILE
+from book._ext.chapters import load_map
+from course.claims.rows import load
 
-MAP = yaml.safe_load((BOOK / "chapters.yml").read_text(encoding="utf-8"))
+MAP = load_map()
 CHAPTERS = {name: about for part in MAP["parts"] for name, about in part["chapters"].items()}
 
 
@@ -22,3 +24,21 @@ def test_a_visit_goes_forward_through_chapters_that_there_are():
         numbers = [step["chapter"] for step in visit["steps"]]
         assert numbers == sorted(set(numbers))
         assert set(numbers) <= {int(name[:2]) for name in CHAPTERS}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        ('"all of it, with two exercises"', "all of it, with two exercises"),
+        ('do: "week 3"', "did: week 3"),
+        ("needs: [1, 2]", "needs:"),
+        ("question: Is attention needed at all?", "asks: Is attention needed at all?"),
+        ("    for: You teach", "    to: You teach"),
+    ],
+)
+def test_a_map_with_a_field_too_many_or_without_a_value_is_refused(damage, tmp_path):
+    text = FILE.read_text(encoding="utf-8")
+    assert damage[0] in text
+    (tmp_path / "chapters.yml").write_text(text.replace(*damage), encoding="utf-8")
+    with pytest.raises(ValueError, match="must be quoted"):
+        load_map(tmp_path / "chapters.yml")

@@ -9,13 +9,14 @@ import yaml
 from course.claims import harvest, load
 from course.claims.rules import word_of
 from tools.address import repository, site
+from tools.page_gates import PAGE_GATES
 from tools.site_gates import GATES, pages
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
 
 
-@pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.__name__)
+@pytest.mark.parametrize("gate", [*GATES, *PAGE_GATES], ids=lambda gate: gate.__name__)
 def test_gate_finds_nothing(gate):
     problems = gate(SITE)
     assert problems == [], "\n".join(problems)
@@ -23,9 +24,10 @@ def test_gate_finds_nothing(gate):
 
 def test_every_page_of_the_table_of_contents_is_built():
     contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    chapters = [chapter["file"] for part in contents["parts"] for chapter in part["chapters"]]
+    chapters = [chapter for part in contents["parts"] for chapter in part["chapters"]]
+    sections = [section for chapter in chapters for section in chapter.get("sections", [])]
     built = {name.removesuffix(".html") for name, _ in pages(SITE)}
-    assert {contents["root"], *chapters} <= built
+    assert {contents["root"], *(page["file"] for page in [*chapters, *sections])} <= built
 
 
 def test_the_pages_name_the_repositorys_address_and_no_other():
@@ -79,7 +81,7 @@ def test_the_ledger_shows_every_claim_with_what_its_chapter_found():
             assert row.select_one(f'a[href$="#verdict-{name}"]'), name
 
 
-def test_the_first_page_has_a_tile_for_every_claim():
-    (first,) = (tree for name, tree in pages(SITE) if name == "book/intro.html")
+def test_the_first_page_is_the_site_s_own_and_has_a_tile_for_every_claim():
+    (first,) = (tree for name, tree in pages(SITE) if name == "index.html")
     tiles = [tile.get_text().split()[0] for tile in first.select(".claim-tile")]
     assert tiles == list(load().claims)

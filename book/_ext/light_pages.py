@@ -1,0 +1,131 @@
+"""Makes the built pages light: they load what they use, and know their pictures' sizes.
+
+The theme brings Font Awesome whole, as a script and as fonts, for some fifteen icons. They are
+drawn into the pages instead, with the shapes that the installed theme brings.
+"""
+
+import base64
+import io
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pydata_sphinx_theme
+from PIL import Image
+from sphinx.application import Sphinx
+
+STATIC = (
+    Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
+)
+SEARCH = (
+    "searchtools.js",
+    "language_data.js",
+    "searchindex.js",
+)  # only the search page searches
+UNUSED = ("scripts/fontawesome.js*", "vendor/fontawesome/webfonts/*", "**/*.map")
+
+ICON = re.compile(
+    r'<(i|span) class="((?:[\w-]+ +)*(?:fa-solid|fas|fab) +fa-([\w-]+)[^"]*)"([^>]*)></\1>'
+)
+SCRIPT = re.compile(r'\s*<script[^>]*\bsrc="([^"?]*)[^"]*"[^>]*></script>')
+ICON_RULES = re.compile(
+    r"@font-face\{[^}]*Font Awesome[^}]*\}|(?:\.fa[srb]?-[\w-]+:before,?)+\{[^}]*\}"
+)
+
+
+def lighten(html: str, page: Path) -> str:
+    """A page without what it does not use, and with the sizes of its pictures.
+
+    Args:
+        html: The page, or what an earlier call made of it, which changes no further.
+        page: Where it lies.
+    """
+    unused = ["fontawesome.js"]
+    if page.name != "search.html":
+        unused += SEARCH
+    if (
+        'class="math' not in html
+    ):  # Sphinx gives the first page what the pages below it need
+        unused.append("tex-chtml.js")
+    html = SCRIPT.sub(
+        lambda tag: "" if tag[1].endswith(tuple(unused)) else tag[0], html
+    )
+    html = ICON.sub(lambda tag: icon(tag[3], tag[2], tag[4]), html)
+    head, article, rest = html.partition("<article")
+    return head + article + re.sub(r"<img\b[^>]*>", picture(page), rest)
+
+
+@cache
+def icon(name: str, classes: str, attributes: str = "") -> str:
+    """An icon of the theme, drawn into the page.
+
+    Raises:
+        ValueError: The theme brings no icon of this name.
+    """
+    shape = rf"""["{{,]{name}"?:\[(\d+),(\d+),\[[^]]*\],"\w+","([^"]+)"\]"""
+    found = re.search(shape, _icons())
+    if found is None:
+        raise ValueError(f"the theme has no icon {name!r}")
+    width, height, path = found.groups()
+    kept = " ".join(
+        word for word in classes.split() if word not in ("fa-solid", "fas", "fab")
+    )
+    mode = re.search(r' data-mode="\w+"', attributes)
+    return (
+        f'<svg class="icon {kept}"{mode[0] if mode else ""} viewBox="0 0 {width} {height}" '
+        f'aria-hidden="true"><path d="{path}"/></svg>'
+    )
+
+
+@cache
+def _icons() -> str:
+    return (STATIC / "scripts/fontawesome.js").read_text(encoding="utf-8")
+
+
+def picture(page: Path) -> Callable[[re.Match], str]:
+    """What becomes of a picture's tag: it gets a size, and waits until it is needed.
+
+    The first picture of a page does not wait: it may stand on the first screen.
+    """
+    first = True
+
+    def change(tag: re.Match) -> str:
+        nonlocal first
+        wait, first = "" if first else ' loading="lazy"', False
+        source = re.search(r'\bsrc="([^"]+)"', tag[0])[1]
+        if source.startswith("data:"):
+            file, wait = io.BytesIO(base64.b64decode(source.partition(",")[2])), ""
+        else:
+            file = page.parent / source
+        if "width=" in tag[0] or source.endswith(".svg"):
+            return tag[0]
+        with Image.open(file) as opened:
+            width, height = opened.size
+        return f'<img width="{width}" height="{height}"{wait}{tag[0].removeprefix("<img")}'
+
+    return change
+
+
+def finish(app: Sphinx, exception: Exception | None) -> None:
+    """Rewrites what was built; Sphinx calls this at the end."""
+    if exception or app.builder.format != "html":
+        return
+    site = Path(app.outdir)
+    for page in site.rglob("*.html"):
+        if "_static" not in page.relative_to(site).parts:
+            html = page.read_text(encoding="utf-8")
+            page.write_text(lighten(html, page), encoding="utf-8")
+    for pattern in UNUSED:
+        for file in (site / "_static").glob(pattern):
+            file.unlink()
+    for sheet in (site / "_static/styles").glob("*.css"):
+        sheet.write_text(
+            ICON_RULES.sub("", sheet.read_text(encoding="utf-8")), encoding="utf-8"
+        )
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Sphinx calls this."""
+    app.connect("build-finished", finish)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

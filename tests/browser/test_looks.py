@@ -1,0 +1,109 @@
+"""What no tree of elements shows: rings, indents, what a narrow screen and paper hold."""
+
+from itertools import product
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.test_pages import open_page
+
+CHAPTER = "book/14_what_layernorm_forgets.html"
+
+
+@pytest.mark.parametrize(
+    ("name", "theme", "width"),
+    [*product(("index.html", CHAPTER), ("light", "dark"), (390, 1280))],
+)
+def test_whatever_has_the_focus_shows_it(
+    browser: Browser, site: str, name: str, theme: str, width: int
+):
+    page = open_page(browser, site, name, theme, width).page
+    seen, dull = set(), []
+    for _ in range(400):
+        page.keyboard.press("Tab")
+        found = page.evaluate("""() => {
+            const has = document.activeElement;
+            const styles = [has, has.closest('.bd-search') ?? has].map(e => getComputedStyle(e));
+            const ring = styles.some(
+                s => s.outlineStyle != 'none' && parseFloat(s.outlineWidth) >= 2
+                    || s.boxShadow != 'none');
+            has.dataset.stop ??= String(document.querySelectorAll('[data-stop]').length);
+            return [has.dataset.stop, ring, has.outerHTML.slice(0, 120)];
+        }""")
+        if found[0] in seen or found[2].startswith("<body"):
+            break
+        seen.add(found[0])
+        dull += [] if found[1] else [found[2]]
+    assert len(seen) > 5
+    assert dull == []
+    page.close()
+
+
+def test_icons_are_seen(browser: Browser, site: str):
+    for theme, width in product(("light", "dark"), (390, 1280)):
+        page = open_page(browser, site, CHAPTER, theme, width).page
+        buttons = page.locator(".bd-header-article .btn:visible, .bd-header-article button:visible")
+        assert buttons.count() >= 4
+        for button in buttons.all():
+            icon = button.locator("svg.icon:visible")
+            assert icon.count() == 1, button.evaluate("e => e.outerHTML")
+            assert icon.bounding_box()["width"] >= 8
+            fill = icon.evaluate("e => getComputedStyle(e).fill")
+            assert fill != page.evaluate("getComputedStyle(document.body).backgroundColor")
+        page.close()
+
+
+def test_the_meaning_of_a_symbol_fits_onto_a_phone(browser: Browser, site: str):
+    page = open_page(browser, site, "book/glossary.html", "light", 390).page
+    heads = page.locator("table.symbols th").all_inner_texts()
+    assert heads[:2] == ["symbol", "meaning"]
+    for meaning in page.locator("table.symbols td:nth-child(2)").all():
+        box = meaning.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390 and box["width"] >= 200
+    page.close()
+
+
+def test_references_hang(browser: Browser, site: str):
+    page = open_page(browser, site, "book/references.html", "light", 1280).page
+    left = page.evaluate("""() => {
+        const range = document.createRange();
+        range.selectNodeContents(document.querySelector('.citation p'));
+        return [...range.getClientRects()].map(line => Math.round(line.left));
+    }""")
+    assert left[0] < min(left[1:]), "the first line stands out to the left"
+    page.close()
+
+
+def test_a_dark_page_is_printed_light_and_in_whole_pieces(browser: Browser, site: str):
+    page = open_page(browser, site, CHAPTER, "dark", 1280).page
+    theme = "document.documentElement.dataset.theme"
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(theme) == "light"
+    page.emulate_media(media="print")
+    for part in ("div.cell_input", "div.highlight", "figure", ".cell_output"):
+        style = page.locator(part).first.evaluate("e => getComputedStyle(e).breakInside")
+        assert style == "avoid", part
+    assert page.locator("article h1").is_visible()
+    page.emulate_media(media="screen")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(theme) == "dark"
+    page.close()
+
+
+def test_pictures_keep_their_shape(browser: Browser, site: str):
+    for width in (390, 1280):
+        page = open_page(browser, site, CHAPTER, "light", width).page
+        for picture in page.locator("article img:visible").all():
+            picture.scroll_into_view_if_needed()
+            wide, high, own = picture.evaluate(
+                """async e => {
+                    await e.decode();
+                    const style = getComputedStyle(e);
+                    const inner = (side, a, b) => e[side] - parseFloat(style[a]) - parseFloat(style[b]);
+                    return [inner('clientWidth', 'paddingLeft', 'paddingRight'),
+                            inner('clientHeight', 'paddingTop', 'paddingBottom'),
+                            e.naturalWidth / e.naturalHeight];
+                }"""
+            )
+            assert wide / high == pytest.approx(own, rel=0.03)
+        page.close()

@@ -1,0 +1,57 @@
+"""What becomes of a page when it is made light."""
+
+import base64
+import io
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from book._ext.light_pages import icon, lighten
+
+SCRIPTS = "".join(
+    f'<script defer src="../_static/{name}?v=1"></script>\n'
+    for name in ("scripts/fontawesome.js", "searchtools.js", "mathjax/tex-chtml.js", "book.js")
+)
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    Image.new("RGB", (7, 5)).save(tmp_path / "a.png")
+    return tmp_path / "page.html"
+
+
+def test_only_scripts_that_the_page_uses_stay(page: Path):
+    def stay(html: str, at: Path) -> list[str]:
+        light = lighten(SCRIPTS + html, at)
+        return [name for name in ("fontawesome", "search", "mathjax", "book") if name in light]
+
+    assert stay("", page) == ["book"]
+    assert stay('<span class="math notranslate">x</span>', page) == ["mathjax", "book"]
+    assert stay("", page.with_name("search.html")) == ["search", "book"]
+
+
+def test_icons_are_drawn_into_the_page(page: Path):
+    html = '<i class="theme-switch fa-solid fa-sun      fa-lg" data-mode="light" title="L"></i>'
+    light = lighten(html + '<span class="fa-solid fa-bars"></span>', page)
+    assert light.startswith('<svg class="icon theme-switch fa-sun fa-lg" data-mode="light" viewBox')
+    assert light.count("<path d=") == 2 and "<i" not in light and "<span" not in light
+    with pytest.raises(ValueError, match="no icon 'unicorn'"):
+        icon("unicorn", "fas")
+
+
+def test_pictures_get_their_size_and_all_but_the_first_wait(page: Path):
+    stored = io.BytesIO()
+    Image.new("RGB", (3, 2)).save(stored, "webp")
+    frame = f"data:image/webp;base64,{base64.b64encode(stored.getvalue()).decode()}"
+    html = f'<article><img src="a.png"><img alt="b" src="a.png"><img src="{frame}"></article>'
+    first, second, third = lighten(html, page).split("<img ")[1:]
+    assert first == 'width="7" height="5" src="a.png">'
+    assert second == 'width="7" height="5" loading="lazy" alt="b" src="a.png">'
+    assert third.startswith('width="3" height="2" src="data:')
+
+
+def test_a_light_page_changes_no_further(page: Path):
+    html = f'{SCRIPTS}<i class="fas fa-file"></i><article><img src="a.png"><img src="a.png">'
+    light = lighten(html, page)
+    assert lighten(light, page) == light
