@@ -27,7 +27,7 @@ class Inversion:
 
     @property
     def stuck(self) -> Tensor:
-        """Whether the search failed: it is not there, and nothing was nearer than its start."""
+        """Which searches failed, ``[batch]``, not arrived and never nearer than the start."""
         nearest = self.feature_distance.nan_to_num(math.inf).amin(1)
         return (nearest == self.feature_distance[:, 0]) & ~self.arrived
 
