@@ -82,7 +82,8 @@ def pictures(site: Path) -> list[str]:
 
 def metadata(site: Path) -> list[str]:
     """Pages that do not say what they are about where a link to them is shown."""
-    return [f"{name}: {fault}" for name, tree in pages(site) for fault in faults(tree, site)]
+    linked = ((name, tree) for name, tree in pages(site) if name != "404.html")
+    return [f"{name}: {fault}" for name, tree in linked for fault in faults(tree, site)]
 
 
 def faults(tree: BeautifulSoup, site: Path) -> Iterator[str]:
