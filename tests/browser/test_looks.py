@@ -23,7 +23,8 @@ def test_whatever_has_the_focus_shows_it(
         page.keyboard.press("Tab")
         found = page.evaluate("""() => {
             const has = document.activeElement;
-            const styles = [has, has.closest('.bd-search') ?? has].map(e => getComputedStyle(e));
+            const shown = [has, has.closest('.bd-search'), has.querySelector('.toctree-toggle')];
+            const styles = shown.filter(e => e).map(e => getComputedStyle(e));
             const ring = styles.some(
                 s => s.outlineStyle != 'none' && parseFloat(s.outlineWidth) >= 2
                     || s.boxShadow != 'none');
