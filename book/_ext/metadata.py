@@ -24,9 +24,9 @@ def describe(
 ) -> None:
     """Adds the metadata of a page. Pictures need the site's address, and wait for one."""
     book = app.config.html_title
-    title = (
-        BeautifulSoup(context.get("title", ""), "html.parser").get_text() or book
-    )
+    title = BeautifulSoup(
+        context.get("title") or page.capitalize(), "html.parser"
+    ).get_text()
     if page == app.config.root_doc:
         title = context["title"] = book
         context["docstitle"] = ""  # what follows the title of any other page

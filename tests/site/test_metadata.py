@@ -47,3 +47,6 @@ def test_a_page_shows_its_first_figure_once_the_site_has_an_address(base: str, t
         assert said["page"]["og:image:alt"] == 'Two "curves" & a line.'
         assert Image.open(out / "_images/card-a.jpg").size == (1200, 630)
         assert "og:image" not in said["index"]  # nothing in this book lends it one
+    assert BeautifulSoup((out / "search.html").read_text(), "html.parser").find(
+        property="og:title"
+    )["content"]
