@@ -31,7 +31,7 @@ from course.claims.verdict import MIME
 from tools.address import ROOT
 from tools.first_cell import notebooks
 
-ELSEWHERE = ("site", "browser", "__pycache__")  # what they test is not computed
+ELSEWHERE = ("site", "browser", "tools", "__pycache__")  # what they test is not computed
 SCRATCH = ROOT / "_build" / "machines"
 NBVAL = shlex.split(
     "--nbval --nbval-sanitize-with tests/nbval.cfg --nbval-cell-timeout 600 "

@@ -60,7 +60,7 @@ def test_with_an_address_the_site_has_it_everywhere_and_without_one_nowhere(tmp_
         "https://colab.research.google.com/github/Someone/a-book/blob/launch/first.ipynb",
         "https://someone.github.io/a-book/first.html",  # canonical
     } <= set(links(out / "first.html"))
-    assert links(out / "404.html") == ["https://someone.github.io/a-book/", "first.html"]
+    assert links(out / "404.html") == ["https://someone.github.io/a-book/", "data:,", "first.html"]
     assert (
         "<loc>https://someone.github.io/a-book/first.html</loc>"
         in (out / "sitemap.xml").read_text()

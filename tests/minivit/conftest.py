@@ -1,9 +1,6 @@
 import pytest
 
 import minivit
-from minivit._torchvision import mend
-
-mend()  # before a test imports torchvision, or timm
 
 
 @pytest.fixture(scope="session")

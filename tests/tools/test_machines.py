@@ -40,7 +40,8 @@ def test_every_notebook_and_every_unit_test_is_part_of_a_run():
     played = {arguments[-1] for arguments in tool.parts().values()}
     assert {str(path.relative_to(ROOT)) for path in notebooks()} <= played
     tests = {p.relative_to(ROOT).parts[:2] for p in (ROOT / "tests").rglob("test_*.py")}
-    assert {"/".join(part) for part in tests} - {"tests/site", "tests/browser"} <= played
+    elsewhere = {f"tests/{name}" for name in tool.ELSEWHERE}
+    assert {"/".join(part) for part in tests} - elsewhere <= played
 
 
 def test_a_cap_reaches_the_library_that_it_caps():
