@@ -52,6 +52,8 @@ def lighten(html: str, page: Path) -> str:
         lambda tag: "" if tag[1].endswith(tuple(unused)) else tag[0], html
     )
     html = ICON.sub(lambda tag: icon(tag[3], tag[2], tag[4]), html)
+    # A fold in the contents is an arrow alone, with nothing to read aloud.
+    html = html.replace("<summary><span", '<summary aria-label="Pages below"><span')
     head, article, rest = html.partition("<article")
     return head + article + re.sub(r"<img\b[^>]*>", picture(page), rest)
 
