@@ -13,6 +13,7 @@ from course.claims.rows import Claim, load
 from course.claims.rules import Rule, word_of
 
 MIME = "application/vnd.minivit.verdict+json"  # what the ledger reads in the stored outputs
+EDGE = 1.05  # an interval that ends a twentieth of itself before a threshold is on it, too
 ROUNDING = 1e-4  # a threshold this small asks whether two things are equal up to rounding
 
 
@@ -65,7 +66,7 @@ class Verdict:
             )
         self.seeds = values.tolist()
         mean, half = values.mean(), _half_width(values)
-        moved = half + spread(claim.id)
+        moved = EDGE * (half + spread(claim.id))
         self.text = _on_all(self.rule, mean, moved)
         self.margin = _margin(min(abs(mean - x) for x in self.rule.thresholds), moved, len(values))
         self.figure = _number(mean, self.rule, claim.format)
@@ -143,7 +144,7 @@ def _on_all(rule: Rule, mean: float, half: float) -> str:
         return rule.apply(mean)
     if words == {"holds", "qualified"}:
         return next(text for text in texts if word_of(text) == "qualified")
-    return "too uncertain to tell: the interval crosses the rule's threshold"
+    return "too uncertain to tell: the interval reaches the rule's threshold"
 
 
 def _margin(distance: float, moved: float, seeds: int) -> str:
@@ -151,7 +152,7 @@ def _margin(distance: float, moved: float, seeds: int) -> str:
     movers = "seeds and processors" if seeds > 1 else "processors"
     if not moved:
         return f"{movers} do not move the figure"
-    for times, least in (("over 100", 100), ("10 to 100", 10), ("3 to 10", 3), ("1 to 3", 1)):
+    for times, least in (("over 100", 100), ("25 to 100", 25), ("5 to 25", 5), ("1 to 5", 1)):
         if distance >= least * moved:
             return f"the nearest threshold is {times} times as far as {movers} move the figure"
     return f"the nearest threshold is no farther than {movers} move the figure"

@@ -47,14 +47,14 @@ def test_what_processors_move_a_figure_by_counts_as_part_of_its_interval(monkeyp
     monkeypatch.setattr(import_module("course.claims.verdict"), "spread", moved.get)
     assert word_of(Verdict(HALF, 0.45).text) == "too uncertain to tell"
     assert "is no farther than processors move" in Verdict(HALF, 0.45).margin
-    assert "is 1 to 3 times as far as processors move" in Verdict(HALF, 0.35).margin
-    assert "is 3 to 10 times as far as processors move" in Verdict(HALF, 0.15).margin
+    assert "is 1 to 5 times as far as processors move" in Verdict(HALF, 0.35).margin
+    assert "is 5 to 25 times as far as processors move" in Verdict(HALF, -0.1).margin
     assert Verdict(HALF, 0.0).text == "holds"
     moved["R01"] = 0.0
     assert Verdict(HALF, 0.45).margin == "processors do not move the figure"
     # half width 0.2484, as above: 1.2 times as far from the threshold
     assert (
-        "1 to 3 times as far as seeds and processors move" in Verdict(HALF, [0.1, 0.2, 0.3]).margin
+        "1 to 5 times as far as seeds and processors move" in Verdict(HALF, [0.1, 0.2, 0.3]).margin
     )
 
 
