@@ -178,15 +178,17 @@ def main() -> None:
         return
     git = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
     folder = SCRATCH / subprocess.check_output(git, cwd=ROOT, text=True).strip()
-    for name in options.run or RUNS:
+    names = options.run or list(RUNS)
+    for name in names:
         play(name, RUNS[name], folder)
-        row = read(name, folder)
-        print(f"{name}: {row['tests']} tests, {row['cells']} cells, red: {row['failed'] or 'none'}")
-        same = {"run": name, "processor": row["processor"]}
-        others = [old for old in machines()["runs"] if not same.items() <= old.items()]
-        text = json.dumps({"runs": [*others, row]}, indent=1)
-        MACHINES.write_text(text + "\n", encoding="utf-8")
-        machines.cache_clear()
+    # At the end: verdicts read what is stored, and a changed file makes another folder.
+    rows = [read(name, folder) for name in names]
+    for row in rows:
+        print(f"{row['run']}: {row['tests']} tests, {row['cells']} cells, red: {row['failed']}")
+    played = [(row["run"], row["processor"]) for row in rows]
+    others = [old for old in machines()["runs"] if (old["run"], old["processor"]) not in played]
+    text = json.dumps({"runs": [*others, *rows]}, indent=1)
+    MACHINES.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ def test_an_interrupted_run_goes_on_with_the_part_that_was_not_finished(tmp_path
 
 
 def test_contributing_shows_the_runs_that_are_stored():
-    assert len({row["processor"] for row in machines()["runs"]}) >= 1
+    assert {row["run"] for row in machines()["runs"]} >= {"as-it-is", "avx2", "sse"}
     assert tool.table() in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
