@@ -23,13 +23,13 @@ from torch import Tensor, nn
 
 import minivit
 from benchmarks.report import write
+from minivit.data import load_data
+from minivit.data.photographs import crops
+from minivit.hub.zoo import configuration, shipped
 from minivit.inversion import Inversion, invert
-from minivit.mixer import MixerConfig
-from minivit.model import Model
-from minivit.training import load_data
-from minivit.training.photographs import crops
-from minivit.vit import ViTConfig
-from minivit.zoo import configuration, shipped
+from minivit.networks.mixer import MixerConfig
+from minivit.networks.model import Model
+from minivit.networks.vit import ViTConfig
 
 UNTRAINED = "vit_b_32"
 BLOCKS = (1, 6, 12)  # of vit_b_32

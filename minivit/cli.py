@@ -17,16 +17,16 @@ from typing import Any, get_args
 import torch
 
 import minivit
-from minivit.files import MODEL
-from minivit.model import Model
-from minivit.patches import pair
-from minivit.training.data import SOURCES, Data, load_data
+from minivit.data.loading import SOURCES, Data, load_data
+from minivit.data.pictures import open_picture
+from minivit.hub.files import MODEL
+from minivit.hub.zoo import weights
+from minivit.networks.model import Model
+from minivit.networks.patches import pair
 from minivit.training.defaults import DEFAULTS, continued, model_for, recipe_for
 from minivit.training.evaluate import Scores, evaluate
 from minivit.training.loop import Stopped, train
-from minivit.training.pictures import open_picture
 from minivit.training.recipe import Recipe
-from minivit.zoo import weights
 
 DATA = "DIGITS, CIFAR10, SHAPES, or a folder with a folder of pictures for each class"
 

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from minivit.conversion import check_state
-from minivit.mixer import Mixer
-from minivit.model import Model, check_structure, structure
-from minivit.vit import ViT
+from minivit.networks.mixer import Mixer
+from minivit.networks.model import Model, check_structure, structure
+from minivit.networks.state import check_state
+from minivit.networks.vit import ViT
 
 WHOLE = ("patch_embedding", "class_token", "positions", "pool", "head")  # parts not in the blocks
 
@@ -31,7 +31,7 @@ def remove(model: Model, part: str, blocks: Collection[int] | None = None) -> Mo
     - ``"residual"``: sub-layers are no longer added to their inputs.
     - ``"positions"``: nothing is added to the tokens.
 
-    What is removed everywhere computes what :func:`~minivit.zoo.create` makes with
+    What is removed everywhere computes what :func:`~minivit.hub.zoo.create` makes with
     ``attention=False``, ``mlp=False``, ``norm="none"``, ``residual=False`` or ``positions="none"``.
     The copy's ``config`` is the original's, which no longer describes it. To save a copy without
     all of its ``"norm"``, ``"residual"`` or ``"positions"``, set its ``config`` to match, with
@@ -46,7 +46,7 @@ def remove(model: Model, part: str, blocks: Collection[int] | None = None) -> Mo
 
     Raises:
         TypeError: Another model; torchvision's go through
-            :func:`~minivit.conversion.from_torchvision` first.
+            :func:`~minivit.hub.torchvision.from_torchvision` first.
         ValueError: There is no such part or block.
     """
     copy = deepcopy(_checked(model))
@@ -81,7 +81,7 @@ def transplant(
 
     Raises:
         TypeError: Other models; torchvision's go through
-            :func:`~minivit.conversion.from_torchvision` first.
+            :func:`~minivit.hub.torchvision.from_torchvision` first.
         ValueError: There is no such part or block, there are no numbers in it, or it has other
             shapes or settings in one model than in the other.
     """

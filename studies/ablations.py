@@ -18,10 +18,11 @@ from torch import Tensor
 
 import minivit
 from minivit.analysis.spectra import Spectrum, spectrum
-from minivit.model import Model
+from minivit.data import load_data
+from minivit.data.photographs import photograph
+from minivit.networks.model import Model
 from minivit.recording import activation
-from minivit.training import Recipe, load_data, train
-from minivit.training.photographs import photograph
+from minivit.training import Recipe, train
 from studies import given
 from studies.recovery import highlight, psnr, recovered, start, without
 from studies.survey import Survey, main

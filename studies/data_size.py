@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import minivit
 from minivit.analysis import attention_distance
-from minivit.vit import ViT
+from minivit.networks.vit import ViT
 from studies.command import Rows, Study, main
 from studies.measures import FEW, transfer
 from studies.one import Place, Run, spread

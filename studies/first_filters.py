@@ -23,8 +23,8 @@ from minivit.analysis import (
     principal_components,
     subspace_overlap,
 )
-from minivit.model import Model
-from minivit.training.photographs import PHOTOGRAPHS, crops
+from minivit.data.photographs import PHOTOGRAPHS, crops
+from minivit.networks.model import Model
 from studies.survey import Survey, main
 
 SEEDS, STEPS = range(16), 200

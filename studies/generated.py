@@ -12,8 +12,9 @@ from torch import Tensor
 
 import minivit
 from minivit.analysis.dct import dct2
+from minivit.data.photographs import crops
 from minivit.inversion import generate, recognise
-from minivit.training.photographs import crops
+from minivit.networks.model import Model
 from studies import given
 from studies.survey import Figures, Survey, main
 
@@ -76,7 +77,7 @@ def scrambled(pictures: Tensor) -> Tensor:
     return mixed.round().clamp(0, 255).to(torch.uint8)
 
 
-def seen(pictures: Tensor, classes: Tensor, judges: Mapping[str, minivit.model.Model]) -> Figures:
+def seen(pictures: Tensor, classes: Tensor, judges: Mapping[str, Model]) -> Figures:
     """What judges see in pictures, and in the same pictures scrambled."""
     whole, mixed = (recognise(x, classes, judges) for x in (pictures, scrambled(pictures)))
     fast, frequency = spectrum(pictures)

@@ -1,9 +1,9 @@
 """What surveys are given: models that come with the package, and pictures that these never saw."""
 
 import minivit
-from minivit.model import Model
-from minivit.training import Split, load_data
-from minivit.zoo import shipped
+from minivit.data import Split, load_data
+from minivit.hub.zoo import shipped
+from minivit.networks.model import Model
 from studies.one import spread
 from studies.survey import NotHere
 

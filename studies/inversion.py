@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 import minivit
+from minivit.data.photographs import crops, photograph
 from minivit.inversion import Inversion, invert
-from minivit.patches import PatchEmbedding, patchify
-from minivit.training.photographs import crops, photograph
-from minivit.vit import ViT
+from minivit.networks.patches import PatchEmbedding, patchify
+from minivit.networks.vit import ViT
 from studies.survey import Survey, main
 
 SEEDS = tuple(range(5))

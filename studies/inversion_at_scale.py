@@ -16,12 +16,12 @@ from PIL import Image
 from torch import Tensor
 
 import minivit
-from minivit._torchvision import imported
+from minivit.data.photographs import photograph
+from minivit.hub.import_torchvision import imported
+from minivit.hub.preprocessing import Preprocess
 from minivit.inversion import invert
-from minivit.model import Model
-from minivit.patches import pair
-from minivit.preprocessing import Preprocess
-from minivit.training.photographs import photograph
+from minivit.networks.model import Model
+from minivit.networks.patches import pair
 from studies.survey import NotHere, Survey, main
 
 # Pixels, torchvision's weights, and blocks counted from 1: of ResNet50, the ends of its stages.

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 
 import minivit
+from minivit.data.photographs import photograph
 from minivit.inversion import invert
 from minivit.inversion.to_pixels import linear_guess
+from minivit.networks.vit import ViT
 from minivit.recording import activation
-from minivit.training.photographs import photograph
-from minivit.vit import ViT
 from studies.inversion import brought_back
 from studies.survey import Survey, main
 

@@ -26,9 +26,9 @@ from minivit.analysis import (
     saliency,
     token_ablation,
 )
-from minivit.attention import MultiHeadAttention
-from minivit.masks import local_mask
-from minivit.vit import ViT
+from minivit.networks.attention import MultiHeadAttention
+from minivit.networks.masks import local_mask
+from minivit.networks.vit import ViT
 from studies import given
 from studies.survey import Survey, main
 

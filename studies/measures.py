@@ -9,8 +9,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 
-from minivit.model import Model
-from minivit.training import Data, Split, load_data
+from minivit.data import Data, Split, load_data
+from minivit.networks.model import Model
 
 FEW = 2000  # pictures that a linear map is fitted on, and as many that it is tried on
 

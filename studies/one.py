@@ -15,8 +15,11 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 import minivit
-from minivit.files import replacing
-from minivit.training import Data, Recipe, Split, evaluate, load_data, train
+from minivit.data import Data, Split, load_data
+from minivit.hub.files import replacing
+from minivit.networks.model import Model
+from minivit.networks.patches import pair
+from minivit.training import Recipe, evaluate, train
 from minivit.training.defaults import has_bfloat16
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,7 +37,7 @@ class Run:
         model: One of :func:`minivit.models`.
         changes: Fields of its configuration that differ.
         recipe: Its ``seed`` draws the first weights too.
-        data: What :func:`~minivit.training.load_data` takes.
+        data: What :func:`~minivit.data.load_data` takes.
         fraction: Share of the training pictures; smaller ones are part of larger ones.
         random_labels: Whether each training picture has a class drawn at random.
     """
@@ -61,7 +64,7 @@ class Run:
         parts = {"train": Split(data.train.images, labels), "validation": data.validation}
         return Data.of(data.name, data.classes, parts | {"test": data.test}, data.licence)
 
-    def create(self) -> minivit.model.Model:
+    def create(self) -> Model:
         """The untrained model."""
         torch.manual_seed(self.recipe.seed)
         return minivit.create(self.model, **self.changes)
@@ -153,9 +156,9 @@ def spread(split: Split, pictures: int) -> Split:
     return split[places.round().long()]
 
 
-def operations(model: minivit.model.Model) -> int:
+def operations(model: Model) -> int:
     """Multiply-adds of one forward pass of one picture."""
-    size = minivit.patches.pair(model.config.image_size)
+    size = pair(model.config.image_size)
     images = torch.zeros(1, model.config.channels, *size)
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         model.eval()(images)

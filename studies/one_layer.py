@@ -17,12 +17,12 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import minivit
+from minivit.data.photographs import crops
 from minivit.inversion.exact import invert_residual, levenberg_marquardt, lipschitz
 from minivit.krylov import Operator, jacobian, norms
-from minivit.model import Model
+from minivit.networks.model import Model
+from minivit.networks.vit import ViT
 from minivit.recording import activation
-from minivit.training.photographs import crops
-from minivit.vit import ViT
 from studies.survey import Survey, main
 
 PARTS = ("norm", "attention", "mlp")

@@ -6,10 +6,10 @@ from torch import Tensor, nn
 import minivit
 from minivit.inversion import Diverged, invert
 from minivit.inversion.result import decibels
-from minivit.mixer import Mixer
-from minivit.model import Model
-from minivit.patches import patchify
-from minivit.vit import ViT
+from minivit.networks.mixer import Mixer
+from minivit.networks.model import Model
+from minivit.networks.patches import patchify
+from minivit.networks.vit import ViT
 
 
 def without(model: Model, parts: str) -> Model:

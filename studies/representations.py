@@ -16,8 +16,8 @@ from torch import Tensor
 
 import minivit
 from minivit.analysis import branch_ratios, cka, localisation, probes, readable
-from minivit.model import Model
-from minivit.training import Split
+from minivit.data import Split
+from minivit.networks.model import Model
 from studies import given
 from studies.survey import Figures, Survey, main
 from studies.twins import SEEDS, across, digits, plain, points, summary

@@ -11,10 +11,11 @@ import sys
 from collections.abc import Mapping
 
 import minivit
-from minivit.files import replacing
-from minivit.training import Scores, evaluate, load_data
+from minivit.data import load_data
+from minivit.hub.files import replacing
+from minivit.hub.zoo import CHECKPOINTS, MODELS
+from minivit.training import Scores, evaluate
 from minivit.training.state import CARD, MODEL
-from minivit.zoo import CHECKPOINTS, MODELS
 from studies.one import HERE, Place
 
 TOLERANCE = 0.005  # of an accuracy
@@ -25,7 +26,7 @@ TRAINED_ON = {
     "included",
     "CIFAR10": "CIFAR-10 (A. Krizhevsky (2009), Learning Multiple Layers of Features from Tiny "
     "Images), whose pictures are not included",
-    "SHAPES": "pictures drawn by `minivit.training.shapes`",
+    "SHAPES": "pictures drawn by `minivit.data.shapes`",
 }
 
 

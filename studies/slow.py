@@ -14,11 +14,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import minivit
+from minivit.data import load_data
 from minivit.inversion import Diverged, invert
 from minivit.krylov import jacobian
-from minivit.model import Model
+from minivit.networks.model import Model
 from minivit.recording import activation
-from minivit.training import load_data
 from studies.survey import Survey, main
 
 VIT: dict[str, Any] = {"dim": 32, "depth": 3, "heads": 4}

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from minivit.patches import pair
-from minivit.training import Data, Split
+from minivit.data import Data, Split
+from minivit.networks.patches import pair
 from minivit.training.run import Run as Training
 from studies.one import Run
 

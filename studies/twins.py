@@ -8,8 +8,9 @@ from torch import Tensor
 
 import minivit
 from minivit.analysis import Localisation, cka, localisation, probes, readable
-from minivit.model import Model
-from minivit.training import Data, Recipe, load_data, train
+from minivit.data import Data, load_data
+from minivit.networks.model import Model
+from minivit.training import Recipe, train
 
 SEEDS = range(5)
 SMALL = {"depth": 6, "dim": 32, "heads": 2}

@@ -16,16 +16,16 @@ import torch
 from torch import Tensor
 
 import minivit
+from minivit.data.photographs import crops
 from minivit.inversion import unwind
 from minivit.inversion.exact import hidden_directions
 from minivit.inversion.result import decibels
 from minivit.inversion.unwind import Unwound
 from minivit.krylov import norms
-from minivit.mixer import Mixer
-from minivit.patches import ConvStem
+from minivit.networks.mixer import Mixer
+from minivit.networks.patches import ConvStem
+from minivit.networks.vit import ViT
 from minivit.recording import activation
-from minivit.training.photographs import crops
-from minivit.vit import ViT
 from studies import given
 from studies.survey import Survey, main
 

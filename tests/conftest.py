@@ -1,5 +1,5 @@
 """For all tests."""
 
-from minivit._torchvision import mend
+from minivit.hub.import_torchvision import mend
 
 mend()  # before a test imports torchvision, or timm

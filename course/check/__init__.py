@@ -43,7 +43,7 @@ from course.check.transplant_parts import main_effects, stitched
 from course.check.transplant_speeds import by_weights, partial_correlation, steps_needed
 from course.check.whole_vit import logits_from_file
 from course.check.without_refitting import left_out, streamed_cka
-from minivit._torchvision import mend
+from minivit.hub.import_torchvision import mend
 
 mend()  # every chapter imports this first, and some torchvision after it
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from minivit.patches import Size, grid_of, patchify
+from minivit.networks.patches import Size, grid_of, patchify
 
 
 def first_filters(model: nn.Module, name: str | None = None) -> Tensor:

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from minivit.patches import pair
+from minivit.networks.patches import pair
 from minivit.recording.hooks import after
 
 Grid = tuple[int, int]  # rows and columns

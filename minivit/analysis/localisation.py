@@ -16,7 +16,7 @@ from minivit.analysis.layout import Grid
 from minivit.analysis.representations import patch_grid, places, representations
 from minivit.analysis.ridge import ridge
 from minivit.analysis.streaming import CKA
-from minivit.patches import patchify
+from minivit.networks.patches import patchify
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from minivit.hub.preprocessing import Preprocess
 from minivit.inversion.pixels import Pixels
 from minivit.inversion.waves import Waves
-from minivit.patches import pair
-from minivit.preprocessing import Preprocess
+from minivit.networks.patches import pair
 from minivit.recording.calls import logits, refuse_training
 
 METHODS = ("fourier", "source")
@@ -62,7 +62,7 @@ def generate(
     Args:
         model: Any classifier of pictures in evaluation mode, also one that wraps its logits in an
             object, as Hugging Face's do. Where it has a ``preprocess``, a
-            :class:`~minivit.preprocessing.Preprocess`, that says which inputs are black and white;
+            :class:`~minivit.hub.preprocessing.Preprocess`, that says which inputs are black and white;
             otherwise they are 0 and 1.
         class_index: The number of a class, or several; the same one twice makes two pictures.
         method: ``"fourier"`` or ``"source"``. Default: ``"fourier"``.

@@ -41,7 +41,7 @@ def recognise(
         pictures: uint8 ``[n, channels, height, width]``, as a viewer sees them.
         classes: The class that each was made for, ``[n]``, or one for all.
         judges: Models by name, in evaluation mode, each with a ``preprocess`` that makes its input
-            of pictures (those of :func:`~minivit.loading.load` have one), and with the same classes
+            of pictures (those of :func:`~minivit.hub.loading.load` have one), and with the same classes
             in the same order.
 
     Raises:

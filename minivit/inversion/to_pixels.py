@@ -8,10 +8,10 @@ from torch import Tensor, nn
 from minivit.inversion.criterion import noise
 from minivit.inversion.exact.embedding import EmbeddingInverse
 from minivit.inversion.optimise import invert
-from minivit.mixer import Mixer
-from minivit.patches import PatchEmbedding, pair, patchify, unpatchify
+from minivit.networks.mixer import Mixer
+from minivit.networks.patches import PatchEmbedding, pair, patchify, unpatchify
+from minivit.networks.vit import ViT
 from minivit.recording import activation
-from minivit.vit import ViT
 
 PICTURES = 100  # of noise, to fit the guess to
 RIDGE = 1e-4  # added to the features' variance, as a share of its mean

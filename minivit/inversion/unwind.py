@@ -10,11 +10,11 @@ from minivit.inversion.exact.residual import branches, invert_block
 from minivit.inversion.exact.solvers import relative_residual, solved
 from minivit.inversion.optimise import in_dtype
 from minivit.inversion.to_pixels import to_pixels
-from minivit.mixer import Mixer
-from minivit.patches import pair
+from minivit.networks.mixer import Mixer
+from minivit.networks.patches import pair
+from minivit.networks.vit import ViT, ViTConfig
 from minivit.recording import activation
 from minivit.recording.calls import refuse_training
-from minivit.vit import ViT, ViTConfig
 
 STARTS = 8  # around the guess, where the guess itself did not do
 NEWTON = 10  # steps at most for a branch: where trained ones took more, they led to other tokens
@@ -75,7 +75,7 @@ def unwind(
     With an embedding narrower than its patches others do.
 
     Args:
-        model: A :class:`~minivit.vit.ViT` or :class:`~minivit.mixer.Mixer` in evaluation mode, with
+        model: A :class:`~minivit.networks.vit.ViT` or :class:`~minivit.networks.mixer.Mixer` in evaluation mode, with
             residuals and with norms before its sub-layers, or none.
         tokens: What the block gave, ``[batch, tokens, dim]``, for pictures of the size in the
             model's configuration. Float32 tells six digits of them, which limits the image.

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from minivit.preprocessing import Preprocess
+from minivit.hub.preprocessing import Preprocess
 
 
 def viewed(x: Tensor, turn: Tensor, zoom: Tensor, down: Tensor, across: Tensor) -> Tensor:

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 
 import minivit
-from minivit.about import fields_of
-from minivit.families import family
-from minivit.model import Model
-from minivit.training.dataset import Data
+from minivit.data.dataset import Data
+from minivit.hub.about import fields_of
+from minivit.hub.families import family
+from minivit.networks.model import Model
 from minivit.training.evaluate import Scores
 from minivit.training.recipe import Recipe
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 
-from minivit.families import build
-from minivit.model import Model
-from minivit.training.dataset import Data
+from minivit.data.dataset import Data
+from minivit.hub.families import build
+from minivit.hub.zoo import create
+from minivit.networks.model import Model
 from minivit.training.recipe import Recipe
-from minivit.zoo import create
 
 SMALL_COLOUR = Recipe(
     epochs=20, batch_size=128, learning_rate=1.5e-3, shift=0.125, flip=True, operations=1,
@@ -50,7 +50,7 @@ def model_for(source: str, data: Data, name: str | None = None) -> Model:
     Args:
         source: As for :func:`recipe_for`.
         data: What comes from it.
-        name: One of :func:`~minivit.zoo.models`. Default: a small ViT, for a folder with at most
+        name: One of :func:`~minivit.hub.zoo.models`. Default: a small ViT, for a folder with at most
             8 x 8 patches.
 
     Raises:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from minivit.model import Model
-from minivit.training.dataset import Split
+from minivit.data.dataset import Split
+from minivit.networks.model import Model
 
 
 @dataclass(frozen=True)

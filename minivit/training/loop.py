@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 
-from minivit.families import OURS
-from minivit.files import MODEL, save
-from minivit.model import Model
-from minivit.patches import pair
-from minivit.preprocessing import Preprocess
+from minivit.data.dataset import Data
+from minivit.hub.families import OURS
+from minivit.hub.files import MODEL, save
+from minivit.hub.preprocessing import Preprocess
+from minivit.networks.model import Model
+from minivit.networks.patches import pair
 from minivit.training.card import Results, card
-from minivit.training.dataset import Data
 from minivit.training.evaluate import Scores, evaluate
 from minivit.training.progress import Progress
 from minivit.training.recipe import Recipe
@@ -62,7 +62,7 @@ def train(
 
     Args:
         model: Of the data's picture size, channels and classes, on the device where it is trained.
-        data: See :func:`~minivit.training.data.load_data`.
+        data: See :func:`~minivit.data.loading.load_data`.
         recipe: Default: ``Recipe()``.
         out: A folder for ``model.safetensors``, ``card.md``, ``log.jsonl`` with a line for each
             epoch and one for the end, and ``state.pt``, from which it can go on. Default: nothing

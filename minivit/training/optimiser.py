@@ -6,7 +6,7 @@ import math
 import torch
 from torch import nn
 
-from minivit.model import Model
+from minivit.networks.model import Model
 from minivit.training.recipe import Recipe
 
 

@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from minivit.model import Model
+from minivit.data.dataset import Data
+from minivit.networks.model import Model
 from minivit.training.augment import augment, mixup
-from minivit.training.dataset import Data
 from minivit.training.evaluate import evaluate
 from minivit.training.optimiser import Average, adamw, schedule
 from minivit.training.recipe import Recipe

@@ -17,11 +17,11 @@ from typing import Any
 import torch
 
 from minivit._extras import extra
-from minivit.about import fields_of
-from minivit.families import family
-from minivit.files import MODEL, read_pickle, reason, replacing, save
-from minivit.model import Model
-from minivit.training.dataset import Data
+from minivit.data.dataset import Data
+from minivit.hub.about import fields_of
+from minivit.hub.families import family
+from minivit.hub.files import MODEL, read_pickle, reason, replacing, save
+from minivit.networks.model import Model
 from minivit.training.recipe import Recipe
 from minivit.training.run import Run
 

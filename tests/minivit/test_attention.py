@@ -4,8 +4,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from minivit import MultiHeadAttention, attention_weights, scaled_dot_product_attention
-from minivit.attention import explicit_is_faster
-from minivit.masks import local_mask, window_mask
+from minivit.networks.attention import explicit_is_faster
+from minivit.networks.masks import local_mask, window_mask
 from tests.minivit.refusals import assert_refused
 
 # batch, heads, queries, keys, d_head, d_value: all different, so that no axis can stand for another
@@ -120,7 +120,7 @@ def test_the_fused_path_equals_the_explicit_one(monkeypatch, kind, dtype, tolera
     results = []
     for explicit in True, False:
         monkeypatch.setattr(
-            "minivit.attention.explicit_is_faster", lambda q, mask, answer=explicit: answer
+            "minivit.networks.attention.explicit_is_faster", lambda q, mask, answer=explicit: answer
         )
         results.append(outputs_and_gradients(layer, x, MASKS[kind]))
     assert len(taken) == 1
@@ -131,7 +131,7 @@ def test_the_fused_path_equals_the_explicit_one(monkeypatch, kind, dtype, tolera
 
 @pytest.mark.parametrize("explicit", [True, False])
 def test_dropout_removes_a_share_of_the_weights_while_training(monkeypatch, explicit):
-    monkeypatch.setattr("minivit.attention.explicit_is_faster", lambda q, mask: explicit)
+    monkeypatch.setattr("minivit.networks.attention.explicit_is_faster", lambda q, mask: explicit)
     torch.manual_seed(0)
     layer, x = MultiHeadAttention(4, 1, dropout=0.25), torch.ones(1, 4000, 4)
     with torch.no_grad():  # values and outputs are 1 where no weight is dropped

@@ -4,11 +4,11 @@ import pytest
 import torch
 
 import minivit
-from minivit.encoder import Block, StochasticDepth
-from minivit.masks import local_mask, window_mask
-from minivit.patches import ConvStem, patchify, unpatchify
-from minivit.pooling import AttentionPool
-from minivit.positions import Positions, resample, sincos_1d, sincos_2d
+from minivit.networks.encoder import Block, StochasticDepth
+from minivit.networks.masks import local_mask, window_mask
+from minivit.networks.patches import ConvStem, patchify, unpatchify
+from minivit.networks.pooling import AttentionPool
+from minivit.networks.positions import Positions, resample, sincos_1d, sincos_2d
 from tests.minivit.refusals import assert_refused
 
 

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from minivit.attention import MultiHeadAttention
-from minivit.encoder import MLP, Block, StochasticDepth
+from minivit.networks.attention import MultiHeadAttention
+from minivit.networks.encoder import MLP, Block, StochasticDepth
 
 X = torch.randn(2, 5, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 

@@ -10,11 +10,11 @@ from torch import nn
 
 import minivit
 from minivit import Hybrid, HybridConfig, ResNet, ResNetConfig, ViT, ViTConfig
-from minivit.encoder import Block
-from minivit.hybrid import alternate
-from minivit.maps import AttentionBlock, TokenBlock, to_map, to_tokens
-from minivit.masks import window_mask
-from minivit.residual import BasicBlock
+from minivit.networks.encoder import Block
+from minivit.networks.hybrid import alternate
+from minivit.networks.maps import AttentionBlock, TokenBlock, to_map, to_tokens
+from minivit.networks.masks import window_mask
+from minivit.networks.residual import BasicBlock
 from tests.minivit.parity import TOLERANCE, draw
 
 NAMES = ["alternet_32px", "pit_32px", "hybrid_32px"]

@@ -21,9 +21,9 @@ USE = "import torch, torchvision.transforms.v2; print(torchvision.models.vit_b_3
     "code",
     [
         f"from course import check\nimport torchvision\n{USE}",
-        f"from minivit._torchvision import mend\nmend()\nimport timm, torchvision\n{USE}",
+        f"from minivit.hub.import_torchvision import mend\nmend()\nimport timm, torchvision\n{USE}",
         f"try: import torchvision\nexcept RuntimeError: pass\nfrom course import check\nimport timm\n{USE}",
-        f"from minivit._torchvision import imported\ntorchvision = imported()\n{USE}",
+        f"from minivit.hub.import_torchvision import imported\ntorchvision = imported()\n{USE}",
     ],
 )
 def test_torchvision_imports_whatever_build_of_torch_is_installed(code):
@@ -40,14 +40,14 @@ def test_import_minivit_leaves_the_imports_of_a_program_as_they_are():
 
 def test_a_torchvision_that_works_by_itself_is_run_once_and_nothing_is_declared(tmp_path):
     (tmp_path / "torchvision.py").write_text("print('run')")
-    code = "from minivit import _torchvision as one; one.mend(); import torchvision; print(one._declared)"
+    code = "from minivit.hub import import_torchvision as one; one.mend(); import torchvision; print(one._declared)"
     assert run(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {code}").stdout == "run\n[]\n"
 
 
 def test_a_package_that_is_missing_is_one_sentence_with_what_installs_it():
     for missing, code, said in (
         ("matplotlib", "import minivit; minivit.figures", 'minivit: pip install ".[figures]"'),
-        ("sklearn", "from minivit.training import load_data; load_data('DIGITS')", 'minivit: pip install ".[train]"'),
+        ("sklearn", "from minivit.data import load_data; load_data('DIGITS')", 'minivit: pip install ".[train]"'),
         ("torchvision", "import minivit; minivit.load('vit_b_32')", "pip install torch==2."),
     ):  # fmt: skip
         result = run(f"import sys; sys.modules[{missing!r}] = None\n{code}")

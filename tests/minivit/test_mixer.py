@@ -11,7 +11,7 @@ from torch import nn
 
 import minivit
 from minivit import Mixer, MixerConfig
-from minivit.zoo import FEEDFORWARD
+from minivit.hub.zoo import FEEDFORWARD
 from tests.minivit.parity import assert_same, draw, observe, pictures
 
 # Small, and with every number another: 6 tokens, or 7 with the class token.

@@ -3,7 +3,7 @@ import torch
 import torchvision
 from torch import nn
 
-from minivit.patches import ConvStem, PatchEmbedding, grid_of, patchify, unpatchify
+from minivit.networks.patches import ConvStem, PatchEmbedding, grid_of, patchify, unpatchify
 
 # batch, channels, rows, columns, patch height, patch width, dim: all different
 B, C, R, S, H, W, D = 2, 3, 4, 5, 6, 7, 8

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torchvision
 
-from minivit.positions import Positions, resample, sincos_1d, sincos_2d
+from minivit.networks.positions import Positions, resample, sincos_1d, sincos_2d
 
 
 def test_sincos_1d_is_the_formula():

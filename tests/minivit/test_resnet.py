@@ -10,8 +10,8 @@ from torch import nn
 
 import minivit
 from minivit import ResNet, ResNetConfig
-from minivit.residual import BasicBlock
-from minivit.zoo import MODELS
+from minivit.hub.zoo import MODELS
+from minivit.networks.residual import BasicBlock
 from tests.minivit.parity import assert_same, blocks_of, convert, draw, observe, same
 
 BLOCKS = torchvision.models.resnet.BasicBlock, torchvision.models.resnet.Bottleneck

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from minivit import ViT, ViTConfig
-from minivit.pooling import AttentionPool
-from minivit.positions import resample
+from minivit.networks.pooling import AttentionPool
+from minivit.networks.positions import resample
 
 # Small, and with every number another.
 SMALL = ViTConfig((12, 20), (4, 5), 2, 7, dim=24, depth=2, heads=3, mlp_ratio=1.5)

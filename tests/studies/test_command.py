@@ -3,7 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from minivit.training import Recipe, load_data
+from minivit.data import load_data
+from minivit.training import Recipe
 from studies.command import Study, compared, main
 from studies.cost import PICTURES
 from studies.one import HERE, Place, Run

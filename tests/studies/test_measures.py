@@ -2,8 +2,8 @@ import pytest
 import torch
 
 import minivit
-from minivit.preprocessing import Preprocess
-from minivit.training import Data, Split
+from minivit.data import Data, Split
+from minivit.hub.preprocessing import Preprocess
 from studies.measures import confidence, features, transfer
 
 GENERATOR = torch.Generator().manual_seed(0)

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from minivit.training import Recipe, Split, Stopped
+from minivit.data import Split
+from minivit.training import Recipe, Stopped
 from minivit.training.run import Run as Training
 from studies.one import HERE, Place, Run, spread, train_one
 from studies.pool import gather, result, trained

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from minivit.analysis import Localisation
-from minivit.training import load_data
+from minivit.data import load_data
 from studies.twins import across, plain, summary, tenth
 
 

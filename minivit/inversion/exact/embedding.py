@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from minivit.inversion.exact.solvers import rank_of
-from minivit.patches import PatchEmbedding, patchify, unpatchify
+from minivit.networks.patches import PatchEmbedding, patchify, unpatchify
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from minivit.inversion.exact.solvers import rank_of
-from minivit.mixer import TokenNorm
+from minivit.networks.mixer import TokenNorm
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ def fibre(norm: nn.LayerNorm, y: Tensor) -> Fibre:
     such entry comes back; of several, the smallest that fit are taken.
 
     Args:
-        norm: LayerNorm over the features, or a :class:`~minivit.mixer.TokenNorm` over the tokens.
+        norm: LayerNorm over the features, or a :class:`~minivit.networks.mixer.TokenNorm` over the tokens.
         y: What it gave, ``[..., dim]``, or for the latter ``[batch, tokens, dim]``.
 
     Raises:

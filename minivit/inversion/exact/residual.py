@@ -6,7 +6,6 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from minivit.encoder import Block
 from minivit.inversion.exact.solvers import (
     Preimage,
     newton_krylov,
@@ -14,7 +13,8 @@ from minivit.inversion.exact.solvers import (
     solved,
 )
 from minivit.krylov import Operator, linearise, norms, or_one, random_like, singular_values
-from minivit.mixer import MixerBlock
+from minivit.networks.encoder import Block
+from minivit.networks.mixer import MixerBlock
 from minivit.recording.calls import refuse_training
 
 PATIENCE = 50  # iterations without a smaller residual, after which the fixed point is given up
@@ -34,7 +34,7 @@ def branches(block: nn.Module, mask: Tensor | None = None) -> list[Operator]:
     """Gives the branches ``f`` of a block, which is ``x + f(x)`` for each of them in turn.
 
     Args:
-        block: A :class:`~minivit.encoder.Block` or :class:`~minivit.mixer.MixerBlock` in evaluation
+        block: A :class:`~minivit.networks.encoder.Block` or :class:`~minivit.networks.mixer.MixerBlock` in evaluation
             mode, with residuals and with the norm before its sub-layers, or none. Parts may have
             been removed.
         mask: As the block takes it.

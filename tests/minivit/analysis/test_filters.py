@@ -18,7 +18,7 @@ from minivit.analysis import (
     subspace_overlap,
 )
 from minivit.analysis.dct import dct2, dct_matrix
-from minivit.training.photographs import photograph
+from minivit.data.photographs import photograph
 from tests.minivit.parity import draw
 from tests.minivit.refusals import assert_refused
 

@@ -8,7 +8,7 @@ from torch import nn
 
 import minivit
 from minivit.analysis import linear_cka, localisation, readable
-from minivit.patches import patchify
+from minivit.networks.patches import patchify
 from tests.minivit.parity import draw
 from tests.minivit.refusals import assert_refused
 

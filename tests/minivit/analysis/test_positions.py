@@ -9,7 +9,7 @@ from transformers import ViTConfig, ViTModel
 
 import minivit
 from minivit.analysis import place_recovery, position_similarity, position_spectrum, position_table
-from minivit.positions import sincos_2d
+from minivit.networks.positions import sincos_2d
 from tests.minivit.parity import draw
 from tests.minivit.refusals import assert_refused
 

@@ -5,7 +5,6 @@ import torch
 from torch import nn
 
 import minivit
-from minivit.encoder import MLP
 from minivit.inversion.exact import (
     collide_across_fold,
     compare,
@@ -17,6 +16,7 @@ from minivit.inversion.exact import (
     sign_change,
 )
 from minivit.krylov import jacobian
+from minivit.networks.encoder import MLP
 from tests.minivit.parity import draw
 
 

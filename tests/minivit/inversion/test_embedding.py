@@ -7,7 +7,7 @@ import torch
 
 import minivit
 from minivit.inversion.exact import EmbeddingInverse, PatchPrior
-from minivit.patches import ConvStem, PatchEmbedding, patchify
+from minivit.networks.patches import ConvStem, PatchEmbedding, patchify
 from tests.minivit.refusals import assert_refused
 
 

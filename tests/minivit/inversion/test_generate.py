@@ -10,10 +10,10 @@ import torchvision
 from torch import nn
 
 import minivit
+from minivit.hub.preprocessing import Preprocess
 from minivit.inversion import generate, recognise
 from minivit.inversion.pixels import Pixels, blurred
 from minivit.inversion.waves import Waves, viewed
-from minivit.preprocessing import Preprocess
 from tests.minivit.parity import draw
 from tests.minivit.refusals import assert_refused
 
@@ -205,7 +205,7 @@ def test_recognition_is_what_the_judges_say():
 
 
 def test_real_digits_are_recognised():
-    from minivit.training.data import load_data
+    from minivit.data.loading import load_data
 
     test = load_data("DIGITS").validation
     models = {name: minivit.load(name) for name in NAMES}

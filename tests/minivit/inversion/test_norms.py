@@ -8,7 +8,7 @@ from torch import nn
 
 from minivit.inversion.exact import fibre, meeting
 from minivit.krylov import jacobian
-from minivit.mixer import TokenNorm
+from minivit.networks.mixer import TokenNorm
 from tests.minivit.refusals import assert_refused
 
 

@@ -180,7 +180,7 @@ def test_the_guess_is_the_picture_where_tokens_are_embedded_patches(name, change
 )
 def test_the_guess_is_near_the_picture_in_a_trained_model(name, at, most):
     pytest.importorskip("sklearn")
-    from minivit.training import load_data
+    from minivit.data import load_data
 
     model = minivit.load(name).double()
     images = model.preprocess(load_data("DIGITS").test.images[:8]).double()
@@ -226,7 +226,8 @@ def test_a_process_that_never_held_the_picture_finds_it(tmp_path):
     pytest.importorskip("sklearn")
     from dataclasses import replace
 
-    from minivit.training import load_data, train
+    from minivit.data import load_data
+    from minivit.training import train
     from minivit.training.defaults import DEFAULTS
 
     data = load_data("DIGITS")
@@ -257,8 +258,8 @@ def test_a_process_that_never_held_the_picture_finds_it(tmp_path):
 def test_pictures_come_back_from_the_last_block_of_a_shipped_model(name):
     """At 120 dB or more, as ``decibels`` counts: 18 of 20 that it was not trained on."""
     pytest.importorskip("sklearn")
+    from minivit.data import load_data
     from minivit.inversion.result import decibels
-    from minivit.training import load_data
 
     model = minivit.load(name).double()
     images = model.preprocess(load_data("DIGITS").test.images[:20]).double()

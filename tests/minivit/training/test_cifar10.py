@@ -10,9 +10,9 @@ import torch
 import torchvision
 from PIL import Image
 
-from minivit.training import load_data, sources
-from minivit.training.sources import CIFAR10
-from minivit.training.splits import SHARES, divide
+from minivit.data import load_data, sources
+from minivit.data.sources import CIFAR10
+from minivit.data.splits import SHARES, divide
 
 BATCH = 200  # pictures in a file, in place of 10,000
 FILES = [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]

@@ -5,8 +5,8 @@ import pytest
 import torch
 from PIL import Image
 
-from minivit.training import Data, Split, load_data
-from minivit.training.dataset import statistics
+from minivit.data import Data, Split, load_data
+from minivit.data.dataset import statistics
 
 
 def split(n=4, labels=None, channels=3, height=2, width=3):

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from minivit.preprocessing import Preprocess
-from minivit.training.dataset import Split
+from minivit.data.dataset import Split
+from minivit.hub.preprocessing import Preprocess
 from minivit.training.evaluate import calibration_error, evaluate
 from tests.minivit.training.small import bright_or_dark, tiny
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 from PIL import Image
 
-from minivit.preprocessing import Preprocess
-from minivit.training import folder as module
-from minivit.training import load_data
-from minivit.training.folder import folder
+from minivit.data import folder as module
+from minivit.data import load_data
+from minivit.data.folder import folder
+from minivit.hub.preprocessing import Preprocess
 
 
 def picture(path, shade=None, size=(12, 10)):

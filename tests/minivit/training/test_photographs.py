@@ -5,8 +5,8 @@ import pytest
 import torch
 from skimage import data
 
-from minivit.training import photographs as module
-from minivit.training.photographs import PHOTOGRAPHS, crops, photograph
+from minivit.data import photographs as module
+from minivit.data.photographs import PHOTOGRAPHS, crops, photograph
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 import torch
 from PIL import Image
 
-from minivit.training.pictures import fitted, open_picture
+from minivit.data.pictures import fitted, open_picture
 
 
 def pixels(height, width, channels=3):

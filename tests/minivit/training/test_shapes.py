@@ -5,10 +5,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from minivit.training import load_data
-from minivit.training.outlines import OUTLINES
-from minivit.training.shapes import CLASSES, draw_shapes
-from minivit.training.textures import TEXTURES
+from minivit.data import load_data
+from minivit.data.outlines import OUTLINES
+from minivit.data.shapes import CLASSES, draw_shapes
+from minivit.data.textures import TEXTURES
 
 
 def plane(half, points):

@@ -3,8 +3,8 @@ import hashlib
 import pytest
 import torch
 
-from minivit.training import load_data
-from minivit.training.splits import divide, thin
+from minivit.data import load_data
+from minivit.data.splits import divide, thin
 
 
 def checksum(*numbers):

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from minivit.patches import Size, pair
-from minivit.training.pictures import open_picture, plain
+from minivit.data.pictures import open_picture, plain
+from minivit.networks.patches import Size, pair
 
 
 class Photograph(NamedTuple):

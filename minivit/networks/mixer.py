@@ -11,8 +11,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from minivit.encoder import MLP, NORM_EPS, SubLayers
-from minivit.model import (
+from minivit.networks.encoder import MLP, NORM_EPS, SubLayers
+from minivit.networks.model import (
     Model,
     check_branches,
     check_choices,
@@ -21,8 +21,8 @@ from minivit.model import (
     check_ratios,
     check_shares,
 )
-from minivit.patches import PatchEmbedding, Size, grid_of, pair
-from minivit.positions import Positions
+from minivit.networks.patches import PatchEmbedding, Size, grid_of, pair
+from minivit.networks.positions import Positions
 
 
 @dataclass(frozen=True)

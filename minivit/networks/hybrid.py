@@ -13,9 +13,9 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-from minivit.encoder import NORM_EPS
-from minivit.maps import AttentionBlock, TokenBlock, to_map, to_tokens
-from minivit.model import (
+from minivit.networks.encoder import NORM_EPS
+from minivit.networks.maps import AttentionBlock, TokenBlock, to_map, to_tokens
+from minivit.networks.model import (
     Model,
     check_choices,
     check_counts,
@@ -23,9 +23,9 @@ from minivit.model import (
     check_ratios,
     check_size,
 )
-from minivit.patches import PatchEmbedding, Size, grid_of, pair
-from minivit.positions import Positions
-from minivit.residual import BasicBlock, Stem
+from minivit.networks.patches import PatchEmbedding, Size, grid_of, pair
+from minivit.networks.positions import Positions
+from minivit.networks.residual import BasicBlock, Stem
 
 
 def alternate(blocks: tuple[int, ...], attention: tuple[int, ...]) -> tuple[str, ...]:
@@ -64,8 +64,8 @@ class HybridConfig:
         patch_size: Height and width of a patch in pixels, or one number for both; none with the
             other stems.
         stages: A letter for each block, a string for each stage. ``c`` is a convolution block,
-            :class:`~minivit.residual.BasicBlock`, ``a`` an :class:`~minivit.maps.AttentionBlock`;
-            ``t`` is a transformer's, a :class:`~minivit.maps.TokenBlock`, and a stage has either
+            :class:`~minivit.networks.residual.BasicBlock`, ``a`` an :class:`~minivit.networks.maps.AttentionBlock`;
+            ``t`` is a transformer's, a :class:`~minivit.networks.maps.TokenBlock`, and a stage has either
             only these or none.
             Stages of ``t`` come last. After the first stage, those of ``c`` and ``a`` halve height
             and width in their first block, and those of ``t`` by a depth-wise 3 x 3 convolution
@@ -171,7 +171,7 @@ class HybridConfig:
 class Hybrid(Model):
     """A stem, blocks in stages, the mean over all places, a linear head.
 
-    With ``c`` alone, and widths that double, it is a :class:`~minivit.resnet.ResNet`. After a last
+    With ``c`` alone, and widths that double, it is a :class:`~minivit.networks.resnet.ResNet`. After a last
     stage of ``t`` a LayerNorm stands before the mean, as in a ViT; there is no class token.
 
     Args:

@@ -7,15 +7,17 @@ from typing import Any
 
 import torch
 
-from minivit.about import About, fields_of
-from minivit.conversion import check_state, from_torchvision, is_torchvisions, resnet
-from minivit.families import blocks, build, family
-from minivit.files import MODEL, read
-from minivit.model import Config, Model
-from minivit.patches import pair
-from minivit.preprocessing import Preprocess
-from minivit.weights import fetch
-from minivit.zoo import MODELS, V1, changed, configuration, shipped
+from minivit.hub import torchvision_resnet as resnet
+from minivit.hub.about import About, fields_of
+from minivit.hub.families import blocks, build, family
+from minivit.hub.files import MODEL, read
+from minivit.hub.preprocessing import Preprocess
+from minivit.hub.torchvision import from_torchvision, is_torchvisions
+from minivit.hub.weights import fetch
+from minivit.hub.zoo import MODELS, V1, changed, configuration, shipped
+from minivit.networks.model import Config, Model
+from minivit.networks.patches import pair
+from minivit.networks.state import check_state
 
 # Fields of a configuration that matter in training alone: a file may have been trained with others.
 TRAINING = {"dropout", "attention_dropout", "stochastic_depth"}
@@ -27,17 +29,17 @@ def load(
     """Makes a model with trained weights, ready to use.
 
     Args:
-        name: One of :func:`~minivit.zoo.models`, such as ``"vit_b_32"``, or ``"digits_vit"``, whose
+        name: One of :func:`~minivit.hub.zoo.models`, such as ``"vit_b_32"``, or ``"digits_vit"``, whose
             weights come with the package. Or the path of a ``.safetensors`` file from
-            :func:`~minivit.files.save`, or of the folder of a training, which say what model they
+            :func:`~minivit.hub.files.save`, or of the folder of a training, which say what model they
             hold and are all that is needed: no ``weights`` go with them.
         weights: One of torchvision's names, such as ``"IMAGENET1K_V1"``, ``"IMAGENET1K_V2"`` or
-            ``"IMAGENET1K_SWAG_E2E_V1"``, where :func:`~minivit.zoo.models` lists it: fetched once,
+            ``"IMAGENET1K_SWAG_E2E_V1"``, where :func:`~minivit.hub.zoo.models` lists it: fetched once,
             checked, and kept in torch.hub's cache. Or the path of a file: ``.safetensors``, from
-            :func:`~minivit.files.save` or elsewhere, or a state dict written by ``torch.save``.
+            :func:`~minivit.hub.files.save` or elsewhere, or a state dict written by ``torch.save``.
             The names in a file may be minivit's or torchvision's; nothing in it is executed.
             Default: those that come with the package, else ``"IMAGENET1K_V1"``.
-        **changes: As for :func:`~minivit.zoo.create`: what makes the model that the weights are
+        **changes: As for :func:`~minivit.hub.zoo.create`: what makes the model that the weights are
             for, such as ``classes=10``, or what counts in training, such as ``dropout=0.1``.
 
     Returns:
@@ -118,7 +120,7 @@ def _torchvision_weights(name: str, weights: str) -> Any:
             f"there are no weights {weights!r} for {name}: expected "
             f"{', '.join(known) or 'none'}, or the path of a file"
         )
-    from minivit._torchvision import imported  # slow, and not needed for a file
+    from minivit.hub.import_torchvision import imported  # slow, and not needed for a file
 
     return imported().models.get_model_weights(name)[weights]
 

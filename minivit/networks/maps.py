@@ -4,10 +4,10 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor, nn
 
-from minivit.attention import MultiHeadAttention
-from minivit.encoder import Block
-from minivit.masks import window_mask
-from minivit.residual import ResidualBlock, convolution
+from minivit.networks.attention import MultiHeadAttention
+from minivit.networks.encoder import Block
+from minivit.networks.masks import window_mask
+from minivit.networks.residual import ResidualBlock, convolution
 
 
 def to_tokens(x: Tensor) -> Tensor:
@@ -24,7 +24,7 @@ class AttentionBlock(ResidualBlock):
     """A basic block with attention in place of its second convolution, after Park & Kim (2022).
 
     ``relu(shortcut(x) + norm(attention(relu(norm(conv(x))))))``; the convolution is 1 x 1. It takes
-    the place of a :class:`~minivit.residual.BasicBlock` while all around it stays, so that the two
+    the place of a :class:`~minivit.networks.residual.BasicBlock` while all around it stays, so that the two
     can be compared. AlterNet's authors put norm and activation before the convolution, add learned
     relative positions to the scores, and make heads 64 wide in all stages. Here heads share the
     width, and where a place is, attention knows only from the padding of convolutions before it.

@@ -5,7 +5,7 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-from minivit.model import (
+from minivit.networks.model import (
     Model,
     check_choices,
     check_counts,
@@ -13,8 +13,8 @@ from minivit.model import (
     check_positive,
     check_size,
 )
-from minivit.patches import Size
-from minivit.residual import BasicBlock, Bottleneck, ResidualBlock, Stem
+from minivit.networks.patches import Size
+from minivit.networks.residual import BasicBlock, Bottleneck, ResidualBlock, Stem
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class ResNetConfig:
             model is meant for. It takes every size.
         channels: Channels of a picture.
         classes: Number of logits.
-        stem: ``"7x7"`` or ``"3x3"``, as for :class:`~minivit.residual.Stem`.
+        stem: ``"7x7"`` or ``"3x3"``, as for :class:`~minivit.networks.residual.Stem`.
         block: ``"basic"`` or ``"bottleneck"``.
         stages: Number of blocks in each stage. Each stage after the first halves height and width.
         width: Channels of the stem and, in each stage, of the 3 x 3 convolutions: ``width`` in the

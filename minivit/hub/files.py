@@ -17,18 +17,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from minivit.about import About, said, understood
-from minivit.conversion import check_state
-from minivit.families import FAMILIES, OURS, build
-from minivit.model import Model, check_structure, structure
-from minivit.preprocessing import Preprocess
+from minivit.hub.about import About, said, understood
+from minivit.hub.families import FAMILIES, OURS, build
+from minivit.hub.preprocessing import Preprocess
+from minivit.networks.model import Model, check_structure, structure
+from minivit.networks.state import check_state
 
 KEY = "minivit"  # of what is said beside the numbers, in a safetensors file's metadata
 MODEL = "model.safetensors"  # in the folder of a training
 
 
 def save(model: Model, path: str | PathLike[str]) -> None:
-    """Writes a model to a ``.safetensors`` file, which :func:`~minivit.loading.load` reads.
+    """Writes a model to a ``.safetensors`` file, which :func:`~minivit.hub.loading.load` reads.
 
     A file that is already there is replaced when the new one is complete.
 
@@ -38,7 +38,7 @@ def save(model: Model, path: str | PathLike[str]) -> None:
 
     Raises:
         TypeError: The model is none of minivit's, or its preprocessing no
-            :class:`minivit.preprocessing.Preprocess`.
+            :class:`minivit.hub.preprocessing.Preprocess`.
         ValueError: The path does not end in ``.safetensors``, the names are not one a class, the
             model no longer fits its ``config``, or a number in it is not finite.
         OSError: The file cannot be written.

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor
 
-from minivit.patches import pair
+from minivit.networks.patches import pair
 
 if TYPE_CHECKING:
     import PIL.Image
@@ -137,7 +137,7 @@ class Preprocess:
     def _resized_image(self, image: "PIL.Image.Image") -> Tensor:
         from PIL import Image  # here, because `import minivit` loads torch and einops alone
 
-        from minivit.pictures import as_shown
+        from minivit.hub.shown import as_shown
 
         if not isinstance(image, Image.Image):
             raise TypeError(

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from minivit.families import FAMILIES, family
-from minivit.model import Config
-from minivit.patches import pair
-from minivit.preprocessing import Preprocess
+from minivit.hub.families import FAMILIES, family
+from minivit.hub.preprocessing import Preprocess
+from minivit.networks.model import Config
+from minivit.networks.patches import pair
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from minivit.hybrid import Hybrid, HybridConfig
-from minivit.mixer import Mixer, MixerConfig
-from minivit.model import Config, Model
-from minivit.resnet import ResNet, ResNetConfig
-from minivit.vit import ViT, ViTConfig
+from minivit.networks.hybrid import Hybrid, HybridConfig
+from minivit.networks.mixer import Mixer, MixerConfig
+from minivit.networks.model import Config, Model
+from minivit.networks.resnet import ResNet, ResNetConfig
+from minivit.networks.vit import ViT, ViTConfig
 
 FAMILIES: dict[type[Config], type[Model]] = {
     ViTConfig: ViT,
@@ -24,7 +24,7 @@ def build(config: Config) -> Model:
 
 
 def family(config: Config) -> str:
-    """Names the family of a configuration: ``"ViT"`` for a :class:`~minivit.vit.ViTConfig`."""
+    """Names the family of a configuration: ``"ViT"`` for a :class:`~minivit.networks.vit.ViTConfig`."""
     return FAMILIES[type(config)].__name__
 
 

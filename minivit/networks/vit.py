@@ -6,9 +6,9 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from minivit.encoder import NORM_EPS, Block
-from minivit.masks import local_mask, window_mask
-from minivit.model import (
+from minivit.networks.encoder import NORM_EPS, Block
+from minivit.networks.masks import local_mask, window_mask
+from minivit.networks.model import (
     Model,
     check_branches,
     check_choices,
@@ -17,9 +17,9 @@ from minivit.model import (
     check_ratios,
     check_shares,
 )
-from minivit.patches import ConvStem, PatchEmbedding, Size, grid_of
-from minivit.pooling import AttentionPool
-from minivit.positions import Positions
+from minivit.networks.patches import ConvStem, PatchEmbedding, Size, grid_of
+from minivit.networks.pooling import AttentionPool
+from minivit.networks.positions import Positions
 
 
 @dataclass(frozen=True)

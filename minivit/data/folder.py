@@ -12,24 +12,24 @@ from PIL import Image
 from torch import Tensor
 
 from minivit._extras import extra
-from minivit.patches import Size
-from minivit.preprocessing import Preprocess
-from minivit.training.dataset import Data, Split
-from minivit.training.listing import File, list_files
-from minivit.training.pictures import check_memory, open_picture, plain
-from minivit.training.splits import PARTS, SHARES, divide
+from minivit.data.dataset import Data, Split
+from minivit.data.listing import File, list_files
+from minivit.data.pictures import check_memory, open_picture, plain
+from minivit.data.splits import PARTS, SHARES, divide
+from minivit.hub.preprocessing import Preprocess
+from minivit.networks.patches import Size
 
 
 def folder(path: str | PathLike[str], size: Size = 64, channels: int = 3) -> Data:
     """Reads a folder of pictures into memory.
 
-    Pictures are opened by :func:`~minivit.training.pictures.open_picture`, resized and cropped by
-    :class:`~minivit.preprocessing.Preprocess`. Damaged ones, files whose name is not that of a
+    Pictures are opened by :func:`~minivit.data.pictures.open_picture`, resized and cropped by
+    :class:`~minivit.hub.preprocessing.Preprocess`. Damaged ones, files whose name is not that of a
     picture, and pictures that are in the training part and in another are warned of; the first two
     are left out.
 
     Args:
-        path: A folder as for :func:`~minivit.training.listing.list_files`. Where it has no
+        path: A folder as for :func:`~minivit.data.listing.list_files`. Where it has no
             validation pictures, 10 % of each training class are held out for that, and 20 % where
             it has no test pictures, chosen by a hash of their paths inside the folder.
         size: Height and width in pixels. Default: 64.

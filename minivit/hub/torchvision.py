@@ -4,12 +4,13 @@ from collections.abc import Mapping
 
 from torch import Tensor, nn
 
-from minivit.conversion import resnet, vit
-from minivit.conversion.state import SOURCES, check_state
-from minivit.resnet import ResNet
-from minivit.vit import ViT
+from minivit.hub import torchvision_resnet as resnet
+from minivit.hub import torchvision_vit as vit
+from minivit.networks.resnet import ResNet
+from minivit.networks.state import SOURCES
+from minivit.networks.vit import ViT
 
-__all__ = ["check_state", "from_torchvision", "is_torchvisions"]
+__all__ = ["from_torchvision", "is_torchvisions"]
 
 
 def from_torchvision(

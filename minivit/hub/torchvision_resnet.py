@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from minivit.conversion.state import SOURCES, check_state
-from minivit.resnet import ResNet, ResNetConfig
+from minivit.networks.resnet import ResNet, ResNetConfig
+from minivit.networks.state import SOURCES, check_state
 
 KEY = "layer1.0.conv1.weight"  # every torchvision ResNet has it, and nothing else
 # Parts of a name: ours, torchvision's.

@@ -5,11 +5,11 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
-from minivit.patches import Size, pair
-from minivit.training.dataset import Data, Split, statistics
-from minivit.training.folder import folder
-from minivit.training.sources import cifar10, digits, shapes
-from minivit.training.splits import thin
+from minivit.data.dataset import Data, Split, statistics
+from minivit.data.folder import folder
+from minivit.data.sources import cifar10, digits, shapes
+from minivit.data.splits import thin
+from minivit.networks.patches import Size, pair
 
 __all__ = ["Data", "Split", "load_data"]
 
@@ -28,8 +28,8 @@ def load_data(
 
     Args:
         source: ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``, for which
-            :mod:`minivit.training.sources` says what they hold; or the path of a folder with a
-            folder of pictures for each class, as for :func:`minivit.training.folder.folder`.
+            :mod:`minivit.data.sources` says what they hold; or the path of a folder with a
+            folder of pictures for each class, as for :func:`minivit.data.folder.folder`.
         size: Height and width in pixels, or one number for both. The shorter side is resized, with
             antialiasing, and the middle cut out. Default: 64 for a folder, and for the others their
             own, 8 for digits, 32 for CIFAR-10 and shapes.

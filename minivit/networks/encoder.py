@@ -9,8 +9,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from minivit.attention import MultiHeadAttention
-from minivit.model import check_branches
+from minivit.networks.attention import MultiHeadAttention
+from minivit.networks.model import check_branches
 
 NORM_EPS = 1e-6  # torchvision's; nn.LayerNorm has 1e-5
 
@@ -168,7 +168,7 @@ class Block(SubLayers):
 
         Args:
             x: Tokens, ``[batch, tokens, dim]``.
-            mask: As for :class:`~minivit.attention.MultiHeadAttention`.
+            mask: As for :class:`~minivit.networks.attention.MultiHeadAttention`.
         """
         attention = self.attention and (lambda y: self.dropout(self.attention(y, mask)))
         x = self.step(x, self.norm1, attention)

@@ -8,14 +8,14 @@ from typing import Any
 
 import torch
 
-from minivit.families import build, family
-from minivit.files import describe
-from minivit.hybrid import HybridConfig, alternate
-from minivit.mixer import MixerConfig
-from minivit.model import Config, Model
-from minivit.patches import pair
-from minivit.resnet import ResNetConfig
-from minivit.vit import ViTConfig
+from minivit.hub.families import build, family
+from minivit.hub.files import describe
+from minivit.networks.hybrid import HybridConfig, alternate
+from minivit.networks.mixer import MixerConfig
+from minivit.networks.model import Config, Model
+from minivit.networks.patches import pair
+from minivit.networks.resnet import ResNetConfig
+from minivit.networks.vit import ViTConfig
 
 V1, V2 = "IMAGENET1K_V1", "IMAGENET1K_V2"
 SWAG = ("IMAGENET1K_SWAG_E2E_V1", "IMAGENET1K_SWAG_LINEAR_V1")
@@ -96,7 +96,7 @@ MODELS: dict[str, tuple[Config, tuple[str, ...]]] = {
 
 # Trained models that come with the package: NAME.safetensors, and its card NAME.md. An installed
 # one has the cards of all and the weights of some.
-CHECKPOINTS = Path(__file__).parent / "checkpoints"
+CHECKPOINTS = Path(__file__).parents[1] / "checkpoints"
 
 
 def shipped() -> dict[str, Path]:
@@ -115,7 +115,7 @@ def create(name: str, **changes: Any) -> Model:
 
     Args:
         name: One of :func:`models`, such as ``"vit_b_32"``.
-        **changes: Fields of its configuration, such as :class:`~minivit.vit.ViTConfig`, that
+        **changes: Fields of its configuration, such as :class:`~minivit.networks.vit.ViTConfig`, that
             differ: ``classes=10`` gives a head for ten classes, ``image_size=(224, 320)`` positions
             for pictures of that size.
 
@@ -204,7 +204,7 @@ def models() -> Entries:
     """Lists every model that :func:`create` knows, with its size and the weights for it.
 
     Last are the trained models that come with the package;
-    :func:`~minivit.loading.load` gives them with
+    :func:`~minivit.hub.loading.load` gives them with
     their weights, :func:`create` without. Nothing is computed and no memory taken for the
     parameters that are counted.
     """

@@ -6,7 +6,7 @@ They are those of He et al. (2016), "Deep Residual Learning for Image Recognitio
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from minivit.patches import check_images
+from minivit.networks.patches import check_images
 
 
 def normalisation(kind: str, width: int) -> nn.Module:

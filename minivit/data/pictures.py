@@ -7,9 +7,9 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from minivit.patches import Size, pair
-from minivit.pictures import as_shown
-from minivit.preprocessing import Preprocess
+from minivit.hub.preprocessing import Preprocess
+from minivit.hub.shown import as_shown
+from minivit.networks.patches import Size, pair
 
 MEMORY = 4e9  # bytes that the pictures of a data set may take
 CHUNK = 1024  # pictures resized at a time: they are float32 meanwhile

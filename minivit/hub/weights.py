@@ -9,7 +9,7 @@ from urllib.parse import urlparse
 
 import torch
 
-from minivit.files import replacing
+from minivit.hub.files import replacing
 
 
 def fetch(url: str) -> Path:

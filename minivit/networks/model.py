@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Protocol
 
 from torch import Tensor, nn
 
-from minivit.patches import Size, pair
+from minivit.networks.patches import Size, pair
 
 # Whether it is training, and the rates of MultiHeadAttention, nn.Dropout and StochasticDepth.
 TRAINING = {"training", "dropout", "p", "rate"}

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 
 from minivit._extras import extra
-from minivit.patches import Size
-from minivit.training.dataset import Data, Split
-from minivit.training.folder import folder
-from minivit.training.pictures import fitted
-from minivit.training.shapes import CLASSES, draw_shapes
-from minivit.training.splits import PARTS, SHARES, divide
+from minivit.data.dataset import Data, Split
+from minivit.data.folder import folder
+from minivit.data.pictures import fitted
+from minivit.data.shapes import CLASSES, draw_shapes
+from minivit.data.splits import PARTS, SHARES, divide
+from minivit.networks.patches import Size
 
 
 def digits(size: Size | None = None, channels: int | None = None) -> Data:
@@ -82,7 +82,7 @@ def _release(path: Path, download: bool) -> list[Split]:
         if (place / "test_batch.bin").is_file():
             training = [place / f"data_batch_{i}.bin" for i in range(1, 6)]
             return [_records(training), _records([place / "test_batch.bin"])]
-    from minivit._torchvision import imported
+    from minivit.hub.import_torchvision import imported
 
     root = path.parent if path.name == "cifar-10-batches-py" else path
     try:
@@ -107,7 +107,7 @@ def _records(files: list[Path]) -> Split:
 
 
 def shapes(size: Size | None = None, channels: int | None = None) -> Data:
-    """Pictures of textured shapes, 32 x 32 pixels, in colour: see :mod:`minivit.training.shapes`.
+    """Pictures of textured shapes, 32 x 32 pixels, in colour: see :mod:`minivit.data.shapes`.
 
     70 % of the objects have the texture that is typical of their shape.
     """

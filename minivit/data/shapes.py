@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from minivit.patches import Size, pair
-from minivit.training.outlines import OUTLINES
-from minivit.training.textures import TEXTURES
+from minivit.data.outlines import OUTLINES
+from minivit.data.textures import TEXTURES
+from minivit.networks.patches import Size, pair
 
 Function = Callable[[Tensor, Tensor], Tensor]
 CLASSES = tuple(outline.__name__ for outline in OUTLINES)

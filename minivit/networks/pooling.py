@@ -4,8 +4,8 @@ import torch
 from einops import rearrange
 from torch import Tensor, nn
 
-from minivit.attention import scaled_dot_product_attention
-from minivit.encoder import MLP, NORM_EPS
+from minivit.networks.attention import scaled_dot_product_attention
+from minivit.networks.encoder import MLP, NORM_EPS
 
 
 class AttentionPool(nn.Module):
