@@ -25,7 +25,7 @@ import minivit
 from benchmarks.report import write
 from minivit.data import load_data
 from minivit.data.photographs import crops
-from minivit.hub.zoo import configuration, shipped
+from minivit.hub import zoo
 from minivit.inversion import Inversion, invert
 from minivit.networks.mixer import MixerConfig
 from minivit.networks.model import Model
@@ -99,7 +99,7 @@ def described(row: dict, slow: dict) -> str:
 
 
 def main() -> None:
-    trained = [n for n in shipped() if isinstance(configuration(n), ViTConfig | MixerConfig)]
+    trained = [n for n in zoo.shipped() if isinstance(zoo.described(n)[0], ViTConfig | MixerConfig)]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", default=[*trained, UNTRAINED],
                         choices=[*trained, UNTRAINED])  # fmt: skip

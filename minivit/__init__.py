@@ -12,15 +12,17 @@ from minivit.hub.loading import load
 from minivit.hub.preprocessing import Preprocess
 from minivit.hub.torchvision import from_torchvision
 from minivit.hub.zoo import create, models
-from minivit.networks.attention import (
-    MultiHeadAttention,
-    attention_weights,
-    scaled_dot_product_attention,
-)
 from minivit.networks.hybrid import Hybrid, HybridConfig
 from minivit.networks.mixer import Mixer, MixerConfig
 from minivit.networks.resnet import ResNet, ResNetConfig
-from minivit.networks.vit import ViT, ViTConfig
+from minivit.networks.variants import ViTVariant, ViTVariantConfig
+from minivit.networks.vit import (
+    MultiHeadAttention,
+    ViT,
+    ViTConfig,
+    attention_weights,
+    scaled_dot_product_attention,
+)
 from minivit.recording import record
 from minivit.surgery import remove, transplant
 
@@ -36,6 +38,8 @@ __all__ = [
     "ResNetConfig",
     "ViT",
     "ViTConfig",
+    "ViTVariant",
+    "ViTVariantConfig",
     "attention_weights",
     "create",
     "from_torchvision",

@@ -13,7 +13,8 @@ from torch import Tensor
 import minivit
 from minivit.data.photographs import crops, photograph
 from minivit.inversion import Inversion, invert
-from minivit.networks.patches import PatchEmbedding, patchify
+from minivit.networks.patches import patchify
+from minivit.networks.vit import PatchEmbedding
 from minivit.networks.vit import ViT
 from studies.survey import Survey, main
 

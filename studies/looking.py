@@ -26,7 +26,7 @@ from minivit.analysis import (
     saliency,
     token_ablation,
 )
-from minivit.networks.attention import MultiHeadAttention
+from minivit.networks.vit import MultiHeadAttention
 from minivit.networks.masks import local_mask
 from minivit.networks.vit import ViT
 from studies import given
@@ -111,7 +111,7 @@ def even(attention: MultiHeadAttention) -> Iterator[None]:
     """Makes an attention attend to all tokens alike: its queries are zero."""
 
     def no_queries(module: nn.Module, args: Any, output: Tensor) -> Tensor:
-        return output.index_fill(-1, torch.arange(attention.dim), 0)
+        return output.index_fill(-1, torch.arange(attention.out.in_features), 0)
 
     with attention.qkv.register_forward_hook(no_queries):
         yield

@@ -23,7 +23,7 @@ from minivit.inversion.result import decibels
 from minivit.inversion.unwind import Unwound
 from minivit.krylov import norms
 from minivit.networks.mixer import Mixer
-from minivit.networks.patches import ConvStem
+from minivit.networks.stem import ConvStem
 from minivit.networks.vit import ViT
 from minivit.recording import activation
 from studies import given

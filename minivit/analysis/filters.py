@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from minivit.networks.patches import Size, grid_of, patchify
+from minivit.networks.patches import grid_of, patchify
+from minivit.networks.shapes import Size
 
 
 def first_filters(model: nn.Module, name: str | None = None) -> Tensor:

@@ -17,7 +17,7 @@ from minivit.data.listing import File, list_files
 from minivit.data.pictures import check_memory, open_picture, plain
 from minivit.data.splits import PARTS, SHARES, divide
 from minivit.hub.preprocessing import Preprocess
-from minivit.networks.patches import Size
+from minivit.networks.shapes import Size
 
 
 def folder(path: str | PathLike[str], size: Size = 64, channels: int = 3) -> Data:

@@ -9,7 +9,8 @@ from minivit.data.dataset import Data, Split, statistics
 from minivit.data.folder import folder
 from minivit.data.sources import cifar10, digits, shapes
 from minivit.data.splits import thin
-from minivit.networks.patches import Size, pair
+from minivit.networks.patches import pair
+from minivit.networks.shapes import Size
 
 __all__ = ["Data", "Split", "load_data"]
 

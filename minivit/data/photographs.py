@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from minivit.data.pictures import open_picture, plain
-from minivit.networks.patches import Size, pair
+from minivit.networks.patches import pair
+from minivit.networks.shapes import Size
 
 
 class Photograph(NamedTuple):

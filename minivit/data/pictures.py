@@ -9,7 +9,8 @@ from torch import Tensor
 
 from minivit.hub.preprocessing import Preprocess
 from minivit.hub.shown import as_shown
-from minivit.networks.patches import Size, pair
+from minivit.networks.patches import pair
+from minivit.networks.shapes import Size
 
 MEMORY = 4e9  # bytes that the pictures of a data set may take
 CHUNK = 1024  # pictures resized at a time: they are float32 meanwhile

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from minivit.data.outlines import OUTLINES
 from minivit.data.textures import TEXTURES
-from minivit.networks.patches import Size, pair
+from minivit.networks.patches import pair
+from minivit.networks.shapes import Size
 
 Function = Callable[[Tensor, Tensor], Tensor]
 CLASSES = tuple(outline.__name__ for outline in OUTLINES)

@@ -13,7 +13,7 @@ from minivit.data.folder import folder
 from minivit.data.pictures import fitted
 from minivit.data.shapes import CLASSES, draw_shapes
 from minivit.data.splits import PARTS, SHARES, divide
-from minivit.networks.patches import Size
+from minivit.networks.shapes import Size
 
 
 def digits(size: Size | None = None, channels: int | None = None) -> Data:

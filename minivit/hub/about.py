@@ -5,9 +5,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from minivit.hub.families import FAMILIES, family
+from minivit.hub.old_files import current
 from minivit.hub.preprocessing import Preprocess
-from minivit.networks.model import Config
+from minivit.networks.model import Config, Removed
 from minivit.networks.patches import pair
+from minivit.networks.variants import config_of
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class About:
     preprocess: Preprocess | None = None
     classes: Sequence[str] | None = None
     licence: str | None = None
+    removed: Removed = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.classes, list | tuple | None):
@@ -30,6 +33,10 @@ class About:
             raise ValueError(f"expected names as classes: got {odd[0]!r} among them")
         if not isinstance(self.licence, str | None):
             raise ValueError(f"expected text as licence: got {self.licence!r}")
+        if not all(isinstance(step, tuple) and len(step) == 2 for step in self.removed):
+            raise ValueError(
+                f"expected pairs of a part and blocks as removed: got {self.removed!r}"
+            )
 
 
 def said(about: About) -> dict[str, Any]:
@@ -40,6 +47,7 @@ def said(about: About) -> dict[str, Any]:
         "preprocess": about.preprocess and asdict(about.preprocess),
         "classes": about.classes,
         "licence": about.licence,
+        "removed": about.removed,
     }
 
 
@@ -52,15 +60,17 @@ def understood(fields: dict[str, Any]) -> About:
     parts = {"family", *About.__dataclass_fields__}
     if odd := ", ".join(sorted(fields.keys() - parts)):
         raise ValueError(f"expected {', '.join(sorted(parts))} beside the numbers: got {odd}")
+    fields = current(fields)
     configs = {kind.__name__: config for config, kind in FAMILIES.items()}
     name = fields.get("family", "ViT")  # the only family in files that do not say
     if name not in list(configs):
         raise ValueError(f"there is no family {name!r}: expected {' or '.join(configs)}")
     return About(
-        _made(configs[name], fields.get("config")),
+        _made(config_of if "ViT" in name else configs[name], fields.get("config")),
         _made(Preprocess, fields.get("preprocess")),
         fields.get("classes"),
         fields.get("licence"),
+        _tuples(fields.get("removed") or ()),
     )
 
 
@@ -69,10 +79,16 @@ def _made(kind: Callable[..., Any], fields: Any) -> Any:
     if fields is None:
         return None
     try:
-        # JSON has no tuples
-        return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()})
+        return kind(**{k: _tuples(v) for k, v in fields.items()})
     except (TypeError, AttributeError, ArithmeticError, RuntimeError) as error:
-        raise ValueError(f"expected the fields of a {kind.__name__}: {error}") from error
+        raise ValueError(
+            f"expected the fields of a {'ViTConfig' if kind is config_of else kind.__name__}: {error}"
+        ) from error
+
+
+def _tuples(value: Any) -> Any:
+    """The tuples that JSON wrote as lists."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def fields_of(config: Config) -> dict[str, Any]:

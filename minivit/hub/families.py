@@ -4,12 +4,15 @@ from typing import Any
 
 from minivit.networks.hybrid import Hybrid, HybridConfig
 from minivit.networks.mixer import Mixer, MixerConfig
-from minivit.networks.model import Config, Model
+from minivit.networks.model import Config, Model, Removed
 from minivit.networks.resnet import ResNet, ResNetConfig
+from minivit.networks.variants import ViTVariant, ViTVariantConfig
 from minivit.networks.vit import ViT, ViTConfig
+from minivit.surgery import remove
 
 FAMILIES: dict[type[Config], type[Model]] = {
     ViTConfig: ViT,
+    ViTVariantConfig: ViTVariant,
     MixerConfig: Mixer,
     ResNetConfig: ResNet,
     HybridConfig: Hybrid,
@@ -18,13 +21,16 @@ NAMES = ", ".join(f"minivit.{kind.__name__}" for kind in FAMILIES.values())
 OURS = f"a model of minivit's ({NAMES})"
 
 
-def build(config: Config) -> Model:
-    """Makes the untrained model that a configuration describes."""
-    return FAMILIES[type(config)](config)
+def build(config: Config, removed: Removed = ()) -> Model:
+    """Makes the untrained model that a configuration describes, without the parts removed."""
+    model: Any = FAMILIES[type(config)](config)
+    for part, blocks in removed:
+        model = remove(model, part, blocks)
+    return model
 
 
 def family(config: Config) -> str:
-    """Names the family of a configuration: ``"ViT"`` for a :class:`~minivit.networks.vit.ViTConfig`."""
+    """Names the family of a configuration: ``"ViT"`` for a ``ViTConfig``."""
     return FAMILIES[type(config)].__name__
 
 

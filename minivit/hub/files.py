@@ -56,7 +56,7 @@ def save(model: Model, path: str | PathLike[str]) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"expected a folder that exists: got {path.parent}")
     with torch.device("meta"):
-        expected = build(model.config)
+        expected = build(model.config, model.removed)
     try:
         check_state(model.state_dict(), expected.state_dict())
         check_structure(structure(model), structure(expected))
@@ -66,14 +66,14 @@ def save(model: Model, path: str | PathLike[str]) -> None:
             "After another head, for example, set model.config = "
             "dataclasses.replace(model.config, classes=...)"
         ) from error
-    classes = getattr(model, "classes", None)
+    classes = model.classes
     if classes is not None and len(classes) != model.config.classes:
         raise ValueError(
             f"expected a name for each of {model.config.classes} classes in model.classes: "
             f"got {len(classes)}"
         )
     names = None if classes is None else [str(name) for name in classes]
-    about = said(About(model.config, preprocess, names, getattr(model, "licence", None)))
+    about = said(About(model.config, preprocess, names, model.licence, model.removed))
     state = {key: tensor.contiguous() for key, tensor in model.state_dict().items()}
     text = json.dumps({"sha256": _digest(state, about), **about})
     # To memory first: safetensors' own writer calls a full disk no OSError, and lets nobody read.

@@ -14,10 +14,12 @@ from minivit.hub.files import MODEL, read
 from minivit.hub.preprocessing import Preprocess
 from minivit.hub.torchvision import from_torchvision, is_torchvisions
 from minivit.hub.weights import fetch
-from minivit.hub.zoo import MODELS, V1, changed, configuration, shipped
-from minivit.networks.model import Config, Model
+from minivit.hub.zoo import MODELS, V1, changed, described, shipped
+from minivit.networks.model import Config, Model, Removed
 from minivit.networks.patches import pair
 from minivit.networks.state import check_state
+from minivit.networks.variants import PLAIN
+from minivit.networks.vit import ViTConfig
 
 # Fields of a configuration that matter in training alone: a file may have been trained with others.
 TRAINING = {"dropout", "attention_dropout", "stochastic_depth"}
@@ -82,14 +84,14 @@ def load(
         if isinstance(weights, str) and weights.isidentifier() and name in MODELS:
             known = _torchvision_weights(name, weights)
             changes = {"image_size": Preprocess.like(known.transforms()).size, **changes}
-        config = changed(configuration(name), changes)
+        config = changed(described(name)[0], changes)
         path = fetch(known.url) if known else Path(weights)
         state, about = read(path)
         whose = f"{path} into {name}"
     try:
         if about.config:
             _check_config(about.config, config, state)
-        model = _filled(config, state)
+        model = _filled(config, about.removed, state)
     except ValueError as error:
         raise ValueError(
             f"cannot load {whose}: {error}. Fields given to load, such as classes=10 or "
@@ -127,9 +129,12 @@ def _torchvision_weights(name: str, weights: str) -> Any:
 
 def _check_config(saved: Config, asked: Config, state: dict[str, Any]) -> None:
     """Refuses the configuration of a file that is not the one asked for, or not of its tensors."""
-    if type(saved) is not type(asked):
+    vits = isinstance(saved, ViTConfig) and isinstance(asked, ViTConfig)
+    if type(saved) is not type(asked) and not vits:
         raise ValueError(f"it holds a {family(saved)}, not a {family(asked)}")
     ours, theirs = fields_of(asked), fields_of(saved)
+    if vits:  # a plain one says nothing of parts that it could have had
+        ours, theirs = ours | PLAIN | ours, theirs | PLAIN | theirs
     others = [f for f in theirs if theirs[f] != ours[f] and f not in TRAINING]
     if others:
         said = [f"{field}={theirs[field]!r} (asked for: {ours[field]!r})" for field in others]
@@ -140,11 +145,11 @@ def _check_config(saved: Config, asked: Config, state: dict[str, Any]) -> None:
         raise ValueError(f"it says that it has {blocks(saved)} blocks, and holds {there}")
 
 
-def _filled(config: Config, state: dict[str, Any]) -> Model:
+def _filled(config: Config, removed: Removed, state: dict[str, Any]) -> Model:
     """Makes a model of the numbers of a state dict, if they are for it."""
     try:
         with torch.device("meta"):  # no memory and no random numbers for what is replaced at once
-            model = build(config)
+            model = build(config, removed)
     except (RuntimeError, TypeError, ArithmeticError) as error:
         raise ValueError(f"no model can have the sizes of {config}") from error
     if is_torchvisions(state):

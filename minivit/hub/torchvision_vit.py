@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from minivit.networks.encoder import NORM_EPS
 from minivit.networks.state import SOURCES, check_state
-from minivit.networks.vit import ViT, ViTConfig
+from minivit.networks.vit import NORM_EPS, ViT, ViTConfig
 
 # Parts of a key: ours, torchvision's. In this order, so that no part is mistaken for another.
 NAMES = (

@@ -12,9 +12,10 @@ from minivit.hub.families import build, family
 from minivit.hub.files import describe
 from minivit.networks.hybrid import HybridConfig, alternate
 from minivit.networks.mixer import MixerConfig
-from minivit.networks.model import Config, Model
+from minivit.networks.model import Config, Model, Removed
 from minivit.networks.patches import pair
 from minivit.networks.resnet import ResNetConfig
+from minivit.networks.variants import ViTVariantConfig, config_of
 from minivit.networks.vit import ViTConfig
 
 V1, V2 = "IMAGENET1K_V1", "IMAGENET1K_V2"
@@ -110,6 +111,9 @@ def weights() -> dict[str, tuple[str, ...]]:
     return known | dict.fromkeys(shipped(), ("shipped",))
 
 
+PARTS = ("attention", "mixing", "mlp", "norm", "residual", "positions")  # of a ViT or a Mixer
+
+
 def create(name: str, **changes: Any) -> Model:
     """Makes an untrained model.
 
@@ -125,7 +129,8 @@ def create(name: str, **changes: Any) -> Model:
     Raises:
         ValueError: An unknown name or field, or a value that does not fit the others.
     """
-    return build(changed(configuration(name), changes))
+    config, removed = described(name)
+    return build(changed(config, changes), removed)
 
 
 def changed(config: Config, changes: Mapping[str, Any]) -> Config:
@@ -134,30 +139,42 @@ def changed(config: Config, changes: Mapping[str, Any]) -> Config:
     Raises:
         ValueError: An unknown field, or a value that does not fit the others.
     """
-    known = [field.name for field in fields(config)]
-    for field in changes:
+    kind = ViTVariantConfig if isinstance(config, ViTConfig) else type(config)
+    known = [field.name for field in fields(kind)]
+    for field, value in changes.items():
+        none = value is False or (value == "none" and (kind is ViTVariantConfig or field == "norm"))
+        if "dim" in known and field in PARTS and none:
+            raise ValueError(
+                f"expected sizes and variants: got {field}={value!r}. A part is taken out by "
+                f"minivit.remove(model, {field!r}), before training or after"
+            )
         if field not in known:
             raise ValueError(f"a {family(config)} has no field {field!r}: {near(field, known)}")
+    if kind is ViTVariantConfig:
+        return config_of(
+            **{f.name: getattr(config, f.name) for f in fields(config)} | dict(changes)
+        )
     return replace(config, **changes)
 
 
-def configuration(name: str) -> Config:
-    """The configuration of one of :func:`models`.
+def described(name: str) -> tuple[Config, Removed]:
+    """How one of :func:`models` is built: its configuration, and what is removed.
 
     Raises:
         ValueError: There is none of that name.
     """
     if name in MODELS:
-        return MODELS[name][0]
+        return MODELS[name][0], ()
     files = shipped()
     if name not in files and name in {path.stem for path in CHECKPOINTS.glob("*.md")}:
         raise ValueError(
             f"{name} does not come with the installed package: its weights are in the repository, "
             f"in minivit/checkpoints/{name}.safetensors, a path that load takes"
         )
-    if name not in files or not (config := describe(files[name]).config):
+    about = describe(files[name]) if name in files else None
+    if about is None or about.config is None:
         raise ValueError(f"there is no model {name!r}: {near(str(name), [*MODELS, *files])}")
-    return config
+    return about.config, about.removed
 
 
 def near(name: str, names: Collection[str]) -> str:
@@ -210,9 +227,9 @@ def models() -> Entries:
     """
     entries = []
     for name, known in weights().items():
-        config = configuration(name)
+        config, removed = described(name)
         with torch.device("meta"):
-            parameters = sum(p.numel() for p in build(config).parameters())
+            parameters = sum(p.numel() for p in build(config, removed).parameters())
         patch_size = getattr(config, "patch_size", None)
         sizes = pair(config.image_size), None if patch_size is None else pair(patch_size)
         entries.append(Entry(name, parameters, *sizes, known))

@@ -9,8 +9,8 @@ from minivit.inversion.criterion import noise
 from minivit.inversion.exact.embedding import EmbeddingInverse
 from minivit.inversion.optimise import invert
 from minivit.networks.mixer import Mixer
-from minivit.networks.patches import PatchEmbedding, pair, patchify, unpatchify
-from minivit.networks.vit import ViT
+from minivit.networks.patches import pair, patchify, unpatchify
+from minivit.networks.vit import PatchEmbedding, ViT
 from minivit.recording import activation
 
 PICTURES = 100  # of noise, to fit the guess to
@@ -73,14 +73,14 @@ class Told(nn.Module):
         """Turns pictures into these numbers, ``[batch, patches, rank]``."""
         if not isinstance(self.embedding, PatchEmbedding):
             return images
-        return patchify(images, self.embedding.patch_size) @ self.seen.mT * self.values
+        return patchify(images, self.model.config.patch_size) @ self.seen.mT * self.values
 
     def images(self, told: Tensor) -> Tensor:
         """The way back; what the embedding does not tell is zero."""
         if not isinstance(self.embedding, PatchEmbedding):
             return told
         patches = told / self.values @ self.seen
-        return unpatchify(patches, self.model.config.grid, self.embedding.patch_size)
+        return unpatchify(patches, self.model.config.grid, self.model.config.patch_size)
 
     def forward(self, told: Tensor) -> Tensor:
         """Gives the block's tokens, ``[batch, tokens, dim]``, of pictures that tell this."""

@@ -10,9 +10,8 @@ from minivit.inversion.exact.residual import branches, invert_block
 from minivit.inversion.exact.solvers import relative_residual, solved
 from minivit.inversion.optimise import in_dtype
 from minivit.inversion.to_pixels import to_pixels
-from minivit.networks.mixer import Mixer
 from minivit.networks.patches import pair
-from minivit.networks.vit import ViT, ViTConfig
+from minivit.networks.vit import ViT
 from minivit.recording import activation
 from minivit.recording.calls import refuse_training
 
@@ -96,10 +95,9 @@ def unwind(
     last = _check(model, tokens, at)
     tolerance = solved(tokens.dtype) if tolerance is None else tolerance
     model, tokens = in_dtype(model, torch.float64), tokens.detach().double()
-    assert isinstance(model, ViT | Mixer)  # for mypy
+    assert isinstance(model, ViT)  # for mypy
     config, stages = model.config, list[Stage]()
-    mask = config.mask(config.grid) if isinstance(config, ViTConfig) else None
-    mask = None if mask is None else mask.to(tokens.device)
+    mask = model.mask(config.grid)
     x, going = tokens, torch.arange(len(tokens), device=tokens.device)
     known = {last: (x, going)}  # block -> tokens that it may have given, and for which pictures
     for i in range(last, 0, -1):
@@ -134,7 +132,7 @@ def unwind(
 
 def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
     """Refuses what cannot be unwound, and gives the number of the block."""
-    if not isinstance(model, ViT | Mixer):
+    if not isinstance(model, ViT):
         raise TypeError(
             f"expected a minivit.ViT or minivit.Mixer: got {type(model).__name__}. torchvision's "
             "vision transformers go through minivit.from_torchvision first"

@@ -11,35 +11,22 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Literal
 
-from torch import Tensor, nn
+from torch import nn
 
-from minivit.networks.encoder import NORM_EPS
+from minivit.networks.checks import check_config, check_images
 from minivit.networks.maps import AttentionBlock, TokenBlock, to_map, to_tokens
-from minivit.networks.model import (
-    Model,
-    check_choices,
-    check_counts,
-    check_positive,
-    check_ratios,
-    check_size,
-)
-from minivit.networks.patches import PatchEmbedding, Size, grid_of, pair
-from minivit.networks.positions import Positions
+from minivit.networks.model import Model
+from minivit.networks.patches import grid_of, pair
 from minivit.networks.residual import BasicBlock, Stem
+from minivit.networks.shapes import Grid, Images, Logits, Maps, Size
+from minivit.networks.variants import positions_of
+from minivit.networks.vit import NORM_EPS, PatchEmbedding
 
 
 def alternate(blocks: tuple[int, ...], attention: tuple[int, ...]) -> tuple[str, ...]:
     """AlterNet's first rule: from the end of a stage on, every other block is attention.
 
-    Args:
-        blocks: Number of blocks in each stage.
-        attention: Number of them that are attention, at most half.
-
-    Returns:
-        ``stages`` of a :class:`HybridConfig`: ``("cccc", "caca")`` for ``(4, 4)`` and ``(0, 2)``.
-
-    Raises:
-        ValueError: More attention than every other block.
+    Of ``(4, 4)`` blocks with ``(0, 2)`` of attention it makes the stages ``("cccc", "caca")``.
     """
     if len(blocks) != len(attention) or any(
         k < 0 or 2 * k > n for n, k in zip(blocks, attention, strict=True)
@@ -53,67 +40,38 @@ def alternate(blocks: tuple[int, ...], attention: tuple[int, ...]) -> tuple[str,
 
 @dataclass(frozen=True)
 class HybridConfig:
-    """Everything that makes one hybrid differ from another. The defaults make a small AlterNet.
+    """The sizes and choices of a hybrid. The defaults make a small AlterNet.
 
-    Args:
-        image_size: Height and width in pixels, or one number for both: what the table of positions
-            is made for.
-        channels: Channels of a picture.
-        classes: Number of logits.
-        stem: ``"3x3"`` or ``"7x7"``, as in a ResNet, or ``"patch"``, as in a ViT.
-        patch_size: Height and width of a patch in pixels, or one number for both; none with the
-            other stems.
-        stages: A letter for each block, a string for each stage. ``c`` is a convolution block,
-            :class:`~minivit.networks.residual.BasicBlock`, ``a`` an :class:`~minivit.networks.maps.AttentionBlock`;
-            ``t`` is a transformer's, a :class:`~minivit.networks.maps.TokenBlock`, and a stage has either
-            only these or none.
-            Stages of ``t`` come last. After the first stage, those of ``c`` and ``a`` halve height
-            and width in their first block, and those of ``t`` by a depth-wise 3 x 3 convolution
-            before it, as in PiT; but before the first of ``t`` after ``c`` and ``a`` stands a 1 x 1
-            convolution, the patch embedding of a feature map.
-        widths: Channels in each stage. From one stage of ``t`` to the next, a multiple.
-        heads: Attention heads in each stage; must divide its width where there is attention.
-        mlp_ratio: Width of the hidden layer in ``t``, in units of the stage's width.
-        positions: What is added to the tokens before the first ``t``: ``"none"``, ``"learned"``,
-            ``"sincos1d"`` or ``"sincos2d"``.
-        window: Side of the windows that ``a`` keeps to, in places of the map; AlterNet has 7.
-            Default: none.
-
-    Raises:
-        ValueError: A field that is none of its choices or not positive, stages, widths and heads
-            that differ in number or do not go together, a window without ``a``, or patches that do
-            not divide the picture.
+    A stage is a string with a letter for each block: ``c`` is a convolution block,
+    :class:`~minivit.networks.residual.BasicBlock`, ``a`` an
+    :class:`~minivit.networks.maps.AttentionBlock`, ``t`` a transformer's,
+    :class:`~minivit.networks.maps.TokenBlock`. Stages of ``t`` have no others, and come last. After
+    the first stage, those of ``c`` and ``a`` halve height and width in their first block, and those
+    of ``t`` by a depth-wise 3 x 3 convolution before it, as in PiT; but before the first of ``t``
+    after ``c`` and ``a`` stands a 1 x 1 convolution, the patch embedding of a feature map.
     """
 
     image_size: Size = 32
     channels: int = 3
     classes: int = 10
     stem: Literal["3x3", "7x7", "patch"] = "3x3"
-    patch_size: Size | None = None
+    patch_size: Size | None = None  # of the patch stem
     stages: tuple[str, ...] = ("cc", "ca", "ca")
     widths: tuple[int, ...] = (32, 64, 128)
-    heads: tuple[int, ...] = (2, 4, 8)
-    mlp_ratio: float = 2
+    heads: tuple[int, ...] = (2, 4, 8)  # in each stage
+    mlp_ratio: float = 2  # in stages of t
     positions: Literal["none", "learned", "sincos1d", "sincos2d"] = "learned"
-    window: int | None = None
+    window: int | None = None  # side of the windows that a keeps to; AlterNet has 7
 
     def __post_init__(self) -> None:
-        window = [] if self.window is None else ["window"]
-        check_positive(self, "channels", "classes", *window)
-        check_counts(self, "widths", "heads")
-        check_ratios(self, "mlp_ratio")
-        check_size(self)
-        check_choices(self, stem=("3x3", "7x7", "patch"))
-        check_choices(self, positions=("none", "learned", "sincos1d", "sincos2d"))
+        check_config(self)
         if (self.stem == "patch") != (self.patch_size is not None):
             raise ValueError(
                 "the patch stem has a patch_size and others have none: "
                 f"got stem={self.stem!r}, patch_size={self.patch_size}"
             )
-        if not isinstance(self.stages, tuple) or not self.stages:
-            raise ValueError(f"stages is a tuple of strings: got {self.stages!r}")
         for stage in self.stages:
-            if not isinstance(stage, str) or not re.fullmatch("[ca]+|t+", stage):
+            if not re.fullmatch("[ca]+|t+", stage):
                 raise ValueError(f"a stage is a string of c and a, or of t alone: got {stage!r}")
         tokens = ["t" in stage for stage in self.stages]
         if tokens != sorted(tokens):
@@ -134,9 +92,11 @@ class HybridConfig:
                     "pooling makes equally many channels of each, so a width must be a multiple of "
                     f"the one before it: got {self.widths}"
                 )
+        for stage, width, heads in zip(self.stages, self.widths, self.heads, strict=True):
+            if width % heads and stage.strip("c"):
+                raise ValueError(f"heads must divide dim: got dim={width}, heads={heads}")
         if self.hidden(min(self.widths)) < 1:
             raise ValueError(f"mlp_ratio leaves the MLP no width: got {self.mlp_ratio}")
-        _ = self.grids  # patches must divide the picture
 
     @property
     def entries(self) -> list[str]:
@@ -150,8 +110,8 @@ class HybridConfig:
         return entries
 
     @property
-    def grids(self) -> list[tuple[int, int]]:
-        """Rows and columns of the map in each stage, for pictures of ``image_size``."""
+    def grids(self) -> list[Grid]:
+        """Rows and columns of the map in each stage, for images of ``image_size``."""
         rows, columns = pair(self.image_size)
         if self.patch_size is not None:
             rows, columns = grid_of(self.image_size, self.patch_size)
@@ -169,20 +129,13 @@ class HybridConfig:
 
 
 class Hybrid(Model):
-    """A stem, blocks in stages, the mean over all places, a linear head.
+    """A stem, blocks in stages, the mean over all positions, a linear head.
 
-    With ``c`` alone, and widths that double, it is a :class:`~minivit.networks.resnet.ResNet`. After a last
-    stage of ``t`` a LayerNorm stands before the mean, as in a ViT; there is no class token.
-
-    Args:
-        config: The sizes and choices.
-
-    Raises:
-        ValueError: Positions that do not suit the width.
+    With ``c`` alone, and widths that double, it is a :class:`~minivit.networks.resnet.ResNet`. After
+    a last stage of ``t`` a LayerNorm stands before the mean, as in a ViT; there is no class token.
     """
 
     config: HybridConfig
-    head: nn.Linear
 
     def __init__(self, config: HybridConfig) -> None:
         super().__init__()
@@ -203,7 +156,7 @@ class Hybrid(Model):
                 transition = nn.Conv2d(channels, width, 1)
             self.transitions.append(transition)
             if "t" in stage and entry != "pool":
-                self.positions = Positions(c.positions, c.grids[i], width, class_token=False)
+                self.positions = positions_of(c.positions, c.grids[i], width, class_token=False)
             stride = 2 if entry == "stride" else 1
             for kind in stage:
                 self.blocks.append(self._block(kind, i, channels, stride))
@@ -220,21 +173,18 @@ class Hybrid(Model):
             return AttentionBlock(channels, width, stride, heads, c.window)
         return TokenBlock(width, heads, c.hidden(width))
 
-    def forward(self, images: Tensor) -> Tensor:
-        """Gives logits ``[batch, classes]`` for images ``[batch, channels, height, width]``.
-
-        Raises:
-            ValueError: Images of another rank, number of channels, dtype or device, or of a size
-                that the patches do not divide.
-        """
-        tokens = to_tokens(self.features(images))  # [batch, tokens, width]
+    def forward(self, images: Images) -> Logits:
+        tokens = to_tokens(self.features(images))
         return self.head(self.norm(tokens).mean(1))
 
-    def features(self, images: Tensor) -> Tensor:
-        """Gives the last block's map, ``[batch, width, rows, columns]``, before norm and mean."""
-        c, x, blocks = self.config, self.stem(images), iter(self.blocks)
+    def features(self, images: Images) -> Maps:
+        """The last block's map, before norm and mean."""
+        c = self.config
+        check_images(images, c, self.head.weight)
+        x = self.stem(images)
         if c.patch_size is not None:
             x = to_map(x, images.shape[2] // pair(c.patch_size)[0])
+        blocks = iter(self.blocks)
         for entry, stage, transition in zip(c.entries, c.stages, self.transitions, strict=True):
             x = transition(x)
             if "t" in stage and entry != "pool":

@@ -1,61 +1,41 @@
 """Which patch may attend to which: in windows, or in a neighbourhood.
 
-A mask is boolean, ``[tokens, tokens]``, true where the row's token may attend to the column's.
+A mask is boolean, [tokens, tokens], true where the row's token may attend to the column's.
 """
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from minivit.networks.shapes import Grid, Mask
 
-def window_mask(grid: tuple[int, int], window: int, class_token: bool = False) -> Tensor:
+
+def window_mask(grid: Grid, window: int, class_token: bool = False) -> Mask:
     """Attention within windows that tile the grid, as in Liu et al. (2021), "Swin Transformer".
 
     The windows start at the upper left corner and are not shifted; where they do not divide the
-    grid, those at the lower and right edge are smaller.
-
-    Args:
-        grid: Rows and columns of patches.
-        window: Side of a window in patches.
-        class_token: Whether a token that sees all, and that all see, comes first. Default: false.
-
-    Returns:
-        Booleans, ``[tokens, tokens]``.
-
-    Raises:
-        ValueError: A window of less than one patch.
+    grid, those at the lower and right edge are smaller. A class token, if there is one, comes first; it sees all, and all see it.
     """
     if window < 1:
         raise ValueError(f"a window's side must be at least 1: got {window}")
-    row, column = _places(grid)
+    row, column = _positions(grid)
     return _allow(_same(row // window) & _same(column // window), class_token)
 
 
-def local_mask(grid: tuple[int, int], kernel: int, class_token: bool = False) -> Tensor:
+def local_mask(grid: Grid, kernel: int, class_token: bool = False) -> Mask:
     """Attention to a neighbourhood of k x k patches, as a k x k convolution has it.
 
     That of ConvViT in Park & Kim (2022), "How Do Vision Transformers Work?". At an edge the
-    neighbourhood ends with the picture.
-
-    Args:
-        grid: Rows and columns of patches.
-        kernel: The odd number k.
-        class_token: Whether a token that sees all, and that all see, comes first. Default: false.
-
-    Returns:
-        Booleans, ``[tokens, tokens]``.
-
-    Raises:
-        ValueError: The kernel is even or less than 1.
+    neighbourhood ends with the image.
     """
     if kernel < 1 or kernel % 2 == 0:
         raise ValueError(f"a neighbourhood around a patch has an odd side: got {kernel}")
-    row, column = _places(grid)
+    row, column = _positions(grid)
     far = torch.maximum((row[:, None] - row).abs(), (column[:, None] - column).abs())
     return _allow(far <= kernel // 2, class_token)
 
 
-def _places(grid: tuple[int, int]) -> tuple[Tensor, Tensor]:
+def _positions(grid: Grid) -> tuple[Tensor, Tensor]:
     """Row and column of every patch, each ``[patches]``."""
     row, column = torch.meshgrid(*(torch.arange(length) for length in grid), indexing="ij")
     return row.flatten(), column.flatten()

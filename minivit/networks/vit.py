@@ -1,62 +1,156 @@
-"""The vision transformer of Dosovitskiy et al. (2021), "An Image is Worth 16x16 Words"."""
+"""A vision transformer, from pixels to logits.
 
+Dosovitskiy et al. (2021), "An Image is Worth 16x16 Words"; attention as in Vaswani et al. (2017),
+"Attention Is All You Need". Sizes and initial weights are torchvision's.
+"""
+
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
+from einops import rearrange
 from torch import Tensor, nn
 
-from minivit.networks.encoder import NORM_EPS, Block
-from minivit.networks.masks import local_mask, window_mask
-from minivit.networks.model import (
-    Model,
-    check_branches,
-    check_choices,
-    check_flags,
-    check_positive,
-    check_ratios,
-    check_shares,
+from minivit.networks.checks import check_config, check_images, check_mask
+from minivit.networks.fused import explicit_is_faster
+from minivit.networks.model import Model
+from minivit.networks.patches import grid_of
+from minivit.networks.positions import resample
+from minivit.networks.shapes import (
+    Attended,
+    Fraction,
+    Grid,
+    Images,
+    Keys,
+    Logits,
+    Mask,
+    Queries,
+    Size,
+    Tokens,
+    Values,
+    Weights,
 )
-from minivit.networks.patches import ConvStem, PatchEmbedding, Size, grid_of
-from minivit.networks.pooling import AttentionPool
-from minivit.networks.positions import Positions
+from minivit.networks.stochastic_depth import add_stochastic_depth
+
+NORM_EPS = 1e-6  # torchvision's; nn.LayerNorm has 1e-5
+
+
+def attention_weights(q: Queries, k: Keys, mask: Mask | None = None) -> Weights:
+    r"""How much each query takes from each key: :math:`\mathrm{softmax}(QK^\top/\sqrt{d})`.
+
+    A row sums to 1. A query that may attend to nothing gets zeros.
+    """
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    if mask is None:
+        return scores.softmax(-1)
+    # The most negative number, not -inf: a row of those has NaN gradients.
+    scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    return scores.softmax(-1).masked_fill(~mask, 0)
+
+
+def scaled_dot_product_attention(
+    q: Queries, k: Keys, v: Values, mask: Mask | None = None
+) -> Attended:
+    r"""The values averaged with these weights: :math:`\mathrm{softmax}(QK^\top/\sqrt{d})\,V`."""
+    return attention_weights(q, k, mask) @ v
+
+
+class MultiHeadAttention(nn.Module):
+    """Attentions side by side, each ``dim / heads`` wide; one linear map behind them.
+
+    q, k and v of all heads come from one map, ordered as torchvision's ``in_proj_weight``.
+    """
+
+    def __init__(self, dim: int, heads: int, dropout: float = 0, attention_dropout: float = 0):
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(dim, 3 * dim)
+        self.out = nn.Linear(dim, dim)
+        self.dropout = nn.Dropout(dropout)
+        self.attention_dropout = attention_dropout  # fraction of the weights, in training
+
+    def forward(self, x: Tokens, mask: Mask | None = None) -> Tokens:
+        check_mask(mask)
+        q, k, v = rearrange(self.qkv(x), "b n (qkv h d) -> qkv b h n d", qkv=3, h=self.heads)
+        dropout = self.attention_dropout if self.training else 0.0
+        # Both are softmax(q k^T / sqrt(d_head)) v: [batch, heads, tokens, d_head]
+        if explicit_is_faster(q, mask):
+            z = F.dropout(attention_weights(q, k, mask), dropout) @ v
+        else:
+            z = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+        return self.dropout(self.out(rearrange(z, "b h n d -> b n (h d)")))
+
+
+class MLP(nn.Module):
+    r"""Two linear maps with a GELU between, on every token alone: :math:`W_2\,g(W_1x+b_1)+b_2`."""
+
+    def __init__(self, dim: int, hidden: int, dropout: float = 0):
+        super().__init__()
+        self.up = nn.Linear(dim, hidden)
+        self.activation = nn.GELU()  # the exact one, x times the normal distribution function
+        self.down = nn.Linear(hidden, dim)
+        self.dropout = nn.Dropout(dropout)
+        for layer in (self.up, self.down):
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.normal_(layer.bias, std=1e-6)
+
+    def forward(self, x: Tokens) -> Tokens:
+        hidden = self.dropout(self.activation(self.up(x)))  # [batch, tokens, hidden]
+        return self.dropout(self.down(hidden))
+
+
+class Block(nn.Module):
+    """Attention between the tokens, then an MLP on each; both add to the residual stream."""
+
+    def __init__(
+        self, dim: int, heads: int, hidden: int, dropout: float = 0, attention_dropout: float = 0
+    ):
+        super().__init__()
+        self.norm1 = nn.LayerNorm(dim, eps=NORM_EPS)
+        self.attention = MultiHeadAttention(dim, heads, dropout, attention_dropout)
+        self.norm2 = nn.LayerNorm(dim, eps=NORM_EPS)
+        self.mlp = MLP(dim, hidden, dropout)
+        nn.init.xavier_uniform_(self.attention.qkv.weight)
+        nn.init.zeros_(self.attention.qkv.bias)
+        nn.init.zeros_(self.attention.out.bias)
+
+    def forward(self, x: Tokens, mask: Mask | None = None) -> Tokens:
+        x = x + self.attention(self.norm1(x), mask)
+        return x + self.mlp(self.norm2(x))
+
+
+class PatchEmbedding(nn.Module):
+    """A linear map from a patch's pixels to a token: a convolution whose stride is its size."""
+
+    def __init__(self, patch_size: Size, dim: int, channels: int = 3):
+        super().__init__()
+        self.projection = nn.Conv2d(channels, dim, patch_size, stride=patch_size)
+        pixels = self.projection.weight[0].numel()
+        nn.init.trunc_normal_(self.projection.weight, std=pixels**-0.5)
+        nn.init.zeros_(self.projection.bias)
+
+    def forward(self, images: Images) -> Tokens:
+        return rearrange(self.projection(images), "b d rows columns -> b (rows columns) d")
+
+
+class Positions(nn.Module):
+    """Adds a learned vector for its position to every token; stretched for other grids."""
+
+    def __init__(self, grid: Grid, dim: int, class_token: bool = True):
+        super().__init__()
+        self.grid = grid
+        self.table = nn.Parameter(torch.empty(class_token + grid[0] * grid[1], dim))
+        nn.init.normal_(self.table, std=0.02)
+
+    def forward(self, x: Tokens, grid: Grid) -> Tokens:
+        return x + resample(self.table, self.grid, grid)
 
 
 @dataclass(frozen=True)
 class ViTConfig:
-    """Everything that makes one ViT differ from another. The defaults are ViT-B/16's.
-
-    Args:
-        image_size: Height and width in pixels, or one number for both: what the table of positions
-            is made for. The model takes every size that its patches divide.
-        patch_size: Height and width of a patch in pixels, or one number for both.
-        channels: Channels of a picture.
-        classes: Number of logits.
-        dim: Width of a token.
-        depth: Number of blocks.
-        heads: Attention heads in a block; must divide ``dim``.
-        mlp_ratio: Width of an MLP's hidden layer, in units of ``dim``.
-        stem: ``"patch"``, a linear map per patch, or ``"conv"``, convolutions.
-        positions: ``"none"``, ``"learned"``, ``"sincos1d"`` or ``"sincos2d"``.
-        pool: What the head reads: the ``"class"`` token, the ``"mean"`` of the patches' tokens, or
-            what a learned query finds in them (``"attention"``). Only the first has a class token.
-        window: Side of the windows, in patches, that attention keeps to. Default: none.
-        local: Side, in patches, of the neighbourhood that attention keeps to. Default: none.
-        attention: Whether blocks have attention.
-        mlp: Whether blocks have an MLP; without it they are attention alone.
-        norm: LayerNorm ``"pre"`` or ``"post"`` the sub-layers, or ``"none"``. The final norm goes
-            with ``"pre"`` alone: with ``"post"``, what leaves the blocks is normalised already.
-        residual: Whether sub-layers are added to their inputs.
-        dropout: Share of entries dropped after the positions, after attention and in the MLPs.
-        attention_dropout: Share of attention weights dropped.
-        stochastic_depth: Probability that a sub-layer of the last block is left out; it grows
-            linearly from 0 in the first.
-
-    Raises:
-        ValueError: A field that is none of its choices or not positive, patches that do not divide
-            the picture, windows and neighbourhoods at once, one of them without attention, or
-            stochastic depth without residuals.
-    """
+    """The sizes of a ViT, in pixels and features. The defaults are ViT-B/16's."""
 
     image_size: Size = 224
     patch_size: Size = 16
@@ -65,130 +159,71 @@ class ViTConfig:
     dim: int = 768
     depth: int = 12
     heads: int = 12
-    mlp_ratio: float = 4
-    stem: Literal["patch", "conv"] = "patch"
-    positions: Literal["none", "learned", "sincos1d", "sincos2d"] = "learned"
-    pool: Literal["class", "mean", "attention"] = "class"
-    window: int | None = None
-    local: int | None = None
-    attention: bool = True
-    mlp: bool = True
-    norm: Literal["pre", "post", "none"] = "pre"
-    residual: bool = True
-    dropout: float = 0.0
-    attention_dropout: float = 0.0
-    stochastic_depth: float = 0.0
+    mlp_ratio: float = 4  # width of the MLP's hidden layer over dim
+    pool: Literal["class", "mean"] = "class"  # what the head reads
+    dropout: Fraction = 0.0
+    attention_dropout: Fraction = 0.0
+    stochastic_depth: Fraction = 0.0  # how often the last block's branches are left out
 
     def __post_init__(self) -> None:
-        masks = [field for field in ("window", "local") if getattr(self, field) is not None]
-        check_positive(self, "channels", "classes", "dim", "depth", "heads", *masks)
-        check_shares(self, "dropout", "attention_dropout", "stochastic_depth")
-        check_flags(self, "attention", "mlp", "residual")
-        check_branches(self.residual, self.stochastic_depth)
-        check_ratios(self, "mlp_ratio")
-        check_choices(self, stem=("patch", "conv"), pool=("class", "mean", "attention"))
-        if self.hidden < 1:
-            raise ValueError(f"mlp_ratio leaves the MLP no width: got {self.mlp_ratio}")
-        if len(masks) > self.attention:
-            raise ValueError(
-                "attention, where there is any, keeps to windows or to a neighbourhood: got "
-                f"window={self.window} and local={self.local} with attention={self.attention}"
-            )
-        _ = self.grid, self.mask(self.grid)  # these check themselves
+        check_config(self)
 
     @property
-    def grid(self) -> tuple[int, int]:
-        """Rows and columns of patches."""
+    def grid(self) -> Grid:
         return grid_of(self.image_size, self.patch_size)
 
     @property
     def hidden(self) -> int:
-        """Width of an MLP's hidden layer."""
         return round(self.dim * self.mlp_ratio)
-
-    def mask(self, grid: tuple[int, int]) -> Tensor | None:
-        """Who may attend to whom on this grid, ``[tokens, tokens]``; none where all may."""
-        if self.window is not None:
-            return window_mask(grid, self.window, self.pool == "class")
-        if self.local is not None:
-            return local_mask(grid, self.local, self.pool == "class")
-        return None
 
 
 class ViT(Model):
-    """Patches become tokens, blocks mix them, a head reads the logits.
-
-    Equal to torchvision's ``VisionTransformer`` for its sizes, and initialised alike: the class
-    token and the head start at zero, so the logits of an untrained model are all zero.
-
-    Args:
-        config: The sizes and choices.
-
-    Raises:
-        ValueError: Choices that do not go together.
-    """
+    """Patches become tokens, blocks mix them, a head reads the logits (at first all zero)."""
 
     config: ViTConfig
-    head: nn.Linear
 
-    def __init__(self, config: ViTConfig) -> None:
+    def __init__(self, config: ViTConfig):
         super().__init__()
         self.config = c = config
-        stem: type[nn.Module] = PatchEmbedding if c.stem == "patch" else ConvStem
-        self.patch_embedding = stem(c.patch_size, c.dim, c.channels)
-        # [1, 1, dim], or none
+        self.patch_embedding = self.new_embedding()
         self.class_token = nn.Parameter(torch.zeros(1, 1, c.dim)) if c.pool == "class" else None
-        self.positions = Positions(c.positions, c.grid, c.dim, c.pool == "class")
+        self.positions = self.new_positions()
         self.dropout = nn.Dropout(c.dropout)
-        self.blocks = nn.ModuleList(
-            Block(
-                c.dim,
-                c.heads,
-                c.hidden,
-                attention=c.attention,
-                mlp=c.mlp,
-                norm=c.norm,
-                residual=c.residual,
-                dropout=c.dropout,
-                attention_dropout=c.attention_dropout,
-                stochastic_depth=c.stochastic_depth * i / max(c.depth - 1, 1),
-            )
-            for i in range(c.depth)
-        )
-        self.norm = nn.LayerNorm(c.dim, eps=NORM_EPS) if c.norm == "pre" else nn.Identity()
-        self.pool = AttentionPool(c.dim, c.heads, c.hidden) if c.pool == "attention" else None
+        self.blocks = nn.ModuleList(self.new_block() for _ in range(c.depth))
+        add_stochastic_depth(self.blocks, c.stochastic_depth)
+        self.norm = nn.LayerNorm(c.dim, eps=NORM_EPS)
         self.head = nn.Linear(c.dim, c.classes)
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
 
-    def forward(self, images: Tensor) -> Tensor:
-        """Gives logits ``[batch, classes]`` for images ``[batch, channels, height, width]``.
+    # A variant makes one of these four otherwise: see variants.py and mixer.py.
+    def new_embedding(self) -> nn.Module:
+        return PatchEmbedding(self.config.patch_size, self.config.dim, self.config.channels)
 
-        Raises:
-            ValueError: Images of another rank, number of channels, dtype or device, or of a size
-                that the patches do not divide.
-        """
-        x = self.norm(self.tokens(images))  # [batch, tokens, dim]
-        if self.pool is not None:
-            x = self.pool(x)
-        else:
-            x = x[:, 0] if self.class_token is not None else x.mean(1)
-        return self.head(x)  # [batch, dim] -> [batch, classes]
+    def new_positions(self) -> nn.Module:
+        return Positions(self.config.grid, self.config.dim, self.config.pool == "class")
 
-    def tokens(self, images: Tensor) -> Tensor:
-        """Gives the tokens after the blocks, before the final norm.
+    def new_block(self) -> nn.Module:
+        c = self.config
+        return Block(c.dim, c.heads, c.hidden, c.dropout, c.attention_dropout)
 
-        Returns:
-            ``[batch, tokens, dim]``: the class token first, if there is one, then the patches in
-            reading order.
-        """
-        x = self.patch_embedding(images)  # [batch, patches, dim]
+    def mask(self, grid: Grid) -> Tensor | None:
+        return None  # every token attends to every other
+
+    def tokens(self, images: Images) -> Tokens:
+        """The tokens behind the blocks: the class token first, then patches in reading order."""
+        check_images(images, self.config, self.patch_embedding.projection.weight)
         grid = grid_of((images.shape[2], images.shape[3]), self.config.patch_size)
-        mask = self.config.mask(grid)
-        mask = None if mask is None else mask.to(x.device)
+        x = self.patch_embedding(images)
         if self.class_token is not None:
             x = torch.cat([self.class_token.expand(len(x), -1, -1), x], 1)
         x = self.dropout(self.positions(x, grid))
         for block in self.blocks:
-            x = block(x, mask)
+            x = block(x, self.mask(grid))
         return x
+
+    def pooled(self, x: Tokens) -> Tensor:
+        return x.mean(1) if self.class_token is None else x[:, 0]  # [batch, dim]
+
+    def forward(self, images: Images) -> Logits:
+        return self.head(self.pooled(self.norm(self.tokens(images))))

@@ -76,7 +76,7 @@ def test_models_is_a_readable_table_and_draws_no_random_number():
 def test_models_take_no_memory_for_parameters(monkeypatch):
     made = []
     monkeypatch.setattr(
-        "minivit.hub.zoo.build", lambda config: made.append(build(config)) or made[-1]
+        "minivit.hub.zoo.build", lambda *about: made.append(build(*about)) or made[-1]
     )
     minivit.models()
     assert len(made) == len(MODELS) + len(shipped())

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from minivit.inversion.exact.solvers import rank_of
-from minivit.networks.patches import PatchEmbedding, patchify, unpatchify
+from minivit.networks.patches import patchify, unpatchify
+from minivit.networks.vit import PatchEmbedding
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ class EmbeddingInverse:
             )
         projection = embedding.projection
         weight = projection.weight.detach().flatten(1).double()  # [d, n]
-        self.patch_size = embedding.patch_size
+        self.patch_size = embedding.projection.kernel_size
         self.bias = weight.new_zeros(len(weight))
         if projection.bias is not None:
             self.bias = projection.bias.detach().double()

@@ -15,7 +15,7 @@ def invert_mlp(mlp: Operator, y: Tensor, attempts: int = 10, seed: int = 0) -> P
 
     Args:
         mlp: Maps ``[tokens, dim]`` to the same shape, every token alone, such as a
-            :class:`~minivit.networks.encoder.MLP` in evaluation mode.
+            :class:`~minivit.networks.vit.MLP` in evaluation mode.
         y: What it gave, ``[..., dim]``, float64 if it shall be exact.
         attempts: Starts for a token at most. Default: 10.
         seed: For the random starts. Default: 0.

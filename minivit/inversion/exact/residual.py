@@ -13,8 +13,10 @@ from minivit.inversion.exact.solvers import (
     solved,
 )
 from minivit.krylov import Operator, linearise, norms, or_one, random_like, singular_values
-from minivit.networks.encoder import Block
-from minivit.networks.mixer import MixerBlock
+from minivit.networks.ablated import WITHOUT_RESIDUAL, Nothing
+from minivit.networks.mixer import FeedForwardBlock, MixerBlock
+from minivit.networks.variants import PostNormBlock
+from minivit.networks.vit import Block, MultiHeadAttention
 from minivit.recording.calls import refuse_training
 
 PATIENCE = 50  # iterations without a smaller residual, after which the fixed point is given up
@@ -34,7 +36,7 @@ def branches(block: nn.Module, mask: Tensor | None = None) -> list[Operator]:
     """Gives the branches ``f`` of a block, which is ``x + f(x)`` for each of them in turn.
 
     Args:
-        block: A :class:`~minivit.networks.encoder.Block` or :class:`~minivit.networks.mixer.MixerBlock` in evaluation
+        block: A :class:`~minivit.networks.vit.Block` or :class:`~minivit.networks.mixer.MixerBlock` in evaluation
             mode, with residuals and with the norm before its sub-layers, or none. Parts may have
             been removed.
         mask: As the block takes it.
@@ -48,26 +50,26 @@ def branches(block: nn.Module, mask: Tensor | None = None) -> list[Operator]:
             f"expected a block of a minivit.ViT or minivit.Mixer: got {type(block).__name__}"
         )
     refuse_training(block, "the block")
-    if not block.residual:
+    if type(block) in WITHOUT_RESIDUAL.values():
         raise ValueError("without residuals a block is not x + f(x), and nothing carries x through")
-    if block.post:
+    around = block.norm1, block.norm2
+    if isinstance(block, PostNormBlock) and any(type(norm) is not nn.Identity for norm in around):
         raise ValueError(
             "with norm='post' the norm stands behind the addition, and it forgets a number of every"
-            " token: expected norm='pre' or 'none'"
+            " token: expected norm='pre', or a model without norms"
         )
-
-    parts: list[Operator | None]
     if isinstance(block, Block):
-        attention = block.attention
-        parts = [attention and (lambda x: attention(x, mask)), block.mlp]
+        parts: list[nn.Module] = [block.attention, block.mlp]
+    elif isinstance(block, FeedForwardBlock):
+        parts = [block.mlp, block.mixing]
     else:
-        parts = [block.mixing, block.mlp] if block.mixing_first else [block.mlp, block.mixing]
-    pairs = zip((block.norm1, block.norm2), parts, strict=True)
-    return [partial(_branch, norm, part) for norm, part in pairs if part is not None]
+        parts = [block.mixing, block.mlp]
+    pairs = zip(around, parts, strict=True)
+    return [partial(_branch, norm, part, mask) for norm, part in pairs if type(part) is not Nothing]
 
 
-def _branch(norm: nn.Module, part: Operator, x: Tensor) -> Tensor:
-    return part(norm(x))
+def _branch(norm: nn.Module, part: nn.Module, mask: Tensor | None, x: Tensor) -> Tensor:
+    return part(norm(x), mask) if isinstance(part, MultiHeadAttention) else part(norm(x))
 
 
 def lipschitz(

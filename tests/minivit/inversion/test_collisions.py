@@ -16,7 +16,7 @@ from minivit.inversion.exact import (
     sign_change,
 )
 from minivit.krylov import jacobian
-from minivit.networks.encoder import MLP
+from minivit.networks.vit import MLP
 from tests.minivit.parity import draw
 
 

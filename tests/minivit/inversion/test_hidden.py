@@ -8,7 +8,7 @@ from torch import nn
 import minivit
 from minivit.data.photographs import crops
 from minivit.inversion.exact import collide_along, hidden_directions
-from minivit.networks.patches import ConvStem
+from minivit.networks.stem import ConvStem
 from tests.minivit.refusals import assert_refused
 
 HERE = torch.tensor([[2.0, -2.0, 0.0]]).double()
