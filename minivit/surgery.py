@@ -23,7 +23,7 @@ BRANCHES = ("attention", "mixing", "mlp")
 WHOLE = ("patch_embedding", "class_token", "positions", "pool", "head")  # parts not in the blocks
 
 
-def remove(model: ViT, part: str, blocks: Collection[int] | None = None) -> ViT:
+def remove(model: Model, part: str, blocks: Collection[int] | None = None) -> ViT:
     """Gives a copy of a model without one of its parts; all other numbers are the same.
 
     - ``"attention"``, ``"mixing"``, ``"mlp"``: the branch adds nothing to the residual stream;
@@ -83,7 +83,9 @@ def _without_residual(block: nn.Module, stochastic_depth: float) -> None:
             setattr(block, name, Same().train(block.training))
 
 
-def transplant(source: ViT, target: ViT, part: str, blocks: Collection[int] | None = None) -> ViT:
+def transplant(
+    source: Model, target: Model, part: str, blocks: Collection[int] | None = None
+) -> ViT:
     """Gives a copy of a model in which the numbers of one part are those of another model.
 
     Args:
@@ -118,12 +120,12 @@ def transplant(source: ViT, target: ViT, part: str, blocks: Collection[int] | No
         check_state(cast, states[1])  # float16 has no number above 65504
     except ValueError as error:
         raise ValueError(f"cannot transplant {part!r}: {error}") from error
-    copy = deepcopy(target)
+    copy = deepcopy(_checked(target))
     copy.load_state_dict(cast, strict=False)
     return copy
 
 
-def _checked(model: ViT) -> ViT:
+def _checked(model: Model) -> ViT:
     if not isinstance(model, ViT):
         raise TypeError(
             f"expected a minivit.ViT or minivit.Mixer: got {type(model).__name__}. torchvision's "

@@ -74,11 +74,10 @@ def _check_field(name: str, value: Any, kind: Any) -> None:
             raise ValueError(f"{name} {what}: got {value!r}")
 
 
-def check_images(images: Tensor, config: Any, weight: Tensor) -> None:
-    """Refuses images of another rank, number of channels, size, dtype or device than the model's.
-
-    ``weight`` is that of the layer that reads the images first.
-    """
+def check_images(images: Tensor, model: Any) -> None:
+    """Refuses images of another rank, number of channels, size, dtype or device than the model's."""
+    config = model.config
+    weight = next(model.parameters())
     if images.ndim != 4 or images.shape[1] != config.channels:
         raise ValueError(
             f"expected images [batch, {config.channels}, height, width]: got {list(images.shape)}"

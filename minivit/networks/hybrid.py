@@ -180,7 +180,7 @@ class Hybrid(Model):
     def features(self, images: Images) -> Maps:
         """The last block's map, before norm and mean."""
         c = self.config
-        check_images(images, c, self.head.weight)
+        check_images(images, self)
         x = self.stem(images)
         if c.patch_size is not None:
             x = to_map(x, images.shape[2] // pair(c.patch_size)[0])

@@ -115,7 +115,7 @@ class Mixer(ViT):
         return (MixerBlock if self.config.first == "mixing" else FeedForwardBlock)(self.config)
 
     def tokens(self, images: Images) -> Tokens:
-        check_images(images, self.config, self.patch_embedding.projection.weight)
+        check_images(images, self)
         height, width = pair(self.config.image_size)
         if images.shape[2:] != (height, width):
             raise ValueError(

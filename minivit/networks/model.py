@@ -39,7 +39,7 @@ class Model(nn.Module):
     """
 
     config: Config
-    head: nn.Linear  # [batch, dim] -> [batch, classes]
+    head: nn.Module  # the last linear map, [batch, dim] -> [batch, classes]
     preprocess: Callable[[Any], Tensor] = None  # type: ignore[assignment]
     classes: Sequence[str] = None  # type: ignore[assignment]
     licence: str | None = None

@@ -62,7 +62,7 @@ class ResNet(Model):
 
     def features(self, images: Images) -> Maps:
         """The last block's map, before the mean."""
-        check_images(images, self.config, self.stem.conv.weight)
+        check_images(images, self)
         x = self.stem(images)
         for block in self.blocks:
             x = block(x)

@@ -36,7 +36,7 @@ class ConvStem(nn.Module):
         self.layers = nn.Sequential(*layers)
         self.projection = nn.Conv2d(dim, dim, 1)
         nn.init.trunc_normal_(self.projection.weight, std=(2 / dim) ** 0.5)  # as torchvision's
-        nn.init.zeros_(self.projection.bias)
+        nn.init.zeros_(self.projection.bias)  # type: ignore[arg-type]
 
     def forward(self, images: Images) -> Tokens:
         maps = self.projection(self.layers(images))

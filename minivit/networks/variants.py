@@ -47,7 +47,9 @@ def config_of(**values: Any) -> ViTConfig:
     """The configuration with these values: a plain ViT's where no part is another."""
     plain = {name: value for name, value in values.items() if name not in PLAIN}
     others = {name: value for name, value in values.items() if name in PLAIN}
-    if values.get("pool", "class") in ("class", "mean") and all(PLAIN[k] == v for k, v in others.items()):
+    if values.get("pool", "class") in ("class", "mean") and all(
+        PLAIN[k] == v for k, v in others.items()
+    ):
         return ViTConfig(**plain)
     return ViTVariantConfig(**values)
 
@@ -79,7 +81,7 @@ class ViTVariant(ViT):
         super().__init__(config)
         c = config
         if c.norm == "post":  # what leaves the blocks is normalised already
-            self.norm = nn.Identity()
+            self.norm = nn.Identity()  # type: ignore[assignment]
         if c.pool == "attention":
             self.pool = AttentionPool(c.dim, c.heads, c.hidden)
 
@@ -99,11 +101,12 @@ class ViTVariant(ViT):
         return kind(c.dim, c.heads, c.hidden, c.dropout, c.attention_dropout)
 
     def mask(self, grid: Grid) -> Mask | None:
-        c, class_token = self.config, self.class_token is not None
+        c = self.config
+        device = next(self.parameters()).device
         if c.window is not None:
-            return window_mask(grid, c.window, class_token).to(self.head.weight.device)
+            return window_mask(grid, c.window, c.pool == "class").to(device)
         if c.local is not None:
-            return local_mask(grid, c.local, class_token).to(self.head.weight.device)
+            return local_mask(grid, c.local, c.pool == "class").to(device)
         return None
 
     def pooled(self, x: Tokens) -> Tensor:

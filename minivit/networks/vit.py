@@ -129,7 +129,7 @@ class PatchEmbedding(nn.Module):
         self.projection = nn.Conv2d(channels, dim, patch_size, stride=patch_size)
         pixels = self.projection.weight[0].numel()
         nn.init.trunc_normal_(self.projection.weight, std=pixels**-0.5)
-        nn.init.zeros_(self.projection.bias)
+        nn.init.zeros_(self.projection.bias)  # type: ignore[arg-type]
 
     def forward(self, images: Images) -> Tokens:
         return rearrange(self.projection(images), "b d rows columns -> b (rows columns) d")
@@ -212,14 +212,15 @@ class ViT(Model):
 
     def tokens(self, images: Images) -> Tokens:
         """The tokens behind the blocks: the class token first, then patches in reading order."""
-        check_images(images, self.config, self.patch_embedding.projection.weight)
+        check_images(images, self)
         grid = grid_of((images.shape[2], images.shape[3]), self.config.patch_size)
         x = self.patch_embedding(images)
         if self.class_token is not None:
             x = torch.cat([self.class_token.expand(len(x), -1, -1), x], 1)
         x = self.dropout(self.positions(x, grid))
+        mask = self.mask(grid)
         for block in self.blocks:
-            x = block(x, self.mask(grid))
+            x = block(x, mask)
         return x
 
     def pooled(self, x: Tokens) -> Tensor:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from minivit.inversion.exact.solvers import rank_of
 from minivit.networks.patches import patchify, unpatchify
+from minivit.networks.shapes import Size
 from minivit.networks.vit import PatchEmbedding
 
 
@@ -59,7 +60,7 @@ class EmbeddingInverse:
             )
         projection = embedding.projection
         weight = projection.weight.detach().flatten(1).double()  # [d, n]
-        self.patch_size = embedding.projection.kernel_size
+        self.patch_size: Size = embedding.projection.kernel_size  # type: ignore[assignment]
         self.bias = weight.new_zeros(len(weight))
         if projection.bias is not None:
             self.bias = projection.bias.detach().double()
