@@ -1,7 +1,11 @@
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import minivit
 
 
 def run(code):
@@ -62,6 +66,34 @@ def test_another_failure_of_torchvision_is_not_hidden(tmp_path):
         f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from course import check; import torchvision"
     )
     assert "RuntimeError: something else" in result.stderr
+
+
+# From the ground up: a room imports from those before it, and from no other.
+FLOORS = [
+    "_extras",
+    "networks",
+    "recording",
+    "krylov",
+    "surgery",
+    "hub",
+    "analysis",
+    "inversion",
+    "figures",
+    "data",
+    "training",
+    "cli",
+]
+
+
+def test_imports_go_down_only():
+    package = Path(minivit.__file__).parent
+    for path in package.rglob("*.py"):
+        room = path.relative_to(package).parts[0].removesuffix(".py")
+        if room in ("__init__", "__main__"):
+            continue
+        imported = re.findall(r"^ *from minivit\.(\w+)", path.read_text(encoding="utf-8"), re.M)
+        for other in set(imported) - {room}:
+            assert FLOORS.index(other) < FLOORS.index(room), f"{path}: {room} imports {other}"
 
 
 def test_inversion_and_analysis_are_imported_by_name_and_do_not_know_each_other():
