@@ -33,7 +33,7 @@ class Layout:
 
     @property
     def extra(self) -> int:
-        """How many class, register and other tokens stand beside the patches."""
+        """The number of class, register and other tokens besides the patches."""
         return self.tokens - len(self.where)
 
 
