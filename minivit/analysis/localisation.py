@@ -24,17 +24,17 @@ from minivit.networks.patches import patchify
 class Localisation:
     """How much each token is related to each patch: a measure that is 0 for unrelated ones."""
 
-    places: Float64[Tensor, "rows columns rows columns"]  # the token's position, then the patch's
-    extra: Float64[Tensor, "extra rows columns"]  # class token and registers, if any
+    places: Float[Tensor, "rows columns rows columns"]  # the token's position, then the patch's
+    extra: Float[Tensor, "extra rows columns"]  # class token and registers, if any
 
     @property
-    def own(self) -> Float64[Tensor, "rows columns"]:
+    def own(self) -> Float[Tensor, "rows columns"]:
         """Each token with the patch at its own position."""
         rows, columns = self.places.shape[:2]
         return self.places.flatten(2).flatten(0, 1).diagonal().view(rows, columns)
 
     @property
-    def elsewhere(self) -> Float64[Tensor, "rows columns"]:
+    def elsewhere(self) -> Float[Tensor, "rows columns"]:
         """Each token with the patches at all other positions, in the mean."""
         patches = self.own.numel()
         return (self.places.sum((2, 3)) - self.own) / (patches - 1)

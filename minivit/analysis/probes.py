@@ -14,9 +14,6 @@ from minivit.analysis.running import batches
 
 READ = ("class", "mean")
 
-Features = tuple[Float[Tensor, "batch features"], Int64[Tensor, "batch"]]  # and their classes
-LabelledImages = tuple[Shaped[Tensor, "batch channels height width"], Int64[Tensor, "batch"]]
-
 
 @dataclass(frozen=True)
 class Probe:
@@ -27,8 +24,11 @@ class Probe:
     penalty: float  # chosen by validation
 
 
-def probe(train: Features, test: Features) -> Probe:
-    """Fits a linear classifier to features and scores it on others.
+def probe(
+    train: tuple[Float[Tensor, "train features"], Int64[Tensor, "train"]],
+    test: tuple[Float[Tensor, "test features"], Int64[Tensor, "test"]],
+) -> Probe:
+    """Fits a linear classifier to features and their classes, and scores it on others.
 
     It is ridge regression from features to one-hot classes, as in the few-shot evaluation of
     Dosovitskiy et al. (2021): in closed form, without a learning rate. Every feature is first
@@ -84,8 +84,8 @@ def read_out(
 
 def probes(
     model: nn.Module,
-    train: LabelledImages,
-    test: LabelledImages,
+    train: tuple[Shaped[Tensor, "train channels height width"], Int64[Tensor, "train"]],
+    test: tuple[Shaped[Tensor, "test channels height width"], Int64[Tensor, "test"]],
     *names: str,
     read: str = "mean",
     grid: Grid | None = None,

@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float64, Shaped
+from jaxtyping import Float, Float64
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from torch import Tensor
@@ -17,7 +17,7 @@ def numbers(x: Tensor, what: str) -> Tensor:
 
 
 def heat(
-    values: Shaped[Tensor, "..."], grid: tuple[int, int], picture_size: tuple[int, int]
+    values: Tensor, grid: tuple[int, int], picture_size: tuple[int, int]
 ) -> Float64[np.ndarray, "height width"]:
     """Spreads one value per patch, in reading order, over the pixels of its patch."""
     rows, columns = grid
@@ -36,7 +36,7 @@ def heat(
 def overlay(
     ax: Axes,
     picture: Float[Tensor, "channels height width"],
-    values: Shaped[Tensor, "..."],
+    values: Tensor,
     grid: tuple[int, int],
     *,
     query: int | None = None,
