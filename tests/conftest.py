@@ -2,8 +2,12 @@
 
 from jaxtyping import install_import_hook
 
-# The shapes in types are checked at each call, in what is imported from here on.
-install_import_hook(["minivit.analysis", "minivit.figures"], "beartype.beartype")
+# Checks types and their shapes at every call, in modules imported from here on. As in mypy, an int
+# is a float.
+install_import_hook(
+    ["minivit.analysis", "minivit.figures"],
+    "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
+)
 
 from minivit.hub.import_torchvision import mend  # noqa: E402
 
