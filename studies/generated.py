@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import minivit
-from minivit.analysis.dct import dct2
+from minivit.analysis.filters import dct2
 from minivit.data.photographs import crops
 from minivit.inversion import generate, recognise
 from minivit.networks.model import Model

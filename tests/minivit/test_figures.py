@@ -86,7 +86,7 @@ def test_overlays_refuse_what_is_not_finite(bad):
     picture[0, 1, 2] = values[3] = bad
     with pytest.raises(ValueError, match="expected finite values: got 1 of 6 that are not"):
         heat(values, (2, 3), (4, 6))
-    with pytest.raises(ValueError, match="expected a finite picture: got 1 of 72 that are not"):
+    with pytest.raises(ValueError, match="expected a finite image: got 1 of 72 that are not"):
         overlay(ax, picture, torch.rand(6), (2, 3))
     plt.close()
 

@@ -84,7 +84,7 @@ def test_pictures_in_half_precision_and_with_gradients_are_drawn():
 
 def test_what_cannot_be_drawn_is_refused():
     model = draw(minivit.create("vit_32px", depth=2))
-    with pytest.raises(ValueError, match=r"one picture .*: got \[2, 3, 32, 32\]"):
+    with pytest.raises(ValueError, match=r"one image .*: got \[2, 3, 32, 32\]"):
         attention_overlay(model, images(2, (32, 32)))
     with pytest.raises(ValueError, match=r"a patch of 8 x 8: got \(8, 0\)"):
         attention_overlay(model, images(1, (32, 32)), query=(8, 0))

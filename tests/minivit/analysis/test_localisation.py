@@ -117,11 +117,11 @@ def test_bad_input_is_refused():
     cases = [
         (lambda m, x: localisation(m, x, "*"), r"the name of one layer: got '\*'"),
         (lambda m, x: localisation(m, x, "layer", grid=(1, 7)), "6 tokens are no 1 x 7 patches"),
-        (lambda m, x: localisation(m, x, "layer", grid=(1, 1)), "two places or more"),
-        (lambda m, x: localisation(m, x, "layer", grid=(3, 2)), "that divide a picture of 4 x 6 pixels: got 3 x 2"),
-        (lambda m, x: localisation(m, x[:3], "layer"), "expected 4 pictures"),
+        (lambda m, x: localisation(m, x, "layer", grid=(1, 1)), "two positions or more"),
+        (lambda m, x: localisation(m, x, "layer", grid=(3, 2)), "that divide an image of 4 x 6 pixels: got 3 x 2"),
+        (lambda m, x: localisation(m, x[:3], "layer"), "expected 4 images"),
         (lambda m, x: localisation(m, x * (torch.arange(6) > 1), "layer"), "nothing to compare: .*token 0"),
-        (lambda m, x: readable(m, x, x * (torch.arange(6) > 1), "layer"), "the same in all test pictures"),
+        (lambda m, x: readable(m, x, x * (torch.arange(6) > 1), "layer"), "the same in all test images"),
         (lambda m, x: localisation(nn.Sequential(nn.Flatten()), x, ""), r"expected tokens .* got \[160, 72\]"),
     ]  # fmt: skip
     assert_refused((partial(call, model, IMAGES), ValueError, said) for call, said in cases)

@@ -110,7 +110,7 @@ def test_batches_do_not_matter_and_the_model_comes_back_as_it_was(measure):
     assert model.training and not x.requires_grad
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
     cases = [
-        (x, torch.arange(6), ValueError, "a class for each picture: got 6 for 5"),
+        (x, torch.arange(6), ValueError, "a class for each image: got 6 for 5"),
         (x, torch.arange(6, 11), ValueError, "a class below 10"),
         (x, classes / 2, TypeError, "expected numbers of classes.*: got torch.float32"),
         (x / 0, classes, ValueError, "expected images of finite numbers: got some that are not"),

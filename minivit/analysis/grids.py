@@ -1,7 +1,8 @@
-"""Maps of a model, by their rows and columns, and where their places are on the picture."""
+"""The grids of a model's feature maps, and where their positions lie in the image."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from operator import index
 from typing import Any
 
 from torch import Tensor, nn
@@ -10,12 +11,21 @@ from minivit.networks.patches import pair
 from minivit.recording.hooks import after
 
 Grid = tuple[int, int]  # rows and columns
-Lattice = tuple[tuple[float, float], ...]  # along each axis the first place's middle, and the step
+Centres = tuple[tuple[float, float], ...]  # along each axis the first position's centre, the step
+
+
+def rows_and_columns(given: Iterable[int], name: str = "grid") -> Grid:
+    """Two whole numbers, or a ValueError that calls them ``name``."""
+    try:
+        rows, columns = map(index, given)
+    except (TypeError, ValueError):
+        raise ValueError(f"expected {name}=(rows, columns): got {given!r}") from None
+    return rows, columns
 
 
 @contextmanager
 def maps_of(model: nn.Module) -> Iterator[list[Grid]]:
-    """Collects the rows and columns of what convolutions give, in the order in which they run."""
+    """Collects the rows and columns of every convolution's output, in the order they run."""
     found: list[Grid] = []
 
     def keep(module: nn.Module, args: Any, output: Tensor) -> None:
@@ -29,13 +39,13 @@ def maps_of(model: nn.Module) -> Iterator[list[Grid]]:
 
 
 @contextmanager
-def lattices_of(model: nn.Module, size: Grid) -> Iterator[Callable[[Grid], Lattice]]:
-    """Follows where the places of maps are through convolutions and pools; gives it by their size.
+def centres_of(model: nn.Module, size: Grid) -> Iterator[Callable[[Grid], Centres]]:
+    """Follows the positions of feature maps through convolutions and pools, by the maps' sizes.
 
-    A place is in the middle of what its filter reads. Maps of one size are taken to lie alike, as
-    they do at both ends of a shortcut.
+    A position's centre is that of the window its filter reads. Maps of one size are taken to be
+    aligned, as they are at both ends of a shortcut.
     """
-    found: dict[Grid, Lattice] = {size: ((0.5, 1.0), (0.5, 1.0))}
+    found: dict[Grid, Centres] = {size: ((0.5, 1.0), (0.5, 1.0))}
 
     def keep(module: Any, args: Any, output: Tensor) -> None:
         before, after = ((t.shape[-2], t.shape[-1]) for t in (args[0], output))
@@ -50,8 +60,8 @@ def lattices_of(model: nn.Module, size: Grid) -> Iterator[Callable[[Grid], Latti
             for (start, step), kernel, stride, padded in zip(found[before], *settings, strict=True)
         )
 
-    def lattice(grid: Grid) -> Lattice:
-        """Where nothing is known, as of an adaptive pool's map, the middles of equal cells."""
+    def centres(grid: Grid) -> Centres:
+        """Where nothing is known, as after adaptive pooling: the centres of equal cells."""
         cells = [side / count for side, count in zip(size, grid, strict=True)]
         return found.get(grid, tuple((cell / 2, cell) for cell in cells))
 
@@ -59,9 +69,9 @@ def lattices_of(model: nn.Module, size: Grid) -> Iterator[Callable[[Grid], Latti
         for module in model.modules():
             if isinstance(module, nn.Conv2d | nn.MaxPool2d | nn.AvgPool2d):
                 stack.enter_context(after(module, keep))
-        yield lattice
+        yield centres
 
 
 def _padded(size: Grid, to: Grid, stride: Grid) -> bool:
-    """Whether a picture of this size was filled up to whole strides, below and to the right."""
+    """Whether an image of this size was padded to whole strides, below and to the right."""
     return all(t == -(-n // s) * s for n, t, s in zip(size, to, stride, strict=True))
