@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 import minivit
-from minivit.inversion.exact import (
+from minivit.inversion import (
     collide_across_fold,
     compare,
     find_collisions,

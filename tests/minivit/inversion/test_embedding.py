@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import minivit
-from minivit.inversion.exact import EmbeddingInverse, PatchPrior
+from minivit.inversion import EmbeddingInverse, PatchPrior
 from minivit.networks.patches import ConvStem, PatchEmbedding, patchify
 from tests.minivit.refusals import assert_refused
 

@@ -11,9 +11,7 @@ from torch import nn
 
 import minivit
 from minivit.hub.preprocessing import Preprocess
-from minivit.inversion import generate, recognise
-from minivit.inversion.pixels import Pixels, blurred
-from minivit.inversion.waves import Waves, viewed
+from minivit.inversion import Fourier, Pixels, blurred, generate, recognise, viewed
 from tests.minivit.parity import draw
 from tests.minivit.refusals import assert_refused
 
@@ -143,9 +141,9 @@ def test_views_turn_zoom_and_shift():
     assert inner.min() > wide[..., 1:3, 2:6].min() - 1e-9
 
 
-def test_waves_start_grey_stay_in_range_and_prefer_slow_ones():
+def test_fourier_images_start_grey_stay_in_range_and_prefer_low_frequencies():
     preprocess = Preprocess((16, 24), (16, 24), mean=(0.2,), std=(0.4,))
-    painting = Waves((3, 1, 16, 24), torch.Generator(), torch.zeros(1).double(), 0.05, preprocess)
+    painting = Fourier((3, 1, 16, 24), torch.Generator(), torch.zeros(1).double(), 0.05, preprocess)
     start = painting.finished() * 0.4 + 0.2
     assert (start - 0.5).abs().max() < 0.25
     w = random(1, 1, 16, 24)
@@ -155,7 +153,7 @@ def test_waves_start_grey_stay_in_range_and_prefer_slow_ones():
         painting.improve(seen, (seen * w).sum((1, 2, 3)), 0)
     picture = painting.finished() * 0.4 + 0.2
     assert 0 <= picture.min() < 0.3 and 0.7 < picture.max() <= 1
-    still = Waves((3, 1, 16, 24), torch.Generator(), w, 0.05, preprocess, views=False)
+    still = Fourier((3, 1, 16, 24), torch.Generator(), w, 0.05, preprocess, views=False)
     close(still.view(0), still.finished())
     power = torch.fft.fft2(picture[0, 0] - picture[0, 0].mean()).abs().square()
     asked = torch.fft.fft2(w[0, 0] - w[0, 0].mean()).abs().square()
@@ -271,10 +269,10 @@ def test_bad_input_is_refused():
         (lambda m: generate(Linear(torch.eye(2).view(2, 1, 2, 1) * torch.tensor([0.0, 1]).view(2, 1, 1, 1)), [1, 0], size=(1, 2, 1)), ValueError, "does not depend"),
         (lambda m: generate(Linear(random(2, 1, 8, 8)), 1), ValueError, "Linear does not say what size"),
         (lambda m: generate(minivit.create("vit_8px"), 1), ValueError, r"call eval\(\) first"),
-        (lambda m: generate(minivit.create("vit_8px").eval(), 1), ValueError, "does not depend on the picture: is the model untrained"),
-        (lambda m: recognise(PICTURES.float(), 1, {"m": m}), TypeError, "expected uint8 pictures.*: got torch.float32"),
-        (lambda m: recognise(PICTURES, 1, {}), ValueError, "pictures and judges"),
-        (lambda m: recognise(PICTURES[:0], 1, {"m": m}), ValueError, "pictures and judges: got 0"),
+        (lambda m: generate(minivit.create("vit_8px").eval(), 1), ValueError, "does not depend on the image: is the model untrained"),
+        (lambda m: recognise(PICTURES.float(), 1, {"m": m}), TypeError, "expected uint8 images.*: got torch.float32"),
+        (lambda m: recognise(PICTURES, 1, {}), ValueError, "images and judges"),
+        (lambda m: recognise(PICTURES[:0], 1, {"m": m}), ValueError, "images and judges: got 0"),
         (lambda m: recognise(PICTURES, 1, {"m": m}), ValueError, "set m.preprocess"),
         (lambda m: recognise(PICTURES, 1, {"d": minivit.load("digits_vit").train()}), ValueError, "d is in training mode"),
         (lambda m: recognise(PICTURES, 12, {"d": minivit.load("digits_vit")}), ValueError, "d has 10 classes: got .12, 12"),
