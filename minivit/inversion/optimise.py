@@ -36,13 +36,13 @@ DENSE = 4096  # numbers of an input up to which its Jacobian is computed as a ma
 @torch.inference_mode(False)  # in which nothing has a gradient
 def invert(
     model: nn.Module,
-    image: Tensor | None = None,
+    image: Float[Tensor, "batch ..."] | None = None,
     at: str = "",
     *,
-    target: Tensor | None = None,
+    target: Float[Tensor, "batch ..."] | None = None,
     optimizer: str = "lbfgs",
     steps: int = 300,
-    start: Tensor | None = None,
+    start: Float[Tensor, "batch ..."] | None = None,
     seed: int = 0,
     step_size: float | None = None,
     blur: float | None = None,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor, nn
 
 from minivit.recording.calls import logits, refuse_training
@@ -28,7 +28,9 @@ class Recognition:
 
 @torch.no_grad()
 def recognise(
-    pictures: Tensor, classes: Tensor | int, judges: Mapping[str, nn.Module]
+    pictures: UInt8[Tensor, "batch channels height width"],
+    classes: Int[Tensor, " batch"] | int,
+    judges: Mapping[str, nn.Module],
 ) -> Recognition:
     """Asks models what they see in images::
 
@@ -39,7 +41,6 @@ def recognise(
     better still of another family, has other blind spots.
 
     Args:
-        pictures: uint8, ``[batch, channels, height, width]``.
         classes: The class that each was made for, or one for all.
         judges: Models by name, in evaluation mode and with the same classes in the same order, each
             with a ``preprocess`` that turns images into its input, as :func:`minivit.load` sets it.

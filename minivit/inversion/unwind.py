@@ -51,7 +51,7 @@ class Unwound:
 @torch.inference_mode(False)  # in which nothing has a gradient
 def unwind(
     model: nn.Module,
-    tokens: Tensor,
+    tokens: Float[Tensor, "batch tokens dim"],
     at: str,
     *,
     tolerance: float | None = None,

@@ -28,7 +28,7 @@ class Linearisation:
     pull: Operator  # u, shaped like the value  ->  J^T u, shaped like x
 
 
-def linearise(function: Operator, x: Tensor) -> Linearisation:
+def linearise(function: Operator, x: Float[Tensor, "batch ..."]) -> Linearisation:
     """Evaluates a function once, for any number of products with its Jacobian afterwards.
 
     Reverse mode gives the product with the transposed Jacobian. That is linear in the vector, so
@@ -53,7 +53,9 @@ def _product(pull: Callable[[Tensor], tuple[Tensor]]) -> Operator:
     return torch.no_grad()(lambda u: pull(u)[0])
 
 
-def jacobian(function: Operator, x: Tensor, chunk: int = 64) -> Float[Tensor, "batch out in"]:
+def jacobian(
+    function: Operator, x: Float[Tensor, "batch ..."], chunk: int = 64
+) -> Float[Tensor, "batch out in"]:
     """The whole Jacobian of each entry, for small ones, with entries flattened to vectors.
 
     Args:

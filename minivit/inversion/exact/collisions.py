@@ -34,7 +34,9 @@ class Collision:
 
 
 @torch.no_grad()
-def compare(function: Operator, first: Tensor, second: Tensor) -> Collision:
+def compare(
+    function: Operator, first: Float[Tensor, "batch ..."], second: Float[Tensor, "batch ..."]
+) -> Collision:
     """Measures whether pairs of inputs in float64 have the same outputs.
 
     Raises:
@@ -64,7 +66,7 @@ def _check_dtype(*inputs: Tensor) -> None:
 
 def find_collisions(
     function: Operator,
-    x: Tensor,
+    x: Float[Tensor, "batch ..."],
     radius: float = 0.1,
     attempts: int = 10,
     *,
@@ -118,8 +120,8 @@ def _rms(x: Tensor) -> Tensor:
 
 def search_pictures(
     function: Operator,
-    image: Tensor,
-    starts: Tensor,
+    image: Float[Tensor, "1 channels height width"],
+    starts: Float[Tensor, "starts channels height width"],
     apart: float = 0.1,
     steps: int = 1000,
 ) -> Collision:
@@ -131,7 +133,7 @@ def search_pictures(
 
     Args:
         function: From images to tokens, such as ``model.tokens``.
-        image: One image, ``[1, channels, height, width]``, in float64.
+        image: One image, in float64.
         starts: Other images or noise.
 
     Raises:

@@ -5,7 +5,7 @@ them are closed, an input can move without any trace in the output, until one of
 """
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from minivit.inversion.exact.collisions import Collision, compare
@@ -17,7 +17,9 @@ SHORTEST = 1e-4  # the first step, relative to the input
 
 
 def hidden_directions(
-    function: Operator, x: Float[Tensor, "batch ..."], where: Tensor | None = None
+    function: Operator,
+    x: Float[Tensor, "batch ..."],
+    where: Bool[Tensor, "batch ..."] | None = None,
 ) -> Float[Tensor, "directions ..."]:
     """An orthonormal basis of the null space of a function's Jacobian, or its part in a window::
 

@@ -39,7 +39,7 @@ class Fibre:
         return scale * self.direction + shift
 
 
-def fibre(norm: nn.LayerNorm, y: Tensor) -> Fibre:
+def fibre(norm: nn.LayerNorm, y: Float[Tensor, "..."]) -> Fibre:
     """All inputs that a LayerNorm over features, or a ``TokenNorm`` over tokens, maps to ``y``.
 
     The trace of the scale is the small difference ``1 - r``, about ``eps / v``. So with ``eps =
@@ -114,7 +114,9 @@ class Meeting:
     condition: Float[Tensor, "batch tokens"]
 
 
-def meeting(fibres: Fibre, weight: Tensor, offset: Tensor) -> Meeting:
+def meeting(
+    fibres: Fibre, weight: Float[Tensor, "dim n"], offset: Float[Tensor, "*tokens dim"]
+) -> Meeting:
     """Finds the token of each fibre, over features, that a patch embedding could have given.
 
     The tokens ``W q + t`` of an embedding, with ``t`` its bias plus the position, fill all but
@@ -123,9 +125,9 @@ def meeting(fibres: Fibre, weight: Tensor, offset: Tensor) -> Meeting:
     where ``t`` is small. The trace that ``eps`` leaves is not used.
 
     Args:
-        weight: ``W``, ``[dim, n]`` with at least two more rows than its rank:
+        weight: ``W``, with at least two more rows than its rank:
             ``projection.weight.flatten(1)``.
-        offset: ``t``, ``[tokens, dim]`` or ``[dim]``.
+        offset: ``t``, one for all tokens or one for each.
 
     Raises:
         ValueError: Fewer than two dimensions beside the image of ``W``: fibres and image then meet

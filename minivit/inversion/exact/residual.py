@@ -144,7 +144,10 @@ def _fixed_point(branch: Operator, y: Tensor, iterations: int) -> tuple[Tensor, 
 
 
 def invert_block(
-    block: nn.Module, y: Tensor, mask: Tensor | None = None, newton: int = 50
+    block: nn.Module,
+    y: Float[Tensor, "batch tokens dim"],
+    mask: Tensor | None = None,
+    newton: int = 50,
 ) -> ResidualPreimage:
     """Finds the tokens that a block maps to ``y``: its branches are undone, the last one first.
 

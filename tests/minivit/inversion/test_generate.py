@@ -73,17 +73,17 @@ def test_the_source_method_is_its_formula_step_by_step():
 def test_on_a_linear_score_the_pixels_move_along_its_weights():
     w = random(2, 1, 8, 12)
     made = generate(
-        Linear(w), 1, method="source", steps=5, step_size=0.1, blur=0, jitter=0, size=(1, 8, 12)
+        Linear(w), 1, method="source", steps=5, step_size=0.1, blur=0.0, jitter=0, size=(1, 8, 12)
     )
     start = 0.7 + torch.randn(1, 1, 8, 12, generator=torch.Generator().manual_seed(0)).double() / 20
     close(made.images[0], start[0] + 5 * 0.1 * w[1], 1e-6)
-    by_default = generate(Linear(w), 1, method="source", steps=1, blur=0, jitter=0, size=(1, 8, 12))
+    by_default = generate(Linear(w), 1, method="source", steps=1, blur=0.0, jitter=0, size=(1, 8, 12))
     moved = by_default.images[0] - start[0]
     close(moved.square().mean().sqrt(), torch.tensor(1 / 20).double(), 1e-6)
 
 
 def test_the_constant_does_not_matter_until_it_is_reached():
-    model, settings = small(), dict(method="source", steps=40, step_size=0.02, blur=0, jitter=0)
+    model, settings = small(), dict(method="source", steps=40, step_size=0.02, blur=0.0, jitter=0)
     far, further = (generate(model, 2, constant=c, **settings) for c in (1e3, 1e6))
     close(far.images, further.images, 1e-6)
     goal = far.scores[0, 20].item()  # half of the way
