@@ -10,10 +10,7 @@ from typing import Any
 
 import torch
 
-from minivit.inversion import invert
-from minivit.inversion.criterion import noise
-from minivit.inversion.result import decibels
-from minivit.inversion.to_pixels import Told
+from minivit.inversion import Told, decibels, invert, noise
 from minivit.krylov import norms
 from minivit.recording import activation
 from studies.survey import Survey, main

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 import minivit
 from minivit.data.photographs import photograph
-from minivit.inversion import invert
-from minivit.inversion.to_pixels import linear_guess
+from minivit.inversion import invert, linear_guess
 from minivit.networks.vit import ViT
 from minivit.recording import activation
 from studies.inversion import brought_back

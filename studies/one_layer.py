@@ -18,7 +18,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import minivit
 from minivit.data.photographs import crops
-from minivit.inversion.exact import invert_residual, levenberg_marquardt, lipschitz
+from minivit.inversion import invert_residual, levenberg_marquardt, lipschitz
 from minivit.krylov import Operator, jacobian, norms
 from minivit.networks.model import Model
 from minivit.networks.vit import ViT

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor, nn
 
 import minivit
-from minivit.inversion import Diverged, invert
-from minivit.inversion.result import decibels
+from minivit.inversion import Diverged, decibels, invert
 from minivit.networks.mixer import Mixer
 from minivit.networks.model import Model
 from minivit.networks.patches import patchify

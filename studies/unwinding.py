@@ -17,10 +17,7 @@ from torch import Tensor
 
 import minivit
 from minivit.data.photographs import crops
-from minivit.inversion import unwind
-from minivit.inversion.exact import hidden_directions
-from minivit.inversion.result import decibels
-from minivit.inversion.unwind import Unwound
+from minivit.inversion import Unwound, decibels, hidden_directions, unwind
 from minivit.krylov import norms
 from minivit.networks.mixer import Mixer
 from minivit.networks.stem import ConvStem

@@ -52,7 +52,10 @@ def test_each_letter_is_a_block_of_its_kind_and_width(changes):
     assert [type(block) for block in model.blocks] == [KINDS[kind] for kind, _ in letters]
     for block, (kind, i) in zip(model.blocks, letters, strict=True):
         if kind != "c":
-            assert (block.attention.out.in_features, block.attention.heads) == (c.widths[i], c.heads[i])
+            assert (block.attention.out.in_features, block.attention.heads) == (
+                c.widths[i],
+                c.heads[i],
+            )
         if kind == "t":
             assert block.mlp.up.out_features == 2 * c.widths[i]
 

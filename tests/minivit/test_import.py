@@ -104,7 +104,7 @@ def test_inversion_and_analysis_are_imported_by_name_and_do_not_know_each_other(
         )
         result = run(code)
         assert result.stdout.strip() == "False", result.stderr
-    assert run("import minivit.inversion; minivit.inversion.exact.fibre").returncode == 0
+    assert run("import minivit.inversion; minivit.inversion.fibre").returncode == 0
 
 
 def test_the_packages_inside_are_there_after_import_minivit_and_load_when_touched():

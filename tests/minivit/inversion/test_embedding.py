@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import minivit
-from minivit.inversion.exact import EmbeddingInverse, PatchPrior
+from minivit.inversion import EmbeddingInverse, PatchPrior
 from minivit.networks.patches import patchify
 from minivit.networks.stem import ConvStem
 from minivit.networks.vit import PatchEmbedding

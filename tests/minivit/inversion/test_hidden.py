@@ -7,7 +7,7 @@ from torch import nn
 
 import minivit
 from minivit.data.photographs import crops
-from minivit.inversion.exact import collide_along, hidden_directions
+from minivit.inversion import collide_along, hidden_directions
 from minivit.networks.stem import ConvStem
 from tests.minivit.refusals import assert_refused
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import minivit
-from minivit.inversion.exact import branches, invert_block, invert_residual, lipschitz
+from minivit.inversion import branches, invert_block, invert_residual, lipschitz
 from tests.minivit.inversion.contracting import made
 from tests.minivit.refusals import assert_refused
 

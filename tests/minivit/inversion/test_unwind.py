@@ -9,8 +9,7 @@ import torch
 from torch import nn
 
 import minivit
-from minivit.inversion import invert, unwind
-from minivit.inversion.to_pixels import Told, linear_guess
+from minivit.inversion import Told, invert, linear_guess, unwind
 from minivit.recording import activation
 from tests.minivit.inversion.contracting import made
 from tests.minivit.refusals import assert_refused
@@ -98,7 +97,7 @@ def test_inference_mode_is_left_for_the_search():
 
 def test_where_a_block_cannot_be_undone_the_way_leads_straight_to_the_pixels(monkeypatch):
     """The second picture gets tokens that its block gives, but that are no picture's."""
-    from minivit.inversion.exact import invert_block
+    from minivit.inversion import invert_block
 
     def astray(*given):
         found = invert_block(*given)
@@ -118,7 +117,7 @@ def test_where_a_block_cannot_be_undone_the_way_leads_straight_to_the_pixels(mon
 
 
 def test_no_block_is_tried_once_none_of_the_pictures_could_be_undone(monkeypatch):
-    from minivit.inversion.exact import invert_block
+    from minivit.inversion import invert_block
 
     def lost(*given):
         found = invert_block(*given)
@@ -259,7 +258,7 @@ def test_pictures_come_back_from_the_last_block_of_a_shipped_model(name):
     """At 120 dB or more, as ``decibels`` counts: 18 of 20 that it was not trained on."""
     pytest.importorskip("sklearn")
     from minivit.data import load_data
-    from minivit.inversion.result import decibels
+    from minivit.inversion import decibels
 
     model = minivit.load(name).double()
     images = model.preprocess(load_data("DIGITS").test.images[:20]).double()
