@@ -71,6 +71,17 @@ def _patch(side: int) -> int:
     return patch
 
 
+def device_of(name: str) -> torch.device:
+    """The device with this name, or for ``"auto"`` the fastest there is."""
+    there = ["cuda"] * torch.cuda.is_available() + ["mps"] * torch.backends.mps.is_available()
+    there.append("cpu")
+    if name == "auto":
+        name = there[0]
+    if name not in there:
+        raise ValueError(f"there is no {name} device here")
+    return torch.device(name)
+
+
 def has_bfloat16(device: torch.device) -> bool:
     """Whether a device has units for bfloat16, which make it faster than float32."""
     if device.type == "cuda":

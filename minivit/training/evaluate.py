@@ -28,6 +28,12 @@ class Scores:
     calibration_error: float
     pictures: int
 
+    def __str__(self) -> str:
+        return (
+            f"accuracy {self.accuracy:.2%}, mean log-likelihood {self.log_likelihood:.4f}, "
+            f"calibration error {self.calibration_error:.2%}, {self.pictures} images"
+        )
+
 
 @dataclass(frozen=True)
 class Results:

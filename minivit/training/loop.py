@@ -85,11 +85,22 @@ def train(
         model.preprocess = Preprocess(size, resize=size, mean=data.mean, std=data.std)
         model.classes = data.classes
         model.licence = data.licence
-        run = _steps(model, data, recipe, folder, saved, save_every, progress)
-        if folder and saved and saved["results"]:
+        finished = saved["results"] if saved else None
+        device = next(model.parameters()).device
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            run = Run(model, data, recipe)
+            if saved:
+                run.load_state_dict(saved)
+            elif recipe.minutes is not None:
+                run.steps = run.steps_within(recipe.minutes)
+            if not finished:
+                _take_steps(run, folder, save_every, progress)
+        model.load_state_dict(run.average.model.state_dict())
+        model.eval()
+        if folder and finished:
             if not (folder.path / MODEL).exists():
                 save(model, folder.path / MODEL)
-            scores = {part: Scores(**found) for part, found in saved["results"].items()}
+            scores = {part: Scores(**found) for part, found in finished.items()}
             return Results(**scores, lines=run.lines, steps=run.steps, seconds=run.seconds)
         validation = evaluate(model, data.validation, run.batch)
         test = evaluate(model, data.test, run.batch)
@@ -100,31 +111,8 @@ def train(
         return results
 
 
-def _steps(
-    model: Model,
-    data: Data,
-    recipe: Recipe,
-    folder: Folder | None,
-    saved: dict[str, Any] | None,
-    save_every: float,
-    progress: bool,
-) -> Run:
-    """Takes all steps that are left, and gives the model the average of its weights."""
-    device = next(model.parameters()).device
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        run = Run(model, data, recipe)
-        if saved:
-            run.load_state_dict(saved)
-        elif recipe.minutes is not None:
-            run.steps = run.steps_within(recipe.minutes)
-        if not saved or not saved["results"]:
-            _take_steps(run, folder, save_every, progress)
-    model.load_state_dict(run.average.model.state_dict())
-    model.eval()
-    return run
-
-
 def _take_steps(run: Run, folder: Folder | None, save_every: float, progress: bool) -> None:
+    """Takes the steps that are left, and saves."""
     epochs = math.ceil(run.steps / run.epoch_steps)
     with _signals(folder is not None) as seen, Progress(run.step, run.steps, progress) as bar:
         if folder:
