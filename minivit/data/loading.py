@@ -1,4 +1,4 @@
-"""Data sets by name, or from a folder of pictures."""
+"""Data sets by name, or from a folder of images."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,23 +25,22 @@ def load_data(
     fraction: float = 1.0,
     seed: int = 0,
 ) -> Data:
-    """Loads pictures and labels in three parts, the same on every machine.
+    """Loads images and labels in three parts, the same on every machine.
 
     Args:
-        source: ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``, for which
-            :mod:`minivit.data.sources` says what they hold; or the path of a folder with a
-            folder of pictures for each class, as for :func:`minivit.data.folder.folder`.
-        size: Height and width in pixels, or one number for both. The shorter side is resized, with
-            antialiasing, and the middle cut out. Default: 64 for a folder, and for the others their
-            own, 8 for digits, 32 for CIFAR-10 and shapes.
+        source: ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``, described in
+            :mod:`minivit.data.sources`, or a folder as for :func:`minivit.data.folder.folder`.
+        size: Height and width in pixels. The shorter side is resized, with antialiasing, and the
+            middle cropped. Default: 64 for a folder, and for the others their own, 8 for digits,
+            32 for CIFAR-10 and shapes.
         channels: 1 for grey or 3 for colour. Default: 1 for digits, 3 for the others.
-        fraction: How much of the training part to keep, of each class alike, at least one picture.
+        fraction: How much of the training part to keep, of each class alike, at least one image.
             A smaller fraction lies inside a larger one.
-        seed: Chooses what ``fraction`` keeps. The three parts are the same for every seed.
+        seed: Chooses what ``fraction`` keeps. The parts are the same for every seed.
 
     Raises:
         OSError: There is no such folder or copy of CIFAR-10, or it cannot be read.
-        ValueError: A setting is out of range, or a folder is no data set; the message says why.
+        ValueError: A setting is out of range, or a folder is not a data set; the message says why.
     """
     if channels not in (None, 1, 3):
         raise ValueError(f"expected 1 or 3 channels: got {channels}")

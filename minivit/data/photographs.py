@@ -1,4 +1,4 @@
-"""Photographs that come inside scikit-image, and crops of them: pictures without a download."""
+"""Photographs that come with scikit-image, and crops of them: images without a download."""
 
 import math
 from importlib.util import find_spec
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from jaxtyping import UInt8
 from torch import Tensor
 
 from minivit.data.pictures import open_picture, plain
@@ -14,7 +15,7 @@ from minivit.networks.shapes import Size
 
 
 class Photograph(NamedTuple):
-    """Where a photograph lies inside scikit-image, and its terms of use."""
+    """A photograph's file inside scikit-image, and its terms of use."""
 
     file: str
     licence: str
@@ -34,16 +35,12 @@ PHOTOGRAPHS = {
 }
 
 
-def photograph(name: str, size: Size | None = None) -> Tensor:
-    """Gives a photograph; the last four are grey, in three equal channels.
+def photograph(name: str, size: Size | None = None) -> UInt8[Tensor, "3 height width"]:
+    """Gives one of ``PHOTOGRAPHS``; the last four are grey, in three equal channels.
 
     Args:
-        name: One of ``PHOTOGRAPHS``.
-        size: Height and width in pixels, or one number for both. The shorter side is resized and
-            the middle cut out. Default: as it is.
-
-    Returns:
-        uint8 ``[3, height, width]``.
+        size: Height and width in pixels. The shorter side is resized and the middle cropped.
+            Default: as it is.
 
     Raises:
         ValueError: There is no photograph of that name, or a size is below one.
@@ -53,7 +50,7 @@ def photograph(name: str, size: Size | None = None) -> Tensor:
         raise ValueError(f"expected one of {', '.join(PHOTOGRAPHS)}: got {name!r}")
     found = find_spec("skimage")
     if not found or not found.origin:
-        raise FileNotFoundError("photographs come inside scikit-image: pip install scikit-image")
+        raise FileNotFoundError("photographs come with scikit-image: pip install scikit-image")
     # Its own loader would download what it does not find.
     picture = open_picture(Path(found.origin).parent / "data" / PHOTOGRAPHS[name].file)
     return plain(size or (picture.height, picture.width), 3).fit(picture)[0]
@@ -65,29 +62,29 @@ def crops(
     *,
     seed: int = 0,
     names: tuple[str, ...] = ("astronaut", "chelsea", "coffee", "rocket"),
-) -> tuple[Tensor, tuple[str, ...]]:
-    """Cuts random windows out of photographs: small pictures with the statistics of natural ones.
+) -> tuple[UInt8[Tensor, "batch 3 height width"], tuple[str, ...]]:
+    """Crops random windows of photographs: small images with the statistics of natural ones.
 
-    A window is between once and eight times ``size``, as far as the photograph allows, and resized.
+    A window is between one and eight times ``size``, as far as the photograph allows, and resized.
+    The first crops are the same whatever ``n`` is.
 
     Args:
-        n: How many. The first ones are the same whatever ``n`` is.
-        size: Height and width in pixels, or one number for both. Default: 32.
-        seed: Another one gives other crops.
-        names: Which of ``PHOTOGRAPHS``, each as likely. Default: the four of everyday things.
+        names: Which of ``PHOTOGRAPHS``, each as likely. Default: four of everyday things.
 
     Returns:
-        uint8 ``[n, 3, height, width]``, and for each crop the name of its photograph.
+        The crops, and for each the name of its photograph.
 
     Raises:
-        ValueError: An unknown photograph or none, a window that is larger than one, or no crops.
+        ValueError: An unknown photograph or none, a photograph smaller than a window, or no crops.
     """
     if n < 1 or not names:
         raise ValueError(f"expected one crop or more of one photograph or more: got {n} of {names}")
     whole = {name: photograph(name) for name in names}
-    (height, width), resized = pair(size), plain(size, 3)
+    height, width = pair(size)
+    resized = plain(size, 3)
     generator = torch.Generator().manual_seed(seed)
-    pieces, of = [], []
+    pieces = []
+    chosen = []
     for _ in range(n):
         which, zoom, down, across = torch.rand(4, generator=generator).tolist()
         name = names[int(which * len(names))]
@@ -97,7 +94,8 @@ def crops(
             raise ValueError(f"{name} has {rows} x {columns} pixels, too few for {size}")
         zoom = most**zoom
         h, w = math.floor(zoom * height), math.floor(zoom * width)
-        top, left = int(down * (rows - h + 1)), int(across * (columns - w + 1))
+        top = int(down * (rows - h + 1))
+        left = int(across * (columns - w + 1))
         pieces.append(resized.fit(whole[name][:, top : top + h, left : left + w]))
-        of.append(name)
-    return torch.cat(pieces), tuple(of)
+        chosen.append(name)
+    return torch.cat(pieces), tuple(chosen)

@@ -1,9 +1,10 @@
-"""Picture files as they should look: upright, opaque, 8 bits a channel."""
+"""Image files as they should look: upright, opaque, 8 bits a channel."""
 
 from os import PathLike
 
 import numpy as np
 import torch
+from jaxtyping import UInt8
 from PIL import Image
 from torch import Tensor
 
@@ -12,22 +13,19 @@ from minivit.hub.shown import as_shown
 from minivit.networks.patches import pair
 from minivit.networks.shapes import Size
 
-MEMORY = 4e9  # bytes that the pictures of a data set may take
-CHUNK = 1024  # pictures resized at a time: they are float32 meanwhile
+MEMORY = 4e9  # bytes that the images of a data set may take
+CHUNK = 1024  # images resized at a time, as float32
 
 
 def open_picture(path: str | PathLike[str]) -> Image.Image:
-    """Opens a picture in any format that Pillow reads.
+    """Opens an image in any format that Pillow reads, as RGB, or as L where the file is grey.
 
-    It is turned as its EXIF tag says, 16 bits are rounded to 8, and what is transparent lies on
-    white. Of several frames it is the first. Colour profiles are not applied.
-
-    Returns:
-        An image of mode RGB, or L where the file is grey.
+    It is rotated as its EXIF tag says, 16 bits are rounded to 8, and what is transparent lies on
+    white. Of several frames the first is taken. Colour profiles are not applied.
 
     Raises:
-        OSError: The file cannot be read; ``PIL.UnidentifiedImageError`` if it is no picture. Broken
-            files raise many other errors too.
+        OSError: The file cannot be read; ``PIL.UnidentifiedImageError`` if it is not an image.
+            Broken files raise many other errors too.
         ValueError: 32-bit pixels, whose range is not known.
     """
     with Image.open(path) as file:
@@ -41,16 +39,12 @@ def open_picture(path: str | PathLike[str]) -> Image.Image:
         return image.convert("L" if image.mode in ("1", "L") else "RGB")
 
 
-def fitted(images: Tensor, size: Size | None, channels: int | None) -> Tensor:
-    """Gives pictures another size and number of channels.
+def fitted(
+    images: UInt8[Tensor, "batch _ height width"], size: Size | None, channels: int | None
+) -> UInt8[Tensor, "batch channels new_height new_width"]:
+    """Gives images another size and number of channels; None leaves them as they are.
 
-    Args:
-        images: uint8 ``[n, 1 or 3, height, width]``.
-        size: Height and width. Default: as they are. Other proportions are cut from the middle.
-        channels: 1 or 3. Default: as they are. Colours become grey by their luma (ITU-R 601-2).
-
-    Returns:
-        uint8 ``[n, channels, *size]``.
+    Other proportions are cropped to the middle. Colours become grey by their luma (ITU-R 601-2).
 
     Raises:
         ValueError: They would take more than 4 GB.
@@ -70,16 +64,16 @@ def fitted(images: Tensor, size: Size | None, channels: int | None) -> Tensor:
 
 
 def check_memory(n: int, channels: int, size: Size) -> None:
-    """Refuses pictures that would take more than 4 GB."""
+    """Refuses images that would take more than 4 GB."""
     height, width = pair(size)
     needed = n * channels * height * width
     if needed > MEMORY:
         raise ValueError(
-            f"{n} pictures of {height} x {width} pixels take {needed / 1e9:.3g} GB of memory: "
+            f"{n} images of {height} x {width} pixels take {needed / 1e9:.3g} GB of memory: "
             f"expected at most {MEMORY / 1e9:.3g} GB; ask for a smaller size, or take fewer"
         )
 
 
 def plain(size: Size, channels: int) -> Preprocess:
-    """Preprocessing that resizes the shorter side to ``size`` and cuts out the middle."""
+    """Preprocessing that resizes the shorter side to ``size`` and crops the middle."""
     return Preprocess(pair(size), pair(size), mean=(0.0,) * channels, std=(1.0,) * channels)

@@ -12,15 +12,15 @@ from minivit.data.dataset import Data, Split
 from minivit.data.folder import folder
 from minivit.data.pictures import fitted
 from minivit.data.shapes import CLASSES, draw_shapes
-from minivit.data.splits import PARTS, SHARES, divide
+from minivit.data.splits import HELD_OUT, PARTS, divide
 from minivit.networks.shapes import Size
 
 
 def digits(size: Size | None = None, channels: int | None = None) -> Data:
-    """Handwritten digits, 1,797 pictures of 8 x 8 pixels, grey, as they come with scikit-learn.
+    """Handwritten digits, 1,797 grey images of 8 x 8 pixels, which come with scikit-learn.
 
-    The parts are drawn at random, 70 % for training and 20 % for the test, so the hands that wrote
-    the one also wrote the other: accuracies are higher than for a stranger's hand.
+    70 % are for training and 20 % for the test, drawn at random: the same people wrote both, so
+    accuracies are higher than for a stranger's hand.
 
     Alpaydin & Kaynak (1998), "Optical Recognition of Handwritten Digits".
     """
@@ -30,31 +30,33 @@ def digits(size: Size | None = None, channels: int | None = None) -> Data:
     bunch = load_digits()
     levels = torch.from_numpy(bunch.images)[:, None]  # [n, 1, 8, 8], whole numbers from 0 to 16
     images = fitted((levels * 255 / 16).round().to(torch.uint8), size, channels)
-    everything, classes = Split(images, torch.tensor(bunch.target)), tuple("0123456789")
+    everything = Split(images, torch.tensor(bunch.target))
+    classes = tuple("0123456789")
     keys = [str(i) for i in range(len(everything))]
-    numbers = divide(keys, everything.labels, classes, list(SHARES.values()))
-    parts = {part: everything[some] for part, some in zip(PARTS, numbers, strict=True)}
+    indices = divide(keys, everything.labels, classes, list(HELD_OUT.values()))
+    parts = {part: everything[some] for part, some in zip(PARTS, indices, strict=True)}
     return Data.of("DIGITS", classes, parts, licence="CC BY 4.0")
 
 
-CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer",
-           "dog", "frog", "horse", "ship", "truck")  # fmt: skip
-BATCH = 10_000  # pictures in each file of CIFAR-10
+CIFAR10 = tuple(
+    ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
+)
+BATCH = 10_000  # images in each file of CIFAR-10
 
 
 def cifar10(size: Size | None = None, channels: int | None = None) -> Data:
-    """CIFAR-10, 60,000 pictures of 32 x 32 pixels, in colour, 10,000 of them for the test.
+    """CIFAR-10, 60,000 colour images of 32 x 32 pixels, 10,000 of them for the test.
 
-    The environment says where it is. ``MINIVIT_CIFAR10`` names a copy: the folder
-    ``cifar-10-batches-py`` or ``cifar-10-batches-bin`` of the release, the folder that one of them
-    is in, or a folder with ``train/airplane`` to ``test/truck``, which holds picture files.
-    ``MINIVIT_DOWNLOAD=1`` lets torchvision fetch the release once, into torch.hub's cache. The
-    5,000 validation pictures are taken out of the training part; which they are depends on the
-    order of the release, or on the names of the files.
+    The environment variable ``MINIVIT_CIFAR10`` names a copy: the folder ``cifar-10-batches-py`` or
+    ``cifar-10-batches-bin`` of the release, the folder around one of them, or a folder of image
+    files from ``train/airplane`` to ``test/truck``. ``MINIVIT_DOWNLOAD=1`` lets torchvision fetch
+    the release once, into torch.hub's cache. 5,000 training images are held out for validation,
+    chosen by their positions in the release, or by the names of the files.
 
     Krizhevsky (2009), "Learning Multiple Layers of Features from Tiny Images".
     """
-    copy, download = os.environ.get("MINIVIT_CIFAR10"), os.environ.get("MINIVIT_DOWNLOAD") == "1"
+    copy = os.environ.get("MINIVIT_CIFAR10")
+    download = os.environ.get("MINIVIT_DOWNLOAD") == "1"
     if not copy and not download:
         raise FileNotFoundError(
             "CIFAR-10 is not part of this package: set MINIVIT_CIFAR10=path to a copy of it, or "
@@ -71,13 +73,13 @@ def cifar10(size: Size | None = None, channels: int | None = None) -> Data:
         for split in _release(where, download=not copy)
     )
     keys = [str(i) for i in range(len(whole))]
-    train, validation = divide(keys, whole.labels, CIFAR10, [SHARES["validation"]])
+    train, validation = divide(keys, whole.labels, CIFAR10, [HELD_OUT["validation"]])
     parts = {"train": whole[train], "validation": whole[validation], "test": test}
     return Data.of("CIFAR10", CIFAR10, parts)
 
 
 def _release(path: Path, download: bool) -> list[Split]:
-    """The 50,000 training pictures and the 10,000 test pictures, as they were published."""
+    """The 50,000 training images and the 10,000 test images, as they were published."""
     for place in (path, path / "cifar-10-batches-bin"):
         if (place / "test_batch.bin").is_file():
             training = [place / f"data_batch_{i}.bin" for i in range(1, 6)]
@@ -86,8 +88,8 @@ def _release(path: Path, download: bool) -> list[Split]:
 
     root = path.parent if path.name == "cifar-10-batches-py" else path
     try:
-        halves = [imported().datasets.CIFAR10(root, half, download=download)
-                  for half in (True, False)]  # fmt: skip
+        read = imported().datasets.CIFAR10
+        halves = [read(root, train, download=download) for train in (True, False)]
     except (RuntimeError, OSError) as error:
         raise FileNotFoundError(f"found no whole copy of CIFAR-10 in {path}: {error}") from error
     pixels = [torch.from_numpy(half.data).permute(0, 3, 1, 2) for half in halves]
@@ -95,11 +97,11 @@ def _release(path: Path, download: bool) -> list[Split]:
 
 
 def _records(files: list[Path]) -> Split:
-    """Reads records of a byte for the label, 1,024 for red, as many for green and for blue."""
+    """Reads records of one byte for the label and 1,024 each for red, green and blue."""
     records = np.concatenate([np.fromfile(file, np.uint8) for file in files])
     if len(records) != len(files) * BATCH * 3073:
         raise ValueError(
-            f"expected {len(files)} x {BATCH} pictures of 3073 bytes in {files[0].parent}: "
+            f"expected {len(files)} x {BATCH} images of 3073 bytes in {files[0].parent}: "
             f"got {len(records)} bytes"
         )
     labels, pixels = torch.from_numpy(records).view(-1, 3073).split([1, 3072], 1)
@@ -107,12 +109,13 @@ def _records(files: list[Path]) -> Split:
 
 
 def shapes(size: Size | None = None, channels: int | None = None) -> Data:
-    """Pictures of textured shapes, 32 x 32 pixels, in colour: see :mod:`minivit.data.shapes`.
+    """Generated colour images of textured shapes, 32 x 32 pixels: see :mod:`minivit.data.shapes`.
 
     70 % of the objects have the texture that is typical of their shape.
     """
+    counts = {"train": 8000, "validation": 1000, "test": 2000}
     parts = {}
-    for seed, (part, n) in enumerate(zip(PARTS, (8000, 1000, 2000), strict=True)):
+    for seed, (part, n) in enumerate(counts.items()):
         drawn = draw_shapes(n, size or 32, seed=seed)
         parts[part] = Split(fitted(drawn.images, None, channels), drawn.labels)
     return Data.of("SHAPES", CLASSES, parts, licence="none needed: generated")

@@ -1,7 +1,7 @@
 """Parts of a data set that are the same on every machine.
 
-A picture's part depends on a hash of its key, such as its path: not on the order in which a folder
-is listed, and not on any library's random numbers.
+The part of an image depends on a hash of its key, such as its path: not on the order in which a
+folder is listed, nor on any library's random numbers.
 """
 
 import hashlib
@@ -9,67 +9,61 @@ import unicodedata
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Int64
 from torch import Tensor
 
 PARTS = ("train", "validation", "test")
-SHARES = {"validation": 0.1, "test": 0.2}  # of each class, where a source has no such part
+HELD_OUT = {"validation": 0.1, "test": 0.2}  # of each class, where a source has no such part
 
 
 def divide(
-    keys: Sequence[str], labels: Tensor, classes: Sequence[str], shares: Sequence[float]
-) -> list[Tensor]:
-    """Deals the pictures of each class to several parts.
+    keys: Sequence[str],
+    labels: Int64[Tensor, " batch"],
+    classes: Sequence[str],
+    fractions: Sequence[float],
+) -> list[Int64[Tensor, " _"]]:
+    """Deals the images of each class to several parts.
 
     Args:
-        keys: A name for each picture, no two the same.
-        labels: int64 ``[n]``.
-        classes: Their names.
-        shares: How much of each class goes to each part, at least one picture, but for one more
-            part that comes first and takes the rest.
+        keys: A name for each image, no two the same.
+        fractions: How much of each class goes to each part, at least one image. One more part comes
+            first and takes the rest.
 
     Returns:
-        For each part the numbers of its pictures, int64, ascending.
+        For each part the indices of its images, ascending.
 
     Raises:
-        ValueError: A class has fewer pictures than there are parts.
+        ValueError: A class has fewer images than there are parts.
     """
     counts = labels.bincount(minlength=len(classes)).tolist()
-    few = [f"{count} of {name}" for name, count in zip(classes, counts, strict=True)
-           if count <= len(shares)]  # fmt: skip
-    if few:
+    named = zip(classes, counts, strict=True)
+    if few := [f"{count} of {name}" for name, count in named if count <= len(fractions)]:
         raise ValueError(
-            f"expected at least {len(shares) + 1} pictures of each class, one for each part that "
+            f"expected at least {len(fractions) + 1} images of each class, one for each part that "
             f"they are dealt to: got {', '.join(few)}"
         )
-    parts: list[list[Tensor]] = [[] for _ in range(len(shares) + 1)]
-    for numbers in _by_class(keys, labels):
-        sizes = [max(1, round(share * len(numbers))) for share in shares]
-        rest = len(numbers) - sum(sizes)
-        for part, some in zip(parts, numbers.split([rest, *sizes]), strict=True):
+    parts: list[list[Tensor]] = [[] for _ in range(len(fractions) + 1)]
+    for indices in _by_class(keys, labels):
+        sizes = [max(1, round(fraction * len(indices))) for fraction in fractions]
+        rest = len(indices) - sum(sizes)
+        for part, some in zip(parts, indices.split([rest, *sizes]), strict=True):
             part.append(some)
     return [torch.cat(part).sort().values for part in parts]
 
 
-def thin(labels: Tensor, fraction: float, seed: int) -> Tensor:
-    """Keeps a fraction of each class; a smaller one lies inside a larger one of the same seed.
+def thin(labels: Int64[Tensor, " batch"], fraction: float, seed: int) -> Int64[Tensor, " kept"]:
+    """Keeps a fraction of each class, at least one image, and gives the indices, ascending.
 
-    Args:
-        labels: int64 ``[n]``.
-        fraction: Above 0 and at most 1. Of each class one picture or more is kept.
-        seed: Another one keeps others.
-
-    Returns:
-        The numbers of what is kept, int64, ascending.
+    A smaller fraction lies inside a larger one of the same seed.
     """
     keys = [f"{seed} {i}" for i in range(len(labels))]
-    kept = [
-        numbers[: max(1, round(fraction * len(numbers)))] for numbers in _by_class(keys, labels)
-    ]
+    ordered = _by_class(keys, labels)
+    kept = [indices[: max(1, round(fraction * len(indices)))] for indices in ordered]
     return torch.cat(kept).sort().values
 
 
 def _by_class(keys: Sequence[str], labels: Tensor) -> list[Tensor]:
-    """For each class that occurs, the numbers of its pictures in the order of their hashes."""
+    """For each class that occurs, the indices of its images in the order of their hashes."""
     # An accented letter is one code on some systems and two on others.
     hashes = [
         hashlib.sha256(unicodedata.normalize("NFC", key).encode(errors="surrogateescape")).digest()

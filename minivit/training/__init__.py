@@ -1,14 +1,7 @@
-"""Training: one loop, recipes, augmentation, runs that go on where they were interrupted."""
+"""Training: one loop, recipes, augmentation, runs that can be resumed."""
 
-from minivit.training.evaluate import Scores, evaluate
-from minivit.training.loop import Results, Stopped, train
+from minivit.training.evaluate import Results, Scores, evaluate
+from minivit.training.loop import Stopped, train
 from minivit.training.recipe import Recipe
 
-__all__ = [
-    "Recipe",
-    "Results",
-    "Scores",
-    "Stopped",
-    "evaluate",
-    "train",
-]
+__all__ = ["Recipe", "Results", "Scores", "Stopped", "evaluate", "train"]

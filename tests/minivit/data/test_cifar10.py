@@ -12,7 +12,7 @@ from PIL import Image
 
 from minivit.data import load_data, sources
 from minivit.data.sources import CIFAR10
-from minivit.data.splits import SHARES, divide
+from minivit.data.splits import HELD_OUT, divide
 
 BATCH = 200  # pictures in a file, in place of 10,000
 FILES = [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]
@@ -135,7 +135,7 @@ def test_a_copy_that_is_none_or_not_whole_is_named(binary, tmp_path, monkeypatch
         file.truncate(1000)
     with pytest.raises(
         ValueError,
-        match=re.escape(f"expected 5 x 200 pictures of 3073 bytes in {binary}: got 2459400"),
+        match=re.escape(f"expected 5 x 200 images of 3073 bytes in {binary}: got 2459400"),
     ):
         load_data("CIFAR10")
 
@@ -164,7 +164,7 @@ def test_the_validation_part_of_cifar_10_is_fixed():
     # The published labels are not here: any 50,000 with 5,000 of each class show the same.
     labels = torch.arange(50_000) % 10
     train, validation = divide(
-        [str(i) for i in range(50_000)], labels, CIFAR10, [SHARES["validation"]]
+        [str(i) for i in range(50_000)], labels, CIFAR10, [HELD_OUT["validation"]]
     )
     assert labels[validation].bincount().tolist() == [500] * 10 and len(train) == 45_000
     assert (

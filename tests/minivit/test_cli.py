@@ -12,8 +12,8 @@ import torch
 from PIL import Image
 
 import minivit
-from minivit.cli import device_of, main
-from minivit.training.defaults import recipe_for
+from minivit.cli import main
+from minivit.training.defaults import device_of, recipe_for
 from minivit.training.evaluate import evaluate
 from minivit.training.recipe import Recipe
 from minivit.training.run import Run
@@ -56,7 +56,7 @@ def test_a_short_training_writes_all_it_should_and_shows_a_line_an_epoch(tmp_pat
     assert [line.split("  ")[0] for line in done.stderr.splitlines()] == ["epoch 1/2", "epoch 2/2"]
     assert "\r" not in done.stderr  # no bar where there is no terminal
     validation, test, end = done.stdout.splitlines()
-    assert validation.startswith("validation  accuracy ") and test.endswith("359 pictures")
+    assert validation.startswith("validation  accuracy ") and test.endswith("359 images")
     assert end.startswith("25 steps in ") and end.endswith(f"written to {tmp_path / 'run'}")
     card = (tmp_path / "run/card.md").read_text()
     assert (
@@ -88,9 +88,9 @@ def test_a_training_among_the_pictures_is_refused_before_it_is_one_of_them(
 ):
     for out in (pictures / "runs", pictures / "red" / "run", pictures):
         said = error(capsys, "train", "--data", pictures, "--out", out, *SHORT)
-        assert "give --out a folder outside of the pictures" in said
+        assert "give --out a folder outside the images" in said
     monkeypatch.chdir(pictures)
-    assert "outside of the pictures" in error(capsys, "train", "--data", ".", *SHORT)
+    assert "outside the images" in error(capsys, "train", "--data", ".", *SHORT)
     assert {path.name for path in pictures.iterdir()} == {"red", "blue"}
 
 
@@ -137,16 +137,19 @@ def test_models_lists_them(capsys):
     assert capsys.readouterr().out == f"{minivit.models()}\n"
 
 
-def test_help_says_the_defaults(capsys):
+def shown(capsys):
+    """What --help of `train` shows, without its boxes and breaks of lines."""
     with pytest.raises(SystemExit) as end:
         main(["train", "--help"])
-    said = " ".join(capsys.readouterr().out.split())
     assert end.value.code == 0
+    return " ".join(capsys.readouterr().out.replace("│", " ").split())
+
+
+def test_help_says_the_defaults(capsys):
+    said = shown(capsys)
+    assert "--epochs FLOAT Passes over the training images. (default: 30 for DIGITS, 20 for" in said
     assert (
-        "--epochs EPOCHS Passes over the training pictures. (default: 30 for DIGITS, 20 for" in said
-    )
-    assert (
-        "--clip CLIP Largest norm of the gradient; a longer one is scaled down. (default: 1.0)"
+        "--clip FLOAT Largest norm of the gradient; a longer one is scaled down. (default: 1.0)"
         in said
     )
 
@@ -171,7 +174,7 @@ def test_bad_input_is_one_line_and_exit_code_2(digits, pictures, tmp_path, capsy
     assert "the model tells 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 apart" in said and "blue, red" in said
     assert "no model 'gone'" in error(capsys, "eval", "gone", "--data", "DIGITS")
     card = digits / "card.md"
-    assert f"expected a picture at {card}" in error(capsys, "predict", card, "--model", digits)
+    assert f"expected an image at {card}" in error(capsys, "predict", card, "--model", digits)
     (tmp_path / "a.safetensors").write_bytes(b"half")
     said = error(capsys, "eval", tmp_path / "a.safetensors", "--data", "DIGITS")
     assert "expected a whole checkpoint" in said
@@ -217,10 +220,8 @@ def test_auto_takes_the_device_there_is(monkeypatch):
 
 @pytest.mark.parametrize("options", [["--threads", "-1"], ["--top", "0"], ["--top", "-1"]])
 def test_a_count_below_one_is_refused_with_code_2(options, capsys):
-    with pytest.raises(SystemExit) as end:
-        main(["predict", "a.png", "--model", "vit_b_32", *options])
-    assert end.value.code == 2
-    assert "expected a whole number, at least 1" in capsys.readouterr().err
+    said = error(capsys, "predict", "a.png", "--model", "vit_b_32", *options)
+    assert said.endswith(f"expected a whole number, at least 1: got {' '.join(options)}")
 
 
 def test_a_model_that_does_not_say_how_pictures_are_prepared_is_one_line(tmp_path, capsys):
@@ -301,7 +302,7 @@ def test_predict_goes_on_past_a_picture_that_it_cannot_read(digits, tmp_path, ca
     said = capsys.readouterr()
     assert said.out.splitlines()[::2] == [pictures[0], pictures[2]]
     assert len(said.err.splitlines()) == 1
-    assert said.err.startswith(f"error: expected a picture at {pictures[1]}; reading it failed: ")
+    assert said.err.startswith(f"error: expected an image at {pictures[1]}; reading it failed: ")
 
 
 def test_a_reader_that_has_read_enough_is_no_error(tmp_path):
@@ -315,9 +316,7 @@ def test_a_reader_that_has_read_enough_is_no_error(tmp_path):
 
 
 def test_every_default_that_the_help_states_is_what_a_run_with_no_option_uses(capsys):
-    with pytest.raises(SystemExit):
-        main(["train", "--help"])
-    said = " ".join(capsys.readouterr().out.split())
+    said = shown(capsys)
     for field in dataclasses.fields(Recipe):
         if field.name != "precision":  # that depends on the machine
             option = f" --{field.name.replace('_', '-')}"
@@ -338,9 +337,19 @@ def test_a_training_that_does_not_use_the_weights_that_there_are_says_so(tmp_pat
 
 
 def test_the_version_is_said(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"minivit {minivit.__version__}\n"
+
+
+def test_a_model_and_trained_weights_do_not_go_together(capsys):
     with pytest.raises(SystemExit) as end:
-        main(["--version"])
-    assert (end.value.code, capsys.readouterr().out) == (0, f"minivit {minivit.__version__}\n")
+        main(["train", "--data", "DIGITS", "--from", "digits_vit", "--model", "vit_8px"])
+    assert end.value.code == 2
+    assert "--from and --model are not allowed together" in capsys.readouterr().err
+
+
+def test_predict_wants_an_image(capsys):
+    assert "at least one image: got none" in error(capsys, "predict", "--model", "digits_vit")
 
 
 def test_a_training_goes_on_from_trained_weights_with_a_head_for_the_classes(

@@ -101,7 +101,7 @@ def test_an_unknown_source_is_told_which_there_are(tmp_path):
     [
         (torch.zeros(2, 3, 4, 4), torch.zeros(2, dtype=torch.int64), "images uint8 [n, channels, height, width]: got torch.float32 [2, 3, 4, 4]"),
         (torch.zeros(2, 4, 4, dtype=torch.uint8), torch.zeros(2, dtype=torch.int64), "got torch.uint8 [2, 4, 4]"),
-        (torch.zeros(2, 3, 4, 4, dtype=torch.uint8), torch.zeros(3, dtype=torch.int64), "labels int64 [2], one a picture: got torch.int64 [3]"),
+        (torch.zeros(2, 3, 4, 4, dtype=torch.uint8), torch.zeros(3, dtype=torch.int64), "labels int64 [2], one for each image: got torch.int64 [3]"),
         (torch.zeros(2, 3, 4, 4, dtype=torch.uint8), torch.zeros(2), "got torch.float32 [2]"),
     ],
 )  # fmt: skip
@@ -111,11 +111,11 @@ def test_a_split_of_other_shapes_or_types_is_refused(images, labels, said):
 
 
 BAD = {
-    "empty part": ({"test": split(0, torch.zeros(0, dtype=torch.int64))}, "toy has no pictures in its test part"),
-    "other sizes": ({"validation": split(height=3)}, "pictures of toy differ: [3, 2, 3] in train, [3, 3, 3] in validation"),
+    "empty part": ({"test": split(0, torch.zeros(0, dtype=torch.int64))}, "toy has no images in its test part"),
+    "other sizes": ({"validation": split(height=3)}, "images of toy differ: [3, 2, 3] in train, [3, 3, 3] in validation"),
     "label too large": ({"test": split(labels=torch.tensor([0, 1, 2, 0]))}, "2 classes, so labels from 0 to 1: got 0 to 2 in test"),
     "label below zero": ({"train": split(labels=torch.tensor([0, 1, -1, 0]))}, "labels from 0 to 1: got -1 to 1 in train"),
-    "class without pictures": ({"train": split(labels=torch.tensor([0, 0, 0, 0]))}, "toy has no training pictures of dog"),
+    "class without pictures": ({"train": split(labels=torch.tensor([0, 0, 0, 0]))}, "toy has no training images of dog"),
     "flat": ({"train": Split(torch.full((4, 3, 2, 3), 7, dtype=torch.uint8), torch.tensor([0, 1, 0, 1]))}, "all of one value in a channel"),
 }  # fmt: skip
 

@@ -6,9 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from minivit.data import load_data
-from minivit.data.outlines import OUTLINES
-from minivit.data.shapes import CLASSES, draw_shapes
-from minivit.data.textures import TEXTURES
+from minivit.data.shapes import CLASSES, OUTLINES, TEXTURES, draw_shapes
 
 
 def plane(half, points):
@@ -23,14 +21,14 @@ def equal(a, b):
     )
 
 
-@pytest.mark.parametrize("outline", OUTLINES)
+@pytest.mark.parametrize("outline", OUTLINES.values(), ids=OUTLINES)
 def test_an_outline_encloses_an_area_of_one_within_the_unit_circle(outline):
     inside = outline(*plane(2, 800)) < 0
     assert inside.float().mean().item() * 16 == pytest.approx(1, abs=0.01)
     assert torch.hypot(*plane(2, 800))[inside].max() < 1
 
 
-@pytest.mark.parametrize("outline", OUTLINES)
+@pytest.mark.parametrize("outline", OUTLINES.values(), ids=OUTLINES)
 def test_an_outlines_value_grows_about_as_the_distance(outline):
     u, v = (x.double().requires_grad_() for x in plane(1, 200))
     distance = outline(u, v)
@@ -40,7 +38,7 @@ def test_an_outlines_value_grows_about_as_the_distance(outline):
     assert torch.hypot(du, dv)[near].max() < 1.1
 
 
-@pytest.mark.parametrize("texture", TEXTURES)
+@pytest.mark.parametrize("texture", TEXTURES.values(), ids=TEXTURES)
 def test_a_texture_stays_between_0_and_1_and_uses_that_range(texture):
     values = texture(*plane(20, 400))
     assert values.min() >= 0 and values.max() <= 1
@@ -49,7 +47,7 @@ def test_a_texture_stays_between_0_and_1_and_uses_that_range(texture):
 
 
 def test_shapes_and_textures_are_ten_each():
-    assert len(set(CLASSES)) == len(OUTLINES) == len(TEXTURES) == 10
+    assert len(CLASSES) == len(TEXTURES) == 10
 
 
 def test_a_seed_gives_the_same_pictures_again_and_another_seed_others():
@@ -114,11 +112,11 @@ def test_a_mask_is_where_the_objects_texture_shows():
     assert changed[a.masks > 0].float().mean() > 0.95
 
 
-def test_typical_is_the_share_of_objects_with_the_texture_of_their_class():
+def test_typical_is_the_fraction_of_objects_with_the_texture_of_their_class():
     for typical in (0.0, 0.3, 1.0):
         drawn = draw_shapes(2000, 16, typical=typical)
-        share = (drawn.textures == drawn.labels).float().mean().item()
-        assert share == pytest.approx(typical, abs=0.05 * (0 < typical < 1))
+        fraction = (drawn.textures == drawn.labels).float().mean().item()
+        assert fraction == pytest.approx(typical, abs=0.05 * (0 < typical < 1))
 
 
 def test_where_cues_conflict_every_other_texture_is_as_likely():
@@ -140,10 +138,10 @@ def test_what_typical_says_the_rest_of_a_picture_stays_the_same():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"n": 0}, "one picture or more, 16 to 128 pixels each way: got 0 of 32"),
+        ({"n": 0}, "at least one image, 16 to 128 pixels each way: got 0 of 32"),
         ({"n": 5, "size": 15}, "got 5 of 15"),
         ({"n": 5, "size": (32, 129)}, "got 5 of (32, 129)"),
-        ({"n": 5, "typical": 1.1}, "typical, a share, from 0 to 1: got 1.1"),
+        ({"n": 5, "typical": 1.1}, "typical, a fraction, from 0 to 1: got 1.1"),
     ],
 )  # fmt: skip
 def test_settings_out_of_range_are_refused(arguments, said):

@@ -148,6 +148,6 @@ def test_fitted_resizes_many_as_one_by_one():
 def test_more_than_fits_is_refused():
     with pytest.raises(
         ValueError,
-        match="3 pictures of 20000 x 30000 pixels take 5.4 GB of memory: expected at most 4 GB",
+        match="3 images of 20000 x 30000 pixels take 5.4 GB of memory: expected at most 4 GB",
     ):
         fitted(torch.zeros(3, 1, 2, 2, dtype=torch.uint8), (20000, 30000), 3)

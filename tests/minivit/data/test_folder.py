@@ -76,14 +76,7 @@ def test_the_parts_do_not_depend_on_the_order_of_listing_or_on_where_the_folder_
     root, tmp_path, monkeypatch
 ):
     before = names(folder(root, 8))
-    walk, iterdir = os.walk, type(root).iterdir
-
-    def backwards(*args, **settings):
-        for place, below, files in walk(*args, **settings):
-            below.reverse()
-            yield place, below, files[::-1]
-
-    monkeypatch.setattr(os, "walk", backwards)
+    iterdir = type(root).iterdir
     monkeypatch.setattr(type(root), "iterdir", lambda path: reversed(list(iterdir(path))))
     moved = root.rename(tmp_path / "moved")
     after = folder(moved, 8)
@@ -134,7 +127,7 @@ def test_files_that_are_no_pictures_are_counted_and_hidden_ones_passed_over(root
     (root / "labels.csv").touch()
     with pytest.warns(
         UserWarning,
-        match=r"no pictures, so left out: 4 \(cat/Thumbs.db, cat/list.csv, cat/no_suffix, \.\.\.\)",
+        match=r"no images, so left out: 4 \(cat/Thumbs.db, cat/list.csv, cat/no_suffix, \.\.\.\)",
     ):
         data = folder(root, 8)
     assert names(data) == before and data.skipped == ()
@@ -244,7 +237,7 @@ def test_the_same_picture_in_two_parts_is_warned_of(divided):
     Image.open(source / "train1.png").save(divided / "train" / "a" / "twin.bmp")  # no harm there
     with pytest.warns(
         UserWarning,
-        match=r"among the training pictures: 1 \(test/b/copy.bmp = train/a/train0.png\)",
+        match=r"among the training images: 1 \(test/b/copy.bmp = train/a/train0.png\)",
     ):
         folder(divided, 12)
 
@@ -266,7 +259,7 @@ def test_more_than_fits_is_refused_before_it_is_read(root, monkeypatch):
     monkeypatch.setattr(module, "open_picture", None)
     with pytest.raises(
         ValueError,
-        match=r"30 pictures of 8000 x 8000 pixels take 5.76 GB of memory: expected at most 4 GB",
+        match=r"30 images of 8000 x 8000 pixels take 5.76 GB of memory: expected at most 4 GB",
     ):
         folder(root, 8000)
 
@@ -300,11 +293,11 @@ def damaged_class(root):
 
 
 BAD = {
-    "empty class folders": (emptied, "at least 3 pictures of each class, one for each part that they are dealt to: got 0 of cat, 0 of dog"),
+    "empty class folders": (emptied, "at least 3 images of each class, one for each part that they are dealt to: got 0 of cat, 0 of dog"),
     "an empty class": (lambda root: (root / "newt").mkdir(), "got 0 of newt"),
     "one class": (one_class, "folders for two classes or more in {root}: got ['cat']"),
     "no classes": (loose, "folders for two classes or more in {root}: got none"),
-    "too few": (few, "at least 3 pictures of each class, one for each part that they are dealt to: got 2 of dog"),
+    "too few": (few, "at least 3 images of each class, one for each part that they are dealt to: got 2 of dog"),
     "test without train": (lambda root: (root / "dog").rename(root / "test"), "a folder for each class, or train, and validation and test if there are any: got cat, test"),
     "other parts": (lambda root: ((root / "dog").rename(root / "train"), (root / "cat").rename(root / "vale")), "got train, vale"),
     "a class beside parts": (lambda root: ((root / "dog").rename(root / "Train"), (root / "val").mkdir()), "got Train, cat, val"),
@@ -312,7 +305,7 @@ BAD = {
     "parts with numbers": (lambda root: ((root / "dog").rename(root / "Train2017"), (root / "cat").rename(root / "Val2017")), "Train2017 and Val2017 seem to be parts"),
     "parts in one word": (lambda root: ((root / "dog").rename(root / "trainingset"), (root / "cat").rename(root / "testset")), "testset and trainingset seem to be parts"),
     "one part twice": (lambda root: [(root / name).mkdir() or picture(root / name / "a" / "0.png") for name in ("Train", "val", "Valid")] and [shutil.rmtree(root / name) for name in ("cat", "dog")], "got Train, Valid, val, of which two are the same part"),
-    "a class broken": (damaged_class, "has no pictures|has no training pictures of dog"),
+    "a class broken": (damaged_class, "has no images|has no training images of dog"),
 }  # fmt: skip
 
 
@@ -339,13 +332,13 @@ def test_a_folder_that_cannot_be_read_says_so(root, monkeypatch):
     if os.geteuid():
         (root / "cat").chmod(0)
     else:  # nothing is forbidden to root
-        scandir = os.scandir
+        iterdir = type(root).iterdir
 
         def forbidden(path):
-            if str(path).endswith("cat"):
+            if path.name == "cat":
                 raise PermissionError(13, "Permission denied", str(path))
-            return scandir(path)
+            return iterdir(path)
 
-        monkeypatch.setattr(os, "scandir", forbidden)
+        monkeypatch.setattr(type(root), "iterdir", forbidden)
     with pytest.raises(PermissionError, match="Permission denied: .*cat"):
         folder(root, 8)

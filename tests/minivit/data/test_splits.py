@@ -54,7 +54,7 @@ def test_an_accent_counts_the_same_in_one_code_and_in_two():
 
 def test_a_class_with_fewer_pictures_than_parts_is_named():
     with pytest.raises(
-        ValueError, match="at least 3 pictures of each class.*got 2 of cats, 0 of newts"
+        ValueError, match="at least 3 images of each class.*got 2 of cats, 0 of newts"
     ):
         divide(
             list("abcdef"), torch.tensor([0, 0, 0, 1, 1, 0]), ["dogs", "cats", "newts"], [0.1, 0.2]
