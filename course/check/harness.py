@@ -14,9 +14,8 @@ from pathlib import Path
 
 import nbformat
 
-from course.check.exercise import EXERCISES
+from course.check.exercise import EXERCISES, Report
 from course.check.mutants import mutants
-from course.check.report import Report
 
 _sources = itertools.count()
 

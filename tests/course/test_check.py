@@ -4,9 +4,8 @@ import pytest
 import torch
 
 from course.check.attempt import MIXED, normal_draws
-from course.check.exercise import Exercise, double_precision, exercise
+from course.check.exercise import Exercise, Report, double_precision, exercise
 from course.check.memory import MemoryMeter
-from course.check.report import Report
 
 
 def doubled(attempt):
@@ -20,8 +19,8 @@ def summed(attempt):
     attempt.expect_close(attempt(x), x.sum(), "Not the sum of x.")
 
 
-check_doubled = Exercise(doubled, chapter="99_toy")
-check_summed = Exercise(summed, chapter="99_toy")
+check_doubled = Exercise(doubled)
+check_summed = Exercise(summed)
 
 
 def test_a_report_says_its_state_in_words_as_text_and_as_a_card():
@@ -134,7 +133,7 @@ def test_an_answer_that_needs_gradients_is_accepted():
 def test_two_exercises_of_one_name_are_refused():
     with pytest.raises(ValueError, match="two exercises are called 'scaled_scores'"):
 
-        @exercise(chapter="99_toy")
+        @exercise
         def scaled_scores(attempt):
             pass
 
