@@ -241,7 +241,13 @@ def resized_mixing(attempt: Attempt) -> None:
     tanh = 0.5 * u * (1 + torch.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u**3)))
     attempt.expect_close(
         attempt(
-            x_old, up, up_bias, down, down_bias, old, old,
+            x_old,
+            up,
+            up_bias,
+            down,
+            down_bias,
+            old,
+            old,
             shape=dict(batch=batch, tokens=before, dim=dim),
         ),
         plain,
@@ -256,7 +262,7 @@ def resized_mixing(attempt: Attempt) -> None:
             ),
             "With new = old: x is added. The stream is not part of the layer.": x_old + plain,
         },
-    )  # fmt: skip
+    )
     finer = plane(old, new)
     shape = dict(batch=batch, tokens=after, dim=dim)
     swapped = torch.kron(line(3, 5), line(2, 4))  # the places read as 3 rows of 2
@@ -275,11 +281,15 @@ def resized_mixing(attempt: Attempt) -> None:
         "With all other weights zero, the result should be down_bias, resampled.",
         mistakes={
             said: (other @ down_bias)[:, None].expand(batch, after, dim)
-            for said, other in (kinds | {
-                "down_bias is multiplied by old tokens / new tokens. Only up is.": share * finer,
-            }).items()
+            for said, other in (
+                kinds
+                | {
+                    "down_bias is multiplied by old tokens / new tokens. Only up is.": share
+                    * finer,
+                }
+            ).items()
         },
-    )  # fmt: skip
+    )
     up_fine, down_fine, bias = share * up @ finer.T, finer @ down, finer @ down_bias
     ones, none = torch.ones(after, hidden), 0 * bias
     attempt.expect_close(

@@ -27,13 +27,14 @@ def mixed_loss(attempt: Attempt) -> None:
         "With share 1 and no smoothing this is the ordinary mean cross-entropy, and it is not.",
         mistakes={
             "The cross-entropy is summed over the batch. Take the mean.": batch * loss(1.0, 0.0),
-            "With share 1 each picture is itself: its own label counts. The shares are exchanged.":
-                loss(0.0, 0.0),
+            "With share 1 each picture is itself: its own label counts. The shares are exchanged.": loss(
+                0.0, 0.0
+            ),
             "The cross-entropy is divided by the number of classes too. Sum over the classes, and "
             "take the mean over the batch.": loss(1.0, 0.0) / classes,
             "The sign is wrong: the loss is minus the logarithm of a probability.": -loss(1.0, 0.0),
         },
-    )  # fmt: skip
+    )
     attempt.expect_close(
         attempt(logits, labels, order, 0.7, 0.0),
         loss(0.7, 0.0),
@@ -42,13 +43,13 @@ def mixed_loss(attempt: Attempt) -> None:
         mistakes={
             "The second label is missing: a picture's target also has 1 - share of the label of "
             "picture order[i].": loss(1.0, 0.0),
-            "The targets sum to share only: 1 - share of the other label is missing.":
-                0.7 * loss(1.0, 0.0),
+            "The targets sum to share only: 1 - share of the other label is missing.": 0.7
+            * loss(1.0, 0.0),
             "The shares are exchanged: share belongs to the picture's own label.": loss(0.3, 0.0),
             "The partner of picture i is order[i]; here it is the picture that i is the partner "
             "of.": loss_by_entries(logits, labels, order.argsort(), 0.7, 0.0),
         },
-    )  # fmt: skip
+    )
     attempt.expect_close(
         attempt(logits, labels, order, 1.0, 0.2),
         loss(1.0, 0.2),
@@ -116,21 +117,26 @@ def sharp_gradient(attempt: Attempt) -> None:
         mistakes={
             "This is the gradient at the weights themselves. Take it at the place that is rho "
             "away.": g,
-            "This is the gradient on the way down. The highest place nearby lies up the gradient.":
-                curvature @ (weights - away) + slope,
-            "The way there is not rho long: divide the gradient by its norm.":
-                curvature @ (weights + rho * g) + slope,
-            "The gradient is divided by its squared norm. Divide by the norm.":
-                curvature @ (weights + rho * g / g.square().sum()) + slope,
-            "Each entry is divided by its own size. Divide by the norm of the whole vector.":
-                curvature @ (weights + rho * g.sign()) + slope,
+            "This is the gradient on the way down. The highest place nearby lies up the gradient.": curvature
+            @ (weights - away)
+            + slope,
+            "The way there is not rho long: divide the gradient by its norm.": curvature
+            @ (weights + rho * g)
+            + slope,
+            "The gradient is divided by its squared norm. Divide by the norm.": curvature
+            @ (weights + rho * g / g.square().sum())
+            + slope,
+            "Each entry is divided by its own size. Divide by the norm of the whole vector.": curvature
+            @ (weights + rho * g.sign())
+            + slope,
             "This is the place, not the gradient there.": weights + away,
-            "The two gradients are added. Return the second alone.":
-                curvature @ (weights + away) + slope + g,
+            "The two gradients are added. Return the second alone.": curvature @ (weights + away)
+            + slope
+            + g,
             "This differentiates through the way there as well. Call gradient twice and do nothing "
             "else.": through(curvature, weights, slope, rho),
         },
-    )  # fmt: skip
+    )
     attempt.expect(
         len(seen) == 2,
         f"gradient was called {len(seen)} times; each call costs a backward pass, and two are "
@@ -194,16 +200,23 @@ def paired_interval(attempt: Attempt) -> None:
                     "the root of the number of seeds.": t * d.std(),
                     "The factor is that of a normal distribution. With so few seeds it is "
                     "Student's.": 1.959964 * d.std() / root,
-                    "The deviation is divided by n. The sample deviation is divided by n - 1.":
-                        t * d.std(correction=0) / root,
+                    "The deviation is divided by n. The sample deviation is divided by n - 1.": t
+                    * d.std(correction=0)
+                    / root,
                     "The deviation is divided by n, not by the root of n.": t * d.std() / seeds,
-                    "Student's distribution has n - 1 degrees of freedom here, not n.":
-                        stats.t.ppf(0.975, seeds) * d.std() / root,
-                    "This is the 90 % interval: 2.5 % are to lie beyond each end.":
-                        stats.t.ppf(0.95, seeds - 1) * d.std() / root,
+                    "Student's distribution has n - 1 degrees of freedom here, not n.": stats.t.ppf(
+                        0.975, seeds
+                    )
+                    * d.std()
+                    / root,
+                    "This is the 90 % interval: 2.5 % are to lie beyond each end.": stats.t.ppf(
+                        0.95, seeds - 1
+                    )
+                    * d.std()
+                    / root,
                 }.items()
             },
-        )  # fmt: skip
+        )
 
 
 @exercise

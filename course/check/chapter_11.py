@@ -114,20 +114,19 @@ def expected_change(attempt: Attempt) -> None:
             "The sum is divided by jitter squared. Along each side there are jitter + 1 places.": (
                 total / jitter**2
             ),
-            "The last row and column of places are left out. There are jitter + 1 along each side.":
-                canvas(jitter, jitter) / jitter**2,
+            "The last row and column of places are left out. There are jitter + 1 along each side.": canvas(
+                jitter, jitter
+            )
+            / jitter**2,
             "The first row and column of places are left out. There are jitter + 1 along each "
             "side.": canvas(jitter, n, least=1) / jitter**2,
-            "The crop stays in the middle. It should be at every place, as often as at any other.":
-                middle,
-            "The crop stays in the corner. It should be at every place, as often as at any other.":
-                corner,
-            "Only places on the diagonal count. Rows and columns are drawn independently.":
-                diagonal,
+            "The crop stays in the middle. It should be at every place, as often as at any other.": middle,
+            "The crop stays in the corner. It should be at every place, as often as at any other.": corner,
+            "Only places on the diagonal count. Rows and columns are drawn independently.": diagonal,
             "Each pixel is divided by how often it is covered. A pixel that no crop holds changes "
             "by 0, and that counts too.": total / covered,
         },
-    )  # fmt: skip
+    )
 
 
 @exercise

@@ -31,8 +31,16 @@ def steps_for(attempt: Attempt) -> None:
         attempt.expect(found == steps, f"{otherwise} You found {found:g}, expected {steps}.")
 
     # 0.75 ** 8 = 0.1001, 0.75 ** 9 = 0.075
-    expect([2.0, 1.0], 0.1, "For the values 2 and 1 a step leaves 3/4 of the slower error; a tenth "
-           "is left after the ninth.", first=1, down=8, unsquared=4, power=3)  # fmt: skip
+    expect(
+        [2.0, 1.0],
+        0.1,
+        "For the values 2 and 1 a step leaves 3/4 of the slower error; a tenth "
+        "is left after the ninth.",
+        first=1,
+        down=8,
+        unsquared=4,
+        power=3,
+    )
     expect([1.0, 3.0, 2.0], 0.05, "The values come in any order.", order=6)
     expect([40.0, 1.0], 0.5, "With a condition number of 40, half the error takes long.")
     expect([20.0, 10.0], 0.1, "The values count relative to the largest: 20 and 10 are as 2 and 1.")
@@ -318,10 +326,21 @@ def unused_numbers(attempt: Attempt) -> None:
         tensors=2,
         none=0,
     )
-    expect(x, Idle(dropped=True), 25, "A layer with 25 numbers is called, and multiplied by 0.",
-           tensors=2, only_none=0)  # fmt: skip
-    expect(x, Mirrored(), 0, "The output is a linear map and its negative; all 15 numbers count.",
-           sums=15)  # fmt: skip
+    expect(
+        x,
+        Idle(dropped=True),
+        25,
+        "A layer with 25 numbers is called, and multiplied by 0.",
+        tensors=2,
+        only_none=0,
+    )
+    expect(
+        x,
+        Mirrored(),
+        0,
+        "The output is a linear map and its negative; all 15 numbers count.",
+        sums=15,
+    )
     expect(x, Balanced(), 0, "An output may be 0 and still change with all 15 numbers.", zero=15)
     expect(
         dark,

@@ -58,8 +58,15 @@ def padded_square_by_square(images, size):
     return F.unfold(black, size, stride=size).mT
 
 
-def faulty_padding(images, size, mode="constant", left=False, around=False, even=False,
-                   pattern="b c (r h) (s w) -> b (r s) (c h w)"):  # fmt: skip
+def faulty_padding(
+    images,
+    size,
+    mode="constant",
+    left=False,
+    around=False,
+    even=False,
+    pattern="b c (r h) (s w) -> b (r s) (c h w)",
+):
     """Padding and cutting with one step replaced; even: pad what needs none, too."""
     below, right = ((size - n % size) if even else -n % size for n in images.shape[2:])
     by = [0, right, 0, below]
@@ -95,8 +102,20 @@ def denoised_by_eigenvectors(images, size, stride, keep):
     return torch.stack(results)
 
 
-def faulty_denoising(images, size, stride, keep, mean_over=1, add_mean=True, shared=False,
-                     last=False, divide="count", margin="keep", smallest=False, order="mT"):  # fmt: skip
+def faulty_denoising(
+    images,
+    size,
+    stride,
+    keep,
+    mean_over=1,
+    add_mean=True,
+    shared=False,
+    last=False,
+    divide="count",
+    margin="keep",
+    smallest=False,
+    order="mT",
+):
     """Denoising with one step replaced."""
     patches = F.unfold(images, size, stride=stride).mT
     mean = patches.mean(mean_over, keepdim=True) if mean_over else 0 * patches

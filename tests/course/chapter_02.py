@@ -76,9 +76,19 @@ def share_in_rotation(x, heads):
 
 
 def faulty_groups(
-    x, w_q, w_kv, w_out, heads, order="kv", over=-1, divisor="d_head", split=split_right,
-    share=share_neighbours, merge=merge_right, project=torch.matmul,
-):  # fmt: skip
+    x,
+    w_q,
+    w_kv,
+    w_out,
+    heads,
+    order="kv",
+    over=-1,
+    divisor="d_head",
+    split=split_right,
+    share=share_neighbours,
+    merge=merge_right,
+    project=torch.matmul,
+):
     """Grouped-query attention with one step replaced."""
     dim = x.shape[-1]
     d_head = dim // heads

@@ -109,9 +109,17 @@ def far_apart(half):
 
 
 def faulty_rotary(
-    x, grid, pairs=neighbours, sign=1, signs=(-1, 1), base=10000, width=1, exchanged=False,
-    down=False, start=0,
-):  # fmt: skip
+    x,
+    grid,
+    pairs=neighbours,
+    sign=1,
+    signs=(-1, 1),
+    base=10000,
+    width=1,
+    exchanged=False,
+    down=False,
+    start=0,
+):
     """Rotary positions with one step replaced."""
     places, h = torch.arange(grid[0] * grid[1]), x.shape[-1] // 2
     row, column = places // grid[1], places % grid[1]

@@ -85,9 +85,20 @@ def faulty_shares(parts, gamma, weight, eps, own=False, means="own", correction=
 
 
 def by_encoder_layers(
-    images, state, heads, eps=1e-6, gelu="none", pre=True, read=lambda x: x[:, 0], strict=True,
-    error=ValueError, quiet=False, digits=None, number=r"blocks\.(\d+)\.", least=1,
-):  # fmt: skip
+    images,
+    state,
+    heads,
+    eps=1e-6,
+    gelu="none",
+    pre=True,
+    read=lambda x: x[:, 0],
+    strict=True,
+    error=ValueError,
+    quiet=False,
+    digits=None,
+    number=r"blocks\.(\d+)\.",
+    least=1,
+):
     """With torch's own encoder layers, one step replaced by each option."""
     names = {"self_attn.in_proj_": "attn.qkv.", "self_attn.out_proj.": "attn.proj."}
     names |= {
@@ -107,8 +118,12 @@ def by_encoder_layers(
     wrong += sorted(state.keys() - expected) if strict else []
     if wrong:
         raise error("the file does not fit" if quiet else f"{len(wrong)} names: {wrong}")
-    x = F.conv2d(images, state["patch_embed.proj.weight"], state["patch_embed.proj.bias"],
-                 stride=state["patch_embed.proj.weight"].shape[-2:])  # fmt: skip
+    x = F.conv2d(
+        images,
+        state["patch_embed.proj.weight"],
+        state["patch_embed.proj.bias"],
+        stride=state["patch_embed.proj.weight"].shape[-2:],
+    )
     x = x.flatten(2).mT + state["pos_embed"][:, 1:]
     first = state["cls_token"] + state["pos_embed"][:, :1]
     x = torch.cat([first.repeat(len(x), 1, 1), x], 1)
@@ -117,10 +132,13 @@ def by_encoder_layers(
         layer = nn.TransformerEncoderLayer(
             dim, heads, hidden, 0.0, partial(F.gelu, approximate=gelu), eps, True, pre
         )
-        layer.load_state_dict({
-            f"{old}{kind}": state[f"blocks.{i}.{new}{kind}"]
-            for old, new in names.items() for kind in ("weight", "bias")
-        })  # fmt: skip
+        layer.load_state_dict(
+            {
+                f"{old}{kind}": state[f"blocks.{i}.{new}{kind}"]
+                for old, new in names.items()
+                for kind in ("weight", "bias")
+            }
+        )
         x = layer(x).detach()
     x = F.layer_norm(x, x.shape[-1:], state["norm.weight"], state["norm.bias"], eps)
     return F.linear(read(x), state["head.weight"], state["head.bias"])

@@ -29,9 +29,20 @@ def by_layer_norm(x, weight, bias, eps):
 
 
 def faulty_gate(
-    x, weight, bias, eps, swap=False, even=False, norm=-1, both=False, join=torch.mul, table=None,
-    late=False, correction=0, first=False,
-):  # fmt: skip
+    x,
+    weight,
+    bias,
+    eps,
+    swap=False,
+    even=False,
+    norm=-1,
+    both=False,
+    join=torch.mul,
+    table=None,
+    late=False,
+    correction=0,
+    first=False,
+):
     """The gate with one step replaced by each option."""
     u, v = (x[..., ::2], x[..., 1::2]) if even else x.chunk(2, -1)
     u, v = (v, u) if swap else (u, v)
@@ -91,10 +102,23 @@ def by_matrices(x, up, up_bias, down, down_bias, old, new):
 
 
 def faulty_resized(
-    x, up, up_bias, down, down_bias, old, new, gelu=F.gelu, mode="bilinear", corners=False,
-    factor=lambda share: share, scales=(1, 0, 0, 0), turn=False, one=False, biases=(1, 1),
+    x,
+    up,
+    up_bias,
+    down,
+    down_bias,
+    old,
+    new,
+    gelu=F.gelu,
+    mode="bilinear",
+    corners=False,
+    factor=lambda share: share,
+    scales=(1, 0, 0, 0),
+    turn=False,
+    one=False,
+    biases=(1, 1),
     stream=False,
-):  # fmt: skip
+):
     """The layer with one step replaced by each option."""
     before, after = old[0] * old[1], new[0] * new[1]
 

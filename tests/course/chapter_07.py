@@ -75,9 +75,11 @@ def wrong_share(z, labels, t):
 
 def fixed_iterations(logits, labels):
     found = optimize.minimize_scalar(
-        lambda u: entropy(logits.double(), labels, 2.0**u), bounds=(-4.3, 4.3), method="bounded",
+        lambda u: entropy(logits.double(), labels, 2.0**u),
+        bounds=(-4.3, 4.3),
+        method="bounded",
         options={"maxiter": 4},
-    )  # fmt: skip
+    )
     return 2.0**found.x
 
 
@@ -111,10 +113,15 @@ WRONG = {
     "mixed_loss": [
         ("summed over the batch", partial(faulty_loss, reduction="sum")),
         ("The second label is missing", partial(faulty_loss, mix=False)),
-        ("With share 1 each picture is itself", lambda z, y, o, m, e: two_losses(z, y, o, 1 - m, e)),
+        (
+            "With share 1 each picture is itself",
+            lambda z, y, o, m, e: two_losses(z, y, o, 1 - m, e),
+        ),
         ("it is not", lambda z, y, o, m, e: two_losses(z.softmax(1), y, o, m, e)),
-        ("the picture that i is the partner", lambda z, y, o, m, e: two_losses(
-            z, y, o.argsort(), m, e)),
+        (
+            "the picture that i is the partner",
+            lambda z, y, o, m, e: two_losses(z, y, o.argsort(), m, e),
+        ),
         ("sum to share only", lambda z, y, o, m, e: m * F.cross_entropy(z, y, label_smoothing=e)),
         ("are not smoothed", lambda z, y, o, m, e: two_losses(z, y, o, m, 0.0)),
         ("over the other classes only", partial(faulty_loss, others=True)),
@@ -125,16 +132,24 @@ WRONG = {
     "paired_interval": [
         ("how much is a above b", lambda a, b: by_scipy(b, a)),
         ("the lower end", lambda a, b: by_scipy(a, b).flip(0)),
-        ("different ones", lambda a, b: halves(
-            a, b, t_of(a) * (a.var() + b.var()).sqrt() / len(a) ** 0.5)),
+        (
+            "different ones",
+            lambda a, b: halves(a, b, t_of(a) * (a.var() + b.var()).sqrt() / len(a) ** 0.5),
+        ),
         ("span the differences", lambda a, b: halves(a, b, t_of(a) * (a - b).std())),
-        ("normal distribution", lambda a, b: halves(
-            a, b, stats.norm.ppf(0.975) * (a - b).std() / len(a) ** 0.5)),
-        ("sample deviation", lambda a, b: halves(
-            a, b, t_of(a) * (a - b).std(correction=0) / len(a) ** 0.5)),
+        (
+            "normal distribution",
+            lambda a, b: halves(a, b, stats.norm.ppf(0.975) * (a - b).std() / len(a) ** 0.5),
+        ),
+        (
+            "sample deviation",
+            lambda a, b: halves(a, b, t_of(a) * (a - b).std(correction=0) / len(a) ** 0.5),
+        ),
         ("not by the root", lambda a, b: halves(a, b, t_of(a) * (a - b).std() / len(a))),
-        ("degrees of freedom", lambda a, b: halves(
-            a, b, t_of(a, less=0) * (a - b).std() / len(a) ** 0.5)),
+        (
+            "degrees of freedom",
+            lambda a, b: halves(a, b, t_of(a, less=0) * (a - b).std() / len(a) ** 0.5),
+        ),
         ("90 %", lambda a, b: halves(a, b, t_of(a, 0.95) * (a - b).std() / len(a) ** 0.5)),
         ("the ends are not", lambda a, b: halves(a, b, 2.447 * (a - b).std() / len(a) ** 0.5)),
         ("middle number", lambda a, b: by_scipy(a, b).roll(1)),
@@ -159,7 +174,7 @@ WRONG = {
         ("was called", lambda w, f, rho: (f(w), in_one_line(w, f, rho))[1]),
         ("0 / 0", partial(elsewhere, way=lambda rho, g: rho * g / g.norm())),
     ],
-}  # fmt: skip
+}
 
 HALVINGS = "so many halvings are more than a double can show, one more or less"
 BOUNDS = "low, high = (0.05, 20.0) -> low, high = (0.05, {})"

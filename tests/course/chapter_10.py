@@ -141,18 +141,20 @@ WRONG = {
         ("matrix of all pairs of pictures", by_grams),
     ],
     "place_error": [
-        ("steps along rows and columns", partial(
-            faulty_place, measure=lambda a, b: a.abs() + b.abs()
-        )),
+        (
+            "steps along rows and columns",
+            partial(faulty_place, measure=lambda a, b: a.abs() + b.abs()),
+        ),
         ("squares of distances", partial(faulty_place, measure=lambda a, b: a**2 + b**2)),
-        ("root of the mean square", partial(
-            faulty_place, mean=lambda d: d.square().mean().sqrt()
-        )),
+        ("root of the mean square", partial(faulty_place, mean=lambda d: d.square().mean().sqrt())),
         ("divide by the number of columns", partial(faulty_place, by=0)),
         ("how far they miss", partial(faulty_place, mean=lambda d: (d > 0).float().mean())),
-        ("the patches' numbers", lambda table: (
-            table.flatten(2).flatten(0, 1).argmax(1) - torch.arange(15)
-        ).abs().float().mean()),
+        (
+            "the patches' numbers",
+            lambda table: (
+                (table.flatten(2).flatten(0, 1).argmax(1) - torch.arange(15)).abs().float().mean()
+            ),
+        ),
         ("first two axes are the token's", partial(faulty_place, pick=lambda f: f.argmax(0))),
         ("least like the token", partial(faulty_place, pick=lambda f: f.argmin(1))),
         ("whatever the sign", partial(faulty_place, pick=lambda f: f.abs().argmax(1))),
@@ -161,9 +163,10 @@ WRONG = {
         ("This is the root", partial(whole, root=0.5)),
         ("take away the means", lambda x, y, batch: faulty_cka(x, y, centre=lambda t: 0)),
         ("the batches' own values.", each_alone),
-        ("own values, by size", partial(
-            each_alone, mean=lambda values, sizes: (values * sizes).sum() / sizes.sum()
-        )),
+        (
+            "own values, by size",
+            partial(each_alone, mean=lambda values, sizes: (values * sizes).sum() / sizes.sum()),
+        ),
         ("centred by its own mean", own_means),
         ("the last batch alone", lambda x, y, batch: by_grams(*parts(x, y, batch)[-1])),
         ("smaller than the others", full_batches),
@@ -172,21 +175,20 @@ WRONG = {
     ],
     "left_out": [
         ("seen its own target", partial(faulty_left_out, end=lambda y, e, h: y - e)),
-        ("Take them away from the targets", partial(
-            faulty_left_out, end=lambda y, e, h: e / (1 - h)
-        )),
+        (
+            "Take them away from the targets",
+            partial(faulty_left_out, end=lambda y, e, h: e / (1 - h)),
+        ),
         ("1 / n, is missing", partial(faulty_left_out, share=0.0)),
         ("multiplied by 1 - h", partial(faulty_left_out, end=lambda y, e, h: y - e * (1 - h))),
-        ("the mean leverage", partial(
-            faulty_left_out, end=lambda y, e, h: y - e / (1 - h.mean())
-        )),
+        ("the mean leverage", partial(faulty_left_out, end=lambda y, e, h: y - e / (1 - h.mean()))),
         ("penalty is not used", lambda x, y, penalty: refitted(x, y, 0.0)),
         ("penalty is squared", partial(refitted, share=lambda penalty, n: penalty**2)),
         ("by the number of rows", partial(refitted, share=lambda penalty, n: penalty * n)),
         ("that without one", partial(faulty_left_out, shrink=False)),
         ("not added back", partial(faulty_left_out, back=False)),
     ],
-}  # fmt: skip
+}
 
 CENTRED = "x, y = (x - x.mean(0), y - y.mean(0)) -> x, y = ({}, {})"
 SIGN = "the sign of a whole side goes out with the squares"

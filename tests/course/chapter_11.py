@@ -56,8 +56,20 @@ def filtered(gradient, weight, rows, columns, power=2):
     return (gradient.flatten(2) @ matrix).view(gradient.shape)
 
 
-def climb(start, wanted, model, shifts, steps, step_size, scale="picture", clip="always", sign=1,
-          probability=False, combine="mean", exchanged=False):  # fmt: skip
+def climb(
+    start,
+    wanted,
+    model,
+    shifts,
+    steps,
+    step_size,
+    scale="picture",
+    clip="always",
+    sign=1,
+    probability=False,
+    combine="mean",
+    exchanged=False,
+):
     """With any of its parts replaced."""
     x = start
     for _ in range(steps):

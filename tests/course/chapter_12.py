@@ -40,9 +40,14 @@ def by_powers(error, jacobian, steps):
 
 
 def faulty_left(
-    error, jacobian, steps, factor=lambda v: 1 - (v / v[0]) ** 2, power=lambda f, k: f**k,
-    into=lambda rows, e: rows @ e, back=lambda rows, e: e @ rows,
-):  # fmt: skip
+    error,
+    jacobian,
+    steps,
+    factor=lambda v: 1 - (v / v[0]) ** 2,
+    power=lambda f, k: f**k,
+    into=lambda rows, e: rows @ e,
+    back=lambda rows, e: e @ rows,
+):
     _, values, rows = torch.linalg.svd(jacobian, full_matrices=False)
     if not steps:
         return error.clone()
@@ -94,9 +99,15 @@ WRONG = {
         ("The target is not used", partial(faulty_step, use=0)),
         ("eps is not used", lambda x, target, function, eps: by_backward(x, target, function, 1)),
         ("The gradient itself", lambda x, t, f, eps: faulty_step(x, t, f, 1, sign=1, end=0)),
-        ("though for a linear one", lambda x, t, f, eps: by_backward(
-            x, t, lambda x: f(x) if (f(2 * x) - 2 * f(x)).abs().max() < 1e-4 else x.sum() + 0 * t, eps
-        )),
+        (
+            "though for a linear one",
+            lambda x, t, f, eps: by_backward(
+                x,
+                t,
+                lambda x: f(x) if (f(2 * x) - 2 * f(x)).abs().max() < 1e-4 else x.sum() + 0 * t,
+                eps,
+            ),
+        ),
     ],
     "allowed_error": [
         ("the shortest error", partial(faulty_error, by=lambda v: v[:, 0])),
@@ -118,9 +129,10 @@ WRONG = {
         ("the *largest*", partial(faulty_left, factor=lambda v: 1 - (v / v[-1]) ** 2)),
         ("The rate is 1.", partial(faulty_left, factor=lambda v: 1 - v**2)),
         ("Turn back", partial(faulty_left, back=lambda rows, e: e)),
-        ("by columns", partial(
-            faulty_left, into=lambda rows, e: rows.T @ e, back=lambda rows, e: e @ rows.T
-        )),
+        (
+            "by columns",
+            partial(faulty_left, into=lambda rows, e: rows.T @ e, back=lambda rows, e: e @ rows.T),
+        ),
         ("Each step multiplies", partial(faulty_left, power=lambda f, k: 1 - k * (1 - f))),
         ("One step is taken", partial(faulty_left, power=lambda f, k: f)),
         ("do not end early", partial(faulty_left, power=lambda f, k: f if k == 1 else 0 * f)),
@@ -139,15 +151,19 @@ WRONG = {
         ("gamma is missing", partial(by_matrix, scale=lambda s, y: 1)),
         ("upside down", partial(by_matrix, scale=lambda s, y: (y @ y) / (s @ y))),
         ("gamma is (s . s)", partial(by_matrix, scale=lambda s, y: (s @ s) / (s @ y))),
-        ("are exchanged", lambda g, s, y: by_matrix(
-            g, y, s, scale=lambda *_: (s[-1] @ y[-1]) / (y[-1] @ y[-1])
-        )),
+        (
+            "are exchanged",
+            lambda g, s, y: by_matrix(g, y, s, scale=lambda *_: (s[-1] @ y[-1]) / (y[-1] @ y[-1])),
+        ),
         ("Only the newest pair", partial(by_matrix, pairs=slice(-1, None))),
-        ("in the opposite order: the", lambda g, s, y: by_matrix(g, s.flip(0), y.flip(0), newest=0)),
+        (
+            "in the opposite order: the",
+            lambda g, s, y: by_matrix(g, s.flip(0), y.flip(0), newest=0),
+        ),
         ("The order is opposite, and", upside_down),
         ("gamma is that of the oldest pair. Take", partial(by_matrix, newest=0)),
     ],
-}  # fmt: skip
+}
 
 DISTANCE = "return ({}).norm(dim=1).sum()"
 ALPHA = "alphas.append({})"

@@ -43,8 +43,9 @@ def estimate_by_loop(tokens, weight, mean, covariance, noise):
     return torch.stack(rows)
 
 
-def faulty_estimate(tokens, weight, mean, covariance, noise, variance=None, patch=0.0, shift=1.0,
-                    added=1.0):  # fmt: skip
+def faulty_estimate(
+    tokens, weight, mean, covariance, noise, variance=None, patch=0.0, shift=1.0, added=1.0
+):
     """The estimate with one step replaced."""
     dim, n = weight.shape
     covariance = covariance + patch * torch.eye(n)

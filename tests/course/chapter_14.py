@@ -45,9 +45,20 @@ def by_autograd(x, gamma, eps, g):
 
 
 def faulty_pullback(
-    x, gamma, eps, g, mean=True, along=1.0, power=-1.0, before=True, after=False, eps_z=1, eps_s=1,
-    outside=False, by=lambda u, z: z,
-):  # fmt: skip
+    x,
+    gamma,
+    eps,
+    g,
+    mean=True,
+    along=1.0,
+    power=-1.0,
+    before=True,
+    after=False,
+    eps_z=1,
+    eps_s=1,
+    outside=False,
+    by=lambda u, z: z,
+):
     """The product with one step replaced by each option."""
     u = x - x.mean(-1, keepdim=True)
     v = u.square().mean(-1, keepdim=True)
@@ -122,7 +133,10 @@ WRONG = {
         (" beta is not undone.", partial(faulty_statistics, undo=lambda y, g, b: y / g)),
         (" gamma is not undone.", partial(faulty_statistics, undo=lambda y, g, b: y - b)),
         ("before you subtract", partial(faulty_statistics, undo=lambda y, g, b: y / g - b)),
-        ("apply gamma and beta once more", partial(faulty_statistics, undo=lambda y, g, b: y * g + b)),
+        (
+            "apply gamma and beta once more",
+            partial(faulty_statistics, undo=lambda y, g, b: y * g + b),
+        ),
     ],
     "rms_input": [
         ("comes back unchanged", lambda y, g, eps: y / g),
@@ -167,24 +181,31 @@ WRONG = {
         ("without a singular value", partial(faulty_forgotten, short=True)),
     ],
     "patches_behind_rms": [
-        ("subtracted from the tokens", partial(
-            faulty_patches,
-            result=lambda q, w, weight, t: (q @ weight.T + t) @ torch.linalg.pinv(weight).T,
-        )),
+        (
+            "subtracted from the tokens",
+            partial(
+                faulty_patches,
+                result=lambda q, w, weight, t: (q @ weight.T + t) @ torch.linalg.pinv(weight).T,
+            ),
+        ),
         ("The scale is taken as 1. Each", partial(faulty_patches, result=without_scale)),
-        ("and the scale is taken as 1", partial(
-            faulty_patches, result=lambda q, w, weight, t: without_scale(q, w, weight, 0 * t)
-        )),
+        (
+            "and the scale is taken as 1",
+            partial(
+                faulty_patches, result=lambda q, w, weight, t: without_scale(q, w, weight, 0 * t)
+            ),
+        ),
         ("These are the negatives", partial(faulty_patches, result=lambda q, *_: -q)),
-        ("over the size of their token", partial(
-            faulty_patches, result=lambda q, w, weight, t: q / size(q, weight, t)
-        )),
+        (
+            "over the size of their token",
+            partial(faulty_patches, result=lambda q, w, weight, t: q / size(q, weight, t)),
+        ),
         ("first token's offset", partial(faulty_patches, known=lambda t: t[:1].expand_as(t))),
         ("offsets' mean", partial(faulty_patches, known=lambda t: t.mean(0).expand_as(t))),
         ("gamma is not used", partial(faulty_patches, undo=lambda y, gamma: y)),
         ("multiplied by gamma", partial(faulty_patches, undo=torch.mul)),
     ],
-}  # fmt: skip
+}
 
 KEPT = "kept = rows[values {} tolerance * values[0]]"
 SYSTEM = "system = torch.cat([columns, {}[..., None]], dim=-1)"

@@ -112,21 +112,34 @@ WRONG = {
     "undo_residual": [
         ("a step too many", partial(faulty_undo, more=1)),
         ("add the branch", partial(faulty_undo, sign=1)),
-        ("begin at zero", lambda y, branch, steps: faulty_undo(
-            y, branch, steps, start=torch.zeros_like if steps else lambda y: y)),
+        (
+            "begin at zero",
+            lambda y, branch, steps: faulty_undo(
+                y, branch, steps, start=torch.zeros_like if steps else lambda y: y
+            ),
+        ),
         ("applies the branch to y", partial(faulty_undo, of="y")),
         ("from the guess", partial(faulty_undo, base="guess")),
         ("Nothing has moved", lambda y, branch, steps: y),
     ],
     "asymptotic_rate": [
         ("largest singular value", partial(faulty_rate, of=lambda j: torch.linalg.svdvals(j)[0])),
-        ("largest real part", partial(faulty_rate, of=lambda j: torch.linalg.eigvals(j).real.max())),
+        (
+            "largest real part",
+            partial(faulty_rate, of=lambda j: torch.linalg.eigvals(j).real.max()),
+        ),
         ("the smallest", partial(faulty_rate, of=lambda j: torch.linalg.eigvals(j).abs().min())),
-        ("without the identity", partial(
-            faulty_rate, of=lambda j: torch.linalg.eigvals(j + torch.eye(len(j))).abs().max())),
+        (
+            "without the identity",
+            partial(
+                faulty_rate, of=lambda j: torch.linalg.eigvals(j + torch.eye(len(j))).abs().max()
+            ),
+        ),
         ("Frobenius", partial(faulty_rate, of=lambda j: j.norm())),
-        ("symmetric matrix", partial(
-            faulty_rate, of=lambda j: torch.linalg.eigvalsh(j).abs().max())),
+        (
+            "symmetric matrix",
+            partial(faulty_rate, of=lambda j: torch.linalg.eigvalsh(j).abs().max()),
+        ),
         ("Jacobian at zero", partial(faulty_rate, at=torch.zeros_like)),
     ],
     "held_attention": [
@@ -138,8 +151,10 @@ WRONG = {
         ("w_v is not used", lambda a, v, o: faulty_held(a, torch.eye(len(v)), o)),
         ("before w_v", lambda a, v, o: faulty_held(a, o, v)),
         ("all of w_v and w_out", lambda a, v, o: torch.kron(a.sum(0), o.T @ v.T)),
-        ("Only the first head", lambda a, v, o: torch.kron(
-            a[0], o[: len(o) // len(a)].T @ v[:, : len(v) // len(a)].T)),
+        (
+            "Only the first head",
+            lambda a, v, o: torch.kron(a[0], o[: len(o) // len(a)].T @ v[:, : len(v) // len(a)].T),
+        ),
         ("are averaged", lambda a, v, o: torch.kron(a.mean(0), o.T @ v.T)),
     ],
     "build_collision": [
@@ -148,7 +163,7 @@ WRONG = {
         ("expected 1e-3 at least", partial(at_the_fold, length=1e-5)),
         ("expected 1e-9 at most", partial(at_the_fold, length=0.05)),
     ],
-}  # fmt: skip
+}
 
 SIDES = "first, second = ({} 0.05 {} lost, {} 0.05 {} lost)"
 STEP_OFF = SIDES.format("positive +", "*", "positive -", "*")

@@ -166,24 +166,49 @@ WRONG = {
         ("all of the error is left", partial(faulty_steps, least=0)),
     ],
     "block_without": [
-        ("The second step reads x", wrong_at("nothing", lambda x, n1, a, n2, m: x + a(n1(x)) + m(n2(x)))),
+        (
+            "The second step reads x",
+            wrong_at("nothing", lambda x, n1, a, n2, m: x + a(n1(x)) + m(n2(x))),
+        ),
         ("the whole block", lambda x, missing, *parts: by_cases(x, "nothing", *parts)),
-        ("norm1 has no reader. You add", wrong_at("attention", lambda x, n1, a, n2, m: by_cases(
-            x, "nothing", n1, lambda y: y, n2, m))),
-        ("norm1 in the stream", wrong_at("attention", lambda x, n1, a, n2, m: by_cases(
-            n1(x), "attention", n1, a, n2, m))),
-        ("added to itself", wrong_at("attention", lambda x, n1, a, n2, m: by_cases(
-            2 * x, "attention", n1, a, n2, m))),
-        ("norm2 in the stream", wrong_at("mlp", lambda x, n1, a, n2, m: n2(by_cases(
-            x, "mlp", n1, a, n2, m)))),
-        ("norm2 is still there", wrong_at("norm", lambda x, n1, a, n2, m: by_cases(
-            x, "nothing", lambda y: y, a, n2, m))),
-        ("norm1 is still there", wrong_at("norm", lambda x, n1, a, n2, m: by_cases(
-            x, "nothing", n1, a, lambda y: y, m))),
-        ("first residual connection is still", wrong_at("residual", lambda x, n1, a, n2, m: m(
-            n2(x + a(n1(x)))))),
-        ("second residual connection is still", wrong_at("residual", lambda x, n1, a, n2, m: (
-            a(n1(x)) + m(n2(a(n1(x))))))),
+        (
+            "norm1 has no reader. You add",
+            wrong_at(
+                "attention", lambda x, n1, a, n2, m: by_cases(x, "nothing", n1, lambda y: y, n2, m)
+            ),
+        ),
+        (
+            "norm1 in the stream",
+            wrong_at(
+                "attention", lambda x, n1, a, n2, m: by_cases(n1(x), "attention", n1, a, n2, m)
+            ),
+        ),
+        (
+            "added to itself",
+            wrong_at(
+                "attention", lambda x, n1, a, n2, m: by_cases(2 * x, "attention", n1, a, n2, m)
+            ),
+        ),
+        (
+            "norm2 in the stream",
+            wrong_at("mlp", lambda x, n1, a, n2, m: n2(by_cases(x, "mlp", n1, a, n2, m))),
+        ),
+        (
+            "norm2 is still there",
+            wrong_at("norm", lambda x, n1, a, n2, m: by_cases(x, "nothing", lambda y: y, a, n2, m)),
+        ),
+        (
+            "norm1 is still there",
+            wrong_at("norm", lambda x, n1, a, n2, m: by_cases(x, "nothing", n1, a, lambda y: y, m)),
+        ),
+        (
+            "first residual connection is still",
+            wrong_at("residual", lambda x, n1, a, n2, m: m(n2(x + a(n1(x))))),
+        ),
+        (
+            "second residual connection is still",
+            wrong_at("residual", lambda x, n1, a, n2, m: a(n1(x)) + m(n2(a(n1(x))))),
+        ),
         ("is dropped", wrong_at("residual", lambda x, n1, a, n2, m: m(x))),
     ],
     "unused_numbers": [
@@ -192,8 +217,10 @@ WRONG = {
         ("no gradient at all", partial(faulty_count, none=False)),
         ("plain sum of the outputs", partial(faulty_count, weigh=torch.ones_like)),
         ("outputs with themselves", partial(faulty_count, weigh=lambda y: y.detach())),
-        ("only if all of its gradient", partial(
-            faulty_count, count=lambda s: s.numel() * (s == 0).all())),
+        (
+            "only if all of its gradient",
+            partial(faulty_count, count=lambda s: s.numel() * (s == 0).all()),
+        ),
         ("one entry of the batch", partial(faulty_count, weigh=last_only)),
         ("are left in the module", by_backward),
     ],
@@ -201,8 +228,10 @@ WRONG = {
         ("the square of", partial(faulty_value, end=lambda length, v: length.square())),
         ("length of a unit vector", partial(faulty_value, end=lambda length, v: v.norm())),
         ("This is the root", partial(faulty_value, end=lambda length, v: length.sqrt())),
-        ("contains NaN or infinity", partial(
-            faulty_value, unit=False, end=lambda length, v: length / v.norm())),
+        (
+            "contains NaN or infinity",
+            partial(faulty_value, unit=False, end=lambda length, v: length / v.norm()),
+        ),
         ("times. At most", partial(faulty_value, extra=5)),
         ("Are all steps taken", partial(faulty_value, extra=-1)),
     ],
@@ -212,7 +241,7 @@ WRONG = {
         ("times. At most", two_products),
         ("fixed length", fixed_momentum),
     ],
-}  # fmt: skip
+}
 
 SAME = "Python keeps one copy of such a text"
 CHOICE = "x = branch if missing {} 'residual' else x + branch"

@@ -134,9 +134,10 @@ WRONG = {
     "main_effects": [
         ("The sign is wrong", lambda results: -by_signs(results)),
         ("half of the effect", lambda results: by_signs(results) / 2),
-        ("Subtract that without it", lambda results: torch.stack(
-            [results.select(i, 1).mean() for i in range(results.ndim)]
-        )),
+        (
+            "Subtract that without it",
+            lambda results: torch.stack([results.select(i, 1).mean() for i in range(results.ndim)]),
+        ),
         ("wrong order", lambda results: by_signs(results).flip(0)),
         ("summed over the other", lambda results: by_signs(results) * 2 ** (results.ndim - 1)),
         ("no other trained part", partial(from_corner, corner=0)),
@@ -155,9 +156,10 @@ WRONG = {
         ("from x alone", partial(faulty_partial, of_y=False, slope=lambda v, z: v @ z / (z @ z))),
         ("from y alone", partial(faulty_partial, of_x=False, slope=lambda v, z: v @ z / (z @ z))),
         ("Divide x . z by z . z", faulty_partial),
-        ("Subtract the means", lambda x, y, z: cosine(
-            without(x, z, centre=False), without(y, z, centre=False)
-        )),
+        (
+            "Subtract the means",
+            lambda x, y, z: cosine(without(x, z, centre=False), without(y, z, centre=False)),
+        ),
     ],
     "stitched": [
         ("target's mean is not added", partial(faulty_stitch, end=False)),
@@ -170,7 +172,7 @@ WRONG = {
         ("ridge is divided", partial(faulty_stitch, penalty=lambda ridge, n: ridge / n)),
         ("The shift is penalised", penalised_shift),
     ],
-}  # fmt: skip
+}
 
 LENGTHS = "/ (x.norm() * y.norm())"
 MEANS = "x, y, z = ({} for values in (x, y, z))"

@@ -80,9 +80,10 @@ FAULTS_OF_FORM = {
 
 
 @pytest.mark.parametrize(
-    ("check", "solve"), [(check_doubled, lambda x: 2 * x), (check_summed, torch.sum)],
+    ("check", "solve"),
+    [(check_doubled, lambda x: 2 * x), (check_summed, torch.sum)],
     ids=["tensor", "number"],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("fault", FAULTS_OF_FORM)
 def test_a_fault_of_form_is_named_before_the_mechanisms_are_tested(check, solve, fault):
     fragment, spoil = FAULTS_OF_FORM[fault]
