@@ -1,11 +1,4 @@
-"""Exercises of chapter 01 about order: which number of a picture stands where among the patches.
-
-What is expected comes from loops over squares, never from minivit.
-
-Exercises of chapter 01 about whole pictures: of any size, and put back from their patches.
-
-As in patch_order, what is expected comes from loops over squares.
-"""
+"""Chapter 1: patches in order, merged, padded, and put back into an image."""
 
 from typing import Any
 
@@ -159,7 +152,7 @@ def merged_tokens(attempt: Attempt) -> None:
 
 
 def corners(images: Tensor, size: int, stride: int) -> list[tuple[int, int]]:
-    """Top left corners of all squares that fit into the picture, in reading order."""
+    """Top left corners of all squares that fit into the image, in reading order."""
     height, width = images.shape[-2:]
     tops, lefts = range(0, height - size + 1, stride), range(0, width - size + 1, stride)
     return [(top, left) for top in tops for left in lefts]
@@ -232,7 +225,7 @@ def denoised(attempt: Attempt) -> None:
     attempt.expect_close(
         denoise(images, size, every),
         images,
-        "With patches that do not overlap, and all components kept, the picture should come back "
+        "With patches that do not overlap, and all components kept, the image should come back "
         "unchanged. Cutting and putting back do not fit each other.",
         mistakes={
             "The mean patch is missing. It was taken away, and should be added again.": (
@@ -244,7 +237,7 @@ def denoised(attempt: Attempt) -> None:
     attempt.expect_close(
         denoise(images, 1, every),
         images,
-        "With stride 1 and all components kept, the picture should come back unchanged. A pixel in "
+        "With stride 1 and all components kept, the image should come back unchanged. A pixel in "
         "several patches is the mean of what they say.",
         mistakes={
             "Patches that overlap are added up. Divide each pixel by the number of patches it lies "
@@ -259,13 +252,13 @@ def denoised(attempt: Attempt) -> None:
     attempt.expect_close(
         denoise(images, size, 0),
         put_back(mean.expand_as(patches), images, size, size),
-        "With no components kept, every patch should become the mean patch of its picture.",
+        "With no components kept, every patch should become the mean patch of its image.",
         mistakes={
             "With no components kept the result is 0: the mean patch was not taken away first. The "
             "components are those of the patches less their mean.": torch.zeros_like(images),
             "Each patch becomes flat. The mean to take away is that of the patches, and not that "
             "of the numbers in each.": put_back(own.expand_as(patches), images, size, size),
-            "All pictures share a mean patch. Each should have its own.": put_back(
+            "All images share a mean patch. Each should have its own.": put_back(
                 common.expand_as(patches), images, size, size
             ),
         },
@@ -279,7 +272,7 @@ def denoised(attempt: Attempt) -> None:
             "The two components with the least variance are kept. Keep those with the most.": (
                 put_back(projected(patches, 2, largest=False), images, size, size)
             ),
-            "All pictures share their components. Each should have its own.": put_back(
+            "All images share their components. Each should have its own.": put_back(
                 projected(patches, 2, shared=True), images, size, size
             ),
         },
@@ -297,9 +290,7 @@ def denoised(attempt: Attempt) -> None:
     )
 
     images = normal_draws(seed=13)(2, 3, 7, 9)  # the last row and column are in no patch
-    margin = (
-        "The last row and column of a 7 x 9 picture lie in no patch of 2 x 2. They should stay "
-    )
+    margin = "The last row and column of a 7 x 9 image lie in no patch of 2 x 2. They should stay "
     attempt.expect_close(
         denoise(images, size, every, if_not_finite=f"{margin}as they were. Here they are 0 / 0."),
         images,
@@ -311,7 +302,7 @@ def denoised(attempt: Attempt) -> None:
 
 
 def coverage(images: Tensor, size: int, stride: int) -> Tensor:
-    """In how many squares each pixel lies, of the shape of the pictures."""
+    """In how many squares each pixel lies, of the shape of the images."""
     counts = torch.zeros_like(images)
     for top, left in corners(images, size, stride):
         counts[:, :, top : top + size, left : left + size] += 1
@@ -319,7 +310,7 @@ def coverage(images: Tensor, size: int, stride: int) -> Tensor:
 
 
 def put_back(patches: Tensor, images: Tensor, size: int, stride: int, last: bool = False) -> Tensor:
-    """Patches in their places: the mean where they overlap, or the last of them."""
+    """Patches put back: the mean where they overlap, or the last of them."""
     picture = torch.zeros_like(images)
     for (top, left), patch in zip(corners(images, size, stride), patches.unbind(1), strict=True):
         window = picture[:, :, top : top + size, left : left + size]

@@ -1,12 +1,4 @@
-"""Exercises of chapter 02 about scores and weights.
-
-What is expected comes from loops and plain softmax, never from minivit: a mistake in the package
-must not make a wrong answer right.
-
-Exercises of chapter 02 about whole attention layers.
-
-As in attention_scores, what is expected is computed here and does not come from minivit.
-"""
+"""Chapter 2: scores, weights, and whole attention layers."""
 
 import math
 
@@ -341,7 +333,7 @@ def chunked_attention(attempt: Attempt) -> None:
         mistakes={
             "The outputs of the chunks are averaged. A chunk counts by the sum of its "
             "exponentials, and chunks differ in that.": separate.mean(0),
-            "Each chunk has a softmax of its own, and the outputs are summed. Divide once, at the "
+            "Each chunk has its own softmax, and the outputs are summed. Divide once, at the "
             "end, by the sum of the exponentials of all chunks.": separate.sum(0),
         },
     )

@@ -1,12 +1,4 @@
-"""Exercises of chapter 03 about tables of positions.
-
-What is expected comes from formulas and loops, never from minivit: a mistake in the package must
-not make a wrong answer right.
-
-Exercises of chapter 03 about positions that act on scores.
-
-As in positions_tables, what is expected is computed here and does not come from minivit.
-"""
+"""Chapter 3: tables of positions, and positions that act on scores."""
 
 import math
 
@@ -34,22 +26,22 @@ def add_positions(attempt: Attempt) -> None:
     )
     attempt.expect(
         not added[:, 0].any(),
-        "The class token has changed. It has no place on the grid and should stay as it is.",
+        "The class token has changed. It has no position on the grid and should stay as it is.",
     )
     attempt.expect(bool(added.any()), "The tokens come back unchanged. Is the sum returned?")
     attempt.expect_close(
         added[:, 1:],
         table.expand(batch, patches, dim),
-        "Token 1 + t should get row t of the table, in every picture of the batch.",
+        "Token 1 + t should get row t of the table, in every image of the batch.",
         mistakes={
-            "Only the first picture of the batch gets positions.": torch.stack([table, 0 * table]),
+            "Only the first image of the batch gets positions.": torch.stack([table, 0 * table]),
             "The table is subtracted.": -table.expand(batch, patches, dim),
         },
     )
 
 
 def sincos(places: Tensor, dim: int) -> Tensor:
-    """The table of the chapter, number by number, at any places."""
+    """The table of the chapter, number by number, at any positions."""
     table = torch.empty(len(places), dim)
     for row, place in enumerate(places.tolist()):
         for i in range(dim // 2):
@@ -60,7 +52,7 @@ def sincos(places: Tensor, dim: int) -> Tensor:
 
 @exercise
 def move_by(attempt: Attempt) -> None:
-    """p [n, dim], rows of a sine-cosine table; steps, a number -> the rows that many places on."""
+    """p [n, dim], rows of a sin-cos table; steps -> the rows that many positions on."""
     n, dim = 5, 6
     places = torch.tensor([7.0, 0.0, 3.0, 12.0, 4.0])
     p = sincos(places, dim)
@@ -72,9 +64,9 @@ def move_by(attempt: Attempt) -> None:
         mistakes={
             "With steps = 0 the numbers come back in another order. Sine and cosine of pair i "
             "stand at 2i and 2i + 1.": torch.cat([p[:, 0::2], p[:, 1::2]], 1),
-            "With steps = 0 sine and cosine of each pair come back exchanged.": p[
-                :, [1, 0, 3, 2, 5, 4]
-            ],
+            "With steps = 0 sine and cosine of each pair come back exchanged.": (
+                p[:, [1, 0, 3, 2, 5, 4]]
+            ),
         },
     )
 
@@ -123,7 +115,7 @@ def _turn_all(p: Tensor, angles: list[float]) -> Tensor:
 
 
 def bilinear(table: Tensor, old: tuple[int, int], new: tuple[int, int]) -> Tensor:
-    """Each new place as the weighted mean of at most four old ones, the corners kept."""
+    """Each new position as the weighted mean of at most four old ones, the corners kept."""
     rows = []
     for i in range(new[0]):
         for j in range(new[1]):
@@ -159,7 +151,7 @@ def resample_linear(attempt: Attempt) -> None:
     attempt.expect_close(
         result[1:],
         bilinear(places, old, new),
-        "The places in between are wrong.",
+        "The positions in between are wrong.",
         mistakes={
             "The corners do not stay where they are. F.interpolate has an argument for that.": (
                 interpolated(pictures, mode="bilinear")
@@ -167,12 +159,12 @@ def resample_linear(attempt: Attempt) -> None:
             "This is bicubic interpolation; bilinear is asked for.": interpolated(
                 pictures, mode="bicubic", align_corners=True
             ),
-            "This is the nearest old place, without a mean.": interpolated(pictures),
-            "Channels and places are mixed up. Bring dim before rows and columns by permuting, "
+            "This is the nearest old position, without a mean.": interpolated(pictures),
+            "Channels and positions are mixed up. Bring dim before rows and columns by permuting, "
             "not by reshaping.": interpolated(
                 places.reshape(dim, *old), mode="bilinear", align_corners=True
             ),
-            "Rows and columns are exchanged: place t is row t // C, column t % C.": interpolated(
+            "Rows and columns are exchanged: position t is row t // C, column t % C.": interpolated(
                 places.T.unflatten(1, old[::-1]).mT, mode="bilinear", align_corners=True
             ),
         },
@@ -239,7 +231,7 @@ def by_pairs(
 
 
 def down_the_columns(grid: tuple[int, int]) -> list[int]:
-    """The places of a grid, counted column by column."""
+    """The positions of a grid, counted column by column."""
     return torch.arange(grid[0] * grid[1]).reshape(grid).T.flatten().tolist()
 
 
@@ -294,7 +286,7 @@ def rotary_2d(attempt: Attempt) -> None:
                 "All pairs turn equally fast. Pair i turns at 10000 ** (-2i / h).": turn(
                     part, places, base=1.0
                 ),
-                "The rates are those of the whole d_head. Each half has a width of its own, h = "
+                "The rates are those of the whole d_head. Each half has its own width, h = "
                 "d_head / 2.": turn(part, places, width=d_head),
             },
         )

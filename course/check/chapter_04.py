@@ -1,9 +1,4 @@
-"""Exercises of chapter 04 about the parts of an encoder block.
-
-What is expected comes from plain sums and loops, never from minivit or torch's own layer norm.
-
-Exercise of chapter 04: a whole vision transformer from the tensors of a file.
-"""
+"""Chapter 4: the parts of an encoder block, and a whole vision transformer from a file."""
 
 import math
 
@@ -44,7 +39,7 @@ def channel_norm(attempt: Attempt) -> None:
             "The mean and variance are those of a channel over its pixels. Each pixel should be "
             "normed over its channels, axis 1.": normed(x, (2, 3)),
             "The mean and variance are taken over the last axis, the width.": normed(x, 3),
-            "The mean and variance are those of a whole picture.": normed(x, (1, 2, 3)),
+            "The mean and variance are those of a whole image.": normed(x, (1, 2, 3)),
             "The mean is subtracted for the variance alone.": x / deviation,
             "You divide by the variance, not by its root.": centred / deviation**2,
         },
@@ -58,8 +53,9 @@ def channel_norm(attempt: Attempt) -> None:
         mistakes={
             "gamma is not used.": normed(x, 1) + beta[:, None, None],
             "beta is not used.": scaled,
-            "beta is multiplied by gamma too. It is added last.": scaled
-            + (beta * gamma)[:, None, None],
+            "beta is multiplied by gamma too. It is added last.": (
+                scaled + (beta * gamma)[:, None, None]
+            ),
         },
     )
     attempt.expect_close(
@@ -168,9 +164,11 @@ def ordered_block(attempt: Attempt) -> None:
 @exercise
 def drop_path(attempt: Attempt) -> None:
     """branch [batch, tokens, dim], rate, training -> as branch."""
-    batch, tokens, dim = 4000, 2, 3  # so many that a share of 4000 says what the rate is
+    batch, tokens, dim = 4000, 2, 3  # so many that the fraction dropped is close to the rate
     shape = dict(batch=batch, tokens=tokens, dim=dim)
-    branch = normal_draws(seed=2)(*shape.values()).abs() + 0.5  # no zeros of its own
+    branch = (
+        normal_draws(seed=2)(*shape.values()).abs() + 0.5
+    )  # no zeros before anything is dropped
     attempt.expect_close(
         attempt(branch, 0.25, False, shape=shape),
         branch,
@@ -194,23 +192,23 @@ def drop_path(attempt: Attempt) -> None:
         factors = attempt(branch, rate, True, shape=shape) / branch  # [batch, tokens, dim]
         dropped = factors == 0
         attempt.expect(
-            bool(dropped.any()), f"With rate = {rate} nothing was dropped of {batch} pictures."
+            bool(dropped.any()), f"With rate = {rate} nothing was dropped of {batch} images."
         )
         attempt.expect(
             not dropped.all(),
-            f"With rate = {rate} all of {batch} pictures were dropped. Each picture needs a draw "
+            f"With rate = {rate} all of {batch} images were dropped. Each image needs a draw "
             "of its own.",
         )
         whole = torch.equal(dropped, dropped[:, :1, :1].expand_as(dropped))
         attempt.expect(
             whole,
-            "Some entries of a picture are dropped and others kept. That is dropout: here the "
-            "whole branch of a picture goes or stays. Draw numbers of shape [batch, 1, 1].",
+            "Some entries of an image are dropped and others kept. That is dropout: here the "
+            "whole branch of an image goes or stays. Draw numbers of shape [batch, 1, 1].",
         )
         share = dropped[:, 0, 0].double().mean().item()
         attempt.expect(
             abs(share - rate) < 0.05,
-            f"With rate = {rate} a share of {share:.2f} of the pictures was dropped.",
+            f"With rate = {rate} a fraction of {share:.2f} of the images was dropped.",
         )
         kept = factors[~dropped]
         attempt.expect(
@@ -261,14 +259,14 @@ def logit_shares(attempt: Attempt) -> None:
         "With gamma = 1 a share is wrong: (part - its mean) / sigma, times the weights, with the "
         "one sigma of the whole stream.",
         mistakes={
-            "Each part is divided by its own deviation. The norm divides the sum of all parts by "
-            "one number, that of the sum.": shares(own, ones, centred),
+            "Each part is divided by its own standard deviation. The norm divides the sum of all "
+            "parts by one number, that of the sum.": shares(own, ones, centred),
             "The mean of the whole stream is subtracted from every part. Each part should lose its "
             "own mean, so that the means add up to that of the sum.": shares(
                 scale, ones, parts - total.mean(-1, keepdim=True)
             ),
-            "The divisor is that of all parts put together. It should be the deviation of their "
-            "sum, over its features.": shares(
+            "The divisor is that of all parts put together. It should be the standard deviation of "
+            "their sum, over its features.": shares(
                 centred.square().mean((0, 2))[:, None].sqrt(), ones, centred
             ),
         },
@@ -292,7 +290,7 @@ def logit_shares(attempt: Attempt) -> None:
         "With eps = 2 the shares are wrong. eps is added to the variance, inside the root.",
         mistakes={
             "eps is not used.": shares(scale, gamma, centred),
-            "eps is added to the deviation. It stands inside the root.": shares(
+            "eps is added to the standard deviation. It stands inside the root.": shares(
                 scale + 2, gamma, centred
             ),
         },
@@ -352,9 +350,7 @@ def forward(
     def norm(x: Tensor, name: str) -> Tensor:
         if skip and name.endswith(skip):
             return x
-        x = x - x.mean(-1, keepdim=True)
-        x = x / (x.square().mean(-1, keepdim=True) + eps).sqrt()
-        return x * state[f"{name}.weight"] + state[f"{name}.bias"]
+        return normed(x, eps=eps) * state[f"{name}.weight"] + state[f"{name}.bias"]
 
     pixels = F.unfold(images, PATCH, stride=PATCH).mT  # [batch, patches, 3 * patch * patch]
     embedding = state["patch_embed.proj.weight"].flatten(1)

@@ -1,9 +1,4 @@
-"""Exercises of chapter 05 about tables of tokens: how alike they are, and a gate over them.
-
-Exercises of chapter 05 about the places in a mixing layer's weights.
-
-What is expected comes from plain sums and loops, never from a convolution or torch's interpolation.
-"""
+"""Chapter 5: how alike tokens are, a gate over them, and mixing layers as maps of a grid."""
 
 import math
 
@@ -11,11 +6,12 @@ import torch
 from torch import Tensor
 
 from course.check.attempt import Attempt, normal_draws
+from course.check.chapter_04 import normed
 from course.check.exercise import exercise
 
 
 def size(x: Tensor) -> Tensor:
-    """The Frobenius norm of each picture, [batch]."""
+    """The Frobenius norm of each image, [batch]."""
     return x.square().sum((1, 2)).sqrt()
 
 
@@ -34,10 +30,10 @@ def distance_from_alike(attempt: Attempt) -> None:
         mistakes={
             "The mean is taken over the features of each token. It should be the mean token, over "
             "axis 1.": size(x - x.mean(2, keepdim=True)) / size(x),
-            "One mean is taken for a whole picture. The mean token has a mean for each feature.": (
+            "One mean is taken for a whole image. The mean token has a mean for each feature.": (
                 size(x - x.mean((1, 2), keepdim=True)) / size(x)
             ),
-            "The mean is taken over the batch. Each picture has its own mean token.": (
+            "The mean is taken over the batch. Each image has its own mean token.": (
                 size(x - x.mean(0)) / size(x)
             ),
             "The norm of the difference should be divided by the norm of x.": size(away),
@@ -45,26 +41,19 @@ def distance_from_alike(attempt: Attempt) -> None:
                 (size(away) / size(x)) ** 2
             ),
             "The root is missing, and the norm of x, by which to divide.": size(away) ** 2,
-            "The norms are summed over the batch. Each picture has its own.": (
+            "The norms are summed over the batch. Each image has its own.": (
                 (away.norm() / x.norm()).expand(batch)
             ),
             "You divide by the norm of the repeated mean token. Divide by the norm of x.": (
                 size(away) / size(x - away)
             ),
-            "You take a share for each token and then the mean of them. Take one norm over all "
+            "You take a ratio for each token and then the mean of them. Take one norm over all "
             "tokens.": (away.norm(dim=2) / x.norm(dim=2)).mean(1),
             "You return the size of the mean token, not of what differs from it.": (
                 size(x - away) / size(x)
             ),
         },
     )
-
-
-def normed(x: Tensor, axis: int, eps: float, fewer: int = 0) -> Tensor:
-    """x without its mean and scale along an axis; ``fewer=1`` has the unbiased variance."""
-    centred = x - x.mean(axis, keepdim=True)
-    squares = centred.square().sum(axis, keepdim=True)
-    return centred / (squares / (x.shape[axis] - fewer) + eps).sqrt()
 
 
 @exercise
@@ -82,10 +71,10 @@ def spatial_gate(attempt: Attempt) -> None:
         "With a table of zeros and a bias of ones, the result should be U, the first half of the "
         "features.",
         mistakes={
-            "The halves have changed places: U, which is multiplied, is the first half.": v,
-            "The features are cut into even and odd ones. U is the first half of them.": x[
-                ..., ::2
-            ],
+            "The halves are swapped: U, which is multiplied, is the first half.": v,
+            "The features are cut into even and odd ones. U is the first half of them.": (
+                x[..., ::2]
+            ),
             "U is normed. Only V is.": normed(u, -1, 0.1),
             "The bias is not used, or it is added before the table is applied.": 0 * u,
             "The bias is added after U is multiplied. It belongs to the gate.": 0 * u + 1,
@@ -149,7 +138,7 @@ def table_of(kernel: Tensor, rows: int, columns: int, wrap: str = "") -> Tensor:
                     if wrap == "around":
                         at, inside = (at[0] % rows, at[1] % columns), True
                     place = at[0] * columns + at[1]
-                    if wrap == "row":  # the next place of the list, in whichever row that is
+                    if wrap == "row":  # the next position of the list, in whichever row that is
                         inside = 0 <= place < rows * columns
                     if inside:
                         table[r * columns + s, place] += kernel[dr + half, ds + half]
@@ -179,9 +168,7 @@ def convolution_table(attempt: Attempt) -> None:
             mistakes={
                 "The neighbours lie on the wrong side: the table is transposed, or the kernel is "
                 "flipped. F.conv2d does not flip it.": table_of(kernel.flip(0, 1), rows, columns),
-                "Rows and columns of the kernel have changed places.": (
-                    table_of(kernel.T, rows, columns)
-                ),
+                "Rows and columns of the kernel are swapped.": (table_of(kernel.T, rows, columns)),
                 "At the edges the tokens read from the opposite side. There should be zeros.": (
                     table_of(kernel, rows, columns, "around")
                 ),
@@ -265,15 +252,15 @@ def resized_mixing(attempt: Attempt) -> None:
     )
     finer = plane(old, new)
     shape = dict(batch=batch, tokens=after, dim=dim)
-    swapped = torch.kron(line(3, 5), line(2, 4))  # the places read as 3 rows of 2
+    swapped = torch.kron(line(3, 5), line(2, 4))  # the positions read as 3 rows of 2
     kinds = {
         "The corners are aligned. Use align_corners=False.": plane(old, new, corners=True),
-        "Each new place takes its nearest old one. Interpolate bilinearly.": (
+        "Each new position takes its nearest old one. Interpolate bilinearly.": (
             plane(old, new, nearest=True)
         ),
         "The tokens are interpolated along their list, in one dimension. They stand on a grid of "
         "rows and columns.": line(before, after),
-        "Rows and columns of the grids have changed places.": swapped,
+        "Rows and columns of the grids are swapped.": swapped,
     }
     attempt.expect_close(
         attempt(x, 0 * up, 0 * up_bias, 0 * down, down_bias, old, new, shape=shape),
@@ -284,8 +271,9 @@ def resized_mixing(attempt: Attempt) -> None:
             for said, other in (
                 kinds
                 | {
-                    "down_bias is multiplied by old tokens / new tokens. Only up is.": share
-                    * finer,
+                    "down_bias is multiplied by old tokens / new tokens. Only up is.": (
+                        share * finer
+                    ),
                 }
             ).items()
         },
@@ -314,5 +302,5 @@ def resized_mixing(attempt: Attempt) -> None:
     attempt.expect_close(
         attempt(x, up, up_bias, down, down_bias, old, new, shape=shape),
         layer(x, up_fine, down_fine, bias),
-        "The resampled down is wrong. Each of its columns is a small picture.",
+        "The resampled down is wrong. Each of its columns is a small image.",
     )

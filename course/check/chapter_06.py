@@ -1,11 +1,4 @@
-"""Exercises of chapter 06 about receptive fields.
-
-What is expected comes from sets of pixels and loops, never from a formula of the chapter.
-
-Exercises of chapter 06 about convolutions as linear maps and as attention.
-
-What is expected comes from loops and PyTorch's convolution, never from minivit.
-"""
+"""Chapter 6: receptive fields, and convolutions as linear maps and as attention."""
 
 import itertools
 
@@ -186,8 +179,8 @@ def circular_by_fourier(attempt: Attempt) -> None:
         attempt.expect(
             not close(result, expected.roll((half, half), (-2, -1)))
             and not close(result, expected.roll((-half, -half), (-2, -1))),
-            f"The result is shifted by {half} places along both axes. The middle of the filter "
-            "belongs at place (0, 0), not its corner.",
+            f"The result is shifted by {half} positions along both axes. The middle of the filter "
+            "belongs at position (0, 0), not its corner.",
         )
         flipped = circular(x, weight.flip((-2, -1)))
         shifted = [flipped.roll((by, by), (-2, -1)) for by in (0, half, -half)]
@@ -208,7 +201,7 @@ def circular_by_fourier(attempt: Attempt) -> None:
             "At each frequency the output's channels are a matrix [out, channels] times the "
             "input's channels.",
             mistakes={
-                "Zeros stand around the picture. It should wrap around.": F.conv2d(
+                "Zeros stand around the image. It should wrap around.": F.conv2d(
                     x, weight, padding=half
                 )
             },
@@ -252,14 +245,14 @@ def convolution_by_attention(attempt: Attempt) -> None:
     attempt.expect(
         not close(result, convolved(weight, "constant")),
         "Beyond the border you have zeros. But a softmax always gives its weights away: without a "
-        "mask, the token nearest to the missing place gets them.",
+        "mask, the token nearest to the missing position gets them.",
     )
     attempt.expect(
         not close(result, convolved(weight, "circular")),
-        "Your grid wraps around. A place beyond the border has its own coordinates, such as -1.",
+        "Your grid wraps around. A position beyond the border has its own coordinates, such as -1.",
     )
     attempt.expect_close(
-        result, convolved(weight), "At the border the token nearest to the missing place counts."
+        result, convolved(weight), "At the border the token nearest to the missing position counts."
     )
 
     soft = attempt(x, weight, grid, 0.3, shape=shape)

@@ -1,7 +1,4 @@
-"""Exercises of chapter 07 about what a training step asks for and where it looks.
-
-Exercises of chapter 07 about what is made of a model's scores.
-"""
+"""Chapter 7: the loss and gradient of a training step, and statistics of a model's scores."""
 
 import torch
 from scipy import optimize, stats
@@ -27,9 +24,8 @@ def mixed_loss(attempt: Attempt) -> None:
         "With share 1 and no smoothing this is the ordinary mean cross-entropy, and it is not.",
         mistakes={
             "The cross-entropy is summed over the batch. Take the mean.": batch * loss(1.0, 0.0),
-            "With share 1 each picture is itself: its own label counts. The shares are exchanged.": loss(
-                0.0, 0.0
-            ),
+            "With share 1 each image is itself: its own label counts. The shares are "
+            "exchanged.": loss(0.0, 0.0),
             "The cross-entropy is divided by the number of classes too. Sum over the classes, and "
             "take the mean over the batch.": loss(1.0, 0.0) / classes,
             "The sign is wrong: the loss is minus the logarithm of a probability.": -loss(1.0, 0.0),
@@ -38,15 +34,16 @@ def mixed_loss(attempt: Attempt) -> None:
     attempt.expect_close(
         attempt(logits, labels, order, 0.7, 0.0),
         loss(0.7, 0.0),
-        "Without smoothing, share 0.7 of the target should be a picture's own label and 0.3 that "
-        "of picture order[i].",
+        "Without smoothing, share 0.7 of the target should be an image's own label and 0.3 that "
+        "of image order[i].",
         mistakes={
-            "The second label is missing: a picture's target also has 1 - share of the label of "
-            "picture order[i].": loss(1.0, 0.0),
-            "The targets sum to share only: 1 - share of the other label is missing.": 0.7
-            * loss(1.0, 0.0),
-            "The shares are exchanged: share belongs to the picture's own label.": loss(0.3, 0.0),
-            "The partner of picture i is order[i]; here it is the picture that i is the partner "
+            "The second label is missing: an image's target also has 1 - share of the label of "
+            "image order[i].": loss(1.0, 0.0),
+            "The targets sum to share only: 1 - share of the other label is missing.": (
+                0.7 * loss(1.0, 0.0)
+            ),
+            "The shares are exchanged: share belongs to the image's own label.": loss(0.3, 0.0),
+            "The partner of image i is order[i]; here it is the image that i is the partner "
             "of.": loss_by_entries(logits, labels, order.argsort(), 0.7, 0.0),
         },
     )
@@ -96,44 +93,43 @@ def loss_by_entries(
 
 @exercise
 def sharp_gradient(attempt: Attempt) -> None:
-    """weights [n], gradient: [n] -> [n], rho -> the gradient at the highest place nearby."""
+    """weights [n], gradient: [n] -> [n], rho -> the gradient at the highest point nearby."""
     n, rho = 6, 0.5
     normal = normal_draws(seed=1)
     weights, root = normal(n), normal(n, n)
     curvature, slope = root @ root.T / n, normal(n)  # [n, n], [n]
-    seen: list[Tensor] = []
+    seen = []
 
-    def gradient(at: Tensor) -> Tensor:
-        seen.append(at.detach().clone())
-        return curvature @ at + slope
+    def slope_at(point: Tensor) -> Tensor:
+        return curvature @ point + slope
 
-    g = curvature @ weights + slope
+    def gradient(point: Tensor) -> Tensor:
+        seen.append(point)
+        return slope_at(point)
+
+    g = slope_at(weights)
     away = rho * g / g.norm()
     found = attempt(weights, gradient, rho, shape=dict(weights=n))
     attempt.expect_close(
         found,
-        curvature @ (weights + away) + slope,
+        slope_at(weights + away),
         "For a quadratic loss the result is not the gradient at weights + rho * g / |g|.",
         mistakes={
-            "This is the gradient at the weights themselves. Take it at the place that is rho "
-            "away.": g,
-            "This is the gradient on the way down. The highest place nearby lies up the gradient.": curvature
-            @ (weights - away)
-            + slope,
-            "The way there is not rho long: divide the gradient by its norm.": curvature
-            @ (weights + rho * g)
-            + slope,
-            "The gradient is divided by its squared norm. Divide by the norm.": curvature
-            @ (weights + rho * g / g.square().sum())
-            + slope,
-            "Each entry is divided by its own size. Divide by the norm of the whole vector.": curvature
-            @ (weights + rho * g.sign())
-            + slope,
-            "This is the place, not the gradient there.": weights + away,
-            "The two gradients are added. Return the second alone.": curvature @ (weights + away)
-            + slope
-            + g,
-            "This differentiates through the way there as well. Call gradient twice and do nothing "
+            "This is the gradient at the weights themselves. Take it at the point at distance rho "
+            "up the gradient.": g,
+            "This is the gradient on the way down. The highest point nearby lies up the "
+            "gradient.": slope_at(weights - away),
+            "The step is not rho long: divide the gradient by its norm.": (
+                slope_at(weights + rho * g)
+            ),
+            "The gradient is divided by its squared norm. Divide by the norm.": (
+                slope_at(weights + rho * g / g.square().sum())
+            ),
+            "Each entry is divided by its own size. Divide by the norm of the whole "
+            "vector.": slope_at(weights + rho * g.sign()),
+            "This is the point, not the gradient there.": weights + away,
+            "The two gradients are added. Return the second alone.": (slope_at(weights + away) + g),
+            "This differentiates through the step as well. Call gradient twice and do nothing "
             "else.": through(curvature, weights, slope, rho),
         },
     )
@@ -158,7 +154,7 @@ def sharp_gradient(attempt: Attempt) -> None:
 
 
 def through(curvature: Tensor, weights: Tensor, slope: Tensor, rho: float) -> Tensor:
-    """The derivative of the loss at the highest place nearby, that place's own included."""
+    """The derivative of the loss at the highest point nearby, that place's own included."""
     w = weights.clone().requires_grad_()
     g = curvature @ w + slope
     at = w + rho * g / g.norm()
@@ -174,7 +170,12 @@ def paired_interval(attempt: Attempt) -> None:
         common = 0.1 * normal(seeds)  # what a seed does to both
         a, b = 0.61 + common + 0.02 * normal(seeds), 0.6 + common + 0.02 * normal(seeds)
         d = a - b
-        t, root = stats.t.ppf(0.975, seeds - 1), seeds**0.5
+        t = stats.t.ppf(0.975, seeds - 1)
+        error = d.std() / seeds**0.5
+
+        def ends(half: Tensor, d: Tensor = d) -> Tensor:
+            return d.mean() + torch.tensor([-1, 0, 1]) * half
+
         found = attempt(a, b, shape=dict(numbers=3))
         attempt.expect_close(
             found[1],
@@ -185,36 +186,30 @@ def paired_interval(attempt: Attempt) -> None:
         attempt.expect(
             bool(found[0] < found[2]), "The first number is the lower end, the last the upper."
         )
-        half = t * d.std() / root
-        variances = a.var() + b.var()
         attempt.expect_close(
             found,
-            d.mean() + torch.tensor([-1, 0, 1]) * half,
+            ends(t * error),
             "The mean is right, the ends are not.",
             mistakes={
-                text: d.mean() + torch.tensor([-1, 0, 1]) * wrong
-                for text, wrong in {
-                    "This treats the two models as if their seeds were different ones. Take the "
-                    "deviation of the differences.": t * variances.sqrt() / root,
-                    "These ends span the differences themselves. Those of their mean are closer by "
-                    "the root of the number of seeds.": t * d.std(),
-                    "The factor is that of a normal distribution. With so few seeds it is "
-                    "Student's.": 1.959964 * d.std() / root,
-                    "The deviation is divided by n. The sample deviation is divided by n - 1.": t
-                    * d.std(correction=0)
-                    / root,
-                    "The deviation is divided by n, not by the root of n.": t * d.std() / seeds,
-                    "Student's distribution has n - 1 degrees of freedom here, not n.": stats.t.ppf(
-                        0.975, seeds
-                    )
-                    * d.std()
-                    / root,
-                    "This is the 90 % interval: 2.5 % are to lie beyond each end.": stats.t.ppf(
-                        0.95, seeds - 1
-                    )
-                    * d.std()
-                    / root,
-                }.items()
+                "This treats the two models as if their seeds were different ones. Take the "
+                "standard deviation of the differences.": (
+                    ends(t * ((a.var() + b.var()) / seeds).sqrt())
+                ),
+                "These ends span the differences themselves. Those of their mean are closer by "
+                "the root of the number of seeds.": ends(t * d.std()),
+                "The factor is that of a normal distribution. With so few seeds it is "
+                "Student's.": ends(1.959964 * error),
+                "The variance is divided by n. The sample standard deviation divides by "
+                "n - 1.": ends(t * d.std(correction=0) / seeds**0.5),
+                "The standard deviation is divided by n, not by the root of n.": (
+                    ends(t * d.std() / seeds)
+                ),
+                "Student's distribution has n - 1 degrees of freedom here, not n.": (
+                    ends(stats.t.ppf(0.975, seeds) * error)
+                ),
+                "This is the 90 % interval: 2.5 % are to lie beyond each end.": (
+                    ends(stats.t.ppf(0.95, seeds - 1) * error)
+                ),
             },
         )
 

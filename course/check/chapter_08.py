@@ -1,12 +1,4 @@
-"""Exercises of chapter 08 about filters as pictures, spans of pictures, and sets of filters.
-
-What is expected comes from filters that are built from known directions, and from trying all
-pairings.
-
-The exercise of chapter 08 about a table of positions.
-
-What is expected comes from a loop over all pairs of places.
-"""
+"""Chapter 8: filters as images, what they span and how they pair, and a table of positions."""
 
 from itertools import permutations
 
@@ -32,11 +24,11 @@ def on_one_scale(attempt: Attempt) -> None:
         attempt.expect_close(
             attempt(x, shape=shape),
             0.5 + 0.5 * x / size.max(),
-            "The pictures are wrong.",
+            "The images are wrong.",
             mistakes={
-                "Each filter has a scale of its own, from its smallest to its largest weight. "
+                "Each filter has its own scale, from its smallest to its largest weight. "
                 "Small ones look as strong as large ones.": (x - low) / (high - low),
-                "Each filter has a factor of its own. Take one for all.": 0.5 + 0.5 * x / size,
+                "Each filter has its own factor. Take one for all.": 0.5 + 0.5 * x / size,
                 "The smallest weight of all becomes 0 and the largest 1, so that a weight of 0 is "
                 "not in the middle.": (x - x.min()) / (x.max() - x.min()),
                 "A weight of 0 becomes 0.5, but the factor is that of the largest weight. The size "
@@ -70,14 +62,14 @@ def share_in_span(attempt: Attempt) -> None:
     attempt.expect_close(
         attempt(filters, directions[:k], shape=dict(filters=n)),
         right,
-        "Already for orthonormal pictures the share is wrong.",
+        "Already for orthonormal images the share is wrong.",
         mistakes={
             "This is the ratio of the norms. The share is the ratio of their squares.": (
                 right.sqrt()
             ),
             "This is the share outside of the span.": 1 - right,
             "This is the energy inside. Divide by the filter's own.": inside.square().sum(1),
-            "The share of the picture that fits best is returned. The pictures together span "
+            "The share of the image that fits best is returned. The images together span "
             "more.": inside.square().amax(1) / energy,
         },
     )
@@ -86,13 +78,13 @@ def share_in_span(attempt: Attempt) -> None:
     attempt.expect_close(
         attempt(filters, skew, shape=dict(filters=n)),
         right,
-        "For pictures of other lengths and angles, with the same span, the share should be the "
-        "same. Projections on pictures that are not orthogonal cannot be added.",
+        "For images of other lengths and angles, with the same span, the share should be the "
+        "same. Projections on images that are not orthogonal cannot be added.",
     )
     # So long that rounding leaves about 0.1 of the singular value that should be zero.
     dependent = 1e15 * torch.cat([skew, skew[:1] - skew[1:2]])
     message = (
-        "With a picture that is the difference of two others the span is the same, but not the "
+        "With an image that is the difference of two others the span is the same, but not the "
         "result. Leave out directions whose singular value is zero, up to rounding."
     )
     attempt.expect_close(
@@ -144,7 +136,7 @@ def matched_similarity(attempt: Attempt) -> None:
                 "once.": cosines.amax(1).mean(),
                 "Each filter of b has its best partner, but several have the same one. Use each "
                 "once.": cosines.amax(0).mean(),
-                "This pairs filters that stand at the same place.": cosines.diagonal().mean(),
+                "This pairs filters that stand at the same position.": cosines.diagonal().mean(),
                 "The mean of each filter is taken away first. The cosine is that of the filters "
                 "as they are.": best(centred.abs()),
                 "This is the sum over the pairs. Take the mean.": best(cosines) * n,
@@ -185,7 +177,7 @@ def cosine_by_offset(attempt: Attempt) -> None:
                 table,
                 shape=shape,
                 if_not_finite="The result contains NaN or infinity, though every offset has at "
-                "least one pair of places.",
+                "least one pair of positions.",
             ),
             sums / pairs,
             "The mean cosine by offset is wrong.",
@@ -193,11 +185,11 @@ def cosine_by_offset(attempt: Attempt) -> None:
                 "These are dot products. Divide by the lengths of both vectors.": raw / pairs,
                 "These are sums over the pairs. An offset has as many pairs as fit on the grid: "
                 "divide by their number.": sums,
-                "All offsets are divided by the number of places. Divide each by its own number "
+                "All offsets are divided by the number of positions. Divide each by its own number "
                 "of pairs.": sums / (rows * columns),
                 "Pairs are taken across the border, as if the grid were a ring.": around(unit),
-                "The columns are mirrored: for offset (1, 1) compare with the place below and to "
-                "the right.": (sums / pairs).flip(1),
+                "The columns are mirrored: for offset (1, 1) compare with the position below "
+                "and to the right.": (sums / pairs).flip(1),
                 "The mean vector is taken away first. Compare the vectors as they are.": middle,
                 "The offset 0 stands in the corner. It belongs in the middle, at "
                 "[rows - 1, columns - 1].": (sums / pairs).roll((1 - rows, 1 - columns), (0, 1)),

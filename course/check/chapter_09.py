@@ -1,9 +1,4 @@
-"""Exercises of chapter 09 about what one head looks at: at how many patches, and which way.
-
-What is expected comes from loops over queries and keys.
-
-Exercises of chapter 09 about what an answer rests on: relevance, and integrated gradients.
-"""
+"""Chapter 9: how many patches a head reads and in which direction, and attribution."""
 
 import math
 from functools import partial
@@ -186,21 +181,21 @@ def integrated_gradients(attempt: Attempt) -> None:
     def square(x: Tensor) -> Tensor:
         return (x.square() * weights).flatten(1).sum(1)
 
-    def waves(x: Tensor) -> Tensor:
+    def sine(x: Tensor) -> Tensor:
         return (3 * (x * weights).flatten(1).sum(1)).sin()
 
     call = partial(attempt, images, baseline, shape=shape)
     attempt.expect_close(
         call(linear, 3),
         weights * way,
-        "For a linear score each number's share is its weight times its way from the baseline.",
+        "For a linear score each number's part is its weight times its change from the baseline.",
         mistakes={
-            "This is the gradient alone. Multiply it by the way from baseline to picture.": (
+            "This is the gradient alone. Multiply it by the image minus the baseline.": (
                 weights.expand_as(way)
             ),
-            "The gradient is multiplied by the picture, where it should be by the picture minus "
+            "The gradient is multiplied by the image, where it should be by the image minus "
             "the baseline.": weights * images,
-            "The sign is turned: the way goes from the baseline to the picture.": -weights * way,
+            "The sign is wrong: the path goes from the baseline to the image.": -weights * way,
             "The gradients are added up. Take their mean over the steps.": 3 * weights * way,
         },
     )
@@ -209,13 +204,13 @@ def integrated_gradients(attempt: Attempt) -> None:
         weights * (images.square() - baseline.square()),
         "For a score of squares, middles of equal pieces give the integral exactly.",
         mistakes={
-            "The gradient is taken at the picture alone. Take it all along the way.": (
+            "The gradient is taken at the image alone. Take it all along the path.": (
                 2 * weights * images * way
             ),
-            "The gradient is taken at the baseline alone. Take it all along the way.": (
+            "The gradient is taken at the baseline alone. Take it all along the path.": (
                 2 * weights * baseline * way
             ),
-            "The way starts at zero. It should start at the baseline.": weights * images * way,
+            "The path starts at zero. It should start at the baseline.": weights * images * way,
             "The gradient is taken where each piece ends. Take it in the middle.": (
                 2 * weights * (baseline + way * 0.625) * way
             ),
@@ -227,10 +222,10 @@ def integrated_gradients(attempt: Attempt) -> None:
     total = torch.zeros_like(images)
     for step in range(5):
         x = (baseline + (step + 0.5) / 5 * way).requires_grad_()
-        total += torch.autograd.grad(waves(x).sum(), x)[0] / 5
+        total += torch.autograd.grad(sine(x).sum(), x)[0] / 5
     attempt.expect_close(
-        call(waves, 5),
+        call(sine, 5),
         total * way,
-        "For a score that bends, the mean over 5 steps is wrong. Each picture of the batch has a "
-        "way of its own.",
+        "For a score that bends, the mean over 5 steps is wrong. Each image of the batch has its "
+        "own path.",
     )

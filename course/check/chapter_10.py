@@ -1,11 +1,4 @@
-"""Exercises of chapter 10 about CKA and places.
-
-What is expected comes from Gram matrices of all pictures, and from loops over places.
-
-Exercises of chapter 10 that replace many passes or fits by one.
-
-What is expected comes from all pictures at once, and from fits made again without a row.
-"""
+"""Chapter 10: CKA, positions read from similarities, and fits with each row left out."""
 
 from collections.abc import Callable
 
@@ -17,13 +10,13 @@ from course.check.exercise import exercise
 from course.check.memory import MemoryMeter
 
 EACH_PICTURE = (
-    "You take away the mean of each picture. It is each feature that must have mean 0, over the "
+    "You take away the mean of each image. It is each feature that must have mean 0, over the "
     "pictures."
 )
 
 
 def aligned(x: Tensor, y: Tensor, *, over: int | None = 0) -> Tensor:
-    """The cosine of two Gram matrices, [pictures, pictures] each, after centring over an axis."""
+    """The cosine of two Gram matrices, [images, images] each, after centring over an axis."""
     sides = (x, y) if over is None else (t - t.mean(over, keepdim=True) for t in (x, y))
     k, h = (t @ t.T for t in sides)
     return (k * h).sum() / (k.norm() * h.norm())
@@ -31,7 +24,7 @@ def aligned(x: Tensor, y: Tensor, *, over: int | None = 0) -> Tensor:
 
 @exercise
 def feature_cka(attempt: Attempt) -> None:
-    """x [pictures, p], y [pictures, q] -> one number."""
+    """x [images, p], y [images, q] -> one number."""
     normal = normal_draws(seed=0)
     x = normal(9, 4)
     y = x @ normal(4, 6) + 2 * normal(9, 6)
@@ -61,7 +54,7 @@ def feature_cka(attempt: Attempt) -> None:
             f"With a number added to each feature of {name} the value is another one. CKA centres "
             "both sides.",
             mistakes={
-                "You take away the mean of all numbers. Each feature has a mean of its own.": (
+                "You take away the mean of all numbers. Each feature has its own mean.": (
                     aligned(*(t - t.mean() for t in pair), over=None)
                 ),
             },
@@ -69,12 +62,12 @@ def feature_cka(attempt: Attempt) -> None:
     many = normal(60, 5), normal(60, 3)
     meter = MemoryMeter(*many)
     attempt.expect_close(
-        attempt(*many, within=meter), aligned(*many), "For 60 pictures the value is wrong."
+        attempt(*many, within=meter), aligned(*many), "For 60 images the value is wrong."
     )
     attempt.expect(
         meter.largest < 60 * 60,
-        "A matrix of all pairs of pictures is made. Multiply features with features: the products "
-        "are [p, q], [p, p] and [q, q], however many pictures there are.",
+        "A matrix of all pairs of images is made. Multiply features with features: the products "
+        "are [p, q], [p, p] and [q, q], however many images there are.",
     )
 
 
@@ -84,13 +77,13 @@ def place_error(attempt: Attempt) -> None:
     rows, columns = 3, 5
 
     def pointing(row: int, column: int) -> Tensor:
-        """A table in which every token is most like the patch in one place."""
+        """A table in which every token is most like the patch in one position."""
         table = normal_draws(seed=1)(rows, columns, rows, columns).clamp(-2, 2)
         table[:, :, row, column] += 9
         return table
 
     def mean(measure: Callable[[int, int], float]) -> Tensor:
-        # From every place to row 1, column 4.
+        # From every position to row 1, column 4.
         steps = [(abs(r - 1), abs(c - 4)) for r in range(rows) for c in range(columns)]
         return torch.tensor([float(measure(a, b)) for a, b in steps]).mean()
 
@@ -143,14 +136,14 @@ def place_error(attempt: Attempt) -> None:
 
 
 def away(found: Tensor, columns: int) -> Tensor:
-    """Mean distance of places from those found for them, both counted along the rows."""
+    """Mean distance of positions from those found for them, both counted along the rows."""
     here = torch.arange(len(found))
     down, right = found // columns - here // columns, found % columns - here % columns
     return (down.square() + right.square()).sqrt().mean()
 
 
 def by_rows(rows: int, columns: int, number: int) -> Tensor:
-    """The mean distance to a place whose number is divided by the wrong length."""
+    """The mean distance to a position whose number is divided by the wrong length."""
     row, column = divmod(number, rows)
     down = torch.arange(rows)[:, None] - row
     right = torch.arange(columns) - column
@@ -159,7 +152,7 @@ def by_rows(rows: int, columns: int, number: int) -> Tensor:
 
 @exercise
 def streamed_cka(attempt: Attempt) -> None:
-    """x [pictures, p], y [pictures, q], batch -> one number."""
+    """x [images, p], y [images, q], batch -> one number."""
     normal = normal_draws(seed=3)
     x = normal(24, 3)
     y = x @ normal(3, 4) + normal(24, 4)
@@ -182,11 +175,11 @@ def streamed_cka(attempt: Attempt) -> None:
     attempt.expect_close(
         attempt(x, y, 7),
         aligned(x, y),
-        "In batches of 7, 7, 7 and 3 pictures the value must be that of all 24 at once.",
+        "In batches of 7, 7, 7 and 3 images the value must be that of all 24 at once.",
         mistakes={
             "This is the mean of the batches' own values.": alone.mean(),
             "This is the mean of the batches' own values, by size.": (sizes * alone).sum(),
-            "Each batch is centred by its own mean. The mean of all pictures is wanted; it is "
+            "Each batch is centred by its own mean. The mean of all images is wanted; it is "
             "known at the end.": aligned(*(torch.cat(side) for side in zip(*within, strict=True))),
             "This is the last batch alone.": alone[-1],
             "You take the mean of the batches' means. A larger batch counts for more.": aligned(
@@ -203,7 +196,7 @@ def streamed_cka(attempt: Attempt) -> None:
     )
     attempt.expect(
         meter.largest < 450 * 2,
-        f"A tensor of {meter.largest} numbers is made for 450 pictures in batches of 50. Keep "
+        f"A tensor of {meter.largest} numbers is made for 450 images in batches of 50. Keep "
         "sums: of the features, and of the products of features.",
     )
 
@@ -240,9 +233,10 @@ def left_out(attempt: Attempt) -> None:
         h, bare = leverage(x, penalty), leverage(x, penalty, 0.0)
         return {
             "This is the fit to all rows: each row has seen its own target.": fit,
-            "These are the errors of rows left out. Take them away from the targets.": (y - fit)
-            / (1 - h),
-            "The bias is fitted without the row as well: its share of the leverage, 1 / n, is "
+            "These are the errors of rows left out. Take them away from the targets.": (
+                (y - fit) / (1 - h)
+            ),
+            "The bias is fitted without the row as well: its part of the leverage, 1 / n, is "
             "missing.": y - (y - fit) / (1 - bare),
             "The errors are multiplied by 1 - h. A row that is left out has a larger error: "
             "divide.": y - (y - fit) * (1 - h),
@@ -263,8 +257,9 @@ def left_out(attempt: Attempt) -> None:
             "The penalty is not used.": others(x, y, 0.0),
             "The penalty is squared.": others(x, y, 9.0),
             "The penalty is multiplied by the number of rows.": others(x, y, 3.0 * n),
-            "The penalty shrinks the fit, but the leverage is that without one.": y
-            - (y - fitted(x, y, 3.0, x)) / (1 - leverage(x, 0.0)),
+            "The penalty shrinks the fit, but the leverage is that without one.": (
+                y - (y - fitted(x, y, 3.0, x)) / (1 - leverage(x, 0.0))
+            ),
         }
         | mistakes(x, y, 3.0),
     )

@@ -1,10 +1,4 @@
-"""Exercises of chapter 11 about single steps: what one step of generating an input does.
-
-The project of chapter 11: a picture whose score is high wherever it is shifted to.
-
-What is expected comes from a reference with its gradients written out, for scores whose slope
-changes its sign with the pixel.
-"""
+"""Chapter 11: single steps of generating an input, and an image robust to shifts."""
 
 import torch
 from torch import Tensor
@@ -42,7 +36,7 @@ def scores_on_the_way(attempt: Attempt) -> None:
                 rising + rise
             ),
             "The score rises by the step size times the length of the slope. A step moves the "
-            "picture by the slope, and the score by the slope times that.": (
+            "image by the slope, and the score by the slope times that.": (
                 first + rise / slope.norm() * every
             ),
             "The distance |C - o| comes back. Return the score o.": (1000.0 - rise * every),
@@ -77,7 +71,7 @@ def expected_change(attempt: Attempt) -> None:
     update = normal_draws(seed=22)(channels, height, width)
 
     def canvas(jitter: int, places: int, least: int = 0) -> Tensor:
-        """The sum over places from ``least`` on, in a canvas with room for ``jitter``."""
+        """The sum over positions from ``least`` on, in a canvas with room for ``jitter``."""
         total = torch.zeros(channels, height + jitter, width + jitter)
         for top in range(least, places):
             for left in range(least, places):
@@ -90,7 +84,7 @@ def expected_change(attempt: Attempt) -> None:
     attempt.expect_close(
         attempt(update, 0, shape=shape(0)),
         update,
-        "Without jitter there is one place, and the change should be the update itself.",
+        "Without jitter there is one position, and the change should be the update itself.",
     )
     total, n = canvas(jitter, jitter + 1), jitter + 1
     middle = torch.zeros_like(total)
@@ -107,22 +101,22 @@ def expected_change(attempt: Attempt) -> None:
     attempt.expect_close(
         attempt(update, jitter, shape=shape(jitter)),
         total / n**2,
-        "The change should be the mean, over all places of the crop, of the update put there.",
+        "The change should be the mean, over all positions of the crop, of the update put there.",
         {
-            "This is the sum over all places. An expectation is their mean.": total,
-            "The sum is divided by the places along one side. They vary along both.": total / n,
-            "The sum is divided by jitter squared. Along each side there are jitter + 1 places.": (
+            "This is the sum over all positions. An expectation is their mean.": total,
+            "The sum is divided by the positions along one side. They vary along both.": total / n,
+            "The sum is divided by jitter squared. Each side has jitter + 1 positions.": (
                 total / jitter**2
             ),
-            "The last row and column of places are left out. There are jitter + 1 along each side.": canvas(
-                jitter, jitter
-            )
-            / jitter**2,
-            "The first row and column of places are left out. There are jitter + 1 along each "
-            "side.": canvas(jitter, n, least=1) / jitter**2,
-            "The crop stays in the middle. It should be at every place, as often as at any other.": middle,
-            "The crop stays in the corner. It should be at every place, as often as at any other.": corner,
-            "Only places on the diagonal count. Rows and columns are drawn independently.": diagonal,
+            "The last row and column of positions are left out. There are jitter + 1 of each.": (
+                canvas(jitter, jitter) / jitter**2
+            ),
+            "The first row and column of positions are left out. There are jitter + 1 of each.": (
+                canvas(jitter, n, least=1) / jitter**2
+            ),
+            "The crop stays in the middle. It should be at every position equally often.": middle,
+            "The crop stays in the corner. It should be at every position equally often.": corner,
+            "Only the diagonal counts. Rows and columns are drawn independently.": diagonal,
             "Each pixel is divided by how often it is covered. A pixel that no crop holds changes "
             "by 0, and that counts too.": total / covered,
         },
@@ -139,8 +133,8 @@ def step_in_pixels(attempt: Attempt) -> None:
     shape = dict(batch=batch, channels=channels, height=h, width=w)
 
     def moved(weight: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-        waves = torch.einsum("uh,vw,bchw->bcuv", rows, columns, gradient)
-        return torch.einsum("uh,vw,bcuv->bchw", rows, columns, weight * waves)
+        coefficients = torch.einsum("uh,vw,bchw->bcuv", rows, columns, gradient)
+        return torch.einsum("uh,vw,bcuv->bchw", rows, columns, weight * coefficients)
 
     ones = torch.ones(h, w)
     attempt.expect_close(
@@ -149,7 +143,7 @@ def step_in_pixels(attempt: Attempt) -> None:
         "With all weights 1 the two bases are rotations, and a step in the coefficients should be "
         "the step in the pixels.",
         {
-            "These are coefficients. The change of the picture is asked for: transform back.": (
+            "These are coefficients. The change of the image is asked for: transform back.": (
                 torch.einsum("uh,vw,bchw->bcuv", rows, columns, gradient)
             ),
         },
@@ -157,16 +151,16 @@ def step_in_pixels(attempt: Attempt) -> None:
     attempt.expect_close(
         attempt(gradient, weight, rows, columns, shape=shape),
         moved(weight**2, rows, columns),
-        "With weights that differ, the change of the picture is wrong.",
+        "With weights that differ, the change of the image is wrong.",
         {
-            "The weight counts once. It stands between picture and coefficients on the way to the "
+            "The weight counts once. It stands between image and coefficients on the way to the "
             "gradient, and again on the way back.": moved(weight, rows, columns),
             "Weights play no part.": gradient,
             "The weights divide.": moved(weight**-2, rows, columns),
-            "Rows and columns of the bases are exchanged. A wave is a row of its matrix.": (
+            "Rows and columns of the bases are exchanged. A basis vector is a row of its matrix.": (
                 moved(weight**2, rows.T, columns.T)
             ),
-            "Pixels are weighted. The weights belong to waves.": weight**2 * gradient,
+            "Pixels are weighted. The weights belong to coefficients.": weight**2 * gradient,
         },
     )
 
@@ -174,7 +168,7 @@ def step_in_pixels(attempt: Attempt) -> None:
 SPEED = 4.0
 
 
-class Waves(torch.nn.Module):
+class Sines(torch.nn.Module):
     """Logits [n, classes]: the sum over pixels of ``w * sin(4 x)``."""
 
     def __init__(self, w: Tensor):
@@ -219,7 +213,7 @@ def robust_pictures(attempt: Attempt) -> None:
     n, classes, channels, height, width = 3, 4, 2, 5, 6
     draw = normal_draws(seed=24)
     size = torch.tensor([1.0, 3, 0.5, 2]).view(-1, 1, 1, 1)
-    model = Waves(size * draw(classes, channels, height, width))
+    model = Sines(size * draw(classes, channels, height, width))
     start = 0.5 + 0.05 * draw(n, channels, height, width)
     wanted = torch.tensor([2, 0, 3])
     w = model.w.detach()[wanted]
@@ -230,7 +224,7 @@ def robust_pictures(attempt: Attempt) -> None:
 
     still = [(0, 0)]
     result = climb(still, 1, 0.02)
-    attempt.expect(not torch.equal(result, start), "The pictures are still the start after a step.")
+    attempt.expect(not torch.equal(result, start), "The images are still the start after a step.")
     once = (start, w, still, 1, 0.02)
     first = (start, model.w.detach()[:n], still, 1, 0.02)
     # The step for probabilities: each logit's slope less the mean slope, weighted by probability.
@@ -240,23 +234,23 @@ def robust_pictures(attempt: Attempt) -> None:
         result,
         climbed(*once),
         "One step without a shift is wrong. It should lead along the gradient of the wanted logit, "
-        "divided by its root mean square over the picture.",
+        "divided by its root mean square over the image.",
         {
             "The score falls. Go up its gradient.": climbed(*once, sign=-1),
             "The gradient is not divided by its root mean square.": climbed(*once, scale="none"),
-            "All pictures share one root mean square. Each should have its own.": (
+            "All images share one root mean square. Each should have its own.": (
                 climbed(*once, scale="batch")
             ),
             "Every pixel moves as far as every other. Divide the gradient by one number for each "
-            "picture, and not by its size pixel by pixel.": climbed(*once, scale="sign"),
-            "Picture i climbs for class i. Its class is wanted[i].": climbed(*first),
+            "image, and not by its size pixel by pixel.": climbed(*once, scale="sign"),
+            "Image i climbs for class i. Its class is wanted[i].": climbed(*first),
             "The gradient is that of the probability. Take the logit: it goes on rising where the "
             "softmax is flat.": climbed(start, w - mean, still, 1, 0.02),
         },
     )
     attempt.expect(
         model.w.grad is None,
-        "The model's parameters have gradients now. Ask for the gradient of the pictures alone.",
+        "The model's parameters have gradients now. Ask for the gradient of the images alone.",
     )
     shifts = [(0, 0), (1, 2), (-2, 1)]
     moved = (start, w, shifts, 1, 0.02)
@@ -268,7 +262,7 @@ def robust_pictures(attempt: Attempt) -> None:
         "Rows and columns of a shift are exchanged. It is (down, across).": (
             climbed(start, w, [(across, down) for down, across in shifts], 1, 0.02)
         ),
-        "The picture is shifted the other way: up instead of down, to the left instead of to the "
+        "The image is shifted the other way: up instead of down, to the left instead of to the "
         "right.": climbed(*moved, back=1),
     }
     attempt.expect_close(
@@ -282,12 +276,12 @@ def robust_pictures(attempt: Attempt) -> None:
     attempt.expect_close(
         climb(shifts, 3, 0.4),
         climbed(*far),
-        "After three large steps the pictures are wrong.",
+        "After three large steps the images are wrong.",
         {
-            "The pictures leave the range from 0 to 1. Cut them off after each step.": (
+            "The images leave the range from 0 to 1. Cut them off after each step.": (
                 climbed(*far, clip="never")
             ),
-            "The pictures are cut off at the end alone. Cut them off after each step: the next "
-            "gradient should be that of a picture that can be seen.": climbed(*far, clip="last"),
+            "The images are cut off at the end alone. Cut them off after each step: the next "
+            "gradient should be that of an image that can be seen.": climbed(*far, clip="last"),
         },
     )

@@ -1,7 +1,4 @@
-"""Exercises of chapter 12: steps towards an input, what they leave, and what nearness certifies.
-
-Exercises of chapter 12 about methods that know the curvature: Gauss-Newton and L-BFGS.
-"""
+"""Chapter 12: steps towards an input, the error they leave, Gauss-Newton and L-BFGS."""
 
 import torch
 from torch import Tensor
@@ -45,8 +42,9 @@ def distance_step(attempt: Attempt) -> None:
             "You step by the mean over the batch. Take the sum: each entry steps by itself.": (
                 x - eps * g / 2
             ),
-            "The target is not used.": x
-            - eps * linear(x) @ matrix / linear(x).norm(dim=1, keepdim=True),
+            "The target is not used.": (
+                x - eps * linear(x) @ matrix / linear(x).norm(dim=1, keepdim=True)
+            ),
             "eps is not used.": x - g,
             "The gradient itself is returned.": g,
         },
@@ -143,9 +141,9 @@ def left_after(attempt: Attempt) -> None:
             ),
             "The factors are right, but these are the coordinates along the singular vectors. Turn "
             "back.": (1 - shares) * (right @ error),
-            "The singular vectors are taken by columns. svd returns them as rows.": (1 - shares)
-            * (right.mT @ error)
-            @ right.mT,
+            "The singular vectors are taken by columns. svd returns them as rows.": (
+                (1 - shares) * (right.mT @ error) @ right.mT
+            ),
         },
     )
     many = 20_000
@@ -185,8 +183,9 @@ def gauss_newton_step(attempt: Attempt) -> None:
             "step.": x + matrix.T @ left,
             "The step leads away from the target: its sign is wrong.": 2 * x - a,
             "The step itself is returned. Add it to x.": a - x,
-            "You solve for the target, not for what is left of it.": x
-            + torch.linalg.pinv(matrix) @ linear(a),
+            "You solve for the target, not for what is left of it.": (
+                x + torch.linalg.pinv(matrix) @ linear(a)
+            ),
         },
     )
 
@@ -201,9 +200,11 @@ def gauss_newton_step(attempt: Attempt) -> None:
         x + step,
         "For a function that is not linear, and a target that it cannot give, the step is wrong.",
         mistakes={
-            "The Jacobian is not that at x.": x
-            + torch.linalg.pinv((1 - offset.tanh().square())[:, None] * matrix)
-            @ (target - curved(x)),
+            "The Jacobian is not that at x.": (
+                x
+                + torch.linalg.pinv((1 - offset.tanh().square())[:, None] * matrix)
+                @ (target - curved(x))
+            ),
         },
     )
 

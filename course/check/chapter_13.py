@@ -1,12 +1,4 @@
-"""Exercises of chapter 13 about one matrix: noise, principal components, what a layer norm hides.
-
-What is expected comes from matrices that are built with known singular values and directions.
-
-Exercises of chapter 13: an estimate from noisy tokens, and the spectrum of a convolution.
-
-What is expected comes from a conditioned Gaussian, and from the whole matrix of a small
-convolution.
-"""
+"""Chapter 13: noise and principal components of a patch embedding, and a convolution's spectrum."""
 
 import torch
 import torch.nn.functional as F
@@ -164,10 +156,12 @@ def estimate_from_noisy(attempt: Attempt) -> None:
             "The noise is in the tokens, not in the patches: add its variance to the covariance "
             "of the tokens.": conditioned(covariance + noise**2 * torch.eye(n), 0.0),
             "The mean patch is not added back.": right - mean,
-            "A token is compared with 0. The prior expects the mean patch's token, W mean.": right
-            + (weight @ mean)
-            @ torch.linalg.solve(
-                weight @ covariance @ weight.T + noise**2 * torch.eye(dim), weight @ covariance
+            "A token is compared with 0. The prior expects the mean patch's token, W mean.": (
+                right
+                + (weight @ mean)
+                @ torch.linalg.solve(
+                    weight @ covariance @ weight.T + noise**2 * torch.eye(dim), weight @ covariance
+                )
             ),
             "The noise is added to every entry of the tokens' covariance. That of different "
             "features is independent: add it on the diagonal.": conditioned(
@@ -207,7 +201,7 @@ def convolution_values(attempt: Attempt) -> None:
         attempt.expect_close(
             values.sort(descending=True).values,
             right,
-            f"For pictures of {size} x {size} and stride {stride} the values differ from those of "
+            f"For images of {size} x {size} and stride {stride} the values differ from those of "
             "the whole matrix.",
             mistakes={
                 "The values are squared: these are the eigenvalues of K^T K.": right.square(),

@@ -1,9 +1,4 @@
-"""Exercises of chapter 14 about inputs that a norm did not tell apart, and those that it did.
-
-Exercises of chapter 14 about the derivative of a norm, and what it forgets.
-
-What is expected comes from Jacobians by autograd and from hand-made matrices.
-"""
+"""Chapter 14: inputs of a norm recovered from its output, and the norm's derivative."""
 
 import torch
 from torch import Tensor
@@ -24,7 +19,7 @@ def with_statistics(attempt: Attempt) -> None:
     attempt.expect_close(
         attempt(z, ones, zeros, 0 * mean, std, shape=shape),
         z * std,
-        "With gamma = 1, beta = 0 and mean = 0 the result should have the deviation std.",
+        "With gamma = 1, beta = 0 and mean = 0 the result should have the standard deviation std.",
         mistakes={
             "std is not used.": z,
             "You multiply by std squared: the variance.": z * std.square(),
@@ -35,7 +30,7 @@ def with_statistics(attempt: Attempt) -> None:
     attempt.expect_close(
         attempt(z, ones, zeros, mean, std, shape=shape),
         z * std + mean,
-        "With gamma = 1 and beta = 0 the result should have mean and deviation as given.",
+        "With gamma = 1 and beta = 0 the result should have mean and standard deviation as given.",
         mistakes={
             "mean is not used.": z * std,
             "mean is multiplied by std too. It is added last.": (z + mean) * std,
@@ -91,8 +86,9 @@ def rms_input(attempt: Attempt) -> None:
             "You took the sum of squares where the mean belongs.": (
                 w * (eps / (1 - w.square().sum(-1, keepdim=True)).abs()).sqrt()
             ),
-            "All tokens have one scale. Each has its own.": w
-            * (eps / (1 - w.square().mean())).sqrt(),
+            "All tokens have one scale. Each has its own.": (
+                w * (eps / (1 - w.square().mean())).sqrt()
+            ),
         },
     )
     attempt.expect_close(
@@ -142,7 +138,7 @@ def patches_behind_rms(attempt: Attempt) -> None:
         q,
         "With gamma = 1 and one offset for all tokens the patches are wrong.",
         mistakes={
-            "The scale is taken as 1. Each token was divided by a size of its own, and its offset "
+            "The scale is taken as 1. Each token was divided by its own size, and its offset "
             "tells which.": (w - same) @ inverse,
             "The offset is not subtracted from the tokens.": x @ inverse,
             "The offset is not subtracted, and the scale is taken as 1.": w @ inverse,
@@ -208,9 +204,8 @@ def norm_pullback(attempt: Attempt) -> None:
             ),
             "You divide by the variance, not by its root.": (centred(g) - z * along) / variance,
             "You multiply by s. The derivative of a division by s is divided by it.": (
-                centred(g) - z * along
-            )
-            * s,
+                (centred(g) - z * along) * s
+            ),
             "The dot product with z is not divided by dim.": (centred(g) - 5 * z * along) / s,
             "The part along z is added, not taken away.": (centred(g) + z * along) / s,
             "You take the part along x, not along z = (x - mean) / s.": (
@@ -237,11 +232,13 @@ def norm_pullback(attempt: Attempt) -> None:
         "where z is made.",
         mistakes={
             "eps is not used.": pulled,
-            "eps is used in the division, but z is made without it.": (centred(g) - z * along)
-            / wide,
-            "z is made with eps, but the division at the end lacks it.": pulled_with(x, g, wide)
-            / s,
-            "eps is added to the deviation. It stands inside the root.": (
+            "eps is used in the division, but z is made without it.": (
+                (centred(g) - z * along) / wide
+            ),
+            "z is made with eps, but the division at the end lacks it.": (
+                pulled_with(x, g, wide) / s
+            ),
+            "eps is added to the standard deviation. It stands inside the root.": (
                 pulled_with(x, g, s + 0.5) / (s + 0.5)
             ),
         },
@@ -288,7 +285,7 @@ def forgotten(attempt: Attempt) -> None:
         "With tolerance = 0.05 and singular values of 5, 2, 1, 0.2, 0 and 0 the last three "
         "directions count as forgotten.",
         mistakes={
-            "tolerance is compared with the singular values as they are. It is a share of the "
+            "tolerance is compared with the singular values as they are. It is a fraction of the "
             "largest.": lost,
         },
     )

@@ -1,4 +1,4 @@
-"""Exercises of chapter 15 about layers turned around: scores, branches, heads, folds."""
+"""Chapter 15: layers inverted: scores, residual branches, heads, folds."""
 
 import torch
 from torch import Tensor
@@ -107,9 +107,9 @@ def asymptotic_rate(attempt: Attempt) -> None:
             ),
             "Take the Jacobian of the branch alone, without the identity.": torch.tensor(1.2),
             "This is the Frobenius norm.": matrix.norm(),
-            "You took the eigenvalues of a symmetric matrix.": torch.linalg.eigvalsh(matrix)
-            .abs()
-            .max(),
+            "You took the eigenvalues of a symmetric matrix.": (
+                torch.linalg.eigvalsh(matrix).abs().max()
+            ),
         },
     )
     slope = 1 - x.tanh().square()
@@ -154,8 +154,9 @@ def held_attention(attempt: Attempt) -> None:
                 one[0].T.contiguous(), turned
             ),
             "This is the transposed matrix.": right.T,
-            "Tokens and entries have changed places: read a token after the other, row by "
-            "row.": torch.kron(turned, one[0]),
+            "Tokens and entries are swapped: read a token after the other, row by row.": torch.kron(
+                turned, one[0]
+            ),
             "w_out is not used.": expected(one, w_v, torch.eye(dim)),
             "w_v is not used.": expected(one, torch.eye(dim), w_out),
             "w_out comes before w_v.": expected(one, w_out, w_v),

@@ -1,11 +1,4 @@
-"""Exercises of chapter 16 about descent: how many steps, how long, and how to do with fewer.
-
-The matrices have singular values chosen by hand.
-
-Exercises of chapter 16 about the parts of a block: one missing, and some that nothing reads.
-
-The parts are simple functions that no two orders or places of give the same.
-"""
+"""Chapter 16: how many steps descent takes, and a block without some of its parts."""
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +6,7 @@ from torch import Tensor, nn
 from course.check.attempt import Attempt, NotYet, normal_draws
 from course.check.exercise import exercise
 
-ENOUGH = 0.02  # share of the error in any direction, after 150 steps with condition number 30
+ENOUGH = 0.02  # fraction of the error in any direction, after 150 steps with condition number 30
 
 
 @exercise
@@ -121,9 +114,8 @@ def largest_value(attempt: Attempt) -> None:
     attempt.expect(abs(found - 3) < 1e-3, "The result depends on how long start is.")
     found, one = tried(values, 2)
     start = normal_draws(seed=3)(4)
-    for _ in range(1):
-        start = one.matrix.T @ (one.matrix @ start)
-        start = start / start.norm()
+    start = one.matrix.T @ (one.matrix @ start)
+    start = start / start.norm()
     least = (one.matrix.T @ (one.matrix @ start)).norm().sqrt().item()
     attempt.expect(
         least * 0.9999 <= found <= 3.0003,
@@ -138,7 +130,7 @@ def recovered_fast(attempt: Attempt) -> None:
     n, steps = 400, 150
 
     def tried(smallest: float, scale: float) -> Tensor:
-        """What is left of the error in every direction, as a share, [n]."""
+        """What is left of the error in every direction, as a fraction, [n]."""
         values = scale * torch.linspace(1, smallest, n)
         one = Map(500, values, seed=4)
         x = one.right.T @ torch.ones(n)  # as much in every direction
@@ -170,14 +162,13 @@ def recovered_fast(attempt: Attempt) -> None:
     )
 
 
-def parts() -> tuple:
-    """norm1, attention, norm2, mlp: maps of tokens, none of which commutes with another."""
-    return (
-        lambda x: 2 * x - 1,
-        lambda x: x.cumsum(1).sin(),
-        lambda x: 0.5 * x + 3,
-        lambda x: x.square().cos(),
-    )
+# norm1, attention, norm2, mlp: maps of tokens, none of which commutes with another
+PARTS = (
+    lambda x: 2 * x - 1,
+    lambda x: x.cumsum(1).sin(),
+    lambda x: 0.5 * x + 3,
+    lambda x: x.square().cos(),
+)
 
 
 @exercise
@@ -185,7 +176,7 @@ def block_without(attempt: Attempt) -> None:
     """x [batch, tokens, dim], missing, norm1, attention, norm2, mlp -> as x."""
     shape = dict(batch=2, tokens=3, dim=5)
     x = normal_draws(seed=0)(*shape.values())
-    norm1, attention, norm2, mlp = parts()
+    norm1, attention, norm2, mlp = PARTS
 
     def mixed(x: Tensor) -> Tensor:
         return x + attention(norm1(x))
@@ -196,7 +187,7 @@ def block_without(attempt: Attempt) -> None:
     def expect(missing: str, expected: Tensor, mistakes: dict[str, Tensor]) -> None:
         if missing != "nothing":
             mistakes = {"Nothing is missing: this is the whole block.": whole} | mistakes
-        result = attempt(x, missing, *parts(), shape=shape)
+        result = attempt(x, missing, *PARTS, shape=shape)
         attempt.expect_close(
             result, expected, f"With missing={missing!r} the result is wrong.", mistakes
         )
@@ -353,7 +344,7 @@ def unused_numbers(attempt: Attempt) -> None:
         x * torch.tensor([[1.0], [0.0]]),
         linear(3),
         0,
-        "The second picture of the batch is 0, the first is not: all 15 numbers count.",
+        "The second image of the batch is 0, the first is not: all 15 numbers count.",
         last=12,
     )
 

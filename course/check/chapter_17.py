@@ -1,12 +1,10 @@
-"""Exercises of chapter 17 about models made of parts: what each contributes, and how they fit.
-
-Exercises of chapter 17 about how fast descent goes, and whether two speeds go together.
-"""
+"""Chapter 17: models made of parts, and how fast descent goes."""
 
 import torch
 from torch import Tensor
 
 from course.check.attempt import Attempt, normal_draws
+from course.check.chapter_10 import fitted
 from course.check.exercise import exercise
 
 
@@ -51,15 +49,6 @@ def main_effects(attempt: Attempt) -> None:
         )
 
 
-def affine_fit(x: Tensor, y: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
-    """The matrix and the shift of least penalised squares, by one system for both."""
-    table = torch.cat([x, torch.ones(len(x), 1)], 1)
-    penalty = ridge * torch.eye(table.shape[1])
-    penalty[-1, -1] = 0
-    found = torch.linalg.solve(table.T @ table + penalty, table.T @ y)
-    return found[:-1], found[-1]
-
-
 @exercise
 def stitched(attempt: Attempt) -> None:
     """source [batch, tokens, d], target [batch, tokens, e], new [other, tokens, d], ridge."""
@@ -95,17 +84,15 @@ def stitched(attempt: Attempt) -> None:
     )
     noisy, ridge = target + normal(batch, tokens, e), 6.0
     x, y = moved.flatten(0, 1), noisy.flatten(0, 1)
-    A, b = affine_fit(x, y, ridge)
 
     def by(ridge: float) -> Tensor:
-        A, b = affine_fit(x, y, ridge)
-        return new @ A + b
+        return fitted(x, y, ridge, at=new)
 
     table = torch.cat([x, torch.ones(len(x), 1)], 1)
     all_alike = torch.linalg.solve(table.T @ table + ridge * torch.eye(d + 1), table.T @ y)
     attempt.expect_close(
         attempt(moved, noisy, new, ridge, shape=shape),
-        new @ A + b,
+        by(ridge),
         f"With ridge = {ridge:g} the result is wrong.",
         mistakes={
             "ridge is not used.": by(0.0),
@@ -185,7 +172,7 @@ def by_weights(attempt: Attempt) -> None:
             "The sums are taken before the product. Each patch meets its own part of behind.": (
                 jacobian(behind.sum(1, keepdim=True), only.sum(0, keepdim=True))
             ),
-            "The mean is taken over the patches. Each adds its share.": (
+            "The mean is taken over the patches. Each adds its part.": (
                 jacobian(behind, only) / tokens
             ),
         },

@@ -83,7 +83,7 @@ def cropped(images, size):
 
 
 def denoised_by_eigenvectors(images, size, stride, keep):
-    """From the covariance, one picture at a time, the window sums written as loops."""
+    """From the covariance, one image at a time, the window sums written as loops."""
     results = []
     for image in images:
         windows = image.unfold(1, size, stride).unfold(2, size, stride)  # [c, r, s, h, w]

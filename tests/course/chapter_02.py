@@ -218,7 +218,7 @@ WRONG = {
     ],
     "chunked_attention": [
         ("are averaged", lambda q, k, v, chunk: each_chunk(q, k, v, chunk).mean(0)),
-        ("a softmax of its own", lambda q, k, v, chunk: each_chunk(q, k, v, chunk).sum(0)),
+        ("its own softmax", lambda q, k, v, chunk: each_chunk(q, k, v, chunk).sum(0)),
         ("brings a larger maximum", partial(faulty_chunks, rescale_output=False)),
         ("brings a larger maximum", partial(faulty_chunks, rescale_sum=False)),
         ("around 10000 the result overflows", partial(faulty_chunks, use_max=False)),

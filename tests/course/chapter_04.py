@@ -55,7 +55,7 @@ def pre_norm(x, a, m, n1, n2):
 
 
 def by_picture(branch, rate, training):
-    """Decides for one picture after the other."""
+    """Decides for one image after the other."""
     if not training or not rate:
         return branch.clone()
     factors = torch.empty(len(branch)).bernoulli_(1 - rate) / (1 - rate)
@@ -176,7 +176,7 @@ WRONG = {
         ("divided by channels - 1", partial(faulty_norm, correction=1)),
         ("of a channel over its pixels", partial(faulty_norm, axes=(2, 3))),
         ("over the last axis", partial(faulty_norm, axes=3)),
-        ("those of a whole picture", partial(faulty_norm, axes=(1, 2, 3))),
+        ("those of a whole image", partial(faulty_norm, axes=(1, 2, 3))),
         ("for the variance alone", partial(faulty_norm, centre=False)),
         ("not by its root", partial(faulty_norm, root=False)),
         ("added to the standard deviation", partial(faulty_norm, outside=True)),
@@ -242,14 +242,14 @@ WRONG = {
             "a draw of its own",
             lambda b, rate, t: b * (1 - float(t and rate > 0)),
         ),
-        ("share of 0.4", lambda b, rate, t: by_picture(by_picture(b, rate, t), rate, t)),
+        ("fraction of 0.4", lambda b, rate, t: by_picture(by_picture(b, rate, t), rate, t)),
     ],
     "logit_shares": [
-        ("divided by its own deviation", partial(faulty_shares, own=True)),
+        ("divided by its own standard deviation", partial(faulty_shares, own=True)),
         ("mean of the whole stream", partial(faulty_shares, means="total")),
         ("mean is not subtracted", partial(faulty_shares, means="none")),
         ("biased one", partial(faulty_shares, correction=1)),
-        ("eps is added to the deviation", partial(faulty_shares, outside=True)),
+        ("eps is added to the standard deviation", partial(faulty_shares, outside=True)),
         ("eps is not used", lambda p, g, w, e: faulty_shares(p, g, w, 0)),
         ("gamma is not used", lambda p, g, w, e: faulty_shares(p, 0 * g + 1, w, e)),
         ("before the norm", lambda p, g, w, e: faulty_shares(p * g, 0 * g + 1, w, e)),

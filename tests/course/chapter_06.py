@@ -80,7 +80,7 @@ def zeros_around(x, weight):
 
 
 def by_dot_products(x, weight, grid, sharpness):
-    """The score as a query times a key: the square of the query's place drops out."""
+    """The score as a query times a key: the square of the query's position drops out."""
     row, column = torch.meshgrid(*(torch.arange(float(n)) for n in grid), indexing="ij")
     p = torch.stack([row.flatten(), column.flatten()], -1)  # [tokens, 2]
     key = torch.cat([2 * p, -p.square().sum(-1, keepdim=True)], -1)  # [tokens, 3]

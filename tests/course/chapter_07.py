@@ -114,12 +114,12 @@ WRONG = {
         ("summed over the batch", partial(faulty_loss, reduction="sum")),
         ("The second label is missing", partial(faulty_loss, mix=False)),
         (
-            "With share 1 each picture is itself",
+            "With share 1 each image is itself",
             lambda z, y, o, m, e: two_losses(z, y, o, 1 - m, e),
         ),
         ("it is not", lambda z, y, o, m, e: two_losses(z.softmax(1), y, o, m, e)),
         (
-            "the picture that i is the partner",
+            "the image that i is the partner",
             lambda z, y, o, m, e: two_losses(z, y, o.argsort(), m, e),
         ),
         ("sum to share only", lambda z, y, o, m, e: m * F.cross_entropy(z, y, label_smoothing=e)),
@@ -142,7 +142,7 @@ WRONG = {
             lambda a, b: halves(a, b, stats.norm.ppf(0.975) * (a - b).std() / len(a) ** 0.5),
         ),
         (
-            "sample deviation",
+            "sample standard deviation",
             lambda a, b: halves(a, b, t_of(a) * (a - b).std(correction=0) / len(a) ** 0.5),
         ),
         ("not by the root", lambda a, b: halves(a, b, t_of(a) * (a - b).std() / len(a))),
@@ -168,7 +168,7 @@ WRONG = {
         ("is not rho long", partial(elsewhere, way=lambda rho, g: rho * g)),
         ("squared norm", partial(elsewhere, way=lambda rho, g: rho * g / g.square().sum())),
         ("its own size", partial(elsewhere, way=lambda rho, g: rho * g.sign())),
-        ("the place, not the gradient", lambda w, f, rho: w + rho * F.normalize(f(w), dim=0)),
+        ("the point, not the gradient", lambda w, f, rho: w + rho * F.normalize(f(w), dim=0)),
         ("are added", lambda w, f, rho: f(w) + in_one_line(w, f, rho)),
         ("differentiates through", differentiated),
         ("was called", lambda w, f, rho: (f(w), in_one_line(w, f, rho))[1]),

@@ -27,7 +27,7 @@ def share_by_inverse(filters, pictures):
 
 
 def share_by_triangle(filters, pictures):
-    """Right as long as the pictures are independent."""
+    """Right as long as the images are independent."""
     x, p = filters.flatten(1), pictures.flatten(1)
     basis = torch.linalg.qr(p.T).Q
     return (x @ basis).square().sum(1) / x.square().sum(1)
@@ -105,8 +105,8 @@ CORRECT = {
 
 WRONG = {
     "on_one_scale": [
-        ("scale of its own", own_scale),
-        ("factor of its own", lambda x: 0.5 + 0.5 * x / x.abs().amax((1, 2, 3), True)),
+        ("its own scale", own_scale),
+        ("its own factor", lambda x: 0.5 + 0.5 * x / x.abs().amax((1, 2, 3), True)),
         ("smallest weight of all", lambda x: (x - x.min()) / (x.max() - x.min())),
         ("whatever the sign", lambda x: 0.5 + 0.5 * x / x.max()),
         ("The range is 0 to 1", lambda x: x / x.abs().max()),
@@ -130,7 +130,7 @@ WRONG = {
         ("dot products", lambda t: dot_products(t) / pairs_of(t)),
         ("sums over the pairs", lambda t: dot_products(F.normalize(t, dim=-1))),
         (
-            "number of places",
+            "number of positions",
             lambda t: dot_products(F.normalize(t, dim=-1)) / t[..., 0].numel(),
         ),
         ("a ring", around),

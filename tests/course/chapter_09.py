@@ -158,10 +158,10 @@ WRONG = {
     ],
     "integrated_gradients": [
         ("gradient alone", without_the_way),
-        ("multiplied by the picture", times_picture),
-        ("sign is turned", lambda *a: -integrated_in_one_batch(*a)),
+        ("multiplied by the image", times_picture),
+        ("sign is wrong", lambda *a: -integrated_in_one_batch(*a)),
         ("gradients are added up", lambda *a: a[3] * integrated_in_one_batch(*a)),
-        ("at the picture alone", integrated_at(lambda steps: [1.0])),
+        ("at the image alone", integrated_at(lambda steps: [1.0])),
         ("at the baseline alone", integrated_at(lambda steps: [0.0])),
         ("starts at zero", from_zero),
         ("each piece ends", integrated_at(lambda steps: [(k + 1) / steps for k in range(steps)])),

@@ -136,9 +136,9 @@ WRONG = {
         ("depends on the scale", partial(faulty_cka, below=lambda t: (t.T @ t).norm() ** 2)),
         ("the norms of x and y", partial(faulty_cka, below=lambda t: t.norm() ** 2)),
         ("CKA centres both sides", partial(faulty_cka, centre=lambda t: 0)),
-        ("mean of each picture", partial(faulty_cka, centre=lambda t: t.mean(1, keepdim=True))),
+        ("mean of each image", partial(faulty_cka, centre=lambda t: t.mean(1, keepdim=True))),
         ("mean of all numbers", partial(faulty_cka, centre=lambda t: t.mean())),
-        ("matrix of all pairs of pictures", by_grams),
+        ("matrix of all pairs of images", by_grams),
     ],
     "place_error": [
         (

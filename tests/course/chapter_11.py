@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 
 def scores(slope, start, constant, step_size, steps, sign=None, before=True, rise=None, stop=False):
-    """Score by score, without a picture."""
+    """Score by score, without an image."""
     sign = sign or (lambda score: 1 if constant > score else -1)
     rise = step_size * slope @ slope if rise is None else rise
     score, found = slope @ start, []
@@ -32,7 +32,7 @@ def by_autograd(slope, start, constant, step_size, steps):
 
 
 def spread(update, jitter, places=None, divide=None):
-    """The update spread over places by a transposed convolution."""
+    """The update spread over positions by a transposed convolution."""
     places = jitter + 1 if places is None else places
     kernel = torch.ones(len(update), 1, places, places)
     total = F.conv_transpose2d(update[None], kernel, groups=len(update))[0]

@@ -170,14 +170,14 @@ WRONG = {
         ("eps is not used.", lambda x, gamma, eps, g: by_autograd(x, gamma, 0.0, g)),
         ("z is made without it", partial(faulty_pullback, eps_z=0)),
         ("the end lacks it", partial(faulty_pullback, eps_s=0)),
-        ("added to the deviation", partial(faulty_pullback, outside=True)),
+        ("added to the standard deviation", partial(faulty_pullback, outside=True)),
     ],
     "forgotten": [
         ("onto what is kept", partial(faulty_forgotten, kept=True)),
         ("where the outputs live", partial(faulty_forgotten, side="u")),
         ("span all outputs", partial(faulty_forgotten, side="u", kept=True)),
         ("of 6 numbers, the projection is wrong", partial(faulty_forgotten, transpose=True)),
-        ("is a share of the", partial(faulty_forgotten, share=False)),
+        ("is a fraction of the", partial(faulty_forgotten, share=False)),
         ("without a singular value", partial(faulty_forgotten, short=True)),
     ],
     "patches_behind_rms": [

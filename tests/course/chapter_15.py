@@ -146,7 +146,7 @@ WRONG = {
         ("not transposed", partial(faulty_held, block=lambda v, o: v @ o)),
         ("weights are transposed", partial(faulty_held, a=lambda a: a.T)),
         ("the transposed matrix", lambda *inputs: faulty_held(*inputs).T),
-        ("changed places", partial(faulty_held, swap=True)),
+        ("are swapped", partial(faulty_held, swap=True)),
         ("w_out is not used", lambda a, v, o: faulty_held(a, v, torch.eye(len(o)))),
         ("w_v is not used", lambda a, v, o: faulty_held(a, torch.eye(len(v)), o)),
         ("before w_v", lambda a, v, o: faulty_held(a, o, v)),
