@@ -78,7 +78,7 @@ def ordered_block(attempt: Attempt) -> None:
     x = 2 * normal_draws(seed=1)(*shape.values()) + 1
 
     def attention(x: Tensor) -> Tensor:
-        return torch.tanh(x.flip(1))  # hears another token
+        return torch.tanh(x.flip(1))  # reads another token
 
     def mlp(x: Tensor) -> Tensor:
         return x.square() / 2
@@ -103,8 +103,9 @@ def ordered_block(attempt: Attempt) -> None:
             "parallel: the stream itself is not added.": attention(read),
             "parallel: attention reads the stream without a norm.": x + attention(x),
             "parallel: the normed stream is added, not the stream itself.": read + attention(read),
-            "parallel: the result is normed. Both norms of this order, in fact only norm1, stand "
-            "before the branches.": norm2(after),
+            "parallel: the result is normed. Only norm1 is used, before the branches.": norm2(
+                after
+            ),
             "parallel: the stream is added twice.": x + after,
         },
     )
@@ -113,21 +114,22 @@ def ordered_block(attempt: Attempt) -> None:
         x + mlp(read),
         "parallel, with attention that gives zeros: the result should be x + mlp(norm1(x)).",
         mistakes={
-            "parallel: the MLP reads norm2. It should read what attention reads, norm1 of the "
-            "stream.": x + mlp(norm2(x)),
+            "parallel: the MLP reads norm2. Like attention it should read norm1.": (
+                x + mlp(norm2(x))
+            ),
             "parallel: the MLP reads the stream without a norm.": x + mlp(x),
         },
     )
     attempt.expect_close(
         attempt(x, attention, mlp, norm1, norm2, "parallel", shape=shape),
         after + mlp(read),
-        "parallel: with both branches the result should be the stream and what each branch makes "
-        "of norm1 of it.",
+        "parallel: with both branches the result should be x + attention(norm1(x)) + "
+        "mlp(norm1(x)).",
         mistakes={
             "parallel: the MLP sees what attention has added. Side by side both read the same.": (
                 after + mlp(norm1(after))
             ),
-            "parallel: the MLP reads what attention gives.": after + mlp(attention(read)),
+            "parallel: the MLP reads the output of attention.": after + mlp(attention(read)),
         },
     )
 
@@ -196,8 +198,8 @@ def drop_path(attempt: Attempt) -> None:
         )
         attempt.expect(
             not dropped.all(),
-            f"With rate = {rate} all of {batch} images were dropped. Each image needs a draw "
-            "of its own.",
+            f"With rate = {rate} all of {batch} images were dropped. Each image needs its "
+            "own draw.",
         )
         whole = torch.equal(dropped, dropped[:, :1, :1].expand_as(dropped))
         attempt.expect(
@@ -375,82 +377,73 @@ def forward(
 @exercise
 def logits_from_file(attempt: Attempt) -> None:
     """images [batch, 3, side, side], state (timm's names), heads -> [batch, classes]."""
-    shape = dict(batch=BATCH, classes=CLASSES)
     images = normal_draws(seed=10)(BATCH, 3, SIDE, SIDE)
-    state = file_of(depth=1, seed=11)
 
+    def expect(state: State, otherwise: str, mistakes: dict[str, dict]) -> None:
+        logits = attempt(images, state, HEADS, shape=dict(batch=BATCH, classes=CLASSES))
+        wrong = {m: forward(images, **{"state": state} | how) for m, how in mistakes.items()}
+        attempt.expect_close(logits, forward(images, state), otherwise, wrong)
+
+    state = file_of(depth=1, seed=11)
     quiet = silenced(state, "attn.proj", "mlp.fc2")
-    no_place = quiet | {"pos_embed": 0 * quiet["pos_embed"]}
-    attempt.expect_close(
-        attempt(images, quiet, HEADS, shape=shape),
-        forward(images, quiet),
+    expect(
+        quiet,
         "With branches that add nothing, the logits should be those of the class token plus its "
         "position, normed and read by the head.",
-        mistakes={
-            "The last norm is missing.": forward(images, quiet, skip="norm"),
-            "The head reads the mean of all tokens. It should read the class token.": forward(
-                images, quiet, read="mean"
+        {
+            "The last norm is missing.": dict(skip="norm"),
+            "The head reads the mean of all tokens. It should read the class token.": dict(
+                read="mean"
             ),
-            "The head reads the last token. The class token is the first.": forward(
-                images, quiet, read="last"
+            "The head reads the last token. The class token is the first.": dict(read="last"),
+            "The class token's position is not added.": dict(
+                state=quiet | {"pos_embed": 0 * quiet["pos_embed"]}
             ),
-            "The class token's position is not added.": forward(images, no_place),
-            "The stream is lost: each branch should be added to it.": forward(
-                images, quiet, residual=False
-            ),
+            "The stream is lost: each branch should be added to it.": dict(residual=False),
         },
     )
 
     quiet = silenced(state, "mlp.fc2")
-    no_place = quiet | {"pos_embed": quiet["pos_embed"].clone()}
-    no_place["pos_embed"][:, 1:] = 0
-    one_head = forward(images, quiet, width=DIM, divisor=math.sqrt(DIM))
-    attempt.expect_close(
-        attempt(images, quiet, HEADS, shape=shape),
-        forward(images, quiet),
+    class_only = quiet["pos_embed"].clone()
+    class_only[:, 1:] = 0
+    expect(
+        quiet,
         "With an MLP that adds nothing the logits are wrong: look at the patches and at attention.",
-        mistakes={
-            "All columns act as one head.": one_head,
-            "Scores should be divided by the root of a head's width, not of the token's.": forward(
-                images, quiet, divisor=math.sqrt(DIM)
+        {
+            "All columns act as one head.": dict(width=DIM, divisor=math.sqrt(DIM)),
+            "Scores should be divided by the root of a head's width, not of the token's.": dict(
+                divisor=math.sqrt(DIM)
             ),
-            "The scores are not scaled.": forward(images, quiet, divisor=1),
-            "Attention reads the stream without its norm.": forward(images, quiet, skip="norm1"),
-            "The patches have no positions.": forward(images, no_place),
-            EPS: forward(images, quiet, eps=1e-5),  # little, but already more than the tolerance
+            "The scores are not scaled.": dict(divisor=1),
+            "Attention reads the stream without its norm.": dict(skip="norm1"),
+            "The patches have no positions.": dict(state=quiet | {"pos_embed": class_only}),
+            EPS: dict(eps=1e-5),  # little, but already more than the tolerance
         },
     )
-
-    attempt.expect_close(
-        attempt(images, state, HEADS, shape=shape),
-        forward(images, state),
+    expect(
+        state,
         "With the MLP the logits are wrong.",
-        mistakes={
+        {
             "The GELU is the approximation by tanh. The exact one is x times the normal "
-            "distribution function.": forward(images, state, gelu="tanh"),
-            "The MLP reads the stream without its norm.": forward(images, state, skip="norm2"),
+            "distribution function.": dict(gelu="tanh"),
+            "The MLP reads the stream without its norm.": dict(skip="norm2"),
         },
     )
 
-    # Tokens so small that eps counts: their variance is about that of 1e-6.
+    # Tokens so small that eps counts: their variance is about 1e-6.
     faint = {"cls_token", "pos_embed", "patch_embed.proj.weight", "patch_embed.proj.bias"}
-    small = {name: 1e-3 * t if name in faint else t for name, t in state.items()}
-    attempt.expect_close(
-        attempt(images, small, HEADS, shape=shape),
-        forward(images, small),
+    expect(
+        {name: 1e-3 * t if name in faint else t for name, t in state.items()},
         "For faint tokens the logits are wrong. Is the eps of the norms 1e-6?",
-        mistakes={EPS: forward(images, small, eps=1e-5)},
+        {EPS: dict(eps=1e-5)},
     )
-
-    deep = file_of(depth=12, seed=12)
-    attempt.expect_close(
-        attempt(images, deep, HEADS, shape=shape),
-        forward(images, deep),
+    expect(
+        file_of(depth=12, seed=12),
         "With 12 blocks the logits are wrong. Does each block run once, in order, with its own "
         "weights?",
-        mistakes={
+        {
             f"Of 12 blocks only {n} run. Their number is one more than the largest number in a "
-            "name, which may have two digits.": forward(images, deep, blocks=n)
+            "name, which may have two digits.": dict(blocks=n)
             for n in (1, 2, 9, 10, 11)
         },
     )

@@ -1,9 +1,9 @@
 """What an exercise is: a check that examines an attempt and reports, registered by name.
 
 A check is one function, read from top to bottom. It calls the attempt on tensors whose sizes all
-differ, and states one expectation after another; each isolates one mechanism and says what is
-probably wrong when it is not met. The first that is not met ends the check. New tensors
-are float64 throughout, those that the learner's function makes too.
+differ and states expectations, each of which isolates one mechanism and says what is probably
+wrong. The first that is not met ends the check. All new tensors are float64, those of the learner's
+function too.
 
     @exercise
     def doubled(attempt):

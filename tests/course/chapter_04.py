@@ -1,8 +1,4 @@
-"""Answers to the exercises of chapter 04 that learners might give, right and wrong.
-
-CORRECT: for each exercise an answer written differently from the official one.
-WRONG: plausible wrong answers, each with a piece of the message it must get.
-"""
+"""Chapter 4: answers that learners might give."""
 
 import re
 from functools import partial
@@ -239,7 +235,7 @@ WRONG = {
         ("branch is scaled", lambda b, rate, t: by_picture(b, rate, t) * (1 if t else 1 - rate)),
         ("nothing is left of", lambda branch, rate, training: branch * training),
         (
-            "a draw of its own",
+            "its own draw",
             lambda b, rate, t: b * (1 - float(t and rate > 0)),
         ),
         ("fraction of 0.4", lambda b, rate, t: by_picture(by_picture(b, rate, t), rate, t)),

@@ -1,8 +1,4 @@
-"""Answers to the exercises of chapter 16 that learners might give, right and wrong.
-
-CORRECT: for each exercise an answer written differently from the official one.
-WRONG: plausible wrong answers, each with a piece of the message it must get.
-"""
+"""Chapter 16: answers that learners might give."""
 
 from functools import partial
 

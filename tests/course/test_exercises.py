@@ -1,4 +1,11 @@
-"""Every exercise check accepts right answers, and says of wrong ones what is wrong with them."""
+"""Every check accepts right answers and tells learners what is wrong with others.
+
+For the exercises of a chapter, ``chapter_NN.py`` beside this file holds in
+
+- CORRECT an answer written differently from the book's solution;
+- WRONG plausible wrong answers, each with a piece of the message it must get;
+- EQUIVALENT the mutants of the solution that are right too, "old line -> new line", and why.
+"""
 
 import functools
 import re
