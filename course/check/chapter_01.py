@@ -196,7 +196,7 @@ def padded_patches(attempt: Attempt) -> None:
                 "The padding is on the left or above. It should be on the right and below.": (
                     padded([right, 0, below, 0])
                 ),
-                "The padding is shared out over both sides. It should be on the right and below.": (
+                "The padding is split between both sides. It should be on the right and below.": (
                     padded(around)
                 ),
                 f"{not_zero}copies of the border.": padded([0, right, 0, below], "replicate"),
@@ -228,7 +228,7 @@ def denoised(attempt: Attempt) -> None:
         "With patches that do not overlap, and all components kept, the image should come back "
         "unchanged. Cutting and putting back do not fit each other.",
         mistakes={
-            "The mean patch is missing. It was taken away, and should be added again.": (
+            "The mean patch is missing. It was subtracted and should be added again.": (
                 put_back(patches - mean, images, size, size)
             ),
         },
@@ -238,7 +238,7 @@ def denoised(attempt: Attempt) -> None:
         denoise(images, 1, every),
         images,
         "With stride 1 and all components kept, the image should come back unchanged. A pixel in "
-        "several patches is the mean of what they say.",
+        "several patches is the mean of their values.",
         mistakes={
             "Patches that overlap are added up. Divide each pixel by the number of patches it lies "
             "in.": images * counts,
@@ -254,9 +254,9 @@ def denoised(attempt: Attempt) -> None:
         put_back(mean.expand_as(patches), images, size, size),
         "With no components kept, every patch should become the mean patch of its image.",
         mistakes={
-            "With no components kept the result is 0: the mean patch was not taken away first. The "
+            "With no components kept the result is 0: the mean patch was not subtracted first. The "
             "components are those of the patches less their mean.": torch.zeros_like(images),
-            "Each patch becomes flat. The mean to take away is that of the patches, and not that "
+            "Each patch becomes flat. The mean to subtract is that of the patches, not that "
             "of the numbers in each.": put_back(own.expand_as(patches), images, size, size),
             "All images share a mean patch. Each should have its own.": put_back(
                 common.expand_as(patches), images, size, size

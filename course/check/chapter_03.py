@@ -156,7 +156,7 @@ def resample_linear(attempt: Attempt) -> None:
             "The corners do not stay where they are. F.interpolate has an argument for that.": (
                 interpolated(pictures, mode="bilinear")
             ),
-            "This is bicubic interpolation; bilinear is asked for.": interpolated(
+            "This is bicubic interpolation. It should be bilinear.": interpolated(
                 pictures, mode="bicubic", align_corners=True
             ),
             "This is the nearest old position, without a mean.": interpolated(pictures),

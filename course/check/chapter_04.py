@@ -451,12 +451,12 @@ def logits_from_file(attempt: Attempt) -> None:
 
 
 def refuses(attempt: Attempt, images: Tensor) -> None:
-    """Each name that is missing, and names of no use, must be named in a ValueError."""
+    """A ValueError must name each tensor that is missing, and each that is of no use."""
     state = file_of(depth=3, seed=13)
     files = [(name, {k: t for k, t in state.items() if k != name}) for name in state]
     extra = ("head.scale", "blocks.1.attn.qkv.scale", "blocks.norm.weight", "dist_token")
     files += [(name, state | {name: torch.ones(1)}) for name in extra]
-    # A whole block is gone; all blocks are gone.
+    # A whole block is missing; all blocks are missing.
     for start, name in (("blocks.1.", "blocks.1.norm1.bias"), ("blocks.", "blocks.0.norm1.bias")):
         files.append((name, {k: t for k, t in state.items() if not k.startswith(start)}))
     for name, broken in files:

@@ -191,7 +191,7 @@ def paired_interval(attempt: Attempt) -> None:
             ends(t * error),
             "The mean is right, the ends are not.",
             mistakes={
-                "This treats the two models as if their seeds were different ones. Take the "
+                "This treats the two models as if they had different seeds. Take the "
                 "standard deviation of the differences.": (
                     ends(t * ((a.var() + b.var()) / seeds).sqrt())
                 ),

@@ -137,7 +137,7 @@ def matched_similarity(attempt: Attempt) -> None:
                 "Each filter of b has its best partner, but several have the same one. Use each "
                 "once.": cosines.amax(0).mean(),
                 "This pairs filters that stand at the same position.": cosines.diagonal().mean(),
-                "The mean of each filter is taken away first. The cosine is that of the filters "
+                "The mean of each filter is subtracted first. The cosine is that of the filters "
                 "as they are.": best(centred.abs()),
                 "This is the sum over the pairs. Take the mean.": best(cosines) * n,
             },
@@ -190,7 +190,7 @@ def cosine_by_offset(attempt: Attempt) -> None:
                 "Pairs are taken across the border, as if the grid were a ring.": around(unit),
                 "The columns are mirrored: for offset (1, 1) compare with the position below "
                 "and to the right.": (sums / pairs).flip(1),
-                "The mean vector is taken away first. Compare the vectors as they are.": middle,
+                "The mean vector is subtracted first. Compare the vectors as they are.": middle,
                 "The offset 0 stands in the corner. It belongs in the middle, at "
                 "[rows - 1, columns - 1].": (sums / pairs).roll((1 - rows, 1 - columns), (0, 1)),
             },

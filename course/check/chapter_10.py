@@ -9,10 +9,7 @@ from course.check.attempt import Attempt, normal_draws
 from course.check.exercise import exercise
 from course.check.memory import MemoryMeter
 
-EACH_PICTURE = (
-    "You take away the mean of each image. It is each feature that must have mean 0, over the "
-    "pictures."
-)
+EACH_IMAGE = "You subtract the mean of each image. Each feature must have mean 0 over the images."
 
 
 def aligned(x: Tensor, y: Tensor, *, over: int | None = 0) -> Tensor:
@@ -36,14 +33,15 @@ def feature_cka(attempt: Attempt) -> None:
         right,
         "For features that are centred already the value is wrong.",
         mistakes={
-            EACH_PICTURE: aligned(x, y, over=1),
+            EACH_IMAGE: aligned(x, y, over=1),
             "The norm of the product of both is not squared.": cross / own,
             "This is the root of CKA: square the norm of the product of both.": right.sqrt(),
-            "The norms below the line are squared as well: now the value depends on the scale.": (
+            "The norms in the denominator are squared too: now the value depends on the scale.": (
                 cross.square() / own.square()
             ),
-            "Below the line stand the norms of x and y. The products of each with itself are "
-            "wanted.": (cross / (x.norm() * y.norm())).square(),
+            "The denominator has the norms of x and y. It should have those of x^T x and y^T y.": (
+                cross / (x.norm() * y.norm())
+            ).square(),
         },
     )
     for moved, name in ((y + 3 + normal(6), "y"), (x + 3 + normal(4), "x")):
@@ -51,10 +49,10 @@ def feature_cka(attempt: Attempt) -> None:
         attempt.expect_close(
             attempt(*pair),
             right,
-            f"With a number added to each feature of {name} the value is another one. CKA centres "
+            f"With a number added to each feature of {name} the value changes. CKA centres "
             "both sides.",
             mistakes={
-                "You take away the mean of all numbers. Each feature has its own mean.": (
+                "You subtract the mean of all numbers. Each feature has its own mean.": (
                     aligned(*(t - t.mean() for t in pair), over=None)
                 ),
             },
@@ -105,7 +103,7 @@ def place_error(attempt: Attempt) -> None:
         "Where every token is most like the patch in row 1, column 4, of 3 rows and 5 columns, the "
         "mean distance is wrong.",
         mistakes={
-            "You add up steps along rows and columns. The straight line is wanted.": (
+            "You add up steps along rows and columns. Take the straight line.": (
                 mean(lambda a, b: a + b)
             ),
             "These are squares of distances.": mean(lambda a, b: a * a + b * b),
@@ -166,7 +164,7 @@ def streamed_cka(attempt: Attempt) -> None:
     attempt.expect_close(
         attempt(x + 2, y - 1, 30),
         aligned(x, y),
-        "A number added to all features of a side changes nothing: take away the means.",
+        "A number added to all features of a side changes nothing: subtract the means.",
     )
     parts = list(zip(x.split(7), y.split(7), strict=True))
     within = [(a - a.mean(0), b - b.mean(0)) for a, b in parts]
@@ -179,7 +177,7 @@ def streamed_cka(attempt: Attempt) -> None:
         mistakes={
             "This is the mean of the batches' own values.": alone.mean(),
             "This is the mean of the batches' own values, by size.": (sizes * alone).sum(),
-            "Each batch is centred by its own mean. The mean of all images is wanted; it is "
+            "Each batch is centred by its own mean. It should be the mean of all images, which is "
             "known at the end.": aligned(*(torch.cat(side) for side in zip(*within, strict=True))),
             "This is the last batch alone.": alone[-1],
             "You take the mean of the batches' means. A larger batch counts for more.": aligned(
@@ -233,7 +231,7 @@ def left_out(attempt: Attempt) -> None:
         h, bare = leverage(x, penalty), leverage(x, penalty, 0.0)
         return {
             "This is the fit to all rows: each row has seen its own target.": fit,
-            "These are the errors of rows left out. Take them away from the targets.": (
+            "These are the errors of rows left out. Subtract them from the targets.": (
                 (y - fit) / (1 - h)
             ),
             "The bias is fitted without the row as well: its part of the leverage, 1 / n, is "

@@ -29,9 +29,7 @@ def scores_on_the_way(attempt: Attempt) -> None:
         "As long as the constant is far away, the score should rise by the same amount at each "
         "step: the step size times the squared length of the slope.",
         {
-            "The score falls. Descend on |C - o|: the gradient is taken away.": (
-                first - rise * every
-            ),
+            "The score falls. Descend on |C - o|: subtract the gradient.": (first - rise * every),
             "These are the scores after each step. The first should be that of the start.": (
                 rising + rise
             ),
@@ -49,7 +47,7 @@ def scores_on_the_way(attempt: Attempt) -> None:
         near,
         "Once the score has passed C, the next step should lead back, and so on.",
         {
-            "The score goes on rising beyond C. There the slope of |C - o| has the other sign.": (
+            "The score keeps rising beyond C. There the slope of |C - o| has the other sign.": (
                 rising
             ),
             "The score stops at C. A step has a fixed length and leads beyond it.": (
@@ -143,7 +141,7 @@ def step_in_pixels(attempt: Attempt) -> None:
         "With all weights 1 the two bases are rotations, and a step in the coefficients should be "
         "the step in the pixels.",
         {
-            "These are coefficients. The change of the image is asked for: transform back.": (
+            "These are coefficients. Transform them back into a change of the image.": (
                 torch.einsum("uh,vw,bchw->bcuv", rows, columns, gradient)
             ),
         },
@@ -244,7 +242,7 @@ def robust_pictures(attempt: Attempt) -> None:
             "Every pixel moves as far as every other. Divide the gradient by one number for each "
             "image, and not by its size pixel by pixel.": climbed(*once, scale="sign"),
             "Image i climbs for class i. Its class is wanted[i].": climbed(*first),
-            "The gradient is that of the probability. Take the logit: it goes on rising where the "
+            "The gradient is that of the probability. Take the logit: it keeps rising where the "
             "softmax is flat.": climbed(start, w - mean, still, 1, 0.02),
         },
     )

@@ -132,7 +132,7 @@ def left_after(attempt: Attempt) -> None:
             "The error is unchanged.": error,
             "The ratio of the singular values has to be squared.": after(1 - shares.sqrt()),
             "The step leads uphill: the gradient is added.": after(1 + shares),
-            "This is what is gone, not what is left.": after(shares),
+            "This is the part that is gone, not the part left.": after(shares),
             "The rate is one over the square of the *largest* singular value.": after(
                 1 - (values / values[-1]).square()
             ),
@@ -183,7 +183,7 @@ def gauss_newton_step(attempt: Attempt) -> None:
             "step.": x + matrix.T @ left,
             "The step leads away from the target: its sign is wrong.": 2 * x - a,
             "The step itself is returned. Add it to x.": a - x,
-            "You solve for the target, not for what is left of it.": (
+            "You solve for the target, not for the residual.": (
                 x + torch.linalg.pinv(matrix) @ linear(a)
             ),
         },

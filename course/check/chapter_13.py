@@ -47,8 +47,9 @@ def noise_gain(attempt: Attempt) -> None:
         mistakes={
             "This is the worst direction alone. Noise has all directions, and their squares "
             "are averaged.": 1 / values.min(),
-            "The factors 1 / sigma are averaged. Of independent errors it is the squares that "
-            "add.": (1 / values).mean(),
+            "The factors 1 / sigma are averaged. For independent errors the squares add.": (
+                1 / values
+            ).mean(),
         },
     )
 

@@ -96,7 +96,7 @@ def rms_input(attempt: Attempt) -> None:
         x,
         "With a gamma the result is wrong. Undo it first: the scale is that of y / gamma.",
         mistakes={
-            "gamma is undone at the end alone. It must be gone before you take the mean square.": (
+            "gamma is undone only at the end. Undo it before you take the mean square.": (
                 w * (eps / (1 - (w * gamma).square().mean(-1, keepdim=True)).abs()).sqrt()
             ),
             "gamma is undone for the scale alone.": x * gamma,
@@ -198,7 +198,7 @@ def norm_pullback(attempt: Attempt) -> None:
         "With gamma = 1 and eps = 0 the gradient is wrong.",
         mistakes={
             "You do not subtract the mean: the product with C is missing.": (g - z * along) / s,
-            "What points along z is not taken away.": centred(g) / s,
+            "The part along z is not subtracted.": centred(g) / s,
             "The mean and the part along z are right, but the result is not divided by s.": (
                 centred(g) - z * along
             ),
@@ -207,7 +207,7 @@ def norm_pullback(attempt: Attempt) -> None:
                 (centred(g) - z * along) * s
             ),
             "The dot product with z is not divided by dim.": (centred(g) - 5 * z * along) / s,
-            "The part along z is added, not taken away.": (centred(g) + z * along) / s,
+            "The part along z is added, not subtracted.": (centred(g) + z * along) / s,
             "You take the part along x, not along z = (x - mean) / s.": (
                 (centred(g) - x * (x * g).mean(-1, keepdim=True)) / s
             ),
@@ -271,7 +271,7 @@ def forgotten(attempt: Attempt) -> None:
         lost,
         "For a linear function of rank 4, of 6 numbers, the projection is wrong.",
         mistakes={
-            "This projects onto what is kept. The rest is asked for.": onto(right[:, :4]),
+            "This projects onto the directions kept. Project onto the rest.": onto(right[:, :4]),
             "These directions live where the outputs live. Take the singular vectors on the side "
             "of the inputs.": onto(left[:, 4:]),
             "These directions span all outputs. Take the singular vectors of the inputs.": onto(

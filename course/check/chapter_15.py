@@ -98,8 +98,8 @@ def asymptotic_rate(attempt: Attempt) -> None:
         "For a linear branch whose eigenvalues have the sizes 0.5, 0.5, 0.3, 0.2 and 0.1 the rate "
         "should be 0.5.",
         mistakes={
-            "This is the largest singular value, the stretch of one step. Many steps are ruled by "
-            "eigenvalues.": values[0],
+            "This is the largest singular value, the stretch of one step. Over many "
+            "steps eigenvalues decide.": values[0],
             "This is the largest real part. The eigenvalues 0.5i and -0.5i turn an error and "
             "shrink it no faster.": torch.tensor(0.2),
             "This is the smallest. In the long run the slowest direction is left.": torch.tensor(

@@ -129,7 +129,7 @@ def steps_needed(attempt: Attempt) -> None:
                 "One step fewer is enough.": torch.tensor(float(steps + 1)),
                 "The factor of a step is 1 - (sigma / sigma_1)^2. You have not squared the "
                 "quotient.": single.ceil(),
-                "This is the number for the squared error. The errors themselves shall shrink.": (
+                "This is the number for the squared error. The errors themselves should shrink.": (
                     exact / 2
                 ).ceil(),
                 "This is the number for a faster direction. The slowest decides.": (
@@ -199,7 +199,7 @@ def partial_correlation(attempt: Attempt) -> None:
     attempt.expect_close(
         attempt(x, y, z),
         torch.tensor(0.6),
-        "Where neither x nor y has to do with z, and all have mean 0, this is their correlation.",
+        "Where neither x nor y depends on z, and all have mean 0, this is their correlation.",
         mistakes={
             "The sign is wrong.": torch.tensor(-0.6),
             "This is the squared correlation.": torch.tensor(0.36),

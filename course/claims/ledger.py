@@ -31,7 +31,8 @@ def harvest(notebooks: Iterable[Path] | None = None) -> dict[str, Found]:
 
     Raises ValueError for a second verdict on a claim, or one in a chapter that does not own it.
     """
-    claims, found = load().claims, {}
+    claims = load().claims
+    found: dict[str, Found] = {}
     for path in chapters() if notebooks is None else notebooks:
         for cell in nbformat.read(path, as_version=4).cells:
             for output in cell.get("outputs", []):

@@ -27,7 +27,8 @@ class Names:
 
 def typed_figures(cells: list[str]) -> list[str]:
     """The ids of all ``verdict(id, figure)`` in a notebook's code cells whose figure is typed."""
-    names, caught = Names(), []
+    names = Names()
+    caught = []
     for source in cells:
         for statement in ast.parse(_python(source)).body:
             for call in ast.walk(statement):

@@ -44,8 +44,9 @@ class Verdict:
 
     def __init__(self, claim: Claim, figure: float | Sequence[float] | None) -> None:
         assert claim.rule is not None  # verdict() has refused such claims
-        self.claim, self.rule = claim, claim.rule
-        self.figure, self.interval, self.margin = "", "", ""
+        self.claim = claim
+        self.rule = claim.rule
+        self.figure = self.interval = self.margin = ""
         self.seeds: list[float] = []
         if figure is None:
             self.text = self.rule.otherwise
@@ -57,7 +58,8 @@ class Verdict:
                 f"them, one a seed: got {figure}"
             )
         self.seeds = values.tolist()
-        mean, half = values.mean(), _half_width(values)
+        mean = values.mean()
+        half = _half_width(values)
         moved = EDGE * (half + spread(claim.id))
         self.text = self.rule.decide(mean, moved)
         self.margin = _margin(min(abs(mean - x) for x in self.rule.thresholds), moved, len(values))

@@ -178,7 +178,7 @@ WRONG = {
         ("copies of the border", partial(faulty_padding, mode="replicate")),
         ("mirrored border", partial(faulty_padding, mode="reflect")),
         ("on the left or above", partial(faulty_padding, left=True)),
-        ("shared out over both sides", partial(faulty_padding, around=True)),
+        ("split between both sides", partial(faulty_padding, around=True)),
         (
             "counted downwards",
             partial(faulty_padding, pattern="b c (r h) (s w) -> b (s r) (c h w)"),
@@ -193,7 +193,7 @@ WRONG = {
         ("added up", partial(faulty_denoising, divide="nothing")),
         ("divided by the same number", partial(faulty_denoising, divide="same")),
         ("mean patch is missing", partial(faulty_denoising, add_mean=False)),
-        ("not taken away first", partial(faulty_denoising, mean_over=None)),
+        ("not subtracted first", partial(faulty_denoising, mean_over=None)),
         ("becomes flat", partial(faulty_denoising, mean_over=2)),
         ("share a mean patch", partial(faulty_denoising, mean_over=(0, 1))),
         ("least variance", partial(faulty_denoising, smallest=True)),

@@ -129,7 +129,7 @@ WRONG = {
         ("how much is a above b", lambda a, b: by_scipy(b, a)),
         ("the lower end", lambda a, b: by_scipy(a, b).flip(0)),
         (
-            "different ones",
+            "had different seeds",
             lambda a, b: halves(a, b, t_of(a) * (a.var() + b.var()).sqrt() / len(a) ** 0.5),
         ),
         ("span the differences", lambda a, b: halves(a, b, t_of(a) * (a - b).std())),

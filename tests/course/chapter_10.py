@@ -157,7 +157,7 @@ WRONG = {
     ],
     "streamed_cka": [
         ("This is the root", partial(whole, root=0.5)),
-        ("take away the means", lambda x, y, batch: faulty_cka(x, y, centre=lambda t: 0)),
+        ("subtract the means", lambda x, y, batch: faulty_cka(x, y, centre=lambda t: 0)),
         ("the batches' own values.", each_alone),
         (
             "own values, by size",
@@ -172,7 +172,7 @@ WRONG = {
     "left_out": [
         ("seen its own target", partial(faulty_left_out, end=lambda y, e, h: y - e)),
         (
-            "Take them away from the targets",
+            "Subtract them from the targets",
             partial(faulty_left_out, end=lambda y, e, h: e / (1 - h)),
         ),
         ("1 / n, is missing", partial(faulty_left_out, share=0.0)),

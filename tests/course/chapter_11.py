@@ -117,7 +117,7 @@ WRONG = {
             "grow with the distance",
             lambda *a: scores(*a, sign=lambda score: 2 * (a[2] - score)),
         ),
-        ("goes on rising beyond", lambda *a: scores(*a, sign=lambda score: 1)),
+        ("keeps rising beyond", lambda *a: scores(*a, sign=lambda score: 1)),
         ("stops at C", lambda *a: scores(*a, sign=lambda score: 1, stop=True)),
         ("by the same amount", lambda *a: scores(*a, rise=a[3])),
     ],

@@ -121,7 +121,7 @@ WRONG = {
         ("unchanged", lambda e, j, steps: e.clone()),
         ("has to be squared", partial(faulty_left, factor=lambda v: 1 - v / v[0])),
         ("leads uphill", partial(faulty_left, factor=lambda v: 1 + (v / v[0]) ** 2)),
-        ("what is gone", partial(faulty_left, factor=lambda v: (v / v[0]) ** 2)),
+        ("the part that is gone", partial(faulty_left, factor=lambda v: (v / v[0]) ** 2)),
         ("the *largest*", partial(faulty_left, factor=lambda v: 1 - (v / v[-1]) ** 2)),
         ("The rate is 1.", partial(faulty_left, factor=lambda v: 1 - v**2)),
         ("Turn back", partial(faulty_left, back=lambda rows, e: e)),
@@ -138,7 +138,7 @@ WRONG = {
         ("a step of gradient descent", partial(faulty_newton, solve=lambda j: j.T)),
         ("leads away", partial(faulty_newton, sign=-1)),
         ("The step itself", partial(faulty_newton, to=0)),
-        ("not for what is left", partial(faulty_newton, left=lambda target: target)),
+        ("not for the residual", partial(faulty_newton, left=lambda target: target)),
         ("not that at x", partial(faulty_newton, at=torch.zeros_like)),
     ],
     "lbfgs_direction": [

@@ -242,7 +242,7 @@ WRONG = {
 SAME = "Python keeps one copy of such a text"
 CHOICE = "x = branch if missing {} 'residual' else x + branch"
 
-EQUIVALENT: dict[str, dict[str, str]] = {
+EQUIVALENT = {
     "steps_for": {},
     "block_without": {
         "if missing == 'norm': -> if missing is 'norm':": SAME,
