@@ -213,7 +213,8 @@ def padded_patches(attempt: Attempt) -> None:
 @exercise
 def denoised(attempt: Attempt) -> None:
     """images [batch, channels, height, width], size, stride, keep -> as images."""
-    size, every = 2, 3 * 2 * 2  # numbers in a patch
+    size = 2
+    every = 3 * 2 * 2  # numbers in a patch
     images = normal_draws(seed=12)(2, 3, 8, 12)  # 24 patches that do not overlap
 
     def denoise(images: Tensor, stride: int, keep: int, **messages: Any) -> Tensor:
@@ -248,7 +249,8 @@ def denoised(attempt: Attempt) -> None:
         },
     )
 
-    own, common = patches.mean(2, keepdim=True), mean.mean(0, keepdim=True)
+    own = patches.mean(2, keepdim=True)
+    common = mean.mean(0, keepdim=True)
     attempt.expect_close(
         denoise(images, size, 0),
         put_back(mean.expand_as(patches), images, size, size),

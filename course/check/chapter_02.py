@@ -212,8 +212,10 @@ def grouped_query_attention(attempt: Attempt) -> None:
     shape = dict(batch=batch, tokens=tokens, dim=dim)
     normal = normal_draws(seed=3)
     x, w_q, w_out = normal(batch, tokens, dim), normal(dim, dim) / 3, normal(dim, dim)
-    w_kv, identity = normal(dim, 2 * dim) / 3, torch.eye(dim)
-    q, (k, v) = x @ w_q, (x @ w_kv).split(dim, dim=-1)
+    w_kv = normal(dim, 2 * dim) / 3
+    identity = torch.eye(dim)
+    q = x @ w_q
+    k, v = (x @ w_kv).split(dim, dim=-1)
     attended = attend(q, k, v, math.sqrt(dim))
 
     # One head and no output projection: nothing to split, share or merge.
@@ -270,7 +272,8 @@ def grouped_query_attention(attempt: Attempt) -> None:
         return torch.cat(outputs, dim=-1) @ w_out
 
     # A group for each head: ordinary multi-head attention.
-    each_its_own, root = list(range(heads)), math.sqrt(d_head)
+    each_its_own = list(range(heads))
+    root = math.sqrt(d_head)
     attempt.expect_close(
         attempt(x, w_q, w_kv, w_out, heads, shape=shape),
         in_turn(x @ w_kv, each_its_own, root),

@@ -205,7 +205,8 @@ def relative_bias(attempt: Attempt) -> None:
             },
         )
 
-    grid, tokens = (3, 4), 12
+    grid = (3, 4)
+    tokens = 12
     table = normal(5, 7)
     attempt.expect_close(
         attempt(table, grid, shape=dict(queries=tokens, keys=tokens)),
@@ -274,7 +275,8 @@ def rotary_2d(attempt: Attempt) -> None:
             f"On a grid of one {axis} the {half} half of d_head should not be turned. The first "
             "half is turned by the row, the second by the column.",
         )
-        part, places = x[..., moves], torch.arange(x.shape[2])
+        part = x[..., moves]
+        places = torch.arange(x.shape[2])
         attempt.expect_close(
             result[..., moves],
             turn(part, places),

@@ -64,7 +64,8 @@ def spatial_gate(attempt: Attempt) -> None:
     normal = normal_draws(seed=1)
     x = 2 * normal(batch, tokens, 2 * half) + 1
     u, v = x[..., :half], x[..., half:]
-    zeros, identity = torch.zeros(tokens), torch.eye(tokens)
+    zeros = torch.zeros(tokens)
+    identity = torch.eye(tokens)
     attempt.expect_close(
         attempt(x, 0 * identity, zeros + 1, 0.1, shape=shape),
         u,
@@ -136,7 +137,8 @@ def table_of(kernel: Tensor, rows: int, columns: int, wrap: str = "") -> Tensor:
                     at = r + dr, s + ds
                     inside = 0 <= at[0] < rows and 0 <= at[1] < columns
                     if wrap == "around":
-                        at, inside = (at[0] % rows, at[1] % columns), True
+                        at = (at[0] % rows, at[1] % columns)
+                        inside = True
                     place = at[0] * columns + at[1]
                     if wrap == "row":  # the next position of the list, in whichever row that is
                         inside = 0 <= place < rows * columns
@@ -278,8 +280,11 @@ def resized_mixing(attempt: Attempt) -> None:
             ).items()
         },
     )
-    up_fine, down_fine, bias = share * up @ finer.T, finer @ down, finer @ down_bias
-    ones, none = torch.ones(after, hidden), 0 * bias
+    up_fine = share * up @ finer.T
+    down_fine = finer @ down
+    bias = finer @ down_bias
+    ones = torch.ones(after, hidden)
+    none = 0 * bias
     attempt.expect_close(
         attempt(x, up, up_bias, 0 * down + 1, 0 * down_bias, old, new, shape=shape),
         layer(x, up_fine, ones, none),

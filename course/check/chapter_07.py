@@ -96,8 +96,10 @@ def sharp_gradient(attempt: Attempt) -> None:
     """weights [n], gradient: [n] -> [n], rho -> the gradient at the highest point nearby."""
     n, rho = 6, 0.5
     normal = normal_draws(seed=1)
-    weights, root = normal(n), normal(n, n)
-    curvature, slope = root @ root.T / n, normal(n)  # [n, n], [n]
+    weights = normal(n)
+    root = normal(n, n)
+    curvature = root @ root.T / n  # [n, n]
+    slope = normal(n)
     seen = []
 
     def slope_at(point: Tensor) -> Tensor:

@@ -154,11 +154,13 @@ def best(cosines: Tensor) -> Tensor:
 
 def greedy(cosines: Tensor) -> Tensor:
     """The mean of pairs that are taken one by one, the best first."""
-    left, taken = cosines.clone(), []
+    left = cosines.clone()
+    taken = []
     for _ in cosines:
         row, column = divmod(int(left.argmax()), len(left))
         taken.append(cosines[row, column])
-        left[row], left[:, column] = -1.0, -1.0
+        left[row] = -1.0
+        left[:, column] = -1.0
     return torch.stack(taken).mean()
 
 

@@ -26,7 +26,8 @@ def feature_cka(attempt: Attempt) -> None:
     x = normal(9, 4)
     y = x @ normal(4, 6) + 2 * normal(9, 6)
     x, y = x - x.mean(0), y - y.mean(0)
-    right, cross = aligned(x, y), (x.T @ y).norm()
+    right = aligned(x, y)
+    cross = (x.T @ y).norm()
     own = (x.T @ x).norm() * (y.T @ y).norm()
     attempt.expect_close(
         attempt(x, y),
@@ -201,7 +202,8 @@ def streamed_cka(attempt: Attempt) -> None:
 
 def fitted(x: Tensor, y: Tensor, penalty: float, at: Tensor) -> Tensor:
     """Ridge regression with a bias that has no penalty, and its predictions elsewhere."""
-    u, level = x - x.mean(0), y.mean(0)
+    u = x - x.mean(0)
+    level = y.mean(0)
     system = u.T @ u + penalty * torch.eye(x.shape[1])
     weight = torch.linalg.solve(system, u.T @ (y - level))
     return level + (at - x.mean(0)) @ weight
@@ -261,7 +263,8 @@ def left_out(attempt: Attempt) -> None:
         }
         | mistakes(x, y, 3.0),
     )
-    moved, level = x + 2 * normal(features), y + 5
+    moved = x + 2 * normal(features)
+    level = y + 5
     attempt.expect_close(
         attempt(moved, level, 3.0, shape=shape),
         others(moved, level, 3.0),

@@ -11,12 +11,16 @@ from course.check.exercise import exercise
 def scores_on_the_way(attempt: Attempt) -> None:
     """slope [pixels], start [pixels], constant, step_size, steps -> the score before each step."""
     draw = normal_draws(seed=21)
-    slope, start, steps = draw(7), draw(7), 9
-    first, rise = (slope * start).sum(), 0.1 * slope.square().sum()  # of a step of 0.1
+    slope = draw(7)
+    start = draw(7)
+    steps = 9
+    first = (slope * start).sum()
+    rise = 0.1 * slope.square().sum()  # of a step of 0.1
     every = torch.arange(steps)
 
     def check(constant: float, otherwise: str, mistakes: dict[str, Tensor]) -> None:
-        expected, score = [], first
+        expected = []
+        score = first
         for _ in range(steps):
             expected.append(score)
             score = score + rise * torch.sign(constant - score)
@@ -84,7 +88,8 @@ def expected_change(attempt: Attempt) -> None:
         update,
         "Without jitter there is one position, and the change should be the update itself.",
     )
-    total, n = canvas(jitter, jitter + 1), jitter + 1
+    n = jitter + 1
+    total = canvas(jitter, n)
     middle = torch.zeros_like(total)
     middle[:, 1 : 1 + height, 1 : 1 + width] = update
     corner = torch.zeros_like(total)

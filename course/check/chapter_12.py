@@ -12,7 +12,10 @@ def distance_step(attempt: Attempt) -> None:
     """x [batch, n], target [batch, m], function [batch, n] -> [batch, m], eps -> as x."""
     shape = dict(batch=2, n=4)
     normal = normal_draws(seed=0)
-    x, target, matrix, eps = normal(2, 4), normal(2, 5), normal(5, 4), 0.5
+    x = normal(2, 4)
+    target = normal(2, 5)
+    matrix = normal(5, 4)
+    eps = 0.5
 
     def linear(x: Tensor) -> Tensor:
         return x @ matrix.T

@@ -132,8 +132,11 @@ def estimate_from_noisy(attempt: Attempt) -> None:
     """tokens [batch, dim], weight, mean, covariance, noise -> patches [batch, n]."""
     batch, dim, n, noise = 3, 4, 7, 0.6
     normal = normal_draws(seed=5)
-    weight, mean, spread = normal(dim, n) / n**0.5, normal(n), normal(n, n) / n**0.5
-    covariance, tokens = spread @ spread.T, normal(batch, dim)
+    weight = normal(dim, n) / n**0.5
+    mean = normal(n)
+    spread = normal(n, n) / n**0.5
+    covariance = spread @ spread.T
+    tokens = normal(batch, dim)
     shape = dict(batch=batch, n=n)
 
     def conditioned(covariance: Tensor, noise: float, variance: Tensor | None = None) -> Tensor:

@@ -70,7 +70,8 @@ def rms_input(attempt: Attempt) -> None:
     square = x.square().mean(-1, keepdim=True)
     size = (square + eps).sqrt()
     w = x / size
-    ones, gamma = torch.ones(5), normal(5).abs() + 0.5
+    ones = torch.ones(5)
+    gamma = normal(5).abs() + 0.5
     attempt.expect_close(
         attempt(w, ones, eps, shape=shape),
         x,
@@ -127,7 +128,8 @@ def patches_behind_rms(attempt: Attempt) -> None:
     shape = dict(batch=batch, tokens=tokens, n=n)
     normal = normal_draws(seed=2)
     q, weight, offset = normal(batch, tokens, n), normal(dim, n), normal(tokens, dim)
-    ones, gamma = torch.ones(dim), normal(dim).abs() + 0.5
+    ones = torch.ones(dim)
+    gamma = normal(dim).abs() + 0.5
     inverse = torch.linalg.pinv(weight).T  # [dim, n]
 
     same = offset[:1].repeat(tokens, 1)

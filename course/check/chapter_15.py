@@ -38,7 +38,8 @@ def undo_residual(attempt: Attempt) -> None:
     """y [batch, tokens, dim], branch: y's shape -> the same, steps -> as y."""
     shape = dict(batch=2, tokens=3, dim=5)
     normal = normal_draws(seed=1)
-    y, w = normal(*shape.values()), 0.2 * normal(5, 5)
+    y = normal(*shape.values())
+    w = 0.2 * normal(5, 5)
 
     def branch(x: Tensor) -> Tensor:
         return (x @ w).tanh() + 0.1

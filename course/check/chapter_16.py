@@ -58,7 +58,8 @@ class Map:
         n = len(values)
         left = torch.linalg.qr(normal(out, n).to(values))[0]
         self.right = torch.linalg.qr(normal(n, n).to(values))[0].T  # rows are singular vectors
-        self.matrix, self.pushes, self.pulls = (left * values) @ self.right, 0, 0
+        self.matrix = (left * values) @ self.right
+        self.pushes = self.pulls = 0
 
     def push(self, v: Tensor) -> Tensor:
         self.pushes += 1

@@ -56,7 +56,8 @@ def stitched(attempt: Attempt) -> None:
     shape = dict(other=other, tokens=tokens, e=e)
     normal = normal_draws(seed=3)
     source, new, weight = normal(batch, tokens, d), normal(other, tokens, d), normal(d, e)
-    source, centred = source - source.mean((0, 1)), new - new.mean((0, 1))
+    source = source - source.mean((0, 1))
+    centred = new - new.mean((0, 1))
     attempt.expect_close(
         attempt(source, source @ weight, centred, 0.0, shape=shape),
         centred @ weight,
@@ -82,7 +83,8 @@ def stitched(attempt: Attempt) -> None:
             ),
         },
     )
-    noisy, ridge = target + normal(batch, tokens, e), 6.0
+    noisy = target + normal(batch, tokens, e)
+    ridge = 6.0
     x, y = moved.flatten(0, 1), noisy.flatten(0, 1)
 
     def by(ridge: float) -> Tensor:
