@@ -1,4 +1,4 @@
-"""``study("digits")``: what long trainings came to, and where the figures come from."""
+"""``study("digits")`` reads the stored results of a long training, and where they come from."""
 
 import json
 from dataclasses import dataclass
@@ -14,46 +14,36 @@ RESULTS = BOOK / "results"
 class StudyResults:
     """The results of a study, as ``python -m studies.NAME`` wrote them.
 
-    ``rows`` holds, by name and in the study's order: ``parameters``; ``operations``, the
-    multiply-adds of one forward pass of one picture; ``search``, the accuracies on the validation
-    part by run; ``runs``, the chosen run for each seed; ``diverged``, how many of these have no
-    scores; and where any has, all on the test part,
+    ``rows`` holds for each model, in the study's order:
 
-    - ``accuracy``: its ``mean``, ``values``, and the 95 % interval from ``low`` to ``high``,
-      ``over`` the ``"seeds"``, or over the ``"test pictures"`` where there is one seed;
-    - ``log_likelihood`` and ``calibration_error``: means over the seeds;
-
-    and ``train_accuracy``, the mean over the seeds on the pictures trained on, and ``scores``, for
-    each seed those on the ``train``, ``validation`` and ``test`` part. What a study measures beside
-    them, such as ``images_per_second``, stands there too.
+    - ``parameters``, and ``operations``: the multiply-adds of a forward pass of one image;
+    - ``search``: the validation accuracy of each run; ``runs``: the chosen run for each seed;
+      ``diverged``: how many of these have no scores;
+    - ``accuracy`` on the test part: its ``mean``, ``values``, and the 95 % interval from ``low`` to
+      ``high``, ``over`` the ``"seeds"``, or over the ``"test pictures"`` where there is one seed;
+    - ``log_likelihood`` and ``calibration_error`` on the test part, ``train_accuracy``: means over
+      the seeds; ``scores``: each seed's, on the ``train``, ``validation`` and ``test`` part;
+    - whatever else the study measures, such as ``images_per_second``.
     """
 
     name: str
     rows: dict[str, dict[str, Any]]
     seeds: list[int]
     command: str
-    commit: str  # a + at its end: of files with changes
+    commit: str  # ends in + if files had uncommitted changes
     machine: str
     date: str
 
     @property
     def provenance(self) -> str:
-        """Which command made the results, at which commit, from which seeds, where and when."""
+        """The command that made the results, the commit, the seeds, the machine and the date."""
         seeds = f"seed{'s' * (len(self.seeds) > 1)} {', '.join(map(str, self.seeds))}"
         where = f"commit {self.commit}, {seeds}; {self.machine}; {self.date}"
         return f"{self.command} ({where})"
 
 
 def study(name: str, folder: Path = RESULTS) -> StudyResults:
-    """Reads the results of a study.
-
-    Args:
-        name: Of a module in ``studies``, such as ``"digits"``.
-        folder: Where results are kept. Default: the book's.
-
-    Raises:
-        ValueError: No results of this study are kept there.
-    """
+    """The stored results of a module in ``studies``, such as ``"digits"``."""
     known = sorted(path.stem for path in folder.glob("*.json"))
     if name not in known:
         raise ValueError(
