@@ -1,4 +1,4 @@
-"""What the blocks hand on with parts taken out. ``python -m studies.ablations --help``
+"""What the blocks hand on with parts taken out.
 
 An optimiser gets the tokens behind a block and a fixed number of steps, in models without one kind
 of part: untrained ones in the proportions of ViT-L/16, small ones trained on digits with all their
@@ -8,7 +8,6 @@ picture that it starts from. Rows "by" the other one tell what the choice does.
 """
 
 import copy
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,9 +22,9 @@ from minivit.data.photographs import photograph
 from minivit.networks.model import Model
 from minivit.recording import activation
 from minivit.training import Recipe, train
-from studies import given
-from studies.recovery import highlight, psnr, recovered, start, without
-from studies.survey import Survey, main
+from studies.runner.survey import Survey
+from studies.shared import inputs
+from studies.shared.recovery import highlight, psnr, recovered, start, without
 
 SEEDS = range(5)
 # 48 numbers of a patch to 64 features: the ratio of 768 to 1024 in ViT-L/16, and its 24 blocks.
@@ -140,8 +139,8 @@ def shipped(name: str, part: str, steps: int) -> dict[str, Any]:
 
     ``"start"`` has the dB of the noise that each search starts from.
     """
-    model: Any = given.model(name)
-    images = model.preprocess(given.pictures("CIFAR10", 4).images)
+    model: Any = inputs.model(name)
+    images = model.preprocess(inputs.pictures("CIFAR10", 4).images)
     lesser, found = without(model, part), dict[str, Any](psnr={})
     found["start"] = each(start(images), images)
     for depth in (1, len(model.blocks)):
@@ -175,7 +174,4 @@ NAMES = [
     "cifar10_vit_gap without mlp",
     "cifar10_mixer",
 ]
-SURVEY = Survey("ablations", NAMES, measure, seeds=SEEDS)
-
-if __name__ == "__main__":
-    sys.exit(main(SURVEY))
+STUDY = Survey("ablations", NAMES, measure, seeds=SEEDS)

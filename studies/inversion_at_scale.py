@@ -1,4 +1,4 @@
-"""Inverting the models of the papers. ``python -m studies.inversion_at_scale --help``
+"""Inverting the models of the papers.
 
 A photograph, through torchvision's models to several depths, untrained and trained. Each optimiser
 gets the activation alone, a start from N(0.7, 1/20) as in the source, and as many evaluations; on a
@@ -7,7 +7,6 @@ GPU, if there is one. A row of ViT-L/16 or H/14 takes hours on a CPU: name those
 
 import base64
 import io
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from minivit.hub.preprocessing import Preprocess
 from minivit.inversion import invert
 from minivit.networks.model import Model
 from minivit.networks.patches import pair
-from studies.survey import NotHere, Survey, main
+from studies.runner.survey import NotHere, Survey
 
 # Pixels, torchvision's weights, and blocks counted from 1: of ResNet50, the ends of its stages.
 MODELS: dict[str, tuple[int, str, tuple[int, ...]]] = {
@@ -98,7 +97,4 @@ def stored(image: Tensor, original: Tensor) -> str:
     return base64.b64encode(file.getvalue()).decode()
 
 
-SURVEY = Survey("inversion_at_scale", ROWS, measure)
-
-if __name__ == "__main__":
-    sys.exit(main(SURVEY))
+STUDY = Survey("inversion_at_scale", ROWS, measure)

@@ -1,11 +1,10 @@
-"""Which optimiser brings back what, by depth. ``python -m studies.inversion_by_depth --help``
+"""Which optimiser brings back what, by depth.
 
 Trained and untrained, ViT and ResNet, from the first, a middle and the last block: two photographs
 that no model has seen, 120 steps of each optimiser from the source's start, and of L-BFGS from a
 first guess where tokens allow one. In float32.
 """
 
-import sys
 from typing import Any
 
 import torch
@@ -17,8 +16,8 @@ from minivit.inversion import invert
 from minivit.inversion.to_pixels import linear_guess
 from minivit.networks.vit import ViT
 from minivit.recording import activation
-from studies.inversion import brought_back
-from studies.survey import Survey, main
+from studies.inversion_in_miniature import brought_back
+from studies.runner.survey import Survey
 
 NAMES = ("astronaut", "chelsea")
 BLOCKS = (0, 2, 5)
@@ -57,7 +56,4 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     return found
 
 
-SURVEY = Survey("inversion_by_depth", MODELS, measure)
-
-if __name__ == "__main__":
-    sys.exit(main(SURVEY))
+STUDY = Survey("inversion_by_depth", MODELS, measure)

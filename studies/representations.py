@@ -3,11 +3,10 @@
 The models of CIFAR-10 that come with the package are measured on 1,000 of its test pictures,
 places on 500. Figures of each quarter of the 1,000 say how much hangs on the pictures. Models that
 nobody trained say what is there before training. The row of digits trains small models first,
-seconds each: see ``studies/twins.py``.
+seconds each: see ``studies/shared/digit_models.py``.
 ``python -m studies.representations --help``
 """
 
-import sys
 from functools import cache
 from typing import Any
 
@@ -18,9 +17,9 @@ import minivit
 from minivit.analysis import branch_ratios, cka, localisation, probes, readable
 from minivit.data import Split
 from minivit.networks.model import Model
-from studies import given
-from studies.survey import Figures, Survey, main
-from studies.twins import SEEDS, across, digits, plain, points, summary
+from studies.runner.survey import Figures, Survey
+from studies.shared import inputs
+from studies.shared.digit_models import SEEDS, across, digits, plain, points, summary
 
 VIT, CLASS, MIXER, RESNET = (f"cifar10_{x}" for x in ("vit_gap", "vit_cls", "mixer", "resnet"))
 BETWEEN, DIGITS = "vit and resnet", "digits"
@@ -96,7 +95,7 @@ def pictures(rehearsal: bool) -> list[Split]:
         return [Split(torch.randint(256, shapes).to(torch.uint8), labels) for _ in range(2)]
     # A copy in folders comes class by class: a batch or a quarter of it would have two or three.
     order = torch.randperm(1000, generator=torch.Generator().manual_seed(0))
-    return [given.pictures("CIFAR10", 1000, part)[order] for part in ("train", "test")]
+    return [inputs.pictures("CIFAR10", 1000, part)[order] for part in ("train", "test")]
 
 
 def loaded(name: str) -> Model:
@@ -107,15 +106,12 @@ def loaded(name: str) -> Model:
         model = minivit.create(of, **changes).eval()
         model.preprocess = loaded(VIT).preprocess
         return model
-    return given.model(name)
+    return inputs.model(name)
 
 
-SURVEY = Survey(
+STUDY = Survey(
     "representations",
     (VIT, CLASS, MIXER, RESNET, *UNTRAINED, BETWEEN, DIGITS),
     measure,
     seeds=SEEDS,
 )
-
-if __name__ == "__main__":
-    sys.exit(main(SURVEY))

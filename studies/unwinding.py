@@ -1,4 +1,4 @@
-"""Pictures back from the last block, exactly. ``python -m studies.unwinding --help``
+"""Pictures back from the last block, exactly.
 
 Twenty pictures that a model was not trained on go through all of its blocks in float64;
 :func:`minivit.inversion.unwind` gets the tokens alone. Trained models and untrained ones, on one
@@ -7,7 +7,6 @@ takes minutes there.
 """
 
 import math
-import sys
 import time
 from collections import Counter
 from typing import Any
@@ -26,8 +25,8 @@ from minivit.networks.mixer import Mixer
 from minivit.networks.patches import ConvStem
 from minivit.networks.vit import ViT
 from minivit.recording import activation
-from studies import given
-from studies.survey import Survey, main
+from studies.runner.survey import Survey
+from studies.shared import inputs
 
 PICTURES = 20
 FEW = {"vit_b_16 untrained": 1, "cifar10_vit": 4}
@@ -48,9 +47,9 @@ def made(row: str) -> tuple[ViT | Mixer, Tensor]:
         model = minivit.create(name).eval()
         images = (crops(PICTURES, model.config.image_size)[0] / 255 - 0.5) / 0.25
     else:
-        model = given.model(name)
+        model = inputs.model(name)
         data = "DIGITS" if name.startswith("digits") else "CIFAR10"
-        images = model.preprocess(given.pictures(data, PICTURES).images)
+        images = model.preprocess(inputs.pictures(data, PICTURES).images)
     assert isinstance(model, ViT | Mixer)
     return model, images[:: PICTURES // FEW.get(row, PICTURES)]
 
@@ -94,7 +93,4 @@ def way(found: Unwound) -> str:
     return f"{what}, then {last}"
 
 
-SURVEY = Survey("unwinding", [*TRAINED, *UNTRAINED], measure)
-
-if __name__ == "__main__":
-    sys.exit(main(SURVEY))
+STUDY = Survey("unwinding", [*TRAINED, *UNTRAINED], measure)
