@@ -1,4 +1,4 @@
-"""First filters of small models, before training and after.
+"""What does training do to the first filters of small models?
 
 Chapter 8 trains a few of these models live: they tell from which of ten photographs a grey crop was
 cut. Here are sixteen of each kind, in float64 on one thread, so that what is found over seeds does

@@ -1,6 +1,6 @@
-"""Whom do generated inputs show their class?
+"""Which models recognise the class of generated inputs?
 
-Models of CIFAR-10 make a picture of each class, in several ways, and all of them say what they see.
+Models of CIFAR-10 generate an image of each class, in several ways, and all of them classify it.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from studies.shared import inputs
 
 MODELS = {"vit": "cifar10_vit_gap", "mixer": "cifar10_mixer", "resnet": "cifar10_resnet"}
 STEPS, CROPS_AFTER = 100, 67  # crops move in the last third, as after 200 steps of 300
-# With this first sigma 100 steps blur 32 pixels as much, in parts of a picture, as the source's
+# With this first sigma 100 steps blur 32 pixels as much, as a fraction of an image, as the source's
 # 300 steps from 2.4 down blur 224 pixels: chapter 11 computes it.
 BLUR = 0.47
 BY_PIXELS: dict[str, Any] = {"method": "source", "jitter_after": CROPS_AFTER}
@@ -27,7 +27,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "score alone": {**BY_PIXELS, "blur": 0, "jitter": 0},
     "blur": {**BY_PIXELS, "blur": BLUR, "jitter": 0},
     "blur and crops": {**BY_PIXELS, "blur": BLUR, "jitter": 4},
-    # Nine places each, three a side, a whole patch of the ViT apart, or not: its patches are 4 x 4.
+    # Nine positions each, three a side, a whole patch of the ViT (4 x 4) apart, or not.
     "crops by 4": {**BY_PIXELS, "blur": BLUR, "jitter": 8, "jitter_step": 4},
     "crops by 3": {**BY_PIXELS, "blur": BLUR, "jitter": 6, "jitter_step": 3},
     "blur from 2.4 alone": {**BY_PIXELS, "blur": 2.4, "jitter": 0},
@@ -51,11 +51,10 @@ ROWS = {
 
 
 def spectrum(pictures: Tensor) -> tuple[float, float]:
-    """What is fast in pictures, their mean taken away; the mean over pictures.
+    """High frequencies in images without their mean, averaged over images.
 
-    Returns:
-        The share of energy in waves of more than a quarter of a cycle a pixel, and the mean
-        frequency, weighted by energy, in cycles a pixel.
+    The fraction of energy above a quarter of a cycle a pixel, and the mean frequency, weighted by
+    energy, in cycles a pixel.
     """
     energy = dct2(pictures.double().permute(2, 3, 0, 1)).square().sum(3)  # [rows, columns, n]
     energy[0, 0] = 0
@@ -67,7 +66,7 @@ def spectrum(pictures: Tensor) -> tuple[float, float]:
 
 
 def scrambled(pictures: Tensor) -> Tensor:
-    """The same waves, equally strong, in other places: textures and colours without shapes."""
+    """The same amplitudes with other phases: textures and colours without shapes."""
     noise = torch.randn(pictures[:, :1].shape, generator=torch.Generator().manual_seed(0))
     turn = torch.fft.rfft2(noise).angle()  # the same for all channels
     turn[..., 0, 0] = 0  # the mean stays
@@ -77,7 +76,7 @@ def scrambled(pictures: Tensor) -> Tensor:
 
 
 def seen(pictures: Tensor, classes: Tensor, judges: Mapping[str, Model]) -> Figures:
-    """What judges see in pictures, and in the same pictures scrambled."""
+    """What the judges recognise in images, and in the same images scrambled."""
     whole, mixed = (recognise(x, classes, judges) for x in (pictures, scrambled(pictures)))
     fast, frequency = spectrum(pictures)
     figures = {
@@ -93,7 +92,7 @@ def seen(pictures: Tensor, classes: Tensor, judges: Mapping[str, Model]) -> Figu
 
 
 def measure(row: str, rehearsal: bool) -> Figures:
-    """Measures one row: real pictures, or a maker and its way, for each seed."""
+    """Measures one row: real images, or a maker and its way, for each seed."""
     models = {name: minivit.load(file) for name, file in MODELS.items()}
     if row == "real pictures":
         return seen(*_real(rehearsal), models)
@@ -116,7 +115,7 @@ def measure(row: str, rehearsal: bool) -> Figures:
 
 
 def _real(rehearsal: bool) -> tuple[Tensor, Tensor]:
-    """Validation pictures of CIFAR-10 and their classes; in a rehearsal, crops of photographs."""
+    """Validation images of CIFAR-10 and their classes; in a rehearsal, crops of photographs."""
     if rehearsal:
         return crops(4)[0], torch.zeros(4, dtype=torch.long)
     part = inputs.pictures("CIFAR10", 1000, "validation")

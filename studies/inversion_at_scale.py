@@ -1,8 +1,8 @@
-"""Inverting the models of the papers.
+"""Which optimiser inverts the models of the papers?
 
 A photograph, through torchvision's models to several depths, untrained and trained. Each optimiser
-gets the activation alone, a start from N(0.7, 1/20) as in the source, and as many evaluations; on a
-GPU, if there is one. A row of ViT-L/16 or H/14 takes hours on a CPU: name those that you want.
+gets the activation alone, a start from N(0.7, 1/20) as in the source, and equally many evaluations;
+on a GPU, if there is one. A row of ViT-L/16 or H/14 takes hours on a CPU: name those that you want.
 """
 
 import base64
@@ -39,7 +39,7 @@ ROWS = [
 ]
 OPTIMISERS = ("gd", "adam", "lbfgs")
 EVALUATIONS = 200
-SHOWN = 112  # pixels of a stored picture
+SHOWN = 112  # pixels of a stored image
 
 
 def made(name: str, kind: str) -> Model:
@@ -85,7 +85,7 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
 
 
 def stored(image: Tensor, original: Tensor) -> str:
-    """A picture ``[1, channels, height, width]`` as a small WebP in base64.
+    """An image ``[1, channels, height, width]`` as a small WebP in base64.
 
     The least number of the original is black, its greatest white, and what is beyond is clipped.
     """

@@ -1,4 +1,4 @@
-"""Which optimiser brings back what, by depth.
+"""Which optimiser recovers what, by depth?
 
 Trained and untrained, ViT and ResNet, from the first, a middle and the last block: two photographs
 that no model has seen, 120 steps of each optimiser from the source's start, and of L-BFGS from a

@@ -1,7 +1,7 @@
-"""The source's inversions in miniature, on a photograph.
+"""Do the source's inversions work in miniature, on a photograph?
 
 An untrained ViT whose patches have four times as many numbers as its tokens, as in ViT-B/32, behind
-an embedding that keeps most of a picture; five seeds, in float32, from the source's start.
+an embedding that keeps most of an image; five seeds, in float32, from the source's start.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ LONG = 200  # steps of L-BFGS that are enough here
 
 
 def astronaut() -> Tensor:
-    """The photograph, ``[1, 3, 32, 32]``, of mean 0 and deviation 1, roughly."""
+    """The photograph, ``[1, 3, 32, 32]``, of mean 0 and standard deviation 1, roughly."""
     return (photograph("astronaut", 32)[None] / 255 - 0.5) / 0.25
 
 
@@ -47,7 +47,7 @@ def with_fitted_embedding(model: ViT) -> ViT:
 
 
 def brought_back(found: Inversion) -> dict[str, Any]:
-    """How near features and pixels came, for each picture, down to the rounding of float32."""
+    """Errors of features and pixels for each image, down to the rounding of float32."""
     assert found.psnr is not None and found.threshold is not None  # for mypy
     least = found.feature_distance.nan_to_num(torch.inf).amin(1)
     ratio = (least / found.threshold).tolist()

@@ -1,12 +1,11 @@
-"""What one layer tells of a picture, and how hard it is to have it back.
+"""How much of an image does one layer keep, and how hard is it to recover?
 
-``python -m studies.one_layer --help``. Corners of photographs, 8 x 8 pixels and so four tokens, go
-through the first norm and attention, or the first norm and MLP, of the small ViT, without residual
-connections. They are sought from the output by gradient descent, and then by Gauss-Newton from
-where it stopped, until that stops by itself; from noise, and from a tenth beside the picture. Where
-a search misses the output its derivatives tell whether it ended at a local minimum. At last every
-residual branch of attention is undone on whole photographs, with its LayerNorm and without. In
-float64.
+Corners of photographs, 8 x 8 pixels and so four tokens, go through the first norm and attention, or
+the first norm and MLP, of the small ViT, without residual connections. They are recovered from the
+output by gradient descent, and then by Gauss-Newton from where it stopped, until that stops too;
+from noise, and from the image with a tenth as much noise added. Where a search misses the output,
+its derivatives tell whether it ended at a local minimum. Finally every residual branch of attention
+is inverted on whole photographs, with its LayerNorm and without. In float64.
 """
 
 from typing import Any
@@ -28,12 +27,12 @@ PARTS = ("norm", "attention", "mlp")
 CORNER = 2  # tokens on its side
 PICTURES, STEPS = 3, 1000  # the steps are those of descent, and of Gauss-Newton at most
 RATES = (0.3, 1, 3, 10)  # step sizes, over the largest squared singular value
-SHIFT = 1 / 20  # the deviation of the noise whose output is to be matched better
+SHIFT = 1 / 20  # the standard deviation of the noise whose output is to be matched better
 OWN, REACHED = 1e-8, 1e-10  # relative errors: of tokens that are the same, of an output reached
 
 
 def made(row: str) -> tuple[ViT, Tensor]:
-    """A row's model in float64, and photographs ``[pictures, 3, 32, 32]``."""
+    """A row's model in float64, and photographs ``[batch, 3, 32, 32]``."""
     trained = minivit.load("cifar10_vit_gap")
     images = trained.preprocess(crops(40, 32)[0][:PICTURES]).double()
     if row == "trained":
@@ -46,7 +45,7 @@ def made(row: str) -> tuple[ViT, Tensor]:
 
 
 def layer(model: ViT, part: str, side: int = CORNER) -> Operator:
-    """From the corner of a picture to the first block's norm, or what is behind it."""
+    """From the corner of an image to the first block's norm, attention or MLP."""
     block: Any = model.blocks[0]
     grid, table = model.config.grid, model.positions.table
     assert table is not None
@@ -66,14 +65,14 @@ def descend(function: Operator, images: Tensor, start: Tensor, steps: int) -> di
 
     Returns:
         ``first``: the least number of steps of any step size until the output is matched better
-        than the shifted picture matches it, infinite if never; ``x``: where the step size ended
-        that came nearest to the output; both for every picture.
+        than the shifted image matches it, infinite if never; ``x``: where the step size ended
+        that came nearest to the output; both for every image.
     """
     y = function(images)
     generator = torch.Generator().manual_seed(0)
     noise = torch.randn(images.shape, dtype=images.dtype, generator=generator)
     goal = norms(function(images + SHIFT * noise) - y).repeat(len(RATES))
-    stretch = torch.linalg.matrix_norm(jacobian(function, images), 2).square()  # [pictures]
+    stretch = torch.linalg.matrix_norm(jacobian(function, images), 2).square()  # [batch]
     rate = torch.cat([share / stretch for share in RATES])[:, None, None, None]
     x, y = start.repeat(len(RATES), 1, 1, 1), y.repeat(len(RATES), 1, 1)
     first = torch.full_like(goal, torch.inf)
@@ -92,7 +91,7 @@ def descend(function: Operator, images: Tensor, start: Tensor, steps: int) -> di
 def search(
     function: Operator, images: Tensor, start: Tensor, steps: int, damping: float
 ) -> dict[str, Any]:
-    """Descends, goes on by Gauss-Newton, and says how far pictures and outputs are off."""
+    """Gradient descent, then Gauss-Newton, and the errors of images and outputs."""
     y = function(images)
     began = descend(function, images, start, steps)
     ended = levenberg_marquardt(function, y, began["x"], steps, damping)
@@ -103,22 +102,25 @@ def search(
 
     first = [int(k) if k.isfinite() else None for k in began["first"]]
     return {
-        "first": first, "start": off(start), "descent": off(began["x"]), "newton": off(ended.x),
+        "first": first,
+        "start": off(start),
+        "descent": off(began["x"]),
+        "newton": off(ended.x),
         "newton_steps": ended.iterations.tolist(),
         "missed": [
             None if residual < REACHED else stationary(function, x[None], target[None])
             for x, target, residual in zip(ended.x, y, ended.residual, strict=True)
         ],
-    }  # fmt: skip
+    }
 
 
 def stationary(function: Operator, x: Tensor, y: Tensor) -> dict[str, float]:
-    """What the derivatives of half the squared distance say of where a search ended.
+    """Derivatives of half the squared distance where a search ended.
 
     Returns:
-        ``gradient``: its length, over the output distance and the largest singular value; at a
-        stationary point rounding. ``least`` and ``largest``: eigenvalues of the second derivative;
-        at a strict local minimum all are positive.
+        ``gradient``: its norm, over the output distance and the largest singular value; at a
+        stationary point only rounding. ``least`` and ``largest``: eigenvalues of the Hessian; at a
+        strict local minimum all are positive.
     """
 
     def objective(flat: Tensor) -> Tensor:
@@ -130,16 +132,14 @@ def stationary(function: Operator, x: Tensor, y: Tensor) -> dict[str, float]:
         values = torch.linalg.eigvalsh(torch.func.hessian(objective)(flat))
     steepest = torch.linalg.matrix_norm(jacobian(function, x)[0], 2) * norms(function(x) - y)
     least, largest = listed(values[[0, -1]])
-    return {
-        "gradient": listed(gradient.norm() / steepest)[0], "least": least, "largest": largest
-    }  # fmt: skip
+    return {"gradient": listed(gradient.norm() / steepest)[0], "least": least, "largest": largest}
 
 
 def undone(model: ViT, images: Tensor, norm: bool, blocks: int) -> list[dict[str, Any]]:
-    """For each block: how many pictures' tokens the inverse of the branch gives back.
+    """For each block: for how many images the inverse of the branch recovers the tokens.
 
-    Beside it, for each picture, how large the tokens are, and how much the branch stretches on the
-    way from them to what it is undone from.
+    Also, for each image, the size of the tokens, and how much the branch stretches between them and
+    the output that it is inverted from.
     """
     found = []
     for i, block in enumerate(model.blocks[:blocks]):
@@ -151,13 +151,15 @@ def undone(model: ViT, images: Tensor, norm: bool, blocks: int) -> list[dict[str
         y = x + branch(x)
         inverse = invert_residual(branch, y, iterations=400)
         own = norms(inverse.x - x) / norms(x) < OWN
-        found.append({
-            "own": int(own.sum()),
-            "other": int((inverse.converged & ~own).sum()),
-            "fixed_point": int((own & ~inverse.newton).sum()),
-            "size": listed(x.square().mean((1, 2)).sqrt()),
-            "stretch": listed(lipschitz(branch, x, y, points=3, steps=12)),
-        })  # fmt: skip
+        found.append(
+            {
+                "own": int(own.sum()),
+                "other": int((inverse.converged & ~own).sum()),
+                "fixed_point": int((own & ~inverse.newton).sum()),
+                "size": listed(x.square().mean((1, 2)).sqrt()),
+                "stretch": listed(lipschitz(branch, x, y, points=3, steps=12)),
+            }
+        )
     return found
 
 
@@ -172,7 +174,7 @@ def listed(values: Tensor) -> list[float]:
 
 @torch.no_grad()
 def conditions(model: ViT, images: Tensor, side: int) -> dict[str, list[float]]:
-    """Condition numbers from the corner of each picture to each part."""
+    """Condition numbers from the corner of each image to each part."""
     corners = images[..., : 4 * side, : 4 * side]
     found = {}
     for part in PARTS:

@@ -29,9 +29,14 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
             for rate in STEP_SIZES:
                 try:
                     run = invert(
-                        model, astronaut(), at=at, optimizer="gd",
-                        step_size=rate, blur=BLUR, steps=2 if rehearsal else STEPS,
-                    )  # fmt: skip
+                        model,
+                        astronaut(),
+                        at=at,
+                        optimizer="gd",
+                        step_size=rate,
+                        blur=BLUR,
+                        steps=2 if rehearsal else STEPS,
+                    )
                     rates[str(rate)] = brought_back(run)
                 except Diverged:
                     rates[str(rate)] = None

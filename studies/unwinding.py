@@ -1,8 +1,8 @@
-"""Pictures back from the last block, exactly.
+"""Can images be recovered exactly from the last block?
 
-Twenty pictures that a model was not trained on go through all of its blocks in float64;
+Twenty images that a model was not trained on go through all of its blocks in float64;
 :func:`minivit.inversion.unwind` gets the tokens alone. Trained models and untrained ones, on one
-thread; fewer pictures for torchvision's size, and for the model whose stem has ReLUs: each search
+thread; fewer images for torchvision's size, and for the model whose stem has ReLUs: each search
 takes minutes there.
 """
 
@@ -31,16 +31,22 @@ from studies.shared import inputs
 PICTURES = 20
 FEW = {"vit_b_16 untrained": 1, "cifar10_vit": 4}
 TRAINED = (
-    "digits_vit", "digits_mixer", "cifar10_vit_gap", "cifar10_vit_cls", "cifar10_vit",
-    "cifar10_attention_only", "cifar10_mixer", "cifar10_feedforward",
-)  # fmt: skip
+    "digits_vit",
+    "digits_mixer",
+    "cifar10_vit_gap",
+    "cifar10_vit_cls",
+    "cifar10_vit",
+    "cifar10_attention_only",
+    "cifar10_mixer",
+    "cifar10_feedforward",
+)
 UNTRAINED = ("vit_32px untrained", "mixer_32px untrained", "vit_b_16 untrained")
 ENOUGH = 120  # dB
 LONG = 60  # seconds
 
 
 def made(row: str) -> tuple[ViT | Mixer, Tensor]:
-    """A row's model, and pictures that it has not seen, ``[pictures, channels, height, width]``."""
+    """A row's model, and images that it has not seen, ``[batch, channels, height, width]``."""
     name, _, untrained = row.partition(" ")
     if untrained:
         torch.manual_seed(0)
@@ -55,7 +61,7 @@ def made(row: str) -> tuple[ViT | Mixer, Tensor]:
 
 
 def measure(row: str, rehearsal: bool) -> dict[str, Any]:
-    """How near to each picture the way back ends, and where it went astray."""
+    """How near to each image unwinding ends, and where it failed."""
     model, images = made("digits_vit" if rehearsal else row)
     model, images = model.double(), images.double()
     at = f"blocks.{len(model.blocks) - 1}"
@@ -71,18 +77,23 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
         exact += int(found.exact)
         ways[way(found)] += 1
     figures: dict[str, Any] = {}
-    if isinstance(model.patch_embedding, ConvStem):  # closed ReLUs may hide directions of a picture
+    if isinstance(model.patch_embedding, ConvStem):  # closed ReLUs may hide directions of an image
         lost = [len(hidden_directions(model.patch_embedding, image)) for image in images.split(1)]
         figures = {"hidden": lost}
     enough = sum(near is None or near >= ENOUGH for near in psnr)  # none: no error at all
     return {
-        "pictures": len(psnr), "exact": exact, "enough": enough, "in_time": soon, "psnr": psnr,
-        "ways": dict(ways), **figures,
-    }  # fmt: skip
+        "pictures": len(psnr),
+        "exact": exact,
+        "enough": enough,
+        "in_time": soon,
+        "psnr": psnr,
+        "ways": dict(ways),
+        **figures,
+    }
 
 
 def way(found: Unwound) -> str:
-    """How one picture's way back ended, and what went astray before."""
+    """How unwinding one image ended, and what failed before."""
     solved = [stage for stage in found.stages if not stage.error.isnan().any()]
     astray = [s for s in solved if s.error > (found.tolerance if "pixels" in s.name else 1e-8)]
     last = solved[-1].name if found.exact else "nowhere"

@@ -1,7 +1,7 @@
-"""Where trained ViTs look, and whether it matters to them.
+"""Where do trained ViTs look, and does it matter to them?
 
-Everything is measured on test pictures of CIFAR-10, on one thread. Of untrained models, one for
-each seed, there are the distances alone.
+Everything is measured on test images of CIFAR-10. For untrained models, one a seed, only the
+attention distances are.
 """
 
 from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     figures: dict[str, Any] = {"uniform": found[0].uniform[0].item(), "pixels": pixels}
     if row == UNTRAINED:
         return figures
-    if model.config.residual:  # else nothing goes on where a branch is off
+    if not row.endswith("no_residual"):  # there nothing passes a branch that is switched off
         figures["branches"] = importance(branch_importance(model, images, labels))
     return figures | {
         "heads": importance(head_importance(model, images, labels)),
@@ -80,7 +80,7 @@ def importance(found: Importance) -> dict[str, Any]:
 def limited(model: ViT, images: Tensor, labels: Tensor) -> dict[str, list[list[float]]]:
     """Loss and accuracy where one block's attention is limited, ``[blocks, 2]`` for each limit.
 
-    ``near``: to the 3 x 3 patches around the query. ``far``: to all others. ``even``: to all alike.
+    ``near``: to the 3 x 3 patches around the query. ``far``: to all others. ``even``: uniform.
     A class token attends to all, and all may attend to it.
     """
     extra = int(model.class_token is not None)
@@ -100,14 +100,14 @@ def limited(model: ViT, images: Tensor, labels: Tensor) -> dict[str, list[list[f
 
 @contextmanager
 def masked(attention: nn.Module, mask: Tensor) -> Iterator[None]:
-    """Keeps an attention to a mask ``[tokens, tokens]``."""
+    """Masks an attention with ``[tokens, tokens]``."""
     with attention.register_forward_pre_hook(lambda module, args: (args[0], mask)):
         yield
 
 
 @contextmanager
 def even(attention: MultiHeadAttention) -> Iterator[None]:
-    """Makes an attention attend to all tokens alike: its queries are zero."""
+    """Makes an attention uniform over tokens: its queries are zero."""
 
     def no_queries(module: nn.Module, args: Any, output: Tensor) -> Tensor:
         return output.index_fill(-1, torch.arange(attention.dim), 0)
@@ -128,11 +128,11 @@ def scores(
 
 
 def agreement(model: ViT, images: Tensor) -> dict[str, Any]:
-    """How maps over the patches agree with what deleting a patch does, by rank, over pictures.
+    """Rank correlation of maps over the patches with the effect of deleting each patch.
 
-    With by how much the logit falls; with by how much it changes; and with the latter of another
-    picture, which shows what maps have in common whatever the picture. Apart, for each picture, by
-    how much rollout agrees better with the change if there is an identity.
+    The effect is how much the logit falls; how much it changes; and how much that of another image
+    changes, which shows what maps have in common whatever the image. ``gain_by_identity`` is, for
+    each image, how much adding the identity improves the correlation of rollout with the change.
     """
     falls = token_ablation(model, images)  # [n, patches]
     targets = falls, falls.abs(), falls.abs().roll(1, 0)

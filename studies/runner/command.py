@@ -42,16 +42,22 @@ def command(study: Study | Survey, arguments: Sequence[str], place: Place = HERE
         one = "run, by its hash"
     else:
         parser.add_argument(
-            "--rows", nargs="+", choices=study.rows, metavar="ROW", default=[],
+            "--rows",
+            nargs="+",
+            choices=study.rows,
+            metavar="ROW",
+            default=[],
             help="measure these again (default: what is missing)",
-        )  # fmt: skip
+        )
         one = "row"
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--list", action="store_true", help="list what there is and what is missing")
     mode.add_argument(
-        "--recheck", nargs="?", const="",
+        "--recheck",
+        nargs="?",
+        const="",
         help=f"compute a {one}, again and compare, keeping nothing (default: the first)",
-    )  # fmt: skip
+    )
     mode.add_argument("--smoke", action="store_true", help="run the code in seconds, keep nothing")
     options = parser.parse_args(arguments)
     if options.list:

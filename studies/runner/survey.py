@@ -31,7 +31,7 @@ class Survey:
         rows: Their names, in order.
         measure: Gives a row's figures, as JSON has them, from its name. Its second argument asks
             for a rehearsal: the same code in a second, on as little as will do. Images, as text,
-            may stand under ``"pictures"``. It raises :class:`NotHere` where a row is out of reach.
+            may stand under ``"images"``. It raises :class:`NotHere` where a row is out of reach.
         seeds: Those it uses.
         tolerance: How much a figure may differ from the stored one, as a fraction of it, when it is
             measured again on another kind of machine.

@@ -1,4 +1,4 @@
-"""Small models of digits, trained side by side from several seeds, and how alike they come out."""
+"""Small models of digits, trained side by side from several seeds, and how alike they become."""
 
 from dataclasses import replace
 from typing import Any
@@ -97,7 +97,7 @@ def across(values: Tensor) -> float:
 
 
 def summary(found: Localisation) -> dict[str, float]:
-    """Means over all places, and over the inner and the outer ones."""
+    """Means over all positions, and over the inner and the outer ones."""
     more = found.own - found.elsewhere
     return {
         "own": found.own.mean().item(),

@@ -1,4 +1,4 @@
-"""What surveys are given: models that come with the package, and pictures that these never saw."""
+"""Inputs of surveys: models that come with the package, and images that these never saw."""
 
 import minivit
 from minivit.data import Split, load_data
@@ -9,21 +9,16 @@ from studies.runner.survey import NotHere
 
 
 def model(name: str) -> Model:
-    """A trained model.
-
-    Raises:
-        NotHere: It does not come with the package.
-    """
+    """A trained model; raises :class:`NotHere` if it does not come with the package."""
     if name not in shipped():
         raise NotHere(f"{name} does not come with the package yet")
     return minivit.load(name)
 
 
 def pictures(data: str, number: int, part: str = "test") -> Split:
-    """Pictures of all classes from a part of the data, in its order, which may be by class.
+    """Images of all classes from a part of the data, in its order, which may be by class.
 
-    Raises:
-        NotHere: The data are not on this machine.
+    Raises :class:`NotHere` if the data are not on this machine.
     """
     try:
         found = load_data(data)

@@ -1,4 +1,4 @@
-"""What studies measure of trained models beside their scores."""
+"""What studies measure of trained models besides their scores."""
 
 from functools import cache
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from minivit.data import Data, Split, load_data
 from minivit.networks.model import Model
 
-FEW = 2000  # pictures that a linear map is fitted on, and as many that it is tried on
+FEW = 2000  # images that a linear map is fitted on, and as many to test it
 
 
 @cache
@@ -23,11 +23,7 @@ def _shapes() -> Data:
 def transfer(model: Model, pictures: int = FEW) -> float:
     """Accuracy on SHAPES of a linear map fitted on what the model's head reads.
 
-    The model stays as it is: it has never seen a picture of SHAPES, nor one of its classes.
-
-    Args:
-        model: With ``preprocess``, for colour pictures of 32 x 32 pixels.
-        pictures: How many it is fitted on, and tried on.
+    The model, for colour images of 32 x 32 pixels, stays as it is: it has never seen SHAPES.
     """
     data, few = _shapes(), torch.arange(pictures)
     linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
@@ -40,7 +36,7 @@ def transfer(model: Model, pictures: int = FEW) -> float:
 
 @torch.no_grad()
 def features(model: Model, images: Tensor) -> np.ndarray:
-    """What the head reads, ``[n, dim]``, for uint8 pictures ``[n, channels, height, width]``."""
+    """The inputs of the head, ``[n, dim]``, for uint8 images ``[n, channels, height, width]``."""
     head, model.head = model.head, nn.Identity()
     try:
         chunks = [model.eval()(model.preprocess(chunk)) for chunk in images.split(250)]
@@ -51,6 +47,6 @@ def features(model: Model, images: Tensor) -> np.ndarray:
 
 @torch.no_grad()
 def confidence(model: Model, split: Split) -> float:
-    """The mean of the largest probability: what the model takes its own accuracy to be."""
+    """The mean of the largest probability: the accuracy that the model predicts for itself."""
     chunks = [model.eval()(model.preprocess(chunk)) for chunk in split.images.split(250)]
     return torch.cat(chunks).double().softmax(1).amax(1).mean().item()

@@ -1,4 +1,4 @@
-"""How much of a picture an optimiser finds again from the tokens behind a block."""
+"""How much of an image an optimiser recovers from the tokens after a block."""
 
 import torch
 from torch import Tensor, nn
@@ -20,15 +20,7 @@ def without(model: Model, parts: str) -> Model:
 
 
 def recovered(model: Model, images: Tensor, depth: int, optimizer: str, steps: int) -> Tensor:
-    """The pictures found behind a block; the start, where the optimiser ran away.
-
-    Args:
-        model: In evaluation mode.
-        images: ``[n, channels, height, width]``.
-        depth: The number of the block, from 1.
-        optimizer: As for :func:`minivit.inversion.invert`.
-        steps: Likewise.
-    """
+    """The images found after a block, counted from 1; the start, where the optimiser diverged."""
     at = f"blocks.{depth - 1}"
     try:
         return invert(model, images, at=at, optimizer=optimizer, steps=steps).image
@@ -37,20 +29,20 @@ def recovered(model: Model, images: Tensor, depth: int, optimizer: str, steps: i
 
 
 def start(images: Tensor) -> Tensor:
-    """Where every inversion of these pictures starts."""
+    """Where every inversion of these images starts."""
     return invert(nn.Identity().eval(), images, optimizer="gd", steps=1, step_size=1e-9).image
 
 
 def psnr(found: Tensor, images: Tensor) -> float:
-    """The mean over pictures, in dB."""
+    """The mean over images, in dB."""
     return round(decibels((found - images).flatten(1).norm(dim=1), images).mean().item(), 2)
 
 
 def highlight(model: ViT | Mixer, images: Tensor, found: Tensor) -> list[float]:
-    """Whether contrast is raised in the patches that decide: a correlation for every picture.
+    """Whether contrast is raised in the patches that decide: a correlation for every image.
 
-    That of the logarithms of two numbers for each patch: its contrast in what was found, relative
-    to that in the picture; and the size of the derivative of the largest logit by it.
+    It correlates two logarithms over patches: the contrast found, relative to that in the image;
+    and the norm of the derivative of the largest logit by the patch.
     """
     x = images.clone().requires_grad_()
     (slope,) = torch.autograd.grad(model(x).amax(1).sum(), x)

@@ -8,10 +8,15 @@ from course.results import RESULTS, study
 
 STORED = sorted(path.stem for path in RESULTS.glob("*.json"))
 FOUND = {
-    "study": "cats", "seeds": [0],
+    "study": "cats",
+    "seeds": [0],
     "rows": {"old": {"parameters": 2, "diverged": 1}, "new": {"parameters": 1}},
-    "seconds": 1.0, "commit": "0123+", "machine": "toaster", "torch": "2", "date": "2026-01-01",
-}  # fmt: skip
+    "seconds": 1.0,
+    "commit": "0123+",
+    "machine": "toaster",
+    "torch": "2",
+    "date": "2026-01-01",
+}
 
 
 @pytest.mark.parametrize("name", STORED)

@@ -35,7 +35,7 @@ def test_transfer_asks_whether_a_linear_map_tells_classes_apart(model, monkeypat
     before = {key: value.clone() for key, value in model.state_dict().items()}
     assert transfer(model, 60) > 0.9
     assert all(torch.equal(before[key], value) for key, value in model.state_dict().items())
-    torch.nn.init.zeros_(model.patch_embedding.projection.weight)  # all pictures look the same
+    torch.nn.init.zeros_(model.patch_embedding.projection.weight)  # all images look the same
     assert transfer(model, 60) == pytest.approx(0.5)
 
 

@@ -29,10 +29,14 @@ def test_the_key_of_a_run_is_the_same_in_every_process_and_release():
 
 def test_every_field_of_a_run_counts_in_its_key():
     others = [
-        replace(RUN, model="mixer_8px"), replace(RUN, changes={}), replace(RUN, data="SHAPES"),
-        replace(RUN, recipe=replace(RECIPE, seed=1)), replace(RUN, fraction=0.5),
-        replace(RUN, random_labels=True), replace(RUN, removed=("norm",)),
-    ]  # fmt: skip
+        replace(RUN, model="mixer_8px"),
+        replace(RUN, changes={}),
+        replace(RUN, data="SHAPES"),
+        replace(RUN, recipe=replace(RECIPE, seed=1)),
+        replace(RUN, fraction=0.5),
+        replace(RUN, random_labels=True),
+        replace(RUN, removed=("norm",)),
+    ]
     assert len({run.key for run in (RUN, *others)}) == 8
 
 
