@@ -143,7 +143,8 @@ def shipped(name: str, part: str, steps: int) -> dict[str, Any]:
     """
     model: Any = inputs.model(name)
     images = model.preprocess(inputs.pictures("CIFAR10", 4).images)
-    lesser, found = without(model, part), dict[str, Any](psnr={})
+    lesser = without(model, part)
+    found = dict[str, Any](psnr={})
     found["start"] = each(start(images), images)
     for depth in (1, len(model.blocks)):
         pictures = recovered(lesser, images, depth, "lbfgs", steps)

@@ -92,7 +92,8 @@ def changed(before: Model, after: Model) -> dict[str, float | None]:
     images, labels = grey_crops(500, seed=1)
     old, new = first_filters(before).flatten(1), first_filters(after).flatten(1)
     has = filter_spectra(first_filters(after)).structured()
-    cosine, grown = F.cosine_similarity(old, new), new.norm(dim=1) / old.norm(dim=1)
+    cosine = F.cosine_similarity(old, new)
+    grown = new.norm(dim=1) / old.norm(dim=1)
     both = 0 < has.sum() < len(has)
     return {
         "right": (after(images).argmax(1) == labels).double().mean().item(),

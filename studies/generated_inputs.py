@@ -97,7 +97,8 @@ def measure(row: str, rehearsal: bool) -> Figures:
     if row == "real pictures":
         return seen(*_real(rehearsal), models)
     maker, way = ROWS[row]
-    model, by_seed = models[maker], []
+    model = models[maker]
+    by_seed = []
     for seed in [0] if rehearsal else range(5 if way in FIVE else 3):
         steps, classes = (2, range(2)) if rehearsal else (STEPS, range(10))
         made = generate(model, classes, steps=steps, seed=seed, **WAYS[way])

@@ -60,7 +60,8 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     """What each optimiser comes to with the same evaluations."""
     name, _, block, kind = row.split()
     if rehearsal:
-        model, images = minivit.load("digits_vit"), torch.randn(1, 1, 8, 8)
+        model = minivit.load("digits_vit")
+        images = torch.randn(1, 1, 8, 8)
         block = "1"
     else:
         model = made(name, kind)

@@ -36,7 +36,9 @@ def made(row: str) -> nn.Module:
 
 def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     """Every optimiser at each of the blocks."""
-    model, steps, found = made(row), 2 if rehearsal else STEPS, dict[str, Any]()
+    model = made(row)
+    steps = 2 if rehearsal else STEPS
+    found = dict[str, Any]()
     preprocess = minivit.load(MODELS[0]).preprocess
     images = preprocess(torch.stack([photograph(name, 32) for name in NAMES]))
     for i in BLOCKS:

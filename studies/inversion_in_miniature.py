@@ -60,7 +60,8 @@ def brought_back(found: Inversion) -> dict[str, Any]:
 
 def source_experiment(seed: int, rehearsal: bool) -> dict[str, Any]:
     """Gradient descent with few steps and with many, and L-BFGS, by depth."""
-    image, vit = astronaut(), with_fitted_embedding(miniature(seed))
+    image = astronaut()
+    vit = with_fitted_embedding(miniature(seed))
     few, many = (1, 2) if rehearsal else (FEW, TIMES * FEW)
     depth = {"few": "blocks.0", "few, last": "blocks.5", "many, last": "blocks.5"}
     descent = {

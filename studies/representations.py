@@ -92,8 +92,10 @@ def pictures(rehearsal: bool) -> list[Split]:
     """1,000 images of CIFAR-10 to train on and as many to test, of all classes; or noise."""
     if rehearsal:
         torch.manual_seed(0)
-        shapes, labels = (60, 3, 32, 32), torch.arange(60) % 10
-        return [Split(torch.randint(256, shapes).to(torch.uint8), labels) for _ in range(2)]
+        labels = torch.arange(60) % 10
+        return [
+            Split(torch.randint(256, (60, 3, 32, 32)).to(torch.uint8), labels) for _ in range(2)
+        ]
     # A copy in folders is ordered by class: a batch or a quarter of it would have two or three.
     order = torch.randperm(1000, generator=torch.Generator().manual_seed(0))
     return [inputs.pictures("CIFAR10", 1000, part)[order] for part in ("train", "test")]

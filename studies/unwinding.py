@@ -65,7 +65,9 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     model, images = made("digits_vit" if rehearsal else row)
     model, images = model.double(), images.double()
     at = f"blocks.{len(model.blocks) - 1}"
-    psnr, exact, soon, ways = list[float | None](), 0, 0, Counter[str]()
+    psnr = list[float | None]()
+    exact = soon = 0
+    ways = Counter[str]()
     for image in (images[:1] if rehearsal else images).split(1):
         with torch.no_grad():
             tokens = activation(model, at)(image)

@@ -28,7 +28,8 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     model, images = made("digits_vit" if rehearsal else row)
     model, images = model.double(), images[:: len(images) // PICTURES].double()
     at = f"blocks.{len(model.blocks) - 1}"
-    reader, steps = Told(model, at).eval(), 10 if rehearsal else STEPS
+    reader = Told(model, at).eval()
+    steps = 10 if rehearsal else STEPS
     with torch.no_grad():
         tokens = activation(model, at)(images)
     figures: dict[str, Any] = {"began": [], "ended": []}

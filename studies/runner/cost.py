@@ -88,7 +88,8 @@ def speeds(runs: Mapping[str, Run], rounds: int = 7) -> dict[str, dict[str, dict
 
 def _calls(run: Run) -> tuple[Callable[[], Any], Callable[[], Any]]:
     """A forward pass, and a training step, on random images."""
-    model, batch = run.create(), run.recipe.batch_size
+    model = run.create()
+    batch = run.recipe.batch_size
     channels, classes = model.config.channels, model.config.classes
     shape = (batch, channels, *pair(model.config.image_size))
     images = torch.randint(0, 256, shape, dtype=torch.uint8)

@@ -87,7 +87,8 @@ def train_one(run: Run, place: Place = HERE, keep: bool = True) -> dict[str, Any
     """
     torch.set_num_threads(1)
     about = provenance()  # before the training: the repository may move on meanwhile
-    data, model = run.load(), run.create()
+    data = run.load()
+    model = run.create()
     if place.pictures is not None:
         train_, validation, test = (
             spread(part, place.pictures) for part in (data.train, data.validation, data.test)

@@ -49,7 +49,8 @@ class Survey:
         stored = self.stored(place)
         missing = [name for name in self.rows if _state(stored.get(name)) != "measured"]
         for name in again or missing:
-            about, start = provenance(), time.process_time()
+            about = provenance()
+            start = time.process_time()
             try:
                 figures = self.measure(name, rehearsal)
             except NotHere as reason:

@@ -25,7 +25,8 @@ def transfer(model: Model, pictures: int = FEW) -> float:
 
     The model, for colour images of 32 x 32 pixels, stays as it is: it has never seen SHAPES.
     """
-    data, few = _shapes(), torch.arange(pictures)
+    data = _shapes()
+    few = torch.arange(pictures)
     linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     train, test = (
         (features(model, part.images), part.labels.numpy())
