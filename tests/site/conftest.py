@@ -16,7 +16,9 @@ META = {
     "description": "How every patch of an image asks all the others for what it needs.",
     "twitter:card": "summary_large_image",
 }
+VIEWPORT = '<meta name="viewport" content="width=device-width">'
 SOUND = f"""<!doctype html><html><head><title>Attention - Vision transformers</title>
+{VIEWPORT}
 {"".join(f'<meta property="{key}" content="{value}">' for key, value in META.items())}
 <link rel="stylesheet" href="_static/book.css"><link rel="author" href="https://example.org/">
 <script src="_static/book.js"></script></head>

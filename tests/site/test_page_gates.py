@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.site.conftest import META, noise
+from tests.site.conftest import META, VIEWPORT, noise
 from tools.page_gates import FIRST_LOAD, first_load, icons, metadata, pictures
 
 CARD = '<link rel="canonical" href="https://example.org/"><meta property="og:url" content="x">'
@@ -42,6 +42,8 @@ def test_a_picture_without_a_size_or_in_a_hurry_is_found(lost: str, site: Path):
     [
         ("<title>Attention - Vision transformers", "<title>Attention"),
         *((f'"{key}" content="{value}"', f'"{key}" content=""') for key, value in META.items()),
+        (VIEWPORT, ""),
+        (VIEWPORT, VIEWPORT * 2),
         ("</head>", f"{CARD}</head>"),
         (
             "</head>",
