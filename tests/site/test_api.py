@@ -13,7 +13,11 @@ HTML = [path.read_text("utf-8") for path in ROOT.glob("_build/html/book/api/*.ht
 DESCRIBED = {
     name for html in HTML for name in re.findall(r'<dt class="sig[^"]*" id="[\w.]+\.(\w+)"', html)
 }
-PACKAGES = [path.parent.name for path in ROOT.glob("minivit/*/__init__.py")]
+PACKAGES = [
+    path.parent.name
+    for path in ROOT.glob("minivit/*/__init__.py")
+    if "__all__" in path.read_text("utf-8")
+]
 HEAVIEST = 40_000  # bytes, compressed; on one page all would be a hundred thousand
 
 
