@@ -1,7 +1,8 @@
 """Vision transformers from scratch, small enough to read, and the instruments to look inside them.
 
 Tensors are ``[batch, channels, height, width]`` images and ``[batch, tokens, dim]`` tokens.
-The packages ``minivit.analysis``, ``data``, ``figures``, ``inversion`` and ``training`` load when touched.
+The packages ``minivit.analysis``, ``data``, ``figures``, ``inversion`` and ``training`` load when
+touched.
 """
 
 from importlib import import_module

@@ -13,8 +13,7 @@ import minivit
 from minivit.data.photographs import crops, photograph
 from minivit.inversion import Inversion, invert
 from minivit.networks.patches import patchify
-from minivit.networks.vit import PatchEmbedding
-from minivit.networks.vit import ViT
+from minivit.networks.vit import PatchEmbedding, ViT
 from studies.runner.survey import Survey
 
 SEEDS = tuple(range(5))

@@ -47,8 +47,7 @@ def made(row: str) -> tuple[ViT, Tensor]:
 def layer(model: ViT, part: str, side: int = CORNER) -> Operator:
     """From the corner of an image to the first block's norm, attention or MLP."""
     block: Any = model.blocks[0]
-    grid, table = model.config.grid, model.positions.table
-    assert table is not None
+    grid, table = model.config.grid, model.state_dict()["positions.table"]
     places = table.view(*grid, -1)[:side, :side].flatten(0, 1)
 
     def through(images: Tensor) -> Tensor:

@@ -25,9 +25,8 @@ from minivit.analysis import (
     saliency,
     token_ablation,
 )
-from minivit.networks.vit import MultiHeadAttention
 from minivit.networks.masks import local_mask
-from minivit.networks.vit import ViT
+from minivit.networks.vit import MultiHeadAttention, ViT
 from studies.runner.survey import Survey
 from studies.shared import inputs
 

@@ -81,9 +81,8 @@ def _made(kind: Callable[..., Any], fields: Any) -> Any:
     try:
         return kind(**{k: _tuples(v) for k, v in fields.items()})
     except (TypeError, AttributeError, ArithmeticError, RuntimeError) as error:
-        raise ValueError(
-            f"expected the fields of a {'ViTConfig' if kind is config_of else kind.__name__}: {error}"
-        ) from error
+        name = "ViTConfig" if kind is config_of else kind.__name__
+        raise ValueError(f"expected the fields of a {name}: {error}") from error
 
 
 def _tuples(value: Any) -> Any:

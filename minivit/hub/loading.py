@@ -28,32 +28,22 @@ TRAINING = {"dropout", "attention_dropout", "stochastic_depth"}
 def load(
     name: str | PathLike[str], weights: str | PathLike[str] | None = None, **changes: Any
 ) -> Model:
-    """Makes a model with trained weights, ready to use.
+    """Makes a model with trained weights: on the CPU, in float32 and evaluation mode.
+
+    Its ``preprocess`` makes a batch of images: torchvision's for its weights, the file's own, or
+    else a resize and crop to the model's size and ImageNet's mean and standard deviation; none for
+    other than three channels. Its ``classes`` are the names of the logits, their numbers where the
+    file has no names; ``licence`` is none where none is stated.
 
     Args:
-        name: One of :func:`~minivit.hub.zoo.models`, such as ``"vit_b_32"``, or ``"digits_vit"``, whose
-            weights come with the package. Or the path of a ``.safetensors`` file from
-            :func:`~minivit.hub.files.save`, or of the folder of a training, which say what model they
-            hold and are all that is needed: no ``weights`` go with them.
-        weights: One of torchvision's names, such as ``"IMAGENET1K_V1"``, ``"IMAGENET1K_V2"`` or
-            ``"IMAGENET1K_SWAG_E2E_V1"``, where :func:`~minivit.hub.zoo.models` lists it: fetched once,
-            checked, and kept in torch.hub's cache. Or the path of a file: ``.safetensors``, from
-            :func:`~minivit.hub.files.save` or elsewhere, or a state dict written by ``torch.save``.
-            The names in a file may be minivit's or torchvision's; nothing in it is executed.
-            Default: those that come with the package, else ``"IMAGENET1K_V1"``.
-        **changes: As for :func:`~minivit.hub.zoo.create`: what makes the model that the weights are
-            for, such as ``classes=10``, or what counts in training, such as ``dropout=0.1``.
-
-    Returns:
-        The model on the CPU, in float32 and evaluation mode, with
-
-        - ``preprocess``, which makes a batch of pictures: torchvision's for its weights (but for
-          another ``image_size``, resized to that and cropped), the file's own, or else a resize and
-          crop to the model's size and ImageNet's mean and deviation. Assign another to change it.
-          Models that are not for three channels have none unless the file does;
-        - ``classes``, the names of the logits; their numbers, where the file has no names;
-        - ``licence``, the terms of use of the weights or where they stand, or none if not stated
-          (torchvision states it for its SWAG weights).
+        name: One of :func:`minivit.models`. Or the path of a file from :func:`minivit.save`, or of
+            the folder of a training: these say what model they hold.
+        weights: One of torchvision's names, such as ``"IMAGENET1K_V1"``: fetched once, checked, and
+            kept in torch.hub's cache. Or the path of a file: ``.safetensors``, or a state dict
+            written by ``torch.save``, with minivit's names or torchvision's; nothing in it is
+            executed. Default: those that come with the package, else ``"IMAGENET1K_V1"``.
+        **changes: Sizes that the weights are for, such as ``classes=10``, as for
+            :func:`minivit.create`, or what counts in training, such as ``dropout=0.1``.
 
     Raises:
         ValueError: An unknown name, weights beside a file that holds some, a file that is damaged

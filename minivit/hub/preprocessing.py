@@ -1,4 +1,4 @@
-"""From a picture to a model's input: resized, cropped in the middle, scaled, normalised.
+"""From an image to a model's input: resized, cropped in the middle, scaled, normalised.
 
 The arithmetic is that of ``weights.transforms()`` in torchvision, to the last bit; here it needs
 no torchvision, and sizes need not be square.
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 Picture: TypeAlias = Union["PIL.Image.Image", Tensor]
 
-PIXELS = 64_000_000  # of a resized picture: a small file of an extreme shape takes gigabytes
+PIXELS = 64_000_000  # of a resized image: a small file of an extreme shape takes gigabytes
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
 
 @dataclass(frozen=True)
 class Preprocess:
-    """Turns pictures into a batch; :func:`dataclasses.replace` makes one with other settings.
+    """Turns images into a batch; :func:`dataclasses.replace` makes one with other settings.
 
     Args:
         size: Height and width that the model takes, in pixels.
-        resize: Height and width of the box that a picture is resized to just cover, keeping its
+        resize: Height and width of the box that an image is resized to just cover, keeping its
             proportions, before its middle ``size`` is cut out. At least ``size``.
         interpolation: "bilinear" or "bicubic", both with antialiasing.
         mean: Taken from the values in [0, 1] of each channel. One entry for grey models, three for
@@ -94,12 +94,12 @@ class Preprocess:
                 differently.
 
         Raises:
-            TypeError: A picture is of another type.
+            TypeError: An image is of another type.
             ValueError: A tensor of another shape or dtype, an image with more bits, an empty list.
         """
         many = pictures if isinstance(pictures, list | tuple) else [pictures]
         if not many:
-            raise ValueError("expected at least one picture: got an empty list")
+            raise ValueError("expected at least one image: got an empty list")
         x = torch.cat([self.fit(picture) for picture in many])
         mean, std = (
             torch.tensor(v, dtype=torch.float32, device=x.device).view(-1, 1, 1)
@@ -108,7 +108,7 @@ class Preprocess:
         return (x.float() / 255 - mean) / std
 
     def fit(self, picture: Picture) -> Tensor:
-        """Resizes and crops alone: uint8 ``[batch, channels, *size]``, batch 1 for one picture."""
+        """Resizes and crops alone: uint8 ``[batch, channels, *size]``, batch 1 for one image."""
         if isinstance(picture, Tensor):
             x = self._resized_tensor(picture)
         else:
@@ -159,7 +159,7 @@ class Preprocess:
     def _covering(self, height: int, width: int) -> tuple[int, int]:
         """The smallest size with the proportions of ``height x width`` that covers ``resize``."""
         h, w = self.resize
-        wider = height * w <= width * h  # the picture is the wider one: heights agree
+        wider = height * w <= width * h  # the image is the wider one: heights agree
         size = (h, h * width // height) if wider else (w * height // width, w)
         if size[0] * size[1] > PIXELS:
             raise ValueError(

@@ -1,13 +1,13 @@
-"""Pictures as they should look: upright and opaque."""
+"""Images as they should look: upright and opaque."""
 
 from PIL import Image, ImageOps
 
 
 def as_shown(image: Image.Image) -> Image.Image:
-    """Turns a picture as its EXIF tag says, and lays what is transparent on white.
+    """Turns an image as its EXIF tag says, and lays what is transparent on white.
 
     Returns:
-        The picture, as it is where neither is needed; mode RGB where something was transparent.
+        The image, as it is where neither is needed; mode RGB where something was transparent.
     """
     image = _upright(image)
     if not image.has_transparency_data or image.mode[0] in "IF":  # more bits than RGBA has
@@ -19,5 +19,5 @@ def as_shown(image: Image.Image) -> Image.Image:
 def _upright(image: Image.Image) -> Image.Image:
     try:
         return ImageOps.exif_transpose(image)
-    except Exception:  # a broken tag says nothing of how the picture should stand
+    except Exception:  # a broken tag says nothing of how the image should stand
         return image

@@ -38,12 +38,12 @@ MODELS: dict[str, tuple[Config, tuple[str, ...]]] = {
     "vit_l_16": (ViTConfig(patch_size=16, **LARGE), (V1, *SWAG)),
     "vit_l_32": (ViTConfig(patch_size=32, **LARGE), (V1,)),
     "vit_h_14": (ViTConfig(patch_size=14, **HUGE), SWAG),
-    # 8 x 8 pictures in grey, scikit-learn's digits: 16 tokens
+    # 8 x 8 images in grey, scikit-learn's digits: 16 tokens
     "vit_8px": (
         ViTConfig(8, 2, 1, 10, dim=64, depth=4, heads=4, mlp_ratio=2, pool="mean"),
         (),
     ),
-    # 32 x 32 pictures in colour, CIFAR-10's format: 64 tokens
+    # 32 x 32 images in colour, CIFAR-10's format: 64 tokens
     "vit_32px": (
         ViTConfig(32, 4, 3, 10, dim=128, depth=6, heads=4, mlp_ratio=2, pool="mean"),
         (),
@@ -115,16 +115,13 @@ PARTS = ("attention", "mixing", "mlp", "norm", "residual", "positions")  # of a 
 
 
 def create(name: str, **changes: Any) -> Model:
-    """Makes an untrained model.
+    """Makes an untrained model, in training mode.
 
     Args:
         name: One of :func:`models`, such as ``"vit_b_32"``.
-        **changes: Fields of its configuration, such as :class:`~minivit.networks.vit.ViTConfig`, that
-            differ: ``classes=10`` gives a head for ten classes, ``image_size=(224, 320)`` positions
-            for pictures of that size.
-
-    Returns:
-        The model, in training mode.
+        **changes: Sizes and variants that differ, fields of its configuration: ``classes=10`` gives
+            a head for ten classes, ``image_size=(224, 320)`` positions for images of that size.
+            Parts are taken out with :func:`minivit.remove`.
 
     Raises:
         ValueError: An unknown name or field, or a value that does not fit the others.
@@ -185,7 +182,7 @@ def near(name: str, names: Collection[str]) -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of :func:`models`: name, number of parameters, picture and patch size, weights.
+    """A line of :func:`models`: name, number of parameters, image and patch size, weights.
 
     ``patch_size`` is none where the model has no patches; ``weights`` are torchvision's, or
     ``("shipped",)`` for a trained model that comes with the package.
@@ -202,7 +199,7 @@ class Entries(tuple[Entry, ...]):
     """The lines of :func:`models`, printed as a table."""
 
     def __repr__(self) -> str:
-        rows: list[tuple[str, ...]] = [("name", "parameters", "picture", "patch", "weights")]
+        rows: list[tuple[str, ...]] = [("name", "parameters", "image", "patch", "weights")]
         for entry in self:
             pairs = entry.image_size, entry.patch_size
             sizes = [" x ".join(map(str, size)) if size else "-" for size in pairs]
@@ -220,10 +217,8 @@ class Entries(tuple[Entry, ...]):
 def models() -> Entries:
     """Lists every model that :func:`create` knows, with its size and the weights for it.
 
-    Last are the trained models that come with the package;
-    :func:`~minivit.hub.loading.load` gives them with
-    their weights, :func:`create` without. Nothing is computed and no memory taken for the
-    parameters that are counted.
+    Last are the trained models that come with the package: :func:`~minivit.hub.loading.load` gives
+    them with their weights, :func:`create` without. Counting takes no memory for the parameters.
     """
     entries = []
     for name, known in weights().items():

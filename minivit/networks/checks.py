@@ -75,7 +75,7 @@ def _check_field(name: str, value: Any, kind: Any) -> None:
 
 
 def check_images(images: Tensor, model: Any) -> None:
-    """Refuses images of another rank, number of channels, size, dtype or device than the model's."""
+    """Refuses images of another rank, channels, size, dtype or device than the model's."""
     config = model.config
     weight = next(model.parameters())
     if images.ndim != 4 or images.shape[1] != config.channels:

@@ -131,8 +131,9 @@ class HybridConfig:
 class Hybrid(Model):
     """A stem, blocks in stages, the mean over all positions, a linear head.
 
-    With ``c`` alone, and widths that double, it is a :class:`~minivit.networks.resnet.ResNet`. After
-    a last stage of ``t`` a LayerNorm stands before the mean, as in a ViT; there is no class token.
+    With ``c`` alone, and widths that double, it is a :class:`~minivit.networks.resnet.ResNet`.
+    After a last stage of ``t`` a LayerNorm stands before the mean, as in a ViT; there is no class
+    token.
     """
 
     config: HybridConfig

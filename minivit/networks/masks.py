@@ -14,7 +14,8 @@ def window_mask(grid: Grid, window: int, class_token: bool = False) -> Mask:
     """Attention within windows that tile the grid, as in Liu et al. (2021), "Swin Transformer".
 
     The windows start at the upper left corner and are not shifted; where they do not divide the
-    grid, those at the lower and right edge are smaller. A class token, if there is one, comes first; it sees all, and all see it.
+    grid, those at the lower and right edge are smaller. A class token, if there is one, comes
+    first; it sees all, and all see it.
     """
     if window < 1:
         raise ValueError(f"a window's side must be at least 1: got {window}")

@@ -17,7 +17,7 @@ class ResNetConfig:
 
     ``width`` is that of the stem and, in the first stage, of the 3 x 3 convolutions; it doubles
     from stage to stage, and each stage after the first halves height and width. A bottleneck's
-    output has four times as many channels. Without ``residual`` it is the plain network of He et al.
+    output has four times as many channels. Without ``residual`` it is He et al.'s plain network.
     """
 
     image_size: Size = 224  # what it is meant for; it takes every size
