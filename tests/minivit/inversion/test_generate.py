@@ -77,7 +77,9 @@ def test_on_a_linear_score_the_pixels_move_along_its_weights():
     )
     start = 0.7 + torch.randn(1, 1, 8, 12, generator=torch.Generator().manual_seed(0)).double() / 20
     close(made.images[0], start[0] + 5 * 0.1 * w[1], 1e-6)
-    by_default = generate(Linear(w), 1, method="source", steps=1, blur=0.0, jitter=0, size=(1, 8, 12))
+    by_default = generate(
+        Linear(w), 1, method="source", steps=1, blur=0.0, jitter=0, size=(1, 8, 12)
+    )
     moved = by_default.images[0] - start[0]
     close(moved.square().mean().sqrt(), torch.tensor(1 / 20).double(), 1e-6)
 
