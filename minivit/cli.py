@@ -145,7 +145,7 @@ class Eval(Command):
 class Predict(Command):
     """Name what images show."""
 
-    pictures: Annotated[Positional[tuple[Path, ...]], MANY]  # files of images
+    pictures: Annotated[Positional[tuple[str, ...]], MANY]  # files of images
     model: str
     """a .safetensors file, the folder of a training, or a name with weights, such as vit_b_32"""
     top: int = 5  # how many classes

@@ -80,10 +80,10 @@ def cifar10(size: Size | None = None, channels: int | None = None) -> Data:
 
 def _release(path: Path, download: bool) -> list[Split]:
     """The 50,000 training images and the 10,000 test images, as they were published."""
-    for place in (path, path / "cifar-10-batches-bin"):
-        if (place / "test_batch.bin").is_file():
-            training = [place / f"data_batch_{i}.bin" for i in range(1, 6)]
-            return [_records(training), _records([place / "test_batch.bin"])]
+    for root in (path, path / "cifar-10-batches-bin"):
+        if (root / "test_batch.bin").is_file():
+            training = [root / f"data_batch_{i}.bin" for i in range(1, 6)]
+            return [_records(training), _records([root / "test_batch.bin"])]
     from minivit.hub.import_torchvision import imported
 
     root = path.parent if path.name == "cifar-10-batches-py" else path

@@ -232,7 +232,7 @@ def test_a_model_that_does_not_say_how_pictures_are_prepared_is_one_line(tmp_pat
         ["eval", path, "--data", "DIGITS"],
         ["predict", tmp_path / "a.png", "--model", path],
     ):
-        assert "does not say how its pictures are prepared" in error(capsys, *command)
+        assert "does not say how its images are prepared" in error(capsys, *command)
 
 
 @pytest.mark.parametrize(
