@@ -103,7 +103,7 @@ def _check(attention: Attention, grid: Grid | None) -> None:
 def _said(attention: Attention, grid: Grid | None) -> str:
     rows, columns = grid or attention.maps[-1]
     return (
-        f"expected attention between all {rows} x {columns} patches of an image: got "
+        f"expected attention between all of an image's {rows} x {columns} patches: got "
         f"{list(attention.shape)} in {attention.name!r}"
     )
 

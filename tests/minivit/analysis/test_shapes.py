@@ -3,6 +3,7 @@
 import pytest
 import torch
 from jaxtyping import TypeCheckError
+from matplotlib.figure import Figure
 
 from minivit.analysis import Probe, Ridge, patch_means, ridge
 from minivit.figures import gallery
@@ -15,8 +16,8 @@ def test_a_wrong_shape_is_caught():
         ridge(x, y)  # not as many rows of targets as of features
     with pytest.raises(TypeCheckError, match="patch_means"):
         patch_means(x, (1, 1))
-    with pytest.raises(TypeCheckError, match="gallery"):
-        gallery(None, torch.rand(2, 3, 8, 8), torch.tensor([0, 1, 2]), ["one"])
+    with pytest.raises(TypeCheckError, match="parameter 'labels'"):
+        gallery(Figure().subplots(), torch.rand(2, 3, 8, 8), torch.tensor([0, 1, 2]), ["one"])
 
 
 def test_the_fields_of_results_are_checked():
