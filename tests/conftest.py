@@ -5,7 +5,13 @@ from jaxtyping import install_import_hook
 # Checks types and their shapes at every call, in modules imported from here on. As in mypy, an int
 # is a float.
 install_import_hook(
-    ["minivit.analysis", "minivit.figures"],
+    [
+        "minivit.networks",
+        "minivit.analysis",
+        "minivit.inversion",
+        "minivit.figures",
+        "minivit.data",
+    ],
     "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
 )
 

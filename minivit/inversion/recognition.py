@@ -57,7 +57,7 @@ def recognise(
         raise ValueError(f"expected images and judges: got {len(pictures)} and {list(judges)}")
     answers = []
     for name, judge in judges.items():
-        if not hasattr(judge, "preprocess"):
+        if getattr(judge, "preprocess", None) is None:
             raise ValueError(f"set {name}.preprocess, which turns uint8 images into its input")
         refuse_training(judge, name)
         prepare: Any = judge.preprocess

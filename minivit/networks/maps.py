@@ -6,7 +6,7 @@ from torch import nn
 
 from minivit.networks.masks import window_mask
 from minivit.networks.residual import ResidualBlock, convolution
-from minivit.networks.shapes import Maps, Mask, Tokens
+from minivit.networks.shapes import Maps, Mask, NewMaps, Tokens
 from minivit.networks.vit import Block, MultiHeadAttention
 
 
@@ -40,7 +40,7 @@ class AttentionBlock(ResidualBlock):
         self.attention = MultiHeadAttention(width, heads)
         self.norm2 = nn.BatchNorm2d(width)
 
-    def branch(self, x: Maps) -> Maps:
+    def branch(self, x: Maps) -> NewMaps:
         x = F.relu(self.norm1(self.conv(x)))
         rows, columns = x.shape[2:]
         mask = None

@@ -6,7 +6,7 @@ He et al. (2016), "Deep Residual Learning for Image Recognition".
 import torch.nn.functional as F
 from torch import nn
 
-from minivit.networks.shapes import Images, Maps
+from minivit.networks.shapes import Images, Maps, NewMaps
 
 
 def normalisation(kind: str, width: int) -> nn.Module:
@@ -71,11 +71,11 @@ class ResidualBlock(nn.Module):
                 convolution(channels, width, 1, stride, norm), normalisation(norm, width)
             )
 
-    def forward(self, x: Maps) -> Maps:
+    def forward(self, x: Maps) -> NewMaps:
         branch = self.branch(x)
         return F.relu(branch if self.shortcut is None else self.shortcut(x) + branch)
 
-    def branch(self, x: Maps) -> Maps:
+    def branch(self, x: Maps) -> NewMaps:
         """What is added to the shortcut."""
         raise NotImplementedError
 
@@ -92,7 +92,7 @@ class BasicBlock(ResidualBlock):
         self.conv2 = convolution(width, width, 3, 1, norm)
         self.norm2 = normalisation(norm, width)
 
-    def branch(self, x: Maps) -> Maps:
+    def branch(self, x: Maps) -> NewMaps:
         x = F.relu(self.norm1(self.conv1(x)))
         return self.norm2(self.conv2(x))
 
@@ -116,7 +116,7 @@ class Bottleneck(ResidualBlock):
         self.conv3 = convolution(narrow, width, 1, 1, norm)
         self.norm3 = normalisation(norm, width)
 
-    def branch(self, x: Maps) -> Maps:
+    def branch(self, x: Maps) -> NewMaps:
         x = F.relu(self.norm1(self.conv1(x)))
         x = F.relu(self.norm2(self.conv2(x)))
         return self.norm3(self.conv3(x))

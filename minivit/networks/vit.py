@@ -6,7 +6,7 @@ Dosovitskiy et al. (2021), "An Image is Worth 16x16 Words"; attention as in Vasw
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +20,7 @@ from minivit.networks.patches import grid_of
 from minivit.networks.positions import resample
 from minivit.networks.shapes import (
     Attended,
+    Features,
     Fraction,
     Grid,
     Images,
@@ -96,8 +97,8 @@ class MLP(nn.Module):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.normal_(layer.bias, std=1e-6)
 
-    def forward(self, x: Tokens) -> Tokens:
-        hidden = self.dropout(self.activation(self.up(x)))  # [batch, tokens, hidden]
+    def forward(self, x: Features) -> Features:
+        hidden = self.dropout(self.activation(self.up(x)))  # [..., hidden]
         return self.dropout(self.down(hidden))
 
 
@@ -182,7 +183,7 @@ class ViT(Model):
 
     config: ViTConfig
 
-    def __init__(self, config: ViTConfig):
+    def __init__(self, config: Any):  # a ViTConfig; a variant has one of its own
         super().__init__()
         self.config = c = config
         self.patch_embedding = self.new_embedding()
@@ -223,8 +224,8 @@ class ViT(Model):
             x = block(x, mask)
         return x
 
-    def pooled(self, x: Tokens) -> Tensor:
-        return x.mean(1) if self.class_token is None else x[:, 0]  # [batch, dim]
+    def pooled(self, x: Tokens) -> Features:
+        return x.mean(1) if self.class_token is None else x[:, 0]
 
     def forward(self, images: Images) -> Logits:
         return self.head(self.pooled(self.norm(self.tokens(images))))

@@ -82,7 +82,7 @@ def test_stochastic_depth_leaves_sub_layers_of_a_block_out_for_some_images(kind)
     ours.norm1, ours.norm2 = (
         (nn.Identity(), nn.Identity()) if kind is PostNormBlock else (ours.norm1, ours.norm2)
     )
-    add_stochastic_depth([block(kind), ours], 0.5)
+    add_stochastic_depth(nn.ModuleList([block(kind), ours]), 0.5)
     torch.manual_seed(0)
     outputs = ours(X[:1].expand(200, -1, -1))
     untouched = (outputs == X[:1]).all(-1).all(-1).float().mean().item()

@@ -15,6 +15,7 @@ from minivit.hub.families import build
 from minivit.hub.zoo import FEEDFORWARD
 from minivit.networks.mixer import FeedForwardBlock
 from tests.minivit.parity import assert_same, draw, observe, pictures
+from tests.minivit.refusals import unchecked
 
 # Small, and with every number another: 6 tokens, or 7 with the class token.
 SMALL = MixerConfig((12, 10), (4, 5), 2, 7, dim=24, depth=2, mixing_hidden=11, mlp_ratio=1.5)
@@ -312,5 +313,5 @@ def test_recording_takes_the_mixers_names_and_says_that_there_is_no_attention():
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_with_what_was_given_and_expected(call, said):
-    with pytest.raises(ValueError, match=said):
+    with unchecked(), pytest.raises(ValueError, match=said):
         call()

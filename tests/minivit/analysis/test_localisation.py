@@ -89,8 +89,8 @@ def test_what_is_readable_is_the_share_of_variance_explained():
 def test_attention_to_itself_alone_localises_and_uniform_attention_does_not():
     images = random(120, 1, 8, 8).float()
     for pool, extra in ("mean", 0), ("class", 1):
-        model = minivit.create("vit_8px", dim=12, heads=3, depth=1, pool=pool, mlp=False)
-        draw(model).eval()
+        model = minivit.create("vit_8px", dim=12, heads=3, depth=1, pool=pool)
+        model = draw(minivit.remove(model, "mlp")).eval()
         model.blocks[0].attention.qkv.weight[:24] = 0  # no queries, no keys: uniform
         model.blocks[0].attention.qkv.bias[:24] = 0
         mixed = localisation(model, images, "blocks.0.attention")

@@ -58,7 +58,7 @@ def test_an_untrained_model_is_unwound_to_the_picture(name):
         ("vit_8px", {"pool": "class"}),
         ("vit_8px", {"image_size": (8, 12), "window": 2}),
         ("vit_8px", {"local": 3, "positions": "sincos2d"}),
-        ("vit_8px", {"norm": "none"}),
+        ("vit_8px", {"removed": ["norm"]}),
         ("mixer_8px", {"image_size": (8, 12)}),
         ("feedforward_8px", {}),
     ],
@@ -288,9 +288,9 @@ def test_what_cannot_be_unwound_is_refused():
         (lambda: made("vit_8px"), torch.zeros(2, 15, 64), "blocks.1", ValueError, r"expected tokens \[batch, 16, 64\]: got \[2, 15, 64\]"),
         (lambda: made("vit_8px"), torch.full((1, 16, 64), torch.nan), "blocks.1", ValueError, "expected finite tokens"),
         (lambda: made("vit_8px"), torch.zeros(1, 16, 64).int(), "blocks.1", TypeError, "floating numbers: got torch.int32"),
-        (lambda: made("vit_8px", residual=False), None, "blocks.0", ValueError, "without residuals"),
-        (lambda: made("mixer_8px", residual=False), None, "blocks.1", ValueError, "without residuals"),
-        (lambda: made("vit_8px", norm="post"), None, "blocks.1", ValueError, "expected norm='pre' or 'none'"),
+        (lambda: made("vit_8px", removed=["residual"]), None, "blocks.0", ValueError, "without residuals"),
+        (lambda: made("mixer_8px", removed=["residual"]), None, "blocks.1", ValueError, "without residuals"),
+        (lambda: made("vit_8px", norm="post"), None, "blocks.1", ValueError, "expected norm='pre', or a model without norms"),
         (lambda: made("vit_8px").train(), None, "blocks.1", ValueError, r"call eval\(\) first"),
     ]  # fmt: skip
     assert_refused(
