@@ -10,7 +10,6 @@ install_import_hook(
         "minivit.analysis",
         "minivit.inversion",
         "minivit.figures",
-        "minivit.data",
     ],
     "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
 )

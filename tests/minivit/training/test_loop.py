@@ -208,7 +208,7 @@ def test_what_is_there_is_not_written_over(tmp_path):
     model = tiny()
     with pytest.raises(ValueError, match="already holds state.pt and model.safetensors: resume"):
         train(model, bright_or_dark(), RECIPE, out=tmp_path)
-    assert not hasattr(model, "preprocess") and model.training
+    assert model.preprocess is None and model.training
 
 
 def test_a_model_whose_state_is_gone_is_not_written_over(tmp_path):
