@@ -1,4 +1,4 @@
-"""Parts taken out of a model, or put in from another. What is given stays as it is.
+"""Parts taken out of a model, or put in from another. The model given is not modified.
 
 Parts have the model's own names. In the blocks: ``"attention"`` (of a ViT) or ``"mixing"`` (of a
 Mixer), ``"mlp"``, ``"norm1"``, ``"norm2"``. ``"norm"`` is every norm: both in the blocks and, where
@@ -33,7 +33,7 @@ def remove(model: Model, part: str, blocks: Collection[int] | None = None) -> Vi
     - ``"positions"``: nothing is added to the tokens.
 
     Parts may be removed in any order, before training or after. ``removed`` of the copy names them,
-    and :func:`minivit.save` writes them down.
+    and :func:`~minivit.hub.files.save` writes them down.
 
     Args:
         model: A ViT or a Mixer.
@@ -112,7 +112,7 @@ def transplant(
         states.append(_within(names, model.state_dict()))
         structures.append(_structure(model, part, names))
     if names and not any(states):
-        raise ValueError(f"there are no numbers to transplant in {part!r} of either model")
+        raise ValueError(f"there are no parameters to transplant in {part!r} of either model")
     try:
         check_state(*states)
         check_structure(*structures)

@@ -36,14 +36,14 @@ def load(
     file has no names; ``licence`` is none where none is stated.
 
     Args:
-        name: One of :func:`minivit.models`. Or the path of a file from :func:`minivit.save`, or of
+        name: One of :func:`~minivit.hub.zoo.models`. Or the path of a file from :func:`~minivit.hub.files.save`, or of
             the folder of a training: these say what model they hold.
         weights: One of torchvision's names, such as ``"IMAGENET1K_V1"``: fetched once, checked, and
             kept in torch.hub's cache. Or the path of a file: ``.safetensors``, or a state dict
             written by ``torch.save``, with minivit's names or torchvision's; nothing in it is
             executed. Default: those that come with the package, else ``"IMAGENET1K_V1"``.
         **changes: Sizes that the weights are for, such as ``classes=10``, as for
-            :func:`minivit.create`, or what counts in training, such as ``dropout=0.1``.
+            :func:`~minivit.hub.zoo.create`, or what counts in training, such as ``dropout=0.1``.
 
     Raises:
         ValueError: An unknown name, weights beside a file that holds some, a file that is damaged

@@ -121,7 +121,7 @@ def create(name: str, **changes: Any) -> Model:
         name: One of :func:`models`, such as ``"vit_b_32"``.
         **changes: Sizes and variants that differ, fields of its configuration: ``classes=10`` gives
             a head for ten classes, ``image_size=(224, 320)`` positions for images of that size.
-            Parts are taken out with :func:`minivit.remove`.
+            Parts are taken out with :func:`~minivit.surgery.remove`.
 
     Raises:
         ValueError: An unknown name or field, or a value that does not fit the others.

@@ -27,7 +27,7 @@ class Inversion:
 
     @property
     def stuck(self) -> Bool[Tensor, " batch"]:
-        """Which searches failed: not arrived and never nearer than the start."""
+        """The searches that failed, which neither arrived nor came nearer than the start."""
         nearest = self.feature_distance.nan_to_num(math.inf).amin(1)
         return (nearest == self.feature_distance[:, 0]) & ~self.arrived
 

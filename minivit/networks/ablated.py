@@ -17,14 +17,14 @@ class Nothing(nn.Module):
 
 
 class Same(nn.Module):
-    """A branch that hands on its input, where there is no residual stream."""
+    """The identity: a removed branch of a block without residual connections."""
 
     def forward(self, x: Tokens, mask: Mask | None = None) -> Tokens:
         return x
 
 
 class NoResidualBlock(Block):
-    """A :class:`~minivit.networks.vit.Block` that hands on its branches alone."""
+    """A :class:`~minivit.networks.vit.Block` without the residual connections."""
 
     def forward(self, x: Tokens, mask: Mask | None = None) -> Tokens:
         x = self.attention(self.norm1(x), mask)

@@ -1,4 +1,4 @@
-"""The guards of the models: sizes that strangers give to ``create``, images given to a model."""
+"""Validation of the sizes given to ``create`` and of the images given to a model."""
 
 import math
 from collections.abc import Callable

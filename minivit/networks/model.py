@@ -47,7 +47,7 @@ class Model(nn.Module):
 
 
 def structure(model: nn.Module) -> dict[str, Any]:
-    """Says what a model is beside its numbers.
+    """Describes how a model is built, without its parameters.
 
     Returns:
         By name, the kind of every module in it (``"blocks.0.norm1"``: ``"LayerNorm"``) and its

@@ -41,8 +41,8 @@ def sincos_2d(grid: Grid, dim: int) -> Table:
 def resample(positions: Table, old_grid: Grid, new_grid: Grid) -> Float[Tensor, "new_tokens dim"]:
     """Stretches a table of positions to another grid, by bicubic interpolation.
 
-    The corners stay where they are, as in torchvision's ``interpolate_embeddings``. A row more than
-    the grid has patches is a class token's, and is kept. Nothing to change gives the table itself.
+    The corners stay where they are, as in torchvision's ``interpolate_embeddings``. An extra first
+    row belongs to the class token and is kept. If the grids are equal, the table is returned.
     """
     rows, columns = old_grid
     extra = len(positions) - rows * columns

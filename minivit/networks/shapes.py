@@ -1,4 +1,4 @@
-"""The shapes of the package's tensors, each said once; the tests check them at run time."""
+"""The shapes of the models' tensors, each defined once; the tests check them at run time."""
 
 from typing import Annotated
 

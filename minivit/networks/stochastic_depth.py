@@ -11,7 +11,7 @@ BRANCHES = ("attention", "mixing", "mlp")
 class StochasticDepth:
     """A forward hook that makes a branch zero for some images of the batch, in training alone.
 
-    What is kept is divided by its probability, so that the expectation stays.
+    What is kept is divided by its probability, so that the expected output is unchanged.
     """
 
     def __init__(self, rate: float) -> None:

@@ -1,4 +1,7 @@
-"""Other vision transformers: each variant is a part that takes the place of the plain one."""
+"""Variants of the vision transformer: each is a class that takes the place of a plain part.
+
+``hub/zoo.py`` creates them by the fields of :class:`ViTVariantConfig`.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,7 +18,7 @@ from minivit.networks.vit import Block, Positions, ViT, ViTConfig
 
 @dataclass(frozen=True)
 class ViTVariantConfig(ViTConfig):
-    """The sizes of a ViT, and which of its parts are others than the plain ViT's.
+    """The sizes of a ViT, and which of its parts differ from the plain ViT's.
 
     ``pool="attention"`` reads what a learned query finds in the tokens; there is no class token
     then. ``window`` and ``local`` are sides, in patches, of the windows or of the neighbourhood
@@ -44,7 +47,7 @@ PLAIN = {"stem": "patch", "positions": "learned", "norm": "pre", "window": None,
 
 
 def config_of(**values: Any) -> ViTConfig:
-    """The configuration with these values: a plain ViT's where no part is another."""
+    """A ``ViTConfig`` if every part is the plain one, else a ``ViTVariantConfig``."""
     plain = {name: value for name, value in values.items() if name not in PLAIN}
     others = {name: value for name, value in values.items() if name in PLAIN}
     if values.get("pool", "class") in ("class", "mean") and all(
@@ -55,7 +58,7 @@ def config_of(**values: Any) -> ViTConfig:
 
 
 class PostNormBlock(Block):
-    """A block whose norms stand behind the additions, as in Vaswani et al. (2017)."""
+    """Post-norm: LayerNorm after each residual addition, as in Vaswani et al. (2017)."""
 
     def forward(self, x: Tokens, mask: Mask | None = None) -> Tokens:
         x = self.norm1(x + self.attention(x, mask))

@@ -41,12 +41,12 @@ NORM_EPS = 1e-6  # torchvision's; nn.LayerNorm has 1e-5
 def attention_weights(q: Queries, k: Keys, mask: Mask | None = None) -> Weights:
     r"""How much each query takes from each key: :math:`\mathrm{softmax}(QK^\top/\sqrt{d})`.
 
-    A row sums to 1. A query that may attend to nothing gets zeros.
+    Each row sums to 1, or is all zeros if the mask leaves its query no key.
     """
     scores = q @ k.mT / math.sqrt(q.shape[-1])
     if mask is None:
         return scores.softmax(-1)
-    # The most negative number, not -inf: a row of those has NaN gradients.
+    # Not -inf: a row of those would have NaN gradients. The second fill makes such a row zero.
     scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
     return scores.softmax(-1).masked_fill(~mask, 0)
 
@@ -59,9 +59,9 @@ def scaled_dot_product_attention(
 
 
 class MultiHeadAttention(nn.Module):
-    """Attentions side by side, each ``dim / heads`` wide; one linear map behind them.
+    """Heads side by side, each of width ``dim / heads``, followed by an output projection.
 
-    q, k and v of all heads come from one map, ordered as torchvision's ``in_proj_weight``.
+    One linear map gives q, k and v of all heads, in the order of torchvision's ``in_proj_weight``.
     """
 
     def __init__(self, dim: int, heads: int, dropout: float = 0, attention_dropout: float = 0):
@@ -76,7 +76,7 @@ class MultiHeadAttention(nn.Module):
         check_mask(mask)
         q, k, v = rearrange(self.qkv(x), "b n (qkv h d) -> qkv b h n d", qkv=3, h=self.heads)
         dropout = self.attention_dropout if self.training else 0.0
-        # Both are softmax(q k^T / sqrt(d_head)) v: [batch, heads, tokens, d_head]
+        # Both branches compute softmax(q k^T / sqrt(d_head)) v: [batch, heads, tokens, d_head]
         if explicit_is_faster(q, mask):
             z = F.dropout(attention_weights(q, k, mask), dropout) @ v
         else:
@@ -90,7 +90,7 @@ class MLP(nn.Module):
     def __init__(self, dim: int, hidden: int, dropout: float = 0):
         super().__init__()
         self.up = nn.Linear(dim, hidden)
-        self.activation = nn.GELU()  # the exact one, x times the normal distribution function
+        self.activation = nn.GELU()  # g(x) = x times the normal distribution function, exactly
         self.down = nn.Linear(hidden, dim)
         self.dropout = nn.Dropout(dropout)
         for layer in (self.up, self.down):
@@ -113,6 +113,7 @@ class Block(nn.Module):
         self.attention = MultiHeadAttention(dim, heads, dropout, attention_dropout)
         self.norm2 = nn.LayerNorm(dim, eps=NORM_EPS)
         self.mlp = MLP(dim, hidden, dropout)
+        # As torchvision's, after the MLP so that a seed gives the same model as ever.
         nn.init.xavier_uniform_(self.attention.qkv.weight)
         nn.init.zeros_(self.attention.qkv.bias)
         nn.init.zeros_(self.attention.out.bias)
@@ -123,7 +124,7 @@ class Block(nn.Module):
 
 
 class PatchEmbedding(nn.Module):
-    """A linear map from a patch's pixels to a token: a convolution whose stride is its size."""
+    """A linear map from a patch's pixels to a token: a convolution with kernel = stride = patch."""
 
     def __init__(self, patch_size: Size, dim: int, channels: int = 3):
         super().__init__()
@@ -137,7 +138,7 @@ class PatchEmbedding(nn.Module):
 
 
 class Positions(nn.Module):
-    """Adds a learned vector for its position to every token; stretched for other grids."""
+    """Adds a learned position embedding to each token, interpolated for other grids."""
 
     def __init__(self, grid: Grid, dim: int, class_token: bool = True):
         super().__init__()
@@ -164,7 +165,7 @@ class ViTConfig:
     pool: Literal["class", "mean"] = "class"  # what the head reads
     dropout: Fraction = 0.0
     attention_dropout: Fraction = 0.0
-    stochastic_depth: Fraction = 0.0  # how often the last block's branches are left out
+    stochastic_depth: Fraction = 0.0  # probability in the last block; rises from 0
 
     def __post_init__(self) -> None:
         check_config(self)
@@ -179,11 +180,11 @@ class ViTConfig:
 
 
 class ViT(Model):
-    """Patches become tokens, blocks mix them, a head reads the logits (at first all zero)."""
+    """Patches become tokens, blocks mix them, a head that starts at zero reads the logits."""
 
     config: ViTConfig
 
-    def __init__(self, config: Any):  # a ViTConfig; a variant has one of its own
+    def __init__(self, config: Any):  # a ViTConfig, or a variant's config
         super().__init__()
         self.config = c = config
         self.patch_embedding = self.new_embedding()
@@ -197,7 +198,7 @@ class ViT(Model):
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
 
-    # A variant makes one of these four otherwise: see variants.py and mixer.py.
+    # Variants override these four: see variants.py and mixer.py.
     def new_embedding(self) -> nn.Module:
         return PatchEmbedding(self.config.patch_size, self.config.dim, self.config.channels)
 
@@ -212,7 +213,7 @@ class ViT(Model):
         return None  # every token attends to every other
 
     def tokens(self, images: Images) -> Tokens:
-        """The tokens behind the blocks: the class token first, then patches in reading order."""
+        """The tokens after the blocks: the class token first, then patches in reading order."""
         check_images(images, self)
         grid = grid_of((images.shape[2], images.shape[3]), self.config.patch_size)
         x = self.patch_embedding(images)

@@ -226,7 +226,7 @@ LIES_IN = {
 def test_a_transplant_changes_the_numbers_of_its_part_and_no_others(kind, part):
     source, target = made(kind, seed=1), made(kind, seed=2)
     if kind == "mixer" and part in ("positions", "class_token"):
-        with pytest.raises(ValueError, match=f"no numbers to transplant in '{part}'"):
+        with pytest.raises(ValueError, match=f"no parameters to transplant in '{part}'"):
             transplant(source, target, part)
         return
     before = [copy.deepcopy(model.state_dict()) for model in (source, target)]
@@ -347,7 +347,7 @@ def large_numbers(model):
         (lambda m: remove(m, "mlp", torch.tensor([False, True, True])), ValueError, r"got tensor"),
         (lambda m: transplant(m, m, "mlp", torch.tensor([1.0])), ValueError, r"got tensor"),
         (lambda m: transplant(m, m, "residual"), ValueError, "a ViT has no part 'residual': expected attention"),
-        (lambda m: transplant(m, m, "class_token"), ValueError, "no numbers to transplant in 'class_token'"),
+        (lambda m: transplant(m, m, "class_token"), ValueError, "no parameters to transplant in 'class_token'"),
         (lambda m: transplant(made("vit, class token"), m, "positions"), ValueError, r"'positions': .* positions.table \(\[5, 12\], expected \[4, 12\]\)"),
         (lambda m: transplant(made("vit", depth=2), m, "norm"), ValueError, "4 missing: blocks.2.norm1.bias"),
         (lambda m: transplant(made("vit", classes=6), m, "head"), ValueError, r"head.bias \(\[6\], expected \[5\]\)"),
