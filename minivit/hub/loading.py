@@ -36,8 +36,9 @@ def load(
     file has no names; ``licence`` is none where none is stated.
 
     Args:
-        name: One of :func:`~minivit.hub.zoo.models`. Or the path of a file from :func:`~minivit.hub.files.save`, or of
-            the folder of a training: these say what model they hold.
+        name: One of :func:`~minivit.hub.zoo.models`. Or the path of a file from
+            :func:`~minivit.hub.files.save`, or of the folder of a training: these say what model
+            they hold.
         weights: One of torchvision's names, such as ``"IMAGENET1K_V1"``: fetched once, checked, and
             kept in torch.hub's cache. Or the path of a file: ``.safetensors``, or a state dict
             written by ``torch.save``, with minivit's names or torchvision's; nothing in it is

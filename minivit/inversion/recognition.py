@@ -43,7 +43,8 @@ def recognise(
     Args:
         classes: The class that each was made for, or one for all.
         judges: Models by name, in evaluation mode and with the same classes in the same order, each
-            with a ``preprocess`` that turns images into its input, as :func:`~minivit.hub.loading.load` sets it.
+            with a ``preprocess`` that turns images into its input, as
+            :func:`~minivit.hub.loading.load` sets it.
 
     Raises:
         TypeError: The images are not uint8.
