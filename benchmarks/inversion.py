@@ -23,13 +23,13 @@ from torch import Tensor, nn
 
 import minivit
 from benchmarks.report import write
+from minivit.data import load_data
+from minivit.data.photographs import crops
+from minivit.hub import zoo
 from minivit.inversion import Inversion, invert
-from minivit.mixer import MixerConfig
-from minivit.model import Model
-from minivit.training import load_data
-from minivit.training.photographs import crops
-from minivit.vit import ViTConfig
-from minivit.zoo import configuration, shipped
+from minivit.networks.mixer import MixerConfig
+from minivit.networks.model import Model
+from minivit.networks.vit import ViTConfig
 
 UNTRAINED = "vit_b_32"
 BLOCKS = (1, 6, 12)  # of vit_b_32
@@ -99,7 +99,7 @@ def described(row: dict, slow: dict) -> str:
 
 
 def main() -> None:
-    trained = [n for n in shipped() if isinstance(configuration(n), ViTConfig | MixerConfig)]
+    trained = [n for n in zoo.shipped() if isinstance(zoo.described(n)[0], ViTConfig | MixerConfig)]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", default=[*trained, UNTRAINED],
                         choices=[*trained, UNTRAINED])  # fmt: skip

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 import minivit
 from benchmarks.report import write
 from benchmarks.speed import interval, seconds
-from minivit._torchvision import imported
+from minivit.hub.import_torchvision import imported
 from minivit.training.optimiser import adamw
 from minivit.training.recipe import Recipe
 

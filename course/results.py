@@ -1,4 +1,4 @@
-"""``study("digits")``: what long trainings came to, and where the figures come from."""
+"""``study("digits")``: the results of a study, and where they come from."""
 
 import json
 from dataclasses import dataclass
@@ -12,54 +12,54 @@ RESULTS = BOOK / "results"
 
 @dataclass(frozen=True)
 class StudyResults:
-    """The results of a study, as ``python -m studies.NAME`` wrote them.
+    """The results of a study.
 
-    ``rows`` holds, by name and in the study's order: ``parameters``; ``operations``, the
-    multiply-adds of one forward pass of one picture; ``search``, the accuracies on the validation
-    part by run; ``runs``, the chosen run for each seed; ``diverged``, how many of these have no
-    scores; and where any has, all on the test part,
+    Of a study that trains, ``rows`` holds, by name and in the study's order: ``parameters``;
+    ``operations``, the multiply-adds of one forward pass of one image; ``search``, the accuracies
+    on the validation part by run; ``runs``, the chosen run for each seed; ``diverged``, how many of
+    these have no scores; and where any has, all on the test part,
 
     - ``accuracy``: its ``mean``, ``values``, and the 95 % interval from ``low`` to ``high``,
       ``over`` the ``"seeds"``, or over the ``"test pictures"`` where there is one seed;
     - ``log_likelihood`` and ``calibration_error``: means over the seeds;
 
-    and ``train_accuracy``, the mean over the seeds on the pictures trained on, and ``scores``, for
-    each seed those on the ``train``, ``validation`` and ``test`` part. What a study measures beside
-    them, such as ``images_per_second``, stands there too.
+    and ``train_accuracy``, the mean over the seeds on the images trained on, and ``scores``, for
+    each seed those on the ``train``, ``validation`` and ``test`` part. Further figures of a study,
+    such as ``images_per_second``, are there too.
     """
 
     name: str
     rows: dict[str, dict[str, Any]]
     seeds: list[int]
-    command: str
     commit: str  # a + at its end: of files with changes
     machine: str
     date: str
 
     @property
+    def command(self) -> str:
+        """The command that repeats the study."""
+        return f"python -m studies {self.name}"
+
+    @property
     def provenance(self) -> str:
-        """Which command made the results, at which commit, from which seeds, where and when."""
+        """The command, and at which commit, from which seeds, where and when it was run."""
         seeds = f"seed{'s' * (len(self.seeds) > 1)} {', '.join(map(str, self.seeds))}"
         where = f"commit {self.commit}, {seeds}; {self.machine}; {self.date}"
         return f"{self.command} ({where})"
 
 
 def study(name: str, folder: Path = RESULTS) -> StudyResults:
-    """Reads the results of a study.
-
-    Args:
-        name: Of a module in ``studies``, such as ``"digits"``.
-        folder: Where results are kept. Default: the book's.
+    """Reads the results of a study, by the name of its module in ``studies``.
 
     Raises:
-        ValueError: No results of this study are kept there.
+        ValueError: No results of this study are kept in the folder.
     """
     known = sorted(path.stem for path in folder.glob("*.json"))
     if name not in known:
         raise ValueError(
             f"no results of a study {name!r}: there are {', '.join(known) or 'none'}. "
-            "python -m studies.NAME makes those of a study"
+            "python -m studies NAME computes those of a study"
         )
     found = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    about = {key: found[key] for key in ("rows", "seeds", "command", "commit", "machine", "date")}
+    about = {key: found[key] for key in ("rows", "seeds", "commit", "machine", "date")}
     return StudyResults(name, **about)

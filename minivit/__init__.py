@@ -1,24 +1,31 @@
 """Vision transformers from scratch, small enough to read, and the instruments to look inside them.
 
 Tensors are ``[batch, channels, height, width]`` images and ``[batch, tokens, dim]`` tokens.
-The packages ``minivit.analysis``, ``figures``, ``inversion`` and ``training`` load when touched.
+The packages ``minivit.analysis``, ``data``, ``figures``, ``inversion`` and ``training`` load when
+touched.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from minivit.attention import MultiHeadAttention, attention_weights, scaled_dot_product_attention
-from minivit.conversion import from_torchvision
-from minivit.files import save
-from minivit.hybrid import Hybrid, HybridConfig
-from minivit.loading import load
-from minivit.mixer import Mixer, MixerConfig
-from minivit.preprocessing import Preprocess
+from minivit.hub.files import save
+from minivit.hub.loading import load
+from minivit.hub.preprocessing import Preprocess
+from minivit.hub.torchvision import from_torchvision
+from minivit.hub.zoo import create, models
+from minivit.networks.hybrid import Hybrid, HybridConfig
+from minivit.networks.mixer import Mixer, MixerConfig
+from minivit.networks.resnet import ResNet, ResNetConfig
+from minivit.networks.variants import ViTVariant, ViTVariantConfig
+from minivit.networks.vit import (
+    MultiHeadAttention,
+    ViT,
+    ViTConfig,
+    attention_weights,
+    scaled_dot_product_attention,
+)
 from minivit.recording import record
-from minivit.resnet import ResNet, ResNetConfig
 from minivit.surgery import remove, transplant
-from minivit.vit import ViT, ViTConfig
-from minivit.zoo import create, models
 
 __version__ = "0.1.0"
 __all__ = [
@@ -32,6 +39,8 @@ __all__ = [
     "ResNetConfig",
     "ViT",
     "ViTConfig",
+    "ViTVariant",
+    "ViTVariantConfig",
     "attention_weights",
     "create",
     "from_torchvision",
@@ -44,10 +53,11 @@ __all__ = [
     "transplant",
 ]
 
-_WHEN_TOUCHED = {"analysis", "figures", "inversion", "training"}
+_WHEN_TOUCHED = {"analysis", "data", "figures", "inversion", "training"}
 
 if TYPE_CHECKING:  # which then still finds names that there are not
     from minivit import analysis as analysis
+    from minivit import data as data
     from minivit import figures as figures
     from minivit import inversion as inversion
     from minivit import training as training

@@ -1,4 +1,4 @@
-"""Packages that not all of minivit needs, and what installs them."""
+"""Packages that only some of minivit needs, and what installs them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,11 +6,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Says of a package that is missing, and imported inside, which of minivit's extras has it.
-
-    Raises:
-        ModuleNotFoundError: It is missing.
-    """
+    """Around an import: names in the ModuleNotFoundError the extra that installs the package."""
     try:
         yield
     except ModuleNotFoundError as error:

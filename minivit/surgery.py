@@ -1,4 +1,4 @@
-"""Parts taken out of a trained model, or put in from another. What is given stays as it is.
+"""Parts taken out of a model, or put in from another. The model given is not modified.
 
 Parts have the model's own names. In the blocks: ``"attention"`` (of a ViT) or ``"mixing"`` (of a
 Mixer), ``"mlp"``, ``"norm1"``, ``"norm2"``. ``"norm"`` is every norm: both in the blocks and, where
@@ -13,31 +13,27 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from minivit.conversion import check_state
-from minivit.mixer import Mixer
-from minivit.model import Model, check_structure, structure
-from minivit.vit import ViT
+from minivit.networks.ablated import WITHOUT_RESIDUAL, Nothing, Same
+from minivit.networks.model import Model, check_structure, structure
+from minivit.networks.positions import NoPositions
+from minivit.networks.state import check_state
+from minivit.networks.vit import ViT
 
+BRANCHES = ("attention", "mixing", "mlp")
 WHOLE = ("patch_embedding", "class_token", "positions", "pool", "head")  # parts not in the blocks
 
 
-def remove(model: Model, part: str, blocks: Collection[int] | None = None) -> Model:
+def remove(model: Model, part: str, blocks: Collection[int] | None = None) -> ViT:
     """Gives a copy of a model without one of its parts; all other numbers are the same.
 
-    - ``"attention"``, ``"mixing"``, ``"mlp"``: with residuals the branch adds nothing; without
-      residuals the sub-layer is the identity. Its norm stays, so that parts may be removed in any
-      order, even where nothing reads it: there it does not run and cannot be recorded.
+    - ``"attention"``, ``"mixing"``, ``"mlp"``: the branch adds nothing to the residual stream;
+      without residuals it hands on its input. Its norm stays.
     - ``"norm"``, ``"norm1"``, ``"norm2"``: the identity; their scales and shifts go too.
-    - ``"residual"``: sub-layers are no longer added to their inputs.
+    - ``"residual"``: a block hands on its branches without adding them to their inputs.
     - ``"positions"``: nothing is added to the tokens.
 
-    What is removed everywhere computes what :func:`~minivit.zoo.create` makes with
-    ``attention=False``, ``mlp=False``, ``norm="none"``, ``residual=False`` or ``positions="none"``.
-    The copy's ``config`` is the original's, which no longer describes it. To save a copy without
-    all of its ``"norm"``, ``"residual"`` or ``"positions"``, set its ``config`` to match, with
-    :func:`dataclasses.replace`. For ``"attention"`` or ``"mlp"``, create the model without them and
-    let it load the copy's state dict with ``strict=False``: norms that nothing reads are left out.
-    What no configuration describes cannot be saved.
+    Parts may be removed in any order, before training or after. ``removed`` of the copy names them,
+    and :func:`~minivit.hub.files.save` writes them down.
 
     Args:
         model: A ViT or a Mixer.
@@ -46,8 +42,9 @@ def remove(model: Model, part: str, blocks: Collection[int] | None = None) -> Mo
 
     Raises:
         TypeError: Another model; torchvision's go through
-            :func:`~minivit.conversion.from_torchvision` first.
-        ValueError: There is no such part or block.
+            :func:`~minivit.hub.torchvision.from_torchvision` first.
+        ValueError: There is no such part or block, or the model has stochastic depth, which leaves
+            nothing without residuals.
     """
     copy = deepcopy(_checked(model))
     removable = [*_in_blocks(copy), "norm", "residual", "positions"]
@@ -55,19 +52,40 @@ def remove(model: Model, part: str, blocks: Collection[int] | None = None) -> Mo
         raise ValueError(_no_part(copy, part, removable))
     for name in _names(copy, part, blocks):
         owner, _, last = name.rpartition(".")
-        holder = copy.get_submodule(owner)
-        identity = nn.Identity().train(holder.training)  # a part in training is a model in training
-        setattr(holder, last, False if last == "residual" else identity if "norm" in last else None)
-    block: Any
-    for block in copy.blocks:  # without norms, as with norm="none", none stands behind a sub-layer
-        if isinstance(block.norm1, nn.Identity) and isinstance(block.norm2, nn.Identity):
-            block.post = False
+        holder: Any = copy.get_submodule(owner)
+        if part == "residual":
+            _without_residual(holder, copy.config.stochastic_depth)
+        else:
+            new = _in_place_of(last, residual=type(holder) not in WITHOUT_RESIDUAL.values())
+            setattr(holder, last, new.train(holder.training))
+    copy.removed += ((part, None if blocks is None else tuple(int(i) for i in blocks)),)
     return copy
+
+
+def _in_place_of(part: str, residual: bool) -> nn.Module:
+    if part == "positions":
+        return NoPositions()
+    if part in BRANCHES:
+        return Nothing() if residual else Same()
+    return nn.Identity()
+
+
+def _without_residual(block: nn.Module, stochastic_depth: float) -> None:
+    if stochastic_depth:
+        raise ValueError(
+            "stochastic depth leaves a branch out, and without residuals nothing remains: "
+            f"got stochastic_depth={stochastic_depth}"
+        )
+    if type(block) not in WITHOUT_RESIDUAL.values():
+        block.__class__ = WITHOUT_RESIDUAL[type(block)]  # the same parts, another forward
+    for name, branch in list(block.named_children()):
+        if isinstance(branch, Nothing):
+            setattr(block, name, Same().train(block.training))
 
 
 def transplant(
     source: Model, target: Model, part: str, blocks: Collection[int] | None = None
-) -> Model:
+) -> ViT:
     """Gives a copy of a model in which the numbers of one part are those of another model.
 
     Args:
@@ -81,7 +99,7 @@ def transplant(
 
     Raises:
         TypeError: Other models; torchvision's go through
-            :func:`~minivit.conversion.from_torchvision` first.
+            :func:`~minivit.hub.torchvision.from_torchvision` first.
         ValueError: There is no such part or block, there are no numbers in it, or it has other
             shapes or settings in one model than in the other.
     """
@@ -94,7 +112,7 @@ def transplant(
         states.append(_within(names, model.state_dict()))
         structures.append(_structure(model, part, names))
     if names and not any(states):
-        raise ValueError(f"there are no numbers to transplant in {part!r} of either model")
+        raise ValueError(f"there are no parameters to transplant in {part!r} of either model")
     try:
         check_state(*states)
         check_structure(*structures)
@@ -102,13 +120,13 @@ def transplant(
         check_state(cast, states[1])  # float16 has no number above 65504
     except ValueError as error:
         raise ValueError(f"cannot transplant {part!r}: {error}") from error
-    copy = deepcopy(target)
+    copy = deepcopy(_checked(target))
     copy.load_state_dict(cast, strict=False)
     return copy
 
 
-def _checked(model: Model) -> ViT | Mixer:
-    if not isinstance(model, ViT | Mixer):
+def _checked(model: Model) -> ViT:
+    if not isinstance(model, ViT):
         raise TypeError(
             f"expected a minivit.ViT or minivit.Mixer: got {type(model).__name__}. torchvision's "
             "vision transformers go through minivit.from_torchvision first"
@@ -116,22 +134,21 @@ def _checked(model: Model) -> ViT | Mixer:
     return model
 
 
-def _in_blocks(model: ViT | Mixer) -> list[str]:
+def _in_blocks(model: ViT) -> list[str]:
     """The parts that each block of this model has, or had until they were removed."""
-    parts = "attention", "mixing", "mlp", "norm1", "norm2"
-    return [part for part in parts if hasattr(model.blocks[0], part)]
+    return [part for part in (*BRANCHES, "norm1", "norm2") if hasattr(model.blocks[0], part)]
 
 
 def _no_part(model: Model, part: str, parts: list[str]) -> str:
     return f"a {type(model).__name__} has no part {part!r}: expected {', '.join(parts)}"
 
 
-def _names(model: ViT | Mixer, part: str, blocks: Collection[int] | None) -> list[str]:
-    """The names in the model of what a part consists of."""
+def _names(model: ViT, part: str, blocks: Collection[int] | None) -> list[str]:
+    """The names of the modules that a part consists of; of blocks, where it is the residuals."""
     if part in WHOLE:
         if blocks is not None:
             raise ValueError(f"{part!r} is not in the blocks: got blocks={blocks!r}")
-        return ["positions.table" if part == "positions" else part]
+        return [part]
     every = range(len(model.blocks))
     numbers = every if blocks is None else blocks
     if not isinstance(numbers, Collection) or not all(_is_whole(i) and i in every for i in numbers):
@@ -152,11 +169,11 @@ def _is_whole(number: Any) -> bool:
     return isinstance(number, Integral) and not isinstance(number, bool)
 
 
-def _structure(model: ViT | Mixer, part: str, names: list[str]) -> dict[str, Any]:
-    """How a part is built, with the grid of patches where its numbers are for places on it."""
+def _structure(model: ViT, part: str, names: list[str]) -> dict[str, Any]:
+    """How a part is built, with the grid of patches where its numbers are for positions on it."""
     built = _within(names, structure(model))
     if part == "positions" or {"Mixing", "TokenNorm"} & set(map(str, built.values())):
-        built["positions.grid"] = model.positions.grid
+        built["positions.grid"] = model.config.grid
     return built
 
 

@@ -1,14 +1,16 @@
-"""What the blocks hand on with parts taken out. ``python -m studies.ablations --help``
+"""What can be recovered of an image after a block, with parts removed?
 
-An optimiser gets the tokens behind a block and a fixed number of steps, in models without one kind
+An optimiser gets the tokens after a block and a fixed number of steps, in models without one kind
 of part: untrained ones in the proportions of ViT-L/16, small ones trained on digits with all their
 parts or without one, and the shipped models of CIFAR-10. In untrained ViTs that is gradient
 descent; elsewhere L-BFGS, because descent's step is far too short where a norm magnifies the flat
-picture that it starts from. Rows "by" the other one tell what the choice does.
+image that it starts from. Rows "by" the other optimiser show what the choice does.
+
+The stored rows of digits without attention or MLP were created without them, and so began with
+other weights than a ViT from which they are removed.
 """
 
 import copy
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,13 +20,14 @@ from torch import Tensor
 
 import minivit
 from minivit.analysis.spectra import Spectrum, spectrum
-from minivit.model import Model
+from minivit.data import load_data
+from minivit.data.photographs import photograph
+from minivit.networks.model import Model
 from minivit.recording import activation
-from minivit.training import Recipe, load_data, train
-from minivit.training.photographs import photograph
-from studies import given
-from studies.recovery import highlight, psnr, recovered, start, without
-from studies.survey import Survey, main
+from minivit.training import Recipe, train
+from studies.runner.survey import Survey
+from studies.shared import inputs
+from studies.shared.recovery import highlight, psnr, recovered, start, without
 
 SEEDS = range(5)
 # 48 numbers of a patch to 64 features: the ratio of 768 to 1024 in ViT-L/16, and its 24 blocks.
@@ -43,7 +46,7 @@ UNTRAINED: dict[str, tuple[str, dict[str, Any]]] = {
 DEPTHS = (1, 4, 12, 24)
 # 16 numbers of a patch to 24 features
 DIGITS: dict[str, Any] = {"image_size": 16, "patch_size": 4, "dim": 24, "heads": 3, "depth": 4}
-PARTS: dict[str, Any] = {"attention": False, "mlp": False, "norm": "none", "residual": False}
+PARTS = ("attention", "mlp", "norm", "residual")
 RECIPE = Recipe(steps=300, batch_size=64, learning_rate=3e-3)
 SHIPPED = ("cifar10_vit_gap", "cifar10_mixer")
 
@@ -64,9 +67,9 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
 
 
 def untrained(name: str, part: str, way: tuple[str, int], depths: Sequence[int]) -> dict[str, Any]:
-    """By depth: dB for every seed, from two pictures; of the first picture, the spectrum.
+    """By depth: dB for every seed, from two images; of the first image, the spectrum.
 
-    Where nothing is to be seen behind block 4, as without residuals, it ends there.
+    Without residuals nothing can be seen after block 4, and it ends there.
     """
     created, changes = UNTRAINED[name]
     found: dict[str, Any] = {key: {} for key in ("psnr", "condition", "rank", "largest")}
@@ -89,7 +92,7 @@ def untrained(name: str, part: str, way: tuple[str, int], depths: Sequence[int])
 
 
 def spectrum_behind(model: Model, images: Tensor, depth: int) -> Spectrum:
-    """Singular values of the way from the first picture to a block, in float64."""
+    """Singular values of the Jacobian from the first image to a block, in float64."""
     function = activation(copy.deepcopy(model).double(), f"blocks.{depth - 1}")
     return spectrum(function, images[:1].double())
 
@@ -108,7 +111,6 @@ def trained_on_digits(
     """
     data = load_data("DIGITS", size=16)
     x = (data.test.images.float() / 255 - data.mean[0]) / data.std[0]
-    changes = DIGITS | ({part: PARTS[part]} if part else {})
     keys = "accuracy", "psnr", "first", "before", "condition"
     removals = ("",) if part else ("", *PARTS)
     found: dict[str, Any] = {removed: {key: [] for key in keys} for removed in removals}
@@ -118,7 +120,7 @@ def trained_on_digits(
 
     for seed in seeds:
         torch.manual_seed(seed)
-        model = minivit.create("vit_8px", **changes)
+        model = without(minivit.create("vit_8px", **DIGITS), part)
         before = copy.deepcopy(model).eval()
         train(model, data, replace(recipe, seed=seed))
         for removed, figures in found.items():
@@ -135,13 +137,14 @@ def trained_on_digits(
 
 
 def shipped(name: str, part: str, steps: int) -> dict[str, Any]:
-    """By depth: dB of each of four test pictures. At the end: where contrast was recovered.
+    """By depth: dB of each of four test images. At the end: where contrast was recovered.
 
     ``"start"`` has the dB of the noise that each search starts from.
     """
-    model: Any = given.model(name)
-    images = model.preprocess(given.pictures("CIFAR10", 4).images)
-    lesser, found = without(model, part), dict[str, Any](psnr={})
+    model: Any = inputs.model(name)
+    images = model.preprocess(inputs.pictures("CIFAR10", 4).images)
+    lesser = without(model, part)
+    found = dict[str, Any](psnr={})
     found["start"] = each(start(images), images)
     for depth in (1, len(model.blocks)):
         pictures = recovered(lesser, images, depth, "lbfgs", steps)
@@ -151,7 +154,7 @@ def shipped(name: str, part: str, steps: int) -> dict[str, Any]:
 
 
 def each(found: Tensor, images: Tensor) -> list[float]:
-    """dB of every picture."""
+    """dB of every image."""
     return [psnr(*pair) for pair in zip(found.split(1), images.split(1), strict=True)]
 
 
@@ -174,7 +177,4 @@ NAMES = [
     "cifar10_vit_gap without mlp",
     "cifar10_mixer",
 ]
-SURVEY = Survey("ablations", NAMES, measure, seeds=SEEDS)
-
-if __name__ == "__main__":
-    sys.exit(main(SURVEY))
+STUDY = Survey("ablations", NAMES, measure, seeds=SEEDS)

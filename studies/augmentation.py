@@ -1,18 +1,18 @@
-"""What augmentation does to accuracy and calibration. ``python -m studies.augmentation --help``
+"""What augmentation does to accuracy and calibration.
 
-On 5,000 pictures, which every training sees about 13 times. No row smooths the labels: that alone
-would change how sure a model is.
+On 5,000 images, each of which every training sees about 13 times. No row smooths the labels: that
+alone would change how sure a model is.
 """
 
-import sys
 from collections.abc import Mapping, Sequence
 
 import minivit
-from studies.command import Rows, Study, main
-from studies.measures import confidence
-from studies.one import Place, Run
-from studies.pool import trained
-from studies.small import NOTHING, search, variants
+from studies.runner.place import Place
+from studies.runner.pool import trained
+from studies.runner.run import Run
+from studies.runner.study import Rows, Study
+from studies.shared.measures import confidence
+from studies.shared.small_models import NOTHING, search, variants
 
 PICTURES = 5_000
 WEAK = NOTHING | {"shift": 0.125, "flip": True}
@@ -29,7 +29,7 @@ def finals(name: str, best: Run) -> list[Run]:
 
 
 def measure(finals: Mapping[str, Sequence[Run]], place: Place) -> Rows:
-    """How sure the models are on the test part, on average, one number a seed."""
+    """The mean confidence of the models on the test part, one number a seed."""
     return {
         name: {
             "confidence": [
@@ -41,6 +41,3 @@ def measure(finals: Mapping[str, Sequence[Run]], place: Place) -> Rows:
 
 
 STUDY = Study("augmentation", {name: search("vit") for name in ROWS}, finals, measure)
-
-if __name__ == "__main__":
-    sys.exit(main(STUDY))

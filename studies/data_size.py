@@ -1,25 +1,25 @@
-"""Accuracy by the number of training pictures. ``python -m studies.data_size --help``
+"""Accuracy by the number of training images.
 
-Each row takes as many steps as any other, whatever the pictures it has to learn from, with the rate
+Each row takes as many steps as any other, whatever the images it has to learn from, with the rate
 that did best on all of them. Rows that end in ``_plain`` have no augmentation and no label
 smoothing; ``narrow`` is a ViT half as wide.
 """
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import minivit
 from minivit.analysis import attention_distance
-from minivit.vit import ViT
-from studies.command import Rows, Study, main
-from studies.measures import FEW, transfer
-from studies.one import Place, Run, spread
-from studies.pool import trained
-from studies.small import NOTHING, WHOLE, search, variants
+from minivit.networks.vit import ViT
+from studies.runner.place import Place
+from studies.runner.pool import trained
+from studies.runner.run import Run, spread
+from studies.runner.study import Rows, Study
+from studies.shared.measures import FEW, transfer
+from studies.shared.small_models import NOTHING, WHOLE, search, variants
 
 ENDS = (1_000, 5_000, WHOLE)
-# Of each row: family, pictures, whether it is plain, and seeds.
+# Of each row: family, images, whether it is plain, and seeds.
 ROWS = {
     **{f"{f}_{n}": (f, n, False, 3) for f in ("vit", "resnet") for n in ENDS},
     **{f"{f}_{n}_plain": (f, n, True, 3) for f in ("vit", "resnet") for n in ENDS},
@@ -30,7 +30,7 @@ ROWS = {
 
 
 def candidates(family: str) -> list[Run]:
-    """The search of a family; the narrow ViT has one of its own."""
+    """The search of a family; the narrow ViT has its own."""
     if family != "narrow":
         return search(family)
     return [replace(run, changes=run.changes | {"dim": 32}) for run in search("vit")]
@@ -43,7 +43,7 @@ def finals(name: str, best: Run) -> list[Run]:
 
 
 def measure(finals: Mapping[str, Sequence[Run]], place: Place) -> Rows:
-    """Of augmented models: what they are good for elsewhere, and how far their attention reaches.
+    """How well augmented models transfer, and how far their attention reaches.
 
     Lists with an entry for each seed, and one for the untrained model of the first.
     """
@@ -70,6 +70,3 @@ def measure(finals: Mapping[str, Sequence[Run]], place: Place) -> Rows:
 STUDY = Study(
     "data_size", {name: candidates(family) for name, (family, *_) in ROWS.items()}, finals, measure
 )
-
-if __name__ == "__main__":
-    sys.exit(main(STUDY))

@@ -1,4 +1,4 @@
-"""First filters of small models, before training and after. ``python -m studies.first_filters``
+"""What does training do to the first filters of small models?
 
 Chapter 8 trains a few of these models live: they tell from which of ten photographs a grey crop was
 cut. Here are sixteen of each kind, in float64 on one thread, so that what is found over seeds does
@@ -7,7 +7,6 @@ has them scaled to the ResNets' first norm.
 """
 
 import copy
-import sys
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -23,9 +22,9 @@ from minivit.analysis import (
     principal_components,
     subspace_overlap,
 )
-from minivit.model import Model
-from minivit.training.photographs import PHOTOGRAPHS, crops
-from studies.survey import Survey, main
+from minivit.data.photographs import PHOTOGRAPHS, crops
+from minivit.networks.model import Model
+from studies.runner.survey import Survey
 
 SEEDS, STEPS = range(16), 200
 VIT = {"image_size": 28, "patch_size": 7, "channels": 1, "depth": 1}
@@ -93,7 +92,8 @@ def changed(before: Model, after: Model) -> dict[str, float | None]:
     images, labels = grey_crops(500, seed=1)
     old, new = first_filters(before).flatten(1), first_filters(after).flatten(1)
     has = filter_spectra(first_filters(after)).structured()
-    cosine, grown = F.cosine_similarity(old, new), new.norm(dim=1) / old.norm(dim=1)
+    cosine = F.cosine_similarity(old, new)
+    grown = new.norm(dim=1) / old.norm(dim=1)
     both = 0 < has.sum() < len(has)
     return {
         "right": (after(images).argmax(1) == labels).double().mean().item(),
@@ -129,7 +129,4 @@ def leading(model: Model) -> Tensor:
     return principal_components(first_filters(model)).pictures[:K]
 
 
-SURVEY = Survey("first_filters", [*KINDS, SHORT, OVERLAPS], measure, list(SEEDS))
-
-if __name__ == "__main__":
-    sys.exit(main(SURVEY))
+STUDY = Survey("first_filters", [*KINDS, SHORT, OVERLAPS], measure, list(SEEDS))

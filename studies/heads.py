@@ -1,14 +1,13 @@
-"""Heads side by side, and blocks in a row, in a small ViT. ``python -m studies.heads --help``
+"""How many heads, and how many blocks, in a small ViT?
 
 Heads share the width of 64 among them, so their number changes no count of parameters.
 """
 
-import sys
 from dataclasses import replace
 
-from studies.command import Study, main
-from studies.one import Run
-from studies.small import search, variants
+from studies.runner.run import Run
+from studies.runner.study import Study
+from studies.shared.small_models import search, variants
 
 # The first, of six blocks with four heads, is the model of the search.
 ROWS = {
@@ -24,6 +23,3 @@ def finals(name: str, best: Run) -> list[Run]:
 
 
 STUDY = Study("heads", {name: search("vit") for name in ROWS}, finals)
-
-if __name__ == "__main__":
-    sys.exit(main(STUDY))

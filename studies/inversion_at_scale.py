@@ -1,13 +1,12 @@
-"""Inverting the models of the papers. ``python -m studies.inversion_at_scale --help``
+"""Which optimiser inverts the models of the papers?
 
 A photograph, through torchvision's models to several depths, untrained and trained. Each optimiser
-gets the activation alone, a start from N(0.7, 1/20) as in the source, and as many evaluations; on a
-GPU, if there is one. A row of ViT-L/16 or H/14 takes hours on a CPU: name those that you want.
+gets the activation alone, a start from N(0.7, 1/20) as in the source, and equally many evaluations;
+on a GPU, if there is one. A row of ViT-L/16 or H/14 takes hours on a CPU: name those that you want.
 """
 
 import base64
 import io
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,13 @@ from PIL import Image
 from torch import Tensor
 
 import minivit
-from minivit._torchvision import imported
+from minivit.data.photographs import photograph
+from minivit.hub.import_torchvision import imported
+from minivit.hub.preprocessing import Preprocess
 from minivit.inversion import invert
-from minivit.model import Model
-from minivit.patches import pair
-from minivit.preprocessing import Preprocess
-from minivit.training.photographs import photograph
-from studies.survey import NotHere, Survey, main
+from minivit.networks.model import Model
+from minivit.networks.patches import pair
+from studies.runner.survey import NotHere, Survey
 
 # Pixels, torchvision's weights, and blocks counted from 1: of ResNet50, the ends of its stages.
 MODELS: dict[str, tuple[int, str, tuple[int, ...]]] = {
@@ -40,7 +39,7 @@ ROWS = [
 ]
 OPTIMISERS = ("gd", "adam", "lbfgs")
 EVALUATIONS = 200
-SHOWN = 112  # pixels of a stored picture
+SHOWN = 112  # pixels of a stored image
 
 
 def made(name: str, kind: str) -> Model:
@@ -61,7 +60,8 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     """What each optimiser comes to with the same evaluations."""
     name, _, block, kind = row.split()
     if rehearsal:
-        model, images = minivit.load("digits_vit"), torch.randn(1, 1, 8, 8)
+        model = minivit.load("digits_vit")
+        images = torch.randn(1, 1, 8, 8)
         block = "1"
     else:
         model = made(name, kind)
@@ -86,7 +86,7 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
 
 
 def stored(image: Tensor, original: Tensor) -> str:
-    """A picture ``[1, channels, height, width]`` as a small WebP in base64.
+    """An image ``[1, channels, height, width]`` as a small WebP in base64.
 
     The least number of the original is black, its greatest white, and what is beyond is clipped.
     """
@@ -98,7 +98,4 @@ def stored(image: Tensor, original: Tensor) -> str:
     return base64.b64encode(file.getvalue()).decode()
 
 
-SURVEY = Survey("inversion_at_scale", ROWS, measure)
-
-if __name__ == "__main__":
-    sys.exit(main(SURVEY))
+STUDY = Survey("inversion_at_scale", ROWS, measure)

@@ -1,24 +1,22 @@
-"""Which optimiser brings back what, by depth. ``python -m studies.inversion_by_depth --help``
+"""Which optimiser recovers what, by depth?
 
 Trained and untrained, ViT and ResNet, from the first, a middle and the last block: two photographs
 that no model has seen, 120 steps of each optimiser from the source's start, and of L-BFGS from a
 first guess where tokens allow one. In float32.
 """
 
-import sys
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 import minivit
-from minivit.inversion import invert
-from minivit.inversion.to_pixels import linear_guess
+from minivit.data.photographs import photograph
+from minivit.inversion import invert, linear_guess
+from minivit.networks.vit import ViT
 from minivit.recording import activation
-from minivit.training.photographs import photograph
-from minivit.vit import ViT
-from studies.inversion import brought_back
-from studies.survey import Survey, main
+from studies.inversion_in_miniature import brought_back
+from studies.runner.survey import Survey
 
 NAMES = ("astronaut", "chelsea")
 BLOCKS = (0, 2, 5)
@@ -37,7 +35,9 @@ def made(row: str) -> nn.Module:
 
 def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     """Every optimiser at each of the blocks."""
-    model, steps, found = made(row), 2 if rehearsal else STEPS, dict[str, Any]()
+    model = made(row)
+    steps = 2 if rehearsal else STEPS
+    found = dict[str, Any]()
     preprocess = minivit.load(MODELS[0]).preprocess
     images = preprocess(torch.stack([photograph(name, 32) for name in NAMES]))
     for i in BLOCKS:
@@ -57,7 +57,4 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     return found
 
 
-SURVEY = Survey("inversion_by_depth", MODELS, measure)
-
-if __name__ == "__main__":
-    sys.exit(main(SURVEY))
+STUDY = Survey("inversion_by_depth", MODELS, measure)

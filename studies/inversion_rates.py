@@ -1,18 +1,17 @@
-"""The source's descent by learning rate. ``python -m studies.inversion_rates --help``
+"""The source's descent by learning rate.
 
 Gradient descent with a Gaussian after each step, through an untrained ViT-B/32 in miniature and an
 untrained ResNet, from their first and last blocks: a photograph, five seeds, in float32.
 """
 
-import sys
 from typing import Any
 
 import torch
 
 import minivit
 from minivit.inversion import Diverged, invert
-from studies.inversion import SEEDS, astronaut, brought_back, miniature
-from studies.survey import Survey, main
+from studies.inversion_in_miniature import SEEDS, astronaut, brought_back, miniature
+from studies.runner.survey import Survey
 
 STEP_SIZES = (0.3, 1.0, 3.0, 10.0, 30.0)
 STEPS, BLUR = 100, 2.4
@@ -30,16 +29,18 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
             for rate in STEP_SIZES:
                 try:
                     run = invert(
-                        model, astronaut(), at=at, optimizer="gd",
-                        step_size=rate, blur=BLUR, steps=2 if rehearsal else STEPS,
-                    )  # fmt: skip
+                        model,
+                        astronaut(),
+                        at=at,
+                        optimizer="gd",
+                        step_size=rate,
+                        blur=BLUR,
+                        steps=2 if rehearsal else STEPS,
+                    )
                     rates[str(rate)] = brought_back(run)
                 except Diverged:
                     rates[str(rate)] = None
     return found
 
 
-SURVEY = Survey("inversion_rates", [f"seed {seed}" for seed in SEEDS], measure, SEEDS)
-
-if __name__ == "__main__":
-    sys.exit(main(SURVEY))
+STUDY = Survey("inversion_rates", [f"seed {seed}" for seed in SEEDS], measure, SEEDS)

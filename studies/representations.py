@@ -1,13 +1,11 @@
-"""What chapter 10 compares: layers by CKA, by what is read from them, by what they know of places.
+"""How alike are the layers of different models, and what can be read from them?
 
-The models of CIFAR-10 that come with the package are measured on 1,000 of its test pictures,
-places on 500. Figures of each quarter of the 1,000 say how much hangs on the pictures. Models that
-nobody trained say what is there before training. The row of digits trains small models first,
-seconds each: see ``studies/twins.py``.
-``python -m studies.representations --help``
+Layers are compared by CKA, by linear probes, and by how well they localise. The models of CIFAR-10
+are measured on 1,000 of its test images, localisation on 500. Figures for each quarter of the 1,000
+show how much depends on the images, untrained models what is there before training. The row of
+digits trains small models first, seconds each: see ``studies/shared/digit_models.py``.
 """
 
-import sys
 from functools import cache
 from typing import Any
 
@@ -16,19 +14,19 @@ from torch import Tensor
 
 import minivit
 from minivit.analysis import branch_ratios, cka, localisation, probes, readable
-from minivit.model import Model
-from minivit.training import Split
-from studies import given
-from studies.survey import Figures, Survey, main
-from studies.twins import SEEDS, across, digits, plain, points, summary
+from minivit.data import Split
+from minivit.networks.model import Model
+from studies.runner.survey import Figures, Survey
+from studies.shared import inputs
+from studies.shared.digit_models import SEEDS, across, digits, plain, points, summary
 
 VIT, CLASS, MIXER, RESNET = (f"cifar10_{x}" for x in ("vit_gap", "vit_cls", "mixer", "resnet"))
 BETWEEN, DIGITS = "vit and resnet", "digits"
 UNTRAINED = {
-    "untrained vit": ("vit_32px", {}),
-    "untrained mixer": ("mixer_32px", {}),
-    "untrained resnet": ("resnet_32px", {}),
-    "untrained vit without residuals": ("vit_32px", {"residual": False}),
+    "untrained vit": "vit_32px",
+    "untrained mixer": "mixer_32px",
+    "untrained resnet": "resnet_32px",
+    "untrained vit without residuals": "vit_32px",
 }
 TAPS = ("", ".norm1", ".attention", ".norm2", ".mlp.activation", ".mlp")  # of a block
 
@@ -53,7 +51,9 @@ def measure(name: str, rehearsal: bool) -> Figures:
         figures["ratios"] = ratio.view(-1, 2)  # [blocks, 2]: attention or mixing, and MLP
     if name in (VIT, CLASS, RESNET):
         last = len(figures["cka"]) - 2  # the first map stands before the blocks
-        here = (0, 2, last) if name != RESNET else (last - 1, last)  # 8 x 8 places, as the ViT has
+        here = (
+            (0, 2, last) if name != RESNET else (last - 1, last)
+        )  # 8 x 8 positions, as in the ViT
         figures["places"] = {
             f"blocks.{i}": summary(localisation(model, images[:500].split(250), f"blocks.{i}"))
             for i in here
@@ -79,8 +79,8 @@ def measure(name: str, rehearsal: bool) -> Figures:
 
 
 def layers(model: Model, images: Tensor, **other: Any) -> Figures:
-    """CKA of layers, from minibatches of all pictures and from each quarter of them alone."""
-    quarters = images.chunk(4)  # 250 pictures each
+    """CKA of layers, from minibatches of all images and from each quarter of them alone."""
+    quarters = images.chunk(4)  # 250 images each
     return {
         "cka": cka(model, quarters, *points(model), **other).values,
         "quarters": [cka(model, quarter, *points(model), **other).values for quarter in quarters],
@@ -89,33 +89,33 @@ def layers(model: Model, images: Tensor, **other: Any) -> Figures:
 
 @cache
 def pictures(rehearsal: bool) -> list[Split]:
-    """1,000 pictures of CIFAR-10 to train on and as many to test, of all classes; or noise."""
+    """1,000 images of CIFAR-10 to train on and as many to test, of all classes; or noise."""
     if rehearsal:
         torch.manual_seed(0)
-        shapes, labels = (60, 3, 32, 32), torch.arange(60) % 10
-        return [Split(torch.randint(256, shapes).to(torch.uint8), labels) for _ in range(2)]
-    # A copy in folders comes class by class: a batch or a quarter of it would have two or three.
+        labels = torch.arange(60) % 10
+        return [
+            Split(torch.randint(256, (60, 3, 32, 32)).to(torch.uint8), labels) for _ in range(2)
+        ]
+    # A copy in folders is ordered by class: a batch or a quarter of it would have two or three.
     order = torch.randperm(1000, generator=torch.Generator().manual_seed(0))
-    return [given.pictures("CIFAR10", 1000, part)[order] for part in ("train", "test")]
+    return [inputs.pictures("CIFAR10", 1000, part)[order] for part in ("train", "test")]
 
 
 def loaded(name: str) -> Model:
     """A model by its row's name."""
     if name in UNTRAINED:
-        of, changes = UNTRAINED[name]
         torch.manual_seed(0)
-        model = minivit.create(of, **changes).eval()
+        model = minivit.create(UNTRAINED[name]).eval()
+        if name.endswith("without residuals"):
+            model = minivit.remove(model, "residual")
         model.preprocess = loaded(VIT).preprocess
         return model
-    return given.model(name)
+    return inputs.model(name)
 
 
-SURVEY = Survey(
+STUDY = Survey(
     "representations",
     (VIT, CLASS, MIXER, RESNET, *UNTRAINED, BETWEEN, DIGITS),
     measure,
     seeds=SEEDS,
 )
-
-if __name__ == "__main__":
-    sys.exit(main(SURVEY))

@@ -1,39 +1,38 @@
-"""Patches against a convolutional stem, at equal training time. ``python -m studies.stems --help``
+"""Patches against a convolutional stem, at equal training time.
 
 Vision transformers of three widths with either stem (Xiao et al. 2021), in trainings so short that
 they tell how fast a model learns rather than how far it gets. At the middle width four learning
-rates are tried, to see which stem bears more of them; at the others two.
+rates are tried, to see which stem tolerates more of them; at the others two.
 """
 
-import sys
-from dataclasses import replace
-
 from minivit.training import Recipe
-from studies.command import Study, main
-from studies.one import Run
+from studies.runner.run import Run
+from studies.runner.study import Study
+from studies.shared.small_models import rates, variants
 
-STEPS = 300  # of the ViT with patches, 64 pictures each
-# Pictures a second in training with a convolutional stem over those with patches, by width, as
+STEPS = 300  # of the ViT with patches, 64 images each
+# Images a second in training with a convolutional stem over those with patches, by width, as
 # measured by interleaved steps on one thread in bfloat16.
 SPEED = {32: 0.9, 64: 0.97, 128: 0.95}
 RATES = {32: (1e-3, 3e-3), 64: (3e-4, 1e-3, 3e-3, 1e-2), 128: (1e-3, 3e-3)}
-SEEDS = range(3)
-RECIPE = Recipe(batch_size=64, shift=0.125, flip=True, average=0.98, precision="bfloat16")
 
 
 def searched(stem: str, dim: int) -> list[Run]:
     """The trainings of one row, one a rate."""
     changes = {"dim": dim, "heads": dim // 32, "stem": stem}
-    steps = round(STEPS * (SPEED[dim] if stem == "conv" else 1))
-    recipe = replace(RECIPE, steps=steps)
-    return [Run("vit_32px", changes, replace(recipe, learning_rate=r)) for r in RATES[dim]]
+    recipe = Recipe(
+        steps=round(STEPS * (SPEED[dim] if stem == "conv" else 1)),
+        batch_size=64,
+        shift=0.125,
+        flip=True,
+        average=0.98,
+        precision="bfloat16",
+    )
+    return rates(Run("vit_32px", changes, recipe), RATES[dim])
 
 
 STUDY = Study(
     "stems",
     {f"{stem}_{dim}": searched(stem, dim) for dim in RATES for stem in ("patch", "conv")},
-    lambda name, best: [replace(best, recipe=replace(best.recipe, seed=s)) for s in SEEDS],
+    lambda name, best: variants(best, range(3)),
 )
-
-if __name__ == "__main__":
-    sys.exit(main(STUDY))

@@ -1,13 +1,12 @@
-"""Pictures back from the last block, exactly. ``python -m studies.unwinding --help``
+"""Can images be recovered exactly from the last block?
 
-Twenty pictures that a model was not trained on go through all of its blocks in float64;
+Twenty images that a model was not trained on go through all of its blocks in float64;
 :func:`minivit.inversion.unwind` gets the tokens alone. Trained models and untrained ones, on one
-thread; fewer pictures for torchvision's size, and for the model whose stem has ReLUs: each search
+thread; fewer images for torchvision's size, and for the model whose stem has ReLUs: each search
 takes minutes there.
 """
 
 import math
-import sys
 import time
 from collections import Counter
 from typing import Any
@@ -16,51 +15,56 @@ import torch
 from torch import Tensor
 
 import minivit
-from minivit.inversion import unwind
-from minivit.inversion.exact import hidden_directions
-from minivit.inversion.result import decibels
-from minivit.inversion.unwind import Unwound
+from minivit.data.photographs import crops
+from minivit.inversion import Unwound, decibels, hidden_directions, unwind
 from minivit.krylov import norms
-from minivit.mixer import Mixer
-from minivit.patches import ConvStem
+from minivit.networks.mixer import Mixer
+from minivit.networks.stem import ConvStem
+from minivit.networks.vit import ViT
 from minivit.recording import activation
-from minivit.training.photographs import crops
-from minivit.vit import ViT
-from studies import given
-from studies.survey import Survey, main
+from studies.runner.survey import Survey
+from studies.shared import inputs
 
 PICTURES = 20
 FEW = {"vit_b_16 untrained": 1, "cifar10_vit": 4}
 TRAINED = (
-    "digits_vit", "digits_mixer", "cifar10_vit_gap", "cifar10_vit_cls", "cifar10_vit",
-    "cifar10_attention_only", "cifar10_mixer", "cifar10_feedforward",
-)  # fmt: skip
+    "digits_vit",
+    "digits_mixer",
+    "cifar10_vit_gap",
+    "cifar10_vit_cls",
+    "cifar10_vit",
+    "cifar10_attention_only",
+    "cifar10_mixer",
+    "cifar10_feedforward",
+)
 UNTRAINED = ("vit_32px untrained", "mixer_32px untrained", "vit_b_16 untrained")
 ENOUGH = 120  # dB
 LONG = 60  # seconds
 
 
 def made(row: str) -> tuple[ViT | Mixer, Tensor]:
-    """A row's model, and pictures that it has not seen, ``[pictures, channels, height, width]``."""
+    """A row's model, and images that it has not seen, ``[batch, channels, height, width]``."""
     name, _, untrained = row.partition(" ")
     if untrained:
         torch.manual_seed(0)
         model = minivit.create(name).eval()
         images = (crops(PICTURES, model.config.image_size)[0] / 255 - 0.5) / 0.25
     else:
-        model = given.model(name)
+        model = inputs.model(name)
         data = "DIGITS" if name.startswith("digits") else "CIFAR10"
-        images = model.preprocess(given.pictures(data, PICTURES).images)
+        images = model.preprocess(inputs.pictures(data, PICTURES).images)
     assert isinstance(model, ViT | Mixer)
     return model, images[:: PICTURES // FEW.get(row, PICTURES)]
 
 
 def measure(row: str, rehearsal: bool) -> dict[str, Any]:
-    """How near to each picture the way back ends, and where it went astray."""
+    """How near to each image unwinding ends, and where it failed."""
     model, images = made("digits_vit" if rehearsal else row)
     model, images = model.double(), images.double()
     at = f"blocks.{len(model.blocks) - 1}"
-    psnr, exact, soon, ways = list[float | None](), 0, 0, Counter[str]()
+    psnr = list[float | None]()
+    exact = soon = 0
+    ways = Counter[str]()
     for image in (images[:1] if rehearsal else images).split(1):
         with torch.no_grad():
             tokens = activation(model, at)(image)
@@ -72,18 +76,23 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
         exact += int(found.exact)
         ways[way(found)] += 1
     figures: dict[str, Any] = {}
-    if isinstance(model.patch_embedding, ConvStem):  # closed ReLUs may hide directions of a picture
+    if isinstance(model.patch_embedding, ConvStem):  # closed ReLUs may hide directions of an image
         lost = [len(hidden_directions(model.patch_embedding, image)) for image in images.split(1)]
         figures = {"hidden": lost}
     enough = sum(near is None or near >= ENOUGH for near in psnr)  # none: no error at all
     return {
-        "pictures": len(psnr), "exact": exact, "enough": enough, "in_time": soon, "psnr": psnr,
-        "ways": dict(ways), **figures,
-    }  # fmt: skip
+        "pictures": len(psnr),
+        "exact": exact,
+        "enough": enough,
+        "in_time": soon,
+        "psnr": psnr,
+        "ways": dict(ways),
+        **figures,
+    }
 
 
 def way(found: Unwound) -> str:
-    """How one picture's way back ended, and what went astray before."""
+    """How unwinding one image ended, and what failed before."""
     solved = [stage for stage in found.stages if not stage.error.isnan().any()]
     astray = [s for s in solved if s.error > (found.tolerance if "pixels" in s.name else 1e-8)]
     last = solved[-1].name if found.exact else "nowhere"
@@ -94,7 +103,4 @@ def way(found: Unwound) -> str:
     return f"{what}, then {last}"
 
 
-SURVEY = Survey("unwinding", [*TRAINED, *UNTRAINED], measure)
-
-if __name__ == "__main__":
-    sys.exit(main(SURVEY))
+STUDY = Survey("unwinding", [*TRAINED, *UNTRAINED], measure)

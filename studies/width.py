@@ -1,38 +1,35 @@
-"""Fully connected networks, narrow and wide. ``python -m studies.width --help``
+"""Fully connected networks, narrow and wide.
 
-A ViT whose patch is the picture, without attention, norms, residuals and positions, is one: 3,072
-inputs, then twice a hidden layer with a GELU. It learns 2,000 pictures without augmentation.
+A ViT whose patch is the image, without attention, norms, residuals and positions, is one: 3,072
+inputs, then twice a hidden layer with a GELU. It learns 2,000 images without augmentation.
+
+All stored rows were created without these parts, and so began with other weights than a ViT from
+which they are removed.
 """
 
-import sys
 from dataclasses import replace
 
-from studies.command import Study, main
-from studies.one import Run
-from studies.small import NOTHING, SHORT, WHOLE, variants
+from studies.runner.run import Run
+from studies.runner.study import Study
+from studies.shared.small_models import NOTHING, SHORT, WHOLE, rates, variants
 
 PICTURES = 2_000
-WIDTHS = (16, 64, 256, 1024)
-RATES = (3e-4, 1e-3)
-CONNECTED = {"patch_size": 32, "attention": False, "norm": "none", "residual": False,
-             "positions": "none", "depth": 2, "heads": 1, "mlp_ratio": 1}  # fmt: skip
-RECIPE = replace(SHORT, steps=800, **NOTHING)
+CONNECTED = Run(
+    "vit_32px",
+    {"patch_size": 32, "depth": 2, "heads": 1, "mlp_ratio": 1},
+    replace(SHORT, steps=800, **NOTHING),
+    fraction=PICTURES / WHOLE,
+    removed=("attention", "norm", "positions", "residual"),
+)
 
 
 def searched(width: int) -> list[Run]:
     """The trainings of a row, one a rate."""
-    return [
-        Run("vit_32px", CONNECTED | {"dim": width}, replace(RECIPE, learning_rate=rate),
-            fraction=PICTURES / WHOLE)
-        for rate in RATES
-    ]  # fmt: skip
+    return rates(replace(CONNECTED, changes=CONNECTED.changes | {"dim": width}), (3e-4, 1e-3))
 
 
 STUDY = Study(
     "width",
-    {f"width_{width}": searched(width) for width in WIDTHS},
+    {f"width_{width}": searched(width) for width in (16, 64, 256, 1024)},
     lambda name, best: variants(best, range(3), PICTURES),
 )
-
-if __name__ == "__main__":
-    sys.exit(main(STUDY))

@@ -1,5 +1,19 @@
 """For all tests."""
 
-from minivit._torchvision import mend
+from jaxtyping import install_import_hook
+
+# Checks types and their shapes at every call, in modules imported from here on. As in mypy, an int
+# is a float.
+install_import_hook(
+    [
+        "minivit.networks",
+        "minivit.analysis",
+        "minivit.inversion",
+        "minivit.figures",
+    ],
+    "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
+)
+
+from minivit.hub.import_torchvision import mend  # noqa: E402
 
 mend()  # before a test imports torchvision, or timm

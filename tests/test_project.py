@@ -96,7 +96,7 @@ def test_the_wheel_holds_minivit_alone_and_is_small(wheel):
     assert {name.split("/")[0] for name in names} == {"minivit", about}
     assert {
         "minivit/py.typed",
-        "minivit/attention.py",
+        "minivit/networks/vit.py",
         "minivit/figures/book.mplstyle",
         f"{about}/licenses/LICENSE",
     } <= set(names)

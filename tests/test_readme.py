@@ -1,13 +1,18 @@
-"""README's snippets, which run one after the other as they are printed."""
+"""README: its snippets run one after the other as printed, and its links hold on PyPI as well."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import matplotlib
 import numpy as np
+import pytest
 from PIL import Image
 
-README = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_snippets_of_readme_run_in_their_order(tmp_path, monkeypatch, capsys):
@@ -27,3 +32,20 @@ def test_the_snippets_of_readme_run_in_their_order(tmp_path, monkeypatch, capsys
     assert names["results"].test.pictures == 359
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert not list(tmp_path.glob("runs"))
+
+
+@pytest.mark.parametrize("url", ["", "https://github.com/someone/a-book"])
+def test_on_pypi_links_lead_to_the_repository_or_are_words(url):
+    shown = subprocess.run(
+        [sys.executable, "-m", "hatchling", "metadata", "readme"],
+        cwd=ROOT,
+        env=os.environ | {"MINIVIT_REPOSITORY": url},
+        capture_output=True,
+        check=True,
+        text=True,
+    ).stdout
+    links = re.findall(r"\]\(([^)]+)\)", shown)
+    assert all(link.startswith("https://") for link in links)
+    assert any(link.startswith(f"{url}/actions/") for link in links) == bool(url)
+    for path in re.findall(r"/blob/HEAD/([^)]+)", shown):
+        assert (ROOT / path).is_file()

@@ -41,7 +41,7 @@ if root is None:
     root = Path(url.rpartition("/")[2]).resolve()
     if not root.is_dir():
         run("git", "clone", "--quiet", "--depth", "1", "--branch", "{branch}", url)
-    for name in ["einops", "safetensors"]:
+    for name in ["einops", "jaxtyping", "safetensors"]:
         if find_spec(name) is None:
             run(sys.executable, "-m", "pip", "install", "--quiet", name)
     os.chdir(root / "{folder}")

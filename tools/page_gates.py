@@ -97,6 +97,9 @@ def faults(tree: BeautifulSoup, site: Path) -> Iterator[str]:
         yield f"title {title!r} does not say {ABOUT!r}"
     if len(said.get("description", "")) not in SUMMARY:
         yield f"description {said.get('description')!r} is too short or too long"
+    viewports = len(tree.find_all("meta", attrs={"name": "viewport"}))
+    if viewports != 1:
+        yield f"{viewports} viewports"
     wanted = {"og:type", "og:title", "og:description", "og:site_name", "twitter:card"}
     if tree.find("link", rel="canonical"):  # the site knows where it is published
         wanted |= {"og:url", "og:image", "og:image:alt"}

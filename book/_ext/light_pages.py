@@ -23,7 +23,15 @@ SEARCH = (
     "language_data.js",
     "searchindex.js",
 )  # only the search page searches
-UNUSED = ("scripts/fontawesome.js*", "vendor/fontawesome/webfonts/*", "**/*.map")
+UNUSED = (
+    "scripts/fontawesome.js*",
+    "vendor/fontawesome/webfonts/*",
+    "**/*.map",
+    "mathjax/[!t]*.js",  # bundles for other formats than those of tex-chtml.js
+    "mathjax/tex-[!c]*.js",
+    "mathjax/tex-chtml-*.js",
+)
+VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
 
 ICON = re.compile(
     r'<(i|span) class="((?:[\w-]+ +)*(?:fa-solid|fas|fab) +fa-([\w-]+)[^"]*)"([^>]*)></\1>'
@@ -51,6 +59,9 @@ def lighten(html: str, page: Path) -> str:
     html = SCRIPT.sub(
         lambda tag: "" if tag[1].endswith(tuple(unused)) else tag[0], html
     )
+    # Sphinx, docutils and the theme each write one.
+    before, viewport, after = html.partition('<meta name="viewport"')
+    html = before + viewport + VIEWPORT.sub("", after)
     html = ICON.sub(lambda tag: icon(tag[3], tag[2], tag[4]), html)
     # A fold in the contents is an arrow alone, with nothing to read aloud.
     html = html.replace("<summary><span", '<summary aria-label="Pages below"><span')
@@ -129,5 +140,5 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Sphinx calls this."""
-    app.connect("build-finished", finish)
+    app.connect("build-finished", finish, priority=900)  # after MathJax is copied
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -26,6 +26,7 @@ def tell_the_theme(app: Sphinx, config: Config) -> None:
     """Gives Sphinx and its theme the address, where there is one."""
     url = repository()
     if url:
+        app.tags.add("published")  # for what is true only then: {only} published
         config.html_baseurl = site(url)
         config.html_theme_options |= BUTTONS | {"repository_url": url}
 

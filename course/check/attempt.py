@@ -1,4 +1,4 @@
-"""A learner's attempt under examination: what is called, and what is expected of it."""
+"""A learner's attempt under examination: calls of their function, and expectations of it."""
 
 import numbers
 import textwrap
@@ -9,15 +9,15 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 from torch import Tensor
 
-# In float64 a right answer is off by a ten-millionth of this, so that no processor's rounding
-# matters. There is room for a step that a learner takes in float32 and for 1e-6 added to a divisor.
-# The nearest mistake that a check knows by name is off by nine times this.
+# In float64 a right answer is off by a ten-millionth of this, so no processor's rounding matters.
+# It leaves room for a step that a learner takes in float32 and for 1e-6 added to a divisor; the
+# nearest mistake that a check knows by name is off by nine times as much.
 RTOL, ATOL = 1e-5, 1e-7
 MIXED = "A check computes in float64: give what you make the dtype of the input."
 
 
 class NotYet(Exception):
-    """An expectation that is not met; its text is written for the learner."""
+    """An expectation is not met; the text is written for the learner."""
 
 
 class NotAttempted(Exception):
@@ -40,9 +40,9 @@ def close(actual: Tensor, expected: Tensor) -> bool:
 class Attempt:
     """The learner's function under examination.
 
-    Calling it calls the function and sees to everything that is not the point of the exercise:
+    A call of it calls the function and checks everything that is not the point of the exercise:
     exceptions, missing results, types, shapes, NaN, inputs changed in place. The global random
-    state is the same afterwards as before.
+    state stays as it is.
     """
 
     def __init__(self, function: Callable):
@@ -56,18 +56,14 @@ class Attempt:
         if_not_finite: str = "The result contains NaN or infinity.",
         within: AbstractContextManager | None = None,
     ) -> Tensor:
-        """Call the function and return its result, well formed.
+        """Call the function and return its result if it is well formed.
+
+        A bare NotImplementedError, as the stubs raise, becomes NotAttempted.
 
         Args:
-            inputs: The arguments, tensors or numbers; tensors must come out unchanged.
             shape: Axis names and sizes of the tensor to be returned, which must have the dtype of
                 the first input. Without it one number is expected, a float or a 0-d tensor.
-            if_not_finite: The message for a result with NaN or infinity.
-            within: A context manager to enter for the call alone.
-
-        Raises:
-            NotYet: The function raised, or its result is not what was asked for.
-            NotAttempted: The function raised a bare NotImplementedError, as the stubs do.
+            within: Entered for the call alone.
         """
         before = [x.clone() if isinstance(x, Tensor) else x for x in inputs]
         with torch.random.fork_rng(devices=[]), within or nullcontext():
@@ -88,7 +84,7 @@ class Attempt:
         return result
 
     def expect(self, condition: bool, message: str) -> None:
-        """Go on if the condition holds; otherwise end the check with the message."""
+        """End the check with the message unless the condition holds."""
         if not condition:
             raise NotYet(message)
         self.met += 1
@@ -100,14 +96,11 @@ class Attempt:
         otherwise: str,
         mistakes: dict[str, Tensor] | None = None,
     ) -> None:
-        """Go on if the result is as expected; otherwise end the check and say why.
+        """End the check with a message unless the result is as expected.
 
         Args:
-            actual: The result.
-            expected: What it should be.
-            otherwise: The message when nothing more precise can be said. The entry that is
-                furthest off is added to it.
-            mistakes: For each plausible mistake the message, and the result it would lead to.
+            otherwise: The message where no mistake fits; the entry furthest off is added to it.
+            mistakes: Messages, each with the result that the mistake would lead to.
         """
         if not close(actual, expected):
             for message, wrong in (mistakes or {}).items():

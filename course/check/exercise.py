@@ -1,47 +1,73 @@
 """What an exercise is: a check that examines an attempt and reports, registered by name.
 
 A check is one function, read from top to bottom. It calls the attempt on tensors whose sizes all
-differ, and states one expectation after another; each isolates one mechanism and says what is
-probably wrong when it is not met. The first that is not met ends the check. New tensors
-are float64 throughout, those that the learner's function makes too.
+differ and states expectations, each of which isolates one mechanism and says what is probably
+wrong. The first that is not met ends the check. All new tensors are float64, those of the learner's
+function too.
 
-    @exercise(chapter="02_attention")
+    @exercise
     def doubled(attempt):
         x = normal_draws(seed=0)(2, 3)
         result = attempt(x, shape=dict(rows=2, columns=3))
         attempt.expect_close(result, 2 * x, "Every entry should be twice that of x.",
                              mistakes={"x comes back unchanged.": x})
+
+What is expected comes from formulas and loops written in the check, never from minivit: a mistake
+in the package must not make a wrong answer right.
 """
 
 import functools
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from typing import Literal
 
 import torch
 
 from course.check.attempt import Attempt, NotAttempted, NotYet
-from course.check.report import Report
 
-EXERCISES: dict[str, "Exercise"] = {}
+WORDS = {"passed": "passed", "failed": "not yet", "open": "not attempted yet"}
 
 
-@contextmanager
-def double_precision() -> Iterator[None]:
-    """Make new tensors float64 inside, so that no processor's rounding decides on an answer."""
-    before = torch.get_default_dtype()
-    try:
-        torch.set_default_dtype(torch.float64)
-        yield
-    finally:
-        torch.set_default_dtype(before)
+@dataclass(frozen=True, repr=False)
+class Report:
+    """The outcome of a check, which the notebook shows as text or as a small card."""
+
+    name: str
+    state: Literal["passed", "failed", "open"]
+    detail: str = ""  # what is probably wrong, or how much was checked
+
+    @property
+    def passed(self) -> bool:
+        return self.state == "passed"
+
+    @property
+    def message(self) -> str:
+        """The state in words, then the detail: "not yet: nothing is returned."."""
+        if self.passed:
+            return f"{WORDS[self.state]} ({self.detail})"
+        return f"{WORDS[self.state]}: {self.detail}" if self.detail else WORDS[self.state]
+
+    def __repr__(self) -> str:
+        return textwrap.fill(f"{self.name}: {self.message}", width=100, break_long_words=False)
+
+    def _repr_html_(self) -> str:
+        word, rest = WORDS[self.state], escape(self.message.removeprefix(WORDS[self.state]))
+        return (
+            f'<div class="check check-{self.state}">'
+            f"<code>{escape(self.name)}</code> <strong>{word}</strong>{rest}</div>"
+        )
 
 
 class Exercise:
-    """A registered check: call it with the learner's function to get a Report."""
+    """A check: call it with the learner's function to get a Report."""
 
-    def __init__(self, examine: Callable[[Attempt], None], chapter: str):
+    def __init__(self, examine: Callable[[Attempt], None]):
         functools.update_wrapper(self, examine)
-        self.name, self.chapter, self.examine = examine.__name__, chapter, examine
+        self.name = examine.__name__
+        self.examine = examine
 
     def __call__(self, function: Callable) -> Report:
         """Check a function. A mistake in it is reported and never raised."""
@@ -63,19 +89,22 @@ class Exercise:
         return Report(self.name, "passed", f"{attempt.met} checks")
 
 
-def exercise(chapter: str) -> Callable[[Callable[[Attempt], None]], Exercise]:
-    """Register a check under the name of the function it examines.
+EXERCISES: dict[str, Exercise] = {}
 
-    Args:
-        chapter: The notebook with the stub, without its ending: "02_attention".
 
-    Raises:
-        ValueError: Another exercise has this name.
-    """
+def exercise(examine: Callable[[Attempt], None]) -> Exercise:
+    """Register a check under the name of the function it examines; no two may share one."""
+    if examine.__name__ in EXERCISES:
+        raise ValueError(f"two exercises are called {examine.__name__!r}, expected one")
+    return EXERCISES.setdefault(examine.__name__, Exercise(examine))
 
-    def register(examine: Callable[[Attempt], None]) -> Exercise:
-        if examine.__name__ in EXERCISES:
-            raise ValueError(f"two exercises are called {examine.__name__!r}, expected one")
-        return EXERCISES.setdefault(examine.__name__, Exercise(examine, chapter))
 
-    return register
+@contextmanager
+def double_precision() -> Iterator[None]:
+    """Make new tensors float64 inside, so that rounding does not decide on an answer."""
+    before = torch.get_default_dtype()
+    try:
+        torch.set_default_dtype(torch.float64)
+        yield
+    finally:
+        torch.set_default_dtype(before)

@@ -1,4 +1,4 @@
-"""What tests use to examine the checks: functions from notebooks, run against their check.
+"""Functions from notebooks and their mutants, run against their check by the tests.
 
 Needs Linux or macOS for the limits on time and memory.
 """
@@ -14,27 +14,14 @@ from pathlib import Path
 
 import nbformat
 
-from course.check.exercise import EXERCISES
+from course.check.exercise import EXERCISES, Report
 from course.check.mutants import mutants
-from course.check.report import Report
 
 _sources = itertools.count()
 
 
 def notebook_function(path: Path, tag: str, name: str) -> str:
-    """The source of a function in a notebook, made to stand alone.
-
-    Args:
-        path: The notebook.
-        tag: The tag of the cell, "exercise" or "solution".
-        name: The function, defined at the top level of exactly one cell with this tag.
-
-    Returns:
-        The cell's source, after the notebook's imports of names the cell uses.
-
-    Raises:
-        ValueError: No cell or more than one with this tag defines the function.
-    """
+    """The one cell with this tag that defines a function, after the imports that the cell uses."""
     cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
     found = [
         cell.source
@@ -74,16 +61,12 @@ def survivors(name: str, source: str) -> set[str]:
 
 
 class OutOfTime(BaseException):
-    """Raised in a mutant that runs too long; no check takes it for a learner's mistake."""
+    """A mutant runs too long. No Exception, so that no check takes it for a learner's mistake."""
 
 
 @contextmanager
 def limited(seconds: float = 5.0, gigabytes: int = 4) -> Iterator[None]:
-    """Stop what runs inside after some time, and refuse it memory beyond some size.
-
-    Raises:
-        OutOfTime: The time is over.
-    """
+    """Stop the block with OutOfTime after some time, and refuse it memory beyond some size."""
 
     def stop(signum, frame):
         raise OutOfTime

@@ -7,16 +7,10 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 
 class MemoryMeter(TorchDispatchMode):
-    """Counts the numbers of the default dtype that the tensors made in a ``with`` block could hold.
+    """Counts the numbers in the tensors made in a ``with`` block, as if all had the default dtype.
 
-    Views cost nothing, and neither do the tensors given, which exist already.
-
-    Args:
-        given: The inputs of the function that is measured.
-
-    Attributes:
-        largest: Numbers in the largest tensor made.
-        peak: Numbers in all tensors alive at once, at the worst moment.
+    Views cost nothing, nor do the tensors given. ``largest`` is the size of the largest tensor
+    made, ``peak`` that of all tensors alive at the worst moment.
     """
 
     def __init__(self, *given: torch.Tensor):

@@ -1,8 +1,8 @@
 """Small faults put into a solution, one at a time, to see whether its check notices.
 
-Cosmic Ray has the operators for arithmetic, comparisons, numbers and loops, as functions of source
-text. What it lacks is what goes wrong with tensors, added here: calls left out, operands, arguments
-and parameters exchanged, keywords, slice bounds and statements dropped, a sum taken for a mean.
+Cosmic Ray has operators for arithmetic, comparisons, numbers and loops. Added here are the faults
+usual with tensors: calls left out; operands, arguments and parameters exchanged; keywords, slice
+bounds and statements dropped; a sum in place of a mean.
 """
 
 import ast
@@ -15,22 +15,15 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
-# The variable operators want to be told which variable; "+1", "~1" and "not 1" for "-1" add nothing
-# to "1" for "-1", which Delete_USub makes.
+# The variable operators need the name of a variable; "+1", "~1" and "not 1" for "-1" add nothing to
+# the "1" that Delete_USub makes of it.
 LEFT_OUT = ("core/Variable", "core/ReplaceUnaryOperator_USub", "core/ReplaceUnaryOperator_UAdd")
 SYMMETRIC = {"transpose", "maximum", "minimum"}  # exchanging two arguments changes nothing
 RELATIVES = {"sum": "mean", "amax": "amin", "maximum": "minimum", "zeros_like": "ones_like"}
 
 
 def mutants(source: str) -> dict[str, str]:
-    """All mutants of the functions in a source text.
-
-    Args:
-        source: Imports and functions.
-
-    Returns:
-        Description, "old line -> new line", to the mutant's source, layout and comments lost.
-    """
+    """All mutants of a source text, without its comments, by "old line -> new line"."""
     original = ast.unparse(ast.parse(source))
     found: dict[str, str] = {}
     for mutant in itertools.chain(_general(original), _about_tensors(ast.parse(original))):
@@ -66,7 +59,7 @@ def _about_tensors(tree: ast.Module) -> Iterator[str]:
 
 
 def _replacements(node: ast.AST, parameters: list[str]) -> Iterator[ast.AST]:
-    """What might stand at a node by mistake."""
+    """The nodes that might stand in its place by mistake."""
     match node:
         case ast.Expr(value=ast.Constant()):
             return  # a docstring

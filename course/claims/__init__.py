@@ -1,4 +1,8 @@
-"""Claims of the sources and what the book found: rows, rules, verdicts, the ledger."""
+"""Claims of the sources and the book's verdicts.
+
+``rows`` reads claims.yml, ``rules`` decides a verdict's word, ``verdict`` shows it in a chapter,
+``ledger`` collects the verdicts of all chapters, and ``typed`` finds figures that were typed in.
+"""
 
 from course.claims.ledger import harvest
 from course.claims.rows import Claim, load

@@ -1,4 +1,4 @@
-"""Harvests verdicts from the notebooks' stored outputs, so that no figure is written twice."""
+"""Reads the verdicts from the notebooks' stored outputs, so that no figure is written twice."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from course.claims.verdict import MIME
 
 @dataclass(frozen=True)
 class Found:
-    """What a chapter found about a claim, as it stands in its stored outputs."""
+    """The verdict on a claim in a chapter's stored outputs."""
 
     chapter: str
     figure: str
@@ -22,23 +22,17 @@ class Found:
 
 
 def chapters() -> list[Path]:
-    """The notebooks of the book's chapters, in reading order; solutions are not among them."""
+    """The notebooks of the book's chapters in reading order, without the solutions."""
     return sorted(BOOK.glob("*.ipynb"))
 
 
 def harvest(notebooks: Iterable[Path] | None = None) -> dict[str, Found]:
-    """Reads the verdicts out of notebooks.
+    """The verdicts stored in notebooks, by default in all chapters, by claim id.
 
-    Args:
-        notebooks: Default: all chapters.
-
-    Returns:
-        By claim id; claims without a verdict are missing.
-
-    Raises:
-        ValueError: A verdict stands in a chapter that does not own the claim, or stands twice.
+    Raises ValueError for a second verdict on a claim, or one in a chapter that does not own it.
     """
-    claims, found = load().claims, {}
+    claims = load().claims
+    found: dict[str, Found] = {}
     for path in chapters() if notebooks is None else notebooks:
         for cell in nbformat.read(path, as_version=4).cells:
             for output in cell.get("outputs", []):

@@ -1,4 +1,4 @@
-"""What processors make of the book: the runs of ``make test-machines``, and what they moved."""
+"""The runs of ``make test-machines`` on several processors, and how far they move a figure."""
 
 import json
 from functools import cache
@@ -17,7 +17,7 @@ def machines(path: Path = MACHINES) -> dict[str, Any]:
 
 
 def spread(claim_id: str) -> float:
-    """How far the figures of a claim are apart on the processors that were tried."""
+    """The range of a claim's figure over the processors that were tried."""
     rows = machines()["runs"]
     figures = [row["figures"][claim_id] for row in rows if claim_id in row["figures"]]
     return max(figures) - min(figures) if figures else 0.0

@@ -1,4 +1,4 @@
-"""The rows of ``book/claims.yml``: what the sources say, and how the book decides it."""
+"""The rows of ``book/claims.yml``: the claims of the sources, and how the book decides them."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -15,11 +15,11 @@ SCALES = ("exact", "source", "small", "none")
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim. ``rule`` is none while no chapter has said how a figure decides it."""
+    """One claim. ``rule`` is None until a chapter says how a figure decides it."""
 
     id: str
     statement: str
-    chapter: str  # the one that gives the verdict
+    chapter: str  # gives the verdict
     measure: str
     basis: str
     scale: str
@@ -69,12 +69,7 @@ class Rows:
 
 @cache
 def load(path: Path = BOOK / "claims.yml") -> Rows:
-    """Reads and checks the rows.
-
-    Raises:
-        ValueError: An id stands twice, a chapter or source is unknown, a claim's owner stands in
-            its ``also`` too, a field is unknown, or a rule is no rule.
-    """
+    """Reads the rows; one that is malformed, or contradicts another, raises ValueError."""
     raw = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
     rows = Rows(raw["sources"], raw["chapters"], {}, {})
     for fields in raw["claims"]:

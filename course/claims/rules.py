@@ -1,4 +1,4 @@
-"""A rule: what turns a measured figure into a word. It is written before the measurement."""
+"""A rule turns a measured figure into a verdict. It is written before the measurement."""
 
 import math
 import operator
@@ -21,8 +21,7 @@ COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator
 def word_of(verdict: str) -> str:
     """The word before the colon of ``"qualified: only for equal norms"``.
 
-    Raises:
-        ValueError: It is none of the words, or the word needs a reason and has none.
+    Raises ValueError for another word, or one that needs a reason and has none.
     """
     word, _, why = verdict.partition(":")
     if word not in WORDS:
@@ -34,7 +33,7 @@ def word_of(verdict: str) -> str:
 
 @dataclass(frozen=True)
 class Rule:
-    """Cases in order, the first that fits decides: ``((sign, threshold, verdict), ...)``.
+    """Cases in order, ``((sign, threshold, verdict), ...)``, of which the first that fits decides.
 
     In ``claims.yml`` a rule is a mapping, ``{"<= 1e-6": holds, otherwise: "refuted: ..."}``, or
     ``{always: "history, cited: ..."}`` where there is nothing to measure.
@@ -45,12 +44,7 @@ class Rule:
 
     @classmethod
     def parse(cls, mapping: dict[str, str]) -> "Rule":
-        """Reads a rule.
-
-        Raises:
-            ValueError: A case is no comparison with a number, the last is neither ``otherwise``
-                nor a lone ``always``, a verdict is no verdict, or neighbours give the same one.
-        """
+        """Reads a rule of ``claims.yml``; one that is malformed raises ValueError."""
         *cases, (last, otherwise) = mapping.items()
         if last != ("otherwise" if cases else "always"):
             raise ValueError(f"a rule ends with 'otherwise' or is one 'always': got {mapping}")
@@ -84,11 +78,21 @@ class Rule:
         """The numbers that a figure is compared with."""
         return [threshold for _, threshold, _ in self.cases]
 
-    def apply_between(self, low: float, high: float) -> set[str]:
-        """Every verdict that a figure from ``low`` to ``high`` could get."""
+    def decide(self, mean: float, half: float) -> str:
+        """The verdict for every figure between ``mean - half`` and ``mean + half``.
+
+        Across holds and qualified it is qualified; across any others, too uncertain to tell.
+        """
+        low, high = mean - half, mean + half
         inside = [x for x in self.thresholds if low <= x <= high]
         beside = [math.nextafter(x, end) for x in inside for end in (low, high)]
-        return {self.apply(x) for x in (low, high, *inside, *beside)}
+        verdicts = {self.apply(x) for x in (low, high, *inside, *beside)}
+        words = {word_of(verdict) for verdict in verdicts}
+        if len(words) == 1:
+            return self.apply(mean)
+        if words == {"holds", "qualified"}:
+            return next(verdict for verdict in verdicts if word_of(verdict) == "qualified")
+        return "too uncertain to tell: the interval reaches the rule's threshold"
 
     def __str__(self) -> str:
         cases = [f"{word_of(verdict)} if {sign} {x:g}" for sign, x, verdict in self.cases]

@@ -1,14 +1,13 @@
 """Finds figures that were typed instead of computed, by following names through a notebook.
 
-An expression counts as typed when everything it is made of is a literal, a name that was given a
-typed value, or a function that only passes typed values on. What a call to any other function
-returns counts as computed.
+An expression is typed if it is made of literals, names with a typed value, and functions that only
+pass typed values on. The result of any other call is computed.
 """
 
 import ast
 from dataclasses import dataclass, field
 
-# Functions and methods that make nothing new out of typed numbers.
+# Functions and methods whose result is typed if their arguments are.
 PASS_ON = {
     *("abs", "float", "int", "round", "min", "max", "sum", "len", "list", "tuple", "sorted", "set"),
     *("dict", "range", "bool", "str", "zip", "tensor", "as_tensor", "array", "asarray", "float32"),
@@ -20,22 +19,16 @@ PASS_ON = {
 
 @dataclass
 class Names:
-    """What a notebook's names stand for so far: typed or not, and the functions it defines."""
+    """A notebook's names so far, typed or not, and the functions it defines."""
 
     typed: dict[str, bool] = field(default_factory=dict)
     functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
 
 
 def typed_figures(cells: list[str]) -> list[str]:
-    """Lists the verdicts of a notebook whose figure was typed.
-
-    Args:
-        cells: Sources of the code cells, in order.
-
-    Returns:
-        For each ``verdict(id, figure)`` whose figure is typed, its id.
-    """
-    names, caught = Names(), []
+    """The ids of all ``verdict(id, figure)`` in a notebook's code cells whose figure is typed."""
+    names = Names()
+    caught = []
     for source in cells:
         for statement in ast.parse(_python(source)).body:
             for call in ast.walk(statement):
@@ -94,7 +87,7 @@ def _is_module(node: ast.expr) -> bool:
 
 
 def _learn(statement: ast.stmt, names: Names) -> None:
-    """Notes what a statement binds, and those inside it; a function keeps its names to itself."""
+    """Notes the names that a statement binds, nested ones too, but not those inside a function."""
     match statement:
         case ast.FunctionDef():
             names.functions[statement.name] = statement
@@ -114,7 +107,7 @@ def _learn(statement: ast.stmt, names: Names) -> None:
                 if item.optional_vars is not None:
                     _assign(item.optional_vars, False, names)
         case ast.Expr(ast.Call(ast.Attribute(ast.Name() as changed, _), args)):
-            # figures.append(measured): what was a typed, empty list is so no longer
+            # figures.append(measured): the list was typed while empty, and is no longer
             if not all(is_typed(value, names) for value in args):
                 _assign(changed, False, names)
     for inner in ast.iter_child_nodes(statement):
@@ -136,6 +129,6 @@ def _assign(target: ast.expr, typed: bool, names: Names) -> None:
 
 
 def _python(source: str) -> str:
-    """A cell without IPython's lines."""
+    """A cell without IPython's magics."""
     lines = source.splitlines()
     return "\n".join("pass" if line.lstrip().startswith(("%", "!")) else line for line in lines)

@@ -1,4 +1,4 @@
-"""``verdict("R10", figure)``: applies a claim's rule and shows claim, figure, interval and word."""
+"""``verdict("R10", figure)`` shows a claim, its figure and interval, and the word of its rule."""
 
 import math
 import textwrap
@@ -13,27 +13,19 @@ from course.claims.rows import Claim, load
 from course.claims.rules import Rule, word_of
 
 MIME = "application/vnd.minivit.verdict+json"  # what the ledger reads in the stored outputs
-EDGE = 1.05  # an interval that ends a twentieth of itself before a threshold is on it, too
-ROUNDING = 1e-4  # a threshold this small asks whether two things are equal up to rounding
+EDGE = 1.05  # an interval within a twentieth of itself of a threshold counts as reaching it
+ROUNDING = 1e-4  # a threshold below this asks whether two things are equal up to rounding
 
 
 def verdict(claim_id: str, figure: float | Sequence[float] | None = None) -> None:
-    """Shows the verdict on a claim.
+    """Shows the verdict on a claim; ``Rule.decide`` finds its word.
 
     Args:
         claim_id: A claim of ``claims.yml`` with a rule.
-        figure: What was measured: one number, or one for each seed (at least three), of which the
-            mean is taken and the 95 % interval of Student's t. Default: none, for a claim with
-            nothing to measure.
+        figure: One number, or one for each seed (at least three), which are shown as their mean
+            and its 95 % interval by Student's t. None for a claim with nothing to measure.
 
-    An interval across a threshold gets the weaker word where the claim is true on all of it, at
-    least with a qualification, and else *too uncertain to tell*. What processors move a figure by,
-    as ``make test-machines`` found it, counts as part of the interval.
-
-    Raises:
-        KeyError: No claim has this id.
-        ValueError: The claim has no rule yet; a figure is missing, surplus or not finite; or
-            there are two seeds.
+    The interval is widened by how far processors move the figure, as ``make test-machines`` found.
     """
     claims = load().claims
     if claim_id not in claims:
@@ -48,12 +40,13 @@ def verdict(claim_id: str, figure: float | Sequence[float] | None = None) -> Non
 
 
 class Verdict:
-    """What :func:`verdict` shows: text for nbval to compare, a card for the page."""
+    """The output of ``verdict``: text for nbval to compare, a card for the page."""
 
     def __init__(self, claim: Claim, figure: float | Sequence[float] | None) -> None:
-        assert claim.rule is not None  # verdict() says so in better words
-        self.claim, self.rule = claim, claim.rule
-        self.figure, self.interval, self.margin = "", "", ""
+        assert claim.rule is not None  # verdict() has refused such claims
+        self.claim = claim
+        self.rule = claim.rule
+        self.figure = self.interval = self.margin = ""
         self.seeds: list[float] = []
         if figure is None:
             self.text = self.rule.otherwise
@@ -65,9 +58,10 @@ class Verdict:
                 f"them, one a seed: got {figure}"
             )
         self.seeds = values.tolist()
-        mean, half = values.mean(), _half_width(values)
+        mean = values.mean()
+        half = _half_width(values)
         moved = EDGE * (half + spread(claim.id))
-        self.text = _on_all(self.rule, mean, moved)
+        self.text = self.rule.decide(mean, moved)
         self.margin = _margin(min(abs(mean - x) for x in self.rule.thresholds), moved, len(values))
         self.figure = _number(mean, self.rule, claim.format)
         if len(values) > 1:
@@ -77,7 +71,7 @@ class Verdict:
 
     @property
     def lines(self) -> dict[str, str]:
-        """What is shown, by heading; headings with nothing to say are left out."""
+        """The lines shown, by heading, without the empty ones."""
         lines = {
             "measured": f"{self.figure}: {self.claim.measure}" if self.figure else "",
             "interval": self.interval,
@@ -95,7 +89,7 @@ class Verdict:
         )
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
-        """The output, and beside it every digit of the figure, which is not stored."""
+        """The output, with every digit of the figure in its metadata, which is not stored."""
         found = {
             "id": self.claim.id,
             "figure": self.figure,
@@ -107,7 +101,7 @@ class Verdict:
         return shown, {MIME: {"id": self.claim.id, "seeds": self.seeds}}
 
     def html(self) -> str:
-        """The card."""
+        """The card on the chapter's page."""
         word = word_of(self.text)
         why = escape(self.text.removeprefix(word))
         rows = "".join(
@@ -136,19 +130,8 @@ def _half_width(values: np.ndarray) -> float:
     return t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
 
 
-def _on_all(rule: Rule, mean: float, half: float) -> str:
-    """The verdict that holds on all of an interval."""
-    texts = rule.apply_between(mean - half, mean + half)
-    words = {word_of(text) for text in texts}
-    if len(words) == 1:
-        return rule.apply(mean)
-    if words == {"holds", "qualified"}:
-        return next(text for text in texts if word_of(text) == "qualified")
-    return "too uncertain to tell: the interval reaches the rule's threshold"
-
-
 def _margin(distance: float, moved: float, seeds: int) -> str:
-    """How far the nearest threshold is, in steps too large for a processor to flip."""
+    """How far the nearest threshold is, in steps too coarse for a processor to change."""
     movers = "seeds and processors" if seeds > 1 else "processors"
     if not moved:
         return f"{movers} do not move the figure"
@@ -159,7 +142,7 @@ def _margin(distance: float, moved: float, seeds: int) -> str:
 
 
 def _number(x: float, rule: Rule, form: str) -> str:
-    """A figure as printed: below a rounding threshold the digits mean nothing and can flip."""
+    """A figure as printed; below a rounding threshold its digits mean nothing and are left out."""
     limit = min(rule.thresholds)
     if 0 < limit <= ROUNDING and 0 <= x < limit:
         return f"below {limit:g}"

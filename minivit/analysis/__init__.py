@@ -1,11 +1,12 @@
-"""Questions put to a model, one file for each."""
+"""Instruments to look inside a model, one file for each question."""
 
-from minivit.analysis.dct import cosine_basis
 from minivit.analysis.distance import AttentionDistance, attention_distance
-from minivit.analysis.filter_spectra import FilterSpectra, filter_spectra
 from minivit.analysis.filters import (
     Components,
+    FilterSpectra,
+    cosine_basis,
     cut_patches,
+    filter_spectra,
     first_filters,
     principal_components,
     subspace_overlap,
@@ -25,9 +26,8 @@ from minivit.analysis.ratios import BranchRatios, branch_ratios
 from minivit.analysis.receptive_field import ReceptiveField, receptive_field
 from minivit.analysis.ridge import Ridge, ridge
 from minivit.analysis.rollout import Rollout, rollout
-from minivit.analysis.similarity import cka, linear_cka
+from minivit.analysis.similarity import CKA, Similarity, cka, linear_cka
 from minivit.analysis.spectra import Spectrum, spectrum
-from minivit.analysis.streaming import CKA, Similarity
 from minivit.analysis.tokens import patch_means, saliency, token_ablation
 
 __all__ = [

@@ -1,9 +1,9 @@
-"""Where a model computes attention, and what the tokens were that it is computed between.
+"""Where a model computes attention, and between which tokens.
 
 Names differ between libraries; what happens in a call does not. So a model is called once, on one
-picture, and watched: each attention belongs to the block that it runs in, its tokens are what the
-block reads, and the convolutions before it gave maps. A pool that reads all tokens by a query of
-its own is no attention between tokens, and is left out.
+image, and watched: each attention belongs to the block that it runs in, its tokens are what the
+block reads, and the convolutions before it gave feature maps. Pooling by attention, which reads
+all tokens with a learned query, is not attention between tokens and is left out.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,9 +11,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from minivit.analysis.lattice import Grid, Lattice, lattices_of, maps_of
+from minivit.analysis.grids import Centres, Grid, centres_of, maps_of
 from minivit.analysis.running import evaluating
 from minivit.recording.attention import AttentionListener
 from minivit.recording.calls import Reached
@@ -24,34 +25,36 @@ from minivit.recording.recorder import tensors_in
 
 @dataclass(frozen=True, eq=False)
 class Attention:
-    """One attention of a model, with as many queries as keys, for one picture."""
+    """One attention of a model, with as many queries as keys, for one image."""
 
     name: str  # of the block, inside which the attention weights are recorded
-    shape: tuple[int, ...]  # of the weights for one picture, [1, heads, tokens, tokens]
-    tokens: Tensor | None  # [tokens, dim], before the attention; none where nothing has so many
-    read: list[int]  # the shape of what the block reads
-    maps: tuple[Grid, ...]  # rows and columns of what the convolutions before gave
-    weights: Tensor | None  # of that shape; the first attention's alone
+    shape: tuple[int, ...]  # of the weights for one image, [1, heads, tokens, tokens]
+    tokens: Float[Tensor, "tokens dim"] | None  # before the attention; None where none were seen
+    read: list[int]  # shape of the block's input
+    maps: tuple[Grid, ...]  # rows and columns of the feature maps before
+    weights: Tensor | None  # of that shape, for the first attention only
 
     @property
     def heads(self) -> int:
-        """How many there are."""
+        """The number of heads."""
         return self.shape[1]
 
 
 class Watch(AttentionListener):
-    """Notes every attention, with the tensors that the modules around it have met so far."""
+    """Notes every attention, with the tensors that the modules around it have seen so far."""
 
-    def __init__(self, model: nn.Module, maps: list[Grid], lattice: Callable[[Grid], Lattice]):
+    def __init__(self, model: nn.Module, maps: list[Grid], centres: Callable[[Grid], Centres]):
         super().__init__(lambda name, weights: None)
-        self.model, self.maps, self.lattice = model, maps, lattice  # as they are found
+        self.model = model
+        self.maps = maps  # filled while the model runs
+        self.centres = centres
         self.frames: list[tuple[str, list[Tensor]]] = []  # of the modules that run, outermost first
         self.found: list[Attention] = []
         self.first = False
 
     @contextmanager
     def inside(self, module: nn.Module, name: str) -> Iterator[None]:
-        """Keeps of a module what it reads and its parts give, for as long as it runs."""
+        """Keeps the tensors that a module reads and its parts give, while it runs."""
 
         def begin(module: nn.Module, args: Any, kwargs: Any) -> None:
             self.running[name] = False
@@ -86,7 +89,7 @@ class Watch(AttentionListener):
             raise Reached(None)
 
     def _block(self) -> int:
-        """Which of the modules that run is the innermost in a row of others, or simply that."""
+        """Index of the innermost running module that is in a list of modules, or of the last."""
         for depth, (name, _) in reversed(list(enumerate(self.frames))):
             row = self.model.get_submodule(name.rpartition(".")[0])
             if name and isinstance(row, nn.ModuleList | nn.Sequential):
@@ -94,14 +97,10 @@ class Watch(AttentionListener):
         return len(self.frames) - 1
 
     def look(self, images: Tensor, *, first: bool = False) -> list[Attention]:
-        """Finds every attention between as many queries as keys, in the order in which they run.
+        """Runs the model on the first image and returns every attention, in the order they run.
 
         Args:
-            images: ``[batch, channels, height, width]``; the first is looked at.
-            first: Run the model no further than the first.
-
-        Raises:
-            ValueError: The model computes no attention between tokens, or several in one block.
+            first: Stop at the first attention.
         """
         for notes in (self.running, self.frames, self.found, self.maps):
             notes.clear()
@@ -112,8 +111,8 @@ class Watch(AttentionListener):
         if not found and self.others:
             name, shape = self.others.popitem()  # the innermost
             raise ValueError(
-                "expected attention weights [pictures, heads, queries, keys]: the softmax in "
-                f"{name!r} has {list(shape)}, in which heads and pictures cannot be told apart"
+                "expected attention weights [images, heads, queries, keys]: the softmax in "
+                f"{name!r} has {list(shape)}, in which heads and images cannot be told apart"
             )
         if not found:
             raise ValueError(
@@ -128,20 +127,20 @@ class Watch(AttentionListener):
 
 @contextmanager
 def watching(model: nn.Module, images: Tensor) -> Iterator[Watch]:
-    """Watches a model, in its mode of evaluation, on images of one size."""
+    """Watches a model, in evaluation mode, on images of one size."""
     size = (images.shape[-2], images.shape[-1])
     with ExitStack() as stack:
         stack.enter_context(evaluating(model))
         maps = stack.enter_context(maps_of(model))
-        watch = Watch(model, maps, stack.enter_context(lattices_of(model, size)))
+        watch = Watch(model, maps, stack.enter_context(centres_of(model, size)))
         for name, module in runnable(model).items():
             stack.enter_context(watch.inside(module, name))
         stack.enter_context(watch)
         yield watch
 
 
-def _tokens(x: Tensor, count: int) -> Tensor | None:
-    """So many tokens of one picture, ``[count, dim]``, if that is what ``x`` holds."""
+def _tokens(x: Tensor, count: int) -> Float[Tensor, "tokens dim"] | None:
+    """``count`` tokens of one image, if that is what ``x`` holds."""
     if not x.is_floating_point() or x.ndim not in (3, 4):
         return None
     if x.ndim == 3 and x.shape[1] == 1:  # [tokens, 1, dim]
@@ -154,15 +153,13 @@ def _tokens(x: Tensor, count: int) -> Tensor | None:
 
 
 def attentions(model: nn.Module, images: Tensor) -> list[Attention]:
-    """Finds every attention of a model between as many queries as keys, in the order they run in.
+    """Finds every attention of a model between as many queries as keys, in the order they run.
 
-    Args:
-        model: minivit's, torchvision's, timm's, Hugging Face's, or any other that computes its
-            attention as :func:`~minivit.recording.record` hears it.
-        images: ``[batch, channels, height, width]``; the first is looked at.
+    It works for any model whose attention :func:`~minivit.recording.record` hears: minivit's,
+    torchvision's, timm's, Hugging Face's. Only the first image is used.
 
     Raises:
-        ValueError: As for :meth:`Watch.look`.
+        ValueError: The model computes no attention between tokens, or several in one block.
     """
     with watching(model, images) as watch:
         return watch.look(images)

@@ -1,36 +1,28 @@
-"""How far attention looks, in pixels, and how far it would, did it prefer nothing."""
+"""How far attention looks, in pixels, next to the distance of uniform attention."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float64
 from torch import Tensor, nn
 
-from minivit.analysis.lattice import Grid
+from minivit.analysis.grids import Grid
 from minivit.analysis.layout import attention_weights, layouts
-from minivit.analysis.running import batches
+from minivit.analysis.running import Images, batches
 
 
 @dataclass(frozen=True, eq=False)
 class AttentionDistance:
-    """What :func:`attention_distance` finds. A block here is one that has attention."""
+    """Mean distances of attention, NaN where a block has fewer heads than others."""
 
-    blocks: tuple[str, ...]  # their names in the model, in the order in which they run
-    pixels: Tensor  # [blocks, heads], mean distance from a patch to the patches it attends to
-    uniform: Tensor  # [blocks], the same where every patch attends to all patches alike
-    patches: Tensor  # [blocks, heads], share of a patch's attention that goes to patches
+    blocks: tuple[str, ...]  # names of the modules with attention, in the order they run
+    pixels: Float64[Tensor, "blocks heads"]  # mean distance to the patches attended to
+    uniform: Float64[Tensor, "blocks"]  # the same if every patch attends to all patches equally
+    patches: Float64[Tensor, "blocks heads"]  # fraction of a patch's attention on patches
 
 
-def patch_distances(grid: Grid, size: tuple[float, float]) -> Tensor:
-    """The distances between the centres of patches.
-
-    Args:
-        grid: Rows and columns of patches.
-        size: Height and width of all patches together, in pixels.
-
-    Returns:
-        In pixels, float64 ``[patches, patches]``.
-    """
+def patch_distances(grid: Grid, size: tuple[float, float]) -> Float64[Tensor, "patches patches"]:
+    """Distances between the centres of patches, which together have ``size``, height and width."""
     lengths = zip(grid, size, strict=True)
     y, x = ((torch.arange(n, dtype=torch.float64) + 0.5) * length / n for n, length in lengths)
     centres = torch.cartesian_prod(y, x)  # [patches, 2], in reading order
@@ -39,55 +31,37 @@ def patch_distances(grid: Grid, size: tuple[float, float]) -> Tensor:
 
 def attention_distance(
     model: nn.Module,
-    images: Tensor | Iterable[Tensor],
+    images: Images,
     *,
     grid: Grid | None = None,
     batch_size: int = 16,
 ) -> AttentionDistance:
-    r"""Measures how far each head looks: the mean distance, weighted by attention.
+    r"""Measures how far each head looks: the mean distance in pixels, weighted by attention.
 
-    Where patch :math:`i` attends to patch :math:`j` with weight :math:`a_{ij}`, at a distance of
-    :math:`d_{ij}` between their centres, it is :math:`\sum_j a_{ij}d_{ij} / \sum_j a_{ij}`,
-    averaged over patches and pictures, as in Dosovitskiy et al. (2021), figure 7, and Raghu et al.
-    (2021). A patch's attention to itself counts, with distance 0.
+    For attention weights :math:`a_{ij}` between patches at distance :math:`d_{ij}` it is
+    :math:`\sum_j a_{ij}d_{ij} / \sum_j a_{ij}`, averaged over patches and images, as in Dosovitskiy
+    et al. (2021), figure 7, and Raghu et al. (2021). Compare it with ``uniform``: attention without
+    any preference has 0.52 times the side of a square image.
 
-    Class and register tokens stand nowhere. As queries they are left out; as keys too, and the
-    division makes a patch's other weights sum to 1: otherwise attention to a class token would pass
-    for attention to the patch itself. ``patches`` is the share that is left. A patch that attends
-    to no patch at all is left out.
-
-    ``blocks`` names those with as many keys as queries, and no others: the stages of PVT and
-    MViTv2 that attend to pooled keys, VOLO's outlook and a pool with a query of its own are left
-    out. Where heads are mixed behind the softmax, as in CaiT and DeepViT, it is the softmax that is
-    measured.
-
-    A distance says little beside ``uniform``, what a head has that prefers no patch: 0.52 times
-    the side of a square picture.
+    Class and register tokens have no position and are left out; the division makes a patch's other
+    weights sum to 1, and ``patches`` is the fraction that was left. Only attention with as many
+    keys as queries is measured, in models of minivit, torchvision, timm and Hugging Face, and as it
+    leaves the softmax, also where heads are mixed afterwards (CaiT, DeepViT).
 
     Args:
-        model: Any with attention between tokens that stand on a grid; minivit's, torchvision's,
-            timm's and Hugging Face's. It is used in its mode of evaluation, and comes back as it
-            was.
-        images: The model's input, ``[n, channels, height, width]``, or batches of such, all of one
-            size. Memory is that of one batch.
         grid: Rows and columns of patches. Default: those of the last convolution before each
             attention, as a rule the patch embedding.
-        batch_size: Images at a time, where they are not in batches already. Default: 16.
-
-    Returns:
-        Float64 tensors on the CPU, NaN where a block has fewer heads than others.
 
     Raises:
-        ValueError: No images, or of several sizes; or no attention between tokens, several in one
-            block, or of tokens that are not the patches of a grid and others that stand nowhere.
+        ValueError: There is no attention between tokens, several in one block, or tokens that are
+            no grid of patches.
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
     apart = [patch_distances(layout.grid, layout.size) for layout in at]
-    # Sums over pictures and their patches: of distances, of how many see patches; of shares, of all
-    far, seeing, share, count = torch.zeros(
-        4, len(at), max(layout.heads for layout in at), dtype=torch.float64
-    )
+    # Sums over images and patches: distances, patches that see any, attention on patches, patches.
+    heads = max(layout.heads for layout in at)
+    far, seeing, kept, count = torch.zeros(4, len(at), heads, dtype=torch.float64)
     for batch in attention_weights(model, stream, at):
         for i, (layout, weights) in enumerate(zip(at, batch, strict=True)):
             where = torch.tensor(layout.where, device=weights.device)
@@ -97,11 +71,11 @@ def attention_distance(
             head = slice(layout.heads)
             far[i, head] += pixels.nansum((0, 2)).cpu()
             seeing[i, head] += (seen > 0).sum((0, 2)).cpu()
-            share[i, head] += seen.sum((0, 2)).cpu()
+            kept[i, head] += seen.sum((0, 2)).cpu()
             count[i, head] += seen[:, 0].numel()
     return AttentionDistance(
         tuple(layout.name for layout in at),
         far / seeing,
         torch.stack([distances.mean() for distances in apart]),
-        share / count,
+        kept / count,
     )

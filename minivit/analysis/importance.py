@@ -1,4 +1,4 @@
-"""How much a model misses a part: heads and branches switched off, one at a time."""
+"""How much a model needs each part: heads and branches switched off, one at a time."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -7,12 +7,13 @@ from functools import partial
 from typing import Any
 
 import torch
+from jaxtyping import Float64, Integer
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
 from minivit.analysis.attentions import attentions
 from minivit.analysis.residuals import branches
-from minivit.analysis.running import batches, chosen, evaluating, with_classes
+from minivit.analysis.running import Images, batches, chosen, evaluating, with_classes
 from minivit.recording.attention import AttentionListener
 from minivit.recording.calls import logits
 from minivit.recording.hooks import after
@@ -20,42 +21,27 @@ from minivit.recording.hooks import after
 
 @dataclass(frozen=True, eq=False)
 class Importance:
-    """How a model does without each of its parts, and how the whole does."""
+    """Loss and accuracy of a model without each of its parts, and of the whole."""
 
-    names: tuple[str, ...]  # of blocks or branches, in the order in which they run
-    loss: Tensor  # [names, heads] or [names]: -log of the probability of the picture's class
-    accuracy: Tensor  # the same shape: share of pictures that get their class
+    names: tuple[str, ...]  # of blocks or branches, in the order they run
+    loss: Float64[Tensor, "names *heads"]  # cross-entropy
+    accuracy: Float64[Tensor, "names *heads"]
     whole_loss: float
     whole_accuracy: float
 
 
 def head_importance(
     model: nn.Module,
-    images: Tensor | Iterable[Tensor],
-    labels: Tensor | None = None,
+    images: Images,
+    labels: Integer[Tensor, "batch"] | None = None,
     *,
     batch_size: int = 64,
 ) -> Importance:
     """Switches every attention head off, one at a time, after Michel et al. (2019).
 
-    A head that is off adds nothing to what its attention gives: its weights are zero.
-
-    Args:
-        model: A classifier with attention between tokens: minivit's, torchvision's, timm's, Hugging
-            Face's. It is used in its mode of evaluation, and comes back as it was.
-        images: The model's input, ``[n, channels, height, width]``, or batches of such, all of one
-            size. Memory is that of one batch.
-        labels: The pictures' classes, ``[n]``. Default: what the whole model answers.
-        batch_size: Images at a time, where they are not in batches already. Default: 64.
-
-    Returns:
-        ``[blocks, heads]``, float64 on the CPU; NaN where a block has fewer heads than others.
-
-    Raises:
-        TypeError: Labels that are no whole numbers.
-        ValueError: No images, or of several sizes, or not finite; not one label for each, or none
-            of the model's classes; a model that gives no logits; or no attention between tokens, or
-            several in one block.
+    The attention weights of a head that is off are zero. The result is ``[blocks, heads]``, NaN
+    where a block has fewer heads than others. The model is any classifier with attention, of
+    minivit, torchvision, timm or Hugging Face. Labels default to what the whole model predicts.
     """
     first, stream = batches(images, batch_size)
     at = attentions(model, first)
@@ -74,29 +60,16 @@ def head_importance(
 
 def branch_importance(
     model: nn.Module,
-    images: Tensor | Iterable[Tensor],
-    labels: Tensor | None = None,
+    images: Images,
+    labels: Integer[Tensor, "batch"] | None = None,
     *,
     batch_size: int = 64,
 ) -> Importance:
-    """Switches every branch off, one at a time, so that the skip alone goes on.
+    """Switches every branch off, one at a time, so that only the skip remains.
 
-    Branches are the sub-layers with a residual connection around them: each attention and each MLP
-    of a block. They are found by :func:`~minivit.analysis.residuals.residuals`. For minivit's own
-    models it is what :func:`~minivit.surgery.remove` does to a single block.
-
-    Args:
-        model: A classifier with residual connections, its norms before the branches. It is used in
-            its mode of evaluation, and comes back as it was.
-        images: As for :func:`head_importance`.
-        labels: As for :func:`head_importance`.
-        batch_size: As for :func:`head_importance`.
-
-    Returns:
-        ``[branches]``, float64 on the CPU.
-
-    Raises:
-        TypeError, ValueError: No residual connections; otherwise as for :func:`head_importance`.
+    Branches are the sub-layers with a residual connection around them, each attention and each MLP,
+    found by :func:`~minivit.analysis.residuals.residuals`. In minivit's own models this is what
+    :func:`~minivit.surgery.remove` does to a single block.
     """
     first, stream = batches(images, batch_size)
     names = branches(model, first)
@@ -106,7 +79,7 @@ def branch_importance(
 
 
 class _HeadOff(AttentionListener):
-    """Makes the weights of one head zero, and the model goes on with them."""
+    """Sets the attention weights of one head to zero in place."""
 
     def __init__(self, head: int) -> None:
         super().__init__(lambda name, weights: None)
@@ -137,8 +110,8 @@ def _scores(
     stream: Iterable[Tensor],
     labels: Tensor | None,
     parts: Sequence[Callable[[], AbstractContextManager[None]]],
-) -> tuple[Tensor, Tensor]:
-    """Loss and accuracy of the whole model, ``[2]``, and without each part, ``[2, parts]``."""
+) -> tuple[Float64[Tensor, "2"], Float64[Tensor, "2 parts"]]:
+    """Loss and accuracy of the whole model, and without each part."""
     sums = torch.zeros(2, 1 + len(parts), dtype=torch.float64)
     count = 0
     for batch, some in with_classes(stream, labels):

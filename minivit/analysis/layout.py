@@ -1,55 +1,52 @@
-"""Where on the picture the tokens of an attention stand, found by changing the picture.
+"""Where in the image the tokens of an attention are, found by changing the image.
 
-A token that is the same for two pictures, before tokens are mixed, comes from none: a class token,
-a register, a detection token, wherever the model puts it. The others are the patches, of which the
-last map of so many places has the rows and columns. Which patch is which token shows when the
-picture changes in some patches alone.
+A token that is the same for two images, before tokens are mixed, comes from no patch: it is a class
+token, a register or a detection token, wherever the model puts it. The others are the patches, and
+the last feature map with as many positions has their rows and columns. Changing only some patches
+of the image shows which token belongs to which patch.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from minivit.analysis.attentions import Attention, watching
-from minivit.analysis.lattice import Grid, maps_of
-from minivit.analysis.running import evaluating, rows_and_columns
+from minivit.analysis.grids import Grid, rows_and_columns
+from minivit.analysis.running import evaluating
 from minivit.analysis.tracing import changed_tokens, in_reading_order, noise_like
 from minivit.recording import record
 from minivit.recording.names import weights_of
 
-__all__ = ["Grid", "Layout", "attention_weights", "layouts", "maps_of", "outside", "same_tokens"]
-
 
 @dataclass(frozen=True)
 class Layout:
-    """The tokens of one attention: those of a grid of patches, and some that are no patches."""
+    """The tokens of one attention: a grid of patches, and others."""
 
     name: str  # of the block, inside which the attention weights are recorded
     heads: int
     tokens: int
     grid: Grid  # rows and columns of patches
-    where: tuple[int, ...]  # [patches], which of the tokens the patches are, in reading order
+    where: tuple[int, ...]  # for each patch, in reading order, the index of its token
     size: tuple[float, float]  # height and width of the patches together, in pixels
 
     @property
     def extra(self) -> int:
-        """How many class, register and other tokens stand beside the patches."""
+        """The number of class, register and other tokens besides the patches."""
         return self.tokens - len(self.where)
 
 
 def layouts(model: nn.Module, images: Tensor, grid: Grid | None = None) -> list[Layout]:
-    """Finds where the tokens of every attention stand on the picture.
+    """Finds where in the image the tokens of every attention are.
 
     Args:
-        model: As for :func:`~minivit.analysis.attentions.attentions`.
-        images: As for :func:`~minivit.analysis.attentions.attentions`.
-        grid: Rows and columns of patches. Default: those of the last convolution before each
-            attention that gave as many places as there are patches, as a rule the patch embedding.
+        grid: Rows and columns of patches. Default: those of the last convolution before the
+            attention whose output has one position per patch, as a rule the patch embedding.
 
     Raises:
         ValueError: As for :func:`~minivit.analysis.attentions.attentions`; or the grid is not
-            known, or the tokens are others than a grid of patches and some that are none.
+            known, or does not fit the tokens.
     """
     grid = None if grid is None else rows_and_columns(grid)
     noise = noise_like(images)
@@ -64,16 +61,16 @@ def layouts(model: nn.Module, images: Tensor, grid: Grid | None = None) -> list[
             shape, where = _patches(one, changed_tokens(one, other), grid, list(known.values()))
             if not known:
                 where = in_reading_order(watch, noise, other, shape, where)
-            (_, down), (_, right) = watch.lattice(shape)
+            (_, down), (_, right) = watch.centres(shape)
             size = (down * shape[0], right * shape[1])
             known[tokens] = Layout(one.name, one.heads, tokens, shape, tuple(where), size)
     return [replace(known[one.shape[-1]], name=one.name, heads=one.heads) for one in found]
 
 
 def outside(model: nn.Module, images: Tensor) -> tuple[int, list[int]]:
-    """How many tokens a model's first attention is between, and which come from no picture.
+    """How many tokens a model's first attention has, and which come from no patch.
 
-    Both are none where it has no attention, or looks at no pictures.
+    Zero and none for a model without attention, or one that does not read images.
     """
     try:
         if images.ndim == 4 and images.is_floating_point():
@@ -88,7 +85,7 @@ def outside(model: nn.Module, images: Tensor) -> tuple[int, list[int]]:
 
 
 def _check(attention: Attention, grid: Grid | None) -> None:
-    """Refuses attention of which no grid of patches is known, and attention in windows."""
+    """Refuses attention without a known grid of patches, and attention in windows."""
     if grid is None and not attention.maps:
         raise ValueError(
             f"no convolution runs before the attention of {attention.name!r}, so the grid of "
@@ -96,7 +93,7 @@ def _check(attention: Attention, grid: Grid | None) -> None:
         )
     if len(attention.shape) != 4:
         raise ValueError(
-            "expected attention weights [pictures, heads, queries, keys]: got "
+            "expected attention weights [images, heads, queries, keys]: got "
             f"{list(attention.shape)} in {attention.name!r}"
         )
     if attention.shape[0] != 1:
@@ -106,7 +103,7 @@ def _check(attention: Attention, grid: Grid | None) -> None:
 def _said(attention: Attention, grid: Grid | None) -> str:
     rows, columns = grid or attention.maps[-1]
     return (
-        f"expected attention between all of a picture's {rows} x {columns} patches: got "
+        f"expected attention between all of an image's {rows} x {columns} patches: got "
         f"{list(attention.shape)} in {attention.name!r}"
     )
 
@@ -114,10 +111,11 @@ def _said(attention: Attention, grid: Grid | None) -> str:
 def _patches(
     attention: Attention, changed: list[int], grid: Grid | None, before: list[Layout]
 ) -> tuple[Grid, list[int]]:
-    """The grid, and which of the tokens are its patches, in the order in which they stand."""
-    last, tokens = grid or attention.maps[-1], attention.shape[-1]
-    # Once tokens are mixed all of them change, or none, behind a branch that still gives zeros:
-    # those that are no patches stand where they stood.
+    """The grid, and which of the tokens are its patches, in the model's order."""
+    last = grid or attention.maps[-1]
+    tokens = attention.shape[-1]
+    # Once tokens are mixed all of them change, or none, after a branch that still gives zeros: the
+    # tokens that are no patches are where they were before.
     fits = before and tokens == last[0] * last[1] + before[-1].extra
     if fits and len(changed) in (0, tokens):
         lead = min(before[-1].where)
@@ -126,16 +124,12 @@ def _patches(
         if rows * columns == len(changed):
             return (rows, columns), changed
     raise ValueError(
-        f"{_said(attention, grid)}, where {len(changed)} of {tokens} tokens come from the picture"
+        f"{_said(attention, grid)}, where {len(changed)} of {tokens} tokens come from the image"
     )
 
 
 def same_tokens(at: list[Layout]) -> Layout:
-    """One of these, which all have the same tokens.
-
-    Raises:
-        ValueError: They differ.
-    """
+    """Any of these layouts, after making sure that all have the same tokens."""
     if len({(layout.grid, layout.where, layout.tokens) for layout in at}) > 1:
         found = sorted({(layout.grid, layout.extra) for layout in at})
         raise ValueError(f"expected the same tokens in all blocks: got (grid, others) {found}")
@@ -144,19 +138,11 @@ def same_tokens(at: list[Layout]) -> Layout:
 
 def attention_weights(
     model: nn.Module, images: Iterable[Tensor], at: list[Layout]
-) -> Iterator[list[Tensor]]:
-    """Gives the attention weights of one batch of images after the other, without gradients.
-
-    Args:
-        model: Any module.
-        images: Batches ``[batch, channels, height, width]``.
-        at: Which, as :func:`layouts` gives them.
-
-    Yields:
-        For each layout ``[batch, heads, tokens, tokens]``.
+) -> Iterator[list[Float[Tensor, "batch heads tokens tokens"]]]:
+    """Yields the attention weights of each layout, batch by batch, without gradients.
 
     Raises:
-        ValueError: They have another shape, as of a model that makes one sequence of all pictures.
+        ValueError: They have another shape, as in a model that packs all images in one sequence.
     """
     names = [weights_of(layout.name) for layout in at]
     for batch in images:
@@ -166,10 +152,10 @@ def attention_weights(
         for name, layout in zip(names, at, strict=True):
             expected = [len(batch), layout.heads, layout.tokens, layout.tokens]
             weights = seen[name]
-            if list(weights.shape) not in (expected, [1, *expected[1:]]):  # one for all pictures
+            if list(weights.shape) not in (expected, [1, *expected[1:]]):  # one for all images
                 raise ValueError(
-                    f"expected {name!r} {expected} for {len(batch)} pictures: got "
-                    f"{list(weights.shape)}; give one picture at a time, batch_size=1"
+                    f"expected {name!r} {expected} for {len(batch)} images: got "
+                    f"{list(weights.shape)}; give one image at a time, batch_size=1"
                 )
             found.append(weights.expand(expected))
         yield found

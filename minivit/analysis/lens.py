@@ -1,16 +1,17 @@
-"""The logit lens: what the head would answer, did it read the tokens of an earlier block."""
+"""The logit lens: what the head would predict from the tokens of an earlier block."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Float, Float64
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
-from minivit.analysis.lattice import maps_of
-from minivit.analysis.running import batches, evaluating
+from minivit.analysis.grids import maps_of
+from minivit.analysis.running import Images, batches, evaluating
 from minivit.recording.calls import logits
 from minivit.recording.hooks import after, before
 from minivit.recording.names import runnable
@@ -19,41 +20,34 @@ from minivit.recording.recorder import tensors_in
 
 @dataclass(frozen=True, eq=False)
 class LogitLens:
-    """What :func:`logit_lens` finds."""
+    """The logits from the tokens before the first block and after every block."""
 
-    names: tuple[str, ...]  # "embedding", what goes into the first block; then every block's name
-    logits: Tensor  # [names, n, classes], or [names, n, tokens, classes] for every token
+    names: tuple[str, ...]  # "embedding", then every block's name
+    logits: Float64[Tensor, "names batch *tokens classes"]  # tokens where each is read alone
 
 
 def logit_lens(
     model: nn.Module,
-    images: Tensor | Iterable[Tensor],
+    images: Images,
     *,
     every_token: bool = False,
     batch_size: int = 64,
 ) -> LogitLens:
-    """Applies all that follows the last block to the tokens after each block.
+    """Applies the layers after the last block to the tokens after each block.
 
-    The logit lens of nostalgebraist (2020), for vision as in Vilas et al. (2023). The tokens take
-    the place of the last block's, so that the final norm, the class token or the mean, and the head
-    are the model's own, whatever it calls them. The last row is what the model answers.
+    The logit lens of nostalgebraist (2020), for vision as in Vilas et al. (2023). The tokens
+    replace the last block's output, so that final norm, pooling and head are the model's own. The
+    last row holds the model's own logits.
 
     Args:
-        model: A classifier with a row of blocks from tokens ``[batch, tokens, dim]`` to tokens of
-            the same shape: ViTs and Mixers, of minivit, torchvision, timm, Hugging Face. It is
-            used in its mode of evaluation, and comes back as it was.
-        images: The model's input, ``[n, channels, height, width]``, or batches of such, all of one
-            size.
-        every_token: Read each token alone, as though all tokens were like it, in place of the class
-            token or the mean. Default: false.
-        batch_size: Images at a time, where they are not in batches already. Default: 64.
-
-    Returns:
-        Float64 on the CPU. Tokens stand as the model has them.
+        model: A classifier with a sequence of blocks from tokens ``[batch, tokens, dim]`` to tokens
+            of the same shape: ViTs and Mixers of minivit, torchvision, timm, Hugging Face.
+        every_token: Read each token alone, as if all tokens were equal to it, instead of the class
+            token or the mean.
 
     Raises:
-        ValueError: No images, or of several sizes, or not finite; a model that gives no logits; no
-            such row of blocks, or one behind whose end the model reads other than its last tokens.
+        ValueError: There is no such sequence of blocks, or the logits depend on more than its
+            output.
     """
     if not isinstance(every_token, bool):
         raise ValueError(f"every_token is true or false: got {every_token!r}")
@@ -66,9 +60,9 @@ def logit_lens(
         rows = []
         for state in states:
             tokens = state  # [batch, tokens, dim]
-            if every_token:  # each becomes a picture of its own, of tokens alike
+            if every_token:  # each becomes an image of equal tokens
                 patches = maps[-1][0] * maps[-1][1] if maps else 1
-                alike = state.shape[1] - patches + 1  # one patch, beside the tokens that are none
+                alike = state.shape[1] - patches + 1  # one patch, and the tokens that are no patch
                 tokens = state.flatten(0, 1)[:, None].expand(-1, max(alike, 1), -1)
             try:
                 with evaluating(model), _replaced(model, names[-1], tokens):
@@ -88,12 +82,12 @@ def logit_lens(
 
 
 def _row(model: nn.Module, images: Tensor) -> list[str]:
-    """Names the blocks: the longest row of modules, in no other row, from tokens to tokens.
+    """Names the blocks: the longest outermost sequence of modules from tokens to tokens.
 
-    Each reads what the one before gave, with an entry for every picture.
+    Each reads the output of the one before, which has an entry for every image.
     """
     ran: list[str] = []
-    ends: dict[str, tuple[Tensor, Tensor]] = {}  # what a module read, and what it gave
+    ends: dict[str, tuple[Tensor, Tensor]] = {}  # a module's input and output
     with evaluating(model), ExitStack() as stack:
         for name, module in runnable(model).items():
             parent = model.get_submodule(name.rpartition(".")[0])
@@ -116,10 +110,10 @@ def _row(model: nn.Module, images: Tensor) -> list[str]:
         alike = name.rpartition(".")[0] == last.rpartition(".")[0]
         if alike and torch.equal(ends[last][1], ends[name][0]):
             rows[-1].append(name)
-        elif len(ends[name][0]) == 1:  # of one picture
+        elif len(ends[name][0]) == 1:  # of one image
             rows.append([name])
     longest = max(rows, key=len, default=[])
-    if not longest or len(longest) < 2 <= len(rows):  # several, each of one: none is that of blocks
+    if not longest or len(longest) < 2 <= len(rows):  # several of length one: none is the blocks
         raise ValueError(
             f"{type(model).__name__} has no row of blocks from tokens to tokens, "
             "[batch, tokens, dim], each reading what the one before gave: there is nothing for its "
@@ -147,8 +141,10 @@ def _states(model: nn.Module, names: list[str]) -> Iterator[list[Tensor]]:
 
 
 @contextmanager
-def _replaced(model: nn.Module, name: str, tokens: Tensor) -> Iterator[None]:
-    """Lets a block give these tokens."""
+def _replaced(
+    model: nn.Module, name: str, tokens: Float[Tensor, "batch tokens dim"]
+) -> Iterator[None]:
+    """Replaces a block's output by these tokens."""
 
     def give(module: nn.Module, args: Any, output: Any) -> Any:
         return tree_map_only(Tensor, lambda _: tokens, output)

@@ -1,51 +1,52 @@
-"""Where on the picture a token knows about: token to patch localisation, Raghu et al. (2021).
+"""Which patches a token knows about: token to patch localisation, Raghu et al. (2021).
 
-Over many pictures, the vectors of a token in one place are compared with the pixels of the patch in
-another, by CKA. A model localises if each token is like its own patch and unlike the rest.
+Over many images, the token at one position is compared with the pixels of the patch at another, by
+CKA. A model localises if each token is similar to its own patch only.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 from einops import rearrange
+from jaxtyping import Bool, Float, Float64
 from torch import Tensor, nn
 
 from minivit.analysis.filters import principal_components
-from minivit.analysis.layout import Grid
-from minivit.analysis.representations import patch_grid, places, representations
+from minivit.analysis.grids import Grid
+from minivit.analysis.representations import by_position, patch_grid, representations
 from minivit.analysis.ridge import ridge
-from minivit.analysis.streaming import CKA
-from minivit.patches import patchify
+from minivit.analysis.running import Images
+from minivit.analysis.similarity import CKA
+from minivit.networks.patches import patchify
 
 
 @dataclass(frozen=True, eq=False)
 class Localisation:
-    """How much each token has to do with each patch: a measure that is 0 for nothing."""
+    """How much each token is related to each patch: a measure that is 0 for unrelated ones."""
 
-    places: Tensor  # [rows, columns, rows, columns]: the token's place, then the patch's
-    extra: Tensor  # [extra, rows, columns]: class token and registers, if any
+    places: Float[Tensor, "rows columns rows columns"]  # the token's position, then the patch's
+    extra: Float[Tensor, "extra rows columns"]  # class token and registers, if any
 
     @property
-    def own(self) -> Tensor:
-        """With the patch in its own place, for each token, ``[rows, columns]``."""
+    def own(self) -> Float[Tensor, "rows columns"]:
+        """Each token with the patch at its own position."""
         rows, columns = self.places.shape[:2]
         return self.places.flatten(2).flatten(0, 1).diagonal().view(rows, columns)
 
     @property
-    def elsewhere(self) -> Tensor:
-        """The mean over the patches in all other places, for each token, ``[rows, columns]``."""
+    def elsewhere(self) -> Float[Tensor, "rows columns"]:
+        """Each token with the patches at all other positions, in the mean."""
         patches = self.own.numel()
         return (self.places.sum((2, 3)) - self.own) / (patches - 1)
 
     @property
-    def hits(self) -> Tensor:
-        """Whether a token is nearest to its own patch of all, ``[rows, columns]``."""
+    def hits(self) -> Bool[Tensor, "rows columns"]:
+        """Whether each token is most similar to its own patch."""
         return self.own >= self.places.amax((2, 3))
 
     @property
-    def interior(self) -> Tensor:
-        """Which places are not at the picture's edge, ``[rows, columns]``."""
+    def interior(self) -> Bool[Tensor, "rows columns"]:
+        """Which positions are not at the image's edge."""
         inside = torch.zeros_like(self.own, dtype=torch.bool)
         inside[1:-1, 1:-1] = True
         return inside
@@ -53,30 +54,27 @@ class Localisation:
 
 def localisation(
     model: nn.Module,
-    images: Tensor | Iterable[Tensor],
+    images: Images,
     name: str,
     *,
     grid: Grid | None = None,
 ) -> Localisation:
-    """Compares what a layer gives in every place with the pixels of every patch, by debiased CKA.
+    """Compares a layer's output at every position with the pixels of every patch, by debiased CKA.
 
-    Tokens that stand nowhere, such as the class token, are compared as well. A feature map's places
-    divide the picture as its rows and columns do.
+    Tokens without a position, such as the class token, are compared as well. The positions of a
+    feature map divide the image into as many patches.
 
     Args:
-        model: Any module. It is used in its mode of evaluation, and comes back as it was.
-        images: One batch, ``[n, channels, height, width]``, or an iterable of batches, as for
-            :func:`~minivit.analysis.similarity.cka`: hundreds of pictures or more.
+        images: Hundreds or more, in one batch or several.
         name: The layer, as for :func:`~minivit.recording.record`.
-        grid: Rows and columns of patches, for tokens; a feature map has its own. Default: those of
-            the model's last convolution.
+        grid: Rows and columns of patches, for tokens. Default: those of the last convolution.
 
     Raises:
-        ValueError: There is one place alone, places do not divide the picture, tokens do not fit
-            the grid, there are several layers, or a patch or token is the same in all pictures.
-        TypeError, LookupError, RuntimeError: As for :func:`~minivit.recording.record`.
+        ValueError: Positions do not divide the image, tokens do not fit the grid, or a patch or
+            token is the same in all images.
     """
-    seen, shape = CKA(), (0, 0)
+    seen = CKA()
+    shape = (0, 0)
     for batch in [images] if isinstance(images, Tensor) else images:
         grid = grid or patch_grid(model, batch)
         tokens, patches, shape = _tokens_and_patches(model, batch, name, grid)
@@ -89,42 +87,36 @@ def localisation(
 
 def readable(
     model: nn.Module,
-    train: Tensor,
-    test: Tensor,
+    train: Float[Tensor, "train channels height width"],
+    test: Float[Tensor, "test channels height width"],
     name: str,
     *,
     grid: Grid | None = None,
     components: int = 8,
 ) -> Localisation:
-    """Measures how much of every patch can be read from every token by a linear map.
+    """Measures how much of every patch a linear map can read from every token.
 
-    The measure is ``R²``, the share of a patch's variance that ridge regression from the token
-    explains on pictures that it was not fitted to: 1 where the patch is all there, 0, or a little
-    less, where nothing is. Unlike for CKA it does not matter how large a share of the token the
-    patch makes up. A patch is here its leading principal components: most of natural patches.
+    The measure is ``R²`` of ridge regression from the token to the patch's leading principal
+    components, on images that it was not fitted to: 1 if the patch can be read exactly, 0 or a
+    little less if not at all. Unlike in CKA it does not matter what fraction of the token's
+    variance the patch accounts for.
 
     Args:
-        model: Any module. It is used in its mode of evaluation, and comes back as it was.
-        train: Pictures to fit the maps to, ``[n, channels, height, width]``; several times more
-            than a token has numbers.
-        test: Others.
-        name: The layer, as for :func:`~minivit.recording.record`.
-        grid: Rows and columns of patches, for tokens; a feature map has its own. Default: those of
-            the model's last convolution.
-        components: How many components of a patch to read. Default: 8, or all if there are fewer.
-
-    Raises:
-        ValueError, TypeError, LookupError, RuntimeError: As for :func:`localisation`.
+        train: Images to fit the maps to, several times more than a token has dimensions.
+        test: Other images.
+        name: As for :func:`localisation`.
+        grid: As for :func:`localisation`.
+        components: How many components of a patch to read, at most.
     """
     grid = grid or patch_grid(model, train)
     tokens, patches, shape = _tokens_and_patches(model, train, name, grid)
     other_tokens, other_patches, _ = _tokens_and_patches(model, test, name, grid)
     basis = principal_components(patches.flatten(0, 1)[:, None, None]).pictures[:components]
     y, other_y = ((p.double() @ basis.flatten(1).mT).flatten(1) for p in (patches, other_patches))
-    # Of all a patch's components together: [places, components] to [places].
+    # Of all components of a patch together: [patches, components] to [patches].
     variance = (other_y - other_y.mean(0)).square().sum(0).view(-1, len(basis))
     if not variance.sum(1).all():
-        raise ValueError("a patch is the same in all test pictures: there is nothing to read of it")
+        raise ValueError("a patch is the same in all test images: there is nothing to read")
     rows = []
     for i in range(tokens.shape[1]):
         left = (other_y - ridge(tokens[:, i], y, each=True)(other_tokens[:, i])).square().sum(0)
@@ -134,26 +126,26 @@ def readable(
 
 def _tokens_and_patches(
     model: nn.Module, images: Tensor, name: str, grid: Grid | None
-) -> tuple[Tensor, Tensor, Grid]:
-    """Tokens ``[n, extra + places, dim]``, patches ``[n, places, pixels]``, rows and columns."""
+) -> tuple[Float[Tensor, "batch tokens dim"], Float[Tensor, "batch patches pixels"], Grid]:
+    """A layer's tokens, those without a position first; the image's patches; rows and columns."""
     seen = representations(model, images, (name,))
     if len(seen) != 1:
         raise ValueError(f"expected the name of one layer: got {name!r}, for {list(seen)}")
-    extra, here = places(seen.popitem()[1], grid)
-    shape = rows, columns = here.shape[1], here.shape[2]
+    extra, here = by_position(seen.popitem()[1], grid)
+    rows, columns = here.shape[1:3]
     height, width = images.shape[-2:]
     if rows * columns < 2 or height % rows or width % columns:
         raise ValueError(
-            f"expected {name!r} to give two places or more that divide a picture of {height} x "
+            f"expected {name!r} to give two positions or more that divide an image of {height} x "
             f"{width} pixels: got {rows} x {columns}"
         )
     cut = patchify(images, (height // rows, width // columns))
-    return torch.cat([extra, here.flatten(1, 2)], 1).cpu(), cut.cpu(), shape
+    return torch.cat([extra, here.flatten(1, 2)], 1).cpu(), cut.cpu(), (rows, columns)
 
 
-def _located(values: Tensor, shape: Grid) -> Localisation:
-    """Sorts ``[extra + places, places]``."""
-    rows, columns = shape
+def _located(values: Float64[Tensor, "tokens patches"], grid: Grid) -> Localisation:
+    """Lays tokens and patches out on their grid."""
+    rows, columns = grid
     table = rearrange(values, "t (r c) -> t r c", r=rows)
     extra = len(table) - rows * columns
     return Localisation(table[extra:].unflatten(0, (rows, columns)), table[:extra])

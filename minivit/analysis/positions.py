@@ -1,29 +1,29 @@
-"""What a model has learned about where its patches stand: the geometry in a table of positions."""
+"""The geometry in a table of position embeddings: what a model has learned about positions."""
 
 import re
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float, Float64
 from torch import Tensor, nn
 
-from minivit.analysis.dct import dct2
-from minivit.analysis.layout import Grid
+from minivit.analysis.filters import dct2
+from minivit.analysis.grids import Grid, rows_and_columns
 from minivit.analysis.representations import EXTRA
 from minivit.analysis.ridge import explained, ridge
-from minivit.analysis.running import rows_and_columns
+
+Table = Float[Tensor, "rows columns dim"]
 
 
-def position_table(model: nn.Module, grid: Grid | None = None) -> Tensor:
-    """Finds the vectors that a model adds to its patches, and lays them out on their grid.
+def position_table(model: nn.Module, grid: Grid | None = None) -> Table:
+    """A copy of a model's position embeddings, laid out on the grid of patches.
+
+    Class token and registers are left out. It works for any model with a single tensor of positions
+    for all tokens, parameter or buffer, whose name contains "pos".
 
     Args:
-        model: minivit's, torchvision's, timm's, Hugging Face's, or any other with one tensor of
-            positions for all tokens, parameter or buffer, whose name has "pos" in it.
-        grid: Rows and columns of patches. Default: what the model says of itself, if it is
-            minivit's; otherwise the largest square, behind up to eight other tokens.
-
-    Returns:
-        ``[rows, columns, dim]``, a copy without gradients; class token and registers are left out.
+        grid: Rows and columns of patches. Default: the model's own ``grid``, if it is minivit's;
+            otherwise the largest square, after up to eight other tokens.
 
     Raises:
         ValueError: There is no such table or more than one, or it does not fit the grid.
@@ -59,81 +59,60 @@ def position_table(model: nn.Module, grid: Grid | None = None) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class PositionSimilarity:
-    """The cosine of every position's vector with every other's."""
+    """The cosine similarity of every position's vector with every other's."""
 
-    cosines: Tensor  # [rows, columns, rows, columns], float64
+    cosines: Float64[Tensor, "rows columns rows columns"]
 
     def _mean(self, same_row: bool, same_column: bool) -> float:
         rows, columns = self.cosines.shape[:2]
-        row, column = (torch.eye(n, dtype=torch.bool) for n in (rows, columns))
-        row, column = row if same_row else ~row, column if same_column else ~column
+        row = torch.eye(rows, dtype=torch.bool) == same_row
+        column = torch.eye(columns, dtype=torch.bool) == same_column
         chosen = row[:, None, :, None] & column[None, :, None, :]
         return self.cosines.cpu()[chosen.expand(self.cosines.shape)].mean().item()
 
     @property
     def same_row(self) -> float:
-        """The mean over pairs of different places in one row."""
+        """The mean over pairs of different positions in one row."""
         return self._mean(True, False)
 
     @property
     def same_column(self) -> float:
-        """The mean over pairs of different places in one column."""
+        """The mean over pairs of different positions in one column."""
         return self._mean(False, True)
 
     @property
     def elsewhere(self) -> float:
-        """The mean over pairs that share neither."""
+        """The mean over pairs in different rows and columns."""
         return self._mean(False, False)
 
-    def by_distance(self) -> tuple[Tensor, Tensor]:
-        """The mean over all pairs at each distance.
-
-        Returns:
-            The distances that occur, in patches, ascending from 0, and the mean cosine at each.
-        """
+    def by_distance(self) -> tuple[Float64[Tensor, "distances"], Float64[Tensor, "distances"]]:
+        """The distances that occur, in patches, ascending from 0, and the mean cosine at each."""
         shape = self.cosines.shape[:2]
-        places = torch.cartesian_prod(*(torch.arange(n, dtype=torch.float64) for n in shape))
-        squares = (places[:, None] - places).square().sum(-1).flatten()
+        positions = torch.cartesian_prod(*(torch.arange(n, dtype=torch.float64) for n in shape))
+        squares = (positions[:, None] - positions).square().sum(-1).flatten()
         distances, which = squares.unique(return_inverse=True)
         sums = torch.zeros(len(distances), dtype=torch.float64)
         sums.index_add_(0, which, self.cosines.cpu().flatten())
         return distances.sqrt(), sums / which.bincount()
 
 
-def position_similarity(table: Tensor) -> PositionSimilarity:
-    """Compares every place's vector with every other's, as Dosovitskiy et al. (2021), figure 7.
-
-    Args:
-        table: ``[rows, columns, dim]``, such as :func:`position_table` gives.
-
-    Raises:
-        ValueError: Another shape, fewer than two rows or columns, numbers that are not finite, or a
-            place whose vector is zero.
-    """
+def position_similarity(table: Table) -> PositionSimilarity:
+    """Compares every position's vector with every other's, as Dosovitskiy et al. (2021), fig. 7."""
     flat = _checked(table).flatten(0, 1)
     lengths = flat.norm(dim=1, keepdim=True)
     if not lengths.all():
-        raise ValueError("a place has the vector zero, which has no direction to compare")
+        raise ValueError("a position has the vector zero, which has no direction to compare")
     unit = flat / lengths
     grid = table.shape[:2]
     return PositionSimilarity((unit @ unit.mT).view(*grid, *grid))
 
 
-def place_recovery(table: Tensor) -> tuple[float, float]:
-    """How well a linear map can tell row and column from the vector of a place that it never saw.
+def place_recovery(table: Table) -> tuple[float, float]:
+    """How well a linear map predicts row and column from a position's vector: ``R²`` of each.
 
-    Ridge regression is fitted to all places but one and asked for that one, each in turn. Fitted to
-    all of them it would be perfect for any table, random ones too, wherever vectors have more
-    numbers than there are places.
-
-    Args:
-        table: ``[rows, columns, dim]``.
-
-    Returns:
-        ``R²`` of row and of column: 1 if exact, 0 or less if the table does not tell.
-
-    Raises:
-        ValueError: As for :func:`position_similarity`, or all vectors are the same.
+    Ridge regression is fitted to all positions but one and tested on that one, each in turn. Fitted
+    to all of them it would be perfect even for random tables, wherever vectors have more dimensions
+    than there are positions.
     """
     flat = _checked(table).flatten(0, 1)
     rows, columns = table.shape[:2]
@@ -142,19 +121,11 @@ def place_recovery(table: Tensor) -> tuple[float, float]:
     return scores[0], scores[1]
 
 
-def position_spectrum(table: Tensor) -> Tensor:
-    """The waves that a table of positions is made of, by the cosine transform along rows, columns.
+def position_spectrum(table: Table) -> Float64[Tensor, "rows columns"]:
+    """The power spectrum of a table by the cosine transform, as fractions that sum to 1.
 
-    Args:
-        table: ``[rows, columns, dim]``.
-
-    Returns:
-        ``[rows, columns]``, float64, shares of the squared length that sum to 1: entry ``[u, v]``
-        belongs to the wave with ``u`` half turns from top to bottom and ``v`` from left to right;
-        ``[0, 0]`` to what all places have in common.
-
-    Raises:
-        ValueError: As for :func:`position_similarity`, or all vectors are zero.
+    Entry ``[u, v]`` belongs to the wave with ``u`` half turns from top to bottom and ``v`` from
+    left to right, ``[0, 0]`` to what all positions have in common.
     """
     power = dct2(_checked(table)).square().sum(-1)
     if not power.sum():
@@ -162,7 +133,7 @@ def position_spectrum(table: Tensor) -> Tensor:
     return power / power.sum()
 
 
-def _checked(table: Tensor) -> Tensor:
+def _checked(table: Tensor) -> Float64[Tensor, "rows columns dim"]:
     if table.ndim != 3 or min(table.shape[:2]) < 2 or not table.shape[2]:
         raise ValueError(
             "expected a table [rows, columns, dim] of two rows and two columns or more: got "

@@ -1,48 +1,35 @@
-"""How much each sub-layer adds to what the residual connection carries past it."""
+"""How much each sub-layer adds to the residual stream."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float64
 from torch import Tensor, nn
 
 from minivit.analysis.residuals import residuals
-from minivit.analysis.running import batches, evaluating
+from minivit.analysis.running import Images, batches, evaluating
 
 
 @dataclass(frozen=True, eq=False)
 class BranchRatios:
-    """What :func:`branch_ratios` finds, for every sub-layer and token: means over pictures."""
+    """Norms of both terms of every residual connection, by token: means over images."""
 
-    names: tuple[str, ...]  # of the sub-layers, in the order in which they run
-    ratio: Tensor  # [sub-layers, tokens], norm of the branch over norm of the skip
-    branch: Tensor  # [sub-layers, tokens], norm of the branch
-    skip: Tensor  # [sub-layers, tokens], norm of the skip
+    names: tuple[str, ...]  # of the sub-layers, in the order they run
+    ratio: Float64[Tensor, "branches tokens"]  # norm of the branch over norm of the skip
+    branch: Float64[Tensor, "branches tokens"]  # norm of the branch
+    skip: Float64[Tensor, "branches tokens"]  # norm of the skip
 
 
-def branch_ratios(
-    model: nn.Module, images: Tensor | Iterable[Tensor], *, batch_size: int = 16
-) -> BranchRatios:
+def branch_ratios(model: nn.Module, images: Images, *, batch_size: int = 16) -> BranchRatios:
     r"""Compares the two terms of every residual connection ``x + f(x)``, token by token.
 
-    The ratio is :math:`\|f(x)\| / \|x\|`, the mean over pictures; Raghu et al. (2021), figure 8,
-    show its inverse. Where it is small, the sub-layer changes little of the token, and what the
-    token holds goes on along the skip.
-
-    Args:
-        model: Any with residual connections between tokens ``[batch, tokens, dim]``. They are found
-            by :func:`~minivit.analysis.residuals.residuals`. It is used in its mode of evaluation,
-            and comes back as it was.
-        images: The model's input, ``[n, channels, height, width]``, or batches of such, all of one
-            size. Memory is that of one batch.
-        batch_size: Images at a time, where they are not in batches already. Default: 16.
-
-    Returns:
-        Float64 on the CPU. Tokens stand as the model has them.
+    The ratio is :math:`\|f(x)\| / \|x\|`, whose inverse is in Raghu et al. (2021), figure 8. Where
+    it is small, the sub-layer changes the token little. Residual connections are found by
+    :func:`~minivit.analysis.residuals.residuals`; the model runs in evaluation mode.
 
     Raises:
-        ValueError: No images, or of several sizes; no residual connections between tokens, or
-            different numbers of tokens.
+        ValueError: There are no residual connections between tokens, or the blocks have different
+            numbers of tokens.
     """
     _, stream = batches(images, batch_size)
     total = torch.zeros((), dtype=torch.float64)

@@ -1,32 +1,23 @@
-"""What named parts of a model give for pictures, checked, and where on the picture it stands."""
+"""What named parts of a model give for images, and where in the image it is."""
 
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from minivit.analysis.lattice import Grid, maps_of
+from minivit.analysis.grids import Grid, maps_of, rows_and_columns
 from minivit.analysis.layout import outside
-from minivit.analysis.running import evaluating, rows_and_columns
+from minivit.analysis.running import evaluating
 from minivit.recording import record
 
-EXTRA = (
-    8  # tokens beside the patches, at most, where nothing else is known: a class token, registers
-)
+EXTRA = 8  # tokens besides the patches, at most, where nothing else is known
 
 
-def representations(model: nn.Module, images: Tensor, names: tuple[str, ...]) -> dict[str, Tensor]:
-    """Runs a model in its mode of evaluation and keeps what its modules give.
+def representations(
+    model: nn.Module, images: Shaped[Tensor, "batch ..."], names: tuple[str, ...]
+) -> dict[str, Float[Tensor, "batch ..."]]:
+    """The outputs of named modules, without gradients, of a model in evaluation mode.
 
-    Args:
-        model: Any module.
-        images: What to call it with, ``[batch, ...]``.
-        names: As for :func:`~minivit.recording.record`.
-
-    Returns:
-        By name, ``[batch, ...]`` each, without gradients. Of tokens those that come from no patch
-        stand first, wherever the model has them.
-
-    Raises:
-        ValueError: A module gives no floating tensor with an entry for every picture.
-        TypeError, LookupError, RuntimeError: As for :func:`~minivit.recording.record`.
+    Tokens that come from no patch are moved to the front, wherever the model has them. Names are as
+    for :func:`~minivit.recording.record`.
     """
     with record(model, *names, detach=True) as seen, evaluating(model):
         model(images)
@@ -36,9 +27,9 @@ def representations(model: nn.Module, images: Tensor, names: tuple[str, ...]) ->
             or not x.is_floating_point()
             or x.shape[:1] != images.shape[:1]
         ):
-            said = f"{x.dtype} {list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            got = f"{x.dtype} {list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
             raise ValueError(
-                f"expected {name!r} to give one floating tensor [{len(images)}, ...]: got {said}"
+                f"expected {name!r} to give one floating tensor [{len(images)}, ...]: got {got}"
             )
     tokens, extra = outside(model, images)
     order = sorted(range(tokens), key=lambda i: i not in extra)
@@ -50,13 +41,13 @@ def representations(model: nn.Module, images: Tensor, names: tuple[str, ...]) ->
 
 
 class PatchGrid(tuple[int, int]):
-    """Rows and columns of patches, and how many tokens may stand beside them."""
+    """Rows and columns of patches, and how many tokens there may be besides."""
 
     extra = EXTRA
 
 
 def patch_grid(model: nn.Module, images: Tensor) -> Grid | None:
-    """Rows and columns of patches: of what the model's last convolution gives, if it has one."""
+    """Rows and columns of the model's last feature map, if it has a convolution."""
     with evaluating(model), maps_of(model) as maps:
         model(images[:1])
     if not maps:
@@ -66,20 +57,15 @@ def patch_grid(model: nn.Module, images: Tensor) -> Grid | None:
     return grid
 
 
-def places(x: Tensor, grid: Grid | None) -> tuple[Tensor, Tensor]:
-    """Sorts what a layer gives by where on the picture it stands.
+def by_position(
+    x: Float[Tensor, "batch ..."], grid: Grid | None
+) -> tuple[Float[Tensor, "batch extra dim"], Float[Tensor, "batch rows columns dim"]]:
+    """Splits a layer's output in tokens without a position and a grid of those that have one.
 
     Args:
-        x: Tokens ``[batch, tokens, dim]``, those without a place first, or a feature map
+        x: Tokens ``[batch, tokens, dim]``, those without a position first, or a feature map
             ``[batch, dim, rows, columns]``.
         grid: Rows and columns of patches, for tokens; a map has its own.
-
-    Returns:
-        The tokens without a place, ``[batch, extra, dim]``, and the others,
-        ``[batch, rows, columns, dim]``.
-
-    Raises:
-        ValueError: Neither tokens nor a map, or tokens that are no such grid behind a few others.
     """
     if x.ndim == 4:
         return x.flatten(2).mT[:, :0], x.movedim(1, -1)

@@ -1,9 +1,9 @@
-"""Finds the residual connections of a model, of whatever library, by watching it run.
+"""Finds the residual connections of a model from any library by watching it run.
 
-A residual connection shows in what modules get and give. While a module runs, a tensor turns up
-that is the sum of two others, to the last bit: one that was there before, and what the last call
-gave. The first is the skip, the second the branch, and the branch belongs to that of the modules
-called in between which has most parameters: attention, an MLP.
+A residual connection shows in the inputs and outputs of modules. While a module runs, a tensor
+appears that is exactly the sum of two others: the skip, which was there before, and the branch,
+which the last call gave. The branch belongs to the module called in between that has most
+parameters: attention, an MLP.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,14 +22,14 @@ Report = Callable[[str, Tensor, Tensor], None]  # of a module's name, its branch
 
 
 class _Frame:
-    """What one running module has met: the tensors it got, and those its parts got and gave."""
+    """The tensors seen while one module runs: its inputs, and its parts' inputs and outputs."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[Tensor, int]] = []  # and how many parts had run by then
         self.calls: list[tuple[str, int]] = []  # the parts, by name and number of parameters
 
     def meet(self, tensor: Tensor, report: Report) -> None:
-        """Takes note of a tensor, and reports it if it is the sum of two."""
+        """Remembers a tensor, and reports it if it is the sum of two."""
         if any(tensor is other for other, _ in self.seen):
             return
         if self.calls:
@@ -48,13 +48,9 @@ class _Frame:
 def residuals(model: nn.Module, report: Report) -> Iterator[None]:
     """Reports every residual connection of a model that runs in the block, in order.
 
-    A sum is seen where a module gets it or gives it as it is; one that is made in place, or in
-    another shape, is not.
-
-    Args:
-        model: Any module.
-        report: Gets the name of the module that makes the branch, the branch, and the skip. They
-            are the model's own tensors.
+    ``report`` gets the name of the module that computes the branch, the branch and the skip, which
+    are the model's own tensors. A sum computed in place, or reshaped before a module reads it, is
+    not seen.
     """
     frames: list[_Frame] = []
 
@@ -87,15 +83,7 @@ def residuals(model: nn.Module, report: Report) -> Iterator[None]:
 
 
 def branches(model: nn.Module, images: Tensor) -> list[str]:
-    """Names the modules whose results are added to what they read, in order.
-
-    Args:
-        model: Any module.
-        images: ``[batch, channels, height, width]``; the first is looked at.
-
-    Raises:
-        ValueError: There are none.
-    """
+    """Names the modules whose output is added to their input, in order, or raises ValueError."""
     found: list[str] = []
     with evaluating(model), residuals(model, lambda name, branch, skip: found.append(name)):
         model(images[:1])

@@ -1,14 +1,15 @@
 """What a linear map can read from a representation: ridge regression in closed form.
 
 The penalty is chosen by leaving out each row in turn. For ridge regression that needs no refitting
-(Allen 1974): a row's error without it is its error with it over ``1 - h``, where ``h`` is its
-leverage, the share of its own target in its prediction.
+(Allen 1974): the error on a row left out is its error in the full fit divided by ``1 - h``, where
+``h`` is its leverage, the weight of its own target in its prediction.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float64, Shaped
 from torch import Tensor
 
 # In units of the mean square singular value of the features, so that their scale does not matter.
@@ -19,32 +20,30 @@ PENALTIES = tuple(10.0**k for k in range(-8, 5))
 class Ridge:
     """A linear map with a bias, fitted to rows of features and targets."""
 
-    weight: Tensor  # [features, targets], float64
-    bias: Tensor  # [targets]
-    penalty: Tensor  # [targets], those chosen
-    left_out: Tensor  # [n, targets]: what a fit to the other rows predicts for each
+    weight: Float64[Tensor, "features targets"]
+    bias: Float64[Tensor, "targets"]
+    penalty: Float64[Tensor, "targets"]  # those chosen
+    left_out: Float64[Tensor, "rows targets"]  # what a fit to the other rows predicts for each
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """Predicts targets ``[n, targets]`` for features ``[n, features]``."""
+    def __call__(self, x: Shaped[Tensor, "rows features"]) -> Float64[Tensor, "rows targets"]:
+        """Predicts targets for features."""
         return x.double() @ self.weight + self.bias
 
 
 def ridge(
-    x: Tensor, y: Tensor, penalties: Sequence[float] = PENALTIES, *, each: bool = False
+    x: Shaped[Tensor, "rows features"],
+    y: Shaped[Tensor, "rows targets"],
+    penalties: Sequence[float] = PENALTIES,
+    *,
+    each: bool = False,
 ) -> Ridge:
     """Fits ``y ≈ x W + b`` with a penalty on ``W``, none on ``b``, chosen by leaving rows out.
 
     Args:
-        x: Features, ``[n, features]``.
-        y: Targets, ``[n, targets]``.
-        penalties: What to choose from, by the least squared error on rows left out; relative to the
-            mean square singular value of the centred features.
-        each: Whether each target gets a penalty of its own: where some can be read and others not,
-            one for all would be too large for the former. Default: one for all.
-
-    Raises:
-        ValueError: Fewer than three rows, other shapes, numbers that are not finite, or features
-            that are the same in all rows.
+        penalties: What to choose from, relative to the mean square singular value of the centred
+            features.
+        each: Whether to choose for each target separately: where only some can be read, one penalty
+            for all would be too large for those.
     """
     if x.ndim != 2 or y.ndim != 2 or len(x) != len(y) or len(x) < 3:
         raise ValueError(
@@ -60,7 +59,9 @@ def ridge(
         raise ValueError("nothing to read: the features are the same in all rows")
     along = u.mT @ (y - level)  # [rank, targets]
     best = y.new_full(y.shape[1:], torch.inf)  # [targets], sums of squared errors
-    weight, chosen, left_out = x.new_zeros(x.shape[1], y.shape[1]), torch.zeros_like(best), y
+    weight = x.new_zeros(x.shape[1], y.shape[1])
+    chosen = torch.zeros_like(best)
+    left_out = y
     for penalty in penalties:
         shrink = s**2 / (s**2 + penalty * s.square().mean())  # [rank]
         fit = (u * shrink) @ along  # [n, targets], less the level
@@ -68,18 +69,17 @@ def ridge(
         error = (y - level - fit) / (1 - leverage)  # of a fit to the other rows
         total = error.square().sum(0)
         better = total < best if each else (total.sum() < best.sum()).expand(best.shape)
-        best, chosen = torch.where(better, total, best), torch.where(better, penalty, chosen)
+        best = torch.where(better, total, best)
+        chosen = torch.where(better, penalty, chosen)
         left_out = torch.where(better, y - error, left_out)
         solved = vt.mT @ ((shrink / s.clamp(min=1e-300))[:, None] * along)
         weight = torch.where(better, solved, weight)
     return Ridge(weight, level - mean @ weight, chosen, left_out)
 
 
-def explained(y: Tensor, predicted: Tensor) -> Tensor:
-    """The share of the variance of targets ``[n, targets]`` that predictions explain, ``R²``.
-
-    Returns:
-        ``[targets]``: 1 if exact, 0 for the mean, below 0 if worse than that.
-    """
+def explained(
+    y: Shaped[Tensor, "rows targets"], predicted: Shaped[Tensor, "rows targets"]
+) -> Float64[Tensor, "targets"]:
+    """``R²``, the fraction of variance explained: 1 if exact, 0 for the mean, negative if worse."""
     y, predicted = y.double(), predicted.double()
     return 1 - (y - predicted).square().sum(0) / (y - y.mean(0)).square().sum(0)

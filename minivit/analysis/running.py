@@ -1,13 +1,16 @@
-"""Models run on many pictures: in evaluation mode, batch after batch."""
+"""Running models on many images: in evaluation mode, batch by batch."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
-from operator import index
 from threading import RLock
 
 import torch
+from jaxtyping import Float, Int64, Shaped
 from torch import Tensor, nn
+
+# What a model reads: one batch of images, or batches of images of one size.
+Images = Shaped[Tensor, "batch channels height width"] | Iterable[Tensor]
 
 _lock = RLock()
 # By a module's identity: how many blocks keep it in evaluation, and whether it was in training.
@@ -16,9 +19,9 @@ _evaluated: dict[int, tuple[int, bool]] = {}
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Keeps a model in its mode of evaluation, without gradients; all comes back as it was.
+    """Keeps a model in evaluation mode, without gradients, and restores its modes afterwards.
 
-    It comes back when the last of such blocks ends, where several threads have one on a model.
+    Where several threads share a model, the last of them to leave restores it.
     """
     modules = list(model.modules())
     with _lock:
@@ -39,19 +42,11 @@ def evaluating(model: nn.Module) -> Iterator[None]:
                     module.training = True
 
 
-def batches(images: Tensor | Iterable[Tensor], batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:
-    """Cuts images into batches; a series of batches stays as it is.
+def batches(images: Images, batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:
+    """The first batch, to look at, and all of them, to go through once.
 
-    Args:
-        images: ``[n, channels, height, width]``, or batches of such, all of one size.
-        batch_size: Images at a time, where they are not in batches already.
-
-    Returns:
-        The first batch, to look at, and all of them, to go through once.
-
-    Raises:
-        ValueError: There are no images, or none at a time; or, on the way, other shapes, or numbers
-            that are not finite: one such picture spoils every mean, and its answer is no class.
+    Images that are in batches already stay so. On the way every batch is checked: one image with
+    numbers that are not finite would spoil every mean.
     """
     if batch_size < 1:
         raise ValueError(f"expected a batch_size of at least 1: got {batch_size}")
@@ -74,25 +69,8 @@ def batches(images: Tensor | Iterable[Tensor], batch_size: int) -> tuple[Tensor,
     return first, checked()
 
 
-def rows_and_columns(given: Iterable[int], name: str = "grid") -> tuple[int, int]:
-    """Two whole numbers.
-
-    Raises:
-        ValueError: They are others; the message calls them ``name``.
-    """
-    try:
-        rows, columns = map(index, given)
-    except (TypeError, ValueError):
-        raise ValueError(f"expected {name}=(rows, columns): got {given!r}") from None
-    return rows, columns
-
-
 def leaf(images: Tensor) -> Tensor:
-    """A copy of a batch of images, to differentiate by.
-
-    Raises:
-        TypeError: They have no floating numbers.
-    """
+    """A copy of a batch of images, to differentiate with respect to."""
     if not images.is_floating_point():
         raise TypeError(f"expected images of floating numbers: got {images.dtype}")
     return images.detach().clone().requires_grad_()
@@ -101,12 +79,7 @@ def leaf(images: Tensor) -> Tensor:
 def with_classes(
     stream: Iterable[Tensor], classes: Tensor | None
 ) -> Iterator[tuple[Tensor, Tensor | None]]:
-    """Goes through batches of images with the classes of each, ``[batch]``, where there are any.
-
-    Raises:
-        TypeError: The classes are no whole numbers.
-        ValueError: On the way, there is not one class for each image.
-    """
+    """Pairs batches of images with the classes of each, ``[batch]``, where classes are given."""
     if classes is not None and (classes.is_floating_point() or classes.dtype == torch.bool):
         raise TypeError(f"expected numbers of classes, such as int64: got {classes.dtype}")
     count = 0
@@ -114,25 +87,16 @@ def with_classes(
         yield batch, None if classes is None else classes[count : count + len(batch)]
         count += len(batch)
     if classes is not None and len(classes) != count:
-        raise ValueError(f"expected a class for each picture: got {len(classes)} for {count}")
+        raise ValueError(f"expected a class for each image: got {len(classes)} for {count}")
 
 
-def chosen(given: Tensor | None, found: Tensor) -> Tensor:
-    """The classes that were given, or those of the largest logits, int64 ``[batch]``.
-
-    Args:
-        given: Whole numbers, ``[batch]``, or none.
-        found: Logits, ``[batch, classes]``.
-
-    Raises:
-        ValueError: There is not one for each row, or there is no such class.
-    """
+def chosen(given: Tensor | None, logits: Float[Tensor, "batch classes"]) -> Int64[Tensor, "batch"]:
+    """The classes that were given, or else those of the largest logits."""
     if given is None:
-        return found.argmax(1)
-    count = found.shape[1]
-    if given.shape != found.shape[:1] or not 0 <= given.min() <= given.max() < count:
+        return logits.argmax(1)
+    count = logits.shape[1]
+    if given.shape != logits.shape[:1] or not 0 <= given.min() <= given.max() < count:
         raise ValueError(
-            f"expected a class below {count} for each of {len(found)} pictures: "
-            f"got {given.tolist()}"
+            f"expected a class below {count} for each of {len(logits)} images: got {given.tolist()}"
         )
-    return given.to(found.device, torch.int64)
+    return given.to(logits.device, torch.int64)

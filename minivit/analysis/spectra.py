@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from minivit.krylov import (
@@ -24,35 +25,29 @@ from minivit.recording.calls import refuse_training
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Singular values of a Jacobian at every entry of a batch, and what follows from them."""
+    """Singular values of a Jacobian at every entry of a batch."""
 
-    values: Tensor  # [batch, k], descending
-    errors: Tensor  # [batch, k]: how far off each is at most; 0 where computed from the matrix
+    values: Float[Tensor, "batch values"]  # descending
+    errors: Float[Tensor, "batch values"]  # how far off at most; 0 from the whole Jacobian
     shape: tuple[int, int]  # rows and columns of a Jacobian: numbers out, numbers in
-    # [batch], of the determinant: 1, -1, or 0 where rounding could have turned it; none where not
-    # computed
-    sign: Tensor | None
-    logdet: Tensor | None  # [batch], log of the determinant's absolute value
+    # Of the determinant, where computed; 0 where rounding could have flipped it
+    sign: Float[Tensor, "batch"] | None
+    logdet: Float[Tensor, "batch"] | None  # log of its absolute value
 
     @property
     def complete(self) -> bool:
-        """Whether all singular values are known, and not the extremes alone."""
+        """Whether all singular values are known, not only the extremes."""
         return self.values.shape[1] == min(self.shape)
 
     @property
-    def condition(self) -> Tensor:
-        """Largest over smallest singular value, ``[batch]``; a lower bound if not complete."""
+    def condition(self) -> Float[Tensor, "batch"]:
+        """Largest over smallest singular value; a lower bound if not complete."""
         return self.values[:, 0] / self.values[:, -1]
 
-    def rank(self, tolerance: float | None = None) -> Tensor:
-        """Counts singular values above a share of the largest, ``[batch]``.
+    def rank(self, tolerance: float | None = None) -> Int64[Tensor, "batch"]:
+        """Counts singular values above a fraction ``tolerance`` of the largest.
 
-        Args:
-            tolerance: The share. Default: rounding error, the longer side of the Jacobian in units
-                in the last place.
-
-        Raises:
-            ValueError: Not all singular values are known.
+        Default: rounding error, the machine epsilon times the longer side of the Jacobian.
         """
         self._need_all("the rank")
         if tolerance is None:
@@ -60,25 +55,17 @@ class Spectrum:
         return (self.values > tolerance * self.values[:, :1]).sum(1)
 
     @property
-    def stable_rank(self) -> Tensor:
-        """Sum of squared singular values over the largest square, ``[batch]``.
-
-        Raises:
-            ValueError: Not all singular values are known.
-        """
+    def stable_rank(self) -> Float[Tensor, "batch"]:
+        """Sum of squared singular values over the largest square."""
         self._need_all("the stable rank")
         return (self.values / self.values[:, :1]).square().sum(1)
 
     @property
-    def effective_rank(self) -> Tensor:
-        """The exponential of the entropy of their shares, after Roy & Vetterli (2007), ``[batch]``.
-
-        Raises:
-            ValueError: Not all singular values are known.
-        """
+    def effective_rank(self) -> Float[Tensor, "batch"]:
+        """Exponential of the entropy of the normalised singular values, Roy & Vetterli (2007)."""
         self._need_all("the effective rank")
-        shares = self.values / self.values.sum(1, keepdim=True)
-        return torch.special.entr(shares).sum(1).exp()
+        fractions = self.values / self.values.sum(1, keepdim=True)
+        return torch.special.entr(fractions).sum(1).exp()
 
     def _need_all(self, what: str) -> None:
         if not self.complete:
@@ -90,35 +77,26 @@ class Spectrum:
 
 def spectrum(
     function: Operator,
-    x: Tensor,
+    x: Float[Tensor, "batch ..."],
     at: str | None = None,
     *,
     dense: bool | None = None,
     steps: int = 100,
 ) -> Spectrum:
-    """Gives the singular values of a function's Jacobian, or of a module's inside a model::
+    """Singular values of the Jacobian of a function, or of a module inside a model::
 
         spectrum(model.blocks[3].mlp, tokens)
         spectrum(model, images, at="blocks.3.attention")
 
     Args:
-        function: Maps ``[batch, ...]`` to ``[batch, ...]``, every entry alone, such as a module in
-            evaluation mode. With ``at``, a model. One that draws at random in evaluation mode too,
-            as Hugging Face's ViTMAE does its mask, is another function at each call.
-        x: Where: the function's input, ``[batch, ...]``, in float64 if small singular values count.
-            With ``at``, the model's input. In half precision the function is computed in that, and
-            its values are as inexact; the algebra is in float32.
-        at: The name of a module in the model, which is then the function, with the input that it
-            gets. Default: the function itself.
-        dense: Compute the whole Jacobian, one entry after the other. Default: up to 2048 numbers
-            on its shorter side and 4096 on its longer; beyond, only the extremes, by Lanczos.
-        steps: Of :func:`~minivit.krylov.singular_values`, and so how many it gives. Default: 100.
-
-    Raises:
-        TypeError: A name, and a function that is no module; an input of no floating numbers.
-        LookupError, ValueError, RuntimeError: As for :func:`~minivit.recording.sublayer`.
-        ValueError: An input that is no batch, or an empty one; a Jacobian that is not finite there;
-            with ``at``, a model in training mode.
+        function: Maps ``[batch, ...]`` to ``[batch, ...]``, each entry independently, such as a
+            module in evaluation mode.
+        x: The function's input, in float64 if small singular values count. With ``at``, the
+            model's input.
+        at: The name of a module in the model, which is then the function.
+        dense: Compute the whole Jacobian. Default: up to 2048 numbers on its shorter side and 4096
+            on its longer; beyond, only the extremes, by Lanczos.
+        steps: Of Lanczos, and so how many singular values it gives.
     """
     check_batch(x)
     if at is not None:
@@ -129,7 +107,8 @@ def spectrum(
         refuse_training(function)
         function, x = sublayer(function, at, x.clone())
     dtype = x.dtype
-    function, x = widened(function, dtype), x.to(wide(dtype))
+    function = widened(function, dtype)
+    x = x.to(wide(dtype))
     with torch.no_grad():
         shape = function(x.clone())[0].numel(), x[0].numel()
     if dense is None:

@@ -1,58 +1,42 @@
-"""Which patches an answer depends on: by deleting their tokens, and by gradients of the picture."""
+"""Which patches a logit depends on: by deleting their tokens, and by the image's gradient."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
 from einops import reduce
+from jaxtyping import Float, Float64, Integer
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
-from minivit.analysis.layout import Grid, layouts, same_tokens
-from minivit.analysis.running import (
-    batches,
-    chosen,
-    evaluating,
-    leaf,
-    rows_and_columns,
-    with_classes,
-)
+from minivit.analysis.grids import Grid, rows_and_columns
+from minivit.analysis.layout import layouts, same_tokens
+from minivit.analysis.running import Images, batches, chosen, evaluating, leaf, with_classes
 from minivit.recording.calls import logits
 from minivit.recording.hooks import before
 
 
 def token_ablation(
     model: nn.Module,
-    images: Tensor | Iterable[Tensor],
-    classes: Tensor | None = None,
+    images: Images,
+    classes: Integer[Tensor, "batch"] | None = None,
     *,
     grid: Grid | None = None,
     batch_size: int = 64,
-) -> Tensor:
-    """Deletes every patch's token before the first block, one at a time.
+) -> Float64[Tensor, "batch patches"]:
+    """Measures by how much a logit falls when a patch's token is deleted before the first block.
 
-    What is left keeps its positions, and the model goes on as if the patch had never been cut out:
-    nobody attends to it, and no mean has it.
+    The other tokens keep their positions, and the model runs without the deleted one: nothing
+    attends to it, and no mean includes it.
 
     Args:
-        model: A classifier with attention between tokens that stand on a grid: minivit's,
-            torchvision's, timm's, Hugging Face's. It is used in its mode of evaluation, and comes
-            back as it was.
-        images: The model's input, ``[n, channels, height, width]``, or batches of such, all of one
-            size.
-        classes: The logit to watch for each picture, ``[n]``. Default: the largest.
+        classes: The logit of each image to watch. Default: the largest.
         grid: As for :func:`~minivit.analysis.distance.attention_distance`.
-        batch_size: Images at a time, where they are not in batches already. Default: 64.
-
-    Returns:
-        By how much the logit falls without each patch, ``[n, patches]``, float64 on the CPU.
 
     Raises:
-        TypeError: Classes that are no whole numbers.
-        ValueError: No images, or of several sizes, or not finite; not one class for each, or none
-            of the model's; a model that gives no logits; blocks with different numbers of tokens;
-            or as for :func:`~minivit.analysis.distance.attention_distance`.
+        ValueError: The blocks have different numbers of tokens, or as for
+            :func:`~minivit.analysis.distance.attention_distance`.
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
@@ -73,7 +57,7 @@ def token_ablation(
 
 @contextmanager
 def _deleted(blocks: list[nn.Module], token: int, tokens: int) -> Iterator[None]:
-    """Deletes a token from what comes into the first block, and from the masks of all."""
+    """Deletes a token from the first block's input, and from the masks of all blocks."""
     kept = [i for i in range(tokens) if i != token]
 
     def cut(x: Tensor) -> Tensor:
@@ -93,30 +77,16 @@ def _deleted(blocks: list[nn.Module], token: int, tokens: int) -> Iterator[None]
 @torch.inference_mode(False)  # in which nothing has a gradient
 def saliency(
     model: nn.Module,
-    images: Tensor | Iterable[Tensor],
-    classes: Tensor | None = None,
+    images: Images,
+    classes: Integer[Tensor, "batch"] | None = None,
     *,
     batch_size: int = 16,
-) -> Tensor:
-    """Says how much a logit changes with each pixel, after Simonyan et al. (2014).
+) -> Float64[Tensor, "batch height width"]:
+    """Measures how much a logit changes with each pixel, after Simonyan et al. (2014).
 
-    The sensitivity of a pixel is the largest absolute value of the logit's gradient in any of its
-    colours. :func:`patch_means` makes it comparable with what is known of patches.
-
-    Args:
-        model: Any classifier. It is used in its mode of evaluation, and comes back as it was.
-        images: The model's input, ``[n, channels, height, width]``, or batches of such, all of one
-            size.
-        classes: The logit to watch for each picture, ``[n]``. Default: the largest.
-        batch_size: Images at a time, where they are not in batches already. Default: 16.
-
-    Returns:
-        ``[n, height, width]``, float64 on the CPU.
-
-    Raises:
-        TypeError: Images, or classes, that are no such numbers.
-        ValueError: No images, or of several sizes, or not finite; not one class for each, or none
-            of the model's; a model that gives no logits.
+    The sensitivity of a pixel is the largest absolute value of the logit's gradient over its
+    colours. ``classes`` says which logit of each image to watch; the default is the largest. Use
+    :func:`patch_means` to compare it with measures of patches.
     """
     _, stream = batches(images, batch_size)
     found = []
@@ -130,19 +100,10 @@ def saliency(
     return torch.cat(found)
 
 
-def patch_means(maps: Tensor, grid: Grid) -> Tensor:
-    """Averages maps of pixels over patches.
-
-    Args:
-        maps: ``[n, height, width]``.
-        grid: Rows and columns of patches.
-
-    Returns:
-        In reading order, ``[n, rows * columns]``.
-
-    Raises:
-        ValueError: No grid, or one that does not divide the maps.
-    """
+def patch_means(
+    maps: Float[Tensor, "batch height width"], grid: Grid
+) -> Float[Tensor, "batch patches"]:
+    """Averages maps of pixels over patches, in reading order."""
     rows, columns = rows_and_columns(grid)
     if maps.ndim != 3 or maps.shape[1] % rows or maps.shape[2] % columns:
         raise ValueError(

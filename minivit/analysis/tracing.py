@@ -1,22 +1,25 @@
-"""Which tokens come from which patches of a picture, found by changing the picture."""
+"""Which tokens come from which patches of an image, found by changing the image."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from minivit.analysis.attentions import Attention, Watch
-from minivit.analysis.lattice import Grid
+from minivit.analysis.grids import Grid
 
-SEEDS = 27182818, 31415926  # of pictures that nobody else has
+SEEDS = 27182818, 31415926  # of images that nobody else has
 
 
-def noise_like(images: Tensor, seed: int = SEEDS[0]) -> Tensor:
-    """A picture of the size of the first, of random pixels."""
+def noise_like(
+    images: Float[Tensor, "batch channels height width"], seed: int = SEEDS[0]
+) -> Float[Tensor, "1 channels height width"]:
+    """One image of random pixels."""
     noise = torch.randn(images[:1].shape, generator=torch.Generator().manual_seed(seed))
     return noise.to(images)
 
 
 def changed_tokens(one: Attention, other: Attention) -> list[int]:
-    """Which of the tokens of one picture are others in another."""
+    """Which tokens differ between two images."""
     if one.tokens is None or other.tokens is None or _between_channels(one, other):
         raise ValueError(
             f"expected attention between the tokens of {one.name!r}, which reads {one.read}: got "
@@ -26,11 +29,12 @@ def changed_tokens(one: Attention, other: Attention) -> list[int]:
 
 
 def _between_channels(one: Attention, other: Attention) -> bool:
-    """Whether weights that may be between channels, a head having as many, are not between tokens.
+    """Whether attention is between channels, where a head has as many channels as tokens.
 
-    Between tokens that are the same in two pictures attention is the same, but for a factor.
+    Between tokens that are the same in two images attention is the same, up to a factor.
     """
-    a, b, x, y = one.weights, other.weights, one.tokens, other.tokens
+    a, b = one.weights, other.weights
+    x, y = one.tokens, other.tokens
     if a is None or b is None or x is None or y is None or x.shape[1] != one.heads * len(x):
         return False
     same = (x == y).all(1)
@@ -42,16 +46,17 @@ def _between_channels(one: Attention, other: Attention) -> bool:
 def in_reading_order(
     watch: Watch, noise: Tensor, base: Attention, grid: Grid, where: list[int]
 ) -> list[int]:
-    """Which of the tokens ``where`` is which patch, found by changing some patches of a picture.
+    """Sorts the tokens ``where`` by their patches, found by changing some patches of an image.
 
-    Patches that have bit 0 set in their number are changed, then those with bit 1, and so on: the
-    bits with which a token changes are its number. Where patches overlap it has bits of its
-    neighbours too, and at least its own.
+    Patches whose number has bit 0 set are changed, then those with bit 1, and so on: the bits with
+    which a token changes spell the number of its patch. Where patches overlap it changes with the
+    bits of its neighbours too.
 
     Raises:
-        ValueError: Some token has not even its own.
+        ValueError: A token does not change with all bits of its own patch.
     """
-    (y, x), count = watch.lattice(grid), grid[0] * grid[1]
+    y, x = watch.centres(grid)
+    count = grid[0] * grid[1]
     rows, columns = (
         ((torch.arange(side) + 0.5 - start) / step + 0.5).floor().clamp(0, n - 1).long()
         for side, (start, step), n in zip(noise.shape[2:], (y, x), grid, strict=True)
@@ -68,6 +73,6 @@ def in_reading_order(
     if any(n & i != i for i, n in enumerate(found)):
         raise ValueError(
             f"expected the {grid[0]} x {grid[1]} patches of {base.name!r} in reading order, row by "
-            "row: its tokens come from other places"
+            "row: its tokens come from other positions"
         )
     return where

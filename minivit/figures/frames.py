@@ -1,4 +1,4 @@
-"""A figure that moves on a page without a kernel: frames drawn in advance, behind a slider."""
+"""A slider that works on a page without a kernel: its frames are drawn in advance."""
 
 import base64
 import io
@@ -9,7 +9,7 @@ from html import escape
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-# Shows the frame that the slider stands at, and says its name to those who cannot see it.
+# Shows the frame at the slider's position, and announces its name to screen readers.
 MOVE = """
 const figure = this.closest('figure'), names = JSON.parse(this.dataset.names);
 figure.querySelectorAll('img').forEach((image, i) => { image.hidden = i != this.value; });
@@ -23,14 +23,11 @@ class Frames:
 
     Args:
         draw: Draws the figure for one value and returns it.
-        values: What the slider visits, in order; at least two.
+        values: The slider's values in order, at least two.
         label: What the slider changes, for instance ``"sharpness"``.
-        alt: Says what a frame shows; ``{value}`` stands for the slider's value.
-        start: Index of the frame shown first. Default: the first.
-        dpi: Resolution of the stored pictures. Default: 80.
-
-    Raises:
-        ValueError: Fewer than two values, or ``start`` is not the index of one.
+        alt: Alternative text of a frame, with ``{value}`` for the slider's value.
+        start: Index of the frame shown first.
+        dpi: Resolution of the stored frames.
     """
 
     def __init__(
@@ -47,7 +44,8 @@ class Frames:
                 f"got {len(values)} values and start={start}: a slider needs at "
                 "least two values and the index of one of them"
             )
-        self.label, self.start = label, start
+        self.label = label
+        self.start = start
         self.names = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
         self.alts = [alt.format(value=name) for name in self.names]
         self.pictures = [_webp(draw(value), dpi) for value in values]
@@ -71,7 +69,7 @@ class Frames:
 
 
 def _webp(figure: Figure, dpi: int) -> str:
-    """A figure as base64 WebP: of a photograph a fifth of what PNG takes."""
+    """A figure as base64 WebP, which takes a fifth of PNG for a photograph."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="webp", dpi=dpi, pil_kwargs={"quality": 80})
     plt.close(figure)

@@ -1,41 +1,44 @@
-"""Pictures of a data set, class by class."""
+"""Images of a data set, class by class."""
 
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Integer, Shaped
 from matplotlib.axes import Axes
 from torch import Tensor
 
 
 def gallery(
-    ax: Axes, images: Tensor, labels: Tensor, classes: Sequence[str], *, columns: int = 8
+    ax: Axes,
+    images: Shaped[Tensor, "batch channels height width"],
+    labels: Integer[Tensor, "batch"],
+    classes: Sequence[str],
+    *,
+    columns: int = 8,
 ) -> None:
-    """Draws the first pictures of each class in a row behind its name.
+    """Draws the first images of each class in a row after its name.
 
     Args:
-        ax: Where to draw.
-        images: uint8, or from 0 to 1: ``[n, 1 or 3, height, width]``.
-        labels: Place of each picture's class in ``classes``: ``[n]``.
-        classes: Their names. One without pictures has no row.
-        columns: How many pictures of a class at most. Default: 8.
-
-    Raises:
-        ValueError: There are no pictures, not one label each, or neither 1 nor 3 channels.
+        images: With 1 or 3 channels, uint8 or from 0 to 1.
+        labels: Index of each image's class in ``classes``.
+        classes: Their names. A class without images has no row.
     """
     if not len(images) or len(labels) != len(images) or images.shape[1] not in (1, 3):
         raise ValueError(
-            "expected pictures [n, 1 or 3, height, width] and a label for each: "
+            "expected images [n, 1 or 3, height, width] and a label for each: "
             f"got {list(images.shape)} and {len(labels)} labels"
         )
     height, width = images.shape[-2:]
     gap = max(1, width // 16)
     shown = sorted(set(labels.tolist()))
-    down, across = height + gap, width + gap
+    down = height + gap
+    across = width + gap
     sheet = torch.ones(len(shown) * down - gap, columns * across - gap, 3)
     pixels = images / 255 if images.dtype == torch.uint8 else images
     for row, label in enumerate(shown):
         for column, picture in enumerate(pixels[labels == label][:columns]):
-            y, x = row * down, column * across
+            y = row * down
+            x = column * across
             sheet[y : y + height, x : x + width] = picture.permute(1, 2, 0)
     ax.imshow(sheet.numpy(), interpolation="nearest")
     ax.set_xticks([])

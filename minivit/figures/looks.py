@@ -1,42 +1,38 @@
-"""Where a model looks, over the picture, in one line: attention head by head, and rollout."""
+"""Where a model looks, drawn over the image in one line: attention by head, and rollout."""
 
 import torch
+from jaxtyping import Float, Shaped
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from minivit.analysis.lattice import Grid
+from minivit.analysis.grids import Grid, rows_and_columns
 from minivit.analysis.layout import attention_weights, layouts
 from minivit.analysis.rollout import rollout
-from minivit.analysis.running import batches, rows_and_columns
+from minivit.analysis.running import batches
 from minivit.figures.overlay import numbers, overlay
+
+Image = Shaped[Tensor, "channels height width"] | Shaped[Tensor, "1 channels height width"]
 
 
 def attention_overlay(
     model: nn.Module,
-    image: Tensor,
+    image: Image,
     *,
     block: int = -1,
     query: Grid | None = None,
     grid: Grid | None = None,
 ) -> Figure:
-    """Draws what each head of a block attends to, over the picture::
+    """Draws what each head of a block attends to, over the image::
 
         attention_overlay(model, image, block=3)
 
-    Every head has its own scale of colours; its largest weight stands above it.
+    Every head has its own colour scale; its largest weight is in its title.
 
     Args:
-        model: As for :func:`~minivit.analysis.distance.attention_distance`.
-        image: The model's input, ``[channels, height, width]`` or a batch of one.
-        block: Which of the blocks that have attention. Default: the last.
-        query: Row and column of the patch that attends; it is framed. Default: the first token, if
-            that is no patch, or else the mean of all patches.
+        block: Index among the blocks with attention. Default: the last.
+        query: Row and column of the patch that attends, which is framed. Default: the first token,
+            or the mean of all patches if that is one.
         grid: As for :func:`~minivit.analysis.distance.attention_distance`.
-
-    Raises:
-        IndexError: There is no such block.
-        ValueError: More than one picture, one that is not finite, no such patch, or as for
-            :func:`~minivit.analysis.distance.attention_distance`.
     """
     images = _one(image)
     found = layouts(model, images, grid)
@@ -44,7 +40,8 @@ def attention_overlay(
         raise IndexError(f"expected one of {len(found)} blocks: got block={block}")
     at = found[block]
     ((weights,),) = attention_weights(model, [images], [at])  # [1, heads, tokens, tokens]
-    (rows, columns), index = at.grid, None
+    rows, columns = at.grid
+    index = None
     if query is not None:
         row, column = rows_and_columns(query, "query")
         if not (0 <= row < rows and 0 <= column < columns):
@@ -59,20 +56,9 @@ def attention_overlay(
 
 
 def rollout_overlay(
-    model: nn.Module, image: Tensor, *, identity: float = 0.5, grid: Grid | None = None
+    model: nn.Module, image: Image, *, identity: float = 0.5, grid: Grid | None = None
 ) -> Figure:
-    """Draws how much the answer has of each patch after every block, by rollout, over the picture.
-
-    Args:
-        model: As for :func:`~minivit.analysis.distance.attention_distance`.
-        image: The model's input, ``[channels, height, width]`` or a batch of one.
-        identity: As for :func:`~minivit.analysis.rollout.rollout`. Default: 0.5.
-        grid: As for :func:`~minivit.analysis.distance.attention_distance`.
-
-    Raises:
-        ValueError: More than one picture, one that is not finite, or as for
-            :func:`~minivit.analysis.rollout.rollout`.
-    """
+    """Draws :func:`~minivit.analysis.rollout.rollout` after every block over the image."""
     images = _one(image)
     found = rollout(model, images, identity=identity, grid=grid)
     patches = found.patches[:, 0]  # [blocks, patches]
@@ -80,20 +66,24 @@ def rollout_overlay(
     return _panels(images[0], patches, found.grid, titles)
 
 
-def _one(image: Tensor) -> Tensor:
-    """A batch of one picture, ``[1, channels, height, width]``."""
+def _one(image: Tensor) -> Shaped[Tensor, "1 channels height width"]:
+    """A batch of one image, checked."""
     images = image[None] if image.ndim == 3 else image
     if images.ndim != 4 or len(images) != 1:
-        raise ValueError(f"expected one picture [channels, height, width]: got {list(image.shape)}")
+        raise ValueError(f"expected one image [channels, height, width]: got {list(image.shape)}")
     _, checked = batches(images, 1)
     return next(checked)
 
 
 def _panels(
-    image: Tensor, values: Tensor, grid: Grid, titles: list[str], query: int | None = None
+    image: Shaped[Tensor, "channels height width"],
+    values: Float[Tensor, "panels patches"],
+    grid: Grid,
+    titles: list[str],
+    query: int | None = None,
 ) -> Figure:
-    """One picture for each row of values, at most six in a line."""
-    image = numbers(image, "a finite picture")
+    """One panel for each row of values, at most six in a line."""
+    image = numbers(image, "a finite image")
     low, high = image.aminmax()
     picture = (image - low) / (high - low).clamp(min=torch.finfo(image.dtype).tiny)
     across = min(len(values), 6)

@@ -1,40 +1,39 @@
-"""How near an activation is to its target, evaluation by evaluation, and what counts as near."""
+"""Distances of activations from their targets, at each evaluation, and what counts as near."""
 
 import math
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from minivit.krylov import Linearisation, Operator, linearise, norms, scaled
 
-DIVERGED = 1e6  # times the first feature distance, beyond which an optimiser is stopped
+DIVERGED = 1e6  # times the first feature distance, above which an optimiser is stopped
 
 
 class Diverged(ArithmeticError):
-    """The optimiser moves away from the target, beyond all bounds."""
+    """The optimiser moves away from the target without bound."""
 
 
 class Match:
-    """The objective ``½ ‖function(x) - target‖²`` of every picture, and a record of evaluations.
+    """The objective ``½ ‖function(x) - target‖²`` of each image, and a record of evaluations.
 
-    An optimiser sees what the methods return, and that depends on the target alone. Distances to
-    the picture itself, where it is known, are only recorded. Optimisers work on flat vectors, and
-    name the pictures that these belong to by ``entries``, their numbers in the batch.
+    Optimisers see only what the methods return, and that depends on the target alone; distances to
+    the original image, where it is known, are just recorded. Optimisers work on flat vectors
+    ``[k, n]``, and say by ``entries`` to which images of the batch these belong.
 
     Args:
-        function: Maps pictures ``[batch, ...]`` to activations ``[batch, ...]``, every one alone.
-        target: The activations to reach.
-        shape: The shape of one picture, ``n`` numbers.
-        picture: What the target was made from, if known: ``[batch, ...]``.
-        precision: What the function computes in. Default: the target's dtype.
+        shape: Of one image, ``n`` numbers.
+        picture: The image that the target was made from, if known.
+        precision: The dtype that the function computes in. Default: the target's.
     """
 
     def __init__(
         self,
         function: Operator,
-        target: Tensor,
+        target: Float[Tensor, "batch ..."],
         shape: torch.Size,
-        picture: Tensor | None = None,
+        picture: Float[Tensor, "batch ..."] | None = None,
         precision: torch.dtype | None = None,
     ) -> None:
         self.shape = shape
@@ -43,17 +42,20 @@ class Match:
         self.best = target.new_zeros(len(target), shape.numel())  # the nearest in features
         self.least = target.new_full((len(target),), math.inf)  # its distance
         self._function = lambda x: function(x.view(-1, *shape)).flatten(1)
-        self._target, self._picture = target.flatten(1), picture
+        self._target = target.flatten(1)
+        self._picture = picture
         self._precision = precision or target.dtype
         self._rounding = 4 * torch.finfo(self._precision).eps * norms(target)
 
     @property
-    def entries(self) -> Tensor:
-        """The numbers of all pictures, ``[batch]``."""
+    def entries(self) -> Int[Tensor, " batch"]:
+        """The indices of all images."""
         return torch.arange(len(self.least), device=self.least.device)
 
-    def __call__(self, x: Tensor, entries: Tensor) -> tuple[Tensor, Tensor]:
-        """One evaluation, forward and backward: the objective ``[k]``, its gradient ``[k, n]``."""
+    def __call__(
+        self, x: Float[Tensor, "k n"], entries: Int[Tensor, " k"]
+    ) -> tuple[Float[Tensor, " k"], Float[Tensor, "k n"]]:
+        """One evaluation, forward and backward: the objective and its gradient."""
         with torch.enable_grad():
             x = x.detach().requires_grad_()
             value = self._function(x)
@@ -64,8 +66,10 @@ class Match:
             self._check_start(gradient)
         return difference.square().sum(1) / 2, gradient
 
-    def linearised(self, x: Tensor, entries: Tensor) -> tuple[Linearisation, Tensor]:
-        """One evaluation that also gives products with the Jacobian, and the difference to go."""
+    def linearised(
+        self, x: Float[Tensor, "k n"], entries: Int[Tensor, " k"]
+    ) -> tuple[Linearisation, Float[Tensor, "k m"]]:
+        """One evaluation that gives products with the Jacobian, and ``target - function(x)``."""
         at = linearise(self._function, x)
         push, pull = (scaled(product, self._precision) for product in (at.push, at.pull))
         at = Linearisation(at.value, push, pull)
@@ -74,41 +78,43 @@ class Match:
             self._check_start(at.pull(difference))
         return at, difference
 
-    def again(self, entries: Tensor) -> None:
-        """Counts products with a Jacobian and its transpose, which cost an evaluation, as one."""
+    def again(self, entries: Int[Tensor, " k"]) -> None:
+        """Counts a product with the Jacobian and one with its transpose as one evaluation."""
         for i in entries.tolist():
             for record in self.features[i], self.inputs[i]:
                 record.extend(record[-1:])
 
-    def arrived(self, entries: Tensor) -> Tensor:
-        """Whether what is left of the distance is rounding, ``[k]``."""
+    def arrived(self, entries: Int[Tensor, " k"]) -> Bool[Tensor, " k"]:
+        """Whether only rounding is left of the distance."""
         return self.least[entries] <= self._rounding[entries]
 
-    def check(self, entries: Tensor) -> None:
-        """Stops an optimiser that runs away.
+    def check(self, entries: Int[Tensor, " k"]) -> None:
+        """Stops an optimiser that diverges.
 
         Raises:
-            Diverged: A feature distance is not finite, or a million times what it was at first.
+            Diverged: A feature distance is not finite, or a million times the first one.
         """
         for i in entries.tolist():
-            first, last = self.features[i][0], self.features[i][-1]
+            first = self.features[i][0]
+            last = self.features[i][-1]
             if not last <= DIVERGED * first:
                 raise Diverged(
-                    f"the feature distance of picture {i} went from {first:.3g} to {last:.3g} in "
+                    f"the feature distance of image {i} went from {first:.3g} to {last:.3g} in "
                     f"{len(self.features[i])} evaluations: take a smaller step_size"
                 )
 
     def _check_start(self, gradient: Tensor) -> None:
-        """Refuses starts that no optimiser can leave, by the gradients there, ``[batch, n]``."""
-        for i, there in enumerate(~self.arrived(self.entries)):
-            first, slope = self.features[i][0], gradient[i]
+        """Raises where no optimiser can leave the start, by the gradients there."""
+        for i, away in enumerate(~self.arrived(self.entries)):
+            first = self.features[i][0]
+            slope = gradient[i]
             if not math.isfinite(first):
-                what = f"feature distance of picture {i} is {first}"
+                what = f"feature distance of image {i} is {first}"
             elif not slope.isfinite().all():
-                what = f"slope of picture {i} is not finite"
-            elif there and not slope.any():
+                what = f"slope of image {i} is not finite"
+            elif away and not slope.any():
                 raise ValueError(
-                    f"the feature distance of picture {i} does not depend on the picture where it "
+                    f"the feature distance of image {i} does not depend on the image where it "
                     "starts: is the model untrained? If not, take another start"
                 )
             else:
@@ -116,10 +122,11 @@ class Match:
             raise Diverged(f"the {what} where it starts: take another start, or a wider dtype")
 
     def _note(self, x: Tensor, entries: Tensor, distance: Tensor) -> bool:
-        """Records an evaluation, and says whether it was the first of all."""
+        """Records an evaluation, and returns whether it was the first of all."""
         first = not self.features[0]
         better = distance < self.least[entries]
-        self.best[entries[better]], self.least[entries[better]] = x[better], distance[better]
+        self.best[entries[better]] = x[better]
+        self.least[entries[better]] = distance[better]
         for i, d in zip(entries.tolist(), distance.tolist(), strict=True):
             self.features[i].append(d)
         if self._picture is not None:
@@ -129,13 +136,13 @@ class Match:
         return first
 
 
-def dot(a: Tensor, b: Tensor) -> Tensor:
-    """The product of every two vectors, ``[k, n]`` each, to ``[k]``."""
+def dot(a: Float[Tensor, "k n"], b: Float[Tensor, "k n"]) -> Float[Tensor, " k"]:
+    """The dot product of each pair of vectors."""
     return (a * b).sum(1)
 
 
-def noise(like: Tensor, seed: int) -> Tensor:
-    """Standard normal numbers, the same for every picture of a batch, on every device."""
+def noise(like: Float[Tensor, "batch *image"], seed: int) -> Float[Tensor, "batch *image"]:
+    """Standard normal numbers, the same for each image of a batch, on every device."""
     generator = torch.Generator().manual_seed(seed)
     drawn = torch.randn(like.shape[1:], dtype=torch.float64, generator=generator)
     return drawn.to(like).expand_as(like)
@@ -143,23 +150,17 @@ def noise(like: Tensor, seed: int) -> Tensor:
 
 @torch.no_grad()
 def shifted_distance(
-    function: Operator, image: Tensor, std: float, seed: int = 0, activation: Tensor | None = None
-) -> Tensor:
-    """How far an activation moves when the picture is shifted a little.
+    function: Operator,
+    image: Float[Tensor, "batch ..."],
+    std: float,
+    seed: int = 0,
+    activation: Float[Tensor, "batch ..."] | None = None,
+) -> Float[Tensor, " batch"]:
+    """How far an activation moves when the image is shifted a little: ``‖O(a + std z) - O(a)‖``.
 
-    ``‖O(a + std * z) - O(a)‖`` with ``z`` from N(0, 1): an input whose activation is nearer than
-    that to ``O(a)`` counts as a representation of ``a`` by the source's criterion. That says
-    nothing about how near the input itself is.
-
-    Args:
-        function: ``O``, on ``[batch, ...]``.
-        image: ``a``, ``[batch, ...]``. All pictures get the same ``z``.
-        std: The size of the shift.
-        seed: For ``z``.
-        activation: ``O(a)``, where it is known.
-
-    Returns:
-        ``[batch]``.
+    ``z`` is from N(0, 1), the same for all images; ``activation`` is ``O(a)`` where it is known. By
+    the source's criterion, an input with an activation nearer than this to ``O(a)`` represents
+    ``a``, however far the input itself is.
     """
     shifted = function(image + std * noise(image, seed))
     return norms(shifted - (function(image) if activation is None else activation))

@@ -1,4 +1,4 @@
-"""Pictures made from a class score: what a model would call a cat, if it were asked to draw one."""
+"""Images made from a class score: what a model would draw if asked for a cat."""
 
 import math
 from collections.abc import Iterable
@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
+from minivit.hub.preprocessing import Preprocess
+from minivit.inversion.fourier import Fourier
 from minivit.inversion.pixels import Pixels
-from minivit.inversion.waves import Waves
-from minivit.patches import pair
-from minivit.preprocessing import Preprocess
+from minivit.networks.patches import pair
 from minivit.recording.calls import logits, refuse_training
 
 METHODS = ("fourier", "source")
@@ -21,13 +22,11 @@ METHODS = ("fourier", "source")
 class Generated:
     """What :func:`generate` made."""
 
-    images: Tensor  # [n, channels, height, width], in the model's input space
-    pictures: (
-        Tensor  # the same as uint8, 0 to 255: what there is to see, cut off at black and white
-    )
-    classes: Tensor  # int64 [n], the class that each was made for
-    scores: Tensor  # [n, steps], its logit for what the model saw at each step
-    logits: Tensor  # [n, all classes], of the images
+    images: Float[Tensor, "batch channels height width"]  # in the model's input space
+    pictures: UInt8[Tensor, "batch channels height width"]  # the same to look at, 0 to 255
+    classes: Int[Tensor, " batch"]  # the class that each was made for
+    scores: Float[Tensor, "batch steps"]  # its logit for what the model saw at each step
+    logits: Float[Tensor, "batch classes"]  # of the images
 
 
 @torch.inference_mode(False)  # in which nothing has a gradient
@@ -50,44 +49,40 @@ def generate(
     """Makes inputs to which a model gives a high score for a class::
 
         generate(model, 3).pictures         # [1, channels, height, width]
-        generate(model, range(10)).logits   # ten pictures at once, each by itself
+        generate(model, range(10)).logits   # ten images at once, each by itself
 
     - ``"source"``: gradient descent on ``|C - O_i|``, where ``O_i`` is the logit, with a 3 x 3
       Gaussian blur after each step and jitter by random crops:
       :class:`~minivit.inversion.pixels.Pixels`. Until the logit reaches ``C``, the gradient is
       the logit's own, and ``C`` does not matter.
-    - ``"fourier"``: ascent of the logit by the Fourier coefficients of a picture that is shifted,
-      turned, zoomed and covered with noise at random: :class:`~minivit.inversion.waves.Waves`.
+    - ``"fourier"``: ascent of the logit by the Fourier coefficients of an image under random
+      shifts, turns, zooms and noise: :class:`~minivit.inversion.fourier.Fourier`.
 
     Args:
-        model: Any classifier of pictures in evaluation mode, also one that wraps its logits in an
-            object, as Hugging Face's do. Where it has a ``preprocess``, a
-            :class:`~minivit.preprocessing.Preprocess`, that says which inputs are black and white;
-            otherwise they are 0 and 1.
-        class_index: The number of a class, or several; the same one twice makes two pictures.
-        method: ``"fourier"`` or ``"source"``. Default: ``"fourier"``.
-        steps: Forward and backward passes. Default: 300.
-        step_size: Of Adam, 0.1 by default; or the source's factor before the gradient, by default
-            such that the first step has the deviation of the noise it begins with, 1/20.
-        size: Channels, height and width of an input. Default: as the model's ``config`` says.
+        model: Any image classifier in evaluation mode; its logits may be wrapped in an object, as
+            Hugging Face's are. Its ``preprocess``, a
+            :class:`~minivit.hub.preprocessing.Preprocess`, gives the inputs that are black and
+            white; without one they are 0 and 1.
+        class_index: A class or several; the same one twice makes two images.
+        steps: Forward and backward passes.
+        step_size: Of Adam, by default 0.1; or the source's factor before the gradient, by default
+            such that the first step has the standard deviation of the noise it begins with, 1/20.
+        size: Channels, height and width of an input. Default: from the model's ``config``.
         seed: For the noise, crops and views.
-        constant: ``C``, of ``"source"`` alone, like what follows up to ``jitter_step``. Default:
-            1000.
-        blur: Deviation of the Gaussian in pixels at the first step; it falls linearly to 0 at the
-            last. Default: the source's 2.4, which makes it nearly the mean of nine pixels. At 0,
-            none.
-        jitter: By how many pixels the canvas is higher and wider than a crop. Default: an eighth of
+        constant: ``C``. This and all options up to ``jitter_step`` are for ``"source"`` alone.
+        blur: Standard deviation of the Gaussian in pixels at the first step; it falls linearly to 0
+            at the last. The source's 2.4 makes it nearly the mean of nine pixels; 0 is none.
+        jitter: Pixels by which the canvas is higher and wider than a crop. Default: an eighth of
             the shorter side.
-        jitter_after: Steps before the crops begin to move. Default: the source's 200.
-        jitter_step: Crops move by multiples of so many pixels, such as a patch's side; twice this
-            divides ``jitter``, so that the middle is one of the places. Default: 1, any place.
-        views: Whether the picture is shifted, turned, zoomed and covered with noise, of
-            ``"fourier"`` alone. Default: true.
+        jitter_after: Steps before the crops begin to move.
+        jitter_step: Crops move by multiples of this, such as a patch's side. ``jitter`` is a
+            multiple of twice as much, so that the middle is one of their positions.
+        views: Whether ``"fourier"`` changes the view at random.
 
     Raises:
-        TypeError: No module, or numbers of classes that are no integers.
-        ValueError: A model in training mode, an option that is none, a class that there is not, a
-            size that is not known, or a score that does not depend on the picture.
+        TypeError: The model is not a module, or a class not an integer.
+        ValueError: A model in training mode, an unknown or impossible option, a class that the
+            model does not have, an unknown size, or a score that does not depend on the image.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"expected an nn.Module: got {type(model).__name__}")
@@ -107,8 +102,9 @@ def generate(
     like = next(model.parameters()).detach()
     preprocess = getattr(model, "preprocess", None)
     preprocess = preprocess if isinstance(preprocess, Preprocess) else None
-    shape, generator = (len(wanted), channels, height, width), torch.Generator().manual_seed(seed)
-    painting: Pixels | Waves
+    shape = (len(wanted), channels, height, width)
+    generator = torch.Generator().manual_seed(seed)
+    painting: Pixels | Fourier
     if method == "source":
         jitter = min(height, width) // 8 if jitter is None else jitter
         if jitter_step < 1 or (jitter_step > 1 and jitter % (2 * jitter_step)):
@@ -117,18 +113,26 @@ def generate(
                 f"got {jitter} and {jitter_step}"
             )
         painting = Pixels(
-            shape, generator, like, steps, constant, step_size, blur, jitter, jitter_after,
+            shape,
+            generator,
+            like,
+            steps,
+            constant,
+            step_size,
+            blur,
+            jitter,
+            jitter_after,
             jitter_step,
-        )  # fmt: skip
+        )
     else:
-        painting = Waves(shape, generator, like, step_size or 0.1, preprocess, views)
+        painting = Fourier(shape, generator, like, step_size or 0.1, preprocess, views)
     scores, answers = _paint(model, painting, wanted.to(like.device), steps)
     images = painting.finished()
     return Generated(images, as_pictures(images, preprocess), wanted, scores.cpu(), answers.cpu())
 
 
 def _size(model: nn.Module, size: tuple[int, int, int] | None) -> tuple[int, int, int]:
-    """Channels, height and width of the inputs: those given, or of one of minivit's models."""
+    """Channels, height and width of the inputs: as given, or from the configuration."""
     if size is None:
         config: Any = getattr(model, "config", None)
         if not hasattr(config, "channels") or not hasattr(config, "image_size"):
@@ -143,9 +147,9 @@ def _size(model: nn.Module, size: tuple[int, int, int] | None) -> tuple[int, int
 
 
 def _paint(
-    model: nn.Module, painting: Pixels | Waves, wanted: Tensor, steps: int
+    model: nn.Module, painting: Pixels | Fourier, wanted: Tensor, steps: int
 ) -> tuple[Tensor, Tensor]:
-    """All steps: the scores on the way, ``[n, steps]``, and the logits at the end."""
+    """Takes all steps: the scores on the way, ``[batch, steps]``, and the logits at the end."""
     scores = []
     for step in range(steps):
         seen = painting.view(step)
@@ -158,15 +162,17 @@ def _paint(
         if step == 0:
             (slope,) = torch.autograd.grad(score.sum(), seen, retain_graph=True)
             if not slope.flatten(1).any(1).all():
-                raise ValueError("a score does not depend on the picture: is the model untrained?")
+                raise ValueError("a score does not depend on the image: is the model untrained?")
         painting.improve(seen, score, step)
         scores.append(score.detach())
     with torch.no_grad():
         return torch.stack(scores, 1), logits(model, painting.finished())
 
 
-def as_pictures(images: Tensor, preprocess: Preprocess | None) -> Tensor:
-    """Inputs of a model as uint8 pictures; what is beyond black or white is cut off."""
+def as_pictures(
+    images: Float[Tensor, "batch channels height width"], preprocess: Preprocess | None
+) -> UInt8[Tensor, "batch channels height width"]:
+    """Inputs of a model as uint8 images to look at, cut off at black and white."""
     if preprocess is not None:
         mean, std = (images.new_tensor(v).view(-1, 1, 1) for v in (preprocess.mean, preprocess.std))
         images = images * std + mean

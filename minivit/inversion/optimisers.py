@@ -1,13 +1,15 @@
-"""Ways to change pictures so that their activations meet a target; L-BFGS has a file of its own.
+"""Ways to change images so that their activations meet a target; L-BFGS is in ``lbfgs.py``.
 
-All are generators that take one step at a time. They hold pictures as flat vectors ``x``,
-``[k, n]``, one for each picture of the batch that still moves; ``entries`` says which these are.
-No picture's steps depend on the others'.
+All are generators that take one step at a time. They hold images as flat vectors ``x``, ``[k, n]``,
+one for each image of the batch that still moves; ``entries`` are the indices of these. No image's
+steps depend on the others'.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import count
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from minivit.inversion.criterion import Match, dot
@@ -19,14 +21,17 @@ PRODUCTS = 200  # of a Gauss-Newton step, at most
 
 
 def gradient_descent(
-    match: Match, x: Tensor, step_size: float | None, blurs: Iterable[float]
+    match: Match,
+    x: Float[Tensor, "batch n"],
+    step_size: float | None,
+    blurs: Iterable[float],
 ) -> Iterator[None]:
     """``x <- blur(x - ε g)``, where ``g`` is the gradient of the feature distance.
 
-    With a step size that is the source's rule. Its steps do not shrink as the distance does, so it
-    hovers at last. By default ``ε`` is the distance over the square of the Jacobian's largest
-    singular value at the start: gradient descent on half the squared distance, with a step
-    that is surely safe if the function is linear.
+    With a step size this is the source's rule. Its steps do not shrink with the distance, so in the
+    end it hovers. By default ``ε`` is the distance over the square of the Jacobian's largest
+    singular value at the start: gradient descent on half the squared distance, with a step that is
+    safe if the function is linear.
     """
     entries = match.entries
     if step_size is None:
@@ -50,12 +55,12 @@ def gradient_descent(
         yield
 
 
-def adam(match: Match, x: Tensor, step_size: float) -> Iterator[None]:
+def adam(match: Match, x: Float[Tensor, "batch n"], step_size: float) -> Iterator[None]:
     """Adam, Kingma & Ba (2015), with its usual constants."""
-    entries, step = match.entries, 0
-    mean, square = torch.zeros_like(x), torch.zeros_like(x)
-    while True:
-        step += 1
+    entries = match.entries
+    mean = torch.zeros_like(x)
+    square = torch.zeros_like(x)
+    for step in count(1):
         _, gradient = match(x, entries)
         match.check(entries)
         going = ~match.arrived(entries)
@@ -65,23 +70,25 @@ def adam(match: Match, x: Tensor, step_size: float) -> Iterator[None]:
         mean = mean[going].lerp(gradient, 0.1)
         square = square[going].lerp(gradient**2, 0.001)
         root = (square / (1 - 0.999**step)).sqrt()
-        tiny = torch.finfo(x.dtype).tiny ** 0.5  # no 1e-8: gradients may be as small
+        tiny = torch.finfo(x.dtype).tiny ** 0.5  # not 1e-8: gradients may be as small
         x = x - step_size * mean / (1 - 0.9**step) / (root + tiny)
         yield
 
 
-def gauss_newton(match: Match, x: Tensor) -> Iterator[None]:
+def gauss_newton(match: Match, x: Float[Tensor, "batch n"]) -> Iterator[None]:
     """Steps to where the linearised function is nearest to the target, halved until it is nearer.
 
-    They are found without the Jacobian's matrix; a product with it and one with its transpose count
-    as an evaluation, which they cost or more.
+    They are found without the Jacobian's matrix: a product with it and one with its transpose cost
+    an evaluation or more, and count as one.
     """
-    entries, x = match.entries, x.clone()
+    entries = match.entries
+    x = x.clone()
     while len(entries):
         at, difference = match.linearised(x, entries)
         match.check(entries)
         step = _least_squares(at, difference, match, entries)
-        distance, waiting = norms(difference), torch.arange(len(entries), device=x.device)
+        distance = norms(difference)
+        waiting = torch.arange(len(entries), device=x.device)
         for k in range(TRIALS):
             trial = x[waiting] + step[waiting] / 2**k
             objective, _ = match(trial, entries[waiting])
@@ -102,8 +109,11 @@ def _least_squares(at: Linearisation, b: Tensor, match: Match, entries: Tensor) 
     On the normal equations, down to a hundredth of their first residual: if cut off earlier, the
     step is shorter and still leads downhill.
     """
-    rest, normal = b, at.pull(b)
-    s, direction, size = torch.zeros_like(normal), normal, dot(normal, normal)
+    rest = b
+    normal = at.pull(b)
+    s = torch.zeros_like(normal)
+    direction = normal
+    size = dot(normal, normal)
     goal = 1e-4 * size
     for _ in range(PRODUCTS):
         going = size > goal
@@ -111,7 +121,8 @@ def _least_squares(at: Linearisation, b: Tensor, match: Match, entries: Tensor) 
             break
         image = at.push(direction)
         length = torch.where(going, size / dot(image, image), 0)[:, None]
-        s, rest = s + length * direction, rest - length * image
+        s = s + length * direction
+        rest = rest - length * image
         normal = at.pull(rest)
         new = dot(normal, normal)
         direction = normal + torch.where(going, new / size, 0)[:, None] * direction

@@ -1,14 +1,17 @@
-"""Pictures of a class pixel by pixel: gradient descent with blur and jitter."""
+"""Images of a class, pixel by pixel: gradient descent with blur and jitter."""
 
 import math
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Generator, Tensor
 
 
-def blurred(images: Tensor, std: float) -> Tensor:
-    """A 3 x 3 Gaussian of this deviation in pixels over images, mirrored at the edges."""
+def blurred(
+    images: Float[Tensor, "batch channels height width"], std: float
+) -> Float[Tensor, "batch channels height width"]:
+    """Images under a 3 x 3 Gaussian of this standard deviation in pixels, mirrored at the edges."""
     side = math.exp(-1 / (2 * std**2)) if std > 0.05 else 0.0
     line = torch.tensor([side, 1, side], dtype=images.dtype, device=images.device) / (1 + 2 * side)
     kernel = torch.outer(line, line).expand(images.shape[1], 1, 3, 3)
@@ -16,28 +19,17 @@ def blurred(images: Tensor, std: float) -> Tensor:
 
 
 class Pixels:
-    """Gradient descent on ``|C - score|``, pixel by pixel, with blur and jitter: the source's way.
+    """Gradient descent on ``|C - score|``, pixel by pixel, with blur and jitter, as in the source.
 
-    Canvases begin as noise from N(0.7, 1/20). At each step a crop is seen, moved against its
-    gradient and blurred; the rest of the canvas stays. The crop is the middle at first, and another
-    place at random at each step once ``jitter_after`` steps are done.
-
-    Args:
-        shape: ``[n, channels, height, width]`` of what the model sees.
-        generator: For the noise and the crops.
-        like: What dtype and device to use.
-        steps: How many there will be.
-        constant: ``C``.
-        step_size: In front of the gradient. Default: such that the first step of each picture has
-            the deviation of the noise, 1/20.
-        blur: Deviation of the 3 x 3 Gaussian in pixels at the first step; it falls linearly to 0 at
-            the last.
-        jitter: By how many pixels the canvas is higher and wider than a crop.
-        jitter_after: Steps before the crops move.
-        jitter_step: Of how many pixels they move by a multiple. Default: 1.
+    Canvases begin as noise from N(0.7, 1/20). At each step the model sees a crop of ``shape``,
+    which moves against its gradient and is blurred; the rest of the canvas stays. The crop is
+    central at first, and at a random position once ``jitter_after`` steps are done. The other
+    options are those of :func:`~minivit.inversion.generate.generate`; ``like`` gives dtype and
+    device.
     """
 
-    MEAN, STD = 0.7, 1 / 20
+    MEAN = 0.7
+    STD = 1 / 20
 
     def __init__(
         self,
@@ -55,13 +47,16 @@ class Pixels:
         *outer, height, width = shape
         noise = torch.randn(*outer, height + jitter, width + jitter, generator=generator)
         self.canvas = (self.MEAN + self.STD * noise).to(like)
-        self.size, self.jitter, self.jitter_after = (height, width), jitter, jitter_after
+        self.size = (height, width)
+        self.jitter = jitter
+        self.jitter_after = jitter_after
         self.jitter_step = jitter_step
-        self.generator, self.constant = generator, constant
+        self.generator = generator
+        self.constant = constant
         self.blurs = torch.linspace(blur, 0, steps).tolist()
-        self.step_size = (
-            None if step_size is None else self.canvas.new_full((len(noise),), step_size)
-        )
+        self.step_size = None
+        if step_size is not None:
+            self.step_size = self.canvas.new_full((len(noise),), step_size)
 
     def _crop(self, top: int, left: int) -> Tensor:
         return self.canvas[..., top : top + self.size[0], left : left + self.size[1]]

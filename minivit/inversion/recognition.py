@@ -1,10 +1,11 @@
-"""Whether generated pictures show their class to anybody else: to models that did not make them."""
+"""Whether generated images show their class to models that did not make them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor, nn
 
 from minivit.recording.calls import logits, refuse_training
@@ -12,52 +13,53 @@ from minivit.recording.calls import logits, refuse_training
 
 @dataclass(frozen=True, eq=False)
 class Recognition:
-    """What independent models, the judges, see in pictures."""
+    """What independent models, the judges, see in images."""
 
     judges: tuple[str, ...]
-    seen: Tensor  # int64 [judges, n], the likeliest class
-    probability: Tensor  # [judges, n], of the class that the picture was made for, float64
-    recognised: Tensor  # [judges, n], whether that is the likeliest class
+    seen: Int[Tensor, "judges batch"]  # the likeliest class
+    probability: Float[Tensor, "judges batch"]  # of the class that the image was made for, float64
+    recognised: Bool[Tensor, "judges batch"]  # whether that is the likeliest class
 
     @property
-    def accuracy(self) -> Tensor:
-        """The share of the pictures that each judge recognises, ``[judges]``."""
+    def accuracy(self) -> Float[Tensor, " judges"]:
+        """The fraction of the images that each judge recognises."""
         return self.recognised.double().mean(1)
 
 
 @torch.no_grad()
 def recognise(
-    pictures: Tensor, classes: Tensor | int, judges: Mapping[str, nn.Module]
+    pictures: UInt8[Tensor, "batch channels height width"],
+    classes: Int[Tensor, " batch"] | int,
+    judges: Mapping[str, nn.Module],
 ) -> Recognition:
-    """Asks models what they see in pictures::
+    """Asks models what they see in images::
 
         made = generate(vit, range(10))
         recognise(made.pictures, made.classes, {"resnet": resnet, "mixer": mixer}).accuracy
 
-    That its maker gives a picture a high score says nothing: it was made for that. A model trained
-    apart, better of another family, has other blind spots.
+    The model that made an image gives it a high score by construction. A separately trained model,
+    better still of another family, has other blind spots.
 
     Args:
-        pictures: uint8 ``[n, channels, height, width]``, as a viewer sees them.
-        classes: The class that each was made for, ``[n]``, or one for all.
-        judges: Models by name, in evaluation mode, each with a ``preprocess`` that makes its input
-            of pictures (those of :func:`~minivit.loading.load` have one), and with the same classes
-            in the same order.
+        classes: The class that each was made for, or one for all.
+        judges: Models by name, in evaluation mode and with the same classes in the same order, each
+            with a ``preprocess`` that turns images into its input, as
+            :func:`~minivit.hub.loading.load` sets it.
 
     Raises:
-        TypeError: No pictures in uint8.
-        ValueError: There are no pictures, not a class for each, no judges, or one that cannot
-            prepare pictures, does not know a class, or is in training mode.
+        TypeError: The images are not uint8.
+        ValueError: There are no images, not a class for each, or no judges, or a judge that cannot
+            prepare images, does not know a class, or is in training mode.
     """
     if pictures.dtype != torch.uint8:
-        raise TypeError(f"expected uint8 pictures, 0 to 255: got {pictures.dtype}")
+        raise TypeError(f"expected uint8 images, 0 to 255: got {pictures.dtype}")
     wanted = torch.as_tensor(classes).cpu().expand(len(pictures)) if len(pictures) else None
     if wanted is None or not judges:
-        raise ValueError(f"expected pictures and judges: got {len(pictures)} and {list(judges)}")
+        raise ValueError(f"expected images and judges: got {len(pictures)} and {list(judges)}")
     answers = []
     for name, judge in judges.items():
-        if not hasattr(judge, "preprocess"):
-            raise ValueError(f"set {name}.preprocess, which turns uint8 pictures into its input")
+        if getattr(judge, "preprocess", None) is None:
+            raise ValueError(f"set {name}.preprocess, which turns uint8 images into its input")
         refuse_training(judge, name)
         prepare: Any = judge.preprocess
         answer = logits(judge, prepare(pictures)).double().cpu()

@@ -1,107 +1,101 @@
-"""The exact way back: from the tokens after a block, through every block, to the picture."""
+"""The exact way back: from the tokens after a block, through each block, to the image."""
 
 import math
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from minivit.inversion.exact.residual import branches, invert_block
 from minivit.inversion.exact.solvers import relative_residual, solved
 from minivit.inversion.optimise import in_dtype
 from minivit.inversion.to_pixels import to_pixels
-from minivit.mixer import Mixer
-from minivit.patches import pair
+from minivit.networks.patches import pair
+from minivit.networks.vit import ViT
 from minivit.recording import activation
 from minivit.recording.calls import refuse_training
-from minivit.vit import ViT, ViTConfig
 
-STARTS = 8  # around the guess, where the guess itself did not do
+STARTS = 8  # around the guess, where the guess itself failed
 NEWTON = 10  # steps at most for a branch: where trained ones took more, they led to other tokens
-FAILED = 1e-8  # relative residual of a block, beyond which there is no use in going on through it
+FAILED = 1e-8  # relative residual of a block, above which going on through it is useless
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One stage of the way back, and how nearly it succeeded, for every picture."""
+    """One stage of the way back, and its error for each image."""
 
-    name: str  # the block that was undone; "pixels from" the block whose tokens; "restarts"
+    name: str  # the block that was undone; "pixels from" the block with the tokens; "restarts"
     method: tuple[str, ...]  # "fixed point", "newton", "lbfgs", or "" where there was no need
-    # [batch], relative forward error: of the stage alone: of a block, or from the pixels to
-    # those tokens; NaN where there was no need
-    error: Tensor
+    # Relative forward error of the stage alone: of a block, or from the pixels to those tokens.
+    # NaN where there was no need.
+    error: Float[Tensor, " batch"]
 
 
 @dataclass(frozen=True, eq=False)
 class Unwound:
     """What :func:`unwind` found."""
 
-    image: Tensor  # [batch, channels, height, width], float64, in the model's input space
+    image: Float[Tensor, "batch channels height width"]  # float64, in the model's input space
     stages: tuple[Stage, ...]  # in the order in which they were taken
-    error: Tensor  # [batch], ‖O(image) - tokens‖ / ‖tokens‖, by the forward pass
+    error: Float[Tensor, " batch"]  # ‖O(image) - tokens‖ / ‖tokens‖, by the forward pass
     tolerance: float
 
     @property
-    def exact(self) -> Tensor:
-        """Whether the error is within the tolerance, ``[batch]``."""
+    def exact(self) -> Bool[Tensor, " batch"]:
+        """Whether the error is within the tolerance."""
         return self.error <= self.tolerance
 
 
 @torch.inference_mode(False)  # in which nothing has a gradient
 def unwind(
     model: nn.Module,
-    tokens: Tensor,
+    tokens: Float[Tensor, "batch tokens dim"],
     at: str,
     *,
     tolerance: float | None = None,
     steps: int = 4000,
     seed: int = 0,
 ) -> Unwound:
-    """Finds the picture that a model turned into the tokens that a block gave::
+    """Finds the image that a model turned into the tokens that a block gave::
 
         found = unwind(model, tokens, at="blocks.5")
         found.image, found.exact
 
     Residual blocks are undone one after the other, the last one first: by the fixed point where it
     contracts, by Newton-GMRES elsewhere. The first block and the embedding are undone together,
-    over the pixels, by :func:`~minivit.inversion.to_pixels.to_pixels`: most tokens are no
-    picture's. A trained block often gives the same output for several tokens, and the way back then
-    leads to others. So where that fails, the pixels are sought from the tokens before the last
-    block undone, then from those before that, up to the given ones, and at last, from these, from
-    the best of 8 places around the first guess. All of it is in float64, whatever the model is in.
-    The forward pass has the last word.
+    over the pixels, by :func:`~minivit.inversion.to_pixels.to_pixels`, since most tokens belong to
+    no image. A trained block often gives the same output for several tokens, so the way back may
+    lead to others. Where it fails, the pixels are sought from the tokens one block later, and so on
+    up to the given ones, and last from the best of 8 starts around the first guess. The forward
+    pass decides. All of it is in float64, whatever the model is in.
 
-    An exact image is the one that the tokens were made from only if no other gives the same tokens.
-    With an embedding narrower than its patches others do.
+    Another image may give the same tokens: one does if the embedding is narrower than its patches.
 
     Args:
-        model: A :class:`~minivit.vit.ViT` or :class:`~minivit.mixer.Mixer` in evaluation mode, with
-            residuals and with norms before its sub-layers, or none.
-        tokens: What the block gave, ``[batch, tokens, dim]``, for pictures of the size in the
-            model's configuration. Float32 tells six digits of them, which limits the image.
+        model: A ViT or Mixer in evaluation mode, with residuals and with norms before its
+            sub-layers, or none.
+        tokens: Of images of the size in the model's configuration. In float32 they have six digits,
+            which limits the image.
         at: The name of the block, ``"blocks.0"`` to the last one.
         tolerance: The error that counts as exact, relative to the tokens. Default: 1.8e-12 for
             float64 tokens, 6.4e-6 for float32.
-        steps: Steps of L-BFGS at most, every time. Default: 4000.
+        steps: Steps of L-BFGS at most, each time.
         seed: For the guesses.
 
-    Returns:
-        The nearest pictures, detached, in float64, and how they were found.
-
     Raises:
-        TypeError: Another model, or tokens that are not of floating numbers.
+        TypeError: Another model, or tokens that are not floating numbers.
         ValueError: No such block, tokens of another shape or not finite, training mode, no
-            residuals, or norms behind the sub-layers.
+            residuals, or norms after the sub-layers.
     """
     last = _check(model, tokens, at)
     tolerance = solved(tokens.dtype) if tolerance is None else tolerance
     model, tokens = in_dtype(model, torch.float64), tokens.detach().double()
-    assert isinstance(model, ViT | Mixer)  # for mypy
+    assert isinstance(model, ViT)  # for mypy
     config, stages = model.config, list[Stage]()
-    mask = config.mask(config.grid) if isinstance(config, ViTConfig) else None
-    mask = None if mask is None else mask.to(tokens.device)
+    mask = model.mask(config.grid)
     x, going = tokens, torch.arange(len(tokens), device=tokens.device)
-    known = {last: (x, going)}  # block -> tokens that it may have given, and for which pictures
+    known = {last: (x, going)}  # block -> tokens that it may have given, and for which images
     for i in range(last, 0, -1):
         found = invert_block(model.blocks[i], x, mask, NEWTON)
         methods = ["newton" if newton else "fixed point" for newton in found.newton]
@@ -133,8 +127,8 @@ def unwind(
 
 
 def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
-    """Refuses what cannot be unwound, and gives the number of the block."""
-    if not isinstance(model, ViT | Mixer):
+    """Checks that the tokens can be unwound, and gives the block's index."""
+    if not isinstance(model, ViT):
         raise TypeError(
             f"expected a minivit.ViT or minivit.Mixer: got {type(model).__name__}. torchvision's "
             "vision transformers go through minivit.from_torchvision first"
@@ -155,13 +149,14 @@ def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
         raise ValueError("expected finite tokens: got some that are not")
     refuse_training(model)
     for block in model.blocks[: names.index(at) + 1]:
-        branches(block)  # refuses what has no way back
+        branches(block)  # raises where a block has no way back
     return names.index(at)
 
 
 def _stage(name: str, batch: int, entries: Tensor, methods: list[str], error: Tensor) -> Stage:
-    """What happened to the pictures that took part, among all of the batch."""
-    used, errors = [""] * batch, error.new_full((batch,), math.nan)
+    """The stage of the images that took part, spread out over the whole batch."""
+    used = [""] * batch
+    errors = error.new_full((batch,), math.nan)
     errors[entries] = error
     for i, method in zip(entries.tolist(), methods, strict=True):
         used[i] = method

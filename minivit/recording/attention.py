@@ -1,10 +1,9 @@
-"""Attention weights, heard where torch computes them.
+"""Attention weights, recorded where torch computes them, without any help from the model.
 
-A model need do nothing for it. Its attention is a call of ``F.scaled_dot_product_attention``, of
-``F.multi_head_attention_forward`` (inside ``nn.MultiheadAttention``), or a softmax written out. The
-first two never show their weights, so here the formula answers in their place; a softmax is only
-listened to. Either way the model goes on with the very tensor that is shown: gradients with respect
-to it are those of the model.
+Attention is a call of ``F.scaled_dot_product_attention``, of ``F.multi_head_attention_forward``
+(inside ``nn.MultiheadAttention``), or an explicit softmax. The first two never return their
+weights, so they are replaced by their formula; a softmax is only observed. Either way the model
+continues with the very tensor that is recorded, so gradients with respect to it are the model's.
 """
 
 import math
@@ -15,31 +14,32 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from minivit.recording.hooks import after, before
 
-# The last is what the formula below calls: so an outer recorder hears an inner one's answer.
+# The last is called by the formula below, so that an outer recorder sees an inner one's result.
 SOFTMAX = {torch.softmax, Tensor.softmax, F.softmax, torch._safe_softmax}
 
 
 class AttentionListener(TorchFunctionMode):
-    """Keeps the attention weights that are computed inside chosen modules, while it is entered.
+    """Passes the attention weights computed inside chosen modules to ``keep``, while it is entered.
 
-    It hears the thread that made it enter, as all such modes of torch do, and no other.
-
-    Entered, it also keeps torch from the fast paths of ``nn.TransformerEncoderLayer`` and
-    ``nn.MultiheadAttention``, which run whole layers without calling their modules.
-
-    Args:
-        keep: Gets a name and the weights, ``[batch, heads, queries, keys]``.
+    Like all of torch's modes it is active only in the thread that entered it. It also keeps torch
+    from the fast paths of ``nn.TransformerEncoderLayer`` and ``nn.MultiheadAttention``, which run
+    whole layers without calling their modules.
     """
 
-    def __init__(self, keep: Callable[[str, Tensor], None]) -> None:
+    def __init__(
+        self, keep: Callable[[str, Float[Tensor, "batch heads queries keys"]], None]
+    ) -> None:
         super().__init__()
         self.keep = keep
-        self.running: dict[str, bool] = {}  # names whose module runs now; true once it has shown
+        self.running: dict[
+            str, bool
+        ] = {}  # names whose module is running; true once it has shown weights
         # By name, the first softmax in which heads and images cannot be told apart.
         self.others: dict[str, torch.Size] = {}
 
@@ -56,12 +56,8 @@ class AttentionListener(TorchFunctionMode):
         with before(module, begin), after(module, end, always=True):
             yield
 
-    def show(self, weights: Tensor) -> None:
-        """Gives weights to each module that runs now.
-
-        Raises:
-            RuntimeError: One of them has already shown others in this call.
-        """
+    def show(self, weights: Float[Tensor, "batch heads queries keys"]) -> None:
+        """Records weights for each running module; a second time in one call is an error."""
         for name, shown in self.running.items():
             if shown:
                 raise RuntimeError(
@@ -106,18 +102,18 @@ class AttentionListener(TorchFunctionMode):
         scale: float | None = None,
         enable_gqa: bool = False,
     ) -> Tensor:
-        """Answers ``F.scaled_dot_product_attention`` from its formula.
+        """Computes ``F.scaled_dot_product_attention`` by its formula.
 
-        Like the fused kernels it takes the softmax of half precision in float32, and gives zeros to
-        a query that may attend to nothing.
+        Like the fused kernels it takes the softmax of half precision in float32, and returns zeros
+        for a query that may attend to nothing.
         """
-        if enable_gqa:  # some heads of the queries share a head of the keys and values
+        if enable_gqa:  # several query heads share a head of keys and values
             key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
             value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
         device = query.device.type
         if not torch.amp.is_autocast_available(device):  # as on the meta device
             return self._answer(query, key, value, attn_mask, dropout_p, is_causal, scale)
-        if torch.is_autocast_enabled(device):  # what it would do to the call that is answered
+        if torch.is_autocast_enabled(device):  # as autocast would do to the original call
             half = torch.get_autocast_dtype(device)
             query, key, value = query.to(half), key.to(half), value.to(half)
         with torch.autocast(device, enabled=False):  # or it would round the products below
@@ -151,10 +147,10 @@ class AttentionListener(TorchFunctionMode):
         return weights.to(value.dtype) @ value
 
     def multi_head_attention_forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs torch's own ``F.multi_head_attention_forward`` with the inner attention shown.
+        """Runs torch's own ``F.multi_head_attention_forward`` with its inner attention recorded.
 
-        It is run as a copy of itself that finds other functions under three names. Should torch
-        rename them, nothing is shown, and ``record`` says so.
+        A copy of the function runs, with three of its global names replaced. Should torch rename
+        them, nothing is recorded, and ``record`` raises.
         """
         heads = args[4]
 
@@ -167,12 +163,12 @@ class AttentionListener(TorchFunctionMode):
         names = {
             "scaled_dot_product_attention": self.scaled_dot_product_attention,  # need_weights=False
             "softmax": softmax,  # need_weights=True
-            "has_torch_function": lambda _: False,  # or an outer recorder would answer in its place
+            "has_torch_function": lambda _: False,  # or an outer recorder would take the call over
         }
         copy = FunctionType(original.__code__, vars(F) | names, argdefs=original.__defaults__)
         return copy(*args, **kwargs)
 
 
 def softmax_axis(input: Tensor, dim: int | None = None, *_: Any, **__: Any) -> int | None:
-    """The axis of a call of any of ``SOFTMAX``."""
+    """The ``dim`` of a call of any function in ``SOFTMAX``."""
     return dim

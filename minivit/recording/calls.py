@@ -1,9 +1,10 @@
-"""Parts of a model as functions: what goes in is free, all else is as the model has it."""
+"""Parts of a model as functions of their input, with everything else as in the model."""
 
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
@@ -12,23 +13,15 @@ from minivit.recording.names import one
 
 
 def refuse_training(model: nn.Module, name: str = "the model") -> None:
-    """Refuses a model of which any part is in training mode: it is no fixed function.
-
-    Raises:
-        ValueError: It is; the message calls it ``name``.
-    """
+    """Raises ValueError if any part of the model is in training mode: it is no fixed function."""
     if any(part.training for part in model.modules()):
         raise ValueError(f"{name} is in training mode and no fixed function: call eval() first")
 
 
-def logits(model: nn.Module, images: Tensor) -> Tensor:
-    """Gives a classifier's logits, ``[batch, classes]``, also where it wraps them in an object.
-
-    Raises:
-        ValueError: The model gives no logits.
-    """
+def logits(model: nn.Module, images: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch classes"]:
+    """A classifier's logits, unwrapped from Hugging Face's output object; ValueError if none."""
     output = model(images)
-    found = getattr(output, "logits", output)  # as Hugging Face's classifiers have them
+    found = getattr(output, "logits", output)
     if not isinstance(found, Tensor) or found.ndim != 2:
         got = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
         raise ValueError(f"expected logits [batch, classes] of {type(model).__name__}: got {got}")
@@ -38,27 +31,22 @@ def logits(model: nn.Module, images: Tensor) -> Tensor:
 def sublayer(
     model: nn.Module, name: str, *inputs: Any
 ) -> tuple[Callable[[Tensor], Tensor], Tensor]:
-    """Takes a module out of a model, with the input that it gets in one call of the model::
+    """Takes a module out of a model, with its input in one call ``model(*inputs)``::
 
         attention, x = sublayer(model, "blocks.3.attention", images)
-        attention(x)  # what it gave in model(images)
+        attention(x)  # its output in model(images)
 
-    Masks and whatever else the module is called with stay as they were in that call. If it gets its
-    input several times, as query, key and value, then ``x`` stands for all of them. What the
-    function reads stays as it is, also where the module works in place.
+    The module's other arguments, such as masks, stay as they were in that call. If it got its input
+    several times, as query, key and value, the function's argument replaces all of them. The
+    function does not change its argument, even if the module works in place.
 
     Args:
-        model: Any module.
-        name: The name of one module in it, one of ``model.named_modules()``.
-        *inputs: What to call the model with.
-
-    Returns:
-        The function, and its input.
+        name: Of one module, as in ``model.named_modules()``.
 
     Raises:
-        LookupError: No module has this name; the message lists near ones.
-        ValueError: Several have.
-        RuntimeError: The module did not run, or got or gives other than one floating tensor.
+        LookupError: No module has this name; the message lists similar ones.
+        ValueError: Several modules have.
+        RuntimeError: The module did not run, or reads or returns other than one floating tensor.
     """
     module = one(model, name)
     calls: list[Any] = []
@@ -87,28 +75,25 @@ def sublayer(
 
 
 class Reached(BaseException):
-    """Ends a model's call at a named point. No Exception: one of those the model might catch."""
+    """Ends a model's call early. Not an Exception, which the model might catch."""
 
     def __init__(self, output: Any) -> None:
         self.output = output
 
 
 def activation(model: nn.Module, name: str) -> Callable[[Tensor], Tensor]:
-    """Gives the function from a model's input to what a module in it gives.
+    """The function from a model's input to the output of a module inside it.
 
-    The model runs no further than that module; if it runs more than once, no further than its first
-    call. Between calls of the function the model is as it was. What the function reads stays as it
-    is, also where the model works in place.
+    The model reads one tensor, and stops after the module's first call. The function does not
+    change its argument, even if the model works in place.
 
     Args:
-        model: Any module that reads one tensor.
-        name: The name of one module in it, one of ``model.named_modules()``; ``""`` is the model
-            itself.
+        name: Of one module, as in ``model.named_modules()``; ``""`` is the model itself.
 
     Raises:
-        TypeError, LookupError, ValueError: As for :func:`sublayer`.
-        RuntimeError: When the function is called: the module did not run, or gave other than one
-            tensor.
+        LookupError, ValueError: As for :func:`sublayer`.
+        RuntimeError: When the function is called: the module did not run, or returned other than
+            one tensor.
     """
     module = one(model, name)
 

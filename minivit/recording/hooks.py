@@ -1,8 +1,8 @@
-"""Hooks on a model that other threads may run meanwhile: for the length of a block, in one thread.
+"""Hooks for the length of a block, in one thread, on a model that other threads may be running.
 
-A hook stands on the module, which all threads share, so every thread calls it; it answers to the
-one that made it alone. Torch goes through a module's hooks in one step of the interpreter, so they
-may come and go while another thread runs the model.
+A hook is registered on the module, which all threads share, so every thread calls it; it acts only
+in the thread that made it. Torch lists a module's hooks in one step of the interpreter, so they may
+come and go while another thread runs the model.
 """
 
 import sys
@@ -21,7 +21,7 @@ _lock = RLock()  # torch numbers hooks by a counter that two threads can read at
 def before(module: nn.Module, hook: Callable[[nn.Module, Any, Any], Any]) -> Iterator[None]:
     """Calls ``hook(module, args, kwargs)`` before each call that this thread makes of the module.
 
-    Whatever is compiled runs uncompiled until the block ends: compiled code calls no new hooks.
+    Compiled modules run uncompiled until the block ends: compiled code calls no new hooks.
     """
     own = _own(module, hook)
     yield from _standing(lambda: module.register_forward_pre_hook(own, with_kwargs=True))
@@ -33,10 +33,8 @@ def after(
 ) -> Iterator[None]:
     """Calls ``hook(module, args, output)`` after each call that this thread makes of the module.
 
-    Args:
-        module: Which; not its copies, which have copies of its hooks.
-        hook: What it returns takes the output's place, unless it is none.
-        always: Also where the module raises what the block then catches.
+    What the hook returns replaces the output, unless it is None. With ``always`` it is also called
+    if the module raises. Copies of the module do not call it.
     """
     own = _own(module, hook)
     yield from _standing(lambda: module.register_forward_hook(own, always_call=always))
@@ -68,9 +66,9 @@ _eager: Any = None
 
 @contextmanager
 def uncompiled() -> Iterator[None]:
-    """Runs code compiled by ``torch.compile`` as it was written, in the whole process.
+    """Runs code compiled by ``torch.compile`` uncompiled, in the whole process.
 
-    It lasts until the last of such blocks ends, in whatever order and threads they do.
+    It lasts until the last of such blocks ends, in any order and in any thread.
     """
     global _blocks, _eager
     with _lock:

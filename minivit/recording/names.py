@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 import torch
 from torch import nn
 
-COMPILED = "_orig_mod"  # where torch.compile keeps the module that it was given
-# They hold modules and are never called themselves.
+COMPILED = "_orig_mod"  # where torch.compile keeps the original module
+# Modules that are never called themselves.
 CONTAINERS = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
 
 
@@ -20,10 +20,8 @@ def weights_of(name: str) -> str:
 def runnable(model: nn.Module) -> dict[str, nn.Module]:
     """Every module that can be called, by each of its names; ``""`` is the model itself.
 
-    What ``torch.compile`` gave has the names of what it was given.
-
-    Raises:
-        TypeError: Not a module, or a part of it runs where hooks on it are not called.
+    A compiled model has the names of the original. A model with parts that run where their hooks
+    are not called raises TypeError.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"expected an nn.Module to record: got {type(model).__name__}")
@@ -39,7 +37,7 @@ def runnable(model: nn.Module) -> dict[str, nn.Module]:
 
 
 def attention_names(modules: dict[str, nn.Module]) -> list[str]:
-    """Names of attention weights to suggest: of modules with "att" in their name or class."""
+    """Attention weights to suggest: those of modules with "att" in their name or class."""
     return [
         weights_of(name)
         for name, module in modules.items()
@@ -50,19 +48,11 @@ def attention_names(modules: dict[str, nn.Module]) -> list[str]:
 def find(
     modules: dict[str, nn.Module], patterns: Iterable[str]
 ) -> tuple[dict[str, nn.Module], dict[str, nn.Module]]:
-    """Looks patterns up.
+    """Finds the modules whose outputs, and those whose attention weights, match patterns.
 
-    Args:
-        modules: Modules by name, as :func:`runnable` gives them.
-        patterns: Shell-style names, in which ``*`` stands for anything, dots included. One whose
-            last part is ``weights`` names attention weights, unless a module has that name.
-
-    Returns:
-        The modules whose outputs are meant, by name, and those whose attention weights are meant,
-        by the weights' name.
-
-    Raises:
-        LookupError: A pattern matches nothing. The message lists near names.
+    Patterns are shell-style; ``*`` matches anything, dots included. One that ends in ``.weights``
+    means attention weights, unless a module has that name. If a pattern matches nothing,
+    LookupError lists similar names.
     """
     outputs: dict[str, nn.Module] = {}
     weights: dict[str, nn.Module] = {}
@@ -83,13 +73,7 @@ def find(
 
 
 def one(model: nn.Module, name: str) -> nn.Module:
-    """Gives the module of this name.
-
-    Raises:
-        LookupError: No module has this name; the message lists near ones.
-        ValueError: Several have.
-        TypeError: As for :func:`runnable`.
-    """
+    """The module of this name: LookupError if there is none, ValueError if there are several."""
     modules, _ = find(runnable(model), [name.removeprefix(f"{COMPILED}.")])
     if len(modules) != 1:
         raise ValueError(f"expected the name of one module: got {name!r}, for {list(modules)}")

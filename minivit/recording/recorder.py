@@ -1,4 +1,4 @@
-"""``record``: what chosen modules give during a block of code."""
+"""``record``: the outputs and attention weights of named modules during a block of code."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -14,11 +14,7 @@ from minivit.recording.names import attention_names, find, runnable
 
 
 class Kept:
-    """What modules gave, by name, and what it takes to notice that it was overwritten since.
-
-    Args:
-        detach: Keep copies without gradients.
-    """
+    """Outputs by name, with the versions that show whether they were overwritten since."""
 
     def __init__(self, detach: bool) -> None:
         self.seen: dict[str, Any] = {}
@@ -27,18 +23,14 @@ class Kept:
         self._versions: dict[str, list[tuple[Tensor, int]]] = {}
 
     def close(self) -> None:
-        """Keeps nothing more."""
+        """Stops keeping."""
         self.closed = True
 
     def keep(self, name: str, output: Any) -> None:
-        """Keeps what a module gave; the tensor alone where there is exactly one in it.
-
-        Raises:
-            RuntimeError: There is no tensor in it.
-        """
+        """Keeps a module's output, or the single tensor in it; without one, RuntimeError."""
         if self.closed:
             return
-        # Inference mode does not count changes, and has no gradients to lose: always a copy.
+        # Inference mode does not count versions, and has no gradients to lose: always copy.
         copy = self.detach or any(t.is_inference() for t in tensors_in(output))
         if copy:
             output = tree_map_only(Tensor, lambda t: t.detach().clone(), output)
@@ -49,7 +41,7 @@ class Kept:
         self._versions[name] = [] if copy else [(t, t._version) for t in tensors]
 
     def output_of(self, module: nn.Module, name: str) -> AbstractContextManager[None]:
-        """Keeps, while it is entered, what ``module`` gives, and calls it ``name``."""
+        """Keeps the output of ``module`` under ``name``, while it is entered."""
         return after(module, lambda module, args, output: self.keep(name, output))
 
     def overwritten(self) -> list[str]:
@@ -62,57 +54,50 @@ class Kept:
 
 
 def tensors_in(output: Any) -> list[Tensor]:
-    """The tensors in nested tuples, lists, dictionaries and whatever else is known to pytree."""
+    """The tensors in nested tuples, lists, dictionaries and anything else that pytree knows."""
     return [leaf for leaf in tree_leaves(output) if isinstance(leaf, Tensor)]
 
 
 @contextmanager
 def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict[str, Any]]:
-    """Records what modules of a model give while the block runs::
+    """Records the outputs and attention weights of a model's modules while the block runs::
 
         with minivit.record(model, "blocks.3", "blocks.*.attention.weights") as seen:
             model(images)
         seen["blocks.3"]                    # [batch, tokens, dim]
         seen["blocks.3.attention.weights"]  # [batch, heads, queries, keys], rows sum to 1
 
-    Names are those of ``model.named_modules()``, shell-style: ``*`` stands for anything, dots
-    included, so ``blocks.*`` is the blocks and all that is in them, and ``blocks.?`` the first ten
-    blocks alone. ``""`` is the model itself. A pattern keeps what runs of the modules that it
-    matches, and a part that is gone does not run; a name without wildcards must. With ``.weights``
-    behind a module's name they are the attention weights computed inside that module, before
-    dropout, whether it calls ``F.scaled_dot_product_attention``, ``nn.MultiheadAttention`` or a
-    softmax: ``*.attention`` in minivit and Hugging Face, ``*.attn`` in timm, ``*.self_attention``
-    in torchvision. Where heads are mixed behind the softmax, as in CaiT and DeepViT, it is the
-    softmax that is recorded, and not the mixture that meets the values.
+    Names are those of ``model.named_modules()``, shell-style: ``*`` matches anything, dots
+    included, so ``blocks.*`` is the blocks and everything in them, and ``blocks.?`` the first ten
+    blocks. ``""`` is the model itself. Of the modules that a pattern matches, those that run are
+    recorded; a name without wildcards must run. A module's name followed by ``.weights`` means the
+    attention weights computed inside it, before dropout, by ``F.scaled_dot_product_attention``,
+    ``nn.MultiheadAttention`` or a softmax: ``*.attention`` in minivit and Hugging Face, ``*.attn``
+    in timm, ``*.self_attention`` in torchvision. Where heads are mixed after the softmax, as in
+    CaiT and DeepViT, the softmax is recorded, not the mixture.
 
-    What is recorded is the tensor that the model goes on with: gradients flow through it, and
-    ``torch.autograd.grad(logits[0, 5], seen["blocks.3.attention.weights"])`` works. A module that
-    runs more than once keeps what it gave last. A result that holds exactly one tensor, such as
-    ``(tensor, None)``, is recorded as that tensor, any other as it is. Attention weights are in the
-    precision in which their softmax was taken: float32 where a fused kernel has half precision.
+    The recorded tensor is the one the model continues with: gradients flow through it, and
+    ``torch.autograd.grad(logits[0, 5], seen["blocks.3.attention.weights"])`` works. If a module
+    runs more than once, the last output is kept. An output with exactly one tensor, such as
+    ``(tensor, None)``, is recorded as that tensor. Attention weights have the precision of their
+    softmax: float32 where a fused kernel computes in half precision.
 
-    Blocks may be nested, and each gets its own. Threads may share a model: a block sees what the
-    thread computes that entered it, and no other. Code compiled by ``torch.compile`` runs
-    uncompiled, in the whole process, until the block ends. Turn gradient checkpointing off: what it
-    computes again in the backward pass is not recorded, and torch refuses the difference.
+    Blocks may be nested. A block records only what its own thread computes. Code compiled by
+    ``torch.compile`` runs uncompiled, in the whole process, until the block ends. Turn gradient
+    checkpointing off: what it recomputes in the backward pass is not recorded, and torch refuses
+    the difference.
 
     Args:
         model: Any module, compiled or not. Its code and its parameters are not touched.
         names: Shell-style names, at least one.
-        detach: Record copies without gradients. Default: the tensors themselves.
-
-    Yields:
-        A dictionary from names to tensors, in the order in which they are first given.
+        detach: Record copies without gradients.
 
     Raises:
-        TypeError: ``model`` is no module, or has a ``DataParallel`` or ``ScriptModule`` in it; or
-            a name is no string.
-        ValueError: No names.
-        LookupError: A name matches nothing; the message lists near ones.
-        RuntimeError: Inside the block, a module gives no tensor, or computes attention twice in one
-            call. At its end, none of the modules that a name matches ever ran, one showed no
-            attention weights, or in a tensor without one axis each for images and heads, or a
-            recorded tensor was overwritten by an in-place operation.
+        TypeError: The model contains a ``DataParallel`` or ``ScriptModule``.
+        LookupError: A name matches nothing; the message lists similar ones.
+        RuntimeError: A module returns no tensor, or computes attention twice in one call; at the
+            end of the block, nothing that a name matches ran, a module showed no attention weights
+            with an axis each for images and heads, or a recorded tensor was overwritten in place.
     """
     modules = runnable(model)
     if not names:

@@ -1,37 +1,18 @@
-"""The model card: what a reader must know of a trained model to trust it as far as it goes."""
+"""The model card of a training, after Mitchell et al. (2019), "Model Cards for Model Reporting"."""
 
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import torch
 
 import minivit
-from minivit.about import fields_of
-from minivit.families import family
-from minivit.model import Model
-from minivit.training.dataset import Data
-from minivit.training.evaluate import Scores
+from minivit.data.dataset import Data
+from minivit.hub.about import fields_of
+from minivit.hub.families import family
+from minivit.networks.model import Model
+from minivit.training.evaluate import Results
 from minivit.training.recipe import Recipe
-
-
-@dataclass(frozen=True)
-class Results:
-    """What a training came to.
-
-    Args:
-        validation: Scores on the part that was held out for choices.
-        test: Scores on the test part, which was used this once.
-        lines: What the log says of each epoch.
-        steps: Steps taken.
-        seconds: How long it took.
-    """
-
-    validation: Scores
-    test: Scores
-    lines: list[dict[str, Any]]
-    steps: int
-    seconds: float
 
 
 def card(
@@ -39,75 +20,91 @@ def card(
 ) -> str:
     """Writes a model card in Markdown.
 
-    After Mitchell et al. (2019), "Model Cards for Model Reporting", as far as numbers go.
-
     Args:
-        model: The trained model.
-        data: What it was trained on.
-        recipe: How.
-        results: What came of it.
-        command: What was typed. Default: the card says that it was a call from Python.
+        command: The command line of the training. Default: the card says it was called from Python.
     """
-    kind, parameters = family(model.config), sum(p.numel() for p in model.parameters())
+    kind = family(model.config)
+    parameters = sum(p.numel() for p in model.parameters())
     device = next(model.parameters()).device.type
     channels, height, width = data.train.images.shape[1:]
-    colour = {1: "grey", 3: "colour"}[channels]
-    rows = [
-        ["part", "pictures", "accuracy", "mean log-likelihood", "calibration error"],
-        *(_scores(part, getattr(results, part)) for part in ("validation", "test")),
-    ]
-    curve = [["epoch", "step", "loss", "accuracy", "validation accuracy", "log-likelihood"]]
-    for line in results.lines:
-        held_out = line["validation"]
-        shares = f"{line['loss']:.4f}", f"{line['accuracy']:.4f}", f"{held_out['accuracy']:.4f}"
-        likely = f"{held_out['log_likelihood']:.4f}"
-        curve.append([str(line["epoch"]), str(line["step"]), *shares, likely])
-    return "\n".join([
-        f"# {kind} trained on {_escaped(data.name)}", "",
-        f"{parameters:,} parameters; {height} x {width} pixels in {colour}; "
-        f"{len(data.classes)} classes: {', '.join(map(_escaped, data.classes))}.", "",
-        "## Scores", "",
-        "The validation part was held out of training, for choices. The test part was scored once, "
-        "at the end. The weights are "
-        + (f"the moving average (decay {recipe.average:g}) at" if recipe.average else "those after")
-        + " the last step; no epoch was chosen.", "",
-        *_table(rows), "",
-        "The calibration error is the expected one in 15 bins (Guo et al. 2017).", "",
-        "## Made by", "",
-        f"    {command}" if command else "A call of `minivit.training.train`.", "",
-        f"{results.steps:,} steps in {results.seconds:.0f} s on {device}, "
-        f"{torch.get_num_threads()} threads, {platform.machine()}; minivit {minivit.__version__}, "
-        f"torch {torch.__version__}; seed {recipe.seed}.", "",
-        "## Data", "",
-        f"{data.name}: {len(data.train):,} pictures to train on, {len(data.validation):,} to "
-        f"validate, {len(data.test):,} to test; {len(data.skipped)} damaged ones left out. "
-        f"Licence of the pictures: {data.licence or 'none stated'}. Mean {_numbers(data.mean)} and "
-        f"deviation {_numbers(data.std)} by channel.", "",
-        "## Recipe", "", *_fields(_used(recipe)), "",
-        "## Model", "", f"    {kind}", *_fields(fields_of(model.config)), "",
-        "## Curve", "",
-        "Loss and accuracy are of the pictures as they were altered for training.", "",
-        *_table(curve), "",
-    ])  # fmt: skip
+    weights = (
+        f"the moving average (decay {recipe.average:g}) at" if recipe.average else "those after"
+    )
+    return f"""\
+# {kind} trained on {_escaped(data.name)}
 
+{parameters:,} parameters; {height} x {width} pixels in {"grey" if channels == 1 else "colour"}; \
+{len(data.classes)} classes: {", ".join(map(_escaped, data.classes))}.
 
-def _scores(part: str, scores: Scores) -> list[str]:
-    numbers = (scores.accuracy, scores.log_likelihood, scores.calibration_error)
-    return [part, f"{scores.pictures:,}", *(f"{number:.4f}" for number in numbers)]
+## Scores
+
+The validation part was held out of training, for choices. The test part was scored once, at the \
+end. The weights are {weights} the last step; no epoch was chosen.
+
+{_scores(results)}
+
+The calibration error is the expected one in 15 bins (Guo et al. 2017).
+
+## Made by
+
+{f"    {command}" if command else "A call of `minivit.training.train`."}
+
+{results.steps:,} steps in {results.seconds:.0f} s on {device}, {torch.get_num_threads()} threads, \
+{platform.machine()}; minivit {minivit.__version__}, torch {torch.__version__}; seed {recipe.seed}.
+
+## Data
+
+{data.name}: {len(data.train):,} images to train on, {len(data.validation):,} to validate, \
+{len(data.test):,} to test; {len(data.skipped)} damaged ones left out. Licence of the images: \
+{data.licence or "none stated"}. Mean {_numbers(data.mean)} and standard deviation \
+{_numbers(data.std)} by channel.
+
+## Recipe
+
+{_fields(_used(recipe))}
+
+## Model
+
+    {kind}
+{_fields(fields_of(model.config))}
+
+## Curve
+
+Loss and accuracy are those of the augmented images.
+
+{_curve(results)}
+"""
 
 
 def _escaped(name: str) -> str:
-    """A name in which nothing is Markdown's for a new line or a column."""
+    """A name without Markdown's marks for a new column or line."""
     return name.replace("|", "\\|").replace("\n", "\\n").replace("\r", "\\r")
 
 
-def _table(rows: list[list[str]]) -> list[str]:
+def _scores(results: Results) -> str:
+    rows = [["part", "images", "accuracy", "mean log-likelihood", "calibration error"]]
+    for part, scores in (("validation", results.validation), ("test", results.test)):
+        numbers = (scores.accuracy, scores.log_likelihood, scores.calibration_error)
+        rows.append([part, f"{scores.pictures:,}", *(f"{number:.4f}" for number in numbers)])
+    return _table(rows)
+
+
+def _curve(results: Results) -> str:
+    rows = [["epoch", "step", "loss", "accuracy", "validation accuracy", "log-likelihood"]]
+    for line in results.lines:
+        held_out = line["validation"]
+        numbers = (line["loss"], line["accuracy"], held_out["accuracy"], held_out["log_likelihood"])
+        rows.append([str(line["epoch"]), str(line["step"]), *(f"{n:.4f}" for n in numbers)])
+    return _table(rows)
+
+
+def _table(rows: list[list[str]]) -> str:
     lines = [f"| {' | '.join(row)} |" for row in rows]
-    return [lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]]
+    return "\n".join([lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]])
 
 
-def _fields(fields: dict[str, Any]) -> list[str]:
-    return [f"    {name} = {value!r}" for name, value in fields.items() if value is not None]
+def _fields(fields: dict[str, Any]) -> str:
+    return "\n".join(f"    {key} = {value!r}" for key, value in fields.items() if value is not None)
 
 
 def _used(recipe: Recipe) -> dict[str, Any]:

@@ -1,21 +1,20 @@
-"""A model and a recipe to begin with, for each source of data."""
+"""A model and a recipe to start from, for each source of data."""
 
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from minivit.families import build
-from minivit.model import Model
-from minivit.training.dataset import Data
+from minivit.data.dataset import Data
+from minivit.hub.families import build
+from minivit.hub.zoo import create
+from minivit.networks.model import Model
 from minivit.training.recipe import Recipe
-from minivit.zoo import create
 
 SMALL_COLOUR = Recipe(
-    epochs=20, batch_size=128, learning_rate=1.5e-3, shift=0.125, flip=True, operations=1,
-    magnitude=0.3, average=0.998,
-)  # fmt: skip
-# Name of the source -> model, recipe; FOLDER for every folder of pictures.
+    learning_rate=1.5e-3, average=0.998, shift=0.125, flip=True, operations=1, magnitude=0.3
+)
+# Name of the source -> model, recipe; FOLDER for every folder of images.
 DEFAULTS: dict[str, tuple[str, Recipe]] = {
     "DIGITS": (
         "vit_8px",
@@ -28,16 +27,7 @@ DEFAULTS: dict[str, tuple[str, Recipe]] = {
 
 
 def recipe_for(source: str, device: torch.device, **changes: Any) -> Recipe:
-    """The recipe for a source of data, in the precision that is fast on a device.
-
-    Args:
-        source: ``"DIGITS"``, ``"CIFAR10"``, ``"SHAPES"`` or a folder.
-        device: Where the model is trained.
-        **changes: Fields of the recipe that differ.
-
-    Raises:
-        ValueError: A field that does not fit.
-    """
+    """The recipe for a source of data, in the precision that is fast on a device, with changes."""
     _, recipe = DEFAULTS.get(source, DEFAULTS["FOLDER"])
     if source != "DIGITS" and has_bfloat16(device):
         recipe = replace(recipe, precision="bfloat16")
@@ -45,16 +35,15 @@ def recipe_for(source: str, device: torch.device, **changes: Any) -> Recipe:
 
 
 def model_for(source: str, data: Data, name: str | None = None) -> Model:
-    """Makes an untrained model of the data's picture size, channels and classes.
+    """Makes an untrained model for the data's image size, channels and classes.
 
     Args:
-        source: As for :func:`recipe_for`.
-        data: What comes from it.
-        name: One of :func:`~minivit.zoo.models`. Default: a small ViT, for a folder with at most
-            8 x 8 patches.
+        source: Where the data comes from: a name or a folder.
+        name: One of :func:`~minivit.hub.zoo.models`. Default: a small ViT, which for a folder has
+            at most 8 x 8 patches.
 
     Raises:
-        ValueError: An unknown model, or one that does not take such pictures.
+        ValueError: An unknown model, or one that does not take such images.
     """
     channels, *sides = data.train.images.shape[1:]
     changes: dict[str, Any] = {"image_size": tuple(sides), "channels": channels}
@@ -65,7 +54,7 @@ def model_for(source: str, data: Data, name: str | None = None) -> Model:
 
 
 def continued(model: Model, data: Data) -> Model:
-    """A trained model to train further: with an untrained head, unless the classes are the same."""
+    """A trained model to train further, with a new head unless the classes are the same."""
     if list(model.classes) == list(data.classes):
         return model
     other = build(replace(model.config, classes=len(data.classes)))
@@ -82,9 +71,20 @@ def _patch(side: int) -> int:
     return patch
 
 
+def device_of(name: str) -> torch.device:
+    """The device with this name, or for ``"auto"`` the fastest there is."""
+    there = ["cuda"] * torch.cuda.is_available() + ["mps"] * torch.backends.mps.is_available()
+    there.append("cpu")
+    if name == "auto":
+        name = there[0]
+    if name not in there:
+        raise ValueError(f"there is no {name} device here")
+    return torch.device(name)
+
+
 def has_bfloat16(device: torch.device) -> bool:
-    """Whether a device has units for bfloat16, so that it is faster than float32."""
+    """Whether a device has units for bfloat16, which make it faster than float32."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    # torch says it of x86 processors, and only under these names.
+    # For x86 processors alone, and torch has no public name for it.
     return device.type == "cpu" and torch.cpu._is_avx512_bf16_supported()

@@ -1,23 +1,25 @@
-"""How good a classifier is: how often it is right, and whether it knows how often."""
+"""How good a classifier is: how often it is right, and how well it knows how often."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from jaxtyping import Float, Int64
 from torch import Tensor
 
-from minivit.model import Model
-from minivit.training.dataset import Split
+from minivit.data.dataset import Split
+from minivit.networks.model import Model
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What :func:`evaluate` finds.
+    """Scores of a classifier on some images.
 
     Args:
-        accuracy: Share of the pictures whose class is the likeliest to the model.
-        log_likelihood: Mean logarithm of the probability that it gives to the true class; at most
-            0, and -log(classes) for a model that knows nothing.
-        calibration_error: As for :func:`calibration_error`.
+        accuracy: Fraction of the images whose class gets the largest logit.
+        log_likelihood: Mean log-probability of the true class: -log(classes) for a model that
+            knows nothing, 0 at best.
+        calibration_error: See :func:`calibration_error`.
         pictures: How many were scored.
     """
 
@@ -26,24 +28,35 @@ class Scores:
     calibration_error: float
     pictures: int
 
+    def __str__(self) -> str:
+        return (
+            f"accuracy {self.accuracy:.2%}, mean log-likelihood {self.log_likelihood:.4f}, "
+            f"calibration error {self.calibration_error:.2%}, {self.pictures} images"
+        )
+
+
+@dataclass(frozen=True)
+class Results:
+    """Results of a training: its scores, a line of the log for each epoch, steps and duration."""
+
+    validation: Scores
+    test: Scores
+    lines: list[dict[str, Any]]
+    steps: int
+    seconds: float
+
 
 @torch.no_grad()
 def evaluate(model: Model, split: Split, batch_size: int = 256) -> Scores:
-    """Scores a model in float32 on pictures that it prepares itself.
-
-    Args:
-        model: In its mode of evaluation while this runs; it comes back in the mode it was in.
-            ``model.preprocess`` turns pictures into its input.
-        split: uint8 pictures and their labels.
-        batch_size: Pictures at a time.
+    """Scores a model in evaluation mode, in float32; ``model.preprocess`` prepares the images.
 
     Raises:
-        ValueError: There are no pictures, none at a time, or a label beyond the model's logits.
+        ValueError: There are no images, a batch size below one, or a label beyond the logits.
     """
     if batch_size < 1:
         raise ValueError(f"expected a batch_size of at least 1: got {batch_size}")
     if not len(split):
-        raise ValueError("expected pictures to score: got none")
+        raise ValueError("expected images to score: got none")
     device = next(model.parameters()).device
     was_training = model.training
     model.eval()
@@ -54,10 +67,10 @@ def evaluate(model: Model, split: Split, batch_size: int = 256) -> Scores:
         model.train(was_training)
     if split.labels.max() >= logits.shape[1]:
         raise ValueError(
-            f"the model has {logits.shape[1]} classes: got a picture of class "
+            f"the model has {logits.shape[1]} classes: got an image of class "
             f"{split.labels.max().item()}"
         )
-    logs = logits.double().log_softmax(1)  # [n, classes]
+    logs = logits.double().log_softmax(1)
     return Scores(
         (logs.argmax(1) == split.labels).double().mean().item(),
         logs.gather(1, split.labels[:, None]).mean().item(),
@@ -66,23 +79,17 @@ def evaluate(model: Model, split: Split, batch_size: int = 256) -> Scores:
     )
 
 
-def calibration_error(probabilities: Tensor, labels: Tensor, bins: int = 15) -> float:
+def calibration_error(
+    probabilities: Float[Tensor, "batch classes"], labels: Int64[Tensor, " batch"], bins: int = 15
+) -> float:
     """The expected calibration error of Guo et al. (2017), "On Calibration of Modern Networks".
 
-    Pictures are sorted into bins of equal width by the model's confidence, its largest probability.
-    In each bin, the mean confidence is compared with the share that was right; the differences are
-    averaged, each bin counting as much as it has pictures.
-
-    Args:
-        probabilities: ``[n, classes]``, each row summing to 1.
-        labels: int64 ``[n]``.
-        bins: How many; 15 in the paper.
-
-    Returns:
-        From 0, as often right as it is sure, to 1.
+    Images are sorted into bins of equal width by the model's confidence, its largest probability.
+    The error is the absolute difference of mean confidence and accuracy, averaged over the bins
+    with the number of images as weight: from 0 to 1.
     """
     confidence, predicted = probabilities.double().max(1)
     right = (predicted == labels).double()
-    place = (confidence * bins).ceil().long().clamp(1, bins) - 1  # (0, 1/15] is the first
-    gap = torch.zeros(bins, dtype=torch.float64).index_add(0, place, confidence - right)
+    index = (confidence * bins).ceil().long().clamp(1, bins) - 1  # (0, 1/15] is the first
+    gap = torch.zeros(bins, dtype=torch.float64).index_add(0, index, confidence - right)
     return (gap.abs().sum() / len(labels)).item()

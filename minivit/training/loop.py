@@ -2,6 +2,7 @@
 
 import math
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,28 +14,23 @@ from typing import Any
 
 import torch
 
-from minivit.families import OURS
-from minivit.files import MODEL, save
-from minivit.model import Model
-from minivit.patches import pair
-from minivit.preprocessing import Preprocess
-from minivit.training.card import Results, card
-from minivit.training.dataset import Data
-from minivit.training.evaluate import Scores, evaluate
-from minivit.training.progress import Progress
+from minivit._extras import extra
+from minivit.data.dataset import Data
+from minivit.data.splits import PARTS
+from minivit.hub.families import OURS
+from minivit.hub.files import MODEL, save
+from minivit.hub.preprocessing import Preprocess
+from minivit.networks.model import Model
+from minivit.networks.patches import pair
+from minivit.training.card import card
+from minivit.training.evaluate import Results, Scores, evaluate
 from minivit.training.recipe import Recipe
 from minivit.training.run import Run
 from minivit.training.state import Folder, identity
 
 
 class Stopped(KeyboardInterrupt):
-    """A training that was interrupted; it is saved and can go on.
-
-    Args:
-        signum: The signal.
-        step: Steps taken.
-        steps: Steps in all.
-    """
+    """A training was interrupted by the signal ``signum``; it is saved and can go on."""
 
     def __init__(self, signum: int, step: int, steps: int) -> None:
         super().__init__(f"stopped after step {step} of {steps}, which is saved")
@@ -55,37 +51,28 @@ def train(
 ) -> Results:
     """Trains a model in place, and scores it.
 
-    At the end the model has the moving average of its weights, is in evaluation mode and has
-    ``preprocess``, with the data's mean and deviation, ``classes`` and ``licence``. It is the
-    average at the last step, not that of the best epoch: nothing is chosen by a score. On one
-    thread of one machine, the same recipe gives the same bits, in one go or resumed.
+    At the end the model has the moving average of its weights at the last step (no epoch is chosen
+    by a score), is in evaluation mode, and has ``preprocess``, ``classes`` and ``licence``. On one
+    thread of one machine, the same recipe gives the same bits, uninterrupted or resumed.
 
     Args:
-        model: Of the data's picture size, channels and classes, on the device where it is trained.
-        data: See :func:`~minivit.training.data.load_data`.
-        recipe: Default: ``Recipe()``.
-        out: A folder for ``model.safetensors``, ``card.md``, ``log.jsonl`` with a line for each
-            epoch and one for the end, and ``state.pt``, from which it can go on. Default: nothing
-            is written.
+        model: Of the data's image size, channels and classes, on the device to train on.
+        out: A folder for ``model.safetensors``, ``card.md``, ``log.jsonl`` and ``state.pt``, from
+            which the training can go on. Default: nothing is written.
         resume: Go on from ``out`` if it holds a state, else begin. What is finished is not trained
             again.
         save_every: Seconds between two states. On SIGINT and SIGTERM the state is saved too.
-        progress: Whether to show a bar, or, where there is no terminal, a line an epoch.
-        command: What was typed, for the card.
-        start: Where the model's weights come from, if they are trained ones; the same is needed to
-            resume.
-
-    Returns:
-        Scores on the validation and the test part, and the log.
+        progress: Whether to show a bar, or, where there is no terminal, a line for each epoch.
+        command: The command line, for the card.
+        start: Where the model's trained weights come from, if it has any; resuming needs the same.
 
     Raises:
-        TypeError: The model is none of minivit's.
-        ValueError: Model and data do not go together, the model cannot be trained, ``out`` holds a
-            training and ``resume`` is false, or it holds another one, or another process trains in
-            it.
+        TypeError: The model is not one of minivit's.
+        ValueError: Model and data do not fit, the model cannot be trained, ``out`` holds a training
+            and ``resume`` is false, or it holds another one, or another process trains in it.
         FloatingPointError: The loss became infinite or not a number. What was saved stays.
         OSError: Something could not be written. What was saved before stays.
-        Stopped: A signal came; the state is saved. Only if there is ``out``.
+        Stopped: A signal came; the state is saved. Only with ``out``.
     """
     recipe = recipe or Recipe()
     if not save_every >= 0:
@@ -94,48 +81,34 @@ def train(
     folder = None if out is None else Folder(Path(out), identity(model, data, recipe, start))
     with folder.held() if folder else nullcontext():
         saved = folder.open(resume) if folder else None
-        return _trained(model, data, recipe, folder, saved, save_every, progress, command)
-
-
-def _trained(
-    model: Model,
-    data: Data,
-    recipe: Recipe,
-    folder: Folder | None,
-    saved: dict[str, Any] | None,
-    save_every: float,
-    progress: bool,
-    command: str | None,
-) -> Results:
-    """Goes on from what is saved, if anything is, to the scores and the files of the end."""
-    size = pair(model.config.image_size)
-    model.preprocess = Preprocess(size, resize=size, mean=data.mean, std=data.std)
-    model.classes, model.licence = data.classes, data.licence
-    device = next(model.parameters()).device
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        run = Run(model, data, recipe)
-        if saved:
-            run.load_state_dict(saved)
-        elif recipe.minutes is not None:
-            run.steps = run.steps_within(recipe.minutes)
-        if not saved or not saved["results"]:
-            _take_steps(run, folder, save_every, progress)
-    model.load_state_dict(run.average.model.state_dict())
-    model.eval()
-    if saved and saved["results"]:
-        if folder and not (folder.path / MODEL).exists():
-            save(model, folder.path / MODEL)
-        scores = {part: Scores(**found) for part, found in saved["results"].items()}
-        return Results(**scores, lines=run.lines, steps=run.steps, seconds=run.seconds)
-    results = Results(
-        evaluate(model, data.validation, run.batch), evaluate(model, data.test, run.batch),
-        run.lines, run.steps, run.seconds,
-    )  # fmt: skip
-    if folder:
-        text = card(model, data, recipe, results, command)
-        parts = {"validation": asdict(results.validation), "test": asdict(results.test)}
-        folder.finish(run, model, parts, text)
-    return results
+        size = pair(model.config.image_size)
+        model.preprocess = Preprocess(size, resize=size, mean=data.mean, std=data.std)
+        model.classes = data.classes
+        model.licence = data.licence
+        finished = saved["results"] if saved else None
+        device = next(model.parameters()).device
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            run = Run(model, data, recipe)
+            if saved:
+                run.load_state_dict(saved)
+            elif recipe.minutes is not None:
+                run.steps = run.steps_within(recipe.minutes)
+            if not finished:
+                _take_steps(run, folder, save_every, progress)
+        model.load_state_dict(run.average.model.state_dict())
+        model.eval()
+        if folder and finished:
+            if not (folder.path / MODEL).exists():
+                save(model, folder.path / MODEL)
+            scores = {part: Scores(**found) for part, found in finished.items()}
+            return Results(**scores, lines=run.lines, steps=run.steps, seconds=run.seconds)
+        validation = evaluate(model, data.validation, run.batch)
+        test = evaluate(model, data.test, run.batch)
+        results = Results(validation, test, run.lines, run.steps, run.seconds)
+        if folder:
+            parts = {"validation": asdict(validation), "test": asdict(test)}
+            folder.finish(run, model, parts, card(model, data, recipe, results, command))
+        return results
 
 
 def _take_steps(run: Run, folder: Folder | None, save_every: float, progress: bool) -> None:
@@ -152,8 +125,7 @@ def _take_steps(run: Run, folder: Folder | None, save_every: float, progress: bo
                 bar.line(line, epochs)
                 if folder:
                     folder.log(line)
-            due = seen or run.step == run.steps or time.monotonic() - saved >= save_every
-            if due:
+            if seen or run.step == run.steps or time.monotonic() - saved >= save_every:
                 run.check_finite()
                 if folder:
                     folder.keep(run)
@@ -162,9 +134,43 @@ def _take_steps(run: Run, folder: Folder | None, save_every: float, progress: bo
                 raise Stopped(seen[0], run.step, run.steps)
 
 
+class Progress:
+    """Shows a bar on standard error, or a line for each epoch where that is not a terminal."""
+
+    def __init__(self, done: int, steps: int, shown: bool) -> None:
+        with extra("train"):
+            from tqdm import tqdm
+        self.shown = shown
+        hidden = not (shown and sys.stderr.isatty())
+        self.bar = tqdm(
+            total=steps, initial=done, unit="step", dynamic_ncols=True, leave=False, disable=hidden
+        )
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.bar.close()
+
+    def step(self, loss: float, accuracy: float) -> None:
+        """Counts a step and shows the means over the epoch so far."""
+        self.bar.set_postfix_str(f"loss {loss:.3f}, accuracy {accuracy:.1%}", refresh=False)
+        self.bar.update()
+
+    def line(self, line: dict[str, Any], epochs: int) -> None:
+        """Prints an epoch's line of the log."""
+        if self.shown:
+            self.bar.write(
+                f"epoch {line['epoch']}/{epochs}  loss {line['loss']:.3f}  "
+                f"accuracy {line['accuracy']:.1%}, held out {line['validation']['accuracy']:.1%}  "
+                f"{line['images_per_second']:.0f} images/s",
+                file=sys.stderr,
+            )
+
+
 @contextmanager
 def _signals(caught: bool) -> Iterator[list[int]]:
-    """Gives a list in which the number of a SIGINT or SIGTERM will stand; a second one acts."""
+    """Gives a list to which a SIGINT or SIGTERM adds its number; a second one interrupts."""
     seen: list[int] = []
     before: dict[int, Any] = {}
 
@@ -195,15 +201,12 @@ def _check(model: Model, data: Data) -> None:
     if wanted != got:
         said = ["{} channels, {} x {} pixels, {} classes".format(*sizes) for sizes in (wanted, got)]
         raise ValueError(f"the model is for {said[0]}: {data.name} has {said[1]}")
-    for part, split in (
-        ("train", data.train),
-        ("validation", data.validation),
-        ("test", data.test),
-    ):
-        if not len(split) or split.labels.min() < 0 or split.labels.max() >= config.classes:
+    for part in PARTS:
+        labels = getattr(data, part).labels
+        if not len(labels) or labels.min() < 0 or labels.max() >= config.classes:
             raise ValueError(
-                f"expected pictures with labels from 0 to {config.classes - 1} in the {part} part "
-                f"of {data.name}: got {split.labels.unique().tolist()[:20]}"
+                f"expected images with labels from 0 to {config.classes - 1} in the {part} part "
+                f"of {data.name}: got {labels.unique().tolist()[:20]}"
             )
     parameters = list(model.parameters())
     if odd := {str(p.dtype) for p in parameters if p.dtype != torch.float32}:

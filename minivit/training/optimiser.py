@@ -1,4 +1,4 @@
-"""What changes the weights: AdamW, the learning rate's course, the moving average."""
+"""AdamW, the learning rate's schedule, the moving average of the weights."""
 
 import copy
 import math
@@ -6,15 +6,15 @@ import math
 import torch
 from torch import nn
 
-from minivit.model import Model
+from minivit.networks.model import Model
 from minivit.training.recipe import Recipe
 
 
 def adamw(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
-    """AdamW (Loshchilov & Hutter 2019) whose decay spares what does not multiply.
+    """AdamW (Loshchilov & Hutter 2019), which decays the weights of linear maps and convolutions.
 
-    The weights of linear maps and convolutions decay. Norms, biases, positions, class tokens and
-    every other parameter do not: zero is no better a place for them than another.
+    Norms, biases, positions, class tokens and all other parameters do not decay: nothing speaks for
+    zero there.
     """
     maps = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
     decaying = {id(m.weight) for m in model.modules() if isinstance(m, maps)}
@@ -27,12 +27,10 @@ def adamw(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
 
 
 def schedule(step: int, steps: int, warmup: float) -> float:
-    """The share of the peak learning rate at a step: a linear warm-up, then a cosine to zero.
+    """The learning rate at a step, counted from 0, as a fraction of its peak.
 
-    Args:
-        step: From 0.
-        steps: How many there are.
-        warmup: Share of the steps over which it grows; the first step is not at zero.
+    It grows linearly over the fraction ``warmup`` of the steps, the first of which is not at zero,
+    and then falls along a cosine to zero.
     """
     rising = round(warmup * steps)
     if step < rising:
@@ -43,20 +41,17 @@ def schedule(step: int, steps: int, warmup: float) -> float:
 class Average:
     """The exponential moving average of a model's weights, and of its norms' statistics.
 
-    Its share stays at ``min(decay, (1 + step) / (10 + step))``, so that the first weights, which
-    are random, are soon forgotten.
-
-    Args:
-        model: What is averaged.
-        decay: The share of the average that stays at each step; with 0 it is the last weights.
+    The decay is ``min(decay, (1 + step) / (10 + step))``, so that the first weights, which are
+    random, are soon forgotten. With ``decay`` 0 it is the last weights.
     """
 
     def __init__(self, model: Model, decay: float) -> None:
-        self.model, self.decay = copy.deepcopy(model).eval().requires_grad_(False), decay
+        self.model = copy.deepcopy(model).eval().requires_grad_(False)
+        self.decay = decay
 
     @torch.no_grad()
     def update(self, model: Model, step: int) -> None:
-        """Takes in the weights after a step, counted from 0."""
+        """Adds the weights after a step, counted from 0."""
         decay = min(self.decay, (1 + step) / (10 + step))
         new = model.state_dict()
         for key, mean in self.model.state_dict().items():

@@ -1,8 +1,9 @@
-"""What is chosen for a training: its length, its step sizes, what happens to the pictures."""
+"""The settings of a training: its length, its step sizes, what happens to the images."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -14,32 +15,32 @@ class Recipe:
     function of ``seed`` and the step.
 
     Args:
-        epochs: Passes over the training pictures.
-        steps: Batches, in place of ``epochs``.
-        minutes: About how long on this machine, in place of ``epochs``: a few steps are timed, and
-            the number that fits is fixed before the first.
-        batch_size: Pictures a step; all of them, if there are fewer.
+        epochs: Passes over the training images.
+        steps: Batches, instead of epochs.
+        minutes: About how long on this machine, instead of epochs: a few steps are timed, and the
+            number that fits is fixed before the first.
+        batch_size: Images per step, or all of them if there are fewer.
         learning_rate: At its peak.
-        warmup: Share of the steps over which the learning rate grows from zero.
-        weight_decay: Taken from the weights of linear maps and convolutions, times the learning
-            rate; from nothing else.
+        warmup: Fraction of the steps over which the learning rate grows from zero.
+        weight_decay: Applied to the weights of linear maps and convolutions alone.
         clip: Largest norm of the gradient; a longer one is scaled down.
-        average: Share of the moving average that stays at each step, 0 for none. Early on it is
-            (1 + step) / (10 + step), if that is less.
-        label_smoothing: Share of the target spread evenly over the classes (Szegedy et al. 2016).
-        mixup: Pictures are mixed in pairs with a share drawn from Beta(mixup, mixup); 0 for none
-            (Zhang et al. 2018).
-        shift: Largest shift of a picture in each direction, as a share of its side. What comes in
-            at the edge is the picture's mirror image.
-        flip: Whether half of the pictures are mirrored left to right.
-        operations: How many of eight operations befall each picture, after Cubuk et al. (2020),
-            "RandAugment".
-        magnitude: How strong these are, from 0, nothing, to 1.
-        cutout: Side of the square of a picture that is greyed, as a share of the picture's
-            (DeVries & Taylor 2017).
-        precision: ``"float32"``, or ``"bfloat16"``: matrix products in bfloat16, weights, norms
-            and losses in float32.
-        seed: Of the order of the pictures and of all that happens to them.
+        average: Decay of the moving average of the weights, 0 for none. Early on it is
+            min(average, (1 + step) / (10 + step)).
+        label_smoothing: Fraction of the target spread evenly over the classes (Szegedy et al.
+            2016).
+        mixup: Images are mixed in pairs with a weight from Beta(mixup, mixup), 0 for none (Zhang et
+            al. 2018).
+        shift: Largest shift of an image in each direction, as a fraction of its side. The mirror
+            image enters at the edge.
+        flip: Whether half of the images are mirrored left to right.
+        operations: How many of eight operations change each image, after "RandAugment" (Cubuk et
+            al. 2020).
+        magnitude: How strong these are, from 0 to 1.
+        cutout: Side of a grey square in each image, as a fraction of the image's side (DeVries &
+            Taylor 2017).
+        precision: bfloat16 takes matrix products in bfloat16, and weights, norms and losses in
+            float32.
+        seed: Of the order of the images and of all that happens to them.
 
     Raises:
         ValueError: A number out of its range, an unknown precision, or both steps and minutes.
@@ -65,44 +66,51 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for field, value in list(vars(self).items()):
-            if isinstance(value, float):  # NumPy's too, which a state cannot hold
-                object.__setattr__(self, field, float(value))
         if self.steps is not None and self.minutes is not None:
             raise ValueError(
                 f"a training lasts steps or minutes: got {self.steps} and {self.minutes}"
             )
-        for field in ("steps", "batch_size", "operations", "seed"):
-            value, least = getattr(self, field), int(field in ("steps", "batch_size"))
-            if (value is not None or field != "steps") and (
-                not isinstance(value, int) or isinstance(value, bool) or value < least
-            ):
-                raise ValueError(f"{field} must be a whole number, at least {least}: got {value!r}")
-        for field, most in (("steps", 1e9), ("epochs", 1e9), ("minutes", 1e6), ("seed", 2**63 - 1)):
-            value = getattr(self, field)
-            if _is_number(value) and value > most:
-                raise ValueError(f"{field} must be at most {most:.10g}: got {value!r}")
-        if self.operations > 8:
-            raise ValueError(f"there are 8 operations: got operations={self.operations}")
-        for field in ("epochs", "minutes", "learning_rate", "clip"):
-            value = getattr(self, field)
-            if value is not None and not (_is_number(value) and 0 < value < math.inf):
-                raise ValueError(f"{field} must be above 0: got {value!r}")
-        for field in ("weight_decay", "mixup"):
-            value = getattr(self, field)
-            if not (_is_number(value) and 0 <= value < math.inf):
-                raise ValueError(f"{field} must be at least 0: got {value!r}")
-        for field in ("warmup", "average", "label_smoothing", "shift", "cutout"):
-            value = getattr(self, field)
-            if not (_is_number(value) and 0 <= value < 1):
-                raise ValueError(f"{field} must be at least 0 and below 1: got {value!r}")
-        if not (_is_number(self.magnitude) and 0 <= self.magnitude <= 1):
-            raise ValueError(f"magnitude must be from 0 to 1: got {self.magnitude!r}")
-        if not isinstance(self.flip, bool):
-            raise ValueError(f"flip is true or false: got {self.flip!r}")
-        if self.precision not in ("float32", "bfloat16"):
-            raise ValueError(f"precision is float32 or bfloat16: got {self.precision!r}")
+        for field, value in list(vars(self).items()):
+            if isinstance(value, float):  # NumPy's too, which a state cannot hold
+                object.__setattr__(self, field, float(value))
+            if value is None and field in ("steps", "minutes"):
+                continue
+            kind, allowed, expected = RULES[field]
+            fits = isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
+            if not fits or not allowed(value):
+                raise ValueError(f"{field} must be {expected}: got {value!r}")
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _whole(least: int, most: float = math.inf) -> tuple[Any, Callable[[Any], bool], str]:
+    said = f"a whole number, at least {least}" + (f", at most {most}" if most < math.inf else "")
+    return int, lambda x: least <= x <= most, said
+
+
+def _positive(most: float = math.inf) -> tuple[Any, Callable[[Any], bool], str]:
+    said = "above 0" + (f" and at most {most:.0f}" if most < math.inf else "")
+    return int | float, lambda x: 0 < x <= most and x < math.inf, said
+
+
+NOT_NEGATIVE = (int | float, lambda x: 0 <= x < math.inf, "at least 0")
+FRACTION = (int | float, lambda x: 0 <= x < 1, "at least 0 and below 1")
+# For each field its type, a test of its values, and what an error calls them.
+RULES: dict[str, tuple[Any, Callable[[Any], bool], str]] = {
+    "epochs": _positive(1e9),
+    "steps": _whole(1, 10**9),
+    "minutes": _positive(1e6),
+    "batch_size": _whole(1),
+    "learning_rate": _positive(),
+    "warmup": FRACTION,
+    "weight_decay": NOT_NEGATIVE,
+    "clip": _positive(),
+    "average": FRACTION,
+    "label_smoothing": FRACTION,
+    "mixup": NOT_NEGATIVE,
+    "shift": FRACTION,
+    "flip": (bool, lambda x: True, "true or false"),
+    "operations": _whole(0, 8),
+    "magnitude": (int | float, lambda x: 0 <= x <= 1, "from 0 to 1"),
+    "cutout": FRACTION,
+    "precision": (str, lambda x: x in ("float32", "bfloat16"), "float32 or bfloat16"),
+    "seed": _whole(0, 2**63 - 1),
+}

@@ -1,4 +1,4 @@
-"""A training between two steps, and the step."""
+"""The state of a training after any number of steps, and the step."""
 
 import copy
 import math
@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor
 
-from minivit.model import Model
+from minivit.data.dataset import Data
+from minivit.networks.model import Model
 from minivit.training.augment import augment, mixup
-from minivit.training.dataset import Data
 from minivit.training.evaluate import evaluate
 from minivit.training.optimiser import Average, adamw, schedule
 from minivit.training.recipe import Recipe
@@ -22,53 +23,36 @@ ORDER, STEP = 0, 1  # streams of random numbers that never meet
 
 
 def draws_of(seed: int, stream: int, number: int) -> np.random.Generator:
-    """Random numbers that are a function of the seed and the number of an epoch or a step.
-
-    So there is no generator whose state would have to be saved.
-    """
+    """Random numbers that depend on the seed and the epoch or step alone: nothing to save."""
     return np.random.default_rng([seed, stream, number])
 
 
 class Run:
-    """A model in training, after any number of steps.
-
-    Args:
-        model: What is trained, in place; it has its ``preprocess``.
-        data: What it is trained on, of the model's size, channels and classes.
-        recipe: How.
-
-    Attributes:
-        step: Steps taken.
-        steps: Steps in all.
-        epoch_steps: Steps in an epoch. Pictures left over wait for the next epoch's order.
-        lines: What the log says of each epoch.
-        seconds: How long it took, the scoring included.
-    """
+    """A model in training, in place, after any number of steps; it has its ``preprocess``."""
 
     def __init__(self, model: Model, data: Data, recipe: Recipe) -> None:
         self.model, self.data, self.recipe = model, data, recipe
         self.device = next(model.parameters()).device
         self.batch = min(recipe.batch_size, len(data.train))
-        self.epoch_steps = len(data.train) // self.batch
+        self.epoch_steps = len(data.train) // self.batch  # images left over wait for the next epoch
         self.optimiser = adamw(model, recipe)
         self.average = Average(model, recipe.average)
-        self.step, self.seconds = 0, 0.0
+        self.step = 0  # steps taken
         self.steps = recipe.steps or max(1, round(recipe.epochs * self.epoch_steps))
-        self.lines: list[dict[str, Any]] = []
-        self.sums = [0.0, 0, 0, 0.0]  # of the epoch so far: loss, right, pictures, seconds
-        mean, std = (torch.tensor(v, device=self.device) for v in (data.mean, data.std))
-        self.mean, self.std = mean.view(-1, 1, 1), std.view(-1, 1, 1)
+        self.seconds = 0.0  # scoring included
+        self.lines: list[dict[str, Any]] = []  # of the log, one for each epoch
+        self.sums = [0.0, 0, 0, 0.0]  # of the epoch so far: loss, right, images, seconds
+        self.mean = torch.tensor(data.mean, device=self.device).view(-1, 1, 1)
+        self.std = torch.tensor(data.std, device=self.device).view(-1, 1, 1)
 
     def advance(self) -> tuple[float, float]:
-        """Takes a step.
-
-        Returns:
-            Mean loss and accuracy of the epoch so far, on the pictures as they were altered.
+        """Takes a step; gives mean loss and accuracy of the epoch so far, on augmented images.
 
         Raises:
             FloatingPointError: The loss or its gradient is not finite; the weights are as before.
         """
-        start, recipe = time.perf_counter(), self.recipe
+        start = time.perf_counter()
+        recipe = self.recipe
         images, targets = self._batch()
         rate = recipe.learning_rate * schedule(self.step, self.steps, recipe.warmup)
         for group in self.optimiser.param_groups:
@@ -96,11 +80,7 @@ class Run:
         return self.sums[0] / self.sums[2], self.sums[1] / self.sums[2]
 
     def check_finite(self) -> None:
-        """Refuses weights that a step has spoilt, before they replace a good state.
-
-        Raises:
-            FloatingPointError: A weight or its average is not finite.
-        """
+        """Raises FloatingPointError for spoilt weights, before they replace a good state."""
         for model in (self.model, self.average.model):
             if not all(tensor.isfinite().all() for tensor in model.state_dict().values()):
                 raise self._diverged(
@@ -114,11 +94,13 @@ class Run:
             + (", or precision float32" if half else "")
         )
 
-    def _batch(self) -> tuple[Tensor, Tensor]:
-        """Pictures ``[batch, channels, height, width]`` and targets ``[batch, classes]``."""
-        recipe, (epoch, place) = self.recipe, divmod(self.step, self.epoch_steps)
+    def _batch(
+        self,
+    ) -> tuple[Float[Tensor, "batch channels height width"], Float[Tensor, "batch classes"]]:
+        recipe = self.recipe
+        epoch, position = divmod(self.step, self.epoch_steps)
         order = draws_of(recipe.seed, ORDER, epoch).permutation(len(self.data.train))
-        chosen = self.data.train[torch.from_numpy(order[place * self.batch :][: self.batch])]
+        chosen = self.data.train[torch.from_numpy(order[position * self.batch :][: self.batch])]
         draws = draws_of(recipe.seed, STEP, self.step)
         torch.manual_seed(int(draws.integers(2**63)))  # for dropout
         generator = torch.Generator().manual_seed(int(draws.integers(2**63)))
@@ -130,22 +112,27 @@ class Run:
 
     @property
     def epoch_ends(self) -> bool:
-        """Whether the last step was its epoch's last, or the last of all."""
+        """Whether the step taken was its epoch's last, or the last of all."""
         return self.step % self.epoch_steps == 0 or self.step == self.steps
 
     def finish_epoch(self) -> dict[str, Any]:
-        """Scores the average on the validation part; gives the epoch's line for the log."""
+        """Scores the averaged model on the validation part; gives the epoch's line of the log."""
         start = time.perf_counter()
         scores = evaluate(self.average.model, self.data.validation, self.batch)
         self.seconds += time.perf_counter() - start
         loss, right, pictures, seconds = self.sums
         self.sums = [0.0, 0, 0, 0.0]
-        self.lines.append({
-            "epoch": len(self.lines) + 1, "step": self.step, "loss": loss / pictures,
-            "accuracy": right / pictures, "validation": asdict(scores),
-            "images_per_second": round(pictures / seconds, 1), "seconds": round(self.seconds, 2),
-        })  # fmt: skip
-        return self.lines[-1]
+        line = {
+            "epoch": len(self.lines) + 1,
+            "step": self.step,
+            "loss": loss / pictures,
+            "accuracy": right / pictures,
+            "validation": asdict(scores),
+            "images_per_second": round(pictures / seconds, 1),
+            "seconds": round(self.seconds, 2),
+        }
+        self.lines.append(line)
+        return line
 
     def steps_within(self, minutes: float, rounds: int = 5) -> int:
         """Counts the steps that fit, scoring included, by timing some on a copy."""
@@ -156,12 +143,13 @@ class Run:
         warm = trial.seconds
         for _ in range(rounds):
             trial.advance()
-        step, before = (trial.seconds - warm) / rounds, trial.seconds
+        before = trial.seconds
         trial.finish_epoch()
-        return max(1, int(60 * minutes / (step + (trial.seconds - before) / self.epoch_steps)))
+        step = (before - warm) / rounds + (trial.seconds - before) / self.epoch_steps
+        return max(1, int(60 * minutes / step))
 
     def state_dict(self) -> dict[str, Any]:
-        """All that a step depends on or changes."""
+        """Everything that a step depends on or changes."""
         return {
             "weights": self.model.state_dict(),
             "average": self.average.model.state_dict(),
@@ -170,7 +158,7 @@ class Run:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Puts the run where the state was taken."""
+        """Returns the run to where the state was taken."""
         self.model.load_state_dict(state["weights"])
         self.average.model.load_state_dict(state["average"])
         self.optimiser.load_state_dict(state["optimiser"])

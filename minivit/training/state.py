@@ -1,7 +1,7 @@
-"""What is on disk of a training that may end at any moment: its state and its log.
+"""The files of a training, which may be killed at any moment: its state and its log.
 
-The state is written to another name and renamed, so the last whole one is always there. It holds
-the lines of the log, so that a log which ran ahead of it is put back: no line twice, none missing.
+The state is written under another name and renamed, so the last whole one is always there. It
+holds the lines of the log, so that a log which ran ahead of it is corrected when it goes on.
 """
 
 import hashlib
@@ -17,11 +17,11 @@ from typing import Any
 import torch
 
 from minivit._extras import extra
-from minivit.about import fields_of
-from minivit.families import family
-from minivit.files import MODEL, read_pickle, reason, replacing, save
-from minivit.model import Model
-from minivit.training.dataset import Data
+from minivit.data.dataset import Data
+from minivit.hub.about import fields_of
+from minivit.hub.families import family
+from minivit.hub.files import MODEL, read_pickle, reason, replacing, save
+from minivit.networks.model import Model
 from minivit.training.recipe import Recipe
 from minivit.training.run import Run
 
@@ -32,51 +32,42 @@ LOCK = ".lock"
 def identity(
     model: Model, data: Data, recipe: Recipe, start: str | None = None
 ) -> dict[str, dict[str, Any]]:
-    """What a training is of: the same is needed to go on with it.
+    """Model, data and recipe of a training, which must be the same to go on with it.
 
-    The pictures enter as a hash, which takes a second for every gigabyte or so.
+    The images enter as a hash, which takes about a second for each gigabyte.
     """
+    splits = (data.train, data.validation, data.test)
     content = hashlib.sha256()
-    for split in (data.train, data.validation, data.test):
+    for split in splits:
         for tensor in (split.images, split.labels):
             content.update(tensor.contiguous().numpy().data)
-    return _plain({
-        "model": {"family": family(model.config), **fields_of(model.config)}
-        | ({"start": start} if start else {}),
-        "data": {
-            "name": data.name,
-            "classes": list(data.classes),
-            "pictures": [len(split) for split in (data.train, data.validation, data.test)],
-            "content": content.hexdigest()[:16],
-        },
-        "recipe": asdict(recipe),
-    })  # fmt: skip
+    made_of = {"family": family(model.config), **fields_of(model.config)}
+    if start:
+        made_of["start"] = start
+    described = {
+        "name": data.name,
+        "classes": list(data.classes),
+        "pictures": [len(split) for split in splits],
+        "content": content.hexdigest()[:16],
+    }
+    return _plain({"model": made_of, "data": described, "recipe": asdict(recipe)})
 
 
 def _plain(fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields of plain types: NumPy's scalars could not be read back, and JSON has no tuples."""
+    """Fields in JSON's types: NumPy's scalars could not be read back from a state."""
     return dict(json.loads(json.dumps(fields)))
 
 
 class Folder:
-    """The files of one training.
-
-    Args:
-        path: The folder; :meth:`held` makes it if need be.
-        identity: What :func:`identity` says of the training.
-    """
+    """The files of the training with an :func:`identity`; :meth:`held` makes the folder."""
 
     def __init__(self, path: Path, identity: dict[str, dict[str, Any]]) -> None:
-        self.path, self.identity = path, identity
+        self.path = path
+        self.identity = identity
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Makes the folder and keeps other trainings out; a process that is killed lets go.
-
-        Raises:
-            OSError: It cannot be written.
-            ValueError: Another training holds it.
-        """
+        """Makes the folder and locks it against other trainings, until this process ends."""
         with extra("train"):
             from filelock import FileLock, Timeout
         lock = FileLock(self.path / LOCK, blocking=False)
@@ -97,14 +88,15 @@ class Folder:
             lock.release()
 
     def open(self, resume: bool) -> dict[str, Any] | None:
-        """Gives the state to go on from, or none where nothing is; nothing in it is executed.
+        """Gives the state to go on from, or None; nothing in it is executed.
 
         Raises:
-            ValueError: There is a training and it should not go on, or another one, or a broken
+            ValueError: There is a training and ``resume`` is false, or another one, or a broken
                 file.
         """
         state = self._state()
-        there = [STATE] * bool(state) + [MODEL] * (self.path / MODEL).exists()
+        model = (self.path / MODEL).exists()
+        there = [name for name, is_there in ((STATE, state), (MODEL, model)) if is_there]
         if there and not resume:
             raise ValueError(
                 f"{self.path} already holds {' and '.join(there)}: resume to go on with it, or "
@@ -122,7 +114,7 @@ class Folder:
         return state
 
     def _state(self) -> dict[str, Any] | None:
-        """Reads the state, or none where there is none or no step was taken."""
+        """Reads the state; None where there is none or no step was taken."""
         path = self.path / STATE
         if not path.exists():
             return None
@@ -136,13 +128,12 @@ class Folder:
             ) from error
 
     def begin(self, run: Run) -> None:
-        """Puts files where the run is."""
+        """Makes the files those of the run: a killed one may have left others."""
         with _explained(self.path):
-            for name in (STATE, LOG, MODEL, CARD):  # what a killed process was writing
+            for name in (STATE, LOG, MODEL, CARD):
                 for scratch in self.path.glob(f".{name}.*"):
                     shutil.rmtree(scratch, ignore_errors=True)
-            with replacing(self.path / LOG) as scratch:
-                scratch.write_text("".join(map(_encoded, run.lines)))
+            self._write(LOG, "".join(map(_encoded, run.lines)))
         self.keep(run)
 
     def log(self, line: dict[str, Any]) -> None:
@@ -151,7 +142,7 @@ class Folder:
             file.write(_encoded(line))
 
     def keep(self, run: Run, results: dict[str, Any] | None = None) -> None:
-        """Saves where the run is, and what it came to if it is at its end."""
+        """Saves the state of the run, and its results at the end."""
         state = run.state_dict() | {"identity": self.identity, "results": results}
         content = io.BytesIO()  # to memory first: torch calls a full disk a RuntimeError
         torch.save(state, content)
@@ -162,12 +153,14 @@ class Folder:
         """Writes the last line of the log, the model and its card, and at last the state."""
         with _explained(self.path):
             save(model, self.path / MODEL)
-            with replacing(self.path / CARD) as scratch:
-                scratch.write_text(card, encoding="utf-8", errors="backslashreplace")
+            self._write(CARD, card)
             lines = [*run.lines, {"step": run.step, **results, "seconds": round(run.seconds, 2)}]
-            with replacing(self.path / LOG) as scratch:
-                scratch.write_text("".join(map(_encoded, lines)))
+            self._write(LOG, "".join(map(_encoded, lines)))
         self.keep(run, results)
+
+    def _write(self, name: str, text: str) -> None:
+        with replacing(self.path / name) as scratch:
+            scratch.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 @contextmanager

@@ -9,8 +9,8 @@ import torch
 import minivit
 from course.claims.rows import BOOK
 from minivit import inversion
+from minivit.hub.preprocessing import Preprocess
 from minivit.inversion import invert
-from minivit.preprocessing import Preprocess
 from tests.minivit.parity import draw
 
 
@@ -134,7 +134,7 @@ def test_chapter_13_surveys_trained_rows_where_they_may_be_fetched(monkeypatch, 
 
     torch.manual_seed(0)
     # Fewer examples than the chapter has, and a patch embedding of its own.
-    namespace = {"embedding": minivit.patches.PatchEmbedding(32, 768).requires_grad_(False)}
+    namespace = {"embedding": minivit.networks.vit.PatchEmbedding(32, 768).requires_grad_(False)}
     namespace |= {"cat": torch.randn(1, 3, 224, 224), "mean": torch.zeros(3072)}
     namespace |= {"X": torch.randn(1000, 3072)}
     run_at_224(monkeypatch, load, "13_what_the_patch_embedding_keeps", namespace)

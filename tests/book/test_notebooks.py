@@ -53,6 +53,14 @@ def test_every_cell_was_executed_in_order_without_error_or_warning(path):
 
 
 @of(notebooks())
+def test_nothing_private_is_imported(path):
+    for node in (node for cell in code(path) for node in ast.walk(ast.parse(cell.source))):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [getattr(node, "module", ""), *(alias.name for alias in node.names)]
+            assert not re.search(r"\b_", " ".join(names)), ast.unparse(node)
+
+
+@of(notebooks())
 def test_a_notebook_is_not_too_heavy(path):
     assert path.stat().st_size < MEGABYTES * 1e6
 

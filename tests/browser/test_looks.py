@@ -58,9 +58,20 @@ def test_the_meaning_of_a_symbol_fits_onto_a_phone(browser: Browser, site: str):
     page = open_page(browser, site, "book/glossary.html", "light", 390).page
     heads = page.locator("table.symbols th").all_inner_texts()
     assert heads[:2] == ["symbol", "meaning"]
+    for symbol in page.locator("table.symbols td:first-child").all():
+        fits = """e => [...e.querySelectorAll('mjx-math')].every(
+            math => math.getBoundingClientRect().right <= e.getBoundingClientRect().right)"""
+        assert symbol.evaluate(fits), symbol.inner_html()
     for meaning in page.locator("table.symbols td:nth-child(2)").all():
         box = meaning.bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= 390 and box["width"] >= 200
+    page.close()
+
+
+def test_contents_beside_a_page_are_not_cut(browser: Browser, site: str):
+    page = open_page(browser, site, "book/api/models.html", "light", 1280).page
+    contents = page.locator(".bd-sidebar-secondary")
+    assert contents.evaluate("e => e.scrollWidth <= e.clientWidth")
     page.close()
 
 

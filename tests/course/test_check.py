@@ -4,9 +4,8 @@ import pytest
 import torch
 
 from course.check.attempt import MIXED, normal_draws
-from course.check.exercise import Exercise, double_precision, exercise
+from course.check.exercise import Exercise, Report, double_precision, exercise
 from course.check.memory import MemoryMeter
-from course.check.report import Report
 
 
 def doubled(attempt):
@@ -20,8 +19,8 @@ def summed(attempt):
     attempt.expect_close(attempt(x), x.sum(), "Not the sum of x.")
 
 
-check_doubled = Exercise(doubled, chapter="99_toy")
-check_summed = Exercise(summed, chapter="99_toy")
+check_doubled = Exercise(doubled)
+check_summed = Exercise(summed)
 
 
 def test_a_report_says_its_state_in_words_as_text_and_as_a_card():
@@ -81,9 +80,10 @@ FAULTS_OF_FORM = {
 
 
 @pytest.mark.parametrize(
-    ("check", "solve"), [(check_doubled, lambda x: 2 * x), (check_summed, torch.sum)],
+    ("check", "solve"),
+    [(check_doubled, lambda x: 2 * x), (check_summed, torch.sum)],
     ids=["tensor", "number"],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("fault", FAULTS_OF_FORM)
 def test_a_fault_of_form_is_named_before_the_mechanisms_are_tested(check, solve, fault):
     fragment, spoil = FAULTS_OF_FORM[fault]
@@ -134,7 +134,7 @@ def test_an_answer_that_needs_gradients_is_accepted():
 def test_two_exercises_of_one_name_are_refused():
     with pytest.raises(ValueError, match="two exercises are called 'scaled_scores'"):
 
-        @exercise(chapter="99_toy")
+        @exercise
         def scaled_scores(attempt):
             pass
 

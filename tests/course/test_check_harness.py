@@ -90,7 +90,7 @@ def test_a_mutant_survives_exactly_when_the_check_does_not_notice(monkeypatch):
         result = attempt(x, shape=dict(entries=2))
         attempt.expect(bool(result[0] == 1), "The first entry is wrong.")
 
-    monkeypatch.setitem(EXERCISES, "halved", Exercise(halved, chapter="99_toy"))
+    monkeypatch.setitem(EXERCISES, "halved", Exercise(halved))
     found = survivors("halved", "def halved(x):\n    return x / 2")
     assert "return x / 2 -> return x // 2" in found
     assert "return x / 2 -> return x - 2" not in found
@@ -112,7 +112,7 @@ def test_a_mutant_that_never_ends_does_not_survive(monkeypatch):
     def endless(attempt):
         attempt.expect(float(attempt()) == 3.0, "Not 3.")
 
-    monkeypatch.setitem(EXERCISES, "endless", Exercise(endless, chapter="99_toy"))
+    monkeypatch.setitem(EXERCISES, "endless", Exercise(endless))
     monkeypatch.setattr(harness, "limited", lambda: limited(seconds=0.1))
     source = "def endless():\n    i = 0\n    while i < 3:\n        i = i + 1\n    return i"
     assert "while i < 3: -> while i != 3:" in survivors("endless", source)

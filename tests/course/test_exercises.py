@@ -1,6 +1,14 @@
-"""Every exercise check accepts right answers, and says of wrong ones what is wrong with them."""
+"""Every check accepts right answers and tells learners what is wrong with others.
+
+For the exercises of a chapter, ``chapter_NN.py`` beside this file holds in
+
+- CORRECT an answer written differently from the book's solution;
+- WRONG plausible wrong answers, each with a piece of the message it must get;
+- EQUIVALENT the mutants of the solution that are right too, "old line -> new line", and why.
+"""
 
 import functools
+import re
 import runpy
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,24 +26,19 @@ BOOK = Path(__file__).parents[2] / "book"
 
 
 @functools.cache
-def beside(file):
-    """What a file of this directory defines."""
-    return runpy.run_path(Path(__file__).parent / f"{file}.py")
-
-
-@functools.cache
 def load(name):
     """An exercise's solution and stub from the book, and its answers from this directory."""
-    chapter = EXERCISES[name].chapter
-    answers = beside(f"answers_{chapter[:2]}")
+    chapter = EXERCISES[name].__module__.removeprefix("course.check.")
+    answers = runpy.run_path(Path(__file__).parent / f"{chapter}.py")
+    notebook = chapter.replace("chapter_", "") + "_*.ipynb"
     return SimpleNamespace(
         name=name,
         check=EXERCISES[name],
-        stub=notebook_function(BOOK / f"{chapter}.ipynb", "exercise", name),
-        solution=notebook_function(BOOK / "solutions" / f"{chapter}.ipynb", "solution", name),
+        stub=notebook_function(next(BOOK.glob(notebook)), "exercise", name),
+        solution=notebook_function(next(BOOK.glob(f"solutions/{notebook}")), "solution", name),
         correct=answers["CORRECT"][name],
         wrong=answers["WRONG"][name],
-        equivalent=beside(f"survivors_{chapter[:2]}")["EQUIVALENT"][name],
+        equivalent=answers["EQUIVALENT"][name],
     )
 
 
@@ -44,9 +47,12 @@ def exercise(request):
     return load(request.param)
 
 
-def test_every_registered_exercise_can_be_reached_from_the_notebook():
-    assert {name: getattr(check, name, None) for name in EXERCISES} == EXERCISES
-    assert sorted(check.__all__) == sorted(EXERCISES)
+def test_each_chapter_calls_its_checks_and_no_others():
+    called = {}
+    for path in BOOK.glob("*.ipynb"):
+        for name in re.findall(r"\bcheck\.(\w+)\(", path.read_text(encoding="utf-8")):
+            called[name] = f"course.check.chapter_{path.name[:2]}"
+    assert called == {name: getattr(check, name).__module__ for name in EXERCISES}
 
 
 def test_right_answers_pass_in_float64_with_a_tenth_of_the_tolerance(exercise, monkeypatch):

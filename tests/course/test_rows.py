@@ -3,18 +3,29 @@ import yaml
 
 from course.claims.rows import Claim, load
 
-CLAIM = {"id": "R01", "chapter": "02_attention", "basis": "measured", "scale": "small",
-         "statement": "Cats are grey.", "measure": "Colour of cats."}  # fmt: skip
+CLAIM = {
+    "id": "R01",
+    "chapter": "02_attention",
+    "basis": "measured",
+    "scale": "small",
+    "statement": "Cats are grey.",
+    "measure": "Colour of cats.",
+}
 RULE = {"< 1": "holds", "otherwise": "not seen at this scale"}
 
 
 def rows(tmp_path, *claims):
     path = tmp_path / "claims.yml"
-    path.write_text(yaml.safe_dump({
-        "sources": {"R": {"title": "t", "about": "a"}},
-        "chapters": {"02_attention": "Attention", "03_positions": "Positions"},
-        "claims": list(claims), "systems": [],
-    }))  # fmt: skip
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "sources": {"R": {"title": "t", "about": "a"}},
+                "chapters": {"02_attention": "Attention", "03_positions": "Positions"},
+                "claims": list(claims),
+                "systems": [],
+            }
+        )
+    )
     return load(path)
 
 

@@ -6,8 +6,14 @@ from course.claims import Claim, verdict
 from course.claims.rules import Rule, word_of
 from course.claims.verdict import MIME, Verdict
 
-FIELDS = {"id": "R01", "chapter": "02_attention", "basis": "measured", "scale": "exact",
-          "statement": "Cats < dogs.", "measure": "Weight of cats."}  # fmt: skip
+FIELDS = {
+    "id": "R01",
+    "chapter": "02_attention",
+    "basis": "measured",
+    "scale": "exact",
+    "statement": "Cats < dogs.",
+    "measure": "Weight of cats.",
+}
 
 
 def claim(rule, **fields):

@@ -5,7 +5,7 @@ import torchvision
 from torch import nn
 
 import minivit
-from minivit.zoo import MODELS
+from minivit.hub.zoo import MODELS
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 

@@ -2,15 +2,17 @@ import pytest
 import torch
 from torch import nn
 
-from minivit.attention import MultiHeadAttention
-from minivit.encoder import MLP, Block, StochasticDepth
+from minivit.networks.ablated import NoResidualBlock, NoResidualPostNormBlock, Nothing
+from minivit.networks.stochastic_depth import StochasticDepth, add_stochastic_depth
+from minivit.networks.variants import PostNormBlock
+from minivit.networks.vit import MLP, Block, MultiHeadAttention
 
 X = torch.randn(2, 5, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 
 
-def block(**options):
+def block(kind=Block, **options):
     torch.manual_seed(0)
-    made = Block(12, 3, 20, **options).double().eval()
+    made = kind(12, 3, 20, **options).double().eval()
     for p in made.parameters():
         nn.init.normal_(p, std=0.5)
     return made
@@ -29,7 +31,7 @@ def torchs(ours, norm_first):
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_a_block_equals_torchs_with_the_norm_before_or_after(norm):
-    ours = block(norm=norm)
+    ours = block(Block if norm == "pre" else PostNormBlock)
     expected = torchs(ours, norm == "pre")(X)
     other = torchs(ours, norm == "post")(X)
     assert (expected - other).abs().max() > 0.1
@@ -37,42 +39,12 @@ def test_a_block_equals_torchs_with_the_norm_before_or_after(norm):
 
 
 def test_without_residuals_a_block_is_its_sub_layers_one_after_the_other():
-    ours = block(residual=False)
+    ours = block(NoResidualBlock)
     expected = ours.mlp(ours.norm2(ours.attention(ours.norm1(X))))
     assert torch.equal(ours(X), expected)
-    silent = block(residual=False)
-    nn.init.zeros_(silent.mlp.down.weight)
-    nn.init.zeros_(silent.mlp.down.bias)
-    assert not silent(X).any()
-
-
-@pytest.mark.parametrize("norm", ["pre", "post", "none"])
-@pytest.mark.parametrize("residual", [True, False])
-@pytest.mark.parametrize("part", ["attention", "mlp"])
-def test_without_a_sub_layer_nothing_is_added_and_without_residuals_its_input_goes_on(
-    norm, residual, part
-):
-    ours = block(norm=norm, residual=residual, **{part: False})
-    left, (n_left, n_gone) = (
-        (ours.mlp, (ours.norm2, ours.norm1))
-        if part == "attention"
-        else (ours.attention, (ours.norm1, ours.norm2))
-    )
-
-    def add(x, branch):
-        return x + branch if residual else branch
-
-    def stays(x):  # behind it, what is left of a sub-layer that is gone
-        return x if norm == "pre" and residual else n_gone(x)
-
-    def works(x):
-        return n_left(add(x, left(x))) if norm == "post" else add(x, left(n_left(x)))
-
-    expected = works(stays(X)) if part == "attention" else stays(works(X))
-    assert torch.equal(ours(X), expected)
-    norms = sum(isinstance(module, nn.LayerNorm) for module in ours.modules())
-    assert norms == {"none": 0, "post": 2, "pre": 1 if residual else 2}[norm]
-    assert getattr(ours, part) is None
+    behind = block(NoResidualPostNormBlock)
+    expected = behind.norm2(behind.mlp(behind.norm1(behind.attention(X))))
+    assert torch.equal(behind(X), expected)
 
 
 def test_a_mask_reaches_the_attention():
@@ -93,9 +65,10 @@ def test_the_gelu_is_the_exact_one():
     torch.testing.assert_close(mlp(x), expected, rtol=1e-14, atol=1e-14)
 
 
-def test_stochastic_depth_drops_whole_pictures_and_keeps_the_mean():
+def test_stochastic_depth_drops_whole_images_and_keeps_the_mean():
     torch.manual_seed(0)
-    layer, ones = StochasticDepth(0.25), torch.ones(4000, 2, 3)
+    layer, ones = torch.nn.Identity(), torch.ones(4000, 2, 3)
+    layer.register_forward_hook(StochasticDepth(0.25))
     dropped = layer(ones)
     kept = dropped[:, 0, 0] != 0
     assert torch.equal(dropped, torch.where(kept[:, None, None], ones / 0.75, 0))
@@ -103,8 +76,13 @@ def test_stochastic_depth_drops_whole_pictures_and_keeps_the_mean():
     assert torch.equal(layer.eval()(ones), ones)
 
 
-def test_stochastic_depth_in_a_block_leaves_sub_layers_out_for_some_pictures():
-    ours = block(stochastic_depth=0.5).train()
+@pytest.mark.parametrize("kind", [Block, PostNormBlock])
+def test_stochastic_depth_leaves_sub_layers_of_a_block_out_for_some_images(kind):
+    ours = block(kind).train()
+    ours.norm1, ours.norm2 = (
+        (nn.Identity(), nn.Identity()) if kind is PostNormBlock else (ours.norm1, ours.norm2)
+    )
+    add_stochastic_depth(nn.ModuleList([block(kind), ours]), 0.5)
     torch.manual_seed(0)
     outputs = ours(X[:1].expand(200, -1, -1))
     untouched = (outputs == X[:1]).all(-1).all(-1).float().mean().item()
@@ -121,8 +99,10 @@ def test_dropout_acts_while_training_and_only_then(option):
 
 
 def test_dropout_acts_after_attention_alone():
-    ours = block(mlp=False, dropout=0.5).train()
-    attended = ours.attention(ours.norm1(X))
+    ours = block(dropout=0.5).train()
+    ours.mlp = Nothing()
+    attended = ours.attention.eval()(ours.norm1(X))
+    ours.train()
     torch.manual_seed(0)
     dropped = ours(X)
     torch.manual_seed(0)

@@ -9,17 +9,18 @@ import safetensors.torch
 import torch
 from torch import nn
 
-from minivit.files import replacing, save
-from minivit.loading import load
-from minivit.preprocessing import Preprocess
-from minivit.zoo import create
+from minivit.hub.files import replacing, save
+from minivit.hub.loading import load
+from minivit.hub.preprocessing import Preprocess
+from minivit.hub.zoo import create
+from minivit.networks.ablated import NoResidualBlock
 
 SMALL = {"image_size": (8, 16), "patch_size": 4, "dim": 8, "depth": 2, "heads": 2, "classes": 3}
 VARIANTS = [
     {},
     {"stem": "conv", "dim": 16, "pool": "mean"},  # BatchNorm's buffers, an integer among them
     {"positions": "sincos2d", "pool": "attention"},
-    {"positions": "none", "norm": "post", "residual": False},
+    {"norm": "post"},
     {"window": 2, "dropout": 0.1, "stochastic_depth": 0.2},
 ]
 
@@ -209,7 +210,7 @@ def coarse(model):
 
 
 def without_residuals(model):
-    model.blocks[0].residual = False
+    model.blocks[0].__class__ = NoResidualBlock
 
 
 @pytest.mark.parametrize(
@@ -218,7 +219,7 @@ def without_residuals(model):
         (approximate, r"activation.approximate is tanh \(expected: none\)"),
         (rectified, r"mlp.activation is ReLU \(expected: GELU\)"),
         (coarse, r"norm.eps is 1e-05 \(expected: 1e-06\)"),
-        (without_residuals, r"blocks.0.residual is False \(expected: True\)"),
+        (without_residuals, r"blocks.0 is NoResidualBlock \(expected: Block\)"),
     ],
 )
 def test_a_model_that_would_come_back_as_another_function_is_refused(tmp_path, change, said):
@@ -231,8 +232,7 @@ def test_a_model_that_would_come_back_as_another_function_is_refused(tmp_path, c
 
 def test_rates_of_dropout_matter_in_training_alone_and_may_have_been_changed(tmp_path):
     model, path = create("vit_8px"), tmp_path / "model.safetensors"
-    model.dropout.p, model.blocks[1].attention.dropout = 0.5, 0.5
-    model.blocks[1].stochastic_depth.rate = 0.5
+    model.dropout.p, model.blocks[1].attention.attention_dropout = 0.5, 0.5
     save(model, path)
     load("vit_8px", path)
 

@@ -1,7 +1,11 @@
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import minivit
 
 
 def run(code):
@@ -21,9 +25,9 @@ USE = "import torch, torchvision.transforms.v2; print(torchvision.models.vit_b_3
     "code",
     [
         f"from course import check\nimport torchvision\n{USE}",
-        f"from minivit._torchvision import mend\nmend()\nimport timm, torchvision\n{USE}",
+        f"from minivit.hub.import_torchvision import mend\nmend()\nimport timm, torchvision\n{USE}",
         f"try: import torchvision\nexcept RuntimeError: pass\nfrom course import check\nimport timm\n{USE}",
-        f"from minivit._torchvision import imported\ntorchvision = imported()\n{USE}",
+        f"from minivit.hub.import_torchvision import imported\ntorchvision = imported()\n{USE}",
     ],
 )
 def test_torchvision_imports_whatever_build_of_torch_is_installed(code):
@@ -40,14 +44,14 @@ def test_import_minivit_leaves_the_imports_of_a_program_as_they_are():
 
 def test_a_torchvision_that_works_by_itself_is_run_once_and_nothing_is_declared(tmp_path):
     (tmp_path / "torchvision.py").write_text("print('run')")
-    code = "from minivit import _torchvision as one; one.mend(); import torchvision; print(one._declared)"
+    code = "from minivit.hub import import_torchvision as one; one.mend(); import torchvision; print(one._declared)"
     assert run(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {code}").stdout == "run\n[]\n"
 
 
 def test_a_package_that_is_missing_is_one_sentence_with_what_installs_it():
     for missing, code, said in (
         ("matplotlib", "import minivit; minivit.figures", 'minivit: pip install ".[figures]"'),
-        ("sklearn", "from minivit.training import load_data; load_data('DIGITS')", 'minivit: pip install ".[train]"'),
+        ("sklearn", "from minivit.data import load_data; load_data('DIGITS')", 'minivit: pip install ".[train]"'),
         ("torchvision", "import minivit; minivit.load('vit_b_32')", "pip install torch==2."),
     ):  # fmt: skip
         result = run(f"import sys; sys.modules[{missing!r}] = None\n{code}")
@@ -64,6 +68,34 @@ def test_another_failure_of_torchvision_is_not_hidden(tmp_path):
     assert "RuntimeError: something else" in result.stderr
 
 
+# From the ground up: a room imports from those before it, and from no other.
+FLOORS = [
+    "_extras",
+    "networks",
+    "recording",
+    "krylov",
+    "surgery",
+    "hub",
+    "analysis",
+    "inversion",
+    "figures",
+    "data",
+    "training",
+    "cli",
+]
+
+
+def test_imports_go_down_only():
+    package = Path(minivit.__file__).parent
+    for path in package.rglob("*.py"):
+        room = path.relative_to(package).parts[0].removesuffix(".py")
+        if room in ("__init__", "__main__"):
+            continue
+        imported = re.findall(r"^ *from minivit\.(\w+)", path.read_text(encoding="utf-8"), re.M)
+        for other in set(imported) - {room}:
+            assert FLOORS.index(other) < FLOORS.index(room), f"{path}: {room} imports {other}"
+
+
 def test_inversion_and_analysis_are_imported_by_name_and_do_not_know_each_other():
     for name, others in ("inversion", "'analysis'"), ("analysis", "'inversion'"):
         code = f"import sys, minivit; assert 'minivit.{name}' not in sys.modules; import minivit.{name}\n"
@@ -72,7 +104,7 @@ def test_inversion_and_analysis_are_imported_by_name_and_do_not_know_each_other(
         )
         result = run(code)
         assert result.stdout.strip() == "False", result.stderr
-    assert run("import minivit.inversion; minivit.inversion.exact.fibre").returncode == 0
+    assert run("import minivit.inversion; minivit.inversion.fibre").returncode == 0
 
 
 def test_the_packages_inside_are_there_after_import_minivit_and_load_when_touched():

@@ -10,12 +10,12 @@ import torchvision
 from PIL import Image
 from safetensors.torch import save_file
 
-from minivit.about import fields_of
-from minivit.files import save
-from minivit.loading import load
-from minivit.preprocessing import Preprocess
-from minivit.vit import ViT, ViTConfig
-from minivit.zoo import MODELS, create
+from minivit.hub.about import fields_of
+from minivit.hub.files import save
+from minivit.hub.loading import load
+from minivit.hub.preprocessing import Preprocess
+from minivit.hub.zoo import MODELS, create
+from minivit.networks.vit import ViT, ViTConfig
 
 NAMED = [(name, weights) for name, (_, known) in MODELS.items() for weights in known]
 
@@ -146,7 +146,7 @@ def test_a_model_for_other_than_three_channels_has_no_preprocessing_of_its_own(t
     grey = SMALL | {"channels": 1}
     model = draw(create("vit_b_16", **grey))
     save(model, tmp_path / "a.safetensors")
-    assert not hasattr(load("vit_b_16", tmp_path / "a.safetensors", **grey), "preprocess")
+    assert load("vit_b_16", tmp_path / "a.safetensors", **grey).preprocess is None
     model.preprocess = Preprocess((64, 64), (64, 64), mean=(0.5,), std=(0.5,))
     save(model, tmp_path / "a.safetensors")
     assert load("vit_b_16", tmp_path / "a.safetensors", **grey).preprocess == model.preprocess

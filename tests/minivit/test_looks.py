@@ -12,6 +12,7 @@ from minivit.analysis import rollout
 from minivit.figures import Frames, attention_overlay, heat, rollout_overlay
 from tests.minivit.analysis.models import DEPTH, HEADS, MODELS, Known, everybodys, images
 from tests.minivit.parity import draw
+from tests.minivit.refusals import unchecked
 
 
 def drawn(figure):
@@ -78,21 +79,21 @@ def test_pictures_in_half_precision_and_with_gradients_are_drawn():
         np.testing.assert_allclose(a, b, atol=0.03)
     broken = torch.where(torch.arange(32) < 4, torch.nan, pictures[0]).bfloat16()
     for call in rollout_overlay, attention_overlay:
-        with pytest.raises(ValueError, match="expected images of finite numbers"):
+        with unchecked(), pytest.raises(ValueError, match="expected images of finite numbers"):
             call(model, broken)
 
 
 def test_what_cannot_be_drawn_is_refused():
     model = draw(minivit.create("vit_32px", depth=2))
-    with pytest.raises(ValueError, match=r"one picture .*: got \[2, 3, 32, 32\]"):
+    with unchecked(), pytest.raises(ValueError, match=r"one image .*: got \[2, 3, 32, 32\]"):
         attention_overlay(model, images(2, (32, 32)))
-    with pytest.raises(ValueError, match=r"a patch of 8 x 8: got \(8, 0\)"):
+    with unchecked(), pytest.raises(ValueError, match=r"a patch of 8 x 8: got \(8, 0\)"):
         attention_overlay(model, images(1, (32, 32)), query=(8, 0))
-    with pytest.raises(ValueError, match=r"expected query=\(rows, columns\): got 2"):
+    with unchecked(), pytest.raises(ValueError, match=r"expected query=\(rows, columns\): got 2"):
         attention_overlay(model, images(1, (32, 32)), query=2)
-    with pytest.raises(IndexError, match="expected one of 2 blocks: got block=2"):
+    with unchecked(), pytest.raises(IndexError, match="expected one of 2 blocks: got block=2"):
         attention_overlay(model, images(1, (32, 32)), block=2)
-    with pytest.raises(ValueError, match=r"expected grid=\(rows, columns\): got 3"):
+    with unchecked(), pytest.raises(ValueError, match=r"expected grid=\(rows, columns\): got 3"):
         attention_overlay(model, images(1, (32, 32)), grid=3)
-    with pytest.raises(ValueError, match="Mixer computes no attention between tokens"):
+    with unchecked(), pytest.raises(ValueError, match="Mixer computes no attention between tokens"):
         rollout_overlay(minivit.create("mixer_32px"), images(1, (32, 32)))

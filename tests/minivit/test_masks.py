@@ -1,6 +1,6 @@
 import torch
 
-from minivit.masks import local_mask, window_mask
+from minivit.networks.masks import local_mask, window_mask
 
 
 def drawn(mask, patch, grid):

@@ -7,6 +7,7 @@ import torch
 from einops import rearrange
 from torch import nn
 
+from minivit.networks.variants import PostNormBlock
 from tests.minivit.parity import assert_same, convert, observe, pictures, reference, same
 
 MEAN = torch.tensor([0.485, 0.456, 0.406], dtype=torch.float64)[:, None, None]
@@ -98,7 +99,7 @@ def test_one_number_changed_under_any_key_of_a_whole_model_fails_the_comparison(
 def scale(model):
     for block in model.blocks:  # 1 / sqrt(dim) in place of 1 / sqrt(d_head)
         layer = block.attention
-        q = layer.qkv.weight[: layer.dim], layer.qkv.bias[: layer.dim]
+        q = layer.qkv.weight[: layer.out.in_features], layer.qkv.bias[: layer.out.in_features]
         for part in q:
             part /= layer.heads**0.5
 
@@ -111,7 +112,7 @@ def epsilon(model):
 
 def norm_order(model):
     for block in model.blocks:
-        block.post = True
+        block.__class__ = PostNormBlock
 
 
 def position_offset(model):

@@ -3,7 +3,11 @@ import torch
 import torchvision
 from torch import nn
 
-from minivit.patches import ConvStem, PatchEmbedding, grid_of, patchify, unpatchify
+import minivit
+from minivit.networks.patches import grid_of, patchify, unpatchify
+from minivit.networks.stem import ConvStem
+from minivit.networks.vit import PatchEmbedding
+from tests.minivit.refusals import unchecked
 
 # batch, channels, rows, columns, patch height, patch width, dim: all different
 B, C, R, S, H, W, D = 2, 3, 4, 5, 6, 7, 8
@@ -71,8 +75,8 @@ def test_a_grid_counts_rows_and_columns(image, patch, grid):
 
 
 def test_autocast_may_cast_pictures_but_nothing_else_may():
-    layer = PatchEmbedding(4, 8)
+    model = minivit.create("vit_8px")
     with torch.autocast("cpu", torch.bfloat16):
-        assert layer(torch.randn(1, 3, 8, 8)).dtype == torch.bfloat16
-        with pytest.raises(ValueError, match="uint8"):
-            layer(torch.zeros(1, 3, 8, 8, dtype=torch.uint8))
+        assert model(torch.randn(1, 1, 8, 8)).dtype == torch.bfloat16
+        with unchecked(), pytest.raises(ValueError, match="uint8"):
+            model(torch.zeros(1, 1, 8, 8, dtype=torch.uint8))

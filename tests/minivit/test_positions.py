@@ -4,7 +4,9 @@ import pytest
 import torch
 import torchvision
 
-from minivit.positions import Positions, resample, sincos_1d, sincos_2d
+from minivit.networks.positions import resample, sincos_1d, sincos_2d
+from minivit.networks.variants import positions_of
+from minivit.networks.vit import Positions
 
 
 def test_sincos_1d_is_the_formula():
@@ -59,7 +61,7 @@ def test_resampling_does_not_mix_up_rows_and_columns():
 
 
 def test_gradients_reach_learned_positions_through_resampling():
-    positions = Positions("learned", (4, 6), 8)
+    positions = positions_of("learned", (4, 6), 8, class_token=True)
     positions(torch.zeros(1, 1 + 3 * 5, 8), (3, 5)).sum().backward()
     assert positions.table.grad.abs().sum() > 0
 
@@ -67,26 +69,26 @@ def test_gradients_reach_learned_positions_through_resampling():
 @pytest.mark.parametrize("class_token", [False, True])
 @pytest.mark.parametrize("kind", ["none", "learned", "sincos1d", "sincos2d"])
 def test_every_kind_adds_one_vector_for_each_place_on_any_grid(kind, class_token):
-    positions = Positions(kind, (3, 5), 8, class_token)
+    positions = positions_of(kind, (3, 5), 8, class_token)
     for grid in (3, 5), (2, 7):
         tokens = torch.randn(2, class_token + grid[0] * grid[1], 8)
         added = positions(tokens, grid) - tokens
         torch.testing.assert_close(added[0], added[1])
-        places = added[0, int(class_token) :]
+        patches = added[0, int(class_token) :]
         if kind == "none":
             assert not added.any()
         else:
-            assert torch.cdist(places, places).fill_diagonal_(1).min() > 1e-4  # all different
+            assert torch.cdist(patches, patches).fill_diagonal_(1).min() > 1e-4  # all different
             if kind != "learned" and class_token:
                 assert not added[:, 0].any()
 
 
-def test_learned_positions_start_with_a_deviation_of_0_02_and_fixed_ones_are_not_trained():
+def test_learned_positions_start_with_a_standard_deviation_of_0_02_and_fixed_ones_are_not_trained():
     torch.manual_seed(0)
-    assert Positions("learned", (14, 14), 64).table.std().item() == pytest.approx(0.02, rel=0.05)
-    assert not list(Positions("sincos2d", (3, 5), 8).parameters())
+    assert Positions((14, 14), 64).table.std().item() == pytest.approx(0.02, rel=0.05)
+    assert not list(positions_of("sincos2d", (3, 5), 8, True).parameters())
 
 
-def test_sincos1d_counts_places_in_reading_order():
-    positions = Positions("sincos1d", (3, 5), 8, class_token=True)
+def test_sincos1d_counts_patches_in_reading_order():
+    positions = positions_of("sincos1d", (3, 5), 8, class_token=True)
     assert torch.equal(positions.table[1:], sincos_1d(15, 8))

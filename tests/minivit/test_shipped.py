@@ -7,8 +7,9 @@ import pytest
 import torch
 
 import minivit
-from minivit.training import evaluate, load_data
-from minivit.zoo import CHECKPOINTS, MODELS, shipped
+from minivit.data import load_data
+from minivit.hub.zoo import CHECKPOINTS, MODELS, shipped
+from minivit.training import evaluate
 
 DIGITS = ("digits_mixer", "digits_resnet", "digits_vit")
 

@@ -1,21 +1,21 @@
-import dataclasses
-
 import pytest
 import torch
 from torch import nn
 
 from minivit import ViT, ViTConfig
-from minivit.pooling import AttentionPool
-from minivit.positions import resample
+from minivit.hub.families import build
+from minivit.hub.zoo import changed
+from minivit.networks.pooling import AttentionPool
+from minivit.networks.positions import resample
 
 # Small, and with every number another.
 SMALL = ViTConfig((12, 20), (4, 5), 2, 7, dim=24, depth=2, heads=3, mlp_ratio=1.5)
 
 
-def made(seed=0, **changes):
+def made(seed=0, removed=(), **changes):
     """A small model that is random in every number: the head of an untrained one is zero."""
     torch.manual_seed(seed)
-    model = ViT(dataclasses.replace(SMALL, **changes)).eval()
+    model = build(changed(SMALL, changes), [(part, None) for part in removed]).eval()
     for p in model.parameters():
         nn.init.normal_(p, std=0.3)
     return model
@@ -29,7 +29,10 @@ def pictures(height=12, width=20, batch=3):
 @pytest.mark.parametrize("pool", ["class", "mean", "attention"])
 @pytest.mark.parametrize("positions", ["none", "learned", "sincos1d", "sincos2d"])
 def test_pools_and_positions_work_together_on_any_grid_and_pass_gradients(pool, positions):
-    model = made(pool=pool, positions=positions)
+    none = positions == "none"
+    model = made(
+        pool=pool, removed=["positions"] * none, **{} if none else {"positions": positions}
+    )
     for size in (12, 20), (8, 35):
         images = pictures(*size).requires_grad_()
         logits = model(images)
@@ -48,7 +51,7 @@ def test_pools_and_positions_work_together_on_any_grid_and_pass_gradients(pool, 
     "changes", [{"window": 2}, {"local": 3}, {"stem": "conv", "patch_size": 4}]
 )
 def test_windows_neighbourhoods_and_stems_go_with_every_block(norm, residual, changes):
-    model = made(norm=norm, residual=residual, **changes)
+    model = made(norm=norm, removed=[] if residual else ["residual"], **changes)
     logits = model(pictures())
     assert logits.shape == (3, 7) and logits.std(0).min() > 1e-5
     assert model(pictures(16, 40)).shape == (3, 7)
@@ -64,12 +67,10 @@ def test_logits_are_the_head_of_the_pooled_norm_of_the_tokens():
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{"mlp": False}, {"attention": False}, {"norm": "none"}, {"norm": "none", "mlp": False}],
-    ids=str,
+    "removed", [["mlp", "norm2"], ["attention", "norm1"], ["norm"], ["norm", "mlp"]], ids=str
 )
-def test_models_without_some_of_their_parts_have_no_number_that_does_nothing(changes):
-    model, images = made(pool="mean", **changes), pictures().requires_grad_()
+def test_models_without_a_part_and_its_norm_have_no_number_that_does_nothing(removed):
+    model, images = made(pool="mean", removed=removed), pictures().requires_grad_()
     logits = model(images)
     logits.square().sum().backward()
     assert all(p.grad.any() for p in model.parameters())
@@ -77,8 +78,8 @@ def test_models_without_some_of_their_parts_have_no_number_that_does_nothing(cha
 
 
 def test_one_patch_without_attention_norms_and_residuals_is_a_plain_dense_net():
-    plain = {"attention": False, "norm": "none", "residual": False, "positions": "none"}
-    model = made(patch_size=(12, 20), pool="mean", **plain)
+    removed = ["attention", "norm", "residual", "positions"]
+    model = made(patch_size=(12, 20), pool="mean", removed=removed)
     layers = [nn.Flatten(), nn.Linear(2 * 12 * 20, 24)]
     for _ in range(2):
         layers += [nn.Linear(24, 36), nn.GELU(), nn.Linear(36, 24)]
@@ -117,7 +118,7 @@ def test_without_positions_the_order_of_the_patches_is_not_seen_and_with_them_it
     images = pictures(8, 20)
     swapped = torch.cat([images[:, :, 4:], images[:, :, :4]], 2)  # the two rows of patches
     for pool in "class", "mean", "attention":
-        blind = made(pool=pool, positions="none")
+        blind = made(pool=pool, removed=["positions"])
         torch.testing.assert_close(blind(swapped), blind(images), rtol=1e-4, atol=1e-5)
         for positions in "learned", "sincos1d", "sincos2d":
             model = made(pool=pool, positions=positions)
@@ -141,11 +142,16 @@ def test_another_size_of_pictures_is_as_if_the_table_had_been_resampled():
     torch.testing.assert_close(model(pictures(16, 40)), other(pictures(16, 40)))
 
 
+def rates(model, part):
+    hooks = [list(getattr(block, part)._forward_hooks.values()) for block in model.blocks]
+    return [found[0].rate if found else 0 for found in hooks]
+
+
 def test_stochastic_depth_grows_linearly_from_the_first_block_to_the_last():
     model = made(depth=5, stochastic_depth=0.2)
-    rates = [block.stochastic_depth.rate for block in model.blocks]
-    assert rates == pytest.approx([0, 0.05, 0.1, 0.15, 0.2])
-    assert made(depth=1, stochastic_depth=0.2).blocks[0].stochastic_depth.rate == 0
+    for part in "attention", "mlp":
+        assert rates(model, part) == pytest.approx([0, 0.05, 0.1, 0.15, 0.2])
+    assert rates(made(depth=1, stochastic_depth=0.2), "mlp") == [0]
 
 
 def test_dropout_is_used_while_training_and_not_in_evaluation():

@@ -4,35 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.site.conftest import GOOD_ALT
+from tools.page_gates import PAGE_GATES
 from tools.site_gates import GATES, HEAVIEST, alt_texts, broken_links, foreign_urls, heavy_pages
 
-SOUND = """<!doctype html><html><head><link rel="stylesheet" href="_static/book.css">
-<link rel="author" href="https://example.org/"><script src="_static/book.js"></script></head>
-<body><article><h1 id="top">A page</h1><a href="https://example.org/">elsewhere</a>
-<a href="other.html#end">inside</a><a href="#top">up</a>
-<img src="data:image/png;base64,AAAA" alt="A curve that rises and then falls again.">
-<svg role="img"><title>Two curves that cross at the middle.</title></svg>
-<a href="#top"><img src="logo.svg" alt=""> The title</a></article></body></html>"""
-GOOD_ALT = 'alt="A curve that rises and then falls again."'
 
-
-@pytest.fixture
-def site(tmp_path: Path) -> Path:
-    (tmp_path / "_static").mkdir()
-    (tmp_path / "_static" / "book.css").write_text("p { background: url(paper.png) }")
-    (tmp_path / "_static" / "book.js").write_text('fetch("local.json"); // see https://example.org')
-    (tmp_path / "logo.svg").write_text("<svg/>")
-    (tmp_path / "index.html").write_text(SOUND)
-    (tmp_path / "other.html").write_text('<html><body><p id="end">The end</p></body></html>')
-    return tmp_path
-
-
-@pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.__name__)
+@pytest.mark.parametrize("gate", [*GATES, *PAGE_GATES], ids=lambda gate: gate.__name__)
 def test_a_sound_site_passes(gate, site: Path):
     assert gate(site) == []
 
 
-@pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.__name__)
+@pytest.mark.parametrize("gate", [*GATES, *PAGE_GATES], ids=lambda gate: gate.__name__)
 def test_a_missing_site_is_an_error_and_no_pass(gate, tmp_path: Path):
     with pytest.raises(FileNotFoundError, match="make site"):
         gate(tmp_path)
@@ -103,7 +85,7 @@ def test_a_picture_without_a_text_is_found(planted: str, fault: str, site: Path)
     ("planted", "fault"),
     [
         ('<a href="gone.html">there</a>', "leads nowhere"),
-        ('<a href="other.html#gone">there</a>', "an anchor that is not there"),
+        ('<a href="404.html#gone">there</a>', "an anchor that is not there"),
         ('<a href="#gone">there</a>', "an anchor that is not there"),
         (f'<img src="gone.png" {GOOD_ALT}>', "leads nowhere"),
         ('<script src="_static/gone.js"></script>', "leads nowhere"),
@@ -126,7 +108,7 @@ def test_a_page_that_is_heavy_by_its_pictures_is_found_unless_they_are_shared(si
     plant(site, f'<img src="big.png" {GOOD_ALT}>')
     (problem,) = heavy_pages(site)
     assert problem.startswith("index.html: ")
-    plant(site, f'<img src="big.png" {GOOD_ALT}>', page="other.html")
+    plant(site, f'<img src="big.png" {GOOD_ALT}>', page="404.html")
     assert heavy_pages(site) == []
 
 

@@ -31,6 +31,11 @@ def test_only_scripts_that_the_page_uses_stay(page: Path):
     assert stay("", page.with_name("search.html")) == ["search", "book"]
 
 
+def test_of_three_viewports_the_first_stays(page: Path):
+    one = '<meta name="viewport" content="width=device-width" />'
+    assert lighten(f"<head>{one}\n{one}{one}</head>", page) == f"<head>{one}</head>"
+
+
 def test_icons_are_drawn_into_the_page(page: Path):
     html = '<i class="theme-switch fa-solid fa-sun      fa-lg" data-mode="light" title="L"></i>'
     light = lighten(html + '<span class="fa-solid fa-bars"></span>', page)

@@ -1,52 +1,13 @@
-"""Each gate for what a page costs and says catches its fault, and lets a sound page pass."""
+"""Each gate for what a page costs and says catches its fault."""
 
-import random
 from pathlib import Path
 
 import pytest
 
-from tools.page_gates import FIRST_LOAD, PAGE_GATES, first_load, icons, metadata, pictures
+from tests.site.conftest import META, VIEWPORT, noise
+from tools.page_gates import FIRST_LOAD, first_load, icons, metadata, pictures
 
-META = {
-    "og:type": "article",
-    "og:site_name": "Vision transformers",
-    "og:title": "Attention",
-    "og:description": "How every patch of a picture asks all the others for what it needs.",
-    "description": "How every patch of a picture asks all the others for what it needs.",
-    "twitter:card": "summary_large_image",
-}
-ALT = 'alt="A curve that rises and then falls again."'
-SOUND = f"""<!doctype html><html><head><title>Attention - Vision transformers</title>
-{"".join(f'<meta property="{key}" content="{value}">' for key, value in META.items())}
-<link rel="stylesheet" href="_static/book.css"><script src="_static/book.js"></script></head>
-<body><article><svg class="icon fa-sun" aria-hidden="true"></svg><span class="math">x</span>
-<script src="_static/mathjax/tex.js"></script><img src="a.png" width="2" height="1" {ALT}>
-<img src="a.svg" {ALT}>
-<img src="b.png" width="2" height="1" loading="lazy" {ALT}>
-<img src="data:image/png;base64,AAAA" width="2" height="1" {ALT}></article></body></html>"""
 CARD = '<link rel="canonical" href="https://example.org/"><meta property="og:url" content="x">'
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Path:
-    (tmp_path / "_static/mathjax").mkdir(parents=True)
-    (tmp_path / "_static/book.css").write_text("@font-face { src: url(a.woff2) format('woff2') }")
-    (tmp_path / "_static/a.woff2").write_bytes(noise(1000))
-    (tmp_path / "_static/book.js").write_text("let x;")
-    (tmp_path / "_static/mathjax/tex.js").write_bytes(noise(FIRST_LOAD))
-    (tmp_path / "index.html").write_text(SOUND)
-    return tmp_path
-
-
-@pytest.mark.parametrize("gate", PAGE_GATES, ids=lambda gate: gate.__name__)
-def test_a_sound_site_passes(gate, site: Path):
-    assert gate(site) == []
-
-
-@pytest.mark.parametrize("gate", PAGE_GATES, ids=lambda gate: gate.__name__)
-def test_a_missing_site_is_an_error_and_no_pass(gate, tmp_path: Path):
-    with pytest.raises(FileNotFoundError, match="make site"):
-        gate(tmp_path)
 
 
 @pytest.mark.parametrize("file", ["_static/book.css", "_static/book.js", "_static/a.woff2"])
@@ -81,6 +42,8 @@ def test_a_picture_without_a_size_or_in_a_hurry_is_found(lost: str, site: Path):
     [
         ("<title>Attention - Vision transformers", "<title>Attention"),
         *((f'"{key}" content="{value}"', f'"{key}" content=""') for key, value in META.items()),
+        (VIEWPORT, ""),
+        (VIEWPORT, VIEWPORT * 2),
         ("</head>", f"{CARD}</head>"),
         (
             "</head>",
@@ -101,11 +64,6 @@ def test_a_page_with_an_address_and_a_picture_of_its_own_passes(site: Path):
     image = '<meta property="og:image" content="https://example.org/_images/card.jpg">'
     change(site, "</head>", f'{CARD}{image}<meta property="og:image:alt" content="x"></head>')
     assert metadata(site) == []
-
-
-def noise(size: int) -> bytes:
-    """Text that is longer than this many bytes even when it is compressed."""
-    return random.Random(0).randbytes(size).hex().encode()
 
 
 def change(site: Path, old: str, new: str) -> None:

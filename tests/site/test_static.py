@@ -51,8 +51,18 @@ def test_the_pages_name_the_repositorys_address_and_no_other():
     assert (SITE / "sitemap.xml").exists() == (SITE / "robots.txt").exists() == bool(url)
 
 
+@pytest.mark.parametrize("name", ["index.html", "book/how_to_read.html"])
+def test_a_rocket_is_promised_where_there_is_one(name):
+    (tree,) = (tree for page, tree in pages(SITE) if page == name)
+    assert ("rocket" in tree.article.get_text()) == bool(repository())
+
+
 def test_what_github_pages_looks_for_is_there():
     assert (SITE / ".nojekyll").is_file() and (SITE / "404.html").is_file()
+
+
+def test_of_mathjax_s_bundles_the_site_has_the_one_that_its_pages_load():
+    assert [file.name for file in SITE.glob("_static/mathjax/*.js")] == ["tex-chtml.js"]
 
 
 def test_a_chapter_its_figures_and_its_equations_bear_the_number_of_its_file():

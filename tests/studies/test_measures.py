@@ -2,9 +2,9 @@ import pytest
 import torch
 
 import minivit
-from minivit.preprocessing import Preprocess
-from minivit.training import Data, Split
-from studies.measures import confidence, features, transfer
+from minivit.data import Data, Split
+from minivit.hub.preprocessing import Preprocess
+from studies.shared.measures import confidence, features, transfer
 
 GENERATOR = torch.Generator().manual_seed(0)
 IMAGES = torch.randint(0, 256, (6, 3, 32, 32), dtype=torch.uint8, generator=GENERATOR)
@@ -31,11 +31,11 @@ def test_transfer_asks_whether_a_linear_map_tells_classes_apart(model, monkeypat
     noise = torch.randint(0, 100, (60, 3, 32, 32), generator=GENERATOR)
     part = Split((noise + 100 * labels.view(-1, 1, 1, 1)).byte(), labels)  # dark or bright
     data = Data.of("LIGHT", ("dark", "bright"), dict(train=part, validation=part, test=part))
-    monkeypatch.setattr("studies.measures._shapes", lambda: data)
+    monkeypatch.setattr("studies.shared.measures._shapes", lambda: data)
     before = {key: value.clone() for key, value in model.state_dict().items()}
     assert transfer(model, 60) > 0.9
     assert all(torch.equal(before[key], value) for key, value in model.state_dict().items())
-    torch.nn.init.zeros_(model.patch_embedding.projection.weight)  # all pictures look the same
+    torch.nn.init.zeros_(model.patch_embedding.projection.weight)  # all images look the same
     assert transfer(model, 60) == pytest.approx(0.5)
 
 

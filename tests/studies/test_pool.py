@@ -6,10 +6,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from minivit.training import Recipe, Split, Stopped
+from minivit.data import Split
+from minivit.training import Recipe, Stopped
 from minivit.training.run import Run as Training
-from studies.one import HERE, Place, Run, spread, train_one
-from studies.pool import gather, result, trained
+from studies.runner.place import HERE, Place
+from studies.runner.pool import gather, result, trained
+from studies.runner.run import Run, spread, train_one
 
 RECIPE = Recipe(steps=4, batch_size=16)
 RUN = Run("vit_8px", {"dim": 8, "depth": 1, "heads": 2}, RECIPE, data="DIGITS")
@@ -27,11 +29,27 @@ def test_the_key_of_a_run_is_the_same_in_every_process_and_release():
 
 def test_every_field_of_a_run_counts_in_its_key():
     others = [
-        replace(RUN, model="mixer_8px"), replace(RUN, changes={}), replace(RUN, data="SHAPES"),
-        replace(RUN, recipe=replace(RECIPE, seed=1)), replace(RUN, fraction=0.5),
+        replace(RUN, model="mixer_8px"),
+        replace(RUN, changes={}),
+        replace(RUN, data="SHAPES"),
+        replace(RUN, recipe=replace(RECIPE, seed=1)),
+        replace(RUN, fraction=0.5),
         replace(RUN, random_labels=True),
-    ]  # fmt: skip
-    assert len({run.key for run in (RUN, *others)}) == 7
+        replace(RUN, removed=("norm",)),
+    ]
+    assert len({run.key for run in (RUN, *others)}) == 8
+
+
+def test_parts_are_removed_before_training_in_whatever_order_they_are_named():
+    a, b = (replace(RUN, removed=parts) for parts in (("norm", "residual"), ("residual", "norm")))
+    assert a.key == b.key and a.fields["removed"] == ["norm", "residual"]
+    whole, model = RUN.create(), a.create()
+    kept = model.state_dict()
+    assert kept and not any("norm" in key for key in kept)
+    assert all(torch.equal(kept[key], whole.state_dict()[key]) for key in kept)
+    found = train_one(a, Place(pictures=50), keep=False)
+    assert found["run"]["removed"] == ["norm", "residual"] and found["scores"]
+    assert found["parameters"] == sum(p.numel() for p in kept.values())
 
 
 def test_every_stored_result_stands_under_the_key_of_its_run():
@@ -96,7 +114,7 @@ def test_random_labels_are_those_of_training_alone_and_depend_on_the_seed():
 
 
 def test_short_epochs_are_scored_on_few_pictures_and_the_end_on_all(tmp_path, monkeypatch):
-    monkeypatch.setattr("studies.one.WATCHED", 20)
+    monkeypatch.setattr("studies.runner.run.WATCHED", 20)
     for fraction, watched in ((0.5, 20), (1.0, 40)):
         run = replace(RUN, fraction=fraction)
         found = train_one(run, Place(tmp_path, pictures=40))

@@ -8,10 +8,11 @@ from safetensors.torch import load_file
 
 import minivit
 from minivit.training import Recipe
-from studies.command import Study, carry_out
-from studies.one import Place, Run
-from studies.pool import trained
-from studies.ship import ship
+from studies.runner.place import Place
+from studies.runner.pool import trained
+from studies.runner.run import Run
+from studies.runner.ship import ship
+from studies.runner.study import Study
 
 RUN = Run("resnet_8px", {"width": 8}, Recipe(epochs=2), data="DIGITS")
 STUDY = Study("small", {"row": [RUN]}, lambda name, best: [best])
@@ -19,8 +20,8 @@ STUDY = Study("small", {"row": [RUN]}, lambda name, best: [best])
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    place = Place(tmp_path_factory.mktemp("root"), command="python -m studies.small")
-    carry_out(STUDY, place, workers=1)
+    place = Place(tmp_path_factory.mktemp("root"), command="python -m studies small")
+    STUDY.carry_out(place, workers=1)
     return place
 
 
@@ -51,8 +52,15 @@ def test_parameters_are_halved_statistics_are_not_and_the_card_gives_both_scores
     card = path.with_suffix(".md").read_text()
     for kind in ("float32", "half"):
         assert f"| test | {kind} | 359 | {scores[kind].accuracy:.4f} |" in card
-    said = ["# digits_small: ResNet trained on DIGITS", f"python -m studies.small --recheck {RUN.key}",
-            "Licence of the weights: MIT", "CC BY 4.0", "## Curve", "seed 0", "test pictures, one seed"]  # fmt: skip
+    said = [
+        "# digits_small: ResNet trained on DIGITS",
+        f"python -m studies small --recheck {RUN.key}",
+        "Licence of the weights: MIT",
+        "CC BY 4.0",
+        "## Curve",
+        "seed 0",
+        "test images, one seed",
+    ]
     assert all(text in card for text in said)
 
 

@@ -1,22 +1,18 @@
-"""Two inputs with one output: found by Newton's method among tokens, searched for among pictures.
+"""Two inputs with one output: found by Newton's method among tokens, searched for among images.
 
 A flat direction looks like a collision: if the smallest singular value is 1e-12, a step along it
 moves the output by no more. So every pair is compared with what the Jacobian alone would predict.
-That leaves one case out: a linear map that shrinks a direction below rounding, by 1e-15 say, cannot
-be told from one that loses it, such as LayerNorm, in float64. Both count as collisions.
+One case is left: in float64 a linear map that shrinks a direction below rounding, by 1e-15 say,
+cannot be told from one that loses it, such as LayerNorm. Both count as collisions.
 """
 
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from minivit.inversion.exact.solvers import (
-    levenberg_marquardt,
-    newton_krylov,
-    rounding,
-    solved,
-)
+from minivit.inversion.exact.solvers import levenberg_marquardt, newton_krylov, rounding, solved
 from minivit.krylov import Operator, linearise, norms, or_one
 
 
@@ -27,37 +23,36 @@ class Collision:
     Distances are relative to the first's size, and absolute where that is zero.
     """
 
-    first: Tensor  # [batch, ...]
-    second: Tensor  # [batch, ...]
-    distance: Tensor  # [batch], ‖second - first‖ / ‖first‖
-    output_distance: Tensor  # [batch], ‖f(second) - f(first)‖ / ‖f(first)‖
-    first_order: Tensor  # [batch], ‖J (second - first)‖ / ‖f(first)‖: what a linear map would give
-    # [batch], whether they collide: the inputs differ by more than 1e-6, the outputs by no more
-    # than counts as solved, and by 1000 times less than the first order, unless that is rounding
-    found: Tensor
+    first: Float[Tensor, "batch ..."]
+    second: Float[Tensor, "batch ..."]
+    distance: Float[Tensor, " batch"]  # ‖second - first‖ / ‖first‖
+    output_distance: Float[Tensor, " batch"]  # ‖f(second) - f(first)‖ / ‖f(first)‖
+    first_order: Float[Tensor, " batch"]  # ‖J (second - first)‖ / ‖f(first)‖, as of a linear map
+    # Whether they collide: the inputs differ by more than 1e-6, the outputs by no more than counts
+    # as solved, and by 1000 times less than the first order, unless that is rounding.
+    found: Bool[Tensor, " batch"]
 
 
 @torch.no_grad()
-def compare(function: Operator, first: Tensor, second: Tensor) -> Collision:
-    """Measures whether pairs of inputs, both ``[batch, ...]``, have the same outputs.
-
-    Args:
-        function: Maps ``[batch, ...]`` to ``[batch, ...]``, every entry alone.
-        first: One input of every pair, in float64.
-        second: The other, of its shape.
+def compare(
+    function: Operator, first: Float[Tensor, "batch ..."], second: Float[Tensor, "batch ..."]
+) -> Collision:
+    """Measures whether pairs of inputs in float64 have the same outputs.
 
     Raises:
-        TypeError: Another dtype: what counts as equal here is too near for it.
-        ValueError: Shapes that differ.
+        TypeError: Another dtype, too coarse for what counts as equal here.
+        ValueError: The shapes differ.
     """
     _check_dtype(first, second)
     if first.shape != second.shape:
         raise ValueError(
             f"expected two of one shape: got {list(first.shape)} and {list(second.shape)}"
         )
-    at, apart = linearise(function, first), second - first
+    at = linearise(function, first)
+    apart = second - first
     size = or_one(norms(at.value))
-    distance, first_order = norms(apart) / or_one(norms(first)), norms(at.push(apart)) / size
+    distance = norms(apart) / or_one(norms(first))
+    first_order = norms(at.push(apart)) / size
     output_distance = norms(linearise(function, second).value - at.value) / size
     curved = (1000 * output_distance <= first_order) | (first_order <= rounding(first.dtype))
     found = (distance > 1e-6) & (output_distance <= solved(first.dtype)) & curved
@@ -71,28 +66,25 @@ def _check_dtype(*inputs: Tensor) -> None:
 
 def find_collisions(
     function: Operator,
-    x: Tensor,
+    x: Float[Tensor, "batch ..."],
     radius: float = 0.1,
     attempts: int = 10,
     *,
     dense: bool = False,
     seed: int = 0,
 ) -> Collision:
-    """Looks for other inputs with the output of ``x``: solves for it from starts beside ``x``.
+    """Looks for other inputs with the output of ``x``: solves for it from starts near ``x``.
+
+    Where none is found, the second of the pair is ``x`` itself, at distance 0.
 
     Args:
-        function: Maps ``[batch, ...]`` to as many numbers, every entry alone: tokens through an
-            MLP, pictures' tokens through attention, a residual branch or a block.
-        x: The inputs, ``[batch, ...]``, in float64.
-        radius: How far off the starts are, relative to ``x``. Far ones find other inputs oftener,
-            near ones an input at all. Default: 0.1.
-        attempts: Starts for an entry at most. Default: 10.
-        dense: Solve with the whole Jacobian, for what is small or badly conditioned. Default: with
-            products alone.
-        seed: For the starts. Default: 0.
-
-    Returns:
-        The pairs. Where none was found the second is ``x`` itself, at distance 0.
+        function: Gives as many numbers as it reads: an MLP of single tokens, or attention, a
+            residual branch or a block of all tokens of an image.
+        x: In float64.
+        radius: Distance of the starts, relative to ``x``. From far starts a solution is more often
+            another input, from near ones there is more often a solution.
+        attempts: Starts for an entry at most.
+        dense: Solve with the whole Jacobian, for functions that are small or badly conditioned.
 
     Raises:
         TypeError: Inputs of another dtype.
@@ -102,7 +94,8 @@ def find_collisions(
     if attempts < 1:
         raise ValueError(f"there must be at least one attempt: got {attempts}")
     generator = torch.Generator(x.device).manual_seed(seed)
-    second, left = x.clone(), torch.arange(len(x), device=x.device)
+    second = x.clone()
+    left = torch.arange(len(x), device=x.device)
     with torch.no_grad():
         y = function(x)
     for _ in range(attempts):
@@ -121,36 +114,30 @@ def find_collisions(
 
 
 def _rms(x: Tensor) -> Tensor:
-    """The root mean square of every entry, ``[batch, 1, ...]``."""
+    """The root mean square of each entry, ``[batch, 1, ...]``."""
     return x.square().mean(tuple(range(1, x.ndim)), keepdim=True).sqrt()
 
 
 def search_pictures(
     function: Operator,
-    image: Tensor,
-    starts: Tensor,
+    image: Float[Tensor, "1 channels height width"],
+    starts: Float[Tensor, "starts channels height width"],
     apart: float = 0.1,
     steps: int = 1000,
 ) -> Collision:
-    """Looks for other pictures with the output of ``image``: a search, and no proof if it fails.
+    """Looks for other images with the output of ``image``: if it fails, that proves nothing.
 
-    Minimises the distance of the outputs by L-BFGS over all pictures that are at least ``apart``
-    from the image, from far starts. What it returns are the nearest outputs that it met. A residual
-    that does not vanish can be a local minimum or a search cut short.
+    For each start, minimises the distance of the outputs by L-BFGS over all images that are at
+    least ``apart`` from the image, relative to it. A residual that does not vanish can be a local
+    minimum or a search cut short. The pairs collide only where ``found`` is true.
 
     Args:
-        function: From pictures to tokens, every picture alone, such as ``model.tokens``.
-        image: One picture, ``[1, channels, height, width]``, in float64.
-        starts: Where to start: other pictures or noise, ``[starts, channels, height, width]``.
-        apart: The least distance, relative to the image. Default: 0.1.
-        steps: Iterations of L-BFGS for each start. Default: 1000.
-
-    Returns:
-        For every start: the image, where the search ended, their distances. Only
-        where ``found`` is true they collide.
+        function: From images to tokens, such as ``model.tokens``.
+        image: One image, in float64.
+        starts: Other images or noise.
 
     Raises:
-        TypeError: Pictures of another dtype.
+        TypeError: Images of another dtype.
         ValueError: Starts of another shape than the image, or one that is the image itself.
     """
     _check_dtype(image, starts)
@@ -161,7 +148,9 @@ def search_pictures(
         )
     with torch.no_grad():
         y = function(image)
-    least, size, ends = apart * or_one(norms(image)), or_one(y.square().sum()), []
+    least = apart * or_one(norms(image))
+    size = or_one(y.square().sum())
+    ends = []
     for start in starts.split(1):
         offset = (start - image).requires_grad_()
         optimiser = torch.optim.LBFGS(

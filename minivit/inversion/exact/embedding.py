@@ -1,28 +1,33 @@
-"""The patch embedding turned around: what of a patch it keeps, what it loses, and the way back.
+"""The patch embedding inverted: what it keeps of a patch, what it loses, and the way back.
 
-A patch of ``n`` numbers becomes a token ``W x + b`` of ``d``. With ``W = U S V^T``, its singular
-value decomposition, the token tells ``V^T x`` exactly and nothing of what is orthogonal to it.
+A patch of ``n`` numbers becomes a token ``W x + b`` of ``dim``. With the singular value
+decomposition ``W = U S V^T``, the token determines ``V^T x`` exactly and nothing orthogonal to it.
 """
 
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from minivit.inversion.exact.solvers import rank_of
-from minivit.patches import PatchEmbedding, patchify, unpatchify
+from minivit.networks.patches import patchify, unpatchify
+from minivit.networks.shapes import Size
+from minivit.networks.vit import PatchEmbedding
 
 
 @dataclass(frozen=True, eq=False)
 class PatchPrior:
     """What patches look like: a Gaussian with this mean and covariance."""
 
-    mean: Tensor  # [n]
-    covariance: Tensor  # [n, n]
+    mean: Float[Tensor, " n"]
+    covariance: Float[Tensor, "n n"]
 
     @classmethod
-    def of(cls, images: Tensor, patch_size: int | tuple[int, int]) -> "PatchPrior":
-        """Takes mean and covariance of all patches of images ``[batch, channels, h, w]``.
+    def of(
+        cls, images: Float[Tensor, "batch channels height width"], patch_size: int | tuple[int, int]
+    ) -> "PatchPrior":
+        """The mean and covariance of all patches of some images.
 
         Raises:
             ValueError: Fewer than two patches.
@@ -34,22 +39,19 @@ class PatchPrior:
 
 
 class EmbeddingInverse:
-    """The exact way back through a patch embedding, by its singular value decomposition.
+    """The exact way back through a linear patch embedding, by its singular value decomposition.
 
-    Computed in float64, whatever the embedding's dtype.
-
-    Args:
-        embedding: A linear patch embedding. Singular values up to the rounding error of their
-            computation, ``max(d, n)`` units in the last place of the largest, count as zero.
+    Computed in float64, whatever the embedding's dtype. Singular values up to the rounding error of
+    their computation, ``max(dim, n)`` units in the last place of the largest, count as zero.
 
     Raises:
         TypeError: Another stem.
     """
 
-    values: Tensor  # singular values, descending: [min(d, n)]
-    rank: int  # how many numbers of a patch a token tells
-    seen: Tensor  # V^T, an orthonormal basis of what tokens tell: [rank, n]
-    unseen: Tensor  # one of the null space, what they do not tell: [n - rank, n]
+    values: Float[Tensor, " k"]  # singular values, descending; k is the smaller of dim and n
+    rank: int  # how many numbers of a patch a token determines
+    seen: Float[Tensor, "rank n"]  # V^T, an orthonormal basis of what tokens determine
+    unseen: Float[Tensor, "null n"]  # an orthonormal basis of the null space, what they lose
 
     def __init__(self, embedding: PatchEmbedding) -> None:
         if not isinstance(embedding, PatchEmbedding):
@@ -58,7 +60,7 @@ class EmbeddingInverse:
             )
         projection = embedding.projection
         weight = projection.weight.detach().flatten(1).double()  # [d, n]
-        self.patch_size = embedding.patch_size
+        self.patch_size: Size = embedding.projection.kernel_size  # type: ignore[assignment]
         self.bias = weight.new_zeros(len(weight))
         if projection.bias is not None:
             self.bias = projection.bias.detach().double()
@@ -69,54 +71,48 @@ class EmbeddingInverse:
 
     @property
     def condition(self) -> float:
-        """Largest over smallest singular value that is not zero."""
+        """The largest singular value over the smallest that is not zero."""
         return (self.values[0] / self.values[self.rank - 1]).item()
 
-    def patches(self, tokens: Tensor, prior: PatchPrior | None = None) -> Tensor:
-        """Gives the patches that an embedding maps to these tokens, ``[..., d]`` to ``[..., n]``.
+    def patches(
+        self, tokens: Float[Tensor, "... dim"], prior: PatchPrior | None = None
+    ) -> Float[Tensor, "... n"]:
+        """The patches that the embedding maps to these tokens, with no positions added.
 
-        What the tokens tell of a patch is kept exactly. What they do not tell is zero without a
-        prior: the pseudo-inverse. With one it is the prior's conditional mean given the rest, which
-        is both the most probable patch and the best linear estimate, of least mean square error.
-
-        Args:
-            tokens: What the embedding gave: positions not added yet.
-            prior: What patches look like. Default: none.
+        What the tokens determine is exact. The rest is zero without a prior: the pseudo-inverse.
+        With one it is the prior's conditional mean given what is known, which is both the most
+        probable patch and the linear estimate of least mean square error.
 
         Raises:
             ValueError: Tokens of another width, or a prior for other patches.
         """
-        width, n = len(self.bias), self.seen.shape[1]
+        width = len(self.bias)
+        n = self.seen.shape[1]
         if tokens.shape[-1] != width:
             raise ValueError(f"expected tokens [..., {width}]: got {list(tokens.shape)}")
-        told = (tokens.double() - self.bias) @ self._read  # V^T x: [..., rank]
-        patches = told @ self.seen
+        known = (tokens.double() - self.bias) @ self._read  # V^T x: [..., rank]
+        patches = known @ self.seen
         if prior is not None:
             if prior.mean.shape != (n,) or prior.covariance.shape != (n, n):
                 raise ValueError(
                     f"expected a prior with mean [{n}] and covariance [{n}, {n}]: got "
                     f"{list(prior.mean.shape)}, {list(prior.covariance.shape)}"
                 )
-            mean, covariance = prior.mean.double(), prior.covariance.double()
+            mean = prior.mean.double()
+            covariance = prior.covariance.double()
             across = self.unseen @ covariance @ self.seen.mT  # [n - rank, rank]
             within = torch.linalg.pinv(self.seen @ covariance @ self.seen.mT, hermitian=True)
-            surprise = told - self.seen @ mean
+            surprise = known - self.seen @ mean
             patches = patches + (self.unseen @ mean + surprise @ (across @ within).mT) @ self.unseen
         return patches.to(tokens.dtype)
 
     def images(
-        self, tokens: Tensor, grid: tuple[int, int], prior: PatchPrior | None = None
-    ) -> Tensor:
-        """Gives the pictures that an embedding maps to these tokens; see :meth:`patches`.
-
-        Args:
-            tokens: What the embedding gave, ``[batch, patches, d]``: no class token, and positions
-                not added yet.
-            grid: Rows and columns of patches.
-            prior: What patches look like. Default: none.
-
-        Returns:
-            ``[batch, channels, height, width]``.
+        self,
+        tokens: Float[Tensor, "batch patches dim"],
+        grid: tuple[int, int],
+        prior: PatchPrior | None = None,
+    ) -> Float[Tensor, "batch channels height width"]:
+        """The images of a grid (rows, columns) of patches with these tokens; see :meth:`patches`.
 
         Raises:
             ValueError: Tokens of another width or number, or a prior for other patches.

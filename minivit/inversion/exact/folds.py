@@ -1,8 +1,9 @@
-"""Where a map folds: a determinant with two signs proves it, and gives a collision."""
+"""Where a function folds: a determinant with two signs proves it, and gives a collision."""
 
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from minivit.inversion.exact.collisions import Collision, compare
@@ -14,27 +15,20 @@ from minivit.krylov import Operator, jacobian, norms, sign_margin
 class SignChange:
     """Two inputs at which the determinant of a function's Jacobian differs in sign."""
 
-    positive: int  # the number of the one in the batch
-    negative: int
-    margin: float  # the smaller of their two, as of minivit.krylov.sign_margin: above 1
+    positive: int  # index in the batch
+    negative: int  # index in the batch
+    margin: float  # the smaller of the two values of minivit.krylov.sign_margin; above 1
 
 
-def sign_change(function: Operator, x: Tensor) -> SignChange | None:
-    """Looks for two inputs whose Jacobian determinants differ in sign.
+def sign_change(function: Operator, x: Float[Tensor, "batch ..."]) -> SignChange | None:
+    """Looks for two inputs, in float64, whose Jacobian determinants differ in sign.
 
-    That proves that the function is not injective: a continuous injective map, of a space into one
-    of as many dimensions, keeps orientation everywhere or reverses it everywhere, since its local
-    degree is constant.
-
-    Args:
-        function: Maps ``[batch, ...]`` to as many numbers, every entry alone; smooth.
-        x: Inputs to look at, ``[batch, ...]``, in float64; the whole Jacobian of each is computed.
-
-    Returns:
-        The pair with the widest margin; none if all that are certain have the same sign.
+    They prove that a smooth function is not injective: a continuous injective map into a space of
+    as many dimensions keeps orientation everywhere or reverses it everywhere, since its local
+    degree is constant. Returns the pair with the widest margin; none if all certain signs agree.
 
     Raises:
-        ValueError: The function gives not as many numbers as it reads.
+        ValueError: The function does not give as many numbers as it reads.
     """
     signs, margins = [], []
     for entry in x.split(1):
@@ -59,17 +53,16 @@ def collide_across_fold(
 ) -> Collision:
     """Builds a collision from two inputs where the Jacobian's determinant has different signs.
 
-    On the line between them is a point where the determinant is zero: the function folds there.
-    Along the direction ``v`` that its Jacobian loses, it comes back the way it went. So the output
-    of the point a little further along ``v`` is solved for, from a little back along it.
+    The determinant is zero somewhere on the line between them: the function folds there. Along the
+    direction ``v`` that its Jacobian loses, the output turns back. So this takes the output a
+    little further along ``v``, and solves for another input from a start a little back along ``v``.
 
     Args:
-        function: Maps ``[1, ...]`` to as many numbers.
-        positive: An input, ``[1, ...]``, in float64.
-        negative: Another, with the other sign of the determinant.
-        apart: How far from the fold the first input is, relative to its size. Where this fails,
+        positive: One input, ``[1, ...]``, in float64.
+        negative: Another, where the determinant has the other sign.
+        apart: Distance of the first input from the fold, relative to its size. Where this fails
             because other singular values are small too, a tenth of it is tried, down to a
-            thousandth. Default: 1e-2.
+            thousandth.
 
     Raises:
         TypeError: Inputs of another dtype.

@@ -1,4 +1,4 @@
-r"""What LayerNorm forgets: all the inputs that it maps to one output.
+r"""What LayerNorm forgets: all inputs that it maps to one output.
 
 LayerNorm gives :math:`y = \gamma z + \beta` with :math:`z = (x - m) / \sqrt{v + \epsilon}`, where
 :math:`m` is the mean and :math:`v` the variance of :math:`x`. From :math:`y` comes :math:`z`, so
@@ -11,30 +11,27 @@ than 1, and so :math:`a = \sqrt{\epsilon / (1 - r)}`.
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from minivit.inversion.exact.solvers import rank_of
-from minivit.mixer import TokenNorm
+from minivit.networks.mixer import TokenNorm
 
 
 @dataclass(frozen=True, eq=False)
 class Fibre:
     """The inputs ``scale * direction + shift``, which LayerNorm all maps to one output."""
 
-    direction: Tensor  # z, shaped like y, with mean 0 along the axis
-    scale: Tensor  # a, 1 long along the axis; NaN where eps = 0 and any positive one will do
-    scale_error: Tensor  # about how far off it is at most, relative; above 1 it says nothing
+    direction: Float[Tensor, "..."]  # z, shaped like y, with mean 0 along the norm's axis
+    scale: Float[Tensor, "..."]  # a, of size 1 along that axis; NaN for eps = 0: any positive one
+    scale_error: Float[Tensor, "..."]  # roughly its largest relative error; useless above 1
     dimension: int  # how many numbers each token (each channel, over tokens) has lost
 
     def at(self, shift: Tensor | float = 0.0, scale: Tensor | float | None = None) -> Tensor:
-        """Gives a member of the family, shaped like ``direction``.
-
-        Args:
-            shift: The mean; broadcasts to the shape of ``scale``. Default: 0.
-            scale: Another scale. Default: the recovered one. For ``eps > 0`` no other is exact.
+        """A member of the fibre, with the recovered scale or another, inexact for ``eps > 0``.
 
         Raises:
-            ValueError: No scale, where ``eps = 0`` and so none can be recovered.
+            ValueError: No scale is given where ``eps = 0``, and so none can be recovered.
         """
         scale = self.scale if scale is None else scale
         if isinstance(scale, Tensor) and scale.isnan().any():
@@ -42,25 +39,20 @@ class Fibre:
         return scale * self.direction + shift
 
 
-def fibre(norm: nn.LayerNorm, y: Tensor) -> Fibre:
-    """Gives all inputs that a LayerNorm maps to ``y``.
+def fibre(norm: nn.LayerNorm, y: Float[Tensor, "..."]) -> Fibre:
+    """All inputs that a LayerNorm over features, or a ``TokenNorm`` over tokens, maps to ``y``.
 
-    The trace of the scale is the small difference ``1 - r``, about ``eps / v``. The digits of ``y``
-    end at its dtype's rounding error, so with ``eps = 1e-6`` and ``v = 1`` float64 tells the scale
-    to about ten digits and float32 hardly: ``scale_error`` says how well.
-
-    An entry where ``gamma`` is zero is lost, too. The mean of ``z`` is known to be zero, so one
-    such entry comes back; of several, the smallest that fit are taken.
-
-    Args:
-        norm: LayerNorm over the features, or a :class:`~minivit.mixer.TokenNorm` over the tokens.
-        y: What it gave, ``[..., dim]``, or for the latter ``[batch, tokens, dim]``.
+    The trace of the scale is the small difference ``1 - r``, about ``eps / v``. So with ``eps =
+    1e-6`` and ``v = 1`` float64 determines the scale to about ten digits, float32 hardly at all:
+    ``scale_error`` estimates it. An entry where ``gamma`` is zero is lost, too. Since the mean of
+    ``z`` is zero, one such entry can be recovered; of several, the smallest that fit are taken.
 
     Raises:
         TypeError: Another norm.
-        ValueError: Numbers that the norm cannot have given: of another shape, not finite, with a
+        ValueError: An output that the norm cannot have given: of another shape, not finite, with a
             scaled mean far from zero, or with a mean square above 1 or, for ``eps = 0``, below.
-            Outputs may have been rounded before, down to bfloat16: a hundredth is let through.
+            Outputs may have been rounded before, down to bfloat16: errors of a hundredth are let
+            through.
     """
     if not isinstance(norm, nn.LayerNorm) or len(norm.normalized_shape) != 1:
         raise TypeError(f"expected a LayerNorm over one axis: got {norm}")
@@ -77,7 +69,8 @@ def fibre(norm: nn.LayerNorm, y: Tensor) -> Fibre:
     z = torch.where(lost, 0, (wide - beta) / safe)
     # How far rounding may have moved every z: that of y, and that of LayerNorm's own arithmetic.
     blur = torch.where(lost, 0, u * (wide.abs() / safe.abs() + (beta / safe).abs() + z.abs()))
-    z, known = _fill(z, lost, norm.eps), int((~lost).sum())
+    z = _fill(z, lost, square_known=norm.eps == 0)
+    known = int((~lost).sum())
     r = z.square().mean(-1, keepdim=True)
     blur_r = 2 * (z.abs() * blur).mean(-1, keepdim=True)
     least = 0 if norm.eps else 0.99 - blur_r
@@ -95,13 +88,13 @@ def fibre(norm: nn.LayerNorm, y: Tensor) -> Fibre:
     return Fibre(direction, scale, error, dimension)
 
 
-def _fill(z: Tensor, lost: Tensor, eps: float) -> Tensor:
-    """Puts into the lost entries of ``z`` the smallest that fit its mean and mean square."""
+def _fill(z: Tensor, lost: Tensor, square_known: bool) -> Tensor:
+    """Fills the lost entries of ``z`` with the smallest that fit its mean and mean square."""
     count = int(lost.sum())
     if not count:
         return z
     z = torch.where(lost, -z.sum(-1, keepdim=True) / count, z)
-    if count > 1 and eps == 0:  # two of them, apart by what the mean square still lacks
+    if count > 1 and square_known:  # two of them, apart by what the mean square still lacks
         lack = (z.shape[-1] - z.square().sum(-1)).clamp(min=0)
         first, second = lost.nonzero()[:2, 0]
         z[..., first] += (lack / 2).sqrt()
@@ -113,27 +106,28 @@ def _fill(z: Tensor, lost: Tensor, eps: float) -> Tensor:
 class Meeting:
     """Where the fibres of LayerNorm meet the tokens that an embedding can give."""
 
-    tokens: Tensor  # [batch, tokens, dim], what the norm read
-    scale: Tensor  # [batch, tokens, 1]
-    shift: Tensor  # [batch, tokens, 1]
-    # [batch, tokens]: how much the two unknowns' relative error exceeds the outputs'; 1e15 or so,
-    # or more, where they meet in more than a point
-    condition: Tensor
+    tokens: Float[Tensor, "batch tokens dim"]  # the norm's input
+    scale: Float[Tensor, "batch tokens 1"]
+    shift: Float[Tensor, "batch tokens 1"]
+    # How much the two unknowns' relative error exceeds the outputs'; about 1e15 or more where the
+    # two meet in more than a point.
+    condition: Float[Tensor, "batch tokens"]
 
 
-def meeting(fibres: Fibre, weight: Tensor, offset: Tensor) -> Meeting:
-    """Finds the one token of every fibre that a patch embedding could have given.
+def meeting(
+    fibres: Fibre, weight: Float[Tensor, "dim n"], offset: Float[Tensor, "*tokens dim"]
+) -> Meeting:
+    """Finds the token of each fibre, over features, that a patch embedding could have given.
 
-    The tokens ``W q + t`` of an embedding, with ``t`` its bias and the token's position, fill all
-    of the space but ``d - n`` dimensions. Seen in these, ``a z + c 1 = W q + t`` leaves the two
-    unknowns: ``a`` and ``c``. They are unique where ``z`` and ``1`` are independent there, and
-    badly determined where ``t`` is small. No use is made of the trace that ``eps`` leaves.
+    The tokens ``W q + t`` of an embedding, with ``t`` its bias plus the position, fill all but
+    ``dim - n`` dimensions. Projected on these, ``a z + c 1 = W q + t`` leaves two unknowns, ``a``
+    and ``c``. They are unique where ``z`` and ``1`` are independent there, and badly determined
+    where ``t`` is small. The trace that ``eps`` leaves is not used.
 
     Args:
-        fibres: Of LayerNorm over the features of tokens, ``[batch, tokens, dim]``.
-        weight: ``W``, ``[dim, n]`` with at least two more rows than its rank:
+        weight: ``W``, with at least two more rows than its rank:
             ``projection.weight.flatten(1)``.
-        offset: ``t``, ``[tokens, dim]`` or ``[dim]``: bias and positions.
+        offset: ``t``, one for all tokens or one for each.
 
     Raises:
         ValueError: Fewer than two dimensions beside the image of ``W``: fibres and image then meet
@@ -145,8 +139,10 @@ def meeting(fibres: Fibre, weight: Tensor, offset: Tensor) -> Meeting:
             f"expected a weight [{dim}, n] and an offset [dim] or [tokens, dim] for directions "
             f"{list(fibres.direction.shape)}: got {list(weight.shape)}, {list(offset.shape)}"
         )
-    z, ones = fibres.direction.double(), torch.ones_like(fibres.direction, dtype=torch.float64)
-    weight, offset = weight.detach().double(), offset.detach().double()
+    z = fibres.direction.double()
+    ones = torch.ones_like(z)
+    weight = weight.detach().double()
+    offset = offset.detach().double()
     u, values, _ = torch.linalg.svd(weight)
     rank = rank_of(values, weight.shape)
     beside = u[:, rank:]  # [dim, dim - rank], orthonormal, orthogonal to all W q
@@ -159,9 +155,9 @@ def meeting(fibres: Fibre, weight: Tensor, offset: Tensor) -> Meeting:
     unknowns = torch.stack([z @ beside, ones @ beside], -1)  # [batch, tokens, dim - rank, 2]
     goal = (offset @ beside).expand(unknowns.shape[:-1])
     found = torch.linalg.pinv(unknowns, rtol=0.0) @ goal[..., None]  # [batch, tokens, 2, 1]
-    scale, shift = found[..., 0, :], found[..., 1, :]
-    sizes = torch.linalg.svdvals(unknowns)
-    condition = fibres.direction.double().norm(dim=-1) / sizes[..., -1]
-    dtype = fibres.direction.dtype
+    scale = found[..., 0, :]
+    shift = found[..., 1, :]
     tokens = scale * z + shift
+    condition = z.norm(dim=-1) / torch.linalg.svdvals(unknowns)[..., -1]
+    dtype = fibres.direction.dtype
     return Meeting(tokens.to(dtype), scale.to(dtype), shift.to(dtype), condition)

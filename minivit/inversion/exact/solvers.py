@@ -1,13 +1,15 @@
 """Two ways to solve ``function(x) = y``; the second also where ``y`` has more numbers than ``x``.
 
-Newton-Krylov needs products with the Jacobian alone, and suits what is well conditioned, such as
-residual branches. Levenberg-Marquardt needs the whole Jacobian and copes with nearly singular ones.
+Newton-Krylov needs only products with the Jacobian, and suits well-conditioned functions such as
+residual branches. Levenberg-Marquardt needs the whole Jacobian and copes with nearly singular ones,
+such as an MLP's.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from minivit.krylov import Operator, gmres, jacobian, linearise, norms, or_one
@@ -18,12 +20,12 @@ STUCK = 1e6  # damping, relative to the Jacobian, at which an entry is given up
 
 @dataclass(frozen=True, eq=False)
 class Preimage:
-    """What was found to be mapped to ``y``, and how nearly it is, for every entry of the batch."""
+    """An input found for each ``y``, and how near the function brings it to ``y``."""
 
-    x: Tensor  # [batch, ...]
-    residual: Tensor  # [batch], ‖function(x) - y‖ / ‖y‖; not divided where y is zero
-    iterations: Tensor  # [batch]
-    converged: Tensor  # [batch], whether the residual is at most solved(dtype)
+    x: Float[Tensor, "..."]
+    residual: Float[Tensor, "*batch"]  # ‖function(x) - y‖ / ‖y‖; not divided where y is zero
+    iterations: Int[Tensor, "*batch"]
+    converged: Bool[Tensor, "*batch"]  # whether the residual is at most solved(dtype)
 
 
 def solved(dtype: torch.dtype) -> float:
@@ -36,41 +38,40 @@ def rounding(dtype: torch.dtype) -> float:
     return 64 * torch.finfo(dtype).eps
 
 
-def rank_of(values: Tensor, shape: Sequence[int]) -> int:
-    """How many singular values, in descending order, of a matrix of this shape are no rounding."""
+def rank_of(values: Float[Tensor, " n"], shape: Sequence[int]) -> int:
+    """How many singular values, in descending order, of a matrix of this shape exceed rounding."""
     return int((values > max(shape) * torch.finfo(values.dtype).eps * values[0]).sum())
 
 
 @torch.no_grad()
-def relative_residual(function: Operator, x: Tensor, y: Tensor) -> Tensor:
-    """``‖function(x) - y‖ / ‖y‖`` of every entry, ``[batch]``; infinite where it is not finite.
-
-    Where ``y`` is zero, ``‖function(x) - y‖``.
-    """
+def relative_residual(
+    function: Operator, x: Float[Tensor, "batch ..."], y: Float[Tensor, "batch ..."]
+) -> Float[Tensor, " batch"]:
+    """``‖function(x) - y‖ / ‖y‖``, not divided where ``y`` is zero; NaN becomes infinite."""
     residual = norms(function(x) - y) / or_one(norms(y))
     return residual.nan_to_num(nan=torch.inf)
 
 
 @torch.no_grad()
-def newton_krylov(function: Operator, y: Tensor, start: Tensor, steps: int = 50) -> Preimage:
-    """Solves ``function(x) = y`` by Newton's method, each step found by GMRES.
+def newton_krylov(
+    function: Operator,
+    y: Float[Tensor, "batch ..."],
+    start: Float[Tensor, "batch ..."],
+    steps: int = 50,
+) -> Preimage:
+    """Solves ``function(x) = y`` by Newton's method, with GMRES for each of at most ``steps``.
 
-    A step is halved until the residual falls. An entry stops where no step makes its residual
-    smaller: at rounding, or beside a singular Jacobian, and then it has not converged.
-
-    Args:
-        function: Maps ``[batch, ...]`` to as many numbers, every entry alone.
-        y: What it shall give, ``[batch, ...]``.
-        start: Where to start, ``[batch, ...]``.
-        steps: Newton steps at most. Default: 50.
-
-    Returns:
-        The best ``x`` met for every entry, detached, of the dtype of ``start``.
+    A step is halved until the residual falls. An entry stops where no step lowers its residual: at
+    rounding, or near a singular Jacobian, and then it has not converged. The best ``x`` is
+    returned.
 
     Raises:
-        ValueError: An entry of ``y`` has not as many numbers as one of ``start``.
+        ValueError: Entries of ``y`` and ``start`` differ in how many numbers they have.
     """
-    x, active, iterations = _begin(y, start)
+    _check_counts(y, start)
+    x = start.clone()
+    active = torch.arange(len(y), device=y.device)
+    iterations = torch.zeros_like(active)
     residual = relative_residual(function, x, y)
     for _ in range(steps):
         at = linearise(function, x[active])
@@ -93,29 +94,29 @@ def newton_krylov(function: Operator, y: Tensor, start: Tensor, steps: int = 50)
 
 @torch.no_grad()
 def levenberg_marquardt(
-    function: Operator, y: Tensor, start: Tensor, steps: int = 200, damping: float = 1.0
+    function: Operator,
+    y: Float[Tensor, "batch ..."],
+    start: Float[Tensor, "batch ..."],
+    steps: int = 200,
+    damping: float = 1.0,
 ) -> Preimage:
     """Solves ``function(x) = y`` by damped Newton steps, after Levenberg (1944), Marquardt (1963).
 
     A step minimises ``‖J s - r‖² + μ² ‖s‖²``: Newton's for small ``μ``, a short one downhill for
-    large. Where the residual falls ``μ`` shrinks, elsewhere it grows; an entry stops where it has
-    grown without bound, or at rounding.
+    large. ``μ`` shrinks where the residual falls and grows elsewhere; an entry stops where ``μ``
+    has grown without bound, or at rounding. The best ``x`` is returned.
 
     Args:
-        function: Maps ``[batch, ...]`` to as many numbers or more, every entry alone.
-        y: What it shall give, ``[batch, ...]``.
-        start: Where to start, ``[batch, ...]``.
-        steps: Steps at most. Default: 200.
         damping: The first ``μ``, in units of the root mean square singular value of ``J``; small,
-            such as 1e-8, where the start is near a solution. Default: 1.
-
-    Returns:
-        The best ``x`` met for every entry, detached, of the dtype of ``start``.
+            such as 1e-8, where the start is near a solution.
 
     Raises:
         ValueError: An entry of ``y`` has fewer numbers than one of ``start``.
     """
-    x, active, iterations = _begin(y, start, more=True)
+    _check_counts(y, start, more=True)
+    x = start.clone()
+    active = torch.arange(len(y), device=y.device)
+    iterations = torch.zeros_like(active)
     residual = relative_residual(function, x, y)
     factor = torch.full_like(residual, damping)
     for _ in range(steps):
@@ -143,13 +144,47 @@ def _eye(matrices: Tensor) -> Tensor:
     return torch.eye(matrices.shape[-1], dtype=matrices.dtype, device=matrices.device)
 
 
-def _begin(y: Tensor, start: Tensor, more: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-    """A copy of the start, the numbers of all entries, and a count for each."""
-    equations, unknowns = y[0].numel(), start[0].numel()
+def _check_counts(y: Tensor, start: Tensor, more: bool = False) -> None:
+    equations = y[0].numel()
+    unknowns = start[0].numel()
     if len(y) != len(start) or equations < unknowns or (equations > unknowns and not more):
         raise ValueError(
             f"there must be {'at least ' * more}as many equations as unknowns in every entry: got "
             f"y {list(y.shape)}, start {list(start.shape)}"
         )
-    entries = torch.arange(len(y), device=y.device)
-    return start.clone(), entries, torch.zeros_like(entries)
+
+
+def invert_mlp(
+    mlp: Operator, y: Float[Tensor, "*tokens dim"], attempts: int = 10, seed: int = 0
+) -> Preimage:
+    """Finds tokens that an MLP maps to ``y``, each token by itself.
+
+    The first attempt starts at zero, the others at random tokens of variance 1, such as LayerNorm
+    gives. An MLP may map several tokens to one, and which of them is found depends on the start.
+
+    Raises:
+        ValueError: Fewer than one attempt.
+    """
+    if attempts < 1:
+        raise ValueError(f"there must be at least one attempt: got {attempts}")
+    flat = y.reshape(-1, y.shape[-1])
+    generator = torch.Generator(y.device).manual_seed(seed)
+    best = levenberg_marquardt(mlp, flat, torch.zeros_like(flat))
+    for _ in range(attempts - 1):
+        left = (~best.converged).nonzero()[:, 0]
+        if not len(left):
+            break
+        start = torch.randn(flat[left].shape, dtype=y.dtype, device=y.device, generator=generator)
+        found = levenberg_marquardt(mlp, flat[left], start)
+        best.iterations[left] += found.iterations
+        closer = found.residual < best.residual[left]
+        best.x[left[closer]] = found.x[closer]
+        best.residual[left[closer]] = found.residual[closer]
+        best.converged[left[closer]] = found.converged[closer]
+    shape = y.shape[:-1]
+    return Preimage(
+        best.x.view_as(y),
+        best.residual.view(shape),
+        best.iterations.view(shape),
+        best.converged.view(shape),
+    )

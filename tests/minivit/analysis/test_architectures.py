@@ -61,14 +61,14 @@ REFUSED = {
     "timm xcit at 64 px": (of_timm("xcit_nano_12_p16_224", **TIMM | {"embed_dim": 16, "img_size": 64}), (64, 64), None, "tokens of 'blocks.0', which reads [1, 16, 16]: got [1, 2, 8, 8]"),
     "timm xcit with as many channels as tokens": (of_timm("xcit_nano_12_p16_224", **TIMM | {"embed_dim": 32, "img_size": 64}), (64, 64), None, "tokens of 'blocks.0', which reads [1, 16, 32]: got [1, 2, 16, 16]"),
     "timm swin": (of_timm("swin_tiny_patch4_window7_224", img_size=56, embed_dim=12, depths=(1, 1)), (56, 56), None, "[windows, heads, queries, keys]"),
-    "timm hiera": (of_timm("hiera_tiny_224", embed_dim=16, stages=(1, 1, 1, 1), img_size=64), (64, 64), None, "expected attention weights [pictures, heads, queries, keys]: got [1, 1, 4, 64, 64]"),
+    "timm hiera": (of_timm("hiera_tiny_224", embed_dim=16, stages=(1, 1, 1, 1), img_size=64), (64, 64), None, "expected attention weights [images, heads, queries, keys]: got [1, 1, 4, 64, 64]"),
     "timm sam": (of_timm("samvit_base_patch16_224", **TIMM | {"img_size": 224}), (224, 224), None, "got [2, 196, 196] in 'blocks.0'"),
-    "hf vitdet": (lambda: hf.VitDetModel(hf.VitDetConfig(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, image_size=32, pretrain_image_size=32, patch_size=8)), (32, 32), None, "has [2, 16, 16], in which heads and pictures cannot be told apart"),
+    "hf vitdet": (lambda: hf.VitDetModel(hf.VitDetConfig(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, image_size=32, pretrain_image_size=32, patch_size=8)), (32, 32), None, "has [2, 16, 16], in which heads and images cannot be told apart"),
     "torchvision maxvit": (lambda: torchvision.models.MaxVit((64, 64), 8, 2, [8], [1], 8, 0.0), (64, 64), None, "cannot be told apart"),
     "vit-pytorch cvt": (lambda: cvt.CvT(num_classes=3, s1_emb_dim=8, s2_emb_dim=8, s3_emb_dim=8, s2_depth=1, s3_depth=1, s2_heads=1, s3_heads=1), (64, 64), None, "cannot be told apart"),
     "vit-pytorch without a grid": (lambda: vit_pytorch.ViT(**LUCID, mlp_dim=16), (32, 32), None, "give grid=(rows, columns)"),
     "vit-pytorch xcit": (lambda: xcit.XCiT(**LUCID | {"dim": 192, "heads": 6}, dim_head=32, cls_depth=1, mlp_dim=16), (32, 32), (4, 4), "between something else, such as channels"),
-    "vit-pytorch t2t": (lambda: t2t.T2TViT(dim=16, image_size=64, depth=1, heads=2, mlp_dim=16, num_classes=3), (64, 64), (4, 4), "[1, 1, 256, 256] in 'to_patch_embedding.3.layers.0.0', where 256 of 256 tokens come from the picture"),
+    "vit-pytorch t2t": (lambda: t2t.T2TViT(dim=16, image_size=64, depth=1, heads=2, mlp_dim=16, num_classes=3), (64, 64), (4, 4), "[1, 1, 256, 256] in 'to_patch_embedding.3.layers.0.0', where 256 of 256 tokens come from the image"),
 }  # fmt: skip
 
 
@@ -146,7 +146,7 @@ def test_pictures_that_are_made_one_sequence_are_refused_and_one_at_a_time_is_no
     model, images = built(lambda: hf.PixtralVisionModel(hf.PixtralVisionConfig(**HF)), (32, 32))
     for call in attention_distance, rollout:
         with pytest.raises(
-            ValueError, match=r"\[2, 2, 16, 16\] for 2 pictures: got \[1, 2, 32, 32\]"
+            ValueError, match=r"\[2, 2, 16, 16\] for 2 images: got \[1, 2, 32, 32\]"
         ):
             call(model, images)
     assert rollout(model, images, batch_size=1).matrices.shape == (2, 2, 16, 16)

@@ -17,8 +17,8 @@ from minivit.analysis import (
     principal_components,
     subspace_overlap,
 )
-from minivit.analysis.dct import dct2, dct_matrix
-from minivit.training.photographs import photograph
+from minivit.analysis.filters import dct2, dct_matrix
+from minivit.data.photographs import photograph
 from tests.minivit.parity import draw
 from tests.minivit.refusals import assert_refused
 
@@ -146,7 +146,7 @@ def test_bad_input_is_refused():
         (lambda: first_filters(minivit.create("vit_8px"), "stem"), LookupError, "no module 'stem'"),
         (lambda: first_filters(nn.Conv2d(3, 4, 1)), ValueError, r"of one pixel .*got \[4, 3, 1, 1\]"),
         (lambda: cut_patches(random(1, 1, 5, 6), 2), ValueError, "do not divide"),
-        (lambda: principal_components(random(1, 1, 2, 2)), ValueError, "2 pictures or more"),
+        (lambda: principal_components(random(1, 1, 2, 2)), ValueError, "2 images or more"),
         (lambda: principal_components(torch.full((9, 1, 2, 2), 0.1)), ValueError, "all the same"),
         (lambda: subspace_overlap(random(2, 1, 2, 2), random(2, 1, 2, 2)), ValueError, "orthonormal"),
         (lambda: subspace_overlap(cosine_basis(1, (2, 2)), cosine_basis(1, (2, 3))), ValueError, "of one size"),

@@ -125,8 +125,8 @@ def test_batches_do_not_matter_and_the_model_comes_back_as_it_was():
 def test_labels_that_do_not_fit_are_refused():
     model, pictures, _ = everybodys("minivit mean")
     cases = [
-        (torch.tensor([0]), ValueError, r"a class below 5 for each of 2 pictures: got \[0\]"),
-        (torch.tensor([0, 1, 2]), ValueError, "a class for each picture: got 3 for 2"),
+        (torch.tensor([0]), ValueError, r"a class below 5 for each of 2 images: got \[0\]"),
+        (torch.tensor([0, 1, 2]), ValueError, "a class for each image: got 3 for 2"),
         (torch.tensor([0, CLASSES]), ValueError, r"got \[0, 5\]"),
         (torch.tensor([0, -1]), ValueError, r"got \[0, -1\]"),
         (torch.tensor([0.0, 1.0]), TypeError, "expected numbers of classes.*: got torch.float32"),

@@ -8,7 +8,7 @@ from torch import nn
 
 import minivit
 from minivit.analysis import linear_cka, localisation, readable
-from minivit.patches import patchify
+from minivit.networks.patches import patchify
 from tests.minivit.parity import draw
 from tests.minivit.refusals import assert_refused
 
@@ -89,8 +89,8 @@ def test_what_is_readable_is_the_share_of_variance_explained():
 def test_attention_to_itself_alone_localises_and_uniform_attention_does_not():
     images = random(120, 1, 8, 8).float()
     for pool, extra in ("mean", 0), ("class", 1):
-        model = minivit.create("vit_8px", dim=12, heads=3, depth=1, pool=pool, mlp=False)
-        draw(model).eval()
+        model = minivit.create("vit_8px", dim=12, heads=3, depth=1, pool=pool)
+        model = draw(minivit.remove(model, "mlp")).eval()
         model.blocks[0].attention.qkv.weight[:24] = 0  # no queries, no keys: uniform
         model.blocks[0].attention.qkv.bias[:24] = 0
         mixed = localisation(model, images, "blocks.0.attention")
@@ -117,11 +117,11 @@ def test_bad_input_is_refused():
     cases = [
         (lambda m, x: localisation(m, x, "*"), r"the name of one layer: got '\*'"),
         (lambda m, x: localisation(m, x, "layer", grid=(1, 7)), "6 tokens are no 1 x 7 patches"),
-        (lambda m, x: localisation(m, x, "layer", grid=(1, 1)), "two places or more"),
-        (lambda m, x: localisation(m, x, "layer", grid=(3, 2)), "that divide a picture of 4 x 6 pixels: got 3 x 2"),
-        (lambda m, x: localisation(m, x[:3], "layer"), "expected 4 pictures"),
+        (lambda m, x: localisation(m, x, "layer", grid=(1, 1)), "two positions or more"),
+        (lambda m, x: localisation(m, x, "layer", grid=(3, 2)), "that divide an image of 4 x 6 pixels: got 3 x 2"),
+        (lambda m, x: localisation(m, x[:3], "layer"), "expected 4 images"),
         (lambda m, x: localisation(m, x * (torch.arange(6) > 1), "layer"), "nothing to compare: .*token 0"),
-        (lambda m, x: readable(m, x, x * (torch.arange(6) > 1), "layer"), "the same in all test pictures"),
+        (lambda m, x: readable(m, x, x * (torch.arange(6) > 1), "layer"), "the same in all test images"),
         (lambda m, x: localisation(nn.Sequential(nn.Flatten()), x, ""), r"expected tokens .* got \[160, 72\]"),
     ]  # fmt: skip
     assert_refused((partial(call, model, IMAGES), ValueError, said) for call, said in cases)

@@ -9,7 +9,7 @@ from transformers import ViTConfig, ViTModel
 
 import minivit
 from minivit.analysis import place_recovery, position_similarity, position_spectrum, position_table
-from minivit.positions import sincos_2d
+from minivit.networks.positions import sincos_2d
 from tests.minivit.parity import draw
 from tests.minivit.refusals import assert_refused
 
@@ -106,7 +106,7 @@ def test_rotations_and_what_comes_after_are_no_tables_of_positions():
 
 def test_bad_input_is_refused():
     cases = [
-        (lambda: position_table(minivit.create("vit_8px", positions="none")), "one table of positions in ViT: got none"),
+        (lambda: position_table(minivit.remove(minivit.create("vit_8px"), "positions")), "one table of positions in ViT: got none"),
         (lambda: position_table(minivit.create("resnet_8px")), "ResNet: got none"),
         (lambda: position_table(timm.create_model("swin_tiny_patch4_window7_224")), "relative_position_bias_table"),
         (lambda: position_table(minivit.create("vit_8px"), (3, 6)), "'positions.table' has 16 positions, which are no 3 x 6"),

@@ -11,7 +11,7 @@ from torch import nn
 import minivit
 from minivit.analysis import probe, probes, ridge
 from minivit.analysis.ridge import explained
-from minivit.training.data import load_data
+from minivit.data.loading import load_data
 from tests.minivit.parity import draw
 from tests.minivit.refusals import assert_refused
 

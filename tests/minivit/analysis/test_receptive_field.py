@@ -173,7 +173,7 @@ def test_what_cannot_be_measured_is_refused():
         ({"at": "block.0"}, LookupError, "no module matches 'block.0'; near names"),
         ({"at": "blocks.*"}, ValueError, "the name of one module"),
         ({"at": "head"}, ValueError, r"expected a map, or tokens on the grid .*\[\(3, 4\)\]: 'head' gives \[\[2, 5\]\]"),
-        ({"at": "blocks.0", "place": (3, 0)}, ValueError, r"'blocks.0' has 3 x 4 places: got \(3, 0\)"),
+        ({"at": "blocks.0", "place": (3, 0)}, ValueError, r"'blocks.0' has 3 x 4 positions: got \(3, 0\)"),
         ({"at": "blocks.0", "channels": 0}, ValueError, "at least one channel: got 0"),
         ({"at": "blocks.0", "images": images(0)}, ValueError, "got none"),
         ({"at": "blocks.0", "place": 2}, ValueError, r"expected place=\(rows, columns\): got 2"),

@@ -164,18 +164,18 @@ def test_bad_input_is_refused():
     model, x = vit(), random(12, 1, 8, 8).float()
     model.head.weight.zero_()
     cases = [
-        (lambda m, x: linear_cka(x[:3], x[:3]), ValueError, "expected 4 pictures or more in every batch.*: got 3"),
-        (lambda m, x: cka(m, x[:9].split(4), "blocks.0"), ValueError, "expected 4 pictures .*: got 1"),
+        (lambda m, x: linear_cka(x[:3], x[:3]), ValueError, "expected 4 images or more in every batch.*: got 3"),
+        (lambda m, x: cka(m, x[:9].split(4), "blocks.0"), ValueError, "expected 4 images .*: got 1"),
         (lambda m, x: linear_cka(x, x[:7]), ValueError, "as many for every layer: got 7 and 12"),
         (lambda m, x: linear_cka(x, x[:1].expand(12, -1, -1, -1)), ValueError, r"nothing to compare: \['y'\] give the same"),
         (lambda m, x: linear_cka(x, 0.1 * torch.ones(12, 5)), ValueError, "nothing to compare"),
         (lambda m, x: linear_cka(x, x / 0), ValueError, "finite numbers: 'y' has others"),
-        (lambda m, x: CKA().result(), ValueError, "a batch of pictures or more: got none"),
+        (lambda m, x: CKA().result(), ValueError, "a batch of images or more: got none"),
         (lambda m, x: cka(m, [], "blocks.0"), ValueError, "got none"),
         (lambda m, x: cka(m, x), ValueError, "name what to record"),
         (lambda m, x: cka(m, x, "block.0"), LookupError, "no module matches 'block.0'"),
         (lambda m, x: cka(m, x, "head"), ValueError, r"nothing to compare: \['head'\]"),
-        (lambda m, x: linear_cka(x, x[:, 0, 0, 0]), ValueError, r"expected 'y' \[n, ...\], a row a picture: got \[12\]"),
+        (lambda m, x: linear_cka(x, x[:, 0, 0, 0]), ValueError, r"expected 'y' \[n, ...\], a row per image: got \[12\]"),
     ]  # fmt: skip
     assert_refused((partial(call, model, x), kind, said) for call, kind, said in cases)
 
@@ -186,7 +186,7 @@ def test_a_layer_that_knows_one_picture_alone_is_compared_only_with_bias():
     odd[4] = torch.tensor([1.0, 0.3, -2.0])
     for one in (odd, odd + 0.1, odd.float() + 0.1):
         with pytest.raises(
-            ValueError, match=r"\['y'\] give the same for all pictures, or all but one"
+            ValueError, match=r"\['y'\] give the same for all images, or all but one"
         ):
             linear_cka(x, one)
         close(linear_cka(x, one.double(), debiased=False), biased(x, one.double()), 1e-6)

@@ -30,14 +30,14 @@ def test_a_deleted_token_is_one_that_was_never_there(options):
     tokens, extra = model.patch_embedding(x), options["pool"] == "class"
     if extra:
         tokens = torch.cat([model.class_token.expand(2, -1, -1), tokens], 1)
-    tokens, mask = model.positions(tokens, (2, 4)), model.config.mask((2, 4))
+    tokens, mask = model.positions(tokens, (2, 4)), model.mask((2, 4))
     for patch in range(8):
         kept = [i for i in range(8 + extra) if i != patch + extra]
         y = tokens[:, kept]
         for block in model.blocks:
             y = block(y, None if mask is None else mask[kept][:, kept])
         y = model.norm(y)
-        y = model.pool(y) if model.pool is not None else y[:, 0] if extra else y.mean(1)
+        y = model.pooled(y)
         drop = (model(x) - model.head(y))[range(2), classes]
         torch.testing.assert_close(found[:, patch], drop.double(), rtol=1e-4, atol=1e-5)
         assert drop.abs().max() > 1e-3
@@ -110,7 +110,7 @@ def test_batches_do_not_matter_and_the_model_comes_back_as_it_was(measure):
     assert model.training and not x.requires_grad
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
     cases = [
-        (x, torch.arange(6), ValueError, "a class for each picture: got 6 for 5"),
+        (x, torch.arange(6), ValueError, "a class for each image: got 6 for 5"),
         (x, torch.arange(6, 11), ValueError, "a class below 10"),
         (x, classes / 2, TypeError, "expected numbers of classes.*: got torch.float32"),
         (x / 0, classes, ValueError, "expected images of finite numbers: got some that are not"),

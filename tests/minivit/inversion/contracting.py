@@ -4,9 +4,12 @@ import minivit
 from tests.minivit.parity import draw
 
 
-def made(name, scale=0.1, **changes):
+def made(name, scale=0.1, removed=(), **changes):
     """A model, random in every number, whose branches are small enough to contract."""
-    model = draw(minivit.create(name, **changes).double().eval())
+    model = minivit.create(name, **changes)
+    for part in removed:
+        model = minivit.remove(model, part)
+    model = draw(model.double().eval())
     for part in model.modules():
         if isinstance(part, minivit.MultiHeadAttention):
             part.out.weight *= scale

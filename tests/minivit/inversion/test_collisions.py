@@ -1,12 +1,13 @@
 """Inverses that are not unique: MLPs, folds and collisions, on maps whose preimages are known."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
 
 import minivit
-from minivit.encoder import MLP
-from minivit.inversion.exact import (
+from minivit.inversion import (
     collide_across_fold,
     compare,
     find_collisions,
@@ -17,7 +18,9 @@ from minivit.inversion.exact import (
     sign_change,
 )
 from minivit.krylov import jacobian
+from minivit.networks.vit import MLP
 from tests.minivit.parity import draw
+from tests.minivit.refusals import assert_refused
 
 
 def random(*shape, seed=0):
@@ -172,14 +175,13 @@ def test_a_step_along_a_nearly_flat_direction_is_no_collision():
 
 def test_pairs_in_single_precision_or_of_two_shapes_are_refused():
     x = random(2, 3)
-    with pytest.raises(TypeError, match=r"in float64: got \[torch.float32, torch.float64\]"):
-        compare(square, x.float(), x)
-    with pytest.raises(TypeError, match=r"in float64: got \[torch.float32\]"):
-        find_collisions(square, x.float())
-    with pytest.raises(TypeError, match="in float64"):
-        search_pictures(square, x[:1].float(), x)
-    with pytest.raises(ValueError, match=r"of one shape: got \[2, 3\] and \[1, 3\]"):
-        compare(square, x, x[:1])
+    image = random(1, 1, 2, 2)
+    assert_refused([
+        (lambda: compare(square, x.float(), x), TypeError, r"in float64: got \[torch.float32, torch.float64\]"),
+        (lambda: find_collisions(square, x.float()), TypeError, r"in float64: got \[torch.float32\]"),
+        (lambda: search_pictures(square, image.float(), image + 1), TypeError, "in float64"),
+        (lambda: compare(square, x, x[:1]), ValueError, r"of one shape: got \[2, 3\] and \[1, 3\]"),
+    ])  # fmt: skip
 
 
 def test_shifted_tokens_collide_in_layernorm():
@@ -280,8 +282,8 @@ def test_a_search_claims_nothing_for_a_map_without_collisions_and_reports_the_ne
     # The nearest output at that distance: the smallest singular value times it.
     nearest = 0.25 * 0.2 * 2 / (a.diag() @ a.diag()).sqrt()
     close(pair.output_distance, nearest.expand(3), 1e-4)
-    for starts in random(3, 1, 2, 3), torch.ones(3, 1, 2, 2).double():
-        with pytest.raises(
-            ValueError, match=r"other starts of its shape: got \[1, 1, 2, 2\], \[3,"
-        ):
-            search_pictures(torch.square, image, starts)
+    said = r"other starts of its shape: got \[1, 1, 2, 2\], \[3,"
+    assert_refused(
+        (partial(search_pictures, torch.square, image, starts), ValueError, said)
+        for starts in (random(3, 1, 2, 3), torch.ones(3, 1, 2, 2).double())
+    )

@@ -6,8 +6,10 @@ import pytest
 import torch
 
 import minivit
-from minivit.inversion.exact import EmbeddingInverse, PatchPrior
-from minivit.patches import ConvStem, PatchEmbedding, patchify
+from minivit.inversion import EmbeddingInverse, PatchPrior
+from minivit.networks.patches import patchify
+from minivit.networks.stem import ConvStem
+from minivit.networks.vit import PatchEmbedding
 from tests.minivit.refusals import assert_refused
 
 

@@ -10,10 +10,8 @@ import torchvision
 from torch import nn
 
 import minivit
-from minivit.inversion import generate, recognise
-from minivit.inversion.pixels import Pixels, blurred
-from minivit.inversion.waves import Waves, viewed
-from minivit.preprocessing import Preprocess
+from minivit.hub.preprocessing import Preprocess
+from minivit.inversion import Fourier, Pixels, blurred, generate, recognise, viewed
 from tests.minivit.parity import draw
 from tests.minivit.refusals import assert_refused
 
@@ -75,17 +73,19 @@ def test_the_source_method_is_its_formula_step_by_step():
 def test_on_a_linear_score_the_pixels_move_along_its_weights():
     w = random(2, 1, 8, 12)
     made = generate(
-        Linear(w), 1, method="source", steps=5, step_size=0.1, blur=0, jitter=0, size=(1, 8, 12)
+        Linear(w), 1, method="source", steps=5, step_size=0.1, blur=0.0, jitter=0, size=(1, 8, 12)
     )
     start = 0.7 + torch.randn(1, 1, 8, 12, generator=torch.Generator().manual_seed(0)).double() / 20
     close(made.images[0], start[0] + 5 * 0.1 * w[1], 1e-6)
-    by_default = generate(Linear(w), 1, method="source", steps=1, blur=0, jitter=0, size=(1, 8, 12))
+    by_default = generate(
+        Linear(w), 1, method="source", steps=1, blur=0.0, jitter=0, size=(1, 8, 12)
+    )
     moved = by_default.images[0] - start[0]
     close(moved.square().mean().sqrt(), torch.tensor(1 / 20).double(), 1e-6)
 
 
 def test_the_constant_does_not_matter_until_it_is_reached():
-    model, settings = small(), dict(method="source", steps=40, step_size=0.02, blur=0, jitter=0)
+    model, settings = small(), dict(method="source", steps=40, step_size=0.02, blur=0.0, jitter=0)
     far, further = (generate(model, 2, constant=c, **settings) for c in (1e3, 1e6))
     close(far.images, further.images, 1e-6)
     goal = far.scores[0, 20].item()  # half of the way
@@ -143,9 +143,9 @@ def test_views_turn_zoom_and_shift():
     assert inner.min() > wide[..., 1:3, 2:6].min() - 1e-9
 
 
-def test_waves_start_grey_stay_in_range_and_prefer_slow_ones():
+def test_fourier_images_start_grey_stay_in_range_and_prefer_low_frequencies():
     preprocess = Preprocess((16, 24), (16, 24), mean=(0.2,), std=(0.4,))
-    painting = Waves((3, 1, 16, 24), torch.Generator(), torch.zeros(1).double(), 0.05, preprocess)
+    painting = Fourier((3, 1, 16, 24), torch.Generator(), torch.zeros(1).double(), 0.05, preprocess)
     start = painting.finished() * 0.4 + 0.2
     assert (start - 0.5).abs().max() < 0.25
     w = random(1, 1, 16, 24)
@@ -155,7 +155,7 @@ def test_waves_start_grey_stay_in_range_and_prefer_slow_ones():
         painting.improve(seen, (seen * w).sum((1, 2, 3)), 0)
     picture = painting.finished() * 0.4 + 0.2
     assert 0 <= picture.min() < 0.3 and 0.7 < picture.max() <= 1
-    still = Waves((3, 1, 16, 24), torch.Generator(), w, 0.05, preprocess, views=False)
+    still = Fourier((3, 1, 16, 24), torch.Generator(), w, 0.05, preprocess, views=False)
     close(still.view(0), still.finished())
     power = torch.fft.fft2(picture[0, 0] - picture[0, 0].mean()).abs().square()
     asked = torch.fft.fft2(w[0, 0] - w[0, 0].mean()).abs().square()
@@ -205,7 +205,7 @@ def test_recognition_is_what_the_judges_say():
 
 
 def test_real_digits_are_recognised():
-    from minivit.training.data import load_data
+    from minivit.data.loading import load_data
 
     test = load_data("DIGITS").validation
     models = {name: minivit.load(name) for name in NAMES}
@@ -271,10 +271,10 @@ def test_bad_input_is_refused():
         (lambda m: generate(Linear(torch.eye(2).view(2, 1, 2, 1) * torch.tensor([0.0, 1]).view(2, 1, 1, 1)), [1, 0], size=(1, 2, 1)), ValueError, "does not depend"),
         (lambda m: generate(Linear(random(2, 1, 8, 8)), 1), ValueError, "Linear does not say what size"),
         (lambda m: generate(minivit.create("vit_8px"), 1), ValueError, r"call eval\(\) first"),
-        (lambda m: generate(minivit.create("vit_8px").eval(), 1), ValueError, "does not depend on the picture: is the model untrained"),
-        (lambda m: recognise(PICTURES.float(), 1, {"m": m}), TypeError, "expected uint8 pictures.*: got torch.float32"),
-        (lambda m: recognise(PICTURES, 1, {}), ValueError, "pictures and judges"),
-        (lambda m: recognise(PICTURES[:0], 1, {"m": m}), ValueError, "pictures and judges: got 0"),
+        (lambda m: generate(minivit.create("vit_8px").eval(), 1), ValueError, "does not depend on the image: is the model untrained"),
+        (lambda m: recognise(PICTURES.float(), 1, {"m": m}), TypeError, "expected uint8 images.*: got torch.float32"),
+        (lambda m: recognise(PICTURES, 1, {}), ValueError, "images and judges"),
+        (lambda m: recognise(PICTURES[:0], 1, {"m": m}), ValueError, "images and judges: got 0"),
         (lambda m: recognise(PICTURES, 1, {"m": m}), ValueError, "set m.preprocess"),
         (lambda m: recognise(PICTURES, 1, {"d": minivit.load("digits_vit").train()}), ValueError, "d is in training mode"),
         (lambda m: recognise(PICTURES, 12, {"d": minivit.load("digits_vit")}), ValueError, "d has 10 classes: got .12, 12"),

@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 import minivit
-from minivit.inversion.exact import collide_along, hidden_directions
-from minivit.patches import ConvStem
-from minivit.training.photographs import crops
+from minivit.data.photographs import crops
+from minivit.inversion import collide_along, hidden_directions
+from minivit.networks.stem import ConvStem
 from tests.minivit.refusals import assert_refused
 
 HERE = torch.tensor([[2.0, -2.0, 0.0]]).double()

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from minivit.inversion.exact import fibre, meeting
+from minivit.inversion import fibre, meeting
 from minivit.krylov import jacobian
-from minivit.mixer import TokenNorm
+from minivit.networks.mixer import TokenNorm
 from tests.minivit.refusals import assert_refused
 
 

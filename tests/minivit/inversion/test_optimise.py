@@ -12,9 +12,8 @@ import torchvision
 from torch import nn
 
 import minivit
-from minivit.inversion import Diverged, invert
-from minivit.inversion.criterion import Match, noise, shifted_distance
-from minivit.inversion.result import decibels
+from minivit.inversion import Diverged, decibels, invert, noise, shifted_distance
+from minivit.inversion.criterion import Match
 from tests.minivit.inversion.contracting import made
 from tests.minivit.parity import draw
 from tests.minivit.refusals import assert_refused
@@ -129,7 +128,7 @@ PICTURES = torch.rand(3, 1, 8, 8, generator=torch.Generator().manual_seed(5), dt
 def test_every_optimizer_finds_the_picture_through_a_well_conditioned_vit(optimizer, steps):
     found = invert(vit(), PICTURES, at="blocks.1", optimizer=optimizer, steps=steps, smallest=True)
     assert (found.psnr > 40).all(), found.psnr
-    assert all(found.met) and all(found.evaluations_to(40))
+    assert all(found.met) and all(found.evaluations_to(40.0))
     assert (found.smallest > 0.1).all()
     if optimizer in ("lbfgs", "gauss-newton"):
         assert (found.psnr > 200).all()
@@ -246,7 +245,7 @@ def test_the_optimiser_sees_the_target_alone():
     assert torch.equal(known.image, unknown.image)
     assert torch.equal(known.evaluations, unknown.evaluations)
     assert unknown.psnr is unknown.input_distance is unknown.threshold is None
-    assert unknown.met == unknown.evaluations_to(40) == [None] * 3
+    assert unknown.met == unknown.evaluations_to(40.0) == [None] * 3
 
 
 @pytest.mark.parametrize("optimizer", ALL)
@@ -410,15 +409,13 @@ def test_lbfgs_begins_anew_where_a_line_search_fails_and_forgets_a_step_that_ben
 
 @pytest.mark.parametrize("optimizer", ["gd", "adam"])
 def test_divergence_stops_with_a_clear_message(optimizer):
-    with pytest.raises(
-        Diverged, match=r"picture 0 went from [\d.]+ to .* take a smaller step_size"
-    ):
+    with pytest.raises(Diverged, match=r"image 0 went from [\d.]+ to .* take a smaller step_size"):
         invert(Linear(Q), IMAGES, at="first", optimizer=optimizer, step_size=1e9, steps=50)
 
 
 @pytest.mark.parametrize("optimizer", ALL)
 def test_a_start_where_the_activation_is_not_finite_is_said_to_be_the_reason(optimizer):
-    with pytest.raises(Diverged, match="picture 0 is (inf|nan) where it starts: take another"):
+    with pytest.raises(Diverged, match="image 0 is (inf|nan) where it starts: take another"):
         invert(Linear(Q.float()), IMAGES.float(), at="first", optimizer=optimizer,
                start=torch.full_like(IMAGES.float(), 3e38))  # fmt: skip
 
@@ -435,13 +432,13 @@ def test_a_start_from_which_no_way_leads_is_said_to_be_the_reason(optimizer):
     target = torch.tensor([[1.0, 1.0], [1.0, 1.0]]).double()
     options = {"target": target, "optimizer": optimizer, "steps": 3}
     for bad, kind, said in (
-        (0.0, ValueError, "distance of picture 1 does not depend .* take another start"),
-        (1e200, Diverged, "distance of picture 1 is (inf|nan) where it starts: take another"),
+        (0.0, ValueError, "distance of image 1 does not depend .* take another start"),
+        (1e200, Diverged, "distance of image 1 is (inf|nan) where it starts: take another"),
     ):
         start = torch.tensor([[2.0, 1.0], [bad, 1.0]], dtype=torch.float64)
         with pytest.raises(kind, match=said):
             invert(Roots().eval(), start=start, **options)
-    with pytest.raises(Diverged, match="the slope of picture 1 is not finite where it starts"):
+    with pytest.raises(Diverged, match="the slope of image 1 is not finite where it starts"):
         invert(Roots().eval(), start=torch.tensor([[2.0, 2.0], [2.0, 0.0]]).double(), **options)
 
 
@@ -522,8 +519,8 @@ def test_activations_without_an_entry_for_every_picture_are_refused():
 
 
 def test_other_models_are_refused():
-    with pytest.raises(TypeError, match="expected an nn.Module: got function"):
-        invert(lambda x: x, IMAGES)
+    call = partial(invert, lambda x: x, IMAGES)
+    assert_refused([(call, TypeError, "expected an nn.Module: got function")])
     with pytest.raises(ValueError, match=r"training mode .* call eval\(\) first"):
         invert(Linear(Q).train(), IMAGES)
     with pytest.raises(RuntimeError, match="did not call 'unused'"):

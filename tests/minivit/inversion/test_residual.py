@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import minivit
-from minivit.inversion.exact import branches, invert_block, invert_residual, lipschitz
+from minivit.inversion import branches, invert_block, invert_residual, lipschitz
 from tests.minivit.inversion.contracting import made
 from tests.minivit.refusals import assert_refused
 
@@ -90,7 +90,7 @@ def test_single_precision_reaches_its_own_rounding():
 SIZES = {"image_size": 8, "patch_size": 4, "channels": 2, "dim": 12, "depth": 2}
 MODELS = {
     "vit": ("vit_8px", SIZES | {"heads": 3}),
-    "vit without norms": ("vit_8px", SIZES | {"heads": 3, "norm": "none"}),
+    "vit without norms": ("vit_8px", SIZES | {"heads": 3, "removed": ["norm"]}),
     "mixer": ("mixer_8px", SIZES),
     "feedforward": ("feedforward_8px", SIZES),
 }
@@ -164,8 +164,8 @@ def test_what_is_found_may_be_other_tokens_but_is_never_called_converged_without
 
 def test_what_cannot_be_undone_is_refused():
     cases = [
-        (lambda: model_of("vit", norm="post").blocks[0], ValueError, "expected norm='pre' or 'none'"),
-        (lambda: model_of("vit", residual=False).blocks[0], ValueError, r"without residuals .* not x \+ f\(x\)"),
+        (lambda: model_of("vit", norm="post").blocks[0], ValueError, "expected norm='pre', or a model without norms"),
+        (lambda: model_of("vit", removed=["residual"]).blocks[0], ValueError, r"without residuals .* not x \+ f\(x\)"),
         (lambda: model_of("mixer").train().blocks[0], ValueError, r"training mode .* call eval\(\) first"),
         (lambda: nn.TransformerEncoderLayer(12, 3), TypeError, "minivit.ViT or minivit.Mixer: got TransformerEncoderLayer"),
     ]  # fmt: skip

@@ -9,8 +9,7 @@ import torch
 from torch import nn
 
 import minivit
-from minivit.inversion import invert, unwind
-from minivit.inversion.to_pixels import Told, linear_guess
+from minivit.inversion import Told, invert, linear_guess, unwind
 from minivit.recording import activation
 from tests.minivit.inversion.contracting import made
 from tests.minivit.refusals import assert_refused
@@ -59,7 +58,7 @@ def test_an_untrained_model_is_unwound_to_the_picture(name):
         ("vit_8px", {"pool": "class"}),
         ("vit_8px", {"image_size": (8, 12), "window": 2}),
         ("vit_8px", {"local": 3, "positions": "sincos2d"}),
-        ("vit_8px", {"norm": "none"}),
+        ("vit_8px", {"removed": ["norm"]}),
         ("mixer_8px", {"image_size": (8, 12)}),
         ("feedforward_8px", {}),
     ],
@@ -98,7 +97,7 @@ def test_inference_mode_is_left_for_the_search():
 
 def test_where_a_block_cannot_be_undone_the_way_leads_straight_to_the_pixels(monkeypatch):
     """The second picture gets tokens that its block gives, but that are no picture's."""
-    from minivit.inversion.exact import invert_block
+    from minivit.inversion import invert_block
 
     def astray(*given):
         found = invert_block(*given)
@@ -118,7 +117,7 @@ def test_where_a_block_cannot_be_undone_the_way_leads_straight_to_the_pixels(mon
 
 
 def test_no_block_is_tried_once_none_of_the_pictures_could_be_undone(monkeypatch):
-    from minivit.inversion.exact import invert_block
+    from minivit.inversion import invert_block
 
     def lost(*given):
         found = invert_block(*given)
@@ -180,7 +179,7 @@ def test_the_guess_is_the_picture_where_tokens_are_embedded_patches(name, change
 )
 def test_the_guess_is_near_the_picture_in_a_trained_model(name, at, most):
     pytest.importorskip("sklearn")
-    from minivit.training import load_data
+    from minivit.data import load_data
 
     model = minivit.load(name).double()
     images = model.preprocess(load_data("DIGITS").test.images[:8]).double()
@@ -226,7 +225,8 @@ def test_a_process_that_never_held_the_picture_finds_it(tmp_path):
     pytest.importorskip("sklearn")
     from dataclasses import replace
 
-    from minivit.training import load_data, train
+    from minivit.data import load_data
+    from minivit.training import train
     from minivit.training.defaults import DEFAULTS
 
     data = load_data("DIGITS")
@@ -257,8 +257,8 @@ def test_a_process_that_never_held_the_picture_finds_it(tmp_path):
 def test_pictures_come_back_from_the_last_block_of_a_shipped_model(name):
     """At 120 dB or more, as ``decibels`` counts: 18 of 20 that it was not trained on."""
     pytest.importorskip("sklearn")
-    from minivit.inversion.result import decibels
-    from minivit.training import load_data
+    from minivit.data import load_data
+    from minivit.inversion import decibels
 
     model = minivit.load(name).double()
     images = model.preprocess(load_data("DIGITS").test.images[:20]).double()
@@ -288,9 +288,9 @@ def test_what_cannot_be_unwound_is_refused():
         (lambda: made("vit_8px"), torch.zeros(2, 15, 64), "blocks.1", ValueError, r"expected tokens \[batch, 16, 64\]: got \[2, 15, 64\]"),
         (lambda: made("vit_8px"), torch.full((1, 16, 64), torch.nan), "blocks.1", ValueError, "expected finite tokens"),
         (lambda: made("vit_8px"), torch.zeros(1, 16, 64).int(), "blocks.1", TypeError, "floating numbers: got torch.int32"),
-        (lambda: made("vit_8px", residual=False), None, "blocks.0", ValueError, "without residuals"),
-        (lambda: made("mixer_8px", residual=False), None, "blocks.1", ValueError, "without residuals"),
-        (lambda: made("vit_8px", norm="post"), None, "blocks.1", ValueError, "expected norm='pre' or 'none'"),
+        (lambda: made("vit_8px", removed=["residual"]), None, "blocks.0", ValueError, "without residuals"),
+        (lambda: made("mixer_8px", removed=["residual"]), None, "blocks.1", ValueError, "without residuals"),
+        (lambda: made("vit_8px", norm="post"), None, "blocks.1", ValueError, "expected norm='pre', or a model without norms"),
         (lambda: made("vit_8px").train(), None, "blocks.1", ValueError, r"call eval\(\) first"),
     ]  # fmt: skip
     assert_refused(

@@ -3,7 +3,7 @@
 import torch
 
 import minivit
-from minivit.training.dataset import Data, Split
+from minivit.data.dataset import Data, Split
 
 TINY = {"dim": 8, "depth": 2, "heads": 2, "classes": 2}
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from minivit.preprocessing import Preprocess
-from minivit.training.dataset import Split
+from minivit.data.dataset import Split
+from minivit.hub.preprocessing import Preprocess
 from minivit.training.evaluate import calibration_error, evaluate
 from tests.minivit.training.small import bright_or_dark, tiny
 
@@ -64,9 +64,9 @@ def test_scores_are_those_of_all_pictures_whatever_the_batch_and_the_mode_stays(
 def test_labels_beyond_the_logits_and_no_pictures_are_refused():
     data, model = bright_or_dark(), tiny()
     model.preprocess = Preprocess(8, 8, mean=data.mean, std=data.std)
-    with pytest.raises(ValueError, match="2 classes: got a picture of class 2"):
+    with pytest.raises(ValueError, match="2 classes: got an image of class 2"):
         evaluate(model, Split(data.test.images, data.test.labels + 1))
     with pytest.raises(ValueError, match="batch_size of at least 1: got 0"):
         evaluate(model, data.test, batch_size=0)
-    with pytest.raises(ValueError, match="expected pictures to score"):
+    with pytest.raises(ValueError, match="expected images to score"):
         evaluate(model, data.test[torch.tensor([], dtype=torch.int64)])

@@ -12,8 +12,7 @@ import safetensors.torch
 import torch
 
 import minivit
-from minivit.training.loop import Stopped, train
-from minivit.training.progress import Progress
+from minivit.training.loop import Progress, Stopped, train
 from minivit.training.recipe import Recipe
 from minivit.training.run import Run
 from tests.minivit.training.small import TINY, bright_or_dark, tiny
@@ -117,7 +116,7 @@ def test_a_folder_holds_the_model_its_card_the_log_and_the_state(tmp_path):
         f"{results.test.accuracy:.4f} | {results.test.log_likelihood:.4f} | {results.test.calibration_error:.4f}",
         f"torch {torch.__version__}", f"{sum(p.numel() for p in model.parameters()):,} parameters",
         f"| 3 | 14 | {epochs[2]['loss']:.4f} |", "moving average (decay 0.99)", "steps = 14", "dim = 8",
-        "64 pictures to train on, 16 to validate, 20 to test; 0 damaged",
+        "64 images to train on, 16 to validate, 20 to test; 0 damaged",
     ):  # fmt: skip
         assert said in card, said
     assert "epochs = " not in card
@@ -209,7 +208,7 @@ def test_what_is_there_is_not_written_over(tmp_path):
     model = tiny()
     with pytest.raises(ValueError, match="already holds state.pt and model.safetensors: resume"):
         train(model, bright_or_dark(), RECIPE, out=tmp_path)
-    assert not hasattr(model, "preprocess") and model.training
+    assert model.preprocess is None and model.training
 
 
 def test_a_model_whose_state_is_gone_is_not_written_over(tmp_path):
@@ -381,7 +380,7 @@ def test_a_terminal_shows_a_bar_with_loss_and_accuracy_and_a_file_lines_alone(
             2,
         )
     said = shown.getvalue()
-    assert "epoch 1/2  loss 1.200  accuracy 50.0%, held out 25.0%  100 pictures/s\n" in said
+    assert "epoch 1/2  loss 1.200  accuracy 50.0%, held out 25.0%  100 images/s\n" in said
     assert ("5/8" in said and "loss 1.234, accuracy 50.0%" in said) == terminal
 
 

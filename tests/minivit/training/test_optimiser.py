@@ -4,9 +4,9 @@ import pytest
 import torch
 
 import minivit
+from minivit.hub.zoo import MODELS
 from minivit.training.optimiser import Average, adamw, schedule
 from minivit.training.recipe import Recipe
-from minivit.zoo import MODELS
 
 SMALL = [name for name in MODELS if "px" in name]
 

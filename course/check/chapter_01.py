@@ -1,0 +1,330 @@
+"""Chapter 1: patches in order, merged, padded, and put back into an image."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from course.check.attempt import Attempt, normal_draws
+from course.check.exercise import exercise
+
+
+def square(images: Tensor, size: int, row: int, column: int) -> Tensor:
+    """The patch in a row and column of the grid, ``[batch, channels, size, size]``."""
+    top, left = row * size, column * size
+    return images[:, :, top : top + size, left : left + size]
+
+
+@exercise
+def patch_at(attempt: Attempt) -> None:
+    """images [batch, channels, height, width], index, size -> [batch, channels, size, size]."""
+    batch, channels, rows, columns = 2, 3, 4, 5
+    for size in (6, 7):  # the second catches a number typed in
+        images = normal_draws(seed=6)(batch, channels, rows * size, columns * size)
+
+        def cut(index: int, images: Tensor = images, size: int = size) -> Tensor:
+            shape = dict(batch=batch, channels=channels, height=size, width=size)
+            return attempt(images, index, size, shape=shape)
+
+        attempt.expect_close(
+            cut(0),
+            square(images, size, 0, 0),
+            "Patch 0 should be the square in the top left corner.",
+        )
+        attempt.expect_close(
+            cut(3),
+            square(images, size, 0, 3),
+            "Patch 3 should be the fourth square of the first row.",
+            mistakes={
+                "Patch 3 starts at pixel 3. It should start three patches to the right: multiply "
+                "by the size.": images[:, :, :size, 3 : 3 + size],
+                "Patches are counted downwards. Reading order goes along a row first.": square(
+                    images, size, 3, 0
+                ),
+            },
+        )
+        attempt.expect_close(
+            cut(11),
+            square(images, size, 2, 1),
+            f"In a grid of {rows} rows and {columns} columns, patch 11 should be in row 2 and "
+            "column 1, counted from 0.",
+            mistakes={
+                "The index is divided by the number of rows. A row of the grid is as long as there "
+                "are columns: divide by their number.": square(images, size, 2, 3),
+            },
+        )
+
+
+@exercise
+def convolution_weight(attempt: Attempt) -> None:
+    """matrix [size * size * channels, dim], channels, size -> [dim, channels, size, size]."""
+    channels, size, dim = 3, 4, 5
+
+    def weight_of(matrix: Tensor, channels: int, size: int) -> Tensor:
+        shape = dict(dim=matrix.shape[1], channels=channels, height=size, width=size)
+        return attempt(matrix, channels, size, shape=shape)
+
+    # One colour: only filters, rows and columns.
+    grey = normal_draws(seed=7)(size * size, dim)
+    filters = [column.reshape(1, size, size) for column in grey.unbind(1)]
+    attempt.expect_close(
+        weight_of(grey, 1, size),
+        torch.stack(filters),
+        "With one channel, filter k should be column k of the matrix, cut into rows of the patch.",
+        mistakes={
+            "Rows and columns of the patch are exchanged: every filter is mirrored at its "
+            "diagonal.": torch.stack(filters).mT,
+            "The matrix is cut up as it lies in memory, which mixes the filters. A filter is a "
+            "column of it: bring that axis to the front first.": grey.reshape(dim, 1, size, size),
+        },
+    )
+
+    # Several colours, which stand innermost.
+    matrix = normal_draws(seed=8)(size * size * channels, dim)
+    expected = torch.zeros(dim, channels, size, size)
+    for at in range(size * size * channels):
+        pixel, channel = divmod(at, channels)
+        expected[:, channel, pixel // size, pixel % size] = matrix[at]
+    attempt.expect_close(
+        weight_of(matrix, channels, size),
+        expected,
+        "With several channels the weight is wrong. Row (i * size + j) * channels + c of the "
+        "matrix belongs to pixel (i, j) and channel c.",
+        mistakes={
+            "The channel is taken for the slowest of the three. In this matrix the channels of one "
+            "pixel stand side by side.": matrix.T.reshape(dim, channels, size, size),
+        },
+    )
+
+
+@exercise
+def merged_tokens(attempt: Attempt) -> None:
+    """tokens [batch, rows * columns, dim], rows, columns -> [batch, .. / 4, 4 * dim]."""
+    batch, dim = 5, 7
+
+    def merge(tokens: Tensor, rows: int, columns: int) -> Tensor:
+        shape = dict(batch=batch, groups=rows * columns // 4, numbers=4 * dim)
+        return attempt(tokens, rows, columns, shape=shape)
+
+    # One group: the order within it, which is that of the tokens themselves.
+    four = normal_draws(seed=9)(batch, 4, dim)
+    attempt.expect_close(
+        merge(four, 2, 2),
+        four.reshape(batch, 1, 4 * dim),
+        "On a 2 x 2 grid, the four tokens should stand one after another.",
+        mistakes={
+            "The numbers of the four tokens are interleaved. Each token should stay together.": (
+                four.mT.reshape(batch, 1, 4 * dim)
+            ),
+            "The four stand in the order top left, bottom left, top right, bottom right. The right "
+            "neighbour comes before the one below.": four[:, [0, 2, 1, 3]].reshape(batch, 1, -1),
+        },
+    )
+
+    def groups(tokens: Tensor, columns: int, corners: list[int]) -> Tensor:
+        right, below = 1, columns
+        offsets = (0, right, below, below + right)
+        found = [torch.cat([tokens[:, c + o] for o in offsets], -1) for c in corners]
+        return torch.stack(found, 1)
+
+    rows, columns = 6, 8
+    down, along = range(0, rows, 2), range(0, columns, 2)
+    tokens = normal_draws(seed=10)(batch, rows * columns, dim)
+    corners = [row * columns + column for row in down for column in along]
+    downwards = [row * columns + column for column in along for row in down]
+    exchanged = [row * rows + column for row in along for column in down]
+    attempt.expect_close(
+        merge(tokens, rows, columns),
+        groups(tokens, columns, corners),
+        f"On a grid of {rows} rows and {columns} columns the groups are wrong. Each should hold "
+        "two neighbours of one row and the two below them.",
+        mistakes={
+            "Four tokens that follow each other are merged: they lie in one line. Two of the four "
+            "should come from the row below.": tokens.reshape(batch, -1, 4 * dim),
+            f"Rows and columns are exchanged: the grid is read as {columns} rows of {rows}.": (
+                groups(tokens, rows, exchanged)
+            ),
+            "The groups are counted downwards. They should stand in reading order, like the "
+            "tokens.": groups(tokens, columns, downwards),
+        },
+    )
+
+
+def corners(images: Tensor, size: int, stride: int) -> list[tuple[int, int]]:
+    """Top left corners of all squares that fit into the image, in reading order."""
+    height, width = images.shape[-2:]
+    tops, lefts = range(0, height - size + 1, stride), range(0, width - size + 1, stride)
+    return [(top, left) for top in tops for left in lefts]
+
+
+def cut(images: Tensor, size: int, stride: int) -> Tensor:
+    """Those squares, ``[batch, windows, channels * size * size]``."""
+    squares = [
+        images[:, :, top : top + size, left : left + size].flatten(1)
+        for top, left in corners(images, size, stride)
+    ]
+    return torch.stack(squares, 1)
+
+
+@exercise
+def padded_patches(attempt: Attempt) -> None:
+    """images [batch, channels, height, width], size -> [batch, patches, channels * size ** 2]."""
+    batch, channels, size = 2, 3, 4
+
+    def check(height: int, width: int, otherwise: str) -> None:
+        images = normal_draws(seed=11)(batch, channels, height, width)
+        right, below = -width % size, -height % size
+
+        def padded(by: list[int], mode: str = "constant") -> Tensor:
+            return cut(F.pad(images, by, mode=mode), size, size)
+
+        expected = padded([0, right, 0, below])
+        shape = dict(batch=batch, patches=expected.shape[1], numbers=expected.shape[2])
+        rows = (height + below) // size
+        downwards = expected.unflatten(1, (rows, -1)).transpose(1, 2).flatten(1, 2)
+        inside = expected.unflatten(2, (channels, -1)).mT.flatten(2)
+        mistakes = {
+            "A patch's numbers stand in another order. All of its first channel come first, row by "
+            "row, then those of the second.": inside,
+            "The patches are counted downwards. They should stand in reading order.": downwards,
+        }
+        if right or below:
+            around = [right // 2, right - right // 2, below // 2, below - below // 2]
+            not_zero = f"With {height} x {width} pixels the padding is not 0. Add zeros, not "
+            mistakes |= {
+                "The padding is on the left or above. It should be on the right and below.": (
+                    padded([right, 0, below, 0])
+                ),
+                "The padding is split between both sides. It should be on the right and below.": (
+                    padded(around)
+                ),
+                f"{not_zero}copies of the border.": padded([0, right, 0, below], "replicate"),
+                f"{not_zero}a mirrored border.": padded([0, right, 0, below], "reflect"),
+            }
+        attempt.expect_close(attempt(images, size, shape=shape), expected, otherwise, mistakes)
+
+    check(8, 12, "Where the size divides both sides, these should be the plain patches.")
+    check(8, 9, "With 8 x 9 pixels and patches of 4, three columns of zeros should be added.")
+    check(7, 12, "With 7 x 12 pixels and patches of 4, one row of zeros should be added.")
+    check(5, 14, "With 5 x 14 pixels and patches of 4, both sides should be padded.")
+
+
+@exercise
+def denoised(attempt: Attempt) -> None:
+    """images [batch, channels, height, width], size, stride, keep -> as images."""
+    size = 2
+    every = 3 * 2 * 2  # numbers in a patch
+    images = normal_draws(seed=12)(2, 3, 8, 12)  # 24 patches that do not overlap
+
+    def denoise(images: Tensor, stride: int, keep: int, **messages: Any) -> Tensor:
+        shape = dict(zip(("batch", "channels", "height", "width"), images.shape, strict=True))
+        return attempt(images, size, stride, keep, shape=shape, **messages)
+
+    patches = cut(images, size, size)
+    mean = patches.mean(1, keepdim=True)
+    attempt.expect_close(
+        denoise(images, size, every),
+        images,
+        "With patches that do not overlap, and all components kept, the image should come back "
+        "unchanged. Cutting and putting back do not fit each other.",
+        mistakes={
+            "The mean patch is missing. It was subtracted and should be added again.": (
+                put_back(patches - mean, images, size, size)
+            ),
+        },
+    )
+    counts = coverage(images, size, 1)
+    attempt.expect_close(
+        denoise(images, 1, every),
+        images,
+        "With stride 1 and all components kept, the image should come back unchanged. A pixel in "
+        "several patches is the mean of their values.",
+        mistakes={
+            "Patches that overlap are added up. Divide each pixel by the number of patches it lies "
+            "in.": images * counts,
+            "Every pixel is divided by the same number. Near the border fewer patches overlap.": (
+                images * counts / counts.max()
+            ),
+        },
+    )
+
+    own = patches.mean(2, keepdim=True)
+    common = mean.mean(0, keepdim=True)
+    attempt.expect_close(
+        denoise(images, size, 0),
+        put_back(mean.expand_as(patches), images, size, size),
+        "With no components kept, every patch should become the mean patch of its image.",
+        mistakes={
+            "With no components kept the result is 0: the mean patch was not subtracted first. The "
+            "components are those of the patches less their mean.": torch.zeros_like(images),
+            "Each patch becomes flat. The mean to subtract is that of the patches, not that "
+            "of the numbers in each.": put_back(own.expand_as(patches), images, size, size),
+            "All images share a mean patch. Each should have its own.": put_back(
+                common.expand_as(patches), images, size, size
+            ),
+        },
+    )
+    attempt.expect_close(
+        denoise(images, size, 2),
+        put_back(projected(patches, 2), images, size, size),
+        "With two components kept the result is wrong. They are the first two right singular "
+        "vectors of the patches less their mean.",
+        mistakes={
+            "The two components with the least variance are kept. Keep those with the most.": (
+                put_back(projected(patches, 2, largest=False), images, size, size)
+            ),
+            "All images share their components. Each should have its own.": put_back(
+                projected(patches, 2, shared=True), images, size, size
+            ),
+        },
+    )
+    kept = projected(cut(images, size, 1), 2)
+    attempt.expect_close(
+        denoise(images, 1, 2),
+        put_back(kept, images, size, 1),
+        "With stride 1 and two components, where patches disagree, the result is wrong.",
+        mistakes={
+            "Where patches overlap the last one counts. Each pixel should be the mean of all.": (
+                put_back(kept, images, size, 1, last=True)
+            ),
+        },
+    )
+
+    images = normal_draws(seed=13)(2, 3, 7, 9)  # the last row and column are in no patch
+    margin = "The last row and column of a 7 x 9 image lie in no patch of 2 x 2. They should stay "
+    attempt.expect_close(
+        denoise(images, size, every, if_not_finite=f"{margin}as they were. Here they are 0 / 0."),
+        images,
+        f"{margin}as they were.",
+        mistakes={
+            f"{margin}as they were. Here they are black.": images * coverage(images, size, size)
+        },
+    )
+
+
+def coverage(images: Tensor, size: int, stride: int) -> Tensor:
+    """In how many squares each pixel lies, of the shape of the images."""
+    counts = torch.zeros_like(images)
+    for top, left in corners(images, size, stride):
+        counts[:, :, top : top + size, left : left + size] += 1
+    return counts
+
+
+def put_back(patches: Tensor, images: Tensor, size: int, stride: int, last: bool = False) -> Tensor:
+    """Patches put back: the mean where they overlap, or the last of them."""
+    picture = torch.zeros_like(images)
+    for (top, left), patch in zip(corners(images, size, stride), patches.unbind(1), strict=True):
+        window = picture[:, :, top : top + size, left : left + size]
+        window.mul_(0 if last else 1).add_(patch.reshape(window.shape))
+    return picture if last else picture / coverage(images, size, stride)
+
+
+def projected(patches: Tensor, keep: int, largest: bool = True, shared: bool = False) -> Tensor:
+    """Each patch's mean and principal components, from the eigenvectors of the covariance."""
+    mean = patches.mean(1, keepdim=True)
+    covariance = (patches - mean).mT @ (patches - mean)  # [batch, numbers, numbers]
+    covariance = covariance.sum(0, keepdim=True) if shared else covariance
+    vectors = torch.linalg.eigh(covariance).eigenvectors  # in ascending order
+    basis = vectors[..., -keep:] if largest else vectors[..., :keep]
+    return mean + (patches - mean) @ basis @ basis.mT

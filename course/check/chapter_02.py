@@ -1,0 +1,408 @@
+"""Chapter 2: scores, weights, and whole attention layers."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from course.check.attempt import Attempt, close, normal_draws
+from course.check.exercise import exercise
+from course.check.memory import MemoryMeter
+
+
+@exercise
+def scaled_scores(attempt: Attempt) -> None:
+    """q [batch, heads, queries, d_head], k [batch, heads, keys, d_head] -> scores."""
+    batch, heads, queries, keys = 2, 3, 5, 7
+    normal = normal_draws(seed=0)
+    for d_head in (6, 11):  # the second catches a number typed in
+        q, k = normal(batch, heads, queries, d_head), normal(batch, heads, keys, d_head)
+        products = torch.einsum("bhqd,bhkd->bhqk", q, k)
+        scores = attempt(q, k, shape=dict(batch=batch, heads=heads, queries=queries, keys=keys))
+
+        attempt.expect(
+            not close(scores.sum(-1), torch.ones(batch, heads, queries)),
+            "Every row sums to one: the softmax is applied already. Return the scores before it.",
+        )
+        divisor = (products * scores).sum() / scores.square().sum()
+        attempt.expect(
+            close(divisor * scores, products),
+            "Apart from one common factor, entry [b, h, i, j] should be the dot product of query i "
+            "and key j.",
+        )
+        right = f"the square root of d_head = {d_head}"
+        attempt.expect_close(
+            scores,
+            products / math.sqrt(d_head),
+            f"The dot products are divided by {divisor:.4g}; they should be divided by {right}.",
+            mistakes={
+                f"The dot products are not scaled. Divide them by {right}.": products,
+                f"You divide by d_head itself. Divide by {right}.": products / d_head,
+                f"You divide by the square root of the number of keys. Divide by {right}.": (
+                    products / math.sqrt(keys)
+                ),
+                f"You divide by the square root of heads * d_head. Each head is scaled by its own "
+                f"width: divide by {right}.": products / math.sqrt(heads * d_head),
+            },
+        )
+
+
+@exercise
+def masked_softmax(attempt: Attempt) -> None:
+    """scores [..., queries, keys], a bool mask that broadcasts to it -> weights."""
+    batch, heads, queries, keys = 2, 3, 5, 7
+    shape = dict(batch=batch, heads=heads, queries=queries, keys=keys)
+    scores = normal_draws(seed=1)(batch, heads, queries, keys)
+    # Every query and every key has both: something allowed and something forbidden.
+    mask = (torch.arange(queries)[:, None] + torch.arange(keys)) % 3 != 0  # [queries, keys]
+    weights = attempt(
+        scores,
+        mask,
+        shape=shape,
+        if_not_finite="The result contains NaN, though every query may attend to something. Note "
+        "that 0 * infinity is NaN: fill scores in rather than multiply by the mask.",
+    )
+
+    attempt.expect(
+        bool(weights[..., mask].any()) or not weights[..., ~mask].any(),
+        "Only the forbidden keys have weight: the mask is inverted. True means allowed.",
+    )
+    attempt.expect(
+        not close(weights.sum(-2), torch.ones(batch, heads, keys)),
+        "The weights sum to one over the queries. Take the softmax over the keys, the last axis.",
+    )
+    attempt.expect(
+        not close(weights, torch.softmax(scores * mask, dim=-1)),
+        "The scores are multiplied by the mask, so forbidden keys keep a score of 0, and exp(0) is "
+        "1. Their score should be minus infinity.",
+    )
+    attempt.expect(
+        not weights[..., ~mask].any(),
+        f"A forbidden key has weight {weights[..., ~mask].max():.3g}, expected exactly 0. A "
+        "penalty of finite size lowers a weight but leaves some of it.",
+    )
+    attempt.expect_close(
+        weights.sum(-1),
+        torch.ones(batch, heads, queries),
+        "The weights of each query should sum to one over the allowed keys. If the forbidden ones "
+        "are zeroed after the softmax, their share is missing.",
+    )
+    attempt.expect_close(
+        weights,
+        softmax_by_rows(scores, mask),
+        "The weights of allowed keys sum to one, but should be proportional to exp(score).",
+    )
+
+    padding = torch.arange(keys) < torch.tensor([4, 6])[:, None, None, None]
+    weights = attempt(scores, padding, shape=shape)
+    attempt.expect_close(
+        weights,
+        softmax_by_rows(scores, padding),
+        "A mask of shape [batch, 1, 1, keys] should broadcast over heads and queries.",
+    )
+
+    # Far apart, so that one key takes all; then rounding such scores does no harm.
+    for forbidden in (-1e5, 1e5):
+        large = torch.where(mask, 1e4 * scores, forbidden)
+        weights = attempt(
+            large,
+            mask,
+            shape=shape,
+            if_not_finite="For scores as large as 10000 the result overflows or is 0 / 0. Subtract "
+            "the maximum of the allowed keys before exp, or use torch.softmax.",
+        )
+        attempt.expect_close(
+            weights,
+            softmax_by_rows(large, mask),
+            "With large scores the weights are wrong. The maximum to subtract is that of the "
+            "allowed keys, and a penalty must outweigh any score.",
+        )
+
+    some_empty = mask.clone()
+    some_empty[2] = False
+    empty = "The third query may attend to nothing: its weights should all be 0."
+    weights = attempt(
+        scores, some_empty, shape=shape, if_not_finite=f"{empty} Here they are NaN, which is 0 / 0."
+    )
+    attempt.expect(
+        not weights[..., 2, :].any(), f"{empty} Here they sum to {weights[0, 0, 2].sum():.4g}."
+    )
+    attempt.expect_close(
+        weights,
+        softmax_by_rows(scores, some_empty),
+        "One query with nothing allowed should not change the weights of the others.",
+    )
+
+
+def softmax_by_rows(scores: Tensor, mask: Tensor) -> Tensor:
+    """Each row's softmax over its allowed keys, in a loop; nothing allowed gives zeros."""
+    weights = torch.zeros_like(scores)
+    mask = mask.expand_as(scores)
+    for row in torch.cartesian_prod(*(torch.arange(size) for size in scores.shape[:-1])):
+        row = tuple(row.tolist())
+        weights[row][mask[row]] = torch.softmax(scores[row][mask[row]], dim=0)
+    return weights
+
+
+@exercise
+def antisymmetric_share(attempt: Attempt) -> None:
+    """w_q, w_k [dim, d_head] -> |antisymmetric part of B|^2 / |B|^2 with B = w_q w_k^T."""
+    dim, d_head = 6, 4
+    normal = normal_draws(seed=2)
+    w_q, w_k = normal(dim, d_head), normal(dim, d_head)
+    attempt.expect_close(
+        attempt(w_q, w_q.clone()),
+        torch.tensor(0.0),
+        "With w_k = w_q the matrix B is symmetric, so the share is 0.",
+        mistakes={
+            "With w_k = w_q the share is 0, and 1 is returned: this is the share of the symmetric "
+            "part.": torch.tensor(1.0)
+        },
+    )
+
+    e_1, e_2 = torch.eye(dim)[:2]
+    pure_q, pure_k = torch.stack([e_1, e_2], dim=1), torch.stack([e_2, -e_1], dim=1)
+    attempt.expect_close(
+        attempt(
+            pure_q,
+            pure_k,
+            if_not_finite="For a purely antisymmetric B the result is not finite. Divide by the "
+            "squared norm of B, not by that of its symmetric part, which is 0 here.",
+        ),
+        torch.tensor(1.0),
+        "A purely antisymmetric B should have share 1.",
+        mistakes={
+            "A purely antisymmetric B should have share 1, and 4 is returned. The antisymmetric "
+            "part is half of B - B^T.": torch.tensor(4.0)
+        },
+    )
+
+    b = torch.einsum("if,jf->ij", w_q, w_k)  # [dim, dim]
+    small = w_q.T @ w_k  # [d_head, d_head]
+    attempt.expect_close(
+        attempt(w_q, w_k),
+        share_by_entries(b),
+        "For random w_q and w_k the share is wrong.",
+        mistakes={
+            "This is the ratio of the norms. The share is the ratio of their squares, so that the "
+            "shares of both parts sum to one.": share_by_entries(b).sqrt(),
+            "This is the share for w_q.T @ w_k, a [d_head, d_head] matrix. The matrix between "
+            "tokens is B = w_q @ w_k.T, [dim, dim].": share_by_entries(small),
+        },
+    )
+
+
+def share_by_entries(b: Tensor) -> Tensor:
+    """The antisymmetric share of a square matrix, entry by entry."""
+    size = len(b)
+    pairs = [(b[i, j] - b[j, i]) / 2 for i in range(size) for j in range(size)]
+    return torch.stack(pairs).square().sum() / b.flatten().square().sum()
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, divisor: float, over: int = -1) -> Tensor:
+    """Attention with the two things that go wrong most as arguments: scale and softmax axis."""
+    return torch.softmax(q @ k.mT / divisor, dim=over) @ v
+
+
+@exercise
+def grouped_query_attention(attempt: Attempt) -> None:
+    """x [batch, tokens, dim], w_q, w_out [dim, dim], w_kv [dim, 2 groups d_head], heads -> as x."""
+    batch, tokens, dim, heads, groups = 2, 5, 12, 6, 3
+    d_head = dim // heads
+    shape = dict(batch=batch, tokens=tokens, dim=dim)
+    normal = normal_draws(seed=3)
+    x, w_q, w_out = normal(batch, tokens, dim), normal(dim, dim) / 3, normal(dim, dim)
+    w_kv = normal(dim, 2 * dim) / 3
+    identity = torch.eye(dim)
+    q = x @ w_q
+    k, v = (x @ w_kv).split(dim, dim=-1)
+    attended = attend(q, k, v, math.sqrt(dim))
+
+    # One head and no output projection: nothing to split, share or merge.
+    attempt.expect_close(
+        attempt(x, w_q, w_kv, identity, 1, shape=shape),
+        attended,
+        "With one head, and the identity as w_out, the result should be softmax(q k^T / "
+        "sqrt(d_head)) v.",
+        mistakes={
+            "The softmax is over the queries. The weights of each query should sum to one over "
+            "the keys, the last axis.": attend(q, k, v, math.sqrt(dim), over=-2),
+            "The scores are not scaled. Divide them by sqrt(d_head).": attend(q, k, v, 1),
+            "The scores are divided by the width itself, not by its root.": attend(q, k, v, dim),
+            "The columns of w_kv are read as v, then k. They hold all of k, then all of v.": (
+                attend(q, v, k, math.sqrt(dim))
+            ),
+        },
+    )
+
+    # One head with an output projection.
+    attempt.expect_close(
+        attempt(x, w_q, w_kv, w_out, 1, shape=shape),
+        attended @ w_out,
+        "The output projection is wrong. It is the last step: attended @ w_out.",
+        mistakes={
+            "The output projection w_out is not used.": attended,
+            "The output projection w_out is transposed. Multiply by w_out from the right.": (
+                attended @ w_out.T
+            ),
+        },
+    )
+
+    # q = 0 and a group for each head: every head gives the mean of its own columns of v.
+    mean = v.mean(dim=1, keepdim=True).expand(batch, tokens, dim)
+    by_head = mean.reshape(batch, tokens, heads, d_head).transpose(1, 2)
+    attempt.expect_close(
+        attempt(x, torch.zeros(dim, dim), w_kv, identity, heads, shape=shape),
+        mean,
+        "Splitting into heads mixes up tokens and columns. Reshape to [batch, tokens, heads, "
+        "d_head] first, and then transpose tokens and heads.",
+        mistakes={
+            "Merging the heads mixes up tokens and columns. Transpose back to [batch, tokens, "
+            "heads, d_head] before you reshape.": by_head.reshape(batch, tokens, dim)
+        },
+    )
+
+    def in_turn(kv: Tensor, group_of: list[int], divisor: float) -> Tensor:
+        """Head by head; group_of has the group of each head."""
+        k, v = kv.chunk(2, dim=-1)
+        outputs = []
+        for head, group in enumerate(group_of):
+            own, shared = (slice(i * d_head, (i + 1) * d_head) for i in (head, group))
+            outputs.append(attend(q[..., own], k[..., shared], v[..., shared], divisor))
+        return torch.cat(outputs, dim=-1) @ w_out
+
+    # A group for each head: ordinary multi-head attention.
+    each_its_own = list(range(heads))
+    root = math.sqrt(d_head)
+    attempt.expect_close(
+        attempt(x, w_q, w_kv, w_out, heads, shape=shape),
+        in_turn(x @ w_kv, each_its_own, root),
+        "With as many groups as heads the result is wrong. Within q, k and v the columns of head "
+        "0 come first, then those of head 1, and so on.",
+        mistakes={
+            "All columns act as one head. Split q, k and v into heads first.": attended @ w_out,
+            "The scale is that of the whole width. A head is only d_head = dim / heads wide, so "
+            "divide its scores by sqrt(d_head).": in_turn(x @ w_kv, each_its_own, math.sqrt(dim)),
+        },
+    )
+
+    # Fewer groups than heads.
+    few = normal(dim, 2 * groups * d_head) / 3
+    neighbours, in_rotation = [0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 1, 2]
+    attempt.expect_close(
+        attempt(x, w_q, few, w_out, heads, shape=shape),
+        in_turn(x @ few, neighbours, root),
+        "With fewer groups than heads the result is wrong. Each group serves heads / groups heads.",
+        mistakes={
+            "The groups are dealt out in rotation. Neighbouring heads share one: with 6 heads and "
+            "3 groups, heads 0 and 1 read group 0.": in_turn(x @ few, in_rotation, root),
+            "All heads read the first group.": in_turn(x @ few, [0] * heads, root),
+        },
+    )
+
+    # One group for all: multi-query attention.
+    one = normal(dim, 2 * d_head) / 3
+    attempt.expect_close(
+        attempt(x, w_q, one, w_out, heads, shape=shape),
+        in_turn(x @ one, [0] * heads, root),
+        "With one group for all heads the result is wrong. The number of groups follows from the "
+        "width of w_kv: each takes d_head columns for k and as many for v.",
+    )
+
+
+@exercise
+def chunked_attention(attempt: Attempt) -> None:
+    """q [.., queries, d], k [.., keys, d], v [.., keys, d_v], chunk -> [.., queries, d_v]."""
+    batch, heads, queries, keys, d, d_v, chunk = 2, 3, 5, 12, 4, 6, 4
+    shape = dict(batch=batch, heads=heads, queries=queries, d_v=d_v)
+    normal = normal_draws(seed=4)
+    # Scores fall from the first key to the last, so the maximum is in the first chunk.
+    q, v = normal(batch, heads, queries, d).abs(), normal(batch, heads, keys, d_v)
+    falling = normal(batch, heads, 1, d).abs() * torch.linspace(2, -2, keys)[:, None]
+    expected = attend(q, falling, v, math.sqrt(d))
+    attempt.expect_close(
+        attempt(q, falling, v, keys, shape=shape),
+        expected,
+        "With all keys in one chunk the result should be plain attention.",
+        mistakes={"The scores are not scaled. Divide by sqrt(d).": attend(q, falling, v, 1)},
+    )
+
+    pieces = zip(falling.split(chunk, dim=-2), v.split(chunk, dim=-2), strict=True)
+    separate = torch.stack([attend(q, *piece, math.sqrt(d)) for piece in pieces])
+    attempt.expect_close(
+        attempt(q, falling, v, chunk, shape=shape),
+        expected,
+        "With several chunks the result is wrong, even where the first holds the maximum.",
+        mistakes={
+            "The outputs of the chunks are averaged. A chunk counts by the sum of its "
+            "exponentials, and chunks differ in that.": separate.mean(0),
+            "Each chunk has its own softmax, and the outputs are summed. Divide once, at the "
+            "end, by the sum of the exponentials of all chunks.": separate.sum(0),
+        },
+    )
+
+    attempt.expect_close(
+        attempt(q, falling.flip(-2), v.flip(-2), chunk, shape=shape),
+        expected,
+        "When a later chunk brings a larger maximum the result is wrong. The running sum and the "
+        "running output must both be multiplied by exp(old maximum - new maximum).",
+    )
+
+    q, k, v = normal(queries, d), normal(11, d), normal(11, d_v)  # no leading axes, 4 + 4 + 3 keys
+    for size in (4, 50):
+        attempt.expect_close(
+            attempt(q, k, v, size, shape=dict(queries=queries, d_v=d_v)),
+            attend(q, k, v, math.sqrt(d)),
+            f"With 11 keys and chunk = {size} the result is wrong.",
+            mistakes={
+                "The last chunk is dropped when it is not full: 11 keys make chunks of 4, 4 and "
+                "3.": attend(q, k[:8], v[:8], math.sqrt(d))
+            },
+        )
+
+    # Far apart, so that one key takes all; then rounding such scores does no harm.
+    q = 10 * (normal(queries, d).abs() + 1)
+    k = 100 * torch.tensor([5.0, 3, 8, 1, 11, 7, 2, 10, 4, 9, 6])[:, None].expand(11, d)
+    for sign in (1, -1):
+        around = f"around {sign * 10000}"
+        attempt.expect_close(
+            attempt(
+                q,
+                sign * k,
+                v,
+                4,
+                shape=dict(queries=queries, d_v=d_v),
+                if_not_finite=f"With scores {around} the result overflows or is 0 / 0. Subtract "
+                "the running maximum before exp, and start it at minus infinity.",
+            ),
+            attend(q, sign * k, v, math.sqrt(d)),
+            f"With scores {around} the result is wrong.",
+        )
+
+    keep_to_chunks(attempt)
+
+
+def keep_to_chunks(attempt: Attempt) -> None:
+    """The memory rule, with many queries so that scores outweigh copies of q, k and v."""
+    queries, keys, d, d_v, chunk = 128, 64, 3, 5, 2
+    normal = normal_draws(seed=5)
+    q, k, v = normal(queries, d), normal(keys, d), normal(keys, d_v)
+    meter = MemoryMeter(q, k, v)
+    attempt(q, k, v, chunk, shape=dict(queries=queries, d_v=d_v), within=meter)
+    full = queries * keys
+    attempt.expect(
+        meter.largest < full,
+        f"The scores of all {keys} keys are formed at once: a tensor of {meter.largest} numbers "
+        f"is made for {queries} queries. Multiply q by one chunk of k at a time.",
+    )
+    # Room for products of every score with d or d_v numbers, written without matmul.
+    attempt.expect(
+        meter.largest <= queries * chunk * max(d, d_v),
+        f"A tensor of {meter.largest} numbers is made for {queries} queries and chunk = {chunk}, "
+        f"where {queries * chunk} scores are needed. Use the chunk size that is given.",
+    )
+    attempt.expect(
+        meter.peak < full,
+        f"At the worst moment {meter.peak} numbers are kept, as many as all scores together. Keep "
+        "sums, not the scores of the chunks before.",
+    )

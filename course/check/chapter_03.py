@@ -1,0 +1,323 @@
+"""Chapter 3: tables of positions, and positions that act on scores."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from course.check.attempt import Attempt, close, normal_draws
+from course.check.exercise import exercise
+
+
+@exercise
+def add_positions(attempt: Attempt) -> None:
+    """tokens [batch, 1 + patches, dim], table [patches, dim] -> as tokens."""
+    batch, patches, dim = 2, 5, 3
+    normal = normal_draws(seed=0)
+    tokens, table = normal(batch, 1 + patches, dim), normal(patches, dim)
+    result = attempt(tokens, table, shape=dict(batch=batch, tokens=1 + patches, dim=dim))
+    added = result - tokens
+
+    attempt.expect(
+        not close(added[:, :-1], table.expand(batch, patches, dim)),
+        "The first row of the table goes to the class token and the last token gets nothing. The "
+        "patches begin at token 1.",
+    )
+    attempt.expect(
+        not added[:, 0].any(),
+        "The class token has changed. It has no position on the grid and should stay as it is.",
+    )
+    attempt.expect(bool(added.any()), "The tokens come back unchanged. Is the sum returned?")
+    attempt.expect_close(
+        added[:, 1:],
+        table.expand(batch, patches, dim),
+        "Token 1 + t should get row t of the table, in every image of the batch.",
+        mistakes={
+            "Only the first image of the batch gets positions.": torch.stack([table, 0 * table]),
+            "The table is subtracted.": -table.expand(batch, patches, dim),
+        },
+    )
+
+
+def sincos(places: Tensor, dim: int) -> Tensor:
+    """The table of the chapter, number by number, at any positions."""
+    table = torch.empty(len(places), dim)
+    for row, place in enumerate(places.tolist()):
+        for i in range(dim // 2):
+            angle = place / 10000 ** (2 * i / dim)
+            table[row, 2 * i], table[row, 2 * i + 1] = math.sin(angle), math.cos(angle)
+    return table
+
+
+@exercise
+def move_by(attempt: Attempt) -> None:
+    """p [n, dim], rows of a sin-cos table; steps -> the rows that many positions on."""
+    n, dim = 5, 6
+    places = torch.tensor([7.0, 0.0, 3.0, 12.0, 4.0])
+    p = sincos(places, dim)
+    shape = dict(n=n, dim=dim)
+    attempt.expect_close(
+        attempt(p, 0, shape=shape),
+        p,
+        "With steps = 0 every row should come back as it is.",
+        mistakes={
+            "With steps = 0 the numbers come back in another order. Sine and cosine of pair i "
+            "stand at 2i and 2i + 1.": torch.cat([p[:, 0::2], p[:, 1::2]], 1),
+            "With steps = 0 sine and cosine of each pair come back exchanged.": (
+                p[:, [1, 0, 3, 2, 5, 4]]
+            ),
+        },
+    )
+
+    moved = attempt(p, 2, shape=shape)
+    lengths = moved.unflatten(1, (-1, 2)).norm(dim=-1)
+    attempt.expect(
+        bool((lengths - 1).abs().max() < 1e-4),
+        "After the move the squares of a pair no longer sum to one. Check the signs: sin(a + b) = "
+        "sin a cos b + cos a sin b, cos(a + b) = cos a cos b - sin a sin b.",
+    )
+    turned = _turn_all(p, [2.0] * 3)
+    attempt.expect_close(
+        moved,
+        sincos(places + 2, dim),
+        "With steps = 2 the rows are wrong.",
+        mistakes={
+            "The rows move backwards.": sincos(places - 2, dim),
+            "All pairs turn by the angle of the first. Pair i turns by omega_i * steps.": turned,
+            "The rates are off: the exponent is -2i / dim with i = 0, 1, ..., one for each pair.": (
+                _turn_all(p, [2 / 10000 ** (i / dim) for i in range(3)])
+            ),
+            "The rows are shifted in the tensor. They are in any order: turn each by itself.": (
+                p.roll(-2, 0)
+            ),
+        },
+    )
+    for steps in (-3, 1.5, 40):
+        attempt.expect_close(
+            attempt(p, steps, shape=shape),
+            sincos(places + steps, dim),
+            f"With steps = {steps} the rows are wrong.",
+        )
+    attempt.expect_close(
+        attempt(sincos(places, 10), 2, shape=dict(n=n, dim=10)),
+        sincos(places + 2, 10),
+        "With dim = 10 the rows are wrong. Take the width from p.",
+    )
+
+
+def _turn_all(p: Tensor, angles: list[float]) -> Tensor:
+    """Turns each pair of every row by its angle, forward in place."""
+    sine, cosine = p[:, 0::2], p[:, 1::2]
+    by = torch.tensor(angles)
+    pairs = sine * by.cos() + cosine * by.sin(), cosine * by.cos() - sine * by.sin()
+    return torch.stack(pairs, -1).flatten(1)
+
+
+def bilinear(table: Tensor, old: tuple[int, int], new: tuple[int, int]) -> Tensor:
+    """Each new position as the weighted mean of at most four old ones, the corners kept."""
+    rows = []
+    for i in range(new[0]):
+        for j in range(new[1]):
+            u, v = i * (old[0] - 1) / (new[0] - 1), j * (old[1] - 1) / (new[1] - 1)
+            row = torch.zeros(table.shape[1])
+            for r in range(old[0]):
+                for c in range(old[1]):
+                    weight = max(0.0, 1 - abs(u - r)) * max(0.0, 1 - abs(v - c))
+                    row += weight * table[r * old[1] + c]
+            rows.append(row)
+    return torch.stack(rows)
+
+
+@exercise
+def resample_linear(attempt: Attempt) -> None:
+    """table [1 + R * C, dim], old_grid, new_grid -> [1 + R' * C', dim]."""
+    old, new, dim = (3, 4), (5, 7), 2
+    table = normal_draws(seed=1)(1 + old[0] * old[1], dim)
+    places = table[1:]
+
+    def call(table: Tensor, grid: tuple[int, int]) -> Tensor:
+        shape = {"1 + rows * columns": 1 + grid[0] * grid[1], "dim": dim}
+        return attempt(table, old, grid, shape=shape)
+
+    def interpolated(channels_first: Tensor, **how) -> Tensor:
+        return F.interpolate(channels_first[None], new, **how)[0].flatten(1).T
+
+    result = call(table, new)
+    attempt.expect_close(
+        result[0], table[0], "The class token's row is not kept as the first row of the result."
+    )
+    pictures = places.T.unflatten(1, old)  # [dim, R, C]
+    attempt.expect_close(
+        result[1:],
+        bilinear(places, old, new),
+        "The positions in between are wrong.",
+        mistakes={
+            "The corners do not stay where they are. F.interpolate has an argument for that.": (
+                interpolated(pictures, mode="bilinear")
+            ),
+            "This is bicubic interpolation. It should be bilinear.": interpolated(
+                pictures, mode="bicubic", align_corners=True
+            ),
+            "This is the nearest old position, without a mean.": interpolated(pictures),
+            "Channels and positions are mixed up. Bring dim before rows and columns by permuting, "
+            "not by reshaping.": interpolated(
+                places.reshape(dim, *old), mode="bilinear", align_corners=True
+            ),
+            "Rows and columns are exchanged: position t is row t // C, column t % C.": interpolated(
+                places.T.unflatten(1, old[::-1]).mT, mode="bilinear", align_corners=True
+            ),
+        },
+    )
+    for grid in ((2, 3), (3, 4), (7, 2)):
+        attempt.expect_close(
+            call(table, grid)[1:],
+            bilinear(places, old, grid),
+            f"From 3 x 4 to {grid[0]} x {grid[1]} the result is wrong.",
+        )
+
+
+ALONE = "the result is wrong, though one row or one column alone is right."
+DOWNWARDS = (
+    "Tokens are counted column by column. In reading order token t stands in row t // C, column "
+    "t % C."
+)
+
+
+@exercise
+def relative_bias(attempt: Attempt) -> None:
+    """table [2 R - 1, 2 C - 1], grid (R, C) -> [tokens, tokens]."""
+    normal = normal_draws(seed=0)
+    # One row of patches first, then one column: each axis by itself.
+    for grid, axis in (((1, 4), "columns"), ((3, 1), "rows")):
+        table = normal(2 * grid[0] - 1, 2 * grid[1] - 1)
+        expected = by_pairs(table, grid)
+        tokens = grid[0] * grid[1]
+        attempt.expect_close(
+            attempt(table, grid, shape=dict(queries=tokens, keys=tokens)),
+            expected,
+            f"On a grid of {grid[0]} x {grid[1]} the entry for query i and key j should be the one "
+            f"for an offset of j - i {axis}; offset 0 stands in the middle of the table.",
+            mistakes={
+                "The offsets have the wrong sign. Count from the query to the key.": (expected.T),
+                "The offsets are taken as indices as they are, so that negative ones count from "
+                "the end. Add R - 1 or C - 1 first.": by_pairs(table, grid, shift=0),
+            },
+        )
+
+    grid = (3, 4)
+    tokens = 12
+    table = normal(5, 7)
+    attempt.expect_close(
+        attempt(table, grid, shape=dict(queries=tokens, keys=tokens)),
+        by_pairs(table, grid),
+        f"On a grid of 3 x 4 {ALONE}",
+        mistakes={DOWNWARDS: by_pairs(table, grid, order=down_the_columns(grid))},
+    )
+
+
+def by_pairs(
+    table: Tensor, grid: tuple[int, int], shift: int = 1, order: list[int] | None = None
+) -> Tensor:
+    """The entry of every pair of tokens, in a loop; the arguments after grid make mistakes."""
+    tokens = grid[0] * grid[1]
+    order = order or list(range(tokens))
+    bias = torch.empty(tokens, tokens)
+    for i in range(tokens):
+        for j in range(tokens):
+            (r, c), (key_r, key_c) = divmod(order[i], grid[1]), divmod(order[j], grid[1])
+            row, column = key_r - r + shift * (grid[0] - 1), key_c - c + shift * (grid[1] - 1)
+            bias[i, j] = table[row % len(table), column % table.shape[1]]
+    return bias
+
+
+def down_the_columns(grid: tuple[int, int]) -> list[int]:
+    """The positions of a grid, counted column by column."""
+    return torch.arange(grid[0] * grid[1]).reshape(grid).T.flatten().tolist()
+
+
+@exercise
+def rotary_2d(attempt: Attempt) -> None:
+    """x [batch, heads, tokens, d_head], grid (R, C) -> as x."""
+    batch, heads, d_head = 2, 3, 12
+    normal = normal_draws(seed=1)
+
+    def turned(grid: tuple[int, int]) -> tuple[Tensor, Tensor]:
+        tokens = grid[0] * grid[1]
+        x = normal(batch, heads, tokens, d_head)
+        shape = dict(batch=batch, heads=heads, tokens=tokens, d_head=d_head)
+        return x, attempt(x, grid, shape=shape)
+
+    x, result = turned((3, 5))
+    attempt.expect_close(
+        result[:, :, 0],
+        x[:, :, 0],
+        "The token in row 0, column 0 should come back unchanged: its angles are 0. Count from 0, "
+        "and put the two numbers of a pair back where they were.",
+    )
+    attempt.expect_close(
+        result.norm(dim=-1),
+        x.norm(dim=-1),
+        "The length of the tokens has changed, and no rotation does that. Check the signs in "
+        "(a cos - b sin, a sin + b cos).",
+    )
+
+    # On one row of patches the rows' half rests, on one column the columns' half.
+    for grid, axis, rests, moves in (
+        ((1, 40), "row", slice(0, 6), slice(6, 12)),
+        ((30, 1), "column", slice(6, 12), slice(0, 6)),
+    ):
+        x, result = turned(grid)
+        half = "first" if axis == "row" else "second"
+        attempt.expect_close(
+            result[..., rests],
+            x[..., rests],
+            f"On a grid of one {axis} the {half} half of d_head should not be turned. The first "
+            "half is turned by the row, the second by the column.",
+        )
+        part = x[..., moves]
+        places = torch.arange(x.shape[2])
+        attempt.expect_close(
+            result[..., moves],
+            turn(part, places),
+            f"On a grid of one {axis} the other half is turned wrongly.",
+            mistakes={
+                "The pairs turn backwards. Check the signs of the sines.": turn(part, -places),
+                "Numbers i and i + h / 2 are turned as a pair. Here pairs are neighbours, 2i and "
+                "2i + 1.": apart(part, places),
+                "All pairs turn equally fast. Pair i turns at 10000 ** (-2i / h).": turn(
+                    part, places, base=1.0
+                ),
+                "The rates are those of the whole d_head. Each half has its own width, h = "
+                "d_head / 2.": turn(part, places, width=d_head),
+            },
+        )
+
+    grid = (3, 5)
+    x, result = turned(grid)
+
+    def by_place(places: Tensor) -> Tensor:
+        return torch.cat([turn(x[..., :6], places // 5), turn(x[..., 6:], places % 5)], -1)
+
+    attempt.expect_close(
+        result,
+        by_place(torch.arange(15)),
+        f"On a grid of 3 x 5 {ALONE}",
+        mistakes={DOWNWARDS: by_place(torch.tensor(down_the_columns(grid)))},
+    )
+
+
+def turn(x: Tensor, places: Tensor, base: float = 10000.0, width: int | None = None) -> Tensor:
+    """Turns neighbouring pairs [..., tokens, h]; base and width make mistakes."""
+    h = x.shape[-1]
+    rates = base ** (-torch.arange(0, h, 2) / (width or h))
+    hands = torch.polar(torch.ones(len(places), h // 2), places[:, None] * rates)
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+    return torch.view_as_real(pairs * hands).flatten(-2)
+
+
+def apart(x: Tensor, places: Tensor) -> Tensor:
+    """Turns numbers i and i + h / 2 as pairs."""
+    h = x.shape[-1]
+    order = torch.arange(h).reshape(2, h // 2).T.flatten()  # 0, h / 2, 1, h / 2 + 1, ...
+    return turn(x[..., order], places)[..., order.argsort()]

@@ -1,0 +1,480 @@
+"""Chapter 4: the parts of an encoder block, and a whole vision transformer from a file."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from course.check.attempt import Attempt, NotYet, close, normal_draws
+from course.check.exercise import exercise
+
+
+def normed(x: Tensor, axes: int | tuple[int, ...] = -1, eps: float = 0.0, fewer: int = 0) -> Tensor:
+    """x without its mean and scale over some axes; ``fewer=1`` divides as the unbiased variance."""
+    centred = x - x.mean(axes, keepdim=True)
+    squares = centred.square().sum(axes, keepdim=True)
+    count = x.numel() // squares.numel()
+    return centred / (squares / (count - fewer) + eps).sqrt()
+
+
+@exercise
+def channel_norm(attempt: Attempt) -> None:
+    """x [batch, channels, height, width], gamma [channels], beta [channels], eps -> as x."""
+    batch, channels, height, width = 2, 5, 3, 4
+    shape = dict(batch=batch, channels=channels, height=height, width=width)
+    normal = normal_draws(seed=0)
+    x = 2 * normal(*shape.values()) + 1
+    centred = x - x.mean(1, keepdim=True)
+    deviation = centred.square().mean(1, keepdim=True).sqrt()
+    ones, zeros = torch.ones(channels), torch.zeros(channels)
+    attempt.expect_close(
+        attempt(x, ones, zeros, 0.0, shape=shape),
+        normed(x, 1),
+        "With gamma = 1, beta = 0 and eps = 0 every pixel should have mean 0 and variance 1 over "
+        "its channels.",
+        mistakes={
+            "The variance is divided by channels - 1. Layer norm has the biased variance, divided "
+            "by channels: in Tensor.var, correction=0.": normed(x, 1, fewer=1),
+            "The mean and variance are those of a channel over its pixels. Each pixel should be "
+            "normed over its channels, axis 1.": normed(x, (2, 3)),
+            "The mean and variance are taken over the last axis, the width.": normed(x, 3),
+            "The mean and variance are those of a whole image.": normed(x, (1, 2, 3)),
+            "The mean is subtracted for the variance alone.": x / deviation,
+            "You divide by the variance, not by its root.": centred / deviation**2,
+        },
+    )
+    gamma, beta = normal(channels), normal(channels)
+    scaled = normed(x, 1) * gamma[:, None, None]
+    attempt.expect_close(
+        attempt(x, gamma, beta, 0.0, shape=shape),
+        scaled + beta[:, None, None],
+        "gamma should multiply and beta be added last, one number for each channel.",
+        mistakes={
+            "gamma is not used.": normed(x, 1) + beta[:, None, None],
+            "beta is not used.": scaled,
+            "beta is multiplied by gamma too. It is added last.": (
+                scaled + (beta * gamma)[:, None, None]
+            ),
+        },
+    )
+    attempt.expect_close(
+        attempt(x, ones, zeros, 0.5, shape=shape),
+        normed(x, 1, eps=0.5),
+        "With eps = 0.5 the result is wrong. eps is added to the variance, inside the root.",
+        mistakes={
+            "eps is not used. It is added to the variance, inside the root.": normed(x, 1),
+            "eps is added to the standard deviation. It stands inside the root, beside the "
+            "variance.": centred / (deviation + 0.5),
+            "eps is squared. It is added to the variance as it is.": normed(x, 1, eps=0.25),
+        },
+    )
+
+
+@exercise
+def ordered_block(attempt: Attempt) -> None:
+    """x [batch, tokens, dim], four functions of such tokens, an order -> as x."""
+    shape = dict(batch=2, tokens=3, dim=5)
+    x = 2 * normal_draws(seed=1)(*shape.values()) + 1
+
+    def attention(x: Tensor) -> Tensor:
+        return torch.tanh(x.flip(1))  # reads another token
+
+    def mlp(x: Tensor) -> Tensor:
+        return x.square() / 2
+
+    def norm1(x: Tensor) -> Tensor:
+        return 2 * normed(x, eps=1e-6)
+
+    def norm2(x: Tensor) -> Tensor:
+        return 3 * normed(x, eps=1e-6)
+
+    def silent(x: Tensor) -> Tensor:
+        return torch.zeros_like(x)
+
+    read = norm1(x)
+    after = x + attention(read)
+    # One branch at a time, then both.
+    attempt.expect_close(
+        attempt(x, attention, silent, norm1, norm2, "parallel", shape=shape),
+        after,
+        "parallel, with an MLP that gives zeros: the result should be x + attention(norm1(x)).",
+        mistakes={
+            "parallel: the stream itself is not added.": attention(read),
+            "parallel: attention reads the stream without a norm.": x + attention(x),
+            "parallel: the normed stream is added, not the stream itself.": read + attention(read),
+            "parallel: the result is normed. Only norm1 is used, before the branches.": norm2(
+                after
+            ),
+            "parallel: the stream is added twice.": x + after,
+        },
+    )
+    attempt.expect_close(
+        attempt(x, silent, mlp, norm1, norm2, "parallel", shape=shape),
+        x + mlp(read),
+        "parallel, with attention that gives zeros: the result should be x + mlp(norm1(x)).",
+        mistakes={
+            "parallel: the MLP reads norm2. Like attention it should read norm1.": (
+                x + mlp(norm2(x))
+            ),
+            "parallel: the MLP reads the stream without a norm.": x + mlp(x),
+        },
+    )
+    attempt.expect_close(
+        attempt(x, attention, mlp, norm1, norm2, "parallel", shape=shape),
+        after + mlp(read),
+        "parallel: with both branches the result should be x + attention(norm1(x)) + "
+        "mlp(norm1(x)).",
+        mistakes={
+            "parallel: the MLP sees what attention has added. Side by side both read the same.": (
+                after + mlp(norm1(after))
+            ),
+            "parallel: the MLP reads the output of attention.": after + mlp(attention(read)),
+        },
+    )
+
+    result = attempt(x, attention, silent, norm1, norm2, "res-post", shape=shape)
+    after = x + norm1(attention(x))
+    attempt.expect_close(
+        result,
+        after,
+        "res-post, with an MLP that gives zeros: the result should be x + norm1(attention(x)).",
+        mistakes={
+            "res-post: the norm stands behind the addition. That is post-norm; here the branch "
+            "is normed first and then added.": norm2(norm1(x + attention(x))),
+            "res-post: the norm stands before attention. That is pre-norm.": x + attention(read),
+            "res-post: the stream itself is not added.": norm1(attention(x)),
+            "res-post: attention has norm2 and the MLP norm1.": x + norm2(attention(x)),
+            "res-post: the result of attention is not normed.": x + attention(x),
+        },
+    )
+    attempt.expect_close(
+        attempt(x, attention, mlp, norm1, norm2, "res-post", shape=shape),
+        after + norm2(mlp(after)),
+        "res-post: with both branches the result should be u + norm2(mlp(u)), where u is the "
+        "stream after attention.",
+        mistakes={
+            "res-post: the MLP reads the stream as it was before attention.": after + norm2(mlp(x)),
+            "res-post: the MLP's result is not normed.": after + mlp(after),
+            "res-post: norm1 is used for the MLP too.": after + norm1(mlp(after)),
+            "res-post: the MLP's norm stands before it.": after + mlp(norm2(after)),
+            "res-post: the MLP's norm stands behind the addition.": norm2(after + mlp(after)),
+        },
+    )
+
+
+@exercise
+def drop_path(attempt: Attempt) -> None:
+    """branch [batch, tokens, dim], rate, training -> as branch."""
+    batch, tokens, dim = 4000, 2, 3  # so many that the fraction dropped is close to the rate
+    shape = dict(batch=batch, tokens=tokens, dim=dim)
+    branch = (
+        normal_draws(seed=2)(*shape.values()).abs() + 0.5
+    )  # no zeros before anything is dropped
+    attempt.expect_close(
+        attempt(branch, 0.25, False, shape=shape),
+        branch,
+        "When not training the branch should come back as it is.",
+        mistakes={
+            "When not training the branch is scaled. The scale belongs to training.": 0.75 * branch,
+            "When not training nothing is left of the branch.": 0 * branch,
+        },
+    )
+    attempt.expect_close(
+        attempt(branch, 0.0, True, shape=shape),
+        branch,
+        "With rate = 0 the branch should come back as it is.",
+        mistakes={
+            "With rate = 0 nothing is left: rate is the probability of dropping, not of keeping.": (
+                0 * branch
+            ),
+        },
+    )
+    for rate in (0.25, 0.6):
+        factors = attempt(branch, rate, True, shape=shape) / branch  # [batch, tokens, dim]
+        dropped = factors == 0
+        attempt.expect(
+            bool(dropped.any()), f"With rate = {rate} nothing was dropped of {batch} images."
+        )
+        attempt.expect(
+            not dropped.all(),
+            f"With rate = {rate} all of {batch} images were dropped. Each image needs its "
+            "own draw.",
+        )
+        whole = torch.equal(dropped, dropped[:, :1, :1].expand_as(dropped))
+        attempt.expect(
+            whole,
+            "Some entries of an image are dropped and others kept. That is dropout: here the "
+            "whole branch of an image goes or stays. Draw numbers of shape [batch, 1, 1].",
+        )
+        share = dropped[:, 0, 0].double().mean().item()
+        attempt.expect(
+            abs(share - rate) < 0.05,
+            f"With rate = {rate} a fraction of {share:.2f} of the images was dropped.",
+        )
+        kept = factors[~dropped]
+        attempt.expect(
+            not close(kept, torch.ones_like(kept)),
+            "What is kept is not scaled, so that the mean over many draws is smaller than the "
+            "branch.",
+        )
+        attempt.expect(
+            close(kept, torch.full_like(kept, 1 / (1 - rate))),
+            f"What is kept is multiplied by {kept.mean():.3g}. For the mean over many draws to be "
+            f"the branch, with rate = {rate}, it should be {1 / (1 - rate):.3g}.",
+        )
+
+
+@exercise
+def logit_shares(attempt: Attempt) -> None:
+    """parts [parts, batch, dim], gamma [dim], weight [classes, dim], eps -> shares."""
+    count, batch, dim, classes = 4, 2, 5, 3
+    shape = dict(parts=count, batch=batch, classes=classes)
+    normal = normal_draws(seed=3)
+    parts = normal(count, batch, dim) * torch.tensor([3, 1, 0.5, 2])[:, None, None] + 1
+    gamma, weight = normal(dim), normal(classes, dim)
+    ones = torch.ones(dim)
+
+    def shares(scale: Tensor, gamma: Tensor = gamma, of: Tensor = parts) -> Tensor:
+        return torch.einsum("pbd,d,cd->pbc", of / scale, gamma, weight)
+
+    centred = parts - parts.mean(-1, keepdim=True)
+    total = parts.sum(0)
+    scale = total.var(-1, keepdim=True, correction=0).sqrt()  # [batch, 1]
+    own = parts.var(-1, keepdim=True, correction=0).sqrt()  # [parts, batch, 1]
+
+    alone = dict(shape, parts=1)
+    attempt.expect_close(
+        attempt(parts[:1], ones, weight, 0.0, shape=alone),
+        shares(own[:1], ones, centred[:1]),
+        "With a single part and gamma = 1 its share should be the logits of the normed part.",
+        mistakes={
+            "The mean is not subtracted.": shares(own[:1], ones, parts[:1]),
+            "The variance should be the biased one, divided by dim.": shares(
+                parts[:1].var(-1, keepdim=True).sqrt(), ones, centred[:1]
+            ),
+        },
+    )
+    attempt.expect_close(
+        attempt(parts, ones, weight, 0.0, shape=shape),
+        shares(scale, ones, centred),
+        "With gamma = 1 a share is wrong: (part - its mean) / sigma, times the weights, with the "
+        "one sigma of the whole stream.",
+        mistakes={
+            "Each part is divided by its own standard deviation. The norm divides the sum of all "
+            "parts by one number, that of the sum.": shares(own, ones, centred),
+            "The mean of the whole stream is subtracted from every part. Each part should lose its "
+            "own mean, so that the means add up to that of the sum.": shares(
+                scale, ones, parts - total.mean(-1, keepdim=True)
+            ),
+            "The divisor is that of all parts put together. It should be the standard deviation of "
+            "their sum, over its features.": shares(
+                centred.square().mean((0, 2))[:, None].sqrt(), ones, centred
+            ),
+        },
+    )
+    attempt.expect_close(
+        attempt(parts, gamma, weight, 0.0, shape=shape),
+        shares(scale, gamma, centred),
+        "gamma should multiply each feature behind the norm, before the weights.",
+        mistakes={
+            "gamma is not used.": shares(scale, ones, centred),
+            "gamma multiplies the parts before the norm.": shares(
+                (total * gamma).var(-1, keepdim=True, correction=0).sqrt(),
+                ones,
+                parts * gamma - (parts * gamma).mean(-1, keepdim=True),
+            ),
+        },
+    )
+    attempt.expect_close(
+        attempt(parts, gamma, weight, 2.0, shape=shape),
+        shares((scale.square() + 2).sqrt(), gamma, centred),
+        "With eps = 2 the shares are wrong. eps is added to the variance, inside the root.",
+        mistakes={
+            "eps is not used.": shares(scale, gamma, centred),
+            "eps is added to the standard deviation. It stands inside the root.": shares(
+                scale + 2, gamma, centred
+            ),
+        },
+    )
+
+
+BATCH, SIDE, PATCH, DIM, HEADS, HIDDEN, CLASSES = 5, 8, 2, 24, 4, 20, 7
+EPS = "The eps of the norms is 1e-5, torch's. It should be 1e-6."
+State = dict[str, Tensor]
+
+
+def file_of(depth: int, seed: int) -> State:
+    """A random file: every name of the exercise's table."""
+    normal = normal_draws(seed)
+    state = {"cls_token": normal(1, 1, DIM), "pos_embed": normal(1, 1 + (SIDE // PATCH) ** 2, DIM)}
+    shapes = {"patch_embed.proj": (DIM, 3, PATCH, PATCH), "norm": (DIM,), "head": (CLASSES, DIM)}
+    for i in range(depth):
+        shapes |= {
+            f"blocks.{i}.norm1": (DIM,),
+            f"blocks.{i}.attn.qkv": (3 * DIM, DIM),
+            f"blocks.{i}.attn.proj": (DIM, DIM),
+            f"blocks.{i}.norm2": (DIM,),
+            f"blocks.{i}.mlp.fc1": (HIDDEN, DIM),
+            f"blocks.{i}.mlp.fc2": (DIM, HIDDEN),
+        }
+    for name, shape in shapes.items():
+        weight = normal(*shape)
+        state[f"{name}.weight"] = weight / weight[0].numel() ** 0.5 + (len(shape) == 1)
+        state[f"{name}.bias"] = normal(shape[0]) / 2
+    return state
+
+
+def silenced(state: State, *branches: str) -> State:
+    """A copy in which these branches add nothing: their last maps are zero."""
+    last = tuple(f".{branch}.{kind}" for branch in branches for kind in ("weight", "bias"))
+    return {name: 0 * t if name.endswith(last) else t for name, t in state.items()}
+
+
+def forward(
+    images: Tensor,
+    state: State,
+    *,
+    eps: float = 1e-6,
+    skip: str = "",
+    width: int = DIM // HEADS,
+    divisor: float = math.sqrt(DIM // HEADS),
+    gelu: str = "none",
+    residual: bool = True,
+    read: str = "class",
+    blocks: int | None = None,
+) -> Tensor:
+    """The logits, with what goes wrong most as arguments; ``skip`` names a norm left out."""
+
+    def linear(x: Tensor, name: str) -> Tensor:
+        return x @ state[f"{name}.weight"].T + state[f"{name}.bias"]
+
+    def norm(x: Tensor, name: str) -> Tensor:
+        if skip and name.endswith(skip):
+            return x
+        return normed(x, eps=eps) * state[f"{name}.weight"] + state[f"{name}.bias"]
+
+    pixels = F.unfold(images, PATCH, stride=PATCH).mT  # [batch, patches, 3 * patch * patch]
+    embedding = state["patch_embed.proj.weight"].flatten(1)
+    x = pixels @ embedding.T + state["patch_embed.proj.bias"]
+    x = torch.cat([state["cls_token"].expand(len(x), 1, DIM), x], 1) + state["pos_embed"]
+    depth = len({name.split(".")[1] for name in state if name.startswith("blocks.")})
+    for i in range(depth if blocks is None else blocks):
+        q, k, v = linear(norm(x, f"blocks.{i}.norm1"), f"blocks.{i}.attn.qkv").split(DIM, -1)
+        heads = []
+        for start in range(0, DIM, width):
+            part = slice(start, start + width)
+            weights = (q[..., part] @ k[..., part].mT / divisor).softmax(-1)
+            heads.append(weights @ v[..., part])
+        x = residual * x + linear(torch.cat(heads, -1), f"blocks.{i}.attn.proj")
+        hidden = linear(norm(x, f"blocks.{i}.norm2"), f"blocks.{i}.mlp.fc1")
+        x = residual * x + linear(F.gelu(hidden, approximate=gelu), f"blocks.{i}.mlp.fc2")
+    x = norm(x, "norm")
+    pooled = {"class": x[:, 0], "mean": x.mean(1), "last": x[:, -1]}[read]
+    return linear(pooled, "head")
+
+
+@exercise
+def logits_from_file(attempt: Attempt) -> None:
+    """images [batch, 3, side, side], state (timm's names), heads -> [batch, classes]."""
+    images = normal_draws(seed=10)(BATCH, 3, SIDE, SIDE)
+
+    def expect(state: State, otherwise: str, mistakes: dict[str, dict]) -> None:
+        logits = attempt(images, state, HEADS, shape=dict(batch=BATCH, classes=CLASSES))
+        wrong = {m: forward(images, **{"state": state} | how) for m, how in mistakes.items()}
+        attempt.expect_close(logits, forward(images, state), otherwise, wrong)
+
+    state = file_of(depth=1, seed=11)
+    quiet = silenced(state, "attn.proj", "mlp.fc2")
+    expect(
+        quiet,
+        "With branches that add nothing, the logits should be those of the class token plus its "
+        "position, normed and read by the head.",
+        {
+            "The last norm is missing.": dict(skip="norm"),
+            "The head reads the mean of all tokens. It should read the class token.": dict(
+                read="mean"
+            ),
+            "The head reads the last token. The class token is the first.": dict(read="last"),
+            "The class token's position is not added.": dict(
+                state=quiet | {"pos_embed": 0 * quiet["pos_embed"]}
+            ),
+            "The stream is lost: each branch should be added to it.": dict(residual=False),
+        },
+    )
+
+    quiet = silenced(state, "mlp.fc2")
+    class_only = quiet["pos_embed"].clone()
+    class_only[:, 1:] = 0
+    expect(
+        quiet,
+        "With an MLP that adds nothing the logits are wrong: look at the patches and at attention.",
+        {
+            "All columns act as one head.": dict(width=DIM, divisor=math.sqrt(DIM)),
+            "Scores should be divided by the root of a head's width, not of the token's.": dict(
+                divisor=math.sqrt(DIM)
+            ),
+            "The scores are not scaled.": dict(divisor=1),
+            "Attention reads the stream without its norm.": dict(skip="norm1"),
+            "The patches have no positions.": dict(state=quiet | {"pos_embed": class_only}),
+            EPS: dict(eps=1e-5),  # little, but already more than the tolerance
+        },
+    )
+    expect(
+        state,
+        "With the MLP the logits are wrong.",
+        {
+            "The GELU is the approximation by tanh. The exact one is x times the normal "
+            "distribution function.": dict(gelu="tanh"),
+            "The MLP reads the stream without its norm.": dict(skip="norm2"),
+        },
+    )
+
+    # Tokens so small that eps counts: their variance is about 1e-6.
+    faint = {"cls_token", "pos_embed", "patch_embed.proj.weight", "patch_embed.proj.bias"}
+    expect(
+        {name: 1e-3 * t if name in faint else t for name, t in state.items()},
+        "For faint tokens the logits are wrong. Is the eps of the norms 1e-6?",
+        {EPS: dict(eps=1e-5)},
+    )
+    expect(
+        file_of(depth=12, seed=12),
+        "With 12 blocks the logits are wrong. Does each block run once, in order, with its own "
+        "weights?",
+        {
+            f"Of 12 blocks only {n} run. Their number is one more than the largest number in a "
+            "name, which may have two digits.": dict(blocks=n)
+            for n in (1, 2, 9, 10, 11)
+        },
+    )
+    refuses(attempt, images)
+
+
+def refuses(attempt: Attempt, images: Tensor) -> None:
+    """A ValueError must name each tensor that is missing, and each that is of no use."""
+    state = file_of(depth=3, seed=13)
+    files = [(name, {k: t for k, t in state.items() if k != name}) for name in state]
+    extra = ("head.scale", "blocks.1.attn.qkv.scale", "blocks.norm.weight", "dist_token")
+    files += [(name, state | {name: torch.ones(1)}) for name in extra]
+    # A whole block is missing; all blocks are missing.
+    for start, name in (("blocks.1.", "blocks.1.norm1.bias"), ("blocks.", "blocks.0.norm1.bias")):
+        files.append((name, {k: t for k, t in state.items() if not k.startswith(start)}))
+    for name, broken in files:
+        what = f"has {name}, of no use," if name in extra else f"lacks {name}"
+        try:
+            attempt(images, broken, HEADS, shape=dict(batch=BATCH, classes=CLASSES))
+        except NotYet as reason:
+            error = reason.__cause__
+            if error is None:
+                raise
+            attempt.expect(
+                type(error) is ValueError,
+                f"For a file that {what} a {type(error).__name__} was raised; it should be a "
+                "ValueError that contains the name.",
+            )
+            attempt.expect(
+                name in str(error),
+                f"For a file that {what} the ValueError should contain that name: got '{error}'.",
+            )
+        else:
+            raise NotYet(f"A file that {what} is accepted. It should be refused.")

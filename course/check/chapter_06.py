@@ -1,0 +1,286 @@
+"""Chapter 6: receptive fields, and convolutions as linear maps and as attention."""
+
+import itertools
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from course.check.attempt import Attempt, close, normal_draws
+from course.check.exercise import exercise
+
+
+def seen(layers: list[list[int]], i: int) -> set[int]:
+    """The pixels that output i depends on, collected layer by layer from above."""
+    wanted = {i}
+    for kernel, stride, padding in reversed(layers):
+        wanted = {o * stride - padding + tap for o in wanted for tap in range(kernel)}
+    return wanted
+
+
+@exercise
+def layers_needed(attempt: Attempt) -> None:
+    """kernels [cases] and fields [cases] in pixels -> whole numbers of layers."""
+    kernels, fields = [3, 5, 7, 3, 5, 7, 5], [121, 25, 13, 120, 22, 20, 1]
+    inputs = torch.tensor(kernels).double(), torch.tensor(fields).double()
+    result = attempt(*inputs, shape=dict(cases=len(fields)))
+    exact, nothing = slice(3), slice(6, 7)  # the last layer adds no more than is needed; no layer
+    expected = torch.tensor(
+        [
+            float(next(n for n in range(field) if len(seen([[kernel, 1, 0]] * n, 0)) >= field))
+            for kernel, field in zip(kernels, fields, strict=True)
+        ]
+    )
+    attempt.expect(
+        not close(result, (inputs[1] / inputs[0]).ceil()),
+        "You divide by the filter's width, as if fields of neighbours did not overlap. By how many "
+        "pixels does a layer widen the field?",
+    )
+    attempt.expect_close(
+        result[nothing],
+        expected[nothing],
+        "Without any layer a pixel sees itself: a field of 1 needs no layer.",
+    )
+    attempt.expect_close(
+        result[exact],
+        expected[exact],
+        "Fields of 121, 25 and 13 pixels are met exactly by filters of 3, 5 and 7.",
+        mistakes={
+            "One layer too many where the field is met exactly: round up, and no further.": (
+                expected[exact] + 1
+            )
+        },
+    )
+    attempt.expect(
+        close(result, result.round()), "A number of layers is whole: round, and the right way."
+    )
+    attempt.expect_close(
+        result,
+        expected,
+        "With one layer less the field is too small, with one more it is wider than it need be.",
+        mistakes={
+            "You round down: the field of so many layers is too small.": (
+                (inputs[1] - 1) / (inputs[0] - 1)
+            ).floor()
+        },
+    )
+
+
+@exercise
+def first_and_last(attempt: Attempt) -> None:
+    """layers [layers, 3], i -> the first and the last pixel, [2]."""
+
+    def ends(layers: list[list[int]], i: int) -> list[int]:
+        return [min(seen(layers, i)), max(seen(layers, i))]
+
+    def described(layers: list[list[int]], i: int) -> tuple[list[int], str]:
+        given = attempt(torch.tensor(layers).double(), i, shape=dict(ends=2))
+        found = [round(end, 4) for end in given.tolist()]
+        said = f"For layers {layers} (filter, stride, padding) and i = {i} you give {found}"
+        return found, f"{said}, expected {ends(layers, i)}."
+
+    found, case = described([[5, 1, 0]], 4)
+    attempt.expect(
+        found != [4, 9], f"{case} A filter of 5 reads 5 pixels: the last is kernel - 1 further on."
+    )
+    attempt.expect(
+        found != [2, 6],
+        f"{case} Without padding, output 0 begins at pixel 0: the filter is not centred on i.",
+    )
+    attempt.expect(found == [4, 8], f"{case} Stride 1 and no padding: it reads pixels i and on.")
+
+    found, case = described([[3, 1, 1]], 4)
+    attempt.expect(
+        found == [3, 5], f"{case} Padding puts pixels in front, so that all counts move down by it."
+    )
+    found, case = described([[3, 2, 0]], 4)
+    attempt.expect(
+        found == [8, 10], f"{case} Output i begins stride * i pixels after the first output."
+    )
+
+    lower, upper = [7, 3, 2], [3, 2, 1]
+    found, case = described([lower, upper], 5)
+    attempt.expect(
+        found != ends([upper, lower], 5),
+        f"{case} Begin with the highest layer: its outputs are what i counts. The lowest is first "
+        "in the list.",
+    )
+    attempt.expect(
+        found == ends([lower, upper], 5),
+        f"{case} Both ends of the interval go down through every layer; the last end gets "
+        "kernel - 1 more in each.",
+    )
+    for layers, i in (([[3, 1, 1], [5, 2, 2], [2, 4, 0], [3, 1, 3]], 6), ([[4, 2, 3]], 0)):
+        found, case = described(layers, i)
+        attempt.expect(
+            found == ends(layers, i), f"{case} Negative numbers, in the padding, stay as they are."
+        )
+
+
+@exercise
+def merged_kernel(attempt: Attempt) -> None:
+    """w3 [channels, channels, 3, 3], w1 [channels, channels, 1, 1] -> as w3."""
+    channels = 4
+    normal = normal_draws(seed=0)
+    w3, w1 = normal(channels, channels, 3, 3), normal(channels, channels, 1, 1)
+    shape = dict(out=channels, channels=channels, rows=3, columns=3)
+
+    def spread(matrix: Tensor, everywhere: bool = False) -> Tensor:
+        """A [channels, channels] matrix in the middle of 3 x 3 filters, or in all of them."""
+        filters = torch.zeros(channels, channels, 3, 3)
+        filters[:, :, slice(None) if everywhere else 1, slice(None) if everywhere else 1] = (
+            matrix[:, :, None, None] if everywhere else matrix
+        )
+        return filters
+
+    one = w1[:, :, 0, 0]
+    same = torch.eye(channels)
+    expected = w3 + spread(one) + spread(same)
+    result = attempt(w3, w1, shape=shape)
+    attempt.expect_close(
+        result,
+        expected,
+        "The filters do not give conv3x3(x) + conv1x1(x) + x.",
+        mistakes={
+            "The path without weights is missing: x itself is added, too.": w3 + spread(one),
+            "The 1 x 1 convolution is missing.": w3 + spread(same),
+            "The 3 x 3 filters come back unchanged.": w3,
+            "The 1 x 1 convolution is added at all nine offsets. It reads the middle one only.": (
+                w3 + spread(one, everywhere=True) + spread(same)
+            ),
+            "Both are added at all nine offsets. They read the middle one only.": (
+                w3 + spread(one + same, everywhere=True)
+            ),
+            "1 is added for every pair of channels. The identity gives each channel itself alone: "
+            "its matrix has zeros beside the diagonal.": w3 + spread(one + 1),
+            "The 1 x 1 filters are transposed: the first axis is the output.": (
+                w3 + spread(one.T) + spread(same)
+            ),
+            "The 3 x 3 filters are missing.": spread(one) + spread(same),
+        },
+    )
+
+
+@exercise
+def circular_by_fourier(attempt: Attempt) -> None:
+    """x [batch, channels, rows, columns], weight [out, channels, side, side] -> a map."""
+    batch, channels, out, rows, columns = 2, 3, 4, 8, 6
+    normal = normal_draws(seed=1)
+    x = normal(batch, channels, rows, columns)
+    shape = dict(batch=batch, out=out, rows=rows, columns=columns)
+
+    def circular(x: Tensor, weight: Tensor) -> Tensor:
+        half = weight.shape[-1] // 2
+        return F.conv2d(F.pad(x, (half,) * 4, mode="circular"), weight)
+
+    for side in (3, 5):
+        weight = normal(out, channels, side, side)
+        result = attempt(x, weight, shape=shape)
+        expected = circular(x, weight)
+        half = side // 2
+        attempt.expect(
+            not close(result, expected.roll((half, half), (-2, -1)))
+            and not close(result, expected.roll((-half, -half), (-2, -1))),
+            f"The result is shifted by {half} positions along both axes. The middle of the filter "
+            "belongs at position (0, 0), not its corner.",
+        )
+        flipped = circular(x, weight.flip((-2, -1)))
+        shifted = [flipped.roll((by, by), (-2, -1)) for by in (0, half, -half)]
+        attempt.expect(
+            not any(close(result, wrong) for wrong in shifted),
+            "The filter is flipped: this sums x_j w_{i-j}. Take the complex conjugate of the "
+            "filter's transform.",
+        )
+        attempt.expect(
+            not close(result * rows * columns, expected)
+            and not close(result, expected * rows * columns),
+            "The result is right but for a factor rows * columns: the inverse transform divides by "
+            "it once.",
+        )
+        attempt.expect_close(
+            result,
+            expected,
+            "At each frequency the output's channels are a matrix [out, channels] times the "
+            "input's channels.",
+            mistakes={
+                "Zeros stand around the image. It should wrap around.": F.conv2d(
+                    x, weight, padding=half
+                )
+            },
+        )
+
+
+@exercise
+def convolution_by_attention(attempt: Attempt) -> None:
+    """x [batch, tokens, dim], weight [out, dim, 3, 3], grid, sharpness -> tokens."""
+    batch, dim, out, grid = 2, 3, 4, (5, 6)
+    tokens = grid[0] * grid[1]
+    normal = normal_draws(seed=2)
+    x, weight = normal(batch, tokens, dim), normal(out, dim, 3, 3)
+    shape = dict(batch=batch, tokens=tokens, out=out)
+
+    def as_map(x: Tensor) -> Tensor:
+        return x.mT.reshape(batch, -1, *grid)
+
+    def convolved(weight: Tensor, mode: str = "replicate") -> Tensor:
+        padded = F.pad(as_map(x), (1, 1, 1, 1), mode=mode)
+        return F.conv2d(padded, weight).flatten(2).mT
+
+    result = attempt(x, weight, grid, 50.0, shape=shape)
+    inner = torch.zeros(grid, dtype=torch.bool)
+    inner[1:-1, 1:-1] = True
+    inside = inner.flatten()
+    attempt.expect(
+        not close(result[:, inside], convolved(weight.flip((-2, -1)))[:, inside]),
+        "The offsets have the wrong sign: weight[:, :, 0, 0] belongs to the neighbour above and to "
+        "the left, at p_i + (-1, -1).",
+    )
+    attempt.expect(
+        not close(result[:, inside], convolved(weight.mT)[:, inside]),
+        "Rows and columns of the filter are swapped: its first axis is the row.",
+    )
+    attempt.expect_close(
+        result[:, inside],
+        convolved(weight)[:, inside],
+        "Inside the grid, with a sharpness of 50, it should be a 3 x 3 convolution.",
+    )
+    attempt.expect(
+        not close(result, convolved(weight, "constant")),
+        "Beyond the border you have zeros. But a softmax always gives its weights away: without a "
+        "mask, the token nearest to the missing position gets them.",
+    )
+    attempt.expect(
+        not close(result, convolved(weight, "circular")),
+        "Your grid wraps around. A position beyond the border has its own coordinates, such as -1.",
+    )
+    attempt.expect_close(
+        result, convolved(weight), "At the border the token nearest to the missing position counts."
+    )
+
+    soft = attempt(x, weight, grid, 0.3, shape=shape)
+    attempt.expect_close(
+        soft,
+        nine_heads(x, weight, grid, 0.3, power=2),
+        "It is right for a sharpness of 50 and wrong for 0.3, where a head attends to several.",
+        mistakes={
+            "The distance is not squared in the scores.": nine_heads(x, weight, grid, 0.3, power=1),
+            "The weights are hard: each head takes the nearest token alone. Use a softmax.": (
+                convolved(weight)
+            ),
+            "The scores are divided, as by a square root of a width. They have no scale but the "
+            "sharpness.": nine_heads(x, weight, grid, 0.3 / dim**0.5, power=2),
+        },
+    )
+
+
+def nine_heads(x: Tensor, weight: Tensor, grid: tuple, sharpness: float, power: int) -> Tensor:
+    """The exercise's formula, number by number."""
+    places = list(itertools.product(range(grid[0]), range(grid[1])))
+    result = torch.zeros(len(x), len(places), len(weight))
+    for row, column in itertools.product(range(3), range(3)):
+        for i, (down, right) in enumerate(places):
+            squared = [(down + row - 1 - r) ** 2 + (right + column - 1 - c) ** 2 for r, c in places]
+            scores = -sharpness * torch.tensor(squared) ** (power / 2)
+            averaged = torch.einsum("j,bjd->bd", scores.softmax(0), x)
+            result[:, i] += averaged @ weight[:, :, row, column].T
+    return result

@@ -1,0 +1,272 @@
+"""Chapter 7: the loss and gradient of a training step, and statistics of a model's scores."""
+
+import torch
+from scipy import optimize, stats
+from torch import Tensor
+
+from course.check.attempt import Attempt, normal_draws
+from course.check.exercise import exercise
+
+
+@exercise
+def mixed_loss(attempt: Attempt) -> None:
+    """logits [batch, classes], labels, order, share, smoothing -> mean cross-entropy."""
+    batch, classes = 5, 7
+    logits = 2 * normal_draws(seed=0)(batch, classes)
+    labels, order = torch.tensor([2, 6, 0, 3, 2]), torch.tensor([3, 0, 4, 2, 1])
+
+    def loss(share: float, smoothing: float, **wrong: bool) -> Tensor:
+        return loss_by_entries(logits, labels, order, share, smoothing, **wrong)
+
+    attempt.expect_close(
+        attempt(logits, labels, order, 1.0, 0.0),
+        loss(1.0, 0.0),
+        "With share 1 and no smoothing this is the ordinary mean cross-entropy, and it is not.",
+        mistakes={
+            "The cross-entropy is summed over the batch. Take the mean.": batch * loss(1.0, 0.0),
+            "With share 1 each image is itself: its own label counts. The shares are "
+            "exchanged.": loss(0.0, 0.0),
+            "The cross-entropy is divided by the number of classes too. Sum over the classes, and "
+            "take the mean over the batch.": loss(1.0, 0.0) / classes,
+            "The sign is wrong: the loss is minus the logarithm of a probability.": -loss(1.0, 0.0),
+        },
+    )
+    attempt.expect_close(
+        attempt(logits, labels, order, 0.7, 0.0),
+        loss(0.7, 0.0),
+        "Without smoothing, share 0.7 of the target should be an image's own label and 0.3 that "
+        "of image order[i].",
+        mistakes={
+            "The second label is missing: an image's target also has 1 - share of the label of "
+            "image order[i].": loss(1.0, 0.0),
+            "The targets sum to share only: 1 - share of the other label is missing.": (
+                0.7 * loss(1.0, 0.0)
+            ),
+            "The shares are exchanged: share belongs to the image's own label.": loss(0.3, 0.0),
+            "The partner of image i is order[i]; here it is the image that i is the partner "
+            "of.": loss_by_entries(logits, labels, order.argsort(), 0.7, 0.0),
+        },
+    )
+    attempt.expect_close(
+        attempt(logits, labels, order, 1.0, 0.2),
+        loss(1.0, 0.2),
+        "With share 1, the smoothed target should be 1 - smoothing on the right class, plus "
+        "smoothing / classes on every class.",
+        mistakes={
+            "The labels are not smoothed.": loss(1.0, 0.0),
+            "The smoothing is spread over the other classes only. Spread it over all of them, the "
+            "right one included.": loss(1.0, 0.2, others=True),
+            "The target sums to more than 1: the right class keeps its 1. Take smoothing from it "
+            "first.": loss(1.0, 0.2, kept=True),
+        },
+    )
+    attempt.expect_close(
+        attempt(logits, labels, order, 0.3, 0.4),
+        loss(0.3, 0.4),
+        "Mixing and smoothing are right by themselves, but not together.",
+    )
+
+
+def loss_by_entries(
+    logits: Tensor,
+    labels: Tensor,
+    order: Tensor,
+    share: float,
+    smoothing: float,
+    others: bool = False,
+    kept: bool = False,
+) -> Tensor:
+    """The loss in loops, or with a mistake in the smoothing."""
+    batch, classes = logits.shape
+    total = torch.tensor(0.0)
+    for i in range(batch):
+        partner = labels[order[i]]
+        for k in range(classes):
+            target = 0.0
+            for label, part in ((labels[i], share), (partner, 1 - share)):
+                one = float(k == label)
+                spread = (1 - one) / (classes - 1) if others else 1 / classes
+                target += part * ((one if kept else (1 - smoothing) * one) + smoothing * spread)
+            total -= target * (logits[i, k] - logits[i].logsumexp(0))
+    return total / batch
+
+
+@exercise
+def sharp_gradient(attempt: Attempt) -> None:
+    """weights [n], gradient: [n] -> [n], rho -> the gradient at the highest point nearby."""
+    n, rho = 6, 0.5
+    normal = normal_draws(seed=1)
+    weights = normal(n)
+    root = normal(n, n)
+    curvature = root @ root.T / n  # [n, n]
+    slope = normal(n)
+    seen = []
+
+    def slope_at(point: Tensor) -> Tensor:
+        return curvature @ point + slope
+
+    def gradient(point: Tensor) -> Tensor:
+        seen.append(point)
+        return slope_at(point)
+
+    g = slope_at(weights)
+    away = rho * g / g.norm()
+    found = attempt(weights, gradient, rho, shape=dict(weights=n))
+    attempt.expect_close(
+        found,
+        slope_at(weights + away),
+        "For a quadratic loss the result is not the gradient at weights + rho * g / |g|.",
+        mistakes={
+            "This is the gradient at the weights themselves. Take it at the point at distance rho "
+            "up the gradient.": g,
+            "This is the gradient on the way down. The highest point nearby lies up the "
+            "gradient.": slope_at(weights - away),
+            "The step is not rho long: divide the gradient by its norm.": (
+                slope_at(weights + rho * g)
+            ),
+            "The gradient is divided by its squared norm. Divide by the norm.": (
+                slope_at(weights + rho * g / g.square().sum())
+            ),
+            "Each entry is divided by its own size. Divide by the norm of the whole "
+            "vector.": slope_at(weights + rho * g.sign()),
+            "This is the point, not the gradient there.": weights + away,
+            "The two gradients are added. Return the second alone.": (slope_at(weights + away) + g),
+            "This differentiates through the step as well. Call gradient twice and do nothing "
+            "else.": through(curvature, weights, slope, rho),
+        },
+    )
+    attempt.expect(
+        len(seen) == 2,
+        f"gradient was called {len(seen)} times; each call costs a backward pass, and two are "
+        "enough.",
+    )
+    attempt.expect_close(
+        attempt(weights, gradient, 0.0, shape=dict(weights=n)),
+        g,
+        "With rho 0 the result should be the gradient at the weights.",
+    )
+    flat = attempt(
+        weights,
+        lambda at: 0 * at,
+        rho,
+        shape=dict(weights=n),
+        if_not_finite="Where the gradient is zero the result is 0 / 0. Return that gradient.",
+    )
+    attempt.expect_close(flat, torch.zeros(n), "Where the gradient is zero, return it as it is.")
+
+
+def through(curvature: Tensor, weights: Tensor, slope: Tensor, rho: float) -> Tensor:
+    """The derivative of the loss at the highest point nearby, that place's own included."""
+    w = weights.clone().requires_grad_()
+    g = curvature @ w + slope
+    at = w + rho * g / g.norm()
+    (found,) = torch.autograd.grad(at @ curvature @ at / 2 + slope @ at, w)
+    return found
+
+
+@exercise
+def paired_interval(attempt: Attempt) -> None:
+    """Accuracies a, b [seeds] -> lower end, mean and upper end of the mean difference [3]."""
+    for seeds in (4, 7):  # the second catches a number typed in
+        normal = normal_draws(seed=seeds)
+        common = 0.1 * normal(seeds)  # what a seed does to both
+        a, b = 0.61 + common + 0.02 * normal(seeds), 0.6 + common + 0.02 * normal(seeds)
+        d = a - b
+        t = stats.t.ppf(0.975, seeds - 1)
+        error = d.std() / seeds**0.5
+
+        def ends(half: Tensor, d: Tensor = d) -> Tensor:
+            return d.mean() + torch.tensor([-1, 0, 1]) * half
+
+        found = attempt(a, b, shape=dict(numbers=3))
+        attempt.expect_close(
+            found[1],
+            d.mean(),
+            "The middle number should be the mean of a - b.",
+            mistakes={"The sign is wrong: how much is a above b?": -d.mean()},
+        )
+        attempt.expect(
+            bool(found[0] < found[2]), "The first number is the lower end, the last the upper."
+        )
+        attempt.expect_close(
+            found,
+            ends(t * error),
+            "The mean is right, the ends are not.",
+            mistakes={
+                "This treats the two models as if they had different seeds. Take the "
+                "standard deviation of the differences.": (
+                    ends(t * ((a.var() + b.var()) / seeds).sqrt())
+                ),
+                "These ends span the differences themselves. Those of their mean are closer by "
+                "the root of the number of seeds.": ends(t * d.std()),
+                "The factor is that of a normal distribution. With so few seeds it is "
+                "Student's.": ends(1.959964 * error),
+                "The variance is divided by n. The sample standard deviation divides by "
+                "n - 1.": ends(t * d.std(correction=0) / seeds**0.5),
+                "The standard deviation is divided by n, not by the root of n.": (
+                    ends(t * d.std() / seeds)
+                ),
+                "Student's distribution has n - 1 degrees of freedom here, not n.": (
+                    ends(stats.t.ppf(0.975, seeds) * error)
+                ),
+                "This is the 90 % interval: 2.5 % are to lie beyond each end.": (
+                    ends(stats.t.ppf(0.95, seeds - 1) * error)
+                ),
+            },
+        )
+
+
+@exercise
+def best_temperature(attempt: Attempt) -> None:
+    """Logits [n, classes], labels [n] -> the temperature with the smallest cross-entropy."""
+    n, classes = 400, 5
+    for seed, scale in ((2, 4.0), (3, 0.15), (4, 1.3)):  # far too sure, not sure enough, ...
+        honest = 1.5 * normal_draws(seed=seed)(n, classes)
+        draws = torch.Generator().manual_seed(seed)
+        labels = honest.softmax(1).multinomial(1, generator=draws)[:, 0]
+        logits = scale * honest
+        best = by_scipy(logits, labels)
+        found = attempt(logits, labels)
+        attempt.expect(
+            bool(found > 0), f"A temperature is above 0: {found.item():.3g} is returned."
+        )
+
+        def nearly(wrong: float, found: Tensor = found) -> bool:
+            return abs(found.item() / wrong - 1) < 2e-3
+
+        attempt.expect(
+            nearly(best) or not nearly(1 / best),
+            "This is 1 / T: logits are divided by a temperature, not multiplied.",
+        )
+        attempt.expect(
+            nearly(best) or not nearly(1.0),
+            "The result is 1, as if nothing had to be mended. Was the temperature searched for?",
+        )
+        attempt.expect(
+            bool(found > 0.06),
+            "So low a temperature makes the model's own guesses as likely as can be. What counts "
+            "is the probability of the true labels.",
+        )
+        attempt.expect(
+            nearly(best),
+            f"The mean cross-entropy is {loss_at(logits, labels, found.item()):.4f} at "
+            f"T = {found.item():.4g} and {loss_at(logits, labels, best):.4f} at {best:.4g}.",
+        )
+
+
+def loss_at(logits: Tensor, labels: Tensor, temperature: float) -> float:
+    """The mean cross-entropy at a temperature."""
+    scaled = logits / temperature
+    return (scaled.logsumexp(1) - scaled[torch.arange(len(labels)), labels]).mean().item()
+
+
+def by_scipy(logits: Tensor, labels: Tensor) -> float:
+    """The best temperature from 0.05 to 20."""
+
+    def loss(beta: float) -> float:
+        return loss_at(logits, labels, 1 / beta)
+
+    found = optimize.minimize_scalar(
+        loss, bounds=(0.05, 20.0), method="bounded", options={"xatol": 1e-9}
+    )
+    return 1 / found.x

@@ -1,0 +1,231 @@
+"""Chapter 9: how many patches a head reads and in which direction, and attribution."""
+
+import math
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from course.check.attempt import Attempt, normal_draws
+from course.check.exercise import exercise
+
+
+@exercise
+def effective_keys(attempt: Attempt) -> None:
+    """weights [heads, queries, keys] -> [heads]."""
+    heads, queries, keys = 3, 4, 6
+
+    def count(weights: Tensor) -> Tensor:
+        return attempt(
+            weights,
+            shape=dict(heads=len(weights)),
+            if_not_finite="A weight of exactly 0 gives NaN or infinity: 0 log 0 counts as 0.",
+        )
+
+    even = torch.full((heads, queries, keys), 1 / keys)
+    attempt.expect_close(
+        count(even),
+        torch.full((heads,), float(keys)),
+        f"{keys} keys of equal weight are {keys} effective keys.",
+        mistakes={
+            "This is the entropy, log n for n equal weights. Its exponential is the number of "
+            "keys.": torch.full((heads,), math.log(keys)),
+            "The logarithm is to base 2 and the exponential to base e.": torch.full(
+                (heads,), math.exp(math.log2(keys))
+            ),
+            "You take the mean over keys. An entropy is a sum over keys.": torch.full(
+                (heads,), math.exp(math.log(keys) / keys)
+            ),
+            "The entropy has the wrong sign.": torch.full((heads,), 1 / keys),
+        },
+    )
+    single = torch.eye(keys)[:queries].expand(heads, -1, -1).contiguous()
+    attempt.expect_close(
+        count(single), torch.ones(heads), "All weight on one key is one effective key."
+    )
+    weights = normal_draws(seed=30)(heads, queries, keys).mul(2).softmax(-1)
+    entropies = torch.tensor(
+        [[-sum(w * math.log(w) for w in row) for row in head] for head in weights.tolist()]
+    )
+    attempt.expect_close(
+        count(weights),
+        entropies.exp().mean(1),
+        "Where queries differ, the number is the mean over queries.",
+        mistakes={
+            "You take the exponential of the mean entropy. Take the mean of the exponentials, one "
+            "for each query.": entropies.mean(1).exp(),
+            "These are one over the sums of squares, another measure of the same kind.": (
+                1 / weights.square().sum(-1)
+            ).mean(1),
+        },
+    )
+
+
+@exercise
+def mean_offset(attempt: Attempt) -> None:
+    """weights [heads, patches, patches], rows, columns -> [heads, 2]: down, right, in patches."""
+    heads, rows, columns = 3, 2, 5
+    patches = rows * columns
+
+    def offset(weights: Tensor) -> Tensor:
+        return attempt(weights, rows, columns, shape=dict(heads=len(weights), axes=2))
+
+    def expected(weights: Tensor) -> Tensor:
+        total = torch.zeros(len(weights), 2)
+        for i in range(patches):
+            for j in range(patches):
+                down, right = j // columns - i // columns, j % columns - i % columns
+                total += weights[:, i, j, None] * torch.tensor([down, right])
+        return total / patches
+
+    still = torch.eye(patches).expand(heads, -1, -1).contiguous()
+    attempt.expect_close(
+        offset(still),
+        torch.zeros(heads, 2),
+        "A head in which every patch looks at itself has no offset.",
+    )
+    first = torch.zeros(heads, patches, patches)
+    first[:, :, 0] = 1
+    attempt.expect_close(
+        offset(first),
+        torch.tensor([-0.5, -2.0]).expand(heads, 2),
+        f"All look at the first patch, on a grid of {rows} rows and {columns} columns: half a row "
+        "up and two columns to the left.",
+        mistakes={
+            "The signs are turned, or lost: subtract where the query is from where the key is.": (
+                torch.tensor([0.5, 2.0]).expand(heads, 2)
+            ),
+            "The axes are exchanged, where down should come first, or the grid is read as "
+            f"{columns} rows of {rows}.": torch.tensor([-2.0, -0.5]).expand(heads, 2),
+            "This is the sum over queries. Take the mean.": (
+                torch.tensor([-5.0, -20.0]).expand(heads, 2)
+            ),
+        },
+    )
+    weights = normal_draws(seed=31)(heads, patches, patches).mul(2).softmax(-1)
+    attempt.expect_close(
+        offset(weights),
+        expected(weights),
+        "For weights that differ everywhere the offset is wrong. Sum over keys by the weights, "
+        "then take the mean over queries.",
+    )
+
+
+@exercise
+def relevance(attempt: Attempt) -> None:
+    """weights, gradients [blocks, heads, tokens, tokens] -> [tokens, tokens]."""
+    heads, tokens = 3, 5
+    draws = normal_draws(seed=32)
+
+    def rolled(weights: Tensor, gradients: Tensor) -> Tensor:
+        return attempt(weights, gradients, shape=dict(tokens=tokens, others=tokens))
+
+    def kept(weights: Tensor, gradients: Tensor) -> Tensor:
+        return (weights * gradients).clamp(min=0).mean(0)
+
+    eye = torch.eye(tokens)
+    weights = draws(2, heads, tokens, tokens).softmax(-1)
+    gradients = draws(2, heads, tokens, tokens)
+    attempt.expect_close(
+        rolled(weights, torch.zeros_like(gradients)),
+        eye,
+        "Where the score does not depend on attention, every token keeps itself alone: the "
+        "identity.",
+    )
+    one = weights[:1], gradients[:1]
+    attempt.expect_close(
+        rolled(*one),
+        eye + kept(one[0][0], one[1][0]),
+        "For one block it should be the identity plus the mean over heads of the positive parts of "
+        "weight times gradient.",
+        mistakes={
+            "Negative parts are not cut off.": eye + (one[0][0] * one[1][0]).mean(0),
+            "The heads are averaged before negative parts are cut off: a head that speaks against "
+            "then cancels one that speaks for.": eye + (one[0][0] * one[1][0]).mean(0).clamp(min=0),
+            "The sizes are taken: negative parts should go, not turn positive.": (
+                eye + (one[0][0] * one[1][0]).abs().mean(0)
+            ),
+            "The heads are added up. Take their mean.": eye + heads * kept(one[0][0], one[1][0]),
+            "The identity is missing: what a token had, it keeps.": kept(one[0][0], one[1][0]),
+            "Weights and gradients are not multiplied: the gradient alone is used.": (
+                eye + one[1][0].clamp(min=0).mean(0)
+            ),
+        },
+    )
+    low, high = (kept(w, g) for w, g in zip(weights, gradients, strict=True))
+    attempt.expect_close(
+        rolled(weights, gradients),
+        (eye + high) @ (eye + low),
+        "For two blocks the update is R + A R, with the first block first.",
+        mistakes={
+            "The order is turned: a later block reads what earlier ones have mixed, so that it "
+            "stands on the left.": (eye + low) @ (eye + high),
+            "The blocks are added up. Each should act on what came before.": eye + low + high,
+        },
+    )
+
+
+@exercise
+def integrated_gradients(attempt: Attempt) -> None:
+    """images [batch, channels, rows, columns], baseline [channels, rows, columns], score, steps."""
+    batch, channels, rows, columns = 2, 3, 4, 5
+    draws = normal_draws(seed=33)
+    images, baseline = draws(batch, channels, rows, columns), draws(channels, rows, columns)
+    weights = draws(channels, rows, columns)
+    shape = dict(batch=batch, channels=channels, rows=rows, columns=columns)
+    way = images - baseline
+
+    def linear(x: Tensor) -> Tensor:
+        return (x * weights).flatten(1).sum(1)
+
+    def square(x: Tensor) -> Tensor:
+        return (x.square() * weights).flatten(1).sum(1)
+
+    def sine(x: Tensor) -> Tensor:
+        return (3 * (x * weights).flatten(1).sum(1)).sin()
+
+    call = partial(attempt, images, baseline, shape=shape)
+    attempt.expect_close(
+        call(linear, 3),
+        weights * way,
+        "For a linear score each number's part is its weight times its change from the baseline.",
+        mistakes={
+            "This is the gradient alone. Multiply it by the image minus the baseline.": (
+                weights.expand_as(way)
+            ),
+            "The gradient is multiplied by the image, where it should be by the image minus "
+            "the baseline.": weights * images,
+            "The sign is wrong: the path goes from the baseline to the image.": -weights * way,
+            "The gradients are added up. Take their mean over the steps.": 3 * weights * way,
+        },
+    )
+    attempt.expect_close(
+        call(square, 4),
+        weights * (images.square() - baseline.square()),
+        "For a score of squares, middles of equal pieces give the integral exactly.",
+        mistakes={
+            "The gradient is taken at the image alone. Take it all along the path.": (
+                2 * weights * images * way
+            ),
+            "The gradient is taken at the baseline alone. Take it all along the path.": (
+                2 * weights * baseline * way
+            ),
+            "The path starts at zero. It should start at the baseline.": weights * images * way,
+            "The gradient is taken where each piece ends. Take it in the middle.": (
+                2 * weights * (baseline + way * 0.625) * way
+            ),
+            "The gradient is taken where each piece begins. Take it in the middle.": (
+                2 * weights * (baseline + way * 0.375) * way
+            ),
+        },
+    )
+    total = torch.zeros_like(images)
+    for step in range(5):
+        x = (baseline + (step + 0.5) / 5 * way).requires_grad_()
+        total += torch.autograd.grad(sine(x).sum(), x)[0] / 5
+    attempt.expect_close(
+        call(sine, 5),
+        total * way,
+        "For a score that bends, the mean over 5 steps is wrong. Each image of the batch has its "
+        "own path.",
+    )

@@ -1,0 +1,290 @@
+"""Chapter 11: single steps of generating an input, and an image robust to shifts."""
+
+import torch
+from torch import Tensor
+
+from course.check.attempt import Attempt, normal_draws
+from course.check.exercise import exercise
+
+
+@exercise
+def scores_on_the_way(attempt: Attempt) -> None:
+    """slope [pixels], start [pixels], constant, step_size, steps -> the score before each step."""
+    draw = normal_draws(seed=21)
+    slope = draw(7)
+    start = draw(7)
+    steps = 9
+    first = (slope * start).sum()
+    rise = 0.1 * slope.square().sum()  # of a step of 0.1
+    every = torch.arange(steps)
+
+    def check(constant: float, otherwise: str, mistakes: dict[str, Tensor]) -> None:
+        expected = []
+        score = first
+        for _ in range(steps):
+            expected.append(score)
+            score = score + rise * torch.sign(constant - score)
+        result = attempt(slope, start, constant, 0.1, steps, shape=dict(steps=steps))
+        attempt.expect_close(result, torch.stack(expected), otherwise, mistakes)
+
+    rising = first + rise * every
+    check(
+        first.item() + 1000.0,
+        "As long as the constant is far away, the score should rise by the same amount at each "
+        "step: the step size times the squared length of the slope.",
+        {
+            "The score falls. Descend on |C - o|: subtract the gradient.": (first - rise * every),
+            "These are the scores after each step. The first should be that of the start.": (
+                rising + rise
+            ),
+            "The score rises by the step size times the length of the slope. A step moves the "
+            "image by the slope, and the score by the slope times that.": (
+                first + rise / slope.norm() * every
+            ),
+            "The distance |C - o| comes back. Return the score o.": (1000.0 - rise * every),
+            "The steps grow with the distance, as they would for (C - o)^2. The slope of |C - o| "
+            "does not depend on how far away C is.": first + 1000 * (1 - (1 - 2 * rise) ** every),
+        },
+    )
+    near = first.item() + 3.5 * rise.item()
+    check(
+        near,
+        "Once the score has passed C, the next step should lead back, and so on.",
+        {
+            "The score keeps rising beyond C. There the slope of |C - o| has the other sign.": (
+                rising
+            ),
+            "The score stops at C. A step has a fixed length and leads beyond it.": (
+                rising.clamp(max=near)
+            ),
+        },
+    )
+    check(
+        first.item() - 2.5 * rise.item(),
+        "A score that begins above C should come down to it, and then swing about it.",
+        {"From above C the score rises. Descend on the absolute value.": rising},
+    )
+
+
+@exercise
+def expected_change(attempt: Attempt) -> None:
+    """update [channels, height, width], jitter -> [channels, height + jitter, width + jitter]."""
+    channels, height, width, jitter = 2, 5, 6, 3
+    update = normal_draws(seed=22)(channels, height, width)
+
+    def canvas(jitter: int, places: int, least: int = 0) -> Tensor:
+        """The sum over positions from ``least`` on, in a canvas with room for ``jitter``."""
+        total = torch.zeros(channels, height + jitter, width + jitter)
+        for top in range(least, places):
+            for left in range(least, places):
+                total[:, top : top + height, left : left + width] += update
+        return total
+
+    def shape(jitter: int) -> dict[str, int]:
+        return dict(channels=channels, height=height + jitter, width=width + jitter)
+
+    attempt.expect_close(
+        attempt(update, 0, shape=shape(0)),
+        update,
+        "Without jitter there is one position, and the change should be the update itself.",
+    )
+    n = jitter + 1
+    total = canvas(jitter, n)
+    middle = torch.zeros_like(total)
+    middle[:, 1 : 1 + height, 1 : 1 + width] = update
+    corner = torch.zeros_like(total)
+    corner[:, :height, :width] = update
+    diagonal = torch.zeros_like(total)
+    for i in range(n):
+        diagonal[:, i : i + height, i : i + width] += update / n
+    covered = torch.zeros_like(total)
+    for top in range(n):
+        for left in range(n):
+            covered[:, top : top + height, left : left + width] += 1
+    attempt.expect_close(
+        attempt(update, jitter, shape=shape(jitter)),
+        total / n**2,
+        "The change should be the mean, over all positions of the crop, of the update put there.",
+        {
+            "This is the sum over all positions. An expectation is their mean.": total,
+            "The sum is divided by the positions along one side. They vary along both.": total / n,
+            "The sum is divided by jitter squared. Each side has jitter + 1 positions.": (
+                total / jitter**2
+            ),
+            "The last row and column of positions are left out. There are jitter + 1 of each.": (
+                canvas(jitter, jitter) / jitter**2
+            ),
+            "The first row and column of positions are left out. There are jitter + 1 of each.": (
+                canvas(jitter, n, least=1) / jitter**2
+            ),
+            "The crop stays in the middle. It should be at every position equally often.": middle,
+            "The crop stays in the corner. It should be at every position equally often.": corner,
+            "Only the diagonal counts. Rows and columns are drawn independently.": diagonal,
+            "Each pixel is divided by how often it is covered. A pixel that no crop holds changes "
+            "by 0, and that counts too.": total / covered,
+        },
+    )
+
+
+@exercise
+def step_in_pixels(attempt: Attempt) -> None:
+    """gradient [batch, channels, h, w], weight [h, w], bases [h, h], [w, w] -> as gradient."""
+    batch, channels, h, w = 2, 3, 4, 5
+    draw = normal_draws(seed=23)
+    gradient, weight = draw(batch, channels, h, w), draw(h, w).abs() + 0.5
+    rows, columns = (torch.linalg.qr(draw(n, n)).Q for n in (h, w))
+    shape = dict(batch=batch, channels=channels, height=h, width=w)
+
+    def moved(weight: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+        coefficients = torch.einsum("uh,vw,bchw->bcuv", rows, columns, gradient)
+        return torch.einsum("uh,vw,bcuv->bchw", rows, columns, weight * coefficients)
+
+    ones = torch.ones(h, w)
+    attempt.expect_close(
+        attempt(gradient, ones, rows, columns, shape=shape),
+        gradient,
+        "With all weights 1 the two bases are rotations, and a step in the coefficients should be "
+        "the step in the pixels.",
+        {
+            "These are coefficients. Transform them back into a change of the image.": (
+                torch.einsum("uh,vw,bchw->bcuv", rows, columns, gradient)
+            ),
+        },
+    )
+    attempt.expect_close(
+        attempt(gradient, weight, rows, columns, shape=shape),
+        moved(weight**2, rows, columns),
+        "With weights that differ, the change of the image is wrong.",
+        {
+            "The weight counts once. It stands between image and coefficients on the way to the "
+            "gradient, and again on the way back.": moved(weight, rows, columns),
+            "Weights play no part.": gradient,
+            "The weights divide.": moved(weight**-2, rows, columns),
+            "Rows and columns of the bases are exchanged. A basis vector is a row of its matrix.": (
+                moved(weight**2, rows.T, columns.T)
+            ),
+            "Pixels are weighted. The weights belong to coefficients.": weight**2 * gradient,
+        },
+    )
+
+
+SPEED = 4.0
+
+
+class Sines(torch.nn.Module):
+    """Logits [n, classes]: the sum over pixels of ``w * sin(4 x)``."""
+
+    def __init__(self, w: Tensor):
+        super().__init__()
+        self.w = torch.nn.Parameter(w)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return torch.einsum("nchw,kchw->nk", (SPEED * images).sin(), self.w)
+
+
+def climbed(
+    start: Tensor,
+    w: Tensor,
+    shifts: list[tuple[int, int]],
+    steps: int,
+    step_size: float,
+    *,
+    back: int = -1,
+    sign: int = 1,
+    clip: str = "always",
+    scale: str = "picture",
+) -> Tensor:
+    """The reference; what is named after the star makes mistakes."""
+    x = start.clone()
+    for _ in range(steps):
+        turned = [torch.roll(w, (back * down, back * across), (2, 3)) for down, across in shifts]
+        gradient = SPEED * (SPEED * x).cos() * torch.stack(turned).mean(0)
+        axes = {"picture": (1, 2, 3), "batch": (0, 1, 2, 3)}.get(scale)
+        if axes:
+            gradient = gradient / gradient.square().mean(axes, keepdim=True).sqrt()
+        if scale == "sign":
+            gradient = gradient.sign()
+        x = x + sign * step_size * gradient
+        if clip == "always":
+            x = x.clamp(0, 1)
+    return x.clamp(0, 1) if clip == "last" else x
+
+
+@exercise
+def robust_pictures(attempt: Attempt) -> None:
+    """start [n, channels, height, width], wanted [n], model, shifts, ... -> as start."""
+    n, classes, channels, height, width = 3, 4, 2, 5, 6
+    draw = normal_draws(seed=24)
+    size = torch.tensor([1.0, 3, 0.5, 2]).view(-1, 1, 1, 1)
+    model = Sines(size * draw(classes, channels, height, width))
+    start = 0.5 + 0.05 * draw(n, channels, height, width)
+    wanted = torch.tensor([2, 0, 3])
+    w = model.w.detach()[wanted]
+    shape = dict(n=n, channels=channels, height=height, width=width)
+
+    def climb(shifts: list[tuple[int, int]], steps: int, step_size: float) -> Tensor:
+        return attempt(start, wanted, model, shifts, steps, step_size, shape=shape)
+
+    still = [(0, 0)]
+    result = climb(still, 1, 0.02)
+    attempt.expect(not torch.equal(result, start), "The images are still the start after a step.")
+    once = (start, w, still, 1, 0.02)
+    first = (start, model.w.detach()[:n], still, 1, 0.02)
+    # The step for probabilities: each logit's slope less the mean slope, weighted by probability.
+    p = model(start).softmax(1).detach()
+    mean = torch.einsum("nk,kchw->nchw", p, model.w.detach())
+    attempt.expect_close(
+        result,
+        climbed(*once),
+        "One step without a shift is wrong. It should lead along the gradient of the wanted logit, "
+        "divided by its root mean square over the image.",
+        {
+            "The score falls. Go up its gradient.": climbed(*once, sign=-1),
+            "The gradient is not divided by its root mean square.": climbed(*once, scale="none"),
+            "All images share one root mean square. Each should have its own.": (
+                climbed(*once, scale="batch")
+            ),
+            "Every pixel moves as far as every other. Divide the gradient by one number for each "
+            "image, and not by its size pixel by pixel.": climbed(*once, scale="sign"),
+            "Image i climbs for class i. Its class is wanted[i].": climbed(*first),
+            "The gradient is that of the probability. Take the logit: it keeps rising where the "
+            "softmax is flat.": climbed(start, w - mean, still, 1, 0.02),
+        },
+    )
+    attempt.expect(
+        model.w.grad is None,
+        "The model's parameters have gradients now. Ask for the gradient of the images alone.",
+    )
+    shifts = [(0, 0), (1, 2), (-2, 1)]
+    moved = (start, w, shifts, 1, 0.02)
+    several = {
+        "The shifts play no part.": climbed(start, w, still, 1, 0.02),
+        "Only the last shift counts. Take the mean of the scores over all of them.": (
+            climbed(start, w, shifts[-1:], 1, 0.02)
+        ),
+        "Rows and columns of a shift are exchanged. It is (down, across).": (
+            climbed(start, w, [(across, down) for down, across in shifts], 1, 0.02)
+        ),
+        "The image is shifted the other way: up instead of down, to the left instead of to the "
+        "right.": climbed(*moved, back=1),
+    }
+    attempt.expect_close(
+        climb(shifts, 1, 0.02),
+        climbed(*moved),
+        "With three shifts the step is wrong. The score is the mean of the scores of the shifted "
+        "pictures.",
+        several,
+    )
+    far = (start, w, shifts, 3, 0.4)
+    attempt.expect_close(
+        climb(shifts, 3, 0.4),
+        climbed(*far),
+        "After three large steps the images are wrong.",
+        {
+            "The images leave the range from 0 to 1. Cut them off after each step.": (
+                climbed(*far, clip="never")
+            ),
+            "The images are cut off at the end alone. Cut them off after each step: the next "
+            "gradient should be that of an image that can be seen.": climbed(*far, clip="last"),
+        },
+    )

@@ -1,0 +1,363 @@
+"""Chapter 16: how many steps descent takes, and a block without some of its parts."""
+
+import torch
+from torch import Tensor, nn
+
+from course.check.attempt import Attempt, NotYet, normal_draws
+from course.check.exercise import exercise
+
+ENOUGH = 0.02  # fraction of the error in any direction, after 150 steps with condition number 30
+
+
+@exercise
+def steps_for(attempt: Attempt) -> None:
+    """values [n], share -> one number."""
+
+    def expect(values: list[float], share: float, otherwise: str, **wrong: float) -> None:
+        found = attempt(torch.tensor(values), share).item()
+        for message, number in wrong.items():
+            attempt.expect(found != number, STEPS[message])
+        slow = 1 - (min(values) / max(values)) ** 2
+        steps = 1
+        while slow**steps > share:
+            steps += 1
+        attempt.expect(found == steps, f"{otherwise} You found {found:g}, expected {steps}.")
+
+    # 0.75 ** 8 = 0.1001, 0.75 ** 9 = 0.075
+    expect(
+        [2.0, 1.0],
+        0.1,
+        "For the values 2 and 1 a step leaves 3/4 of the slower error; a tenth "
+        "is left after the ninth.",
+        first=1,
+        down=8,
+        unsquared=4,
+        power=3,
+    )
+    expect([1.0, 3.0, 2.0], 0.05, "The values come in any order.", order=6)
+    expect([40.0, 1.0], 0.5, "With a condition number of 40, half the error takes long.")
+    expect([20.0, 10.0], 0.1, "The values count relative to the largest: 20 and 10 are as 2 and 1.")
+    expect([2.0, 2.0], 0.5, "Where all values are equal one step ends it.", none=0)
+
+
+STEPS = {
+    "first": "You take the direction of the largest value. The smallest is the slowest.",
+    "down": "After 8 steps a little more than the share is left. Round up.",
+    "unsquared": "The ratio of the values has to be squared.",
+    "power": "The error shrinks by 1 less the squared ratio, not by the squared ratio.",
+    "order": "You take the last value for the smallest. They may come in any order.",
+    "none": "At 0 steps nothing has happened: all of the error is left.",
+}
+
+
+class Map:
+    """A matrix with given singular values, that counts its products."""
+
+    def __init__(self, out: int, values: Tensor, seed: int) -> None:
+        normal = normal_draws(seed)
+        n = len(values)
+        left = torch.linalg.qr(normal(out, n).to(values))[0]
+        self.right = torch.linalg.qr(normal(n, n).to(values))[0].T  # rows are singular vectors
+        self.matrix = (left * values) @ self.right
+        self.pushes = self.pulls = 0
+
+    def push(self, v: Tensor) -> Tensor:
+        self.pushes += 1
+        return self.matrix @ v
+
+    def pull(self, u: Tensor) -> Tensor:
+        self.pulls += 1
+        return self.matrix.T @ u
+
+    def expect_few(self, attempt: Attempt, steps: int) -> None:
+        attempt.expect(
+            max(self.pushes, self.pulls) <= steps + 1,
+            f"With steps = {steps} you called push {self.pushes} times and pull {self.pulls} "
+            f"times. At most {steps + 1} each are allowed.",
+        )
+
+
+@exercise
+def largest_value(attempt: Attempt) -> None:
+    """start [n], push, pull, steps -> one number."""
+    values = torch.tensor([3.0, 2.0, 1.0, 0.5])
+
+    def tried(values: Tensor, steps: int, scale: float = 1.0) -> tuple[float, Map]:
+        one = Map(6, values, seed=2)
+        start = scale * normal_draws(seed=3)(4)
+        infinite = (
+            "The result contains NaN or infinity. The vector grows or shrinks with every product: "
+            "make it a unit vector each time."
+        )
+        found = attempt(start, one.push, one.pull, steps, if_not_finite=infinite).item()
+        one.expect_few(attempt, steps)
+        return found, one
+
+    found, _ = tried(values, 30)
+    for number, message in (
+        (9.0, "This is the square of the largest singular value."),
+        (0.5, "This is the smallest singular value."),
+        (1.0, "This is 1, the length of a unit vector. How long does push make it?"),
+        (3.0**0.5, "This is the root of the largest singular value."),
+    ):
+        attempt.expect(abs(found - number) > 1e-3, message)
+    attempt.expect(
+        abs(found - 3) < 1e-3,
+        f"For singular values of 3, 2, 1 and 0.5 and 30 steps you found {found:.4g}, expected 3.",
+    )
+    for scale in (1e3, 1e-3):
+        found, _ = tried(scale * values, 100)
+        attempt.expect(
+            abs(found / scale - 3) < 1e-3,
+            f"With a largest value of {3 * scale:g} and 100 steps you found {found:.4g}.",
+        )
+    found, _ = tried(values, 30, scale=100.0)
+    attempt.expect(abs(found - 3) < 1e-3, "The result depends on how long start is.")
+    found, one = tried(values, 2)
+    start = normal_draws(seed=3)(4)
+    start = one.matrix.T @ (one.matrix @ start)
+    start = start / start.norm()
+    least = (one.matrix.T @ (one.matrix @ start)).norm().sqrt().item()
+    attempt.expect(
+        least * 0.9999 <= found <= 3.0003,
+        f"After two steps the estimate should be {least:.4f} at least, and 3 at most: you found "
+        f"{found:.4f}. Are all steps taken?",
+    )
+
+
+@exercise
+def recovered_fast(attempt: Attempt) -> None:
+    """target [out], push, pull, steps -> [n]."""
+    n, steps = 400, 150
+
+    def tried(smallest: float, scale: float) -> Tensor:
+        """What is left of the error in every direction, as a fraction, [n]."""
+        values = scale * torch.linspace(1, smallest, n)
+        one = Map(500, values, seed=4)
+        x = one.right.T @ torch.ones(n)  # as much in every direction
+        target = one.matrix @ x
+        found = attempt(target, one.push, one.pull, steps, shape=dict(n=n))
+        one.expect_few(attempt, steps)
+        return (one.right @ (found - x)).abs()
+
+    left = tried(smallest=0.5, scale=1.0)
+    attempt.expect(
+        bool((left < ENOUGH).all()),
+        f"With a condition number of 2 the worst direction keeps {left.max():.2g} of its error.",
+    )
+    left = tried(smallest=1 / 30, scale=1.0)
+    attempt.expect(
+        not 0.5 < left.max() <= 1.001,
+        f"With a condition number of 30 the faintest direction keeps {left.max():.2g} of its "
+        "error: as slow as descent, which remembers nothing of its last step.",
+    )
+    attempt.expect(
+        bool((left < ENOUGH).all()),
+        f"With a condition number of 30 the worst direction keeps {left.max():.2g} of its error.",
+    )
+    left = tried(smallest=1 / 30, scale=50.0)
+    attempt.expect(
+        bool((left < ENOUGH).all()),
+        f"With all singular values times 50 the error is {left.max():.2g}: your step has a fixed "
+        "length. It must follow from the products.",
+    )
+
+
+# norm1, attention, norm2, mlp: maps of tokens, none of which commutes with another
+PARTS = (
+    lambda x: 2 * x - 1,
+    lambda x: x.cumsum(1).sin(),
+    lambda x: 0.5 * x + 3,
+    lambda x: x.square().cos(),
+)
+
+
+@exercise
+def block_without(attempt: Attempt) -> None:
+    """x [batch, tokens, dim], missing, norm1, attention, norm2, mlp -> as x."""
+    shape = dict(batch=2, tokens=3, dim=5)
+    x = normal_draws(seed=0)(*shape.values())
+    norm1, attention, norm2, mlp = PARTS
+
+    def mixed(x: Tensor) -> Tensor:
+        return x + attention(norm1(x))
+
+    whole = mixed(x) + mlp(norm2(mixed(x)))
+    alone = attention(norm1(x))
+
+    def expect(missing: str, expected: Tensor, mistakes: dict[str, Tensor]) -> None:
+        if missing != "nothing":
+            mistakes = {"Nothing is missing: this is the whole block.": whole} | mistakes
+        result = attempt(x, missing, *PARTS, shape=shape)
+        attempt.expect_close(
+            result, expected, f"With missing={missing!r} the result is wrong.", mistakes
+        )
+
+    expect(
+        "nothing",
+        whole,
+        {
+            "The second step reads x, not what the first step made.": mixed(x) + mlp(norm2(x)),
+            "The second step lacks its residual connection.": mlp(norm2(mixed(x))),
+            "The norms stand behind the additions. Here they stand before the parts.": norm2(
+                norm1(x + attention(x)) + mlp(norm1(x + attention(x)))
+            ),
+        },
+    )
+    expect(
+        "attention",
+        x + mlp(norm2(x)),
+        {
+            "Without attention norm1 has no reader. You add its output.": (
+                x + norm1(x) + mlp(norm2(x + norm1(x)))
+            ),
+            "You put norm1 in the stream. Without attention the first step is the identity.": (
+                norm1(x) + mlp(norm2(norm1(x)))
+            ),
+            "Attention gives nothing, but x is added to itself.": 2 * x + mlp(norm2(2 * x)),
+        },
+    )
+    expect(
+        "mlp",
+        mixed(x),
+        {
+            "Without MLP norm2 has no reader. You add its output.": mixed(x) + norm2(mixed(x)),
+            "You put norm2 in the stream. Without MLP the second step is the identity.": norm2(
+                mixed(x)
+            ),
+        },
+    )
+    first = x + attention(x)
+    expect(
+        "norm",
+        first + mlp(first),
+        {
+            "norm1 is gone, norm2 is still there.": first + mlp(norm2(first)),
+            "norm2 is gone, norm1 is still there.": mixed(x) + mlp(mixed(x)),
+        },
+    )
+    expect(
+        "residual",
+        mlp(norm2(alone)),
+        {
+            "The first residual connection is still there.": mlp(norm2(mixed(x))),
+            "The second residual connection is still there.": alone + mlp(norm2(alone)),
+            "The MLP reads x, and what attention gave is dropped.": mlp(x),
+        },
+    )
+
+
+def linear(out: int) -> nn.Linear:
+    """Reads 4 features. Its numbers are still to be drawn, so that the random state stays."""
+    return nn.utils.skip_init(nn.Linear, 4, out)
+
+
+class Mirrored(nn.Module):
+    """A linear map, and its negative beside it: the entries of the output add up to nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.map = linear(3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([self.map(x), -self.map(x)], 1)
+
+
+class Idle(nn.Module):
+    """A linear map, and one that is computed and dropped."""
+
+    def __init__(self, dropped: bool) -> None:
+        super().__init__()
+        self.map, self.idle = linear(3), linear(5)
+        self.dropped = dropped
+
+    def forward(self, x: Tensor) -> Tensor:
+        idle = 0 * self.idle(x).sum() if self.dropped else 0
+        return self.map(x) + idle
+
+
+class Balanced(nn.Module):
+    """A linear map whose output is 0 here and nowhere else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.map = linear(3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.map(x) - self.map(x).detach()
+
+
+@exercise
+def unused_numbers(attempt: Attempt) -> None:
+    """x [batch, dim], module -> one number."""
+    draw = normal_draws(seed=1)
+    x = draw(2, 4)
+    dark = x * torch.tensor([1.0, 1.0, 0.0, 1.0])  # the third feature is 0
+
+    def expect(x: Tensor, module: nn.Module, number: int, otherwise: str, **mistakes: int) -> None:
+        for parameter in module.parameters():
+            parameter.data = draw(*parameter.shape)
+        found = attempt(x, module).item()
+        if any(p.grad is not None for p in module.parameters()):
+            raise NotYet(
+                "Gradients are left in the module's parameters. torch.autograd.grad returns them "
+                "and leaves none."
+            )
+        for message, wrong in mistakes.items():
+            if found == wrong != number:
+                raise NotYet(MISTAKES[message])
+        attempt.expect(found == number, f"{otherwise} You found {found:g}, expected {number}.")
+
+    expect(x, linear(3), 0, "A linear layer uses all of its 15 numbers.", used=15)
+    expect(
+        x,
+        Idle(dropped=False),
+        25,
+        "A layer with 25 numbers is never called, another with 15 is used.",
+        used=15,
+        tensors=2,
+        none=0,
+    )
+    expect(
+        x,
+        Idle(dropped=True),
+        25,
+        "A layer with 25 numbers is called, and multiplied by 0.",
+        tensors=2,
+        only_none=0,
+    )
+    expect(
+        x,
+        Mirrored(),
+        0,
+        "The output is a linear map and its negative; all 15 numbers count.",
+        sums=15,
+    )
+    expect(x, Balanced(), 0, "An output may be 0 and still change with all 15 numbers.", zero=15)
+    expect(
+        dark,
+        linear(3),
+        3,
+        "One feature of x is 0 in the whole batch: the 3 weights that read it have no influence.",
+        whole=0,
+    )
+    expect(
+        x * torch.tensor([[1.0], [0.0]]),
+        linear(3),
+        0,
+        "The second image of the batch is 0, the first is not: all 15 numbers count.",
+        last=12,
+    )
+
+
+MISTAKES = {
+    "used": "These are the numbers that are used. Count the others.",
+    "tensors": "You count tensors. A tensor of shape [5, 4] has 20 numbers.",
+    "none": "A parameter that is not in the graph has no gradient at all, None: it counts.",
+    "only_none": "A layer may be in the graph and still have no influence: its gradient is 0.",
+    "sums": "You differentiate the plain sum of the outputs. Two entries that move against each "
+    "other cancel in it: weigh them with random numbers.",
+    "zero": "You weigh the outputs with themselves. Where they are 0 nothing is seen.",
+    "whole": "You count a tensor only if all of its gradient is 0. Count its entries.",
+    "last": "You look at one entry of the batch. A number counts as used if any depends on it.",
+}

@@ -1,0 +1,152 @@
+"""Models with trained weights: those that come with the package, torchvision's, or a file's."""
+
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from minivit.hub import torchvision_resnet as resnet
+from minivit.hub.about import About, fields_of
+from minivit.hub.families import blocks, build, family
+from minivit.hub.files import MODEL, read
+from minivit.hub.preprocessing import Preprocess
+from minivit.hub.torchvision import from_torchvision, is_torchvisions
+from minivit.hub.weights import fetch
+from minivit.hub.zoo import MODELS, V1, changed, described, shipped
+from minivit.networks.model import Config, Model, Removed
+from minivit.networks.patches import pair
+from minivit.networks.state import check_state
+from minivit.networks.variants import PLAIN
+from minivit.networks.vit import ViTConfig
+
+# Fields of a configuration that matter in training alone: a file may have been trained with others.
+TRAINING = {"dropout", "attention_dropout", "stochastic_depth"}
+
+
+def load(
+    name: str | PathLike[str], weights: str | PathLike[str] | None = None, **changes: Any
+) -> Model:
+    """Makes a model with trained weights: on the CPU, in float32 and evaluation mode.
+
+    Its ``preprocess`` makes a batch of images: torchvision's for its weights, the file's own, or
+    else a resize and crop to the model's size and ImageNet's mean and standard deviation; none for
+    other than three channels. Its ``classes`` are the names of the logits, their numbers where the
+    file has no names; ``licence`` is none where none is stated.
+
+    Args:
+        name: One of :func:`~minivit.hub.zoo.models`. Or the path of a file from
+            :func:`~minivit.hub.files.save`, or of the folder of a training: these say what model
+            they hold.
+        weights: One of torchvision's names, such as ``"IMAGENET1K_V1"``: fetched once, checked, and
+            kept in torch.hub's cache. Or the path of a file: ``.safetensors``, or a state dict
+            written by ``torch.save``, with minivit's names or torchvision's; nothing in it is
+            executed. Default: those that come with the package, else ``"IMAGENET1K_V1"``.
+        **changes: Sizes that the weights are for, such as ``classes=10``, as for
+            :func:`~minivit.hub.zoo.create`, or what counts in training, such as ``dropout=0.1``.
+
+    Raises:
+        ValueError: An unknown name, weights beside a file that holds some, a file that is damaged
+            or no checkpoint, or weights for another model: keys missing, surplus or of another
+            shape, numbers that are not finite, another configuration.
+        FileNotFoundError: There is no such file.
+        OSError: The weights could not be fetched.
+    """
+    name, known = str(name), None
+    files = shipped()
+    if weights is None and name in files:
+        name = str(files[name])
+    own = name.endswith(".safetensors") or (name not in [*MODELS, *files] and Path(name).exists())
+    if own and weights is not None:
+        raise ValueError(f"{name} holds weights itself: got weights={str(weights)!r}, too")
+    if own:
+        path = Path(name, MODEL) if Path(name).is_dir() else Path(name)
+        state, about = read(path)
+        if about.config is None:
+            raise ValueError(
+                f"{path} does not say what model it holds: expected load(name, {str(path)!r}), "
+                "with the name of the model it is for"
+            )
+        config, whose = changed(about.config, changes), f"{path}, a {family(about.config)}"
+    else:
+        weights = V1 if weights is None else weights
+        # A path has a dot or a slash. The zoo says of an unknown model what there is.
+        if isinstance(weights, str) and weights.isidentifier() and name in MODELS:
+            known = _torchvision_weights(name, weights)
+            changes = {"image_size": Preprocess.like(known.transforms()).size, **changes}
+        config = changed(described(name)[0], changes)
+        path = fetch(known.url) if known else Path(weights)
+        state, about = read(path)
+        whose = f"{path} into {name}"
+    try:
+        if about.config:
+            _check_config(about.config, config, state)
+        model = _filled(config, about.removed, state)
+    except ValueError as error:
+        raise ValueError(
+            f"cannot load {whose}: {error}. Fields given to load, such as classes=10 or "
+            "image_size=384, make another model, as for create"
+        ) from error
+    size = pair(model.config.image_size)
+    if known:
+        preprocess, meta = Preprocess.like(known.transforms()), known.meta
+        if preprocess.size != size:
+            preprocess = replace(preprocess, size=size, resize=size)
+        about = About(model.config, preprocess, meta["categories"], meta.get("license"))
+    if about.preprocess or model.config.channels == 3:
+        model.preprocess = about.preprocess or Preprocess(size, resize=size)
+    if about.classes and len(about.classes) != model.config.classes:
+        raise ValueError(
+            f"{path} names {len(about.classes)} classes for {model.config.classes} logits"
+        )
+    model.classes = about.classes or [str(i) for i in range(model.config.classes)]
+    model.licence = about.licence
+    return model.eval()
+
+
+def _torchvision_weights(name: str, weights: str) -> Any:
+    """The member of torchvision's enumeration, which has ``url``, ``transforms`` and ``meta``."""
+    known = MODELS[name][1]
+    if weights not in known:
+        raise ValueError(
+            f"there are no weights {weights!r} for {name}: expected "
+            f"{', '.join(known) or 'none'}, or the path of a file"
+        )
+    from minivit.hub.import_torchvision import imported  # slow, and not needed for a file
+
+    return imported().models.get_model_weights(name)[weights]
+
+
+def _check_config(saved: Config, asked: Config, state: dict[str, Any]) -> None:
+    """Refuses the configuration of a file that is not the one asked for, or not of its tensors."""
+    vits = isinstance(saved, ViTConfig) and isinstance(asked, ViTConfig)
+    if type(saved) is not type(asked) and not vits:
+        raise ValueError(f"it holds a {family(saved)}, not a {family(asked)}")
+    ours, theirs = fields_of(asked), fields_of(saved)
+    if vits:  # a plain one says nothing of parts that it could have had
+        ours, theirs = ours | PLAIN | ours, theirs | PLAIN | theirs
+    others = [f for f in theirs if theirs[f] != ours[f] and f not in TRAINING]
+    if others:
+        said = [f"{field}={theirs[field]!r} (asked for: {ours[field]!r})" for field in others]
+        raise ValueError(f"it was saved with {', '.join(said)}")
+    # Looked at before they are built: a wrong number would take hours.
+    there = len({key.split(".")[1] for key in state if key.startswith("blocks.")})
+    if blocks(saved) > (there or 100):  # blocks without any part have no tensors
+        raise ValueError(f"it says that it has {blocks(saved)} blocks, and holds {there}")
+
+
+def _filled(config: Config, removed: Removed, state: dict[str, Any]) -> Model:
+    """Makes a model of the numbers of a state dict, if they are for it."""
+    try:
+        with torch.device("meta"):  # no memory and no random numbers for what is replaced at once
+            model = build(config, removed)
+    except (RuntimeError, TypeError, ArithmeticError) as error:
+        raise ValueError(f"no model can have the sizes of {config}") from error
+    if is_torchvisions(state):
+        heads = None if resnet.KEY in state else 1  # they show in no shape
+        state = from_torchvision(state, heads=heads).state_dict()
+    check_state(state, model.state_dict())
+    # Copied, not assigned: what safetensors gives would change with the file that it lies in.
+    model.to_empty(device="cpu").load_state_dict(state)
+    return model

@@ -1,0 +1,70 @@
+"""Batches of vectors: lengths, projections, random starts, and what may be such a batch."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+Operator = Callable[[Tensor], Tensor]  # a function of [batch, ...]; here mostly a linear one
+
+
+def norms(x: Float[Tensor, "batch ..."]) -> Float[Tensor, " batch"]:
+    """The Euclidean length of each entry."""
+    return torch.linalg.vector_norm(x.flatten(1), dim=1)
+
+
+def or_one(size: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """A size to divide by: 1 where it is zero, so that a relative measure is absolute there."""
+    return torch.where(size > 0, size, 1)
+
+
+def unit(x: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n"]:
+    """Scales vectors to length 1; zero stays zero."""
+    return x / or_one(norms(x))[:, None]
+
+
+def orthogonalise(
+    basis: Float[Tensor, "batch k n"], w: Float[Tensor, "batch n"]
+) -> tuple[Float[Tensor, "batch n"], Float[Tensor, "batch k"]]:
+    """Splits ``w`` into the part orthogonal to the rows of ``basis`` and its coefficients there.
+
+    It projects twice: after once, rounding leaves some of the rest; a third time gains nothing
+    (Parlett 1980).
+    """
+    taken = w.new_zeros(basis.shape[:2])
+    for _ in range(2):
+        along = (basis @ w[..., None])[..., 0]
+        w = w - (along[:, None] @ basis)[:, 0]
+        taken = taken + along
+    return w, taken
+
+
+def random_like(x: Float[Tensor, "*shape"], seed: int = 0) -> Float[Tensor, "*shape"]:
+    """Standard normal numbers, shaped like ``x``, the same each time for a seed."""
+    generator = torch.Generator(x.device).manual_seed(seed)
+    return torch.randn(x.shape, dtype=x.dtype, device=x.device, generator=generator)
+
+
+def check_batch(x: Tensor) -> None:
+    """Checks that ``x`` is a batch of points to differentiate at.
+
+    Raises:
+        TypeError: Its numbers are not floating.
+        ValueError: It has no batch axis, or an empty one.
+    """
+    if not x.is_floating_point():
+        raise TypeError(f"expected a point of floating numbers: got {x.dtype}")
+    if x.ndim < 2 or not x.numel():
+        raise ValueError(f"expected points [batch, ...], one entry or more: got {list(x.shape)}")
+
+
+def finite(matrix: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """The matrix of a linear map, checked before it is decomposed.
+
+    Raises:
+        ValueError: Some of its numbers are not finite.
+    """
+    if not matrix.isfinite().all():
+        raise ValueError("expected a linear map of finite numbers: got some that are not")
+    return matrix

@@ -1,0 +1,171 @@
+"""Are models whose input is found slowly slow to train?.
+
+Every row is an architecture for digits of 8 x 8 pixels. Untrained, it is inverted by gradient
+descent at its last block, and condition numbers are computed there; then it is trained for a few
+steps. An inversion that has not met the criterion after ``budget`` evaluations counts as these.
+
+The stored rows without positions, attention or MLP were created without them, and so began with
+other weights than a ViT from which they are removed.
+"""
+
+from functools import cache
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import minivit
+from minivit.data import load_data
+from minivit.inversion import Diverged, invert
+from minivit.krylov import jacobian
+from minivit.networks.model import Model
+from minivit.recording import activation
+from studies.runner.survey import Survey
+
+VIT: dict[str, Any] = {"dim": 32, "depth": 3, "heads": 4}
+MIXER: dict[str, Any] = {"dim": 32, "depth": 3}
+RESNET: dict[str, Any] = {"width": 8}
+# Of each: name, changes, and what is removed.
+ARCHITECTURES: dict[str, tuple[str, dict[str, Any], str]] = {
+    "ViT": ("vit_8px", VIT, ""),
+    "ViT, 1 block": ("vit_8px", VIT | {"depth": 1}, ""),
+    "ViT, 6 blocks": ("vit_8px", VIT | {"depth": 6}, ""),
+    "ViT, half as wide": ("vit_8px", VIT | {"dim": 16}, ""),
+    "ViT, patches of 4": ("vit_8px", VIT | {"patch_size": 4}, ""),
+    "ViT, norm behind": ("vit_8px", VIT | {"norm": "post"}, ""),
+    "ViT, no norm": ("vit_8px", VIT, "norm"),
+    "ViT, no residual": ("vit_8px", VIT, "residual"),
+    "ViT, no positions": ("vit_8px", VIT, "positions"),
+    "ViT, no attention": ("vit_8px", VIT, "attention"),
+    "ViT, no MLP": ("vit_8px", VIT, "mlp"),
+    "Mixer": ("mixer_8px", MIXER, ""),
+    "Mixer, no norm": ("mixer_8px", MIXER, "norm"),
+    "Mixer, no residual": ("mixer_8px", MIXER, "residual"),
+    "Feed-forward": ("feedforward_8px", MIXER, ""),
+    "ResNet": ("resnet_8px", RESNET, ""),
+    "ResNet, no residual": ("resnet_8px", RESNET | {"residual": False}, ""),
+}
+SEEDS = range(5)
+BUDGET = 200  # evaluations of an inversion
+STEPS = 50  # of a training, of 32 images each
+RATES = 3e-3, 1e-2  # AdamW's; of these the better one counts
+PICTURES = 4  # inverted, of the test part
+
+
+@cache
+def digits() -> dict[str, tuple[Tensor, Tensor]]:
+    """Images of mean 0 and standard deviation 1 over the training part, and labels, by part."""
+    data = load_data("DIGITS")
+    parts = {"train": data.train, "test": data.test}
+    mean, std = data.train.images.float().mean(), data.train.images.float().std()
+    return {name: ((part.images - mean) / std, part.labels) for name, part in parts.items()}
+
+
+def untrained(name: str, seed: int) -> Model:
+    """An architecture as it is before the first step, in evaluation mode."""
+    torch.manual_seed(seed)
+    base, changes, removed = ARCHITECTURES[name]
+    model = minivit.create(base, **changes)
+    if removed:
+        model = minivit.remove(model, removed)
+    batch_norms = [part for part in model.modules() if isinstance(part, nn.BatchNorm2d)]
+    for part in batch_norms:  # the statistics of a batch, as there are none before training
+        part.momentum = 1.0
+    with torch.no_grad():
+        model(digits()["train"][0][:256])
+    for part in batch_norms:
+        part.momentum = 0.1
+    return model.eval()
+
+
+def loss_after(model: Model, rate: float, seed: int, steps: int = STEPS) -> float:
+    """The cross-entropy on all training images after some steps of AdamW."""
+    images, labels = digits()["train"]
+    generator = torch.Generator().manual_seed(seed)
+    optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=0.05)
+    model.train()
+    for _ in range(steps):
+        batch = torch.randint(len(images), (32,), generator=generator)
+        loss = F.cross_entropy(model(images[batch]), labels[batch])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        return F.cross_entropy(model.eval()(images), labels).item()
+
+
+def last_block(model: Model) -> str:
+    """The name of the last block."""
+    return f"blocks.{len(model.get_submodule('blocks')._modules) - 1}"
+
+
+class Tokens(nn.Module):
+    """A model up to its last block."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self.model, self.tokens = model, activation(model, last_block(model))
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.tokens(images)
+
+
+def inverted(model: Model, budget: int = BUDGET) -> dict[str, float]:
+    """How far gradient descent came on the way from the last block back to digits.
+
+    Means over images: ``evaluations``, the base-10 logarithm of how many it took until the tokens
+    were nearer than those of a slightly perturbed image, and ``decibels`` at the end.
+    """
+    images = digits()["test"][0][:PICTURES]
+    try:
+        found = invert(model, images, at=last_block(model), optimizer="gd", steps=budget)
+    except Diverged:
+        return {"evaluations": torch.tensor(budget).log10().item(), "decibels": 0.0}
+    met = torch.tensor([min(count or budget, budget) for count in found.met])
+    assert found.psnr is not None  # for mypy: there is an image
+    return {"evaluations": met.log10().mean().item(), "decibels": found.psnr.mean().item()}
+
+
+def conditions(model: Model) -> dict[str, float]:
+    """Base-10 logarithms of condition numbers of two Jacobians of the last block's tokens.
+
+    ``by_input``: by the pixels of one image, mean over images. ``by_first``: by the weights of the
+    first layer, for all images at once.
+    """
+    model = model.double()
+    images = digits()["test"][0][:PICTURES].double()
+    by_input = torch.linalg.svdvals(jacobian(Tokens(model), images))  # [batch, 64]
+    name, first = next((n, p) for n, p in model.named_parameters() if p.ndim == 4)
+
+    def tokens(weight: Tensor) -> Tensor:  # [1, weights] -> [1, batch * tokens * dim]
+        weights = {f"model.{name}": weight.view_as(first)}
+        return torch.func.functional_call(Tokens(model), weights, images).reshape(1, -1)
+
+    by_first = torch.linalg.svdvals(jacobian(tokens, first.detach().view(1, -1))[0])
+    tiny = torch.finfo(torch.float64).eps
+    values = {"by_input": by_input, "by_first": by_first[None]}
+    return {
+        key: -(s[:, -1] / s[:, 0]).clamp(min=tiny).log10().mean().item()
+        for key, s in values.items()
+    }
+
+
+def measure(name: str, rehearsal: bool) -> dict[str, Any]:
+    """Figures of an architecture: a list with a number for each seed, or two lists, by rate."""
+    seeds, steps, budget = (SEEDS[:1], 2, 5) if rehearsal else (SEEDS, STEPS, BUDGET)
+    found: dict[str, Any] = {"parameters": sum(p.numel() for p in untrained(name, 0).parameters())}
+    figures = [
+        inverted(untrained(name, seed), budget) | conditions(untrained(name, seed))
+        for seed in seeds
+    ]
+    found |= {key: [one[key] for one in figures] for key in figures[0]}
+    found["losses"] = {
+        str(rate): [loss_after(untrained(name, seed), rate, seed, steps) for seed in seeds]
+        for rate in RATES
+    }
+    found["loss"] = min(found["losses"].values(), key=sum)
+    return found
+
+
+STUDY = Survey("inversion_and_training", list(ARCHITECTURES), measure, SEEDS)

@@ -1,0 +1,88 @@
+"""Do the source's inversions work in miniature, on a photograph?
+
+An untrained ViT whose patches have four times as many numbers as its tokens, as in ViT-B/32, behind
+an embedding that keeps most of an image; five seeds, in float32, from the source's start.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import minivit
+from minivit.data.photographs import crops, photograph
+from minivit.inversion import Inversion, invert
+from minivit.networks.patches import patchify
+from minivit.networks.vit import PatchEmbedding, ViT
+from studies.runner.survey import Survey
+
+SEEDS = tuple(range(5))
+FLOAT32 = 100.0  # dB, beyond which rounding decides
+FEW, TIMES = 20, 70  # the source compares 1,500 steps with 105,000, 70 times as many
+LONG = 200  # steps of L-BFGS that are enough here
+
+
+def astronaut() -> Tensor:
+    """The photograph, ``[1, 3, 32, 32]``, of mean 0 and standard deviation 1, roughly."""
+    return (photograph("astronaut", 32)[None] / 255 - 0.5) / 0.25
+
+
+def miniature(seed: int) -> ViT:
+    """ViT-B/32 in small: 16 patches of 192 numbers, tokens of 48, a class token, 6 blocks."""
+    torch.manual_seed(seed)
+    model = minivit.create("vit_32px", patch_size=8, dim=48, pool="class").eval()
+    assert isinstance(model, ViT)  # for mypy
+    return model
+
+
+@torch.no_grad()
+def with_fitted_embedding(model: ViT) -> ViT:
+    """Gives it the 48 filters that keep most of photographs: their principal components."""
+    patches = patchify((crops(500)[0] / 255 - 0.5) / 0.25, 8).flatten(0, 1)  # [8000, 192]
+    filters = torch.linalg.eigh(patches.mT.cov()).eigenvectors[:, -48:].mT  # [48, 192]
+    assert isinstance(model.patch_embedding, PatchEmbedding)  # for mypy
+    projection = model.patch_embedding.projection
+    projection.weight.copy_(filters.view_as(projection.weight))
+    return model
+
+
+def brought_back(found: Inversion) -> dict[str, Any]:
+    """Errors of features and pixels for each image, down to the rounding of float32."""
+    assert found.psnr is not None and found.threshold is not None  # for mypy
+    least = found.feature_distance.nan_to_num(torch.inf).amin(1)
+    ratio = (least / found.threshold).tolist()
+    return {
+        "psnr": [round(min(value, FLOAT32), 2) for value in found.psnr.tolist()],
+        "ratio": [round(float(f"{value:.4g}"), 4) for value in ratio],
+        "met": found.met,
+    }
+
+
+def source_experiment(seed: int, rehearsal: bool) -> dict[str, Any]:
+    """Gradient descent with few steps and with many, and L-BFGS, by depth."""
+    image = astronaut()
+    vit = with_fitted_embedding(miniature(seed))
+    few, many = (1, 2) if rehearsal else (FEW, TIMES * FEW)
+    depth = {"few": "blocks.0", "few, last": "blocks.5", "many, last": "blocks.5"}
+    descent = {
+        name: brought_back(
+            invert(vit, image, at=at, optimizer="gd", steps=many if "many" in name else few)
+        )
+        for name, at in depth.items()
+    }
+    places = ["positions", *(f"blocks.{i}" for i in (0, 1, 3, 5))]
+    runs = {
+        method: {
+            at: brought_back(invert(vit, image, at=at, optimizer=method, steps=count))
+            for at in places
+        }
+        for method, count in (("gd", few), ("lbfgs", few if rehearsal else LONG))
+    }
+    return {"descent": descent, "embedding_and_blocks": runs}
+
+
+def measure(row: str, rehearsal: bool) -> dict[str, Any]:
+    return source_experiment(int(row.removeprefix("seed ")), rehearsal)
+
+
+STUDY = Survey("inversion_in_miniature", [f"seed {s}" for s in SEEDS], measure, SEEDS)

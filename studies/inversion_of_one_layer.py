@@ -1,0 +1,210 @@
+"""How much of an image does one layer keep, and how hard is it to recover?
+
+Corners of photographs, 8 x 8 pixels and so four tokens, go through the first norm and attention, or
+the first norm and MLP, of the small ViT, without residual connections. They are recovered from the
+output by gradient descent, and then by Gauss-Newton from where it stopped, until that stops too;
+from noise, and from the image with a tenth as much noise added. Where a search misses the output,
+its derivatives tell whether it ended at a local minimum. Finally every residual branch of attention
+is inverted on whole photographs, with its LayerNorm and without. In float64.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+import minivit
+from minivit.data.photographs import crops
+from minivit.inversion import invert_residual, levenberg_marquardt, lipschitz
+from minivit.krylov import Operator, jacobian, norms
+from minivit.networks.model import Model
+from minivit.networks.vit import ViT
+from minivit.recording import activation
+from studies.runner.survey import Survey
+
+PARTS = ("norm", "attention", "mlp")
+CORNER = 2  # tokens on its side
+PICTURES, STEPS = 3, 1000  # the steps are those of descent, and of Gauss-Newton at most
+RATES = (0.3, 1, 3, 10)  # step sizes, over the largest squared singular value
+SHIFT = 1 / 20  # the standard deviation of the noise whose output is to be matched better
+OWN, REACHED = 1e-8, 1e-10  # relative errors: of tokens that are the same, of an output reached
+
+
+def made(row: str) -> tuple[ViT, Tensor]:
+    """A row's model in float64, and photographs ``[batch, 3, 32, 32]``."""
+    trained = minivit.load("cifar10_vit_gap")
+    images = trained.preprocess(crops(40, 32)[0][:PICTURES]).double()
+    if row == "trained":
+        model: Model = trained
+    else:
+        torch.manual_seed(int(row.split()[1]))
+        model = minivit.create("vit_32px")
+    assert isinstance(model, ViT)
+    return model.double().eval().requires_grad_(False), images
+
+
+def layer(model: ViT, part: str, side: int = CORNER) -> Operator:
+    """From the corner of an image to the first block's norm, attention or MLP."""
+    block: Any = model.blocks[0]
+    grid, table = model.config.grid, model.state_dict()["positions.table"]
+    places = table.view(*grid, -1)[:side, :side].flatten(0, 1)
+
+    def through(images: Tensor) -> Tensor:
+        x = model.patch_embedding(images) + places  # [batch, side * side, dim]
+        if part == "mlp":
+            return block.mlp(block.norm2(x))
+        return block.norm1(x) if part == "norm" else block.attention(block.norm1(x))
+
+    return through
+
+
+def descend(function: Operator, images: Tensor, start: Tensor, steps: int) -> dict[str, Tensor]:
+    """Gradient descent on half the squared distance of the outputs, for every step size.
+
+    Returns:
+        ``first``: the least number of steps of any step size until the output is matched better
+        than the shifted image matches it, infinite if never; ``x``: where the step size ended
+        that came nearest to the output; both for every image.
+    """
+    y = function(images)
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(images.shape, dtype=images.dtype, generator=generator)
+    goal = norms(function(images + SHIFT * noise) - y).repeat(len(RATES))
+    stretch = torch.linalg.matrix_norm(jacobian(function, images), 2).square()  # [batch]
+    rate = torch.cat([share / stretch for share in RATES])[:, None, None, None]
+    x, y = start.repeat(len(RATES), 1, 1, 1), y.repeat(len(RATES), 1, 1)
+    first = torch.full_like(goal, torch.inf)
+    for step in range(steps + 1):
+        x.requires_grad_()
+        off = function(x) - y
+        distance = norms(off).detach()
+        first = torch.where((distance < goal) & first.isinf(), step, first)
+        (slope,) = torch.autograd.grad(off.square().sum() / 2, x)
+        x = (x - rate * slope if step < steps else x).detach()
+    nearest = distance.nan_to_num(torch.inf).view(len(RATES), -1).argmin(0)
+    chosen = x.view(len(RATES), *images.shape)[nearest, torch.arange(len(images))]
+    return {"first": first.view(len(RATES), -1).amin(0), "x": chosen}
+
+
+def search(
+    function: Operator, images: Tensor, start: Tensor, steps: int, damping: float
+) -> dict[str, Any]:
+    """Gradient descent, then Gauss-Newton, and the errors of images and outputs."""
+    y = function(images)
+    began = descend(function, images, start, steps)
+    ended = levenberg_marquardt(function, y, began["x"], steps, damping)
+
+    def off(x: Tensor) -> dict[str, list[float]]:
+        outputs = norms(function(x) - y) / norms(y)
+        return {"picture": listed(norms(x - images) / norms(images)), "output": listed(outputs)}
+
+    first = [int(k) if k.isfinite() else None for k in began["first"]]
+    return {
+        "first": first,
+        "start": off(start),
+        "descent": off(began["x"]),
+        "newton": off(ended.x),
+        "newton_steps": ended.iterations.tolist(),
+        "missed": [
+            None if residual < REACHED else stationary(function, x[None], target[None])
+            for x, target, residual in zip(ended.x, y, ended.residual, strict=True)
+        ],
+    }
+
+
+def stationary(function: Operator, x: Tensor, y: Tensor) -> dict[str, float]:
+    """Derivatives of half the squared distance where a search ended.
+
+    Returns:
+        ``gradient``: its norm, over the output distance and the largest singular value; at a
+        stationary point only rounding. ``least`` and ``largest``: eigenvalues of the Hessian; at a
+        strict local minimum all are positive.
+    """
+
+    def objective(flat: Tensor) -> Tensor:
+        return (function(flat.view_as(x)) - y).square().sum() / 2
+
+    flat = x.flatten()
+    with sdpa_kernel(SDPBackend.MATH):  # the fused attention has no second derivative
+        gradient = torch.func.grad(objective)(flat)
+        values = torch.linalg.eigvalsh(torch.func.hessian(objective)(flat))
+    steepest = torch.linalg.matrix_norm(jacobian(function, x)[0], 2) * norms(function(x) - y)
+    least, largest = listed(values[[0, -1]])
+    return {"gradient": listed(gradient.norm() / steepest)[0], "least": least, "largest": largest}
+
+
+def undone(model: ViT, images: Tensor, norm: bool, blocks: int) -> list[dict[str, Any]]:
+    """For each block: for how many images the inverse of the branch recovers the tokens.
+
+    Also, for each image, the size of the tokens, and how much the branch stretches between them and
+    the output that it is inverted from.
+    """
+    found = []
+    for i, block in enumerate(model.blocks[:blocks]):
+        x = activation(model, f"blocks.{i - 1}")(images) if i else embedded(model, images)
+
+        def branch(x: Tensor, block=block) -> Tensor:
+            return block.attention(block.norm1(x) if norm else x)
+
+        y = x + branch(x)
+        inverse = invert_residual(branch, y, iterations=400)
+        own = norms(inverse.x - x) / norms(x) < OWN
+        found.append(
+            {
+                "own": int(own.sum()),
+                "other": int((inverse.converged & ~own).sum()),
+                "fixed_point": int((own & ~inverse.newton).sum()),
+                "size": listed(x.square().mean((1, 2)).sqrt()),
+                "stretch": listed(lipschitz(branch, x, y, points=3, steps=12)),
+            }
+        )
+    return found
+
+
+def embedded(model: ViT, images: Tensor) -> Tensor:
+    """The tokens that the first block reads."""
+    return model.positions(model.patch_embedding(images), model.config.grid)
+
+
+def listed(values: Tensor) -> list[float]:
+    return [float(f"{value:.3g}") for value in values.tolist()]
+
+
+@torch.no_grad()
+def conditions(model: ViT, images: Tensor, side: int) -> dict[str, list[float]]:
+    """Condition numbers from the corner of each image to each part."""
+    corners = images[..., : 4 * side, : 4 * side]
+    found = {}
+    for part in PARTS:
+        each = (jacobian(layer(model, part, side), corner)[0] for corner in corners.split(1))
+        found[part] = listed(torch.stack([torch.linalg.cond(matrix) for matrix in each]))
+    return found
+
+
+def measure(row: str, rehearsal: bool) -> dict[str, Any]:
+    """Condition numbers, searches and inverses for one model."""
+    model, images = made(row)
+    images, steps, blocks = (images[:1], 10, 1) if rehearsal else (images, STEPS, len(model.blocks))
+    corners = images[..., : 4 * CORNER, : 4 * CORNER]
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(corners.shape, dtype=corners.dtype, generator=generator)
+    near = corners + 0.1 * noise * (norms(corners) / norms(noise))[:, None, None, None]
+    parts = {part: layer(model, part) for part in ("attention", "mlp")}
+    return {
+        "condition": conditions(model, images, CORNER),
+        "condition_16": conditions(model, images[:1], 2 * CORNER),
+        "far": {
+            part: search(function, corners, 0.5 * noise, steps, 1.0)
+            for part, function in parts.items()
+        },
+        "near": {
+            part: search(function, corners, near, steps, 1e-3) for part, function in parts.items()
+        },
+        "with_norm": undone(model, images[:2], True, blocks),
+        "without_norm": undone(model, images[:2], False, blocks),
+    }
+
+
+ROWS = ["trained", *(f"untrained {seed}" for seed in range(5))]
+STUDY = Survey("inversion_of_one_layer", ROWS, measure, seeds=tuple(range(5)))

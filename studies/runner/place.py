@@ -1,0 +1,109 @@
+"""Where results are kept, how they are written, and where they come from."""
+
+import json
+import math
+import os
+import platform
+import subprocess
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from minivit.hub.files import replacing
+from minivit.training.defaults import has_bfloat16
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where results and weights are kept.
+
+    Args:
+        root: The repository, or another folder instead.
+        command: The command that trains, for model cards.
+        pictures: How many images of each part are used. Default: all.
+    """
+
+    root: Path = ROOT
+    command: str | None = None
+    pictures: int | None = None
+
+    def table(self, study: str) -> Path:
+        """The file of a study's results."""
+        return self.root / "book/results" / f"{study}.json"
+
+    def result(self, key: str) -> Path:
+        """The file of a run's result."""
+        return self.root / "book/results/runs" / f"{key}.json"
+
+    def folder(self, key: str) -> Path:
+        """The folder of a training: state, weights, card."""
+        return self.root / "studies/runs" / key
+
+
+HERE = Place()
+
+
+def store(found: dict[str, Any], path: Path) -> None:
+    """Writes figures to a JSON file, completely or not at all.
+
+    Raises:
+        ValueError: A figure is not finite, which JSON cannot express.
+    """
+    text = json.dumps(found, indent=1, allow_nan=False) + "\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as scratch:
+        scratch.write_text(text)
+
+
+@cache
+def commit() -> str:
+    """The commit this process runs, if this is called early; + where files had changes."""
+    git = ["git", "-C", str(ROOT), "describe", "--always", "--abbrev=12", "--exclude=*"]
+    found = subprocess.run([*git, "--dirty=+"], capture_output=True, text=True)
+    return found.stdout.strip()
+
+
+def provenance() -> dict[str, Any]:
+    """Where, when and by which code something is computed."""
+    half = "bfloat16" if has_bfloat16(torch.device("cpu")) else "no bfloat16"
+    return {
+        "commit": commit(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {half}",
+        "torch": torch.__version__,
+        "date": date.today().isoformat(),
+    }
+
+
+def same_machine(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Whether results must agree exactly: one kind of machine rounds sums one way."""
+    return all(old[name] == new[name] for name in ("machine", "torch"))
+
+
+def compared(old: Any, new: Any, near: dict[str, float], path: str = "") -> list[str]:
+    """Where two structures of numbers, text, lists and dictionaries differ.
+
+    ``near`` is what :func:`math.isclose` takes: ``rel_tol``, ``abs_tol``.
+    """
+    if isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys():
+        parts = [(key, old[key], new[key]) for key in old]
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        parts = [(i, a, b) for i, (a, b) in enumerate(zip(old, new, strict=True))]
+    elif isinstance(old, float) and isinstance(new, float | int):
+        same = math.isclose(old, new, **near)
+        return [] if same else [f"{path}: {old:.6g}, now {new:.6g}"]
+    else:
+        return [] if old == new else [f"{path}: {old}, now {new}"]
+    return [line for key, a, b in parts for line in compared(a, b, near, f"{path} {key}")]
+
+
+def agree(name: str, old: dict[str, Any], differences: list[str]) -> int:
+    """Prints what a recheck of a stored result found; gives 1 if there are differences, else 0."""
+    print("\n".join([f"{name} of {old['date']} ({old['commit']}):", *differences]))
+    print("the figures differ" if differences else "the figures agree")
+    return int(bool(differences))

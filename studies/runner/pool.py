@@ -1,0 +1,85 @@
+"""Trained models that all studies share: each is trained once, and can be resumed.
+
+The result of a training is stored in ``book/results/runs``, under the key of its run: scores,
+curve, and where, when and by which code. Weights and states stay in ``studies/runs``.
+"""
+
+import json
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+from minivit.training import Stopped
+from minivit.training.state import MODEL
+from studies.runner.place import HERE, Place
+from studies.runner.run import Run, train_one
+
+
+def result(run: Run, place: Place = HERE) -> dict[str, Any] | None:
+    """The stored result of a run, or none if it is still to be trained."""
+    path = place.result(run.key)
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def results(runs: Sequence[Run], place: Place = HERE) -> list[dict[str, Any]]:
+    """The results of those runs that have one."""
+    return [found for run in runs if (found := result(run, place))]
+
+
+def trained(run: Run, place: Place = HERE) -> Path:
+    """The file of a trained model, which is on the machine that trained it."""
+    return place.folder(run.key) / MODEL
+
+
+def gather(runs: Sequence[Run], workers: int = 1, place: Place = HERE) -> list[dict[str, Any]]:
+    """Trains what is missing, on one thread each, and gives the results in the order of the runs.
+
+    A training that is interrupted, by a signal or the end of this process, saves its state and
+    resumes from there the next time. An error in one training is raised when those under way are
+    done.
+    """
+    missing = list({run.key: run for run in runs if result(run, place) is None}.values())
+    if missing:
+        _train(missing, workers, place)
+    return results(runs, place)
+
+
+def _train(missing: list[Run], workers: int, place: Place) -> None:
+    spawn = multiprocessing.get_context("spawn")  # a fork can hang in torch's threads
+    with ProcessPoolExecutor(workers, spawn, _follow, (os.getpid(),)) as pool:
+        waiting = {pool.submit(_work, run, place): run for run in missing}
+        try:
+            for done, future in enumerate(as_completed(waiting), start=1):
+                run, scores = waiting[future], future.result()["scores"]
+                said = f"{scores['validation']['accuracy']:.3f}" if scores else "diverged"
+                without = f"without {', '.join(run.removed)} " if run.removed else ""
+                name = f"{run.model} {run.changes or ''} {without}seed {run.recipe.seed}"
+                print(f"{done}/{len(missing)} {run.key} {name}: {said}", flush=True)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _follow(parent: int) -> None:
+    """Ends this process as a signal would, its training saved, when its parent is gone."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _work(run: Run, place: Place) -> dict[str, Any]:
+    try:
+        return train_one(run, place)
+    except Stopped as stopped:  # no other training must begin in this process
+        print(f"{run.key} {stopped}", flush=True)
+        os._exit(128 + stopped.signum)

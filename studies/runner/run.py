@@ -1,0 +1,142 @@
+"""A training: its model, its data, its recipe; and carrying it out."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+import minivit
+from minivit.data import Data, Split, load_data
+from minivit.networks.model import Model
+from minivit.networks.patches import pair
+from minivit.training import Recipe, evaluate, train
+from studies.runner.place import HERE, Place, provenance, store
+
+TRAINED_ON = 5000  # images of the training part that a model is scored on, without augmentation
+# Images of the validation part that an epoch is scored on where a fraction of the training images
+# makes epochs short: scoring them on all would take longer than training.
+WATCHED = 200
+
+
+@dataclass(frozen=True)
+class Run:
+    """A model, data and a recipe.
+
+    Args:
+        model: One of :func:`minivit.models`.
+        changes: Fields of its configuration that differ.
+        recipe: Its ``seed`` draws the first weights too.
+        data: What :func:`~minivit.data.load_data` takes.
+        fraction: Of the training images; smaller fractions are subsets of larger ones.
+        random_labels: Whether each training image has a class drawn at random.
+        removed: Parts that :func:`minivit.remove` takes out before training.
+    """
+
+    model: str
+    changes: dict[str, Any] = field(default_factory=dict)
+    recipe: Recipe = field(default_factory=Recipe)
+    data: str = "CIFAR10"
+    fraction: float = 1.0
+    random_labels: bool = False
+    removed: tuple[str, ...] = ()
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """All of the above, as stored; ``removed`` is sorted, and left out where it is empty."""
+        fields = asdict(self)
+        removed = sorted(fields.pop("removed"))
+        return fields | {"removed": removed} if removed else fields
+
+    @property
+    def key(self) -> str:
+        """The hash of the fields."""
+        return hashlib.sha256(json.dumps(self.fields, sort_keys=True).encode()).hexdigest()[:12]
+
+    def load(self) -> Data:
+        """The data as this run sees it."""
+        data = _data(self.data, self.fraction)
+        if not self.random_labels:
+            return data
+        draws = torch.Generator().manual_seed(self.recipe.seed)
+        labels = torch.randint(len(data.classes), data.train.labels.shape, generator=draws)
+        parts = {"train": Split(data.train.images, labels), "validation": data.validation}
+        return Data.of(data.name, data.classes, parts | {"test": data.test}, data.licence)
+
+    def create(self) -> Model:
+        """The untrained model."""
+        torch.manual_seed(self.recipe.seed)
+        model = minivit.create(self.model, **self.changes)
+        for part in sorted(self.removed):
+            model = minivit.remove(model, part)
+        return model
+
+
+@cache
+def _data(name: str, fraction: float) -> Data:
+    return load_data(name, fraction=fraction)
+
+
+def train_one(run: Run, place: Place = HERE, keep: bool = True) -> dict[str, Any]:
+    """Trains a model, or resumes its training, scores it and stores the result.
+
+    With ``keep=False``, as to check a stored result, nothing is written.
+    """
+    torch.set_num_threads(1)
+    about = provenance()  # before the training: the repository may move on meanwhile
+    data = run.load()
+    model = run.create()
+    if place.pictures is not None:
+        train_, validation, test = (
+            spread(part, place.pictures) for part in (data.train, data.validation, data.test)
+        )
+        data = replace(data, train=train_, validation=validation, test=test)
+    few = spread(data.validation, WATCHED)
+    watched = data if run.fraction == 1 else replace(data, validation=few)
+    folder = place.folder(run.key) if keep else None
+    scores, diverged = None, None
+    try:
+        trained = train(model, watched, run.recipe, out=folder, resume=keep, command=place.command)
+    except FloatingPointError as error:  # a learning rate can be too large: that is a result too
+        curve, seconds, diverged = [], None, str(error)
+    else:
+        whole = trained.validation if watched is data else evaluate(model, data.validation)
+        scores = {
+            "train": asdict(evaluate(model, spread(data.train, TRAINED_ON))),
+            "validation": asdict(whole),
+            "test": asdict(trained.test),
+        }
+        curve, seconds = trained.lines, round(trained.seconds, 1)
+    found = {
+        "key": run.key,
+        "run": run.fields,
+        "pictures": len(data.train),
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "operations": operations(model),
+        "scores": scores,
+        "diverged": diverged,
+        "curve": curve,
+        "seconds": seconds,
+        **about,
+    }
+    if keep:
+        store(found, place.result(run.key))
+    return found
+
+
+def spread(split: Split, pictures: int) -> Split:
+    """At most this many images of a part, evenly spaced, as it may be ordered by class."""
+    chosen = torch.linspace(0, len(split) - 1, min(pictures, len(split)))
+    return split[chosen.round().long()]
+
+
+def operations(model: Model) -> int:
+    """Multiply-adds of one forward pass of one image."""
+    size = pair(model.config.image_size)
+    images = torch.zeros(1, model.config.channels, *size)
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model.eval()(images)
+    return counter.get_total_flops() // 2

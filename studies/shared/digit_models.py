@@ -1,0 +1,119 @@
+"""Small models of digits, trained side by side from several seeds, and how alike they become."""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import minivit
+from minivit.analysis import Localisation, cka, localisation, probes, readable
+from minivit.data import Data, load_data
+from minivit.networks.model import Model
+from minivit.training import Recipe, train
+
+SEEDS = range(5)
+SMALL = {"depth": 6, "dim": 32, "heads": 2}
+PIT = {"image_size": 8, "channels": 1, "patch_size": 1, "widths": (16, 32, 64), "heads": (1, 2, 4)}
+MODELS: dict[str, tuple[str, dict[str, Any], int]] = {  # six blocks each; steps of training
+    "vit": ("vit_8px", SMALL, 200),
+    "class token": ("vit_8px", SMALL | {"pool": "class"}, 200),
+    "resnet": ("resnet_8px", {"stages": (2, 2, 2)}, 60),
+    "pit": ("pit_32px", PIT, 60),
+}
+
+
+def digits(rehearsal: bool) -> dict[str, Any]:
+    """Trains the models and compares their layers, by name of the figure, a list over seeds each.
+
+    A ``"few"`` is a ViT trained on a tenth of the digits, in equally many steps. A twin is the ViT
+    of the next seed, trained on all.
+    """
+    whole = load_data("DIGITS")
+    seeds = SEEDS[:2] if rehearsal else SEEDS
+    grown = [
+        {kind: trained(kind, whole, seed, rehearsal) for kind in MODELS}
+        | {"few": trained("vit", tenth(whole, seed), seed, rehearsal)}
+        for seed in seeds
+    ]
+    found: dict[str, Any] = {}
+
+    def add(figure: str, kind: str, value: Any) -> None:
+        found.setdefault(figure, {}).setdefault(kind, []).append(value)
+
+    parts = (whole.train, whole.test)
+    for i, models in enumerate(grown):
+        twin = grown[(i + 1) % len(grown)]["vit"][0]
+        few, images = (models["vit"][0].preprocess(part.images) for part in parts)
+        for kind, (model, accuracy) in models.items():
+            add("accuracy", kind, accuracy)
+            add("cka", kind, cka(model, images, *points(model)).values)
+            if kind in ("vit", "few"):
+                add("twin", kind, like(model, twin, images).diagonal())
+                sides = (few, whole.train.labels), (images, whole.test.labels)
+                layers = probes(model, *sides, *points(model))
+                add("probes", kind, [layer.accuracy for layer in layers.values()])
+            if kind in ("vit", "class token"):
+                blocks = [f"blocks.{b}" for b in (0, 2, 5)]
+                add("places", kind, [summary(localisation(model, images, b)) for b in blocks])
+                read = [readable(model, few[:600], images, b, components=4) for b in blocks]
+                add("read", kind, [summary(each) for each in read])
+        add("between", "vit and resnet", like(models["vit"][0], models["resnet"][0], images))
+    return found
+
+
+def tenth(whole: Data, seed: int) -> Data:
+    """Some of the digits to train on, other ones for each seed, preprocessed as if all were."""
+    few = load_data("DIGITS", fraction=0.1, seed=seed)
+    return replace(few, mean=whole.mean, std=whole.std)
+
+
+def trained(kind: str, data: Data, seed: int, rehearsal: bool) -> tuple[Model, float]:
+    """A model and its accuracy on the test part."""
+    name, changes, steps = MODELS[kind]
+    torch.manual_seed(seed)
+    model = minivit.create(name, **changes)
+    steps = 2 if rehearsal else steps
+    recipe = Recipe(steps=steps, batch_size=64, learning_rate=1e-2, average=0.9, seed=seed)
+    return model, train(model, data, recipe).test.accuracy
+
+
+def points(model: Model) -> tuple[str, str]:
+    """The first map, and what every block gives."""
+    first = "patch_embedding" if hasattr(model, "patch_embedding") else "stem"
+    return first, "blocks.?"
+
+
+def like(model: Model, other: Model, images: Tensor) -> Tensor:
+    """CKA of the layers of one model, the rows, with those of another."""
+    seen = cka(model, images, *points(model), other=other, other_names=points(other))
+    return seen.values
+
+
+def across(values: Tensor) -> float:
+    """The mean over pairs of different layers of ``[layers, layers]``."""
+    n = len(values)
+    return ((values.sum() - values.diagonal().sum()) / (n * n - n)).item()
+
+
+def summary(found: Localisation) -> dict[str, float]:
+    """Means over all positions, and over the inner and the outer ones."""
+    more = found.own - found.elsewhere
+    return {
+        "own": found.own.mean().item(),
+        "elsewhere": found.elsewhere.mean().item(),
+        "hits": found.hits.double().mean().item(),
+        "inner": more[found.interior].mean().item(),
+        "outer": more[~found.interior].mean().item(),
+        "inner hits": found.hits[found.interior].double().mean().item(),
+        "outer hits": found.hits[~found.interior].double().mean().item(),
+    }
+
+
+def plain(found: Any) -> Any:
+    """Figures in a form that JSON has, to four digits after the point."""
+    if isinstance(found, dict):
+        return {key: plain(value) for key, value in found.items()}
+    if isinstance(found, Tensor):
+        found = found.tolist()
+    return [plain(x) for x in found] if isinstance(found, list) else round(found, 4)

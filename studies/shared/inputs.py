@@ -1,0 +1,27 @@
+"""Inputs of surveys: models that come with the package, and images that these never saw."""
+
+import minivit
+from minivit.data import Split, load_data
+from minivit.hub.zoo import shipped
+from minivit.networks.model import Model
+from studies.runner.run import spread
+from studies.runner.survey import NotHere
+
+
+def model(name: str) -> Model:
+    """A trained model; raises :class:`NotHere` if it does not come with the package."""
+    if name not in shipped():
+        raise NotHere(f"{name} does not come with the package yet")
+    return minivit.load(name)
+
+
+def pictures(data: str, number: int, part: str = "test") -> Split:
+    """Images of all classes from a part of the data, in its order, which may be by class.
+
+    Raises :class:`NotHere` if the data are not on this machine.
+    """
+    try:
+        found = load_data(data)
+    except FileNotFoundError as reason:
+        raise NotHere(str(reason)) from reason
+    return spread(getattr(found, part), number)

@@ -1,0 +1,45 @@
+"""How near must the search over pixels begin?
+
+For the trained models whose images :mod:`studies.unwinding` does not find. Its last resort, the
+search from the tokens after the last block to the pixels, begins here at the image itself, plus
+noise. Where it arrives, the tokens hold the image, and it is the search that fails from afar.
+"""
+
+from typing import Any
+
+import torch
+
+from minivit.inversion import Told, decibels, invert, noise
+from minivit.krylov import norms
+from minivit.recording import activation
+from studies.runner.survey import Survey
+from studies.unwinding import made
+
+PICTURES = 4
+NOISE = (0.01, 0.1, 0.3)  # its standard deviation, as a fraction of that of the images
+STEPS = 4000  # of L-BFGS, as many as unwind takes
+
+
+def measure(row: str, rehearsal: bool) -> dict[str, Any]:
+    """How near to each image the search begins and ends, in dB, for every size of the noise."""
+    model, images = made("digits_vit" if rehearsal else row)
+    model, images = model.double(), images[:: len(images) // PICTURES].double()
+    at = f"blocks.{len(model.blocks) - 1}"
+    reader = Told(model, at).eval()
+    steps = 10 if rehearsal else STEPS
+    with torch.no_grad():
+        tokens = activation(model, at)(images)
+    figures: dict[str, Any] = {"began": [], "ended": []}
+    for fraction in NOISE:
+        starts = images + fraction * images.std() * noise(images, seed=0)
+        ended = [
+            reader.images(invert(reader, target=target, start=start, steps=steps).image)
+            for target, start in zip(tokens.split(1), reader.told(starts).split(1), strict=True)
+        ]
+        for name, found in (("began", starts), ("ended", torch.cat(ended))):
+            near = decibels(norms(found - images), images).tolist()
+            figures[name].append([round(one, 1) for one in near])
+    return {"noise": NOISE, **figures}
+
+
+STUDY = Survey("unwinding_from_nearby", ["cifar10_mixer", "cifar10_vit"], measure)

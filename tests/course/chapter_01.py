@@ -1,0 +1,231 @@
+"""Chapter 1: answers that learners might give."""
+
+import math
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+
+
+def by_unfold(images, index, size):
+    patches = F.unfold(images, size, stride=size)[..., index]
+    return patches.reshape(*images.shape[:2], size, size)
+
+
+def faulty_patch(images, index, size, along="columns", across=False, factor=None):
+    """A patch cut out with one step replaced."""
+    rows, columns = images.shape[2] // size, images.shape[3] // size
+    row, column = divmod(index, {"columns": columns, "rows": rows}[along])
+    if across:
+        column, row = divmod(index, rows)
+    top, left = (n * (size if factor is None else factor) for n in (row, column))
+    return images[:, :, top : top + size, left : left + size]
+
+
+def weight_in_loops(matrix, channels, size):
+    weight = torch.empty(matrix.shape[1], channels, size, size)
+    for c in range(channels):
+        weight[:, c] = matrix[c::channels].T.reshape(-1, size, size)
+    return weight
+
+
+def weight_by(pattern):
+    return lambda matrix, channels, size: rearrange(matrix, pattern, c=channels, h=size, w=size)
+
+
+def merged_by_slices(tokens, rows, columns):
+    x = tokens.reshape(len(tokens), rows, columns, -1)
+    four = [x[:, i::2, j::2] for i in (0, 1) for j in (0, 1)]
+    return torch.cat(four, -1).flatten(1, 2)
+
+
+def merged_by(pattern):
+    def merge(tokens, rows, columns):
+        return rearrange(tokens, pattern, r=rows // 2, s=columns // 2, i=2, j=2)
+
+    return merge
+
+
+def padded_square_by_square(images, size):
+    height, width = (math.ceil(n / size) * size for n in images.shape[2:])
+    black = torch.zeros(*images.shape[:2], height, width)
+    black[:, :, : images.shape[2], : images.shape[3]] = images
+    return F.unfold(black, size, stride=size).mT
+
+
+def faulty_padding(
+    images,
+    size,
+    mode="constant",
+    left=False,
+    around=False,
+    even=False,
+    pattern="b c (r h) (s w) -> b (r s) (c h w)",
+):
+    """Padding and cutting with one step replaced; even: pad what needs none, too."""
+    below, right = ((size - n % size) if even else -n % size for n in images.shape[2:])
+    by = [0, right, 0, below]
+    if left:
+        by = [right, 0, below, 0]
+    if around:
+        by = [right // 2, right - right // 2, below // 2, below - below // 2]
+    return rearrange(F.pad(images, by, mode=mode), pattern, h=size, w=size)
+
+
+def cropped(images, size):
+    height, width = (n // size * size for n in images.shape[2:])
+    return F.unfold(images[:, :, :height, :width], size, stride=size).mT
+
+
+def denoised_by_eigenvectors(images, size, stride, keep):
+    """From the covariance, one image at a time, the window sums written as loops."""
+    results = []
+    for image in images:
+        windows = image.unfold(1, size, stride).unfold(2, size, stride)  # [c, r, s, h, w]
+        patches = rearrange(windows, "c r s h w -> (r s) (c h w)")
+        centred = patches - patches.mean(0)
+        _, vectors = torch.linalg.eigh(centred.T @ centred)
+        basis = vectors.flip(1)[:, :keep]
+        kept = centred @ basis @ basis.T + patches.mean(0)
+        total, count = torch.zeros_like(image), torch.zeros_like(image)
+        for patch, at in zip(kept, range(len(kept)), strict=True):
+            top, left = (stride * n for n in divmod(at, windows.shape[2]))
+            window = (slice(None), slice(top, top + size), slice(left, left + size))
+            total[window] += patch.reshape(-1, size, size)
+            count[window] += 1
+        results.append(torch.where(count > 0, total / count, image))
+    return torch.stack(results)
+
+
+def faulty_denoising(
+    images,
+    size,
+    stride,
+    keep,
+    mean_over=1,
+    add_mean=True,
+    shared=False,
+    last=False,
+    divide="count",
+    margin="keep",
+    smallest=False,
+    order="mT",
+):
+    """Denoising with one step replaced."""
+    patches = F.unfold(images, size, stride=stride).mT
+    mean = patches.mean(mean_over, keepdim=True) if mean_over else 0 * patches
+    centred = patches - mean
+    of = centred.flatten(0, 1)[None] if shared else centred
+    vh = torch.linalg.svd(of, full_matrices=False).Vh
+    basis = vh[:, vh.shape[1] - keep :] if smallest else vh[:, :keep]
+    kept = centred @ basis.mT @ basis + (mean if add_mean else 0)
+    if order == "colours last":
+        kept = rearrange(kept, "b n (c p) -> b n (p c)", c=images.shape[1])
+    put = partial(F.fold, output_size=images.shape[2:], kernel_size=size, stride=stride)
+    count = put(torch.ones_like(kept).mT)
+    if last:
+        result, columns = images.clone(), (images.shape[3] - size) // stride + 1
+        for at, patch in enumerate(kept.unbind(1)):
+            top, left = (stride * n for n in divmod(at, columns))
+            window = result[:, :, top : top + size, left : left + size]
+            window.copy_(patch.reshape(window.shape))
+        return result
+    by = {"count": count, "same": count.max(), "nothing": 1}[divide]
+    result = put(kept.mT) / by
+    return {"keep": torch.where(count > 0, result, images), "nan": result}.get(
+        margin, result.nan_to_num()
+    )
+
+
+CORRECT = {
+    "patch_at": by_unfold,
+    "convolution_weight": weight_in_loops,
+    "merged_tokens": merged_by_slices,
+    "padded_patches": padded_square_by_square,
+    "denoised": denoised_by_eigenvectors,
+}
+
+WRONG = {
+    "patch_at": [
+        ("divided by the number of rows", partial(faulty_patch, along="rows")),
+        ("counted downwards", partial(faulty_patch, across=True)),
+        ("starts at pixel 3", partial(faulty_patch, factor=1)),
+        ("in the top left corner", lambda images, index, size: images[..., -size:, -size:]),
+        ("has shape [2, 3, 6, 6]", lambda images, index, size: by_unfold(images, index, 6)),
+    ],
+    "convolution_weight": [
+        ("mirrored at its diagonal", weight_by("(h w c) d -> d c w h")),
+        ("taken for the slowest", weight_by("(c h w) d -> d c h w")),
+        ("as it lies in memory", lambda matrix, c, size: matrix.reshape(-1, c, size, size)),
+        ("axes are in another order", weight_by("(h w c) d -> c d h w")),
+        ("belongs to pixel (i, j)", weight_by("(h c w) d -> d c h w")),
+    ],
+    "merged_tokens": [
+        ("lie in one line", lambda tokens, rows, columns: tokens.unflatten(1, (-1, 4)).flatten(2)),
+        ("interleaved", merged_by("b (r i s j) d -> b (r s) (d i j)")),
+        ("top left, bottom left", merged_by("b (r i s j) d -> b (r s) (j i d)")),
+        ("counted downwards", merged_by("b (r i s j) d -> b (s r) (i j d)")),
+        ("read as 8 rows of 6", lambda x, rows, columns: merged_by_slices(x, columns, rows)),
+        (
+            "four tokens should stand",
+            lambda x, rows, columns: merged_by_slices(x, rows, columns).flip(-1),
+        ),
+    ],
+    "padded_patches": [
+        ("has shape [2, 12, 48]", partial(faulty_padding, even=True)),
+        ("has shape [2, 4, 48]", cropped),
+        ("copies of the border", partial(faulty_padding, mode="replicate")),
+        ("mirrored border", partial(faulty_padding, mode="reflect")),
+        ("on the left or above", partial(faulty_padding, left=True)),
+        ("split between both sides", partial(faulty_padding, around=True)),
+        (
+            "counted downwards",
+            partial(faulty_padding, pattern="b c (r h) (s w) -> b (s r) (c h w)"),
+        ),
+        (
+            "All of its first channel",
+            partial(faulty_padding, pattern="b c (r h) (s w) -> b (r s) (h w c)"),
+        ),
+    ],
+    "denoised": [
+        ("do not fit each other", partial(faulty_denoising, order="colours last")),
+        ("added up", partial(faulty_denoising, divide="nothing")),
+        ("divided by the same number", partial(faulty_denoising, divide="same")),
+        ("mean patch is missing", partial(faulty_denoising, add_mean=False)),
+        ("not subtracted first", partial(faulty_denoising, mean_over=None)),
+        ("becomes flat", partial(faulty_denoising, mean_over=2)),
+        ("share a mean patch", partial(faulty_denoising, mean_over=(0, 1))),
+        ("least variance", partial(faulty_denoising, smallest=True)),
+        ("share their components", partial(faulty_denoising, shared=True)),
+        ("the last one counts", partial(faulty_denoising, last=True)),
+        ("Here they are 0 / 0", partial(faulty_denoising, margin="nan")),
+        ("Here they are black", partial(faulty_denoising, margin="black")),
+    ],
+}
+
+MORE_VECTORS = "the first singular vectors are the same, and those added are not kept"
+SVD = "components = torch.linalg.svd(centred{}).Vh[:, :keep]"
+REDUCED = SVD.format(", full_matrices=False")
+BLOCKS = "blocks = tokens.reshape({}, 2, columns // 2, {})"
+RIGHT = BLOCKS.format("batch, rows // 2", "2, dim")
+WHERE = "return torch.where(counts {} 0, total / counts, images)"
+
+EQUIVALENT = {
+    "patch_at": {},
+    "convolution_weight": {},
+    "merged_tokens": {
+        f"{RIGHT} -> {BLOCKS.format('batch, rows // 2', 'dim, 2')}": (
+            "the last two axes are merged again as they were split"
+        ),
+        f"{RIGHT} -> {BLOCKS.format('rows // 2, batch', '2, dim')}": (
+            "the first two axes count the same rows of blocks in the same order"
+        ),
+    },
+    "padded_patches": {},
+    "denoised": {
+        f"{REDUCED} -> {SVD.format(', full_matrices=True')}": MORE_VECTORS,
+        f"{REDUCED} -> {SVD.format('')}": MORE_VECTORS,
+        f"{WHERE.format('>')} -> {WHERE.format('!=')}": "a count is never negative",
+    },
+}

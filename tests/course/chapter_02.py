@@ -1,0 +1,272 @@
+"""Chapter 2: answers that learners might give."""
+
+import math
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+
+
+def softmax_of_allowed(scores, mask):
+    allowed = torch.where(mask, scores, -math.inf)
+    highest = allowed.amax(dim=-1, keepdim=True).clamp(min=-1e30)
+    weights = torch.exp(allowed - highest)
+    return weights / weights.sum(dim=-1, keepdim=True).clamp(min=1e-30)
+
+
+def normalised(weights):
+    return weights / weights.sum(dim=-1, keepdim=True).clamp(min=1e-30)
+
+
+def share_by_traces(w_q, w_k):
+    """|A|^2 = (|B|^2 - tr B^2) / 2, from [d_head, d_head] matrices only."""
+    square = ((w_q.T @ w_q) * (w_k.T @ w_k)).sum().item()
+    cross = w_k.T @ w_q
+    return (1 - (cross @ cross).trace().item() / square) / 2
+
+
+def norms(w_q, w_k):
+    """Norms of the antisymmetric part, the symmetric part and the whole."""
+    b = w_q @ w_k.T
+    return (b - b.T).norm() / 2, (b + b.T).norm() / 2, b.norm()
+
+
+def heads_one_by_one(x, w_q, w_kv, w_out, heads):
+    d_head = x.shape[-1] // heads
+    groups = w_kv.shape[-1] // (2 * d_head)
+    output = 0
+    for head in range(heads):
+        own = torch.arange(head * d_head, (head + 1) * d_head)
+        shared = torch.arange(d_head) + head * groups // heads * d_head
+        k, v = (x @ w_kv[:, shared + part * groups * d_head] for part in range(2))
+        output = output + F.scaled_dot_product_attention(x @ w_q[:, own], k, v) @ w_out[own]
+    return output
+
+
+def split_right(x, heads):
+    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def split_straight(x, heads):
+    return x.reshape(x.shape[0], heads, x.shape[1], -1)
+
+
+def split_interleaved(x, heads):
+    return x.unflatten(-1, (-1, heads)).permute(0, 3, 1, 2)
+
+
+def merge_right(x):
+    return x.transpose(1, 2).flatten(2)
+
+
+def merge_straight(x):
+    return x.reshape(x.shape[0], x.shape[2], -1)
+
+
+def share_neighbours(x, heads):
+    return x.repeat_interleave(heads // x.shape[1], dim=1)
+
+
+def share_in_rotation(x, heads):
+    return x.repeat(1, heads // x.shape[1], 1, 1)
+
+
+def faulty_groups(
+    x,
+    w_q,
+    w_kv,
+    w_out,
+    heads,
+    order="kv",
+    over=-1,
+    divisor="d_head",
+    split=split_right,
+    share=share_neighbours,
+    merge=merge_right,
+    project=torch.matmul,
+):
+    """Grouped-query attention with one step replaced."""
+    dim = x.shape[-1]
+    d_head = dim // heads
+    parts = dict(zip(order, (x @ w_kv).chunk(2, dim=-1), strict=True))
+    q = split(x @ w_q, heads)
+    k, v = (share(split(parts[name], parts[name].shape[-1] // d_head), heads) for name in "kv")
+    divisors = {"d_head": d_head**0.5, "dim": dim**0.5, "width": d_head, "none": 1}
+    weights = torch.softmax(q @ k.mT / divisors[divisor], dim=over)
+    return project(merge(weights @ v), w_out)
+
+
+def two_passes(q, k, v, chunk):
+    """First the logarithm of each row's sum of exponentials, then the output."""
+    q = q * q.shape[-1] ** -0.5
+    log_sum = torch.full(q.shape[:-1], -math.inf)
+    for k_chunk in k.split(chunk, dim=-2):
+        log_sum = torch.logaddexp(log_sum, torch.logsumexp(q @ k_chunk.mT, dim=-1))
+    output = 0
+    for k_chunk, v_chunk in zip(k.split(chunk, dim=-2), v.split(chunk, dim=-2), strict=True):
+        output = output + torch.exp(q @ k_chunk.mT - log_sum[..., None]) @ v_chunk
+    return output
+
+
+def faulty_chunks(
+    q, k, v, chunk, start=-math.inf, rescale_sum=True, rescale_output=True, use_max=True, kept=None
+):
+    """Online softmax with one step replaced; kept is a list that takes every chunk's weights."""
+    highest, total, output = torch.full((*q.shape[:-1], 1), start), 0, 0
+    for k_chunk, v_chunk in zip(k.split(chunk, dim=-2), v.split(chunk, dim=-2), strict=True):
+        scores = q @ k_chunk.mT / q.shape[-1] ** 0.5
+        new = torch.maximum(highest, scores.amax(-1, keepdim=True))
+        scale = torch.exp(highest - new) if use_max else 1
+        weights = torch.exp(scores - new if use_max else scores)
+        total = total * (scale if rescale_sum else 1) + weights.sum(-1, keepdim=True)
+        output = output * (scale if rescale_output else 1) + weights @ v_chunk
+        highest = new
+        if kept is not None:
+            kept.append(weights)
+    return output / total
+
+
+def full_chunks_only(q, k, v, chunk):
+    keys = max(k.shape[-2] // chunk * chunk, 1)
+    return faulty_chunks(q, k[..., :keys, :], v[..., :keys, :], chunk)
+
+
+def each_chunk(q, k, v, chunk):
+    pairs = zip(k.split(chunk, dim=-2), v.split(chunk, dim=-2), strict=True)
+    return torch.stack([torch.softmax(q @ a.mT / q.shape[-1] ** 0.5, -1) @ b for a, b in pairs])
+
+
+CORRECT = {
+    "scaled_scores": lambda q, k: torch.einsum("bhid,bhjd->bhij", q * q.shape[-1] ** -0.5, k),
+    "masked_softmax": softmax_of_allowed,
+    "antisymmetric_share": share_by_traces,
+    "grouped_query_attention": heads_one_by_one,
+    "chunked_attention": two_passes,
+}
+
+WRONG = {
+    "scaled_scores": [
+        ("not scaled", lambda q, k: q @ k.mT),
+        ("d_head itself", lambda q, k: q @ k.mT / q.shape[-1]),
+        ("root of the number of keys", lambda q, k: q @ k.mT / k.shape[-2] ** 0.5),
+        ("root of heads * d_head", lambda q, k: q @ k.mT / (q.shape[1] * q.shape[-1]) ** 0.5),
+        ("softmax is applied already", lambda q, k: (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)),
+        ("axes are in another order", lambda q, k: k @ q.mT / q.shape[-1] ** 0.5),
+        ("divided by 2.449; they", lambda q, k: q @ k.mT / math.sqrt(6)),
+        ("one common factor", lambda q, k: torch.cdist(q, k)),
+    ],
+    "masked_softmax": [
+        ("their share is missing", lambda scores, mask: scores.softmax(-1) * mask),
+        ("multiplied by the mask", lambda scores, mask: (scores * mask).softmax(-1)),
+        ("penalty of finite size", lambda scores, mask: (scores - 1.0 * ~mask).softmax(-1)),
+        ("mask is inverted", lambda s, mask: s.masked_fill(mask, -math.inf).softmax(-1)),
+        ("over the queries", lambda s, mask: s.masked_fill(~mask, -math.inf).softmax(-2)),
+        ("Here they are NaN", lambda s, mask: s.masked_fill(~mask, -math.inf).softmax(-1)),
+        ("Here they sum to 1", lambda s, mask: s.masked_fill(~mask, -1e9).softmax(-1)),
+        ("result overflows", lambda scores, mask: normalised(scores.exp() * mask)),
+        ("penalty must outweigh", lambda scores, mask: (scores - 1e4 * ~mask).softmax(-1)),
+        ("penalty must outweigh", lambda s, mask: normalised((s - s.amax(-1, True)).exp() * mask)),
+        ("0 * infinity", lambda scores, mask: (scores - math.inf * ~mask).softmax(-1)),
+        ("proportional to exp(score)", lambda s, mask: softmax_of_allowed(s / 2, mask)),
+        ("should not change", lambda s, m: softmax_of_allowed(s, m) * m.any(-1).all()),
+        ("should broadcast over", lambda s, mask: softmax_of_allowed(s, mask.expand(s.shape)[0])),
+    ],
+    "antisymmetric_share": [
+        ("ratio of the norms", lambda a, b: norms(a, b)[0] / norms(a, b)[2]),
+        ("half of B - B^T", lambda a, b: (2 * norms(a, b)[0] / norms(a, b)[2]) ** 2),
+        ("share of the symmetric", lambda a, b: (norms(a, b)[1] / norms(a, b)[2]) ** 2),
+        ("[d_head, d_head] matrix", lambda a, b: share_by_traces(a.T, b.T)),
+        ("not by that of its", lambda a, b: (norms(a, b)[0] / norms(a, b)[1]) ** 2),
+    ],
+    "grouped_query_attention": [
+        ("Splitting into heads mixes", partial(faulty_groups, split=split_straight)),
+        (
+            "Splitting into heads mixes",
+            partial(faulty_groups, split=split_straight, merge=merge_straight),
+        ),
+        ("Merging the heads mixes", partial(faulty_groups, merge=merge_straight)),
+        ("scale is that of the whole width", partial(faulty_groups, divisor="dim")),
+        ("not scaled", partial(faulty_groups, divisor="none")),
+        ("not by its root", partial(faulty_groups, divisor="width")),
+        ("softmax is over the queries", partial(faulty_groups, over=-2)),
+        ("w_out is not used", partial(faulty_groups, project=lambda merged, w: merged)),
+        ("w_out is transposed", partial(faulty_groups, project=lambda merged, w: merged @ w.T)),
+        ("act as one head", lambda x, a, b, c, heads: heads_one_by_one(x, a, b, c, 1)),
+        ("read as v, then k", partial(faulty_groups, order="vk")),
+        ("dealt out in rotation", partial(faulty_groups, share=share_in_rotation)),
+        (
+            "All heads read the first group",
+            partial(
+                faulty_groups,
+                share=lambda x, heads: (
+                    x if x.shape[1] == heads else x[:, :1].expand(-1, heads, -1, -1)
+                ),
+            ),
+        ),
+        (
+            "columns of head 0 come first",
+            partial(
+                faulty_groups,
+                split=split_interleaved,
+                merge=lambda x: x.permute(0, 2, 3, 1).flatten(2),
+            ),
+        ),
+    ],
+    "chunked_attention": [
+        ("are averaged", lambda q, k, v, chunk: each_chunk(q, k, v, chunk).mean(0)),
+        ("its own softmax", lambda q, k, v, chunk: each_chunk(q, k, v, chunk).sum(0)),
+        ("brings a larger maximum", partial(faulty_chunks, rescale_output=False)),
+        ("brings a larger maximum", partial(faulty_chunks, rescale_sum=False)),
+        ("around 10000 the result overflows", partial(faulty_chunks, use_max=False)),
+        ("around -10000 the result overflows", partial(faulty_chunks, start=0.0)),
+        ("last chunk is dropped", full_chunks_only),
+        ("formed at once", lambda q, k, v, chunk: faulty_chunks(q, k, v, k.shape[-2])),
+        ("chunk size that is given", lambda q, k, v, chunk: faulty_chunks(q, k, v, 32)),
+        ("At the worst moment", lambda q, k, v, chunk: faulty_chunks(q, k, v, chunk, kept=[])),
+        ("not scaled", lambda q, k, v, chunk: faulty_chunks(q * q.shape[-1] ** 0.5, k, v, chunk)),
+    ],
+}
+
+SAME_WIDTH = "q and k have the same last axis"
+FOUR_AXES = "with four axes, axis 2 is axis -2"
+KIND_ONLY = "a new tensor takes from the one it is made with only dtype and device, equal for all"
+BROADCAST = "without leading axes it broadcasts in the first chunk, which gives it the right shape"
+
+TRANSPOSE = "products = q @ k.transpose(-2, -1) -> products = q @ k.transpose({}, -1)"
+HEADS = (
+    "scores = q @ k.transpose(-2, -1) / math.sqrt(d_head)"
+    " -> scores = q @ k.transpose({}, -1) / math.sqrt(d_head)"
+)
+MAXIMUM = (
+    "running_max = q.new_full((*q.shape[:-1], 1), -math.inf)"
+    " -> running_max = {}.new_full((*q.shape[:{}], 1), -math.inf)"
+)
+OUTPUT = (
+    "output = q.new_zeros((*q.shape[:-1], v.shape[-1]))"
+    " -> output = {}.new_zeros((*q.shape[:{}], v.shape[-1]))"
+)
+LOOP = "for start in range(0, k.shape[-2], chunk): -> for start in range(0, v.shape[-2], chunk):"
+SUM = "running_sum = torch.zeros_like(running_max) -> running_sum = torch.ones_like(running_max)"
+
+EQUIVALENT = {
+    "scaled_scores": {
+        "d_head = q.shape[-1] -> d_head = k.shape[-1]": SAME_WIDTH,
+        TRANSPOSE.format(2): FOUR_AXES,
+    },
+    "masked_softmax": {},
+    "antisymmetric_share": {
+        "antisymmetric = (b - b.T) / 2 -> antisymmetric = (b.T - b) / 2": "the sign is squared",
+    },
+    "grouped_query_attention": {HEADS.format(2): FOUR_AXES},
+    "chunked_attention": {
+        "q = q / math.sqrt(q.shape[-1]) -> q = q / math.sqrt(k.shape[-1])": SAME_WIDTH,
+        LOOP: "there are as many values as keys",
+        MAXIMUM.format("k", -1): KIND_ONLY,
+        MAXIMUM.format("v", -1): KIND_ONLY,
+        MAXIMUM.format("q", "-0"): BROADCAST,
+        OUTPUT.format("k", -1): KIND_ONLY,
+        OUTPUT.format("v", -1): KIND_ONLY,
+        OUTPUT.format("q", "-0"): BROADCAST,
+        SUM: "the first chunk multiplies it by exp(-inf) = 0",
+    },
+}

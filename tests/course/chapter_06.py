@@ -1,0 +1,192 @@
+"""Chapter 6: answers that learners might give."""
+
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def by_counting(kernels, fields):
+    result = torch.zeros_like(fields)
+    width = torch.ones_like(fields)
+    while (width < fields).any():
+        result += width < fields
+        width += torch.where(width < fields, kernels - 1, 0)
+    return result
+
+
+def divided(kernels, fields, start=1, less=1, rounding=torch.ceil):
+    return rounding((fields - start) / (kernels - less))
+
+
+def by_width_and_start(layers, i):
+    """The first pixel and the field's width go up from the lowest layer."""
+    first, width, jump = 0, 1, 1
+    for kernel, stride, padding in layers:
+        first = first - padding * jump
+        width = width + (kernel - 1) * jump
+        jump = jump * stride
+    first = first + i * jump
+    return torch.stack([first, first + width - 1])
+
+
+def faulty_ends(
+    layers, i, from_below=False, less=1, pad=1, strided=True, centred=False, clamp=False
+):
+    first, last = i, i
+    for kernel, stride, padding in layers if from_below else layers.flip(0):
+        stride = stride if strided else 1
+        half = (kernel - 1) / 2 if centred else 0
+        first = first * stride - pad * padding - half
+        last = last * stride - pad * padding + kernel - less - half
+    ends = torch.stack([first, last])
+    return ends.clamp(min=0) if clamp else ends
+
+
+def by_padding(w3, w1):
+    identity = torch.diag(torch.ones(len(w3)))[:, :, None, None]
+    return w3 + F.pad(w1 + identity, (1, 1, 1, 1))
+
+
+def by_rolls(x, weight):
+    half = weight.shape[-1] // 2
+    rows = range(weight.shape[-1])
+    return sum(
+        torch.einsum("bchw,oc->bohw", x.roll((half - u, half - v), (2, 3)), weight[:, :, u, v])
+        for u in rows
+        for v in rows
+    )
+
+
+def faulty_fourier(x, weight, centred=True, conjugate=True, norm="backward"):
+    rows, columns = x.shape[-2:]
+    side = weight.shape[-1]
+    lying = F.pad(weight, (0, columns - side, 0, rows - side))
+    if centred:
+        lying = lying.roll((-(side // 2), -(side // 2)), (-2, -1))
+    transform = torch.fft.fft2(lying)
+    transform = transform.conj() if conjugate else transform
+    product = torch.einsum("bcrs,ocrs->bors", torch.fft.fft2(x), transform)
+    return torch.fft.ifft2(product, norm=norm).real
+
+
+def zeros_around(x, weight):
+    return F.conv2d(x, weight, padding=weight.shape[-1] // 2)
+
+
+def by_dot_products(x, weight, grid, sharpness):
+    """The score as a query times a key: the square of the query's position drops out."""
+    row, column = torch.meshgrid(*(torch.arange(float(n)) for n in grid), indexing="ij")
+    p = torch.stack([row.flatten(), column.flatten()], -1)  # [tokens, 2]
+    key = torch.cat([2 * p, -p.square().sum(-1, keepdim=True)], -1)  # [tokens, 3]
+    heads = []
+    for offset in torch.cartesian_prod(torch.arange(-1.0, 2), torch.arange(-1.0, 2)):
+        query = torch.cat([p + offset, torch.ones(len(p), 1)], -1)
+        heads.append(torch.softmax(sharpness * query @ key.T, -1) @ x)
+    return torch.cat(heads, -1) @ weight.permute(2, 3, 1, 0).flatten(0, 2)
+
+
+def faulty_heads(
+    x, weight, grid, sharpness, sign=1, swap=False, power=2, scale=1, hard=False, axis=-1, double=1
+):
+    """Nine heads with one step replaced."""
+    row, column = torch.meshgrid(*(torch.arange(float(n)) for n in grid), indexing="ij")
+    p = torch.stack([row.flatten(), column.flatten()], -1)
+    result = 0
+    for u in range(3):
+        for v in range(3):
+            offset = sign * double * torch.tensor([u - 1.0, v - 1.0])
+            offset = offset.flip(0) if swap else offset
+            apart = (p[:, None] + offset - p[None]).square().sum(-1) ** (power / 2)
+            weights = (-sharpness * scale * apart).softmax(axis)
+            if hard:
+                weights = F.one_hot(weights.argmax(-1), len(p)).to(x)
+            result = result + weights @ x @ weight[:, :, u, v].T
+    return result
+
+
+def by_convolution(x, weight, grid, sharpness, mode):
+    conv = nn.Conv2d(weight.shape[1], len(weight), 3, padding=1, padding_mode=mode, bias=False)
+    conv.weight.data = weight
+    with torch.no_grad():
+        return conv(x.mT.reshape(len(x), -1, *grid)).flatten(2).mT
+
+
+CORRECT = {
+    "layers_needed": by_counting,
+    "first_and_last": by_width_and_start,
+    "merged_kernel": by_padding,
+    "circular_by_fourier": by_rolls,
+    "convolution_by_attention": by_dot_products,
+}
+
+WRONG = {
+    "layers_needed": [
+        ("divide by the filter's width", partial(divided, start=0, less=0)),
+        ("needs no layer", partial(divided, start=0)),
+        ("is whole", partial(divided, rounding=torch.clone)),
+        ("round down", partial(divided, rounding=torch.floor)),
+        ("too many where", lambda k, f: torch.where(f > 1, divided(k, f).floor() + 1, 0)),
+        ("met exactly by", lambda k, f: divided(k, f).div(2).ceil()),
+    ],
+    "first_and_last": [
+        ("reads 5 pixels", partial(faulty_ends, less=0)),
+        ("not centred", partial(faulty_ends, centred=True)),
+        ("pixels in front", partial(faulty_ends, pad=0)),
+        ("pixels in front", partial(faulty_ends, pad=-1)),
+        ("stride * i", partial(faulty_ends, strided=False)),
+        ("Begin with the highest", partial(faulty_ends, from_below=True)),
+        ("Negative numbers", partial(faulty_ends, clamp=True)),
+    ],
+    "merged_kernel": [
+        ("path without weights", lambda w3, w1: w3 + F.pad(w1, (1, 1, 1, 1))),
+        ("1 x 1 convolution is missing", lambda w3, w1: by_padding(w3, 0 * w1)),
+        ("The 1 x 1 convolution is added at all", lambda w3, w1: by_padding(w3, 0 * w1) + w1),
+        ("Both are added at all", lambda w3, w1: w3 + w1 + torch.eye(len(w3))[:, :, None, None]),
+        ("for every pair", lambda w3, w1: w3 + F.pad(w1 + 1, (1, 1, 1, 1))),
+        ("are transposed", lambda w3, w1: by_padding(w3, w1.transpose(0, 1))),
+        ("come back unchanged", lambda w3, w1: w3.clone()),
+        ("3 x 3 filters are missing", lambda w3, w1: by_padding(0 * w3, w1)),
+    ],
+    "circular_by_fourier": [
+        ("is shifted by", partial(faulty_fourier, centred=False)),
+        ("is flipped", partial(faulty_fourier, conjugate=False)),
+        ("is flipped", partial(faulty_fourier, conjugate=False, centred=False)),
+        ("a factor rows * columns", partial(faulty_fourier, norm="forward")),
+        ("Zeros stand around", zeros_around),
+    ],
+    "convolution_by_attention": [
+        ("wrong sign", partial(faulty_heads, sign=-1)),
+        ("swapped", partial(faulty_heads, swap=True)),
+        ("Inside the grid", partial(faulty_heads, double=2)),
+        ("you have zeros", partial(by_convolution, mode="zeros")),
+        ("wraps around", partial(by_convolution, mode="circular")),
+        ("is not squared", partial(faulty_heads, power=1)),
+        ("are hard", partial(faulty_heads, hard=True)),
+        ("scores are divided", partial(faulty_heads, scale=3**-0.5)),
+        ("several", partial(faulty_heads, scale=2)),
+    ],
+}
+
+EQUIVALENT = {
+    "layers_needed": {},
+    "first_and_last": {},
+    "merged_kernel": {
+        "merged[:, :, 1, 1] += w1.flatten(1) + torch.eye(len(w3)) -> "
+        "merged[:, :, 1, 1] += w1.flatten(1) + torch.eye(len(w1))": "both have all channels",
+    },
+    "circular_by_fourier": {
+        "lying = x.new_zeros(*weight.shape[:2], *x.shape[2:]) -> "
+        "lying = weight.new_zeros(*weight.shape[:2], *x.shape[2:])": "dtype and device are equal",
+        "side = weight.shape[-1] -> side = weight.shape[-2]": "filters are square",
+    },
+    "convolution_by_attention": {
+        "apart = (wanted[:, None] - places).square().sum(-1) -> "
+        "apart = (places - wanted[:, None]).square().sum(-1)": "the sign is squared",
+        "places = torch.stack([place // columns, place % columns], dim=-1) -> "
+        "places = torch.stack([place // columns, place % columns], dim=1)": "of two axes, as below",
+        "weights = (-sharpness * apart).softmax(-1) -> "
+        "weights = (-sharpness * apart).softmax(1)": "of two axes the last is axis 1",
+    },
+}

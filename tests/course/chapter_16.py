@@ -1,0 +1,256 @@
+"""Chapter 16: answers that learners might give."""
+
+from functools import partial
+
+import torch
+
+
+def by_counting(values, share):
+    slowest = 1 - (values.double().min() / values.double().max()).item() ** 2
+    steps, left = 1, slowest
+    while left > share:
+        steps, left = steps + 1, left * slowest
+    return steps
+
+
+def faulty_steps(values, share, pick=torch.min, power=2, keep=True, end=torch.ceil, least=1):
+    ratio = (pick(values) / values.max()) ** power
+    factor = (1 - ratio if keep else ratio).double()
+    if factor <= 0:
+        return least
+    return max(end(torch.tensor(share).double().log() / factor.log()).item(), least)
+
+
+def by_cases(x, missing, norm1, attention, norm2, mlp):
+    n1 = norm1(x) if missing != "norm" else x
+    skip = 0 if missing == "residual" else 1
+    y = x if missing == "attention" else attention(n1) + skip * x
+    if missing == "mlp":
+        return y
+    n2 = norm2(y) if missing != "norm" else y
+    return mlp(n2) + skip * y
+
+
+def faulty_block(x, missing, norm1, attention, norm2, mlp, at, instead):
+    """Right but for one thing missing."""
+    if missing == at:
+        return instead(x, norm1, attention, norm2, mlp)
+    return by_cases(x, missing, norm1, attention, norm2, mlp)
+
+
+def wrong_at(at, instead):
+    return partial(faulty_block, at=at, instead=instead)
+
+
+def by_jacobian(x, module):
+    parameters = dict(module.named_parameters())
+    slopes = torch.func.jacrev(lambda p: torch.func.functional_call(module, p, (x,)))(parameters)
+    return sum((s.flatten(0, 1) == 0).all(0).sum().item() for s in slopes.values())
+
+
+def faulty_count(
+    x, module, weigh=torch.rand_like, count=lambda s: (s == 0).sum(), none=True, turn=False
+):
+    parameters = list(module.parameters())
+    y = module(x)
+    slopes = torch.autograd.grad(y, parameters, weigh(y), allow_unused=True)
+    total = 0.0
+    for p, s in zip(parameters, slopes, strict=True):
+        total += float(count(p * 0) * none if s is None else count(s))
+    return sum(p.numel() for p in parameters) - total if turn else total
+
+
+def by_backward(x, module):
+    y = module(x)
+    (y * torch.rand_like(y)).sum().backward()
+    return sum(
+        p.numel() if p.grad is None else (p.grad == 0).sum().item() for p in module.parameters()
+    )
+
+
+def last_only(y):
+    weights = torch.zeros_like(y)
+    weights[-1] = torch.rand_like(y[-1])
+    return weights
+
+
+def by_root(start, push, pull, steps):
+    """The root of how long the last product makes a unit vector."""
+    v = start / start.norm()
+    for _ in range(steps):
+        w = pull(push(v))
+        v = w / w.norm()
+    return w.norm().sqrt()
+
+
+def faulty_value(start, push, pull, steps, unit=True, end=None, extra=0, first=True):
+    v = start / start.norm() if first else start
+    for _ in range(steps + extra):
+        v = pull(push(v))
+        v = v / v.norm() if unit else v
+    return push(v).norm() if end is None else end(push(v).norm(), v)
+
+
+def by_lsqr(target, push, pull, steps):
+    """By Golub and Kahan's vectors, as in LSQR."""
+    beta = target.norm()
+    u = target / beta
+    v = pull(u)
+    alpha = v.norm()
+    v = v / alpha
+    w, x, phi, rho = v, torch.zeros_like(v), beta, alpha
+    for _ in range(steps):
+        u = push(v) - alpha * u
+        beta = u.norm()
+        u = u / beta
+        v = pull(u) - beta * v
+        alpha = v.norm()
+        v = v / alpha
+        r = (rho**2 + beta**2).sqrt()
+        c, s = rho / r, beta / r
+        theta, rho = s * alpha, -c * alpha
+        step, phi = c * phi, s * phi
+        x, w = x + step / r * w, v - theta / r * w
+    return x
+
+
+def steepest(target, push, pull, steps):
+    x = 0 * pull(target)
+    for _ in range(steps - 1):
+        s = pull(target - push(x))
+        q = push(s) if steps < 3 else None
+        length = 1.0 if q is None else s.dot(s) / q.dot(q)
+        x = x + length * s
+    return x
+
+
+def two_products(target, push, pull, steps):
+    """Steepest descent with the best length, and twice the products."""
+    x = 0 * pull(target)
+    for _ in range(steps):
+        s = pull(target - push(x))
+        q = push(s)
+        x = x + s.dot(s) / q.dot(q) * s
+    return x
+
+
+def fixed_momentum(target, push, pull, steps):
+    """Right for singular values up to 1 and a condition number of 30."""
+    x = old = 0 * pull(target)
+    for _ in range(steps):
+        slope = pull(target - push(x))
+        x, old = x + 4 / (1 + 1 / 30) ** 2 * slope + (29 / 31) ** 2 * (x - old), x
+        x = x.clamp(-1e9, 1e9)
+    return x
+
+
+CORRECT = {
+    "steps_for": by_counting,
+    "block_without": by_cases,
+    "unused_numbers": by_jacobian,
+    "largest_value": by_root,
+    "recovered_fast": by_lsqr,
+}
+
+WRONG = {
+    "steps_for": [
+        ("direction of the largest", partial(faulty_steps, pick=torch.max)),
+        ("Round up", partial(faulty_steps, end=torch.floor)),
+        ("has to be squared", partial(faulty_steps, power=1)),
+        ("not by the squared ratio", lambda v, share: 3 if v[0] == 2 and v[1] == 1 else 2),
+        ("They may come in any order", partial(faulty_steps, pick=lambda v: v[-1])),
+        ("all of the error is left", partial(faulty_steps, least=0)),
+    ],
+    "block_without": [
+        (
+            "The second step reads x",
+            wrong_at("nothing", lambda x, n1, a, n2, m: x + a(n1(x)) + m(n2(x))),
+        ),
+        ("the whole block", lambda x, missing, *parts: by_cases(x, "nothing", *parts)),
+        (
+            "norm1 has no reader. You add",
+            wrong_at(
+                "attention", lambda x, n1, a, n2, m: by_cases(x, "nothing", n1, lambda y: y, n2, m)
+            ),
+        ),
+        (
+            "norm1 in the stream",
+            wrong_at(
+                "attention", lambda x, n1, a, n2, m: by_cases(n1(x), "attention", n1, a, n2, m)
+            ),
+        ),
+        (
+            "added to itself",
+            wrong_at(
+                "attention", lambda x, n1, a, n2, m: by_cases(2 * x, "attention", n1, a, n2, m)
+            ),
+        ),
+        (
+            "norm2 in the stream",
+            wrong_at("mlp", lambda x, n1, a, n2, m: n2(by_cases(x, "mlp", n1, a, n2, m))),
+        ),
+        (
+            "norm2 is still there",
+            wrong_at("norm", lambda x, n1, a, n2, m: by_cases(x, "nothing", lambda y: y, a, n2, m)),
+        ),
+        (
+            "norm1 is still there",
+            wrong_at("norm", lambda x, n1, a, n2, m: by_cases(x, "nothing", n1, a, lambda y: y, m)),
+        ),
+        (
+            "first residual connection is still",
+            wrong_at("residual", lambda x, n1, a, n2, m: m(n2(x + a(n1(x))))),
+        ),
+        (
+            "second residual connection is still",
+            wrong_at("residual", lambda x, n1, a, n2, m: a(n1(x)) + m(n2(a(n1(x))))),
+        ),
+        ("is dropped", wrong_at("residual", lambda x, n1, a, n2, m: m(x))),
+    ],
+    "unused_numbers": [
+        ("the numbers that are used", partial(faulty_count, turn=True)),
+        ("You count tensors", partial(faulty_count, count=lambda s: float((s == 0).all()))),
+        ("no gradient at all", partial(faulty_count, none=False)),
+        ("plain sum of the outputs", partial(faulty_count, weigh=torch.ones_like)),
+        ("outputs with themselves", partial(faulty_count, weigh=lambda y: y.detach())),
+        (
+            "only if all of its gradient",
+            partial(faulty_count, count=lambda s: s.numel() * (s == 0).all()),
+        ),
+        ("one entry of the batch", partial(faulty_count, weigh=last_only)),
+        ("are left in the module", by_backward),
+    ],
+    "largest_value": [
+        ("the square of", partial(faulty_value, end=lambda length, v: length.square())),
+        ("length of a unit vector", partial(faulty_value, end=lambda length, v: v.norm())),
+        ("This is the root", partial(faulty_value, end=lambda length, v: length.sqrt())),
+        (
+            "contains NaN or infinity",
+            partial(faulty_value, unit=False, end=lambda length, v: length / v.norm()),
+        ),
+        ("times. At most", partial(faulty_value, extra=5)),
+        ("Are all steps taken", partial(faulty_value, extra=-1)),
+    ],
+    "recovered_fast": [
+        ("condition number of 2 the", lambda t, push, pull, steps: pull(t)),
+        ("remembers nothing", steepest),
+        ("times. At most", two_products),
+        ("fixed length", fixed_momentum),
+    ],
+}
+
+SAME = "Python keeps one copy of such a text"
+CHOICE = "x = branch if missing {} 'residual' else x + branch"
+
+EQUIVALENT = {
+    "steps_for": {},
+    "block_without": {
+        "if missing == 'norm': -> if missing is 'norm':": SAME,
+        "if name != missing: -> if name is not missing:": SAME,
+        f"{CHOICE.format('==')} -> {CHOICE.format('is')}": SAME,
+        f"{CHOICE.format('==')} -> {CHOICE.format('>=')}": "'residual' is the last by alphabet",
+    },
+    "unused_numbers": {},
+    "largest_value": {},
+    "recovered_fast": {},
+}

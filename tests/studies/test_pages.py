@@ -1,0 +1,59 @@
+"""Commands that pages, model cards and stored results print are those that there are."""
+
+import re
+
+import pytest
+
+from course.results import RESULTS, study
+from studies.runner.command import NAMES, load, main
+from studies.runner.place import HERE, ROOT
+from studies.runner.study import Study
+
+PAGES = [
+    *(ROOT / "book").glob("*.ipynb"),
+    *(ROOT / "book/solutions").glob("*.ipynb"),
+    *(ROOT / "minivit/checkpoints").glob("*.md"),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "index.md")),
+]
+COMMAND = re.compile(r"python -m studies[ .](\w+)(?: --recheck (\w+))?")
+
+
+def test_each_study_has_the_name_of_its_module_and_of_its_results():
+    assert [load(name).name for name in NAMES] == NAMES
+    assert sorted(path.stem for path in RESULTS.glob("*.json")) == NAMES
+    assert all(study(name).command == f"python -m studies {name}" for name in NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_study_finds_each_of_its_stored_rows(name):
+    one, rows = load(name), study(name).rows
+    if not isinstance(one, Study):
+        assert set(rows) <= set(one.rows)
+        return
+    finals = one.followers(HERE)
+    assert list(rows) == list(one.candidates)
+    for row, found in rows.items():
+        assert list(found["search"]) == [run.key for run in one.candidates[row]]
+        assert found["runs"] == [run.key for run in finals[row]]
+
+
+def test_commands_that_pages_print_can_be_typed():
+    printed = {path: COMMAND.findall(as_told(path)) for path in PAGES}
+    assert sum(len(found) for found in printed.values()) > 20
+    for path, found in printed.items():
+        for name, key in found:
+            assert name in [*NAMES, "NAME"], path
+            assert not key or key in load(name).every(load(name).followers(HERE)), path
+
+
+def as_told(path):
+    """A page without what a model card says of its past."""
+    return path.read_text(encoding="utf-8").partition("## Made by")[0]
+
+
+def test_a_study_is_chosen_by_its_name(capsys):
+    assert main(["unwinding", "--list"]) == 0
+    assert capsys.readouterr().out.count("measured") == len(load("unwinding").rows)
+    with pytest.raises(SystemExit):
+        main(["unwound"])
+    assert "invalid choice: 'unwound' (choose from" in capsys.readouterr().err
