@@ -68,21 +68,25 @@ def load(
                 f"{path} does not say what model it holds: expected load(name, {str(path)!r}), "
                 "with the name of the model it is for"
             )
-        config, whose = changed(about.config, changes), f"{path}, a {family(about.config)}"
+        config, removed = changed(about.config, changes), about.removed
+        whose = f"{path}, a {family(about.config)}"
     else:
         weights = V1 if weights is None else weights
         # A path has a dot or a slash. The zoo says of an unknown model what there is.
         if isinstance(weights, str) and weights.isidentifier() and name in MODELS:
             known = _torchvision_weights(name, weights)
             changes = {"image_size": Preprocess.like(known.transforms()).size, **changes}
-        config = changed(described(name)[0], changes)
+        config, removed = described(name)
+        config = changed(config, changes)
         path = fetch(known.url) if known else Path(weights)
         state, about = read(path)
         whose = f"{path} into {name}"
     try:
         if about.config:
             _check_config(about.config, config, state)
-        model = _filled(config, about.removed, state)
+            if about.removed != removed:
+                raise ValueError(f"it was saved without {about.removed} (asked for: {removed})")
+        model = _filled(config, removed, state)
     except ValueError as error:
         raise ValueError(
             f"cannot load {whose}: {error}. Fields given to load, such as classes=10 or "

@@ -192,6 +192,21 @@ def test_a_saved_model_says_what_was_removed_and_is_loaded_without_it(tmp_path, 
     assert back.removed == without.removed == (first, ("norm1", (0,)))
 
 
+def test_a_file_without_some_parts_is_not_loaded_as_the_whole_model_of_a_name(tmp_path):
+    path = tmp_path / "model.safetensors"
+    save(remove(minivit.create("vit_8px"), "norm"), path)
+    with pytest.raises(ValueError, match=r"saved without \(\('norm', None\),\) \(asked for: \(\)"):
+        minivit.load("vit_8px", path)
+
+
+def test_numbers_alone_fill_a_named_model_without_the_parts_that_it_lacks(tmp_path):
+    trained, path = minivit.load("cifar10_vit_no_norm"), tmp_path / "state.pth"
+    torch.save(trained.state_dict(), path)
+    loaded = minivit.load("cifar10_vit_no_norm", path)
+    assert loaded.removed == trained.removed == (("norm", None),)
+    assert torch.equal(loaded.head.weight, trained.head.weight)
+
+
 def test_what_was_changed_by_hand_is_not_saved(tmp_path):
     model, path = made("vit"), tmp_path / "model.safetensors"
     model.blocks[1].attention = None
