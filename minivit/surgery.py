@@ -17,9 +17,9 @@ from minivit.networks.ablated import WITHOUT_RESIDUAL, Nothing, Same
 from minivit.networks.model import Model, check_structure, structure
 from minivit.networks.positions import NoPositions
 from minivit.networks.state import check_state
+from minivit.networks.stochastic_depth import BRANCHES
 from minivit.networks.vit import ViT
 
-BRANCHES = ("attention", "mixing", "mlp")
 WHOLE = ("patch_embedding", "class_token", "positions", "pool", "head")  # parts not in the blocks
 
 
