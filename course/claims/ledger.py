@@ -7,18 +7,21 @@ from pathlib import Path
 import nbformat
 
 from course.claims.rows import BOOK, load
-from course.claims.verdict import MIME
+
+MIME = "application/vnd.minivit.verdict+json"  # marks a verdict among the stored outputs
 
 
 @dataclass(frozen=True)
 class Found:
-    """The verdict on a claim in a chapter's stored outputs."""
+    """The verdict on a claim, as a chapter's stored outputs have it."""
 
-    chapter: str
-    figure: str
+    id: str
+    figure: str  # with its unit; empty where nothing is measured
     interval: str
     margin: str  # how far the nearest threshold is
     verdict: str
+    seeds: tuple[float, ...] = ()  # every digit: another processor may have other last ones
+    cell: str = ""  # the id of the notebook's cell
 
 
 def chapters() -> list[Path]:
@@ -38,8 +41,8 @@ def harvest(notebooks: Iterable[Path] | None = None) -> dict[str, Found]:
             for output in cell.get("outputs", []):
                 if MIME not in output.get("data", {}):
                     continue
-                said = dict(output["data"][MIME])
-                name = said.pop("id")
+                said = output["data"][MIME]
+                name = said["id"]
                 if name in found:
                     raise ValueError(f"{name} has two verdicts, the second in {path.name}")
                 if claims[name].chapter != path.stem:
@@ -47,5 +50,6 @@ def harvest(notebooks: Iterable[Path] | None = None) -> dict[str, Found]:
                         f"{path.name} gives a verdict on {name}, which belongs to "
                         f"{claims[name].chapter}"
                     )
-                found[name] = Found(path.stem, **said)
+                seeds = output.get("metadata", {}).get(MIME, {}).get("seeds", ())
+                found[name] = Found(**said, seeds=tuple(seeds), cell=cell.get("id", ""))
     return found

@@ -1,21 +1,42 @@
 """The rows of ``book/claims.yml``: the claims of the sources, and how the book decides them."""
 
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from course.claims.rules import Rule, word_of
+from course.claims.rules import UNMEASURED, Rule
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
-BASES = ("proved", "measured", "cited")
-SCALES = ("exact", "source", "small", "none")
+BASES = {
+    "proved": "proved: by algebra, or by an exact counterexample",
+    "measured": "measured in an experiment",
+    "cited": "looked up in the original papers",
+}
+SCALES = {
+    "exact": "true at any size",
+    "source": "in the source's own setting",
+    "small": "on this book's small models",
+    "none": "nothing measured",
+}
+
+
+@dataclass(frozen=True)
+class Amendment:
+    """A change of a rule, or of what it measures, after its first verdict."""
+
+    when: date
+    was: str  # the rule or the measure before
+    because: str
+    verdict: str = ""  # the word before, where another came of it
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim. ``rule`` is None until a chapter says how a figure decides it."""
+    """One claim; ``claims.yml`` explains the fields. ``rule`` is None until a chapter has one."""
 
     id: str
     statement: str
@@ -23,26 +44,42 @@ class Claim:
     measure: str
     basis: str
     scale: str
+    topic: str = ""
+    place: str = ""
+    inferred: str = ""
     also: tuple[str, ...] = ()
+    on: str = ""
+    unit: str = ""
+    format: str = ".2g"
+    study: tuple[str, ...] = ()
     rule: Rule | None = None
-    format: str = ".2g"  # of the printed figure: the digits that do not flip
+    because: str = ""
+    one_sided: str = ""
+    since: date | None = None
+    before: bool = False
+    amended: tuple[Amendment, ...] = ()
 
     def __post_init__(self) -> None:
         if self.basis not in BASES or self.scale not in SCALES:
             raise ValueError(
-                f"{self.id}: basis is one of {BASES} and scale one of {SCALES}: "
+                f"{self.id}: basis is one of {tuple(BASES)} and scale one of {tuple(SCALES)}: "
                 f"got {self.basis!r}, {self.scale!r}"
             )
         if self.rule is None:
             return
-        words = {word_of(v) for *_, v in self.rule.cases} | {word_of(self.rule.otherwise)}
+        words = self.rule.words
         if "refuted" in words and self.scale not in ("exact", "source"):
             raise ValueError(
                 f"{self.id}: a small model that behaves otherwise refutes nothing: "
-                "the word is 'not seen at this scale'"
+                "the word is 'the opposite was seen here'"
             )
-        if not self.rule.measures and not words <= {"history, cited", "cannot be measured here"}:
+        if not self.rule.measures and not words <= set(UNMEASURED):
             raise ValueError(f"{self.id}: '{self.rule.otherwise}' needs a figure")
+        if self.rule.measures and ("holds" not in words) != bool(self.one_sided):
+            raise ValueError(
+                f"{self.id}: a rule that cannot print 'holds' gives its reason in 'one_sided', "
+                f"and no other does: the rule is '{self.rule}', one_sided {self.one_sided!r}"
+            )
 
 
 @dataclass(frozen=True)
@@ -57,12 +94,21 @@ class System:
 
 
 @dataclass(frozen=True)
+class Topic:
+    """A question to which several claims give an answer."""
+
+    question: str
+    part: str  # of the model, or what else it is about
+
+
+@dataclass(frozen=True)
 class Rows:
     """Everything in ``claims.yml``: sources by letter, chapters (their titles) by file name, the
     rest by id."""
 
     sources: dict[str, dict[str, str]]
     chapters: dict[str, str]
+    topics: dict[str, Topic]
     claims: dict[str, Claim]
     systems: dict[str, System]
 
@@ -71,18 +117,20 @@ class Rows:
 def load(path: Path = BOOK / "claims.yml") -> Rows:
     """Reads the rows; one that is malformed, or contradicts another, raises ValueError."""
     raw = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
-    rows = Rows(raw["sources"], raw["chapters"], {}, {})
+    topics = {name: Topic(**fields) for name, fields in raw["topics"].items()}
+    rows = Rows(raw["sources"], raw["chapters"], topics, {}, {})
     for fields in raw["claims"]:
         name = fields["id"]
         if name in rows.claims:
             raise ValueError(f"claim {name} stands twice in {path.name}")
         try:
-            rule = Rule.parse(fields.pop("rule")) if "rule" in fields else None
-            claim = Claim(**fields | {"also": tuple(fields.get("also", ())), "rule": rule})
+            claim = _claim(fields)
         except (TypeError, ValueError) as error:
             raise ValueError(f"claim {name}: {error}") from error
         if name[0] not in rows.sources:
             raise ValueError(f"claim {name} comes from no known source")
+        if claim.topic not in topics:
+            raise ValueError(f"claim {name} has an unknown topic: {claim.topic!r}")
         for chapter in (claim.chapter, *claim.also):
             if chapter not in rows.chapters:
                 raise ValueError(f"claim {name} names an unknown chapter: {chapter}")
@@ -94,3 +142,11 @@ def load(path: Path = BOOK / "claims.yml") -> Rows:
             raise ValueError(f"system {fields['id']} stands twice in {path.name}")
         rows.systems[fields["id"]] = System(**fields)
     return rows
+
+
+def _claim(fields: dict[str, Any]) -> Claim:
+    """A claim from its fields in the file."""
+    lists = {name: tuple(fields.get(name, ())) for name in ("also", "study")}
+    amended = tuple(Amendment(**change) for change in fields.get("amended", ()))
+    rule = Rule.parse(fields["rule"]) if "rule" in fields else None
+    return Claim(**fields | lists | {"amended": amended, "rule": rule})

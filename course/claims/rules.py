@@ -1,25 +1,25 @@
-"""A rule turns a measured figure into a verdict. It is written before the measurement."""
+"""A rule turns a measured figure into a verdict: a word, and a sentence that says what was found."""
 
 import math
 import operator
 import re
 from dataclasses import dataclass
 
-WORDS = (
-    "holds",
-    "qualified",
-    "refuted",
-    "not seen at this scale",
-    "too uncertain to tell",
-    "history, cited",
-    "cannot be measured here",
+QUALIFIED = tuple(
+    f"qualified, {kind}"
+    for kind in ("with a condition", "for another reason", "misprinted", "in part")
 )
-NEEDS_WHY = ("qualified", "cannot be measured here")
+YES = ("holds", *QUALIFIED, "weaker than claimed")  # from the strongest to the weakest
+NO = ("refuted", "the opposite was seen here")  # likewise
+UNCERTAIN = "too uncertain to tell"
+UNMEASURED = ("history, cited", "cannot be measured here")
+WORDS = (*YES, UNCERTAIN, *reversed(NO), *UNMEASURED)
+NEEDS_WHY = (*QUALIFIED, "cannot be measured here")
 COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 def word_of(verdict: str) -> str:
-    """The word before the colon of ``"qualified: only for equal norms"``.
+    """The word before the colon of ``"qualified, with a condition: only for equal norms"``.
 
     Raises ValueError for another word, or one that needs a reason and has none.
     """
@@ -31,20 +31,29 @@ def word_of(verdict: str) -> str:
     return word
 
 
+def weaker(word: str) -> int:
+    """How weak a word is beside those that say the same yes or no; kinds of qualified are equal."""
+    return 1 if word in QUALIFIED else (*YES, *NO).index(word)
+
+
 @dataclass(frozen=True)
 class Rule:
     """Cases in order, ``((sign, threshold, verdict), ...)``, of which the first that fits decides.
 
     In ``claims.yml`` a rule is a mapping, ``{"<= 1e-6": holds, otherwise: "refuted: ..."}``, or
-    ``{always: "history, cited: ..."}`` where there is nothing to measure.
+    ``{always: "history, cited: ..."}`` where there is nothing to measure. ``uncertain: "..."`` may
+    stand last, a sentence for an interval that reaches across yes and no.
     """
 
     cases: tuple[tuple[str, float, str], ...]
     otherwise: str
+    uncertain: str = ""
 
     @classmethod
     def parse(cls, mapping: dict[str, str]) -> "Rule":
         """Reads a rule of ``claims.yml``; one that is malformed raises ValueError."""
+        mapping = dict(mapping)
+        uncertain = mapping.pop("uncertain", "")
         *cases, (last, otherwise) = mapping.items()
         if last != ("otherwise" if cases else "always"):
             raise ValueError(f"a rule ends with 'otherwise' or is one 'always': got {mapping}")
@@ -59,12 +68,22 @@ class Rule:
             word_of(verdict)
         if any(a == b for a, b in zip(verdicts, verdicts[1:], strict=False)):
             raise ValueError(f"neighbouring cases must differ in their verdict: got {mapping}")
-        return cls(tuple(parsed), otherwise)
+        return cls(tuple(parsed), otherwise, uncertain)
 
     @property
     def measures(self) -> bool:
         """Whether there is a figure to compare."""
         return bool(self.cases)
+
+    @property
+    def words(self) -> set[str]:
+        """Every word that the rule can print for a single figure."""
+        return {word_of(verdict) for *_, verdict in self.cases} | {word_of(self.otherwise)}
+
+    @property
+    def thresholds(self) -> list[float]:
+        """The numbers that a figure is compared with."""
+        return [threshold for _, threshold, _ in self.cases]
 
     def apply(self, figure: float) -> str:
         """The verdict for one figure."""
@@ -73,26 +92,24 @@ class Rule:
                 return verdict
         return self.otherwise
 
-    @property
-    def thresholds(self) -> list[float]:
-        """The numbers that a figure is compared with."""
-        return [threshold for _, threshold, _ in self.cases]
-
     def decide(self, mean: float, half: float) -> str:
         """The verdict for every figure between ``mean - half`` and ``mean + half``.
 
-        Across holds and qualified it is qualified; across any others, too uncertain to tell.
+        The weakest word that holds on all of them: qualified, say, across holds and qualified;
+        too uncertain to tell across a yes and a no.
         """
         low, high = mean - half, mean + half
         inside = [x for x in self.thresholds if low <= x <= high]
         beside = [math.nextafter(x, end) for x in inside for end in (low, high)]
-        verdicts = {self.apply(x) for x in (low, high, *inside, *beside)}
-        words = {word_of(verdict) for verdict in verdicts}
-        if len(words) == 1:
-            return self.apply(mean)
-        if words == {"holds", "qualified"}:
-            return next(verdict for verdict in verdicts if word_of(verdict) == "qualified")
-        return "too uncertain to tell: the interval reaches the rule's threshold"
+        verdicts = [self.apply(x) for x in (mean, low, high, *inside, *beside)]
+        words = [word_of(verdict) for verdict in verdicts]
+        if len(set(words)) == 1:
+            return verdicts[0]
+        if set(words) <= set(YES) or set(words) <= set(NO):
+            weakest = max(words, key=weaker)
+            return verdicts[words.index(weakest)]
+        across = " and ".join(f"'{word}'" for word in WORDS if word in words)
+        return f"{UNCERTAIN}: {self.uncertain or f'the interval reaches across {across}'}"
 
     def __str__(self) -> str:
         cases = [f"{word_of(verdict)} if {sign} {x:g}" for sign, x, verdict in self.cases]

@@ -1,20 +1,21 @@
 """``verdict("R10", figure)`` shows a claim, its figure and interval, and the word of its rule."""
 
 import math
-import textwrap
 from collections.abc import Sequence
-from html import escape
+from dataclasses import asdict
 
 import numpy as np
 from IPython.display import display
 
+from course.claims import card
+from course.claims.ledger import MIME, Found
 from course.claims.machines import spread
 from course.claims.rows import Claim, load
-from course.claims.rules import Rule, word_of
+from course.claims.rules import Rule
 
-MIME = "application/vnd.minivit.verdict+json"  # what the ledger reads in the stored outputs
 EDGE = 1.05  # an interval within a twentieth of itself of a threshold counts as reaching it
 ROUNDING = 1e-4  # a threshold below this asks whether two things are equal up to rounding
+SHOWN = ("measured", "interval", "rule", "margin", "verdict")  # of a card, without its page
 
 
 def verdict(claim_id: str, figure: float | Sequence[float] | None = None) -> None:
@@ -43,82 +44,51 @@ class Verdict:
     """The output of ``verdict``: text for nbval to compare, a card for the page."""
 
     def __init__(self, claim: Claim, figure: float | Sequence[float] | None) -> None:
-        assert claim.rule is not None  # verdict() has refused such claims
         self.claim = claim
-        self.rule = claim.rule
-        self.figure = self.interval = self.margin = ""
-        self.seeds: list[float] = []
-        if figure is None:
-            self.text = self.rule.otherwise
-            return
-        values = np.atleast_1d(np.asarray(figure, dtype=float))
-        if values.ndim != 1 or len(values) in (0, 2) or not np.isfinite(values).all():
-            raise ValueError(
-                f"{claim.id}: a figure is one finite number, or at least three of "
-                f"them, one a seed: got {figure}"
-            )
-        self.seeds = values.tolist()
-        mean = values.mean()
-        half = _half_width(values)
-        moved = EDGE * (half + spread(claim.id))
-        self.text = self.rule.decide(mean, moved)
-        self.margin = _margin(min(abs(mean - x) for x in self.rule.thresholds), moved, len(values))
-        self.figure = _number(mean, self.rule, claim.format)
-        if len(values) > 1:
-            low, high = (_number(x, self.rule, claim.format) for x in (mean - half, mean + half))
-            span = f"{low} to {high}" if low != high else "narrower than the digits shown"
-            self.interval = f"{span} (95 %, {len(values)} seeds)"
-
-    @property
-    def lines(self) -> dict[str, str]:
-        """The lines shown, by heading, without the empty ones."""
-        lines = {
-            "measured": f"{self.figure}: {self.claim.measure}" if self.figure else "",
-            "interval": self.interval,
-            "rule": str(self.rule),
-            "margin": self.margin,
-            "verdict": self.text,
-        }
-        return {heading: text for heading, text in lines.items() if text}
+        self.found = decided(claim, figure)
 
     def __repr__(self) -> str:
-        lines = {self.claim.id: self.claim.statement} | self.lines
-        return "\n".join(
-            textwrap.fill(text, 96, initial_indent=f"{heading:10}", subsequent_indent=" " * 10)
-            for heading, text in lines.items()
-        )
+        rows = {heading: said for heading, said in card.lines(self.claim, self.found)}
+        return card.text(self.claim, [(name, rows[name]) for name in SHOWN if name in rows])
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
-        """The output, with every digit of the figure in its metadata, which is not stored."""
-        found = {
-            "id": self.claim.id,
-            "figure": self.figure,
-            "interval": self.interval,
-            "margin": self.margin,
-            "verdict": self.text,
-        }
-        shown = {"text/plain": repr(self), "text/html": self.html(), MIME: found}
-        return shown, {MIME: {"id": self.claim.id, "seeds": self.seeds}}
+        """The output, with every digit of the figure in its metadata, which nbval passes over."""
+        said = asdict(self.found)
+        seeds = list(said.pop("seeds"))
+        del said["cell"]
+        page = card.html(self.claim, self.found, f"verdict-{self.claim.id}")
+        shown = {"text/plain": repr(self), "text/html": page, MIME: said}
+        return shown, {MIME: {"id": self.claim.id, "seeds": seeds}}
 
-    def html(self) -> str:
-        """The card on the chapter's page."""
-        word = word_of(self.text)
-        why = escape(self.text.removeprefix(word))
-        rows = "".join(
-            f"<dt>{heading}</dt><dd>{escape(text)}</dd>"
-            for heading, text in self.lines.items()
-            if heading != "verdict"
+
+def decided(claim: Claim, figure: float | Sequence[float] | None) -> Found:
+    """What a claim's rule says of a figure."""
+    assert claim.rule is not None  # verdict() has refused such claims
+    if figure is None:
+        return Found(claim.id, "", "", "", claim.rule.otherwise)
+    values = np.atleast_1d(np.asarray(figure, dtype=float))
+    if values.ndim != 1 or len(values) in (0, 2) or not np.isfinite(values).all():
+        raise ValueError(
+            f"{claim.id}: a figure is one finite number, or at least three of "
+            f"them, one a seed: got {figure}"
         )
-        return (
-            f'<div class="verdict {css_class(word)}" id="verdict-{self.claim.id}">'
-            f'<p class="verdict-word"><strong>{self.claim.id} {word}</strong>{why}</p>'
-            f'<p class="verdict-claim">{escape(self.claim.statement)}</p><dl>{rows}</dl></div>'
-        )
-
-
-def css_class(word: str) -> str:
-    """The style class of a verdict's word, or of ``"open"``."""
-    return "verdict-" + word.split()[0].strip(",")
+    mean = float(values.mean())
+    half = _half_width(values)
+    moved = EDGE * (half + spread(claim.id))
+    unit = f" {claim.unit}" if claim.unit else ""
+    interval = ""
+    if len(values) > 1:
+        low, high = (_number(x, claim.rule, claim.format) for x in (mean - half, mean + half))
+        span = f"{low} to {high}{unit}" if low != high else "narrower than the digits shown"
+        interval = f"{span} (95 %, {len(values)} seeds)"
+    return Found(
+        claim.id,
+        _number(mean, claim.rule, claim.format) + unit,
+        interval,
+        _margin(min(abs(mean - x) for x in claim.rule.thresholds), moved, len(values)),
+        claim.rule.decide(mean, moved),
+        tuple(values.tolist()),
+    )
 
 
 def _half_width(values: np.ndarray) -> float:
