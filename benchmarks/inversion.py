@@ -1,10 +1,10 @@
 """How soon does inversion arrive? ``python -m benchmarks.inversion --help``
 
-Every optimiser looks for an input whose activation after a block is that of a picture. The table
+Every optimiser looks for an input whose activation after a block is that of an image. The table
 counts forward-backward evaluations, and the seconds that they took, until the source's criterion
-was met and until the input was within 40 dB of the picture, and how many times as many gradient
+was met and until the input was within 40 dB of the image, and how many times as many gradient
 descent needs; it takes the longest step that is surely safe where it starts. Trained models get
-pictures that they have not seen; vit_b_32, untrained, gets crops of photographs, and cannot come
+images that they have not seen; vit_b_32, untrained, gets crops of photographs, and cannot come
 within 40 dB: its tokens have 768 numbers for the 3072 of a patch.
 
 All of it takes over an hour. Gradient descent seldom arrives in 500 evaluations, and then a ratio
@@ -38,7 +38,7 @@ SOON = 40.0  # dB
 
 
 def pictures(model: Model, n: int) -> Tensor:
-    """Pictures that the model was not trained on, ``[n, channels, height, width]``."""
+    """Images that the model was not trained on, ``[n, channels, height, width]``."""
     if not hasattr(model, "preprocess"):
         mean, std = torch.tensor([0.5, 0.25])  # of values from 0 to 1, roughly
         return (crops(n, 224)[0] / 255 - mean) / std
@@ -55,7 +55,7 @@ def steps(optimizer: str, evaluations: int) -> int:
 def timed(
     model: nn.Module, images: Tensor, at: str, optimizer: str, evaluations: int
 ) -> tuple[Inversion, float]:
-    """An inversion, and the seconds that an evaluation of a picture took."""
+    """An inversion, and the seconds that an evaluation of an image took."""
     start = time.perf_counter()
     found = invert(model, images, at, optimizer=optimizer, steps=steps(optimizer, evaluations))
     return found, (time.perf_counter() - start) / int(found.evaluations.sum())
@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("_build/bench/inversion.json"))
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    print(f"inversion, {options.threads} threads, medians over {options.pictures} pictures")
+    print(f"inversion, {options.threads} threads, medians over {options.pictures} images")
     rows = []
     for name in options.models:
         model = minivit.create(name) if name == UNTRAINED else minivit.load(name)

@@ -40,7 +40,7 @@ def peak_flops() -> float:
 
 
 def task(model: nn.Module, batch: int, backward: bool) -> Callable[[], object]:
-    """One forward pass, or one forward and backward pass, on random pictures."""
+    """One forward pass, or one forward and backward pass, on random images."""
     dtype = next(model.parameters()).dtype
     images = torch.randn(batch, 3, 224, 224, dtype=dtype)
 

@@ -1,6 +1,6 @@
 """How fast do models train beside torch's own layers? ``python -m benchmarks.training --help``
 
-A step is a forward and a backward pass and AdamW, on the same random pictures. Each model meets the
+A step is a forward and a backward pass and AdamW, on the same random images. Each model meets the
 same network put together from stock layers: ``nn.TransformerEncoderLayer`` for the ViT,
 ``nn.Sequential`` for the Mixer, torchvision's ``BasicBlock`` for the ResNet. Rounds are interleaved
 and ratios taken within a round, as in ``benchmarks.speed``.
@@ -57,7 +57,7 @@ class Residual(nn.Sequential):
 
 
 def tokens_of(c: minivit.ViTConfig | minivit.MixerConfig) -> list[nn.Module]:
-    """Pictures to tokens ``[batch, tokens, dim]``."""
+    """Images to tokens ``[batch, tokens, dim]``."""
     patches = nn.Conv2d(c.channels, c.dim, c.patch_size, stride=c.patch_size)
     return [patches, nn.Flatten(2), Each(lambda x: x.transpose(1, 2))]
 
@@ -114,7 +114,7 @@ STOCK: dict[str, Callable[..., nn.Module]] = {
 
 
 def step(model: nn.Module, batch: int, precision: str) -> Callable[[], None]:
-    """One training step on random pictures, as a call."""
+    """One training step on random images, as a call."""
     images, labels = torch.randn(batch, 3, 32, 32), torch.randint(0, 10, (batch,))
     optimiser = adamw(model, Recipe())
 

@@ -4,7 +4,7 @@
 
 Each notebook runs in a fresh kernel from its own folder, with one thread; as many run at a time as
 there are cores. The first cell is written anew from ``tools/first_cell.py``. What changes from run
-to run is not stored: timings, the last digits of verdicts' figures, pictures that look like those
+to run is not stored: timings, the last digits of verdicts' figures, images that look like those
 stored, the text chunks of PNG files, outputs of cells tagged ``nbval-ignore-output``. A notebook is
 written only when it ran through, to a temporary file that is then renamed.
 """
@@ -69,7 +69,7 @@ def clean(notebook: nbformat.NotebookNode) -> None:
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether two base64 pictures look the same: other last digits move a line by less than a dot.
+    """Whether two base64 images look the same: other last digits move a line by less than a dot.
 
     No square of 4 x 4 dots may differ by more than some levels of 255 in its mean.
     """
@@ -81,7 +81,7 @@ def alike(one: str, other: str) -> bool:
 
 
 def keep_pictures(old: nbformat.NotebookNode, new: nbformat.NotebookNode) -> None:
-    """Puts the stored pictures back in place of new ones that look the same."""
+    """Puts the stored images back in place of new ones that look the same."""
     for before, after in zip(old.cells, new.cells, strict=True):
         for was, now in zip(before.get("outputs", []), after.get("outputs", []), strict=False):
             a, b = was.get("data", {}), now.get("data", {})

@@ -66,7 +66,7 @@ def icons(site: Path) -> list[str]:
 
 
 def pictures(site: Path) -> list[str]:
-    """Pictures in the text that push it about when they arrive, or arrive before it."""
+    """Images in the text that push it about when they arrive, or arrive before it."""
     problems = []
     for name, tree in pages(site):
         for number, picture in enumerate(tree.select("article img")):

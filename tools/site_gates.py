@@ -87,7 +87,7 @@ def foreign_urls(site: Path) -> list[str]:
 
 
 def alt_texts(site: Path) -> list[str]:
-    """Pictures without a text that says what they show."""
+    """Images without a text that says what they show."""
     problems = []
     for name, tree in pages(site):
         for picture in tree.find_all(["img", "svg"]):
@@ -98,7 +98,7 @@ def alt_texts(site: Path) -> list[str]:
 
 
 def alt_fault(picture: Tag) -> str:
-    """What is wrong with a picture's text, or nothing."""
+    """What is wrong with an image's text, or nothing."""
     if picture.name == "svg":
         text = picture.get("aria-label", "") or (picture.title.get_text() if picture.title else "")
         if picture.get("aria-hidden") == "true":

@@ -1,4 +1,4 @@
-"""Makes the built pages light: they load what they use, and know their pictures' sizes.
+"""Makes the built pages light: they load what they use, and know their images' sizes.
 
 The theme brings Font Awesome whole, as a script and as fonts, for some fifteen icons. They are
 drawn into the pages instead, with the shapes that the installed theme brings.
@@ -43,7 +43,7 @@ ICON_RULES = re.compile(
 
 
 def lighten(html: str, page: Path) -> str:
-    """A page without what it does not use, and with the sizes of its pictures.
+    """A page without what it does not use, and with the sizes of its images.
 
     Args:
         html: The page, or what an earlier call made of it, which changes no further.
@@ -97,9 +97,9 @@ def _icons() -> str:
 
 
 def picture(page: Path) -> Callable[[re.Match], str]:
-    """What becomes of a picture's tag: it gets a size, and waits until it is needed.
+    """What becomes of an image's tag: it gets a size, and waits until it is needed.
 
-    The first picture of a page does not wait: it may stand on the first screen.
+    The first image of a page does not wait: it may stand on the first screen.
     """
     first = True
 

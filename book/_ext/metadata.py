@@ -1,4 +1,4 @@
-"""What a page says of itself where a link to it is shown: a title, a description, a picture."""
+"""What a page says of itself where a link to it is shown: a title, a description, an image."""
 
 import textwrap
 from html import escape
@@ -9,9 +9,7 @@ from docutils import nodes
 from PIL import Image, ImageOps
 from sphinx.application import Sphinx
 
-PICTURED = (
-    "book/14_what_layernorm_forgets"  # lends its picture to pages without one
-)
+PICTURED = "book/14_what_layernorm_forgets"  # lends its image to pages without one
 CARD = (1200, 630)  # pixels, as those who show links want them
 
 
@@ -22,7 +20,7 @@ def describe(
     context: dict,
     doctree: nodes.document | None,
 ) -> None:
-    """Adds the metadata of a page. Pictures need the site's address, and wait for one."""
+    """Adds the metadata of a page. Images need the site's address, and wait for one."""
     book = app.config.html_title
     title = BeautifulSoup(
         context.get("title") or page.capitalize(), "html.parser"

@@ -7,7 +7,7 @@ addEventListener("beforeprint", () => {
 });
 addEventListener("afterprint", () => (root.dataset.theme = onScreen));
 
-// Pictures further down wait for the page, not for the reader, where one may want to print: a
+// Images further down wait for the page, not for the reader, where one may want to print: a
 // browser that prints does not always wait for them.
 addEventListener("load", () => {
   if (innerWidth < 960) return;

@@ -313,11 +313,11 @@ def coverage(images: Tensor, size: int, stride: int) -> Tensor:
 
 def put_back(patches: Tensor, images: Tensor, size: int, stride: int, last: bool = False) -> Tensor:
     """Patches put back: the mean where they overlap, or the last of them."""
-    picture = torch.zeros_like(images)
+    image = torch.zeros_like(images)
     for (top, left), patch in zip(corners(images, size, stride), patches.unbind(1), strict=True):
-        window = picture[:, :, top : top + size, left : left + size]
+        window = image[:, :, top : top + size, left : left + size]
         window.mul_(0 if last else 1).add_(patch.reshape(window.shape))
-    return picture if last else picture / coverage(images, size, stride)
+    return image if last else image / coverage(images, size, stride)
 
 
 def projected(patches: Tensor, keep: int, largest: bool = True, shared: bool = False) -> Tensor:

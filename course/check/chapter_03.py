@@ -147,19 +147,19 @@ def resample_linear(attempt: Attempt) -> None:
     attempt.expect_close(
         result[0], table[0], "The class token's row is not kept as the first row of the result."
     )
-    pictures = places.T.unflatten(1, old)  # [dim, R, C]
+    images = places.T.unflatten(1, old)  # [dim, R, C]
     attempt.expect_close(
         result[1:],
         bilinear(places, old, new),
         "The positions in between are wrong.",
         mistakes={
             "The corners do not stay where they are. F.interpolate has an argument for that.": (
-                interpolated(pictures, mode="bilinear")
+                interpolated(images, mode="bilinear")
             ),
             "This is bicubic interpolation. It should be bilinear.": interpolated(
-                pictures, mode="bicubic", align_corners=True
+                images, mode="bicubic", align_corners=True
             ),
-            "This is the nearest old position, without a mean.": interpolated(pictures),
+            "This is the nearest old position, without a mean.": interpolated(images),
             "Channels and positions are mixed up. Bring dim before rows and columns by permuting, "
             "not by reshaping.": interpolated(
                 places.reshape(dim, *old), mode="bilinear", align_corners=True

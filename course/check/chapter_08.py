@@ -51,7 +51,7 @@ def on_one_scale(attempt: Attempt) -> None:
 
 @exercise
 def share_in_span(attempt: Attempt) -> None:
-    """filters [n, c, h, w], pictures [k, c, h, w] -> share of energy in the span, [n]."""
+    """filters [n, c, h, w], images [k, c, h, w] -> share of energy in the span, [n]."""
     n, k, c, h, w = 4, 3, 2, 3, 5
     normal = normal_draws(seed=1)
     directions = torch.linalg.qr(normal(c * h * w, c * h * w))[0].T.reshape(-1, c, h, w)

@@ -211,7 +211,7 @@ def climbed(
 
 
 @exercise
-def robust_pictures(attempt: Attempt) -> None:
+def robust_images(attempt: Attempt) -> None:
     """start [n, channels, height, width], wanted [n], model, shifts, ... -> as start."""
     n, classes, channels, height, width = 3, 4, 2, 5, 6
     draw = normal_draws(seed=24)
@@ -272,7 +272,7 @@ def robust_pictures(attempt: Attempt) -> None:
         climb(shifts, 1, 0.02),
         climbed(*moved),
         "With three shifts the step is wrong. The score is the mean of the scores of the shifted "
-        "pictures.",
+        "images.",
         several,
     )
     far = (start, w, shifts, 3, 0.4)

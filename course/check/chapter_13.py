@@ -236,9 +236,9 @@ def as_matrix(kernel: Tensor, size: int, stride: int) -> Tensor:
     for o in range(out):
         for top in places:
             for left in places:
-                picture = torch.zeros(channels, size, size)
+                image = torch.zeros(channels, size, size)
                 for a in range(k):
                     for b in range(k):
-                        picture[:, (top + a) % size, (left + b) % size] += kernel[o, :, a, b]
-                rows.append(picture.flatten())
+                        image[:, (top + a) % size, (left + b) % size] += kernel[o, :, a, b]
+                rows.append(image.flatten())
     return torch.stack(rows)  # [out * places^2, channels * size^2]

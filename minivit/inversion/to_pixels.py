@@ -37,10 +37,10 @@ def linear_guess(
     pictures = noise(like, seed)[0]
     function = activation(model, at)
     seen = torch.cat([function(some) for some in pictures.split(10)])[:, -places:]
-    patches = patchify(pictures, config.patch_size)  # [pictures, places, numbers of a patch]
+    patches = patchify(pictures, config.patch_size)  # [images, places, numbers of a patch]
     mean = seen.mean(0)
     typical = patches.mean(0)
-    features = (seen - mean).flatten(0, 1)  # [pictures * places, dim]
+    features = (seen - mean).flatten(0, 1)  # [images * places, dim]
     gram = features.mT @ features
     gram.diagonal().add_(RIDGE * gram.diagonal().mean())
     matrix = torch.linalg.solve(gram, features.mT @ (patches - typical).flatten(0, 1))

@@ -83,7 +83,7 @@ def test_chapter_10_compares_near_and_far_layers_of_each_trained_model(monkeypat
         assert away <= near <= 1
 
 
-def test_chapter_11_lets_two_trained_models_judge_each_others_pictures(monkeypatch, capsys):
+def test_chapter_11_lets_two_trained_models_judge_each_others_images(monkeypatch, capsys):
     asked = []
 
     def load(name, weights):
@@ -153,7 +153,7 @@ def test_chapter_14_says_of_each_trained_model_what_its_first_norm_keeps(monkeyp
     run_at_224(monkeypatch, load, "14_what_layernorm_forgets", namespace)
     base, large = capsys.readouterr().out.splitlines()
     assert base == "vit_b_16: one number of each patch is lost, 0 dimensions beside"
-    assert large.startswith("vit_l_16: the picture is found, error ")
+    assert large.startswith("vit_l_16: the image is found, error ")
 
 
 def test_chapter_15_says_of_each_trained_model_which_branches_are_undone(monkeypatch, capsys):

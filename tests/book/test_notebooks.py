@@ -66,7 +66,7 @@ def test_a_notebook_is_not_too_heavy(path):
 
 
 @of(notebooks())
-def test_every_picture_has_a_caption_and_says_what_it_shows(path):
+def test_every_image_has_a_caption_and_says_what_it_shows(path):
     for cell in code(path):
         if any("image/png" in output.get("data", {}) for output in cell.outputs):
             about = cell.metadata.get("mystnb", {})

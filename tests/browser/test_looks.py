@@ -102,7 +102,7 @@ def test_a_dark_page_is_printed_light_and_in_whole_pieces(browser: Browser, site
     page.close()
 
 
-def test_pictures_keep_their_shape(browser: Browser, site: str):
+def test_images_keep_their_shape(browser: Browser, site: str):
     for width in (390, 1280):
         page = open_page(browser, site, CHAPTER, "light", width).page
         for picture in page.locator("article img:visible").all():

@@ -104,7 +104,7 @@ CORRECT = {
     "scores_on_the_way": by_autograd,
     "expected_change": spread,
     "step_in_pixels": filtered,
-    "robust_pictures": climb,
+    "robust_images": climb,
 }
 
 WRONG = {
@@ -140,7 +140,7 @@ WRONG = {
         ("Pixels are weighted", lambda g, s, r, c: g * s**2),
         ("should be the step in the pixels", lambda g, s, r, c: r @ g @ c),
     ],
-    "robust_pictures": [
+    "robust_images": [
         ("still the start", lambda *a: a[0].clone()),
         ("The score falls", lambda *a: climb(*a, sign=-1)),
         ("not divided by its root", lambda *a: climb(*a, scale="none")),
@@ -160,7 +160,7 @@ WRONG = {
 
 STEP = "x = x + step_size {} torch.sign(constant - score) * slope"
 LOGITS = "score = score + logits.gather(1, wanted[:, None]).{}()"
-LEAF = "pictures = pictures.{}requires_grad_()"
+LEAF = "images = images.{}requires_grad_()"
 
 EQUIVALENT = {
     "scores_on_the_way": {
@@ -169,7 +169,7 @@ EQUIVALENT = {
     },
     "expected_change": {},
     "step_in_pixels": {},
-    "robust_pictures": {
+    "robust_images": {
         f"{LOGITS.format('sum')} -> {LOGITS.format('mean')}": (
             "a factor of the gradient is divided out"
         ),
@@ -178,6 +178,6 @@ EQUIVALENT = {
         f"{LEAF.format('detach().')} -> {LEAF.format('')}": (
             "the same numbers; their history is kept and not used"
         ),
-        "return pictures.detach() -> return pictures": "the same numbers, with their history",
+        "return images.detach() -> return images": "the same numbers, with their history",
     },
 }

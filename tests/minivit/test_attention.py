@@ -96,7 +96,7 @@ MASKS = {
     "window": window_mask((2, 3), 2, class_token=True),
     "local": local_mask((2, 3), 3, class_token=True),
     "a query with no key": torch.ones(7, 7, dtype=torch.bool).tril(-1),
-    "one for each picture and head": torch.rand(B, 3, 7, 7, generator=torch.Generator().manual_seed(1)) > 0.3,
+    "one for each image and head": torch.rand(B, 3, 7, 7, generator=torch.Generator().manual_seed(1)) > 0.3,
 }  # fmt: skip
 
 

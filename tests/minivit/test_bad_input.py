@@ -12,12 +12,12 @@ from tests.minivit.refusals import assert_refused
 
 
 def small(*shape, dtype=torch.float32, device="cpu", **changes):
-    """The smallest model, run on pictures of this shape."""
+    """The smallest model, run on images of this shape."""
     images = torch.zeros(shape, dtype=dtype, device=device)
     return minivit.create("vit_8px", **changes)(images)
 
 
-def test_what_are_no_pictures_is_refused():
+def test_what_are_no_images_is_refused():
     cases = [
         (lambda: small(8, 8), r"images \[batch, 1, height, width\]: got \[8, 8\]"),
         (lambda: small(2, 3, 8, 8), r"\[batch, 1, height, width\]: got \[2, 3, 8, 8\]"),
@@ -107,7 +107,7 @@ def test_names_that_there_are_not_are_refused():
     assert_refused((call, ValueError, said) for call, said in cases)
 
 
-def test_autocast_takes_no_picture_that_it_would_leave_in_float64():
+def test_autocast_takes_no_image_that_it_would_leave_in_float64():
     with (
         torch.autocast("cpu", torch.bfloat16),
         pytest.raises(ValueError, match="got torch.float64"),

@@ -31,7 +31,7 @@ def digits(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
-    """Red and blue pictures, in a folder for each."""
+    """Red and blue images, in a folder for each."""
     folder = tmp_path_factory.mktemp("pictures")
     for name, colour in ("red", (200, 30, 30)), ("blue", (30, 30, 200)):
         (folder / name).mkdir()
@@ -75,7 +75,7 @@ def test_eval_finds_the_scores_of_the_end(digits, capsys):
             assert f"log-likelihood {final[part]['log_likelihood']:.4f}" in said
 
 
-def test_eval_takes_the_pictures_of_a_source_as_they_were_trained_on(tmp_path, capsys):
+def test_eval_takes_the_images_of_a_source_as_they_were_trained_on(tmp_path, capsys):
     options = ["--size", "16", "--channels", "3", "--steps", "30", *SHORT[2:]]
     assert main(["train", "--data", "DIGITS", "--out", str(tmp_path), *options]) == 0
     trained = capsys.readouterr().out.splitlines()[1]
@@ -83,7 +83,7 @@ def test_eval_takes_the_pictures_of_a_source_as_they_were_trained_on(tmp_path, c
     assert trained == f"test        {capsys.readouterr().out.strip()}"
 
 
-def test_a_training_among_the_pictures_is_refused_before_it_is_one_of_them(
+def test_a_training_among_the_images_is_refused_before_it_is_one_of_them(
     pictures, capsys, monkeypatch
 ):
     for out in (pictures / "runs", pictures / "red" / "run", pictures):
@@ -94,7 +94,7 @@ def test_a_training_among_the_pictures_is_refused_before_it_is_one_of_them(
     assert {path.name for path in pictures.iterdir()} == {"red", "blue"}
 
 
-def test_a_folder_of_pictures_is_learnt_scored_and_named(pictures, tmp_path, capsys):
+def test_a_folder_of_images_is_learnt_scored_and_named(pictures, tmp_path, capsys):
     out = tmp_path / "run"
     options = ["--size", "16", "--steps", "40", "--batch-size", "16", *SHORT[2:]]
     assert main(["train", "--data", str(pictures), "--out", str(out), *options]) == 0
@@ -224,7 +224,7 @@ def test_a_count_below_one_is_refused_with_code_2(options, capsys):
     assert said.endswith(f"expected a whole number, at least 1: got {' '.join(options)}")
 
 
-def test_a_model_that_does_not_say_how_pictures_are_prepared_is_one_line(tmp_path, capsys):
+def test_a_model_that_does_not_say_how_images_are_prepared_is_one_line(tmp_path, capsys):
     path = tmp_path / "bare.safetensors"
     minivit.save(minivit.create("vit_8px"), path)
     Image.new("L", (8, 8)).save(tmp_path / "a.png")
@@ -293,7 +293,7 @@ def test_what_needs_no_training_needs_no_package_for_it(tmp_path):
     assert (done.returncode, done.stderr) == (0, "") and len(done.stdout.splitlines()) == 6
 
 
-def test_predict_goes_on_past_a_picture_that_it_cannot_read(digits, tmp_path, capsys):
+def test_predict_goes_on_past_an_image_that_it_cannot_read(digits, tmp_path, capsys):
     for name in ("a.png", "c.png"):
         Image.new("L", (8, 8)).save(tmp_path / name)
     (tmp_path / "b.png").write_bytes(b"broken")

@@ -118,7 +118,7 @@ SAID = {
     "a mean that is none": ({"preprocess__mean": [None]}, "mean and std must be finite numbers: got None among"),
     "a mean beyond all": ({"preprocess__mean": [float("inf")]}, "mean and std must be finite numbers: got inf"),
     "a width beyond all": ({"config__dim": 10**30}, "no model can have the sizes of .*dim=10{30}"),
-    "pictures beyond all": ({"config__image_size": [10**30, 10**30]}, "no model can have the sizes|fit the model"),
+    "images beyond all": ({"config__image_size": [10**30, 10**30]}, "no model can have the sizes|fit the model"),
     "classes beyond all": ({"config__classes": 10**30}, "no model can have the sizes of .*classes=10{30}"),
     "blocks beyond all": ({"config__depth": 10**5}, "it says that it has 100000 blocks, and holds 2"),
     "more blocks than can be counted": ({"config__depth": 10**30}, "and holds 2"),

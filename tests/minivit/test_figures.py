@@ -18,7 +18,7 @@ def draw(value):
     return figure
 
 
-def test_frames_show_one_picture_and_hide_the_others():
+def test_frames_show_one_image_and_hide_the_others():
     html = BeautifulSoup(
         Frames(draw, [0.5, 2, 8], "height", "bar {value} high", start=1)._repr_html_(),
         "html.parser",
@@ -92,14 +92,14 @@ def test_overlays_refuse_what_is_not_finite(bad):
     plt.close()
 
 
-def test_nothing_over_a_picture_shows_nothing():
+def test_nothing_over_an_image_shows_nothing():
     _, ax = plt.subplots()
     overlay(ax, torch.rand(3, 4, 6), torch.zeros(6), (2, 3))
     assert not ax.images[1].get_array().any()
     plt.close()
 
 
-def test_a_gallery_shows_the_first_pictures_of_each_class_in_a_row_behind_its_name():
+def test_a_gallery_shows_the_first_images_of_each_class_in_a_row_behind_its_name():
     _, ax = plt.subplots()
     images = torch.arange(5).mul(50).to(torch.uint8)[:, None, None, None].expand(5, 1, 4, 6)
     gallery(ax, images, torch.tensor([2, 0, 2, 2, 0]), ["a", "b", "c"], columns=2)

@@ -70,7 +70,7 @@ def test_alternate_puts_attention_where_alternet_has_it():
 
 @pytest.mark.parametrize("size", [(12, 20), (24, 10), (27, 15)])
 @pytest.mark.parametrize("changes", VARIANTS, ids=str)
-def test_maps_have_the_grid_of_their_stage_on_any_picture(changes, size):
+def test_maps_have_the_grid_of_their_stage_on_any_image(changes, size):
     model = made(**changes)
     c = dataclasses.replace(model.config, image_size=size)
     with minivit.record(model, "blocks.?") as seen:

@@ -55,7 +55,7 @@ def into_cache(model, member, folder, monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "weights"), NAMED)
-def test_every_named_weights_answer_as_in_torchvision_from_the_picture_on(
+def test_every_named_weights_answer_as_in_torchvision_from_the_image_on(
     folder, monkeypatch, name, weights
 ):
     config, known = MODELS[name]
@@ -226,7 +226,7 @@ BAD = {
     "no tensor": ("a.pth", lambda p: state(p, norm__weight="one"), r"norm.weight \(a str\)"),
     "other classes": ("a.pth", lambda p: state(p, head__weight=torch.ones(7, 12), head__bias=torch.ones(7)), r"head.weight \(\[7, 12\], expected \[5, 12\]\).*classes=10"),
     "other classes, torchvision's names": ("a.pth", lambda p: torchvision_state(p, heads__head__weight=torch.ones(7, 12), heads__head__bias=torch.ones(7)), r"head.weight \(\[7, 12\], expected \[5, 12\]\)"),
-    "another picture size": ("a.pth", lambda p: state(p, positions__table=torch.ones(26, 12)), r"positions.table \(\[26, 12\], expected \[17, 12\]\).*image_size="),
+    "another image size": ("a.pth", lambda p: state(p, positions__table=torch.ones(26, 12)), r"positions.table \(\[26, 12\], expected \[17, 12\]\).*image_size="),
     "other heads": ("a.safetensors", lambda p: saved(p, heads=4), r"saved with heads=4 \(asked for: 3\)"),
     "other windows and classes": ("a.safetensors", lambda p: saved(p, window=2, classes=7), r"saved with classes=7 \(asked for: 5\), window=2 \(asked for: None\)"),
     "other depth": ("a.pth", lambda p: torch.save(draw(create("vit_b_16", **SMALL | {"depth": 3})).state_dict(), p), "12 surplus: blocks.2"),
@@ -272,7 +272,7 @@ def test_a_name_that_does_not_exist_is_refused_before_anything_is_fetched(
     assert list(folder.iterdir()) == []
 
 
-def test_a_resnet_for_another_size_of_pictures_gets_a_preprocess_for_that_size(folder, monkeypatch):
+def test_a_resnet_for_another_size_of_images_gets_a_preprocess_for_that_size(folder, monkeypatch):
     config = dataclasses.replace(MODELS["resnet18"][0], stages=(1, 1, 1, 1))
     monkeypatch.setitem(MODELS, "resnet18", (config, MODELS["resnet18"][1]))
     kinds, member = torchvision.models.resnet, torchvision.models.ResNet18_Weights.IMAGENET1K_V1

@@ -21,7 +21,7 @@ def drawn(figure):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_everybodys_heads_are_drawn_over_the_picture(name):
+def test_everybodys_heads_are_drawn_over_the_image(name):
     _, block, attention, extra = MODELS[name]
     model, pictures, grid = everybodys(name)
     panels = drawn(attention_overlay(model, pictures[0], block=1))
@@ -67,7 +67,7 @@ def test_many_heads_stand_in_lines_and_figures_go_into_frames():
     assert len(frames.pictures) == 2
 
 
-def test_pictures_in_half_precision_and_with_gradients_are_drawn():
+def test_images_in_half_precision_and_with_gradients_are_drawn():
     model, pictures, grid = everybodys("timm")
     known = drawn(rollout_overlay(model, pictures[0]))
     model.bfloat16()

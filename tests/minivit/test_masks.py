@@ -4,7 +4,7 @@ from minivit.networks.masks import local_mask, window_mask
 
 
 def drawn(mask, patch, grid):
-    """The patches that one patch may attend to, as a picture."""
+    """The patches that one patch may attend to, as an image."""
     row = mask[patch].reshape(grid)
     return ["".join("x" if seen else "." for seen in line) for line in row.tolist()]
 
@@ -19,7 +19,7 @@ def test_windows_at_the_edge_are_smaller():
     assert drawn(mask, 2 * 5 + 4, (3, 5)) == [".....", ".....", "....x"]
 
 
-def test_a_neighbourhood_is_centred_on_its_patch_and_ends_with_the_picture():
+def test_a_neighbourhood_is_centred_on_its_patch_and_ends_with_the_image():
     mask = local_mask((4, 6), 3)
     assert drawn(mask, 1 * 6 + 3, (4, 6)) == ["..xxx.", "..xxx.", "..xxx.", "......"]
     assert drawn(mask, 0, (4, 6)) == ["xx....", "xx....", "......", "......"]
@@ -40,6 +40,6 @@ def test_a_class_token_sees_all_and_is_seen_by_all():
         assert torch.equal(mask[1:, 1:], make((3, 5), size))
 
 
-def test_a_window_or_neighbourhood_as_large_as_the_picture_is_no_restriction():
+def test_a_window_or_neighbourhood_as_large_as_the_image_is_no_restriction():
     assert window_mask((3, 5), 5).all()
     assert local_mask((3, 5), 9).all()

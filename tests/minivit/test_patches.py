@@ -14,7 +14,7 @@ B, C, R, S, H, W, D = 2, 3, 4, 5, 6, 7, 8
 IMAGES = torch.randn(B, C, R * H, S * W, generator=torch.Generator().manual_seed(0))
 
 
-def test_a_patch_is_the_rectangle_of_the_picture_where_it_stands():
+def test_a_patch_is_the_rectangle_of_the_image_where_it_stands():
     patches = patchify(IMAGES, (H, W))
     assert patches.shape == (B, R * S, C * H * W)
     row, column = 2, 3
@@ -74,7 +74,7 @@ def test_a_grid_counts_rows_and_columns(image, patch, grid):
     assert grid_of(image, patch) == grid
 
 
-def test_autocast_may_cast_pictures_but_nothing_else_may():
+def test_autocast_may_cast_images_but_nothing_else_may():
     model = minivit.create("vit_8px")
     with torch.autocast("cpu", torch.bfloat16):
         assert model(torch.randn(1, 1, 8, 8)).dtype == torch.bfloat16

@@ -36,7 +36,7 @@ def test_every_weights_preprocessing_equals_torchvisions_to_the_last_bit(weights
         assert torch.equal(ours(image(x))[0], reference(image(x))), (height, width)
 
 
-def test_the_two_interpolations_and_the_two_kinds_of_picture_are_told_apart():
+def test_the_two_interpolations_and_the_two_kinds_of_image_are_told_apart():
     # Otherwise the test above could pass whatever is called for.
     x, linear = pixels(300, 401), Preprocess((224, 224), (256, 256))
     cubic = dataclasses.replace(linear, interpolation="bicubic")
@@ -44,7 +44,7 @@ def test_the_two_interpolations_and_the_two_kinds_of_picture_are_told_apart():
     assert 0 < (linear(x) - linear(image(x))).abs().max() < 0.1
 
 
-def test_a_list_and_a_batch_give_what_their_pictures_give_one_by_one():
+def test_a_list_and_a_batch_give_what_their_images_give_one_by_one():
     p, a, b = Preprocess((32, 48), (40, 60)), pixels(50, 70), pixels(50, 70, 4)[1:]
     one_by_one = torch.cat([p(a), p(b)])
     assert one_by_one.shape == (2, 3, 32, 48)
@@ -58,7 +58,7 @@ def test_a_list_and_a_batch_give_what_their_pictures_give_one_by_one():
     ("height", "width"), [(20, 20), (64, 16), (16, 64), (30, 61), (31, 60), (15, 30)]
 )
 def test_a_size_that_is_not_square_is_covered_and_cut_from_the_middle(height, width):
-    # A ramp along each axis: the crop keeps proportions and centre, whatever the picture's shape.
+    # A ramp along each axis: the crop keeps proportions and centre, whatever the image's shape.
     down = torch.linspace(0, 255, height)[:, None].expand(height, width)
     right = torch.linspace(0, 255, width).expand(height, width)
     x = torch.stack([down, right, right]).to(torch.uint8)
@@ -94,7 +94,7 @@ def test_images_of_8_bits_a_channel_become_rgb(mode):
     p = Preprocess((32, 32), (32, 32))
     assert picture.mode == mode
     assert torch.equal(p(picture), p(picture.convert("RGB")))
-    assert picture.mode == mode  # the caller's picture is as it was
+    assert picture.mode == mode  # the caller's image is as it was
 
 
 def written(image, path, **settings):
@@ -102,7 +102,7 @@ def written(image, path, **settings):
     return path
 
 
-def test_a_picture_from_a_file_is_prepared_as_the_command_line_prepares_it(tmp_path):
+def test_an_image_from_a_file_is_prepared_as_the_command_line_prepares_it(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 3
     alpha = image(pixels(40, 50, 4))
@@ -123,7 +123,7 @@ def test_a_picture_from_a_file_is_prepared_as_the_command_line_prepares_it(tmp_p
     assert half.tolist() == [255, 127, 127]
 
 
-def test_one_mean_makes_grey_pictures():
+def test_one_mean_makes_grey_images():
     p, x = Preprocess((8, 8), (8, 8), mean=(0.5,), std=(0.25,)), pixels(20, 30, 1)
     assert p(x).shape == p(image(x)).shape == (1, 1, 8, 8)
     grey = image(pixels(20, 30)).convert("L")
@@ -146,7 +146,7 @@ BAD = {
     "no channels": (pixels(8, 8)[0], "got torch.uint8 [8, 8]"),
     "rank 5": (pixels(8, 8)[None, None], "got torch.uint8 [1, 1, 3, 8, 8]"),
     "no rows": (pixels(8, 8)[:, :0], "got torch.uint8 [3, 0, 8]"),
-    "no pictures": (pixels(8, 8)[None][:0], "got torch.uint8 [0, 3, 8, 8]"),
+    "no images": (pixels(8, 8)[None][:0], "got torch.uint8 [0, 3, 8, 8]"),
     "empty list": ([], "at least one image: got an empty list"),
     "one bad of two": ([pixels(8, 8), pixels(8, 8, 1)], "got torch.uint8 [1, 8, 8]"),
     "16 bits": (Image.fromarray(np.zeros((8, 9), np.uint16)), "got mode I;16, 8 x 9"),
@@ -161,7 +161,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_is_no_picture_is_refused_with_what_was_given_and_expected(case):
+def test_what_is_no_image_is_refused_with_what_was_given_and_expected(case):
     given, said = BAD[case]
     with unchecked(), pytest.raises((TypeError, ValueError), match=re.escape(said)):
         Preprocess((8, 8), (8, 8))(given)

@@ -16,7 +16,7 @@ import minivit
 from minivit.recording import record
 from tests.minivit.refusals import unchecked
 
-B, N, DIM, HEADS, DEPTH = 2, 7, 24, 3, 3  # N tokens where no picture gives them
+B, N, DIM, HEADS, DEPTH = 2, 7, 24, 3, 3  # N tokens where no image gives them
 
 
 def randomized(model, dtype=torch.float64):
@@ -150,7 +150,7 @@ def test_gradients_with_respect_to_weights_are_the_models(name):
             for y, g in ((logit, None), (weights[i], gradient))
         )
         close(through, direct, 1e-6 if name == "huggingface eager" else 1e-10)
-        assert gradient[1].abs().max() == 0  # the logit of the first picture
+        assert gradient[1].abs().max() == 0  # the logit of the first image
 
 
 @every_model

@@ -70,7 +70,7 @@ def test_what_is_no_function_of_one_tensor_is_refused(name, kind, said):
 
 
 @pytest.mark.parametrize("name", ["", "blocks.1", "blocks.0.attention", "patch_embedding"])
-def test_an_activation_is_what_the_module_gives_and_its_gradient_reaches_the_picture(name):
+def test_an_activation_is_what_the_module_gives_and_its_gradient_reaches_the_image(name):
     model = draw(minivit.create("vit_8px", dim=12, heads=3, depth=3).eval())
     images = torch.randn(2, 1, 8, 8, generator=torch.Generator().manual_seed(0))
     function, weight = activation(model, name), torch.randn(2, 1)

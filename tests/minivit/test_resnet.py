@@ -63,7 +63,7 @@ def test_resnets_equal_torchvisions_in_logits_maps_and_gradients(name, dtype):
 @pytest.mark.slow
 @DTYPES
 @pytest.mark.parametrize("name", TORCHVISIONS)
-def test_all_resnets_equal_torchvisions_on_whole_pictures(name, dtype):
+def test_all_resnets_equal_torchvisions_on_whole_images(name, dtype):
     theirs = getattr(torchvision.models, name)()
     draw(theirs.to(dtype).eval())
     compare(theirs, pictures(dtype, 224, 224)[:1])
@@ -233,14 +233,14 @@ def test_gradients_reach_every_parameter(norm, residual, block):
     assert images.grad.any()
 
 
-def test_with_layer_norm_pictures_of_a_batch_do_not_see_each_other_while_training():
+def test_with_layer_norm_images_of_a_batch_do_not_see_each_other_while_training():
     images = pictures(torch.float32, 12, 20, 2)
     for norm, alone in ("layer", True), ("none", True), ("batch", False):
         model = made(norm=norm).train()
         assert torch.allclose(model(images)[:1], model(images[:1]), atol=1e-5) == alone
 
 
-def test_layer_norm_takes_mean_and_deviation_over_channels_and_places_of_a_picture():
+def test_layer_norm_takes_mean_and_deviation_over_channels_and_places_of_an_image():
     model, images = made(norm="layer"), pictures(torch.float32, 12, 20, 2)
     for module in model.stem.norm, model.blocks[0].norm1:
         x = 3 * model.stem.conv(images) + 2
@@ -252,7 +252,7 @@ def test_layer_norm_takes_mean_and_deviation_over_channels_and_places_of_a_pictu
 
 @pytest.mark.parametrize("size", [(12, 20), (13, 21), (5, 1)])
 @pytest.mark.parametrize(("stem", "block"), [("3x3", "basic"), ("7x7", "bottleneck")])
-def test_each_stage_halves_any_picture_and_doubles_the_width(size, stem, block):
+def test_each_stage_halves_any_image_and_doubles_the_width(size, stem, block):
     model = made(stem=stem, block=block, width=8)
     names = "stem", *(f"blocks.{i}" for i in range(4))
     with minivit.record(model, *names) as seen:
@@ -266,7 +266,7 @@ def test_each_stage_halves_any_picture_and_doubles_the_width(size, stem, block):
 
 
 def layers(width, classes, n):
-    """Parameters of a ResNet with 6n + 2 layers by formula, for pictures in colour."""
+    """Parameters of a ResNet with 6n + 2 layers by formula, for images in colour."""
     conv = lambda a, b, side: a * b * side**2 + 2 * b  # noqa: E731  with scale and shift
     count = conv(3, width, 3)
     for stage in range(3):

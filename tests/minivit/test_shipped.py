@@ -49,7 +49,7 @@ def test_a_shipped_model_is_listed_and_loads_in_float32_with_all_that_goes_with_
     assert all(p.dtype == torch.float32 for p in model.parameters()) and not model.training
     assert model.preprocess and len(model.classes) == model.config.classes
     assert model.licence == "MIT" and "Licence of the weights: MIT." in card(name)
-    assert "whose pictures are not included" in card(name)
+    assert "whose images are not included" in card(name)
     assert name not in MODELS
 
 

@@ -134,7 +134,7 @@ def test_a_patch_far_away_is_not_seen_through_one_block(changes):
         assert first.any() == reaches
 
 
-def test_another_size_of_pictures_is_as_if_the_table_had_been_resampled():
+def test_another_size_of_images_is_as_if_the_table_had_been_resampled():
     model, other = made(), made(image_size=(16, 40))
     state = model.state_dict()
     state["positions.table"] = resample(state["positions.table"], (3, 4), (4, 8))

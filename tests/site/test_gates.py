@@ -75,7 +75,7 @@ def test_a_foreign_url_in_a_shared_file_is_found(file: str, text: str, site: Pat
         ('<svg role="img"></svg>', "does not say"),
     ],
 )
-def test_a_picture_without_a_text_is_found(planted: str, fault: str, site: Path):
+def test_an_image_without_a_text_is_found(planted: str, fault: str, site: Path):
     plant(site, planted)
     (problem,) = alt_texts(site)
     assert problem.startswith("index.html: ") and fault in problem
@@ -103,7 +103,7 @@ def test_a_page_that_is_heavy_by_itself_is_found(site: Path):
     assert problem.startswith("index.html: ")
 
 
-def test_a_page_that_is_heavy_by_its_pictures_is_found_unless_they_are_shared(site: Path):
+def test_a_page_that_is_heavy_by_its_images_is_found_unless_they_are_shared(site: Path):
     (site / "big.png").write_bytes(b"x" * HEAVIEST)
     plant(site, f'<img src="big.png" {GOOD_ALT}>')
     (problem,) = heavy_pages(site)

@@ -45,7 +45,7 @@ def test_icons_are_drawn_into_the_page(page: Path):
         icon("unicorn", "fas")
 
 
-def test_pictures_get_their_size_and_all_but_the_first_wait(page: Path):
+def test_images_get_their_size_and_all_but_the_first_wait(page: Path):
     stored = io.BytesIO()
     Image.new("RGB", (3, 2)).save(stored, "webp")
     frame = f"data:image/webp;base64,{base64.b64encode(stored.getvalue()).decode()}"

@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 
 PAGES = {
     "index": "Book\n====\n\n.. toctree::\n\n   page\n",
-    "page": "Page\n====\n\nHow can every patch of a picture ask all the others for what it needs?\n"
+    "page": "Page\n====\n\nHow can every patch of an image ask all the others for what it needs?\n"
     '\n.. image:: a.png\n   :alt: Two "curves" & a line.\n',
 }
 

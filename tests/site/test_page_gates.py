@@ -31,7 +31,7 @@ def test_an_icon_that_waits_for_a_font_is_found(waiting: str, site: Path):
 
 
 @pytest.mark.parametrize("lost", [' width="2"', ' height="1"', ' loading="lazy"'])
-def test_a_picture_without_a_size_or_in_a_hurry_is_found(lost: str, site: Path):
+def test_an_image_without_a_size_or_in_a_hurry_is_found(lost: str, site: Path):
     change(site, lost, "")
     problems = pictures(site)
     assert problems and all(problem.startswith("index.html: <img") for problem in problems)
@@ -58,7 +58,7 @@ def test_a_page_that_does_not_say_what_it_is_about_is_found(old: str, new: str, 
     assert problems and all(problem.startswith("index.html: ") for problem in problems)
 
 
-def test_a_page_with_an_address_and_a_picture_of_its_own_passes(site: Path):
+def test_a_page_with_an_address_and_an_image_of_its_own_passes(site: Path):
     (site / "_images").mkdir()
     (site / "_images/card.jpg").touch()
     image = '<meta property="og:image" content="https://example.org/_images/card.jpg">'

@@ -113,7 +113,7 @@ def test_random_labels_are_those_of_training_alone_and_depend_on_the_seed():
     assert torch.equal(replace(RUN, random_labels=True).load().train.labels, drawn.train.labels)
 
 
-def test_short_epochs_are_scored_on_few_pictures_and_the_end_on_all(tmp_path, monkeypatch):
+def test_short_epochs_are_scored_on_few_images_and_the_end_on_all(tmp_path, monkeypatch):
     monkeypatch.setattr("studies.runner.run.WATCHED", 20)
     for fraction, watched in ((0.5, 20), (1.0, 40)):
         run = replace(RUN, fraction=fraction)
@@ -122,7 +122,7 @@ def test_short_epochs_are_scored_on_few_pictures_and_the_end_on_all(tmp_path, mo
         assert found["scores"]["validation"]["pictures"] == 40
 
 
-def test_some_pictures_of_a_part_in_the_order_of_its_classes_are_of_all_classes():
+def test_some_images_of_a_part_in_the_order_of_its_classes_are_of_all_classes():
     images = torch.zeros(100, 1, 8, 8, dtype=torch.uint8)
     part = Split(images, torch.arange(100) // 10)
     assert spread(part, 20).labels.bincount().tolist() == [2] * 10

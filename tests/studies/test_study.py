@@ -106,6 +106,6 @@ def test_the_interval_of_one_accuracy_is_wilsons_and_of_several_students():
 
 
 @pytest.mark.parametrize("name", ["DIGITS", "SHAPES"])
-def test_the_costs_count_the_pictures_that_there_are(name):
+def test_the_costs_count_the_images_that_there_are(name):
     data = load_data(name)
     assert PICTURES[name] == (len(data.train), len(data.validation), len(data.test))

@@ -88,7 +88,7 @@ def test_what_is_not_on_this_machine_is_out_of_reach(monkeypatch, tmp_path):
         inputs.pictures("CIFAR10", 4)
 
 
-def test_pictures_that_surveys_get_are_of_all_classes_and_of_the_part_asked_for():
+def test_images_that_surveys_get_are_of_all_classes_and_of_the_part_asked_for():
     test, train = inputs.pictures("DIGITS", 100), inputs.pictures("DIGITS", 100, "train")
     assert len(test) == len(train) == 100 and not test.images.equal(train.images)
     assert set(test.labels.tolist()) == set(range(10))

@@ -34,7 +34,7 @@ def executed(old, new):
     return notebooks[1].cells[0].outputs[0].data
 
 
-def test_a_picture_that_looks_the_same_stays_byte_for_byte():
+def test_an_image_that_looks_the_same_stays_byte_for_byte():
     nearly = PIXELS.copy()
     nearly[3, 4] += 50  # a dot at the edge of a line
     old = output(PIXELS, "a")
@@ -42,7 +42,7 @@ def test_a_picture_that_looks_the_same_stays_byte_for_byte():
 
 
 @pytest.mark.parametrize("change", ["a line moved", "size"])
-def test_another_picture_is_stored(change):
+def test_another_image_is_stored(change):
     other = PIXELS[1:] if change == "size" else PIXELS.copy()
     if change == "a line moved":
         other[8] = 255
@@ -50,7 +50,7 @@ def test_another_picture_is_stored(change):
     assert executed(output(PIXELS, "a"), new) == new
 
 
-def test_other_words_beside_a_picture_are_stored():
+def test_other_words_beside_an_image_are_stored():
     nearly = PIXELS.copy()
     nearly[3, 4] += 50
     assert executed(output(PIXELS, "a"), output(nearly, "b"))["text/html"].endswith(" b")

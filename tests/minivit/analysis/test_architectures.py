@@ -44,7 +44,7 @@ def crossvit():
     return timm.create_model("crossvit_tiny_240", img_size=240, embed_dim=(16, 32), depth=((1, 1, 0),), num_heads=(2, 2))  # fmt: skip
 
 
-# What builds it, the picture's size, the grid to give; then grid and the tokens that are no patches,
+# What builds it, the image's size, the grid to give; then grid and the tokens that are no patches,
 # or what the refusal says.
 WORK = {
     "timm registers": (vit(reg_tokens=2), (32, 32), None, (4, 4), [0, 1, 2]),
@@ -142,7 +142,7 @@ def test_each_branch_of_crossvit_has_a_grid_of_its_own():
     assert sizes == {401: ((20, 20), (240, 240)), 197: ((14, 14), (240, 240))}
 
 
-def test_pictures_that_are_made_one_sequence_are_refused_and_one_at_a_time_is_not():
+def test_images_that_are_made_one_sequence_are_refused_and_one_at_a_time_is_not():
     model, images = built(lambda: hf.PixtralVisionModel(hf.PixtralVisionConfig(**HF)), (32, 32))
     for call in attention_distance, rollout:
         with pytest.raises(

@@ -14,7 +14,7 @@ from tests.minivit.analysis.models import DEPTH, everybodys
 
 LABELS = torch.tensor([1, 2])
 
-# Of the model, pictures, and the name of its last block.
+# Of the model, images, and the name of its last block.
 INSTRUMENTS = {
     "distance": lambda m, x, block: analysis.attention_distance(m, x).pixels,
     "rollout": lambda m, x, block: analysis.rollout(m, x).matrices,

@@ -45,7 +45,7 @@ def test_patches_that_are_not_square_have_their_own_step_along_each_axis():
     assert found.uniform.item() == pytest.approx(uniform_by_hand(GRID, (4, 6)))
 
 
-def test_uniform_attention_reaches_half_a_picture():
+def test_uniform_attention_reaches_half_an_image():
     found = attention_distance(Known(torch.ones(1, 196, 196), patch=16), images(1, (224, 224)))
     # Between two random points of a unit square: Philip (2007), (2 + sqrt 2 + 5 asinh 1) / 15
     continuous = (2 + math.sqrt(2) + 5 * math.asinh(1)) / 15 * 224
@@ -123,7 +123,7 @@ def test_batches_do_not_matter_and_the_model_comes_back_as_it_was():
 
 
 class Shared(nn.Module):
-    """One attention for all pictures, as of positions alone: ``[1, heads, tokens, tokens]``."""
+    """One attention for all images, as of positions alone: ``[1, heads, tokens, tokens]``."""
 
     def __init__(self, weights):
         super().__init__()
@@ -133,7 +133,7 @@ class Shared(nn.Module):
         return x + self.weights.log()[None].softmax(-1).mean(1) @ x
 
 
-def test_weights_that_all_pictures_share_count_for_each():
+def test_weights_that_all_images_share_count_for_each():
     n = math.prod(GRID)
     weights = torch.rand(HEADS, n, n, generator=torch.Generator().manual_seed(0)) + 0.1
     model = Known(weights)

@@ -46,7 +46,7 @@ def test_the_filters_of_any_model_are_its_first_convolutions_weights():
     assert resnet.stem.conv.weight.any()  # it was a copy
 
 
-def test_patches_are_pictures_in_reading_order():
+def test_patches_are_images_in_reading_order():
     image = torch.arange(48.0).view(1, 2, 4, 6)
     cut = cut_patches(image, (2, 3))
     assert cut.shape == (4, 2, 2, 3)

@@ -99,7 +99,7 @@ def test_attention_to_itself_alone_localises_and_uniform_attention_does_not():
         assert kept.hits.all() and not len(kept.extra)
 
 
-def test_it_works_on_torchvisions_models_and_pictures_that_are_not_square():
+def test_it_works_on_torchvisions_models_and_images_that_are_not_square():
     images = random(40, 3, 16, 32).float()
     model = draw(torchvision.models.resnet18()).eval()
     found = localisation(model, images, "layer2")

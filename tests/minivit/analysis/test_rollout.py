@@ -80,7 +80,7 @@ def test_everybodys_models_path_by_path(name):
     for start, end in (0, tokens - 1), (3, 3), (tokens - 2, 1):
         total = 0.0
         for middle in product(range(tokens), repeat=len(means) - 1):
-            path = (end, *middle, start)  # from the picture upwards
+            path = (end, *middle, start)  # from the image upwards
             total += prod(
                 (mean[to][of] + (to == of)) / 2
                 for mean, of, to in zip(means, path[:-1], path[1:], strict=True)

@@ -42,7 +42,7 @@ def unbiased(x, y):
 
 
 def related(n=20):
-    """Two representations of n pictures with something in common, and a mean far from zero."""
+    """Two representations of n images with something in common, and a mean far from zero."""
     x = random(n, 7)
     return x + 3, x @ random(7, 30, seed=1) + 2 * random(n, 30, seed=2) - 5
 
@@ -76,7 +76,7 @@ def test_wide_noise_is_unlike_other_noise_only_without_bias():
     assert values.abs().max() < 0.15 and values.mean().abs() < 0.05
 
 
-def test_minibatches_average_to_what_all_pictures_give():
+def test_minibatches_average_to_what_all_images_give():
     """Over all choices of a batch the mean of an unbiased estimate is the whole: exactly."""
     x, y = related(7)
     batches = [list(b) for b in combinations(range(7), 4)]
@@ -133,7 +133,7 @@ def test_dropout_and_batch_statistics_have_no_say_and_come_back():
     assert all(module.training for module in model.modules())
 
 
-def test_two_models_on_pictures_that_are_not_square():
+def test_two_models_on_images_that_are_not_square():
     images = random(12, 3, 16, 24).float()
     theirs = draw(torchvision.models.resnet18(num_classes=4)).eval()
     ours = draw(
@@ -180,7 +180,7 @@ def test_bad_input_is_refused():
     assert_refused((partial(call, model, x), kind, said) for call, kind, said in cases)
 
 
-def test_a_layer_that_knows_one_picture_alone_is_compared_only_with_bias():
+def test_a_layer_that_knows_one_image_alone_is_compared_only_with_bias():
     x, _ = related()
     odd = torch.zeros(20, 3).double()
     odd[4] = torch.tensor([1.0, 0.3, -2.0])

@@ -1,4 +1,4 @@
-"""CIFAR-10 in its published forms, smaller, with random pixels in place of its pictures."""
+"""CIFAR-10 in its published forms, smaller, with random pixels in place of its images."""
 
 import hashlib
 import pickle
@@ -14,7 +14,7 @@ from minivit.data import load_data, sources
 from minivit.data.sources import CIFAR10
 from minivit.data.splits import HELD_OUT, divide
 
-BATCH = 200  # pictures in a file, in place of 10,000
+BATCH = 200  # images in a file, in place of 10,000
 FILES = [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]
 
 
@@ -81,7 +81,7 @@ def checked(data, batches):
     for split in splits[:2]:
         for image, label in zip(split.images, split.labels, strict=True):
             assert published.pop(image.numpy().tobytes()) == label
-    assert not published  # every picture is in one part
+    assert not published  # every image is in one part
     return hashlib.sha256(data.validation.images.numpy().tobytes()).hexdigest()[:16]
 
 

@@ -17,7 +17,7 @@ def split(n=4, labels=None, channels=3, height=2, width=3):
     )
 
 
-def test_the_statistics_are_those_of_the_training_pictures_scaled_to_one():
+def test_the_statistics_are_those_of_the_training_images_scaled_to_one():
     images = torch.randint(0, 256, (7, 3, 5, 9), dtype=torch.uint8)
     mean, std = statistics(images)
     scaled = images.double() / 255
@@ -116,7 +116,7 @@ BAD = {
     "other sizes": ({"validation": split(height=3)}, "images of toy differ: [3, 2, 3] in train, [3, 3, 3] in validation"),
     "label too large": ({"test": split(labels=torch.tensor([0, 1, 2, 0]))}, "2 classes, so labels from 0 to 1: got 0 to 2 in test"),
     "label below zero": ({"train": split(labels=torch.tensor([0, 1, -1, 0]))}, "labels from 0 to 1: got -1 to 1 in train"),
-    "class without pictures": ({"train": split(labels=torch.tensor([0, 0, 0, 0]))}, "toy has no training images of dog"),
+    "class without images": ({"train": split(labels=torch.tensor([0, 0, 0, 0]))}, "toy has no training images of dog"),
     "flat": ({"train": Split(torch.full((4, 3, 2, 3), 7, dtype=torch.uint8), torch.tensor([0, 1, 0, 1]))}, "all of one value in a channel"),
 }  # fmt: skip
 

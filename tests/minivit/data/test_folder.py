@@ -15,7 +15,7 @@ from minivit.hub.preprocessing import Preprocess
 
 
 def picture(path, shade=None, size=(12, 10)):
-    """A picture of its own for each path, or of one shade."""
+    """An image of its own for each path, or of one shade."""
     path.parent.mkdir(parents=True, exist_ok=True)
     g = np.random.default_rng(list(str(path.name + path.parent.name).encode()))
     pixels = (
@@ -36,7 +36,7 @@ def root(tmp_path):
 
 
 def names(data):
-    """Which pictures each part holds: the pixels' sums tell them apart."""
+    """Which images each part holds: the pixels' sums tell them apart."""
     return [
         sorted(split.images.sum((1, 2, 3)).tolist())
         for split in (data.train, data.validation, data.test)
@@ -59,7 +59,7 @@ def test_a_folder_of_class_folders_is_dealt_to_three_parts(root):
     )
 
 
-def test_pictures_and_labels_belong_together_and_are_prepared_as_a_model_would(root):
+def test_images_and_labels_belong_together_and_are_prepared_as_a_model_would(root):
     data = load_data(root, size=(6, 8))
     prepare = Preprocess((6, 8), (6, 8))
     files = {
@@ -83,7 +83,7 @@ def test_the_parts_do_not_depend_on_the_order_of_listing_or_on_where_the_folder_
     assert (names(after), after.classes) == (before, ("cat", "dog"))
 
 
-def test_a_damaged_picture_does_not_change_the_part_of_the_others(root):
+def test_a_damaged_image_does_not_change_the_part_of_the_others(root):
     before = names(folder(root, 8))
     damaged = root / "cat" / "7.png"
     gone = Preprocess((8, 8), (8, 8)).fit(Image.open(damaged)).sum().item()
@@ -99,9 +99,9 @@ def test_a_damaged_picture_does_not_change_the_part_of_the_others(root):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"no picture", b"\x89PNG\r\n\x1a\n" + bytes(50), b"\xff\xd8\xff\xe0" + bytes(50)],
+    [b"", b"no image", b"\x89PNG\r\n\x1a\n" + bytes(50), b"\xff\xd8\xff\xe0" + bytes(50)],
 )
-def test_a_file_with_the_name_of_a_picture_that_is_none_counts_as_damaged(root, content):
+def test_a_file_with_the_name_of_an_image_that_is_none_counts_as_damaged(root, content):
     (root / "dog" / "3.png").write_bytes(content)
     with pytest.warns(UserWarning, match="damaged, so left out: 1"):
         data = folder(root, 8)
@@ -109,7 +109,7 @@ def test_a_file_with_the_name_of_a_picture_that_is_none_counts_as_damaged(root, 
     assert sum(map(len, (data.train, data.validation, data.test))) == 29
 
 
-def test_files_that_are_no_pictures_are_counted_and_hidden_ones_passed_over(root):
+def test_files_that_are_no_images_are_counted_and_hidden_ones_passed_over(root):
     before = names(folder(root, 8))
     for name in (
         "notes.txt",
@@ -122,7 +122,7 @@ def test_files_that_are_no_pictures_are_counted_and_hidden_ones_passed_over(root
     ):
         path = root / "cat" / name
         path.parent.mkdir(exist_ok=True)
-        path.write_text("no picture")
+        path.write_text("no image")
     picture(root / ".git" / "0.png")
     (root / "labels.csv").touch()
     with pytest.warns(
@@ -150,7 +150,7 @@ def test_a_link_that_leads_back_is_followed_once(root):
     assert sum(map(len, (data.train, data.validation, data.test))) == 30
 
 
-def test_a_link_to_a_folder_above_brings_no_pictures_of_other_classes(root):
+def test_a_link_to_a_folder_above_brings_no_images_of_other_classes(root):
     before = names(folder(root, 8))
     (root / "cat" / "up").symlink_to(root)
     (root / "dog" / "further").symlink_to(root.parent)
@@ -231,7 +231,7 @@ def test_classes_whose_names_have_that_of_a_part_in_them_are_classes(root):
     assert folder(root, 8).classes == ("Testudo", "bullet train")
 
 
-def test_the_same_picture_in_two_parts_is_warned_of(divided):
+def test_the_same_image_in_two_parts_is_warned_of(divided):
     source = divided / "train" / "a"
     Image.open(source / "train0.png").save(divided / "test" / "b" / "copy.bmp")
     Image.open(source / "train1.png").save(divided / "train" / "a" / "twin.bmp")  # no harm there

@@ -18,7 +18,7 @@ def pixels(height, width, channels=3):
 COLOUR, GREY = pixels(6, 9), pixels(6, 9, 1)
 
 
-def stored(tmp_path, image, name="picture.png", **settings):
+def stored(tmp_path, image, name="image.png", **settings):
     image.save(tmp_path / name, **settings)
     return open_picture(tmp_path / name)
 
@@ -99,7 +99,7 @@ def test_cmyk_becomes_rgb(tmp_path):
 
 
 @pytest.mark.parametrize(("orientation", "turn"), [(1, lambda x: x), (2, lambda x: x[:, ::-1]), (3, lambda x: x[::-1, ::-1]), (6, lambda x: np.rot90(x, -1)), (8, np.rot90)])  # fmt: skip
-def test_a_picture_is_turned_as_its_exif_tag_says(tmp_path, orientation, turn):
+def test_an_image_is_turned_as_its_exif_tag_says(tmp_path, orientation, turn):
     exif = Image.Exif()
     exif[0x0112] = orientation
     opened = stored(tmp_path, Image.fromarray(COLOUR), exif=exif)

@@ -50,7 +50,7 @@ def test_shapes_and_textures_are_ten_each():
     assert len(CLASSES) == len(TEXTURES) == 10
 
 
-def test_a_seed_gives_the_same_pictures_again_and_another_seed_others():
+def test_a_seed_gives_the_same_images_again_and_another_seed_others():
     assert equal(draw_shapes(300, seed=4), draw_shapes(300, seed=4))
     assert not torch.equal(draw_shapes(300, seed=4).images, draw_shapes(300, seed=5).images)
 
@@ -63,7 +63,7 @@ def test_the_global_generator_is_neither_used_nor_moved():
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_the_first_pictures_do_not_depend_on_how_many_are_drawn():
+def test_the_first_images_do_not_depend_on_how_many_are_drawn():
     many, few = draw_shapes(600), draw_shapes(260)
     assert torch.equal(many.images[:260], few.images)
     assert torch.equal(many.masks[:260], few.masks)
@@ -80,7 +80,7 @@ def test_sizes_need_not_be_square(size):
     assert drawn.masks.flatten(1).ne(0).any(1).all()
 
 
-def test_a_larger_size_shows_the_same_pictures_finer():
+def test_a_larger_size_shows_the_same_images_finer():
     small, large = draw_shapes(50, 32), draw_shapes(50, 96)
     assert torch.equal(small.labels, large.labels) and torch.equal(small.textures, large.textures)
     shrunk = F.interpolate(large.images.float(), 32, mode="area")
@@ -128,7 +128,7 @@ def test_where_cues_conflict_every_other_texture_is_as_likely():
     assert counts[~torch.eye(10, dtype=torch.bool)].min() > 25  # 56 on average
 
 
-def test_what_typical_says_the_rest_of_a_picture_stays_the_same():
+def test_what_typical_says_the_rest_of_an_image_stays_the_same():
     a, b = draw_shapes(50, typical=0.7), draw_shapes(50, typical=0.2)
     same = a.textures == b.textures
     assert torch.equal(a.labels, b.labels) and 0 < same.sum() < 50
@@ -149,7 +149,7 @@ def test_settings_out_of_range_are_refused(arguments, said):
         draw_shapes(**arguments)
 
 
-def test_the_data_set_of_shapes_has_three_parts_that_share_no_picture():
+def test_the_data_set_of_shapes_has_three_parts_that_share_no_image():
     data = load_data("SHAPES", size=16, channels=1)
     assert (data.name, data.classes) == ("SHAPES", CLASSES)
     splits = (data.train, data.validation, data.test)
@@ -160,7 +160,7 @@ def test_the_data_set_of_shapes_has_three_parts_that_share_no_picture():
 
 @pytest.fixture(scope="module")
 def pixels_and_labels():
-    """Training and test pictures from -1 to 1, with their labels."""
+    """Training and test images from -1 to 1, with their labels."""
     data = load_data("SHAPES")
     return [(split.images / 127.5 - 1, split.labels) for split in (data.train, data.test)]
 

@@ -17,7 +17,7 @@ KEYS = [f"café/{i}.png" for i in range(50)]
 LABELS = torch.arange(50) % 3
 
 
-def test_every_picture_goes_to_one_part_and_every_class_to_every_part():
+def test_every_image_goes_to_one_part_and_every_class_to_every_part():
     parts = divide(KEYS, LABELS, "abc", [0.1, 0.2])
     assert torch.cat(parts).sort().values.tolist() == list(range(50))
     counts = [LABELS[part].bincount().tolist() for part in parts]
@@ -52,7 +52,7 @@ def test_an_accent_counts_the_same_in_one_code_and_in_two():
     )
 
 
-def test_a_class_with_fewer_pictures_than_parts_is_named():
+def test_a_class_with_fewer_images_than_parts_is_named():
     with pytest.raises(
         ValueError, match="at least 3 images of each class.*got 2 of cats, 0 of newts"
     ):

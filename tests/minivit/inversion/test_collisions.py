@@ -266,7 +266,7 @@ def test_layers_fold_between_inputs_with_different_signs_and_collide_there(layer
     assert outputs < 1e-12 and 1000 * outputs < pair.first_order
 
 
-def test_a_search_among_pictures_finds_the_collision_of_an_even_map():
+def test_a_search_among_images_finds_the_collision_of_an_even_map():
     image, starts = random(1, 1, 2, 2).abs() + 0.5, random(4, 1, 2, 2, seed=1)
     pair = search_pictures(torch.square, image, starts, steps=100)
     assert pair.found.any() and (pair.distance >= 0.1 - 1e-12).all()

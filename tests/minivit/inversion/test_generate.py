@@ -25,7 +25,7 @@ def close(a, b, tolerance=1e-9):
 
 
 class Linear(nn.Module):
-    """Logits that are products with pictures w."""
+    """Logits that are products with images w."""
 
     def __init__(self, w):
         super().__init__()
@@ -181,7 +181,7 @@ def test_every_family_recognises_what_it_made_and_a_resnets_digits_are_seen_by_o
     assert found.accuracy[others].mean() > 0.3  # a tenth by chance
 
 
-def test_pictures_are_what_the_inputs_show_in_256_shades():
+def test_images_are_what_the_inputs_show_in_256_shades():
     model = minivit.load("digits_vit")
     made, std = generate(model, range(10), steps=20, seed=2), model.preprocess.std[0]
     assert (model.preprocess(made.pictures) - made.images).abs().max() < 0.51 / 255 / std

@@ -78,14 +78,14 @@ def test_a_direction_that_shows_leads_nowhere():
     assert not pair.found.any() and (pair.distance < 1e-12).all()
 
 
-def test_a_stem_whose_relus_are_all_closed_hides_every_picture():
+def test_a_stem_whose_relus_are_all_closed_hides_every_image():
     stem = ConvStem(4, 8).double().eval()
     nn.init.constant_(stem.layers[-2].bias, -10.0)
     image = torch.rand(1, 3, 8, 8, dtype=torch.float64)
     assert len(hidden_directions(stem, image)) == image.numel()
 
 
-def test_the_best_vit_gives_the_same_logits_for_two_pictures():
+def test_the_best_vit_gives_the_same_logits_for_two_images():
     model = minivit.load("cifar10_vit").double()
     image = model.preprocess(crops(20, (32, 32))[0][:1]).double()
     window = torch.zeros_like(image, dtype=torch.bool)

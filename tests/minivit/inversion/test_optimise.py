@@ -125,7 +125,7 @@ PICTURES = torch.rand(3, 1, 8, 8, generator=torch.Generator().manual_seed(5), dt
 @pytest.mark.parametrize(
     ("optimizer", "steps"), [("gd", 1500), ("adam", 600), ("lbfgs", 300), ("gauss-newton", 20)]
 )
-def test_every_optimizer_finds_the_picture_through_a_well_conditioned_vit(optimizer, steps):
+def test_every_optimizer_finds_the_image_through_a_well_conditioned_vit(optimizer, steps):
     found = invert(vit(), PICTURES, at="blocks.1", optimizer=optimizer, steps=steps, smallest=True)
     assert (found.psnr > 40).all(), found.psnr
     assert all(found.met) and all(found.evaluations_to(40.0))
@@ -195,7 +195,7 @@ def test_every_forward_pass_is_counted(optimizer):
         )
 
 
-def test_the_criterion_is_the_distance_of_a_shifted_picture():
+def test_the_criterion_is_the_distance_of_a_shifted_image():
     weight = spread(5)
     found = invert(Linear(weight), IMAGES, at="first", shift=1 / 18, seed=3)
     shift = noise(IMAGES, 7).flatten(1) / 18
@@ -209,7 +209,7 @@ def test_the_criterion_is_the_distance_of_a_shifted_picture():
     torch.testing.assert_close(two, 2 * one)
 
 
-def test_psnr_is_measured_against_the_pictures_own_range():
+def test_psnr_is_measured_against_the_images_own_range():
     from skimage.metrics import peak_signal_noise_ratio
 
     other = IMAGES + 0.1 * random(*IMAGES.shape, seed=9)
@@ -220,7 +220,7 @@ def test_psnr_is_measured_against_the_pictures_own_range():
 
 
 @pytest.mark.parametrize("optimizer", ["gd", "adam", "lbfgs", "gauss-newton"])
-def test_a_batch_gives_what_its_pictures_give_alone(optimizer):
+def test_a_batch_gives_what_its_images_give_alone(optimizer):
     model = vit()
     options = {"at": "blocks.0", "optimizer": optimizer, "steps": 8}
     together = invert(model, PICTURES, **options)
@@ -267,7 +267,7 @@ def test_a_target_with_a_graph_is_taken_without_it(optimizer, monkeypatch):
 
 
 @pytest.mark.parametrize("inplace", [nn.ReLU(inplace=True), nn.Hardtanh(-9, 9, inplace=True)])
-def test_a_module_that_works_in_place_leaves_the_picture_as_it_is(inplace):
+def test_a_module_that_works_in_place_leaves_the_image_as_it_is(inplace):
     model, images = nn.Sequential(inplace, nn.Flatten(), nn.Linear(24, 24)).double().eval(), -IMAGES
     before = images.clone()
     found = invert(model, images, steps=5)
@@ -287,7 +287,7 @@ def test_the_default_start_is_the_sources_noise():
     assert found.feature_distance[0, 0].item() == pytest.approx((drawn - 0.7).norm().item())
 
 
-def test_the_dtype_is_the_pictures_and_the_model_stays_as_it_is():
+def test_the_dtype_is_the_images_and_the_model_stays_as_it_is():
     model = vit().float()
     before = {k: v.clone() for k, v in model.state_dict().items()}
     wide, narrow = (
@@ -329,7 +329,7 @@ def test_in_half_precision_nothing_overflows_that_fits_into_float32():
 
 
 def test_inference_mode_is_left_for_the_search():
-    """Also for models and pictures that were made in it, which have no gradients."""
+    """Also for models and images that were made in it, which have no gradients."""
     for optimizer in ALL:
         options = {"at": "first", "optimizer": optimizer, "steps": 5, "smallest": True}
         expected = invert(Linear(spread(5)), IMAGES, **options)
@@ -367,7 +367,7 @@ def test_a_model_that_draws_at_random_is_refused():
 
 
 @pytest.mark.parametrize("optimizer", ALL)
-def test_who_starts_at_the_picture_is_done_at_once(optimizer):
+def test_who_starts_at_the_image_is_done_at_once(optimizer):
     found = invert(Linear(spread(5)), IMAGES, at="first", optimizer=optimizer, start=IMAGES)
     assert torch.equal(found.image, IMAGES) and (found.feature_distance[:, 0] == 0).all()
     assert found.met == [1, 1, 1] and (found.psnr == torch.inf).all()
@@ -500,7 +500,7 @@ def test_bad_options_are_refused():
 
 
 class Turned(nn.Module):
-    """One number for every picture, from an activation whose first axis is the pixels."""
+    """One number for every image, from an activation whose first axis is the pixels."""
 
     def __init__(self):
         super().__init__()
@@ -510,7 +510,7 @@ class Turned(nn.Module):
         return self.turn(x.flatten(1).T).sum(0)
 
 
-def test_activations_without_an_entry_for_every_picture_are_refused():
+def test_activations_without_an_entry_for_every_image_are_refused():
     said = r"\[3, ...\] at '%s', .*: got %s"
     assert_refused(
         (partial(invert, Turned().eval(), IMAGES, at), ValueError, said % (at, shape))

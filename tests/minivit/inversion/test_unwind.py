@@ -1,4 +1,4 @@
-"""The way back from a block's tokens to the picture, checked by the forward pass."""
+"""The way back from a block's tokens to the image, checked by the forward pass."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ def check(found, model, images, at):
 
 
 @pytest.mark.parametrize("name", ["vit_8px", "mixer_8px", "feedforward_8px"])
-def test_an_untrained_model_is_unwound_to_the_picture(name):
+def test_an_untrained_model_is_unwound_to_the_image(name):
     torch.manual_seed(0)
     model, images = minivit.create(name).double().eval(), pictures(1)
     at = "blocks.3"
@@ -63,7 +63,7 @@ def test_an_untrained_model_is_unwound_to_the_picture(name):
         ("feedforward_8px", {}),
     ],
 )  # fmt: skip
-def test_class_tokens_masks_and_pictures_that_are_not_square(name, changes):
+def test_class_tokens_masks_and_images_that_are_not_square(name, changes):
     model = made(name, dim=24, depth=2, **changes, **({"heads": 3} if name == "vit_8px" else {}))
     images = pictures(2, size=changes.get("image_size", (8, 8)))
     found = unwind(model, tokens(model, images, "blocks.1"), "blocks.1")
@@ -96,7 +96,7 @@ def test_inference_mode_is_left_for_the_search():
 
 
 def test_where_a_block_cannot_be_undone_the_way_leads_straight_to_the_pixels(monkeypatch):
-    """The second picture gets tokens that its block gives, but that are no picture's."""
+    """The second image gets tokens that its block gives, but that are no image's."""
     from minivit.inversion import invert_block
 
     def astray(*given):
@@ -116,7 +116,7 @@ def test_where_a_block_cannot_be_undone_the_way_leads_straight_to_the_pixels(mon
     assert straight.error[2].isnan() and first.error[0] == 0.5
 
 
-def test_no_block_is_tried_once_none_of_the_pictures_could_be_undone(monkeypatch):
+def test_no_block_is_tried_once_none_of_the_images_could_be_undone(monkeypatch):
     from minivit.inversion import invert_block
 
     def lost(*given):
@@ -138,7 +138,7 @@ def test_where_the_guess_does_not_do_the_best_of_the_starts_around_it_goes_on(
     starts = []
 
     def trapped(*args, start, **kwargs):
-        """Ends beside the picture from the guess, and from seven of the eight starts around it."""
+        """Ends beside the image from the guess, and from seven of the eight starts around it."""
         starts.append(start)
         found = invert(*args, start=start, **kwargs)
         bad = [0] if len(starts) < before else range(7) if len(start) == 8 else []
@@ -166,7 +166,7 @@ def test_where_the_guess_does_not_do_the_best_of_the_starts_around_it_goes_on(
         ("feedforward_8px", {"channels": 3}),
     ],
 )
-def test_the_guess_is_the_picture_where_tokens_are_embedded_patches(name, changes):
+def test_the_guess_is_the_image_where_tokens_are_embedded_patches(name, changes):
     model = made(name, scale=0, dim=24, **changes)  # branches add a constant
     size, channels = changes.get("image_size", (8, 8)), changes.get("channels", 1)
     images = pictures(3, size=size).expand(-1, channels, -1, -1) + 1
@@ -177,7 +177,7 @@ def test_the_guess_is_the_picture_where_tokens_are_embedded_patches(name, change
 @pytest.mark.parametrize(
     ("name", "at", "most"), [("digits_vit", "blocks.3", 0.6), ("digits_mixer", "blocks.0", 0.5)]
 )
-def test_the_guess_is_near_the_picture_in_a_trained_model(name, at, most):
+def test_the_guess_is_near_the_image_in_a_trained_model(name, at, most):
     pytest.importorskip("sklearn")
     from minivit.data import load_data
 
@@ -203,7 +203,7 @@ def test_a_search_over_what_an_embedding_tells_is_not_bent_by_it(dim, told):
         torch.testing.assert_close(reader.images(numbers), images)
 
 
-def test_tokens_that_no_picture_gives_are_not_called_exact(monkeypatch):
+def test_tokens_that_no_image_gives_are_not_called_exact(monkeypatch):
     monkeypatch.setattr(sys.modules["minivit.inversion.to_pixels"], "TRIED", 10)
     model = made("vit_8px", patch_size=4, dim=24, depth=2, heads=3)
     found = unwind(model, torch.randn(1, 4, 24, dtype=torch.float64), "blocks.1", steps=50)
@@ -220,7 +220,7 @@ def test_float32_tokens_and_models_are_unwound_to_their_own_digits():
     torch.testing.assert_close(found.image.float(), images, rtol=0, atol=1e-4)
 
 
-def test_a_process_that_never_held_the_picture_finds_it(tmp_path):
+def test_a_process_that_never_held_the_image_finds_it(tmp_path):
     """Trained for seconds on digits; only weights and tokens are handed over."""
     pytest.importorskip("sklearn")
     from dataclasses import replace
@@ -254,7 +254,7 @@ def test_a_process_that_never_held_the_picture_finds_it(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["digits_vit", "digits_mixer"])
-def test_pictures_come_back_from_the_last_block_of_a_shipped_model(name):
+def test_images_come_back_from_the_last_block_of_a_shipped_model(name):
     """At 120 dB or more, as ``decibels`` counts: 18 of 20 that it was not trained on."""
     pytest.importorskip("sklearn")
     from minivit.data import load_data

@@ -50,7 +50,7 @@ def test_strength_zero_gives_the_same_bits(recipe):
     assert torch.allclose(transform(x, zeros, zeros, zeros, zeros), x, atol=1e-5)
 
 
-def test_a_picture_is_shifted_by_whole_pixels_and_its_mirror_image_comes_in():
+def test_an_image_is_shifted_by_whole_pixels_and_its_mirror_image_comes_in():
     x = pictures(batch=400, channels=1, height=6, width=8)
     y = shift_and_flip(x, 0.25, True, seeded())
     padded = torch.nn.functional.pad(x, (2, 2, 1, 1), "reflect")
@@ -68,7 +68,7 @@ def test_a_picture_is_shifted_by_whole_pixels_and_its_mirror_image_comes_in():
     assert len(found) == 3 * 5 * 2
 
 
-def test_flipping_alone_mirrors_about_half_of_the_pictures():
+def test_flipping_alone_mirrors_about_half_of_the_images():
     x = pictures(batch=1000, channels=1)
     y = shift_and_flip(x, 0, True, seeded())
     mirrored = [torch.equal(a.flip(-1), b) for a, b in zip(x, y, strict=True)]
@@ -106,7 +106,7 @@ def test_colours_move_away_from_black_from_flat_grey_from_grey_and_from_a_blur()
     assert torch.allclose(recolour(x / 4, -back, zero, zero, zero), x / 2)
 
 
-def test_as_many_operations_befall_a_picture_as_the_recipe_says(monkeypatch):
+def test_as_many_operations_befall_an_image_as_the_recipe_says(monkeypatch):
     seen = []
     monkeypatch.setattr("minivit.training.augment.transform", lambda x, *s: seen.append(s) or x)
     monkeypatch.setattr("minivit.training.augment.recolour", lambda x, *s: seen.append(s) or x)
@@ -130,7 +130,7 @@ def test_cutout_covers_one_rectangle_of_mid_grey():
     assert torch.equal(cutout(x, 0.5, seeded())[~covered], x[~covered])
 
 
-def test_mixup_mixes_pictures_and_targets_alike():
+def test_mixup_mixes_images_and_targets_alike():
     x, targets = pictures(), torch.eye(12)
     mixed, shares = mixup(x, targets, 0.8, np.random.default_rng(3))
     assert torch.allclose(shares.sum(1), torch.ones(12))

@@ -48,7 +48,7 @@ def test_an_untrained_model_knows_nothing_and_says_so():
     assert (scores.accuracy, scores.calibration_error, scores.pictures) == (0.5, 0.0, 20)
 
 
-def test_scores_are_those_of_all_pictures_whatever_the_batch_and_the_mode_stays():
+def test_scores_are_those_of_all_images_whatever_the_batch_and_the_mode_stays():
     data, model = bright_or_dark(), tiny(dropout=0.5)
     nn.init.normal_(model.head.weight)
     model.preprocess = Preprocess(8, 8, mean=data.mean, std=data.std)
@@ -61,7 +61,7 @@ def test_scores_are_those_of_all_pictures_whatever_the_batch_and_the_mode_stays(
     assert a.log_likelihood == pytest.approx(true.mean().item(), rel=1e-5)
 
 
-def test_labels_beyond_the_logits_and_no_pictures_are_refused():
+def test_labels_beyond_the_logits_and_no_images_are_refused():
     data, model = bright_or_dark(), tiny()
     model.preprocess = Preprocess(8, 8, mean=data.mean, std=data.std)
     with pytest.raises(ValueError, match="2 classes: got an image of class 2"):

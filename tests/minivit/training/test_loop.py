@@ -73,7 +73,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_others():
     assert torch.equal(a, b) and not torch.equal(a, c)
 
 
-def test_every_picture_is_seen_once_an_epoch_in_an_order_of_its_own(monkeypatch):
+def test_every_image_is_seen_once_an_epoch_in_an_order_of_its_own(monkeypatch):
     seen = []
     monkeypatch.setattr("minivit.training.run.augment", lambda x, *rest: seen.append(x) or x)
     data = bright_or_dark(n=60)
@@ -195,7 +195,7 @@ def test_another_training_does_not_go_on_from_here(tmp_path, monkeypatch, change
     assert {p: p.stat().st_mtime_ns for p in tmp_path.iterdir()} == before
 
 
-def test_other_pictures_under_the_same_name_are_noticed(tmp_path):
+def test_other_images_under_the_same_name_are_noticed(tmp_path):
     data = bright_or_dark()
     train(tiny(), data, RECIPE, out=tmp_path)
     data.test.images[0, 0, 0, 0] ^= 1
@@ -350,7 +350,7 @@ def test_minutes_become_a_number_of_steps_that_stays_when_it_goes_on(tmp_path, m
     assert train(tiny(), bright_or_dark(), recipe, out=tmp_path, resume=True).steps == steps
 
 
-def test_a_model_for_other_pictures_is_refused():
+def test_a_model_for_other_images_is_refused():
     with pytest.raises(
         ValueError,
         match="model is for 1 channels, 8 x 8 pixels, 2 classes: noise has 3 channels, 16 x 16 pixels, 2 classes",

@@ -53,7 +53,7 @@ def test_a_source_has_a_recipe_in_the_precision_that_is_fast_here(monkeypatch):
     assert recipe_for("some/folder", CPU, seed=3) == expected
 
 
-def test_a_source_has_a_model_for_its_pictures():
+def test_a_source_has_a_model_for_its_images():
     data = bright_or_dark(channels=3, side=64)
     config = model_for("some/folder", data).config
     assert (config.grid, config.channels, config.classes) == ((8, 8), 3, 2)
