@@ -4,9 +4,9 @@
 
 Each notebook runs in a fresh kernel from its own folder, with one thread; as many run at a time as
 there are cores. The first cell is written anew from ``tools/first_cell.py``. What changes from run
-to run is not stored: timings, the last digits of verdicts' figures, images that look like those
-stored, the text chunks of PNG files, outputs of cells tagged ``nbval-ignore-output``. A notebook is
-written only when it ran through, to a temporary file that is then renamed.
+to run is not stored: timings, last digits of figures behind an equal verdict, images that look
+like those stored, the text chunks of PNG files, outputs of cells tagged ``nbval-ignore-output``. A
+notebook is written only when it ran through, to a temporary file that is then renamed.
 """
 
 import argparse
@@ -25,7 +25,6 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from PIL import Image
 
-from course.claims.verdict import MIME
 from tools.address import ROOT
 from tools.first_cell import first_cell, notebooks
 
@@ -63,7 +62,6 @@ def clean(notebook: nbformat.NotebookNode) -> None:
         if "nbval-ignore-output" in cell.metadata.get("tags", []):
             cell.outputs = []
         for output in cell.get("outputs", []):
-            output.get("metadata", {}).pop(MIME, None)  # every digit of a figure
             if "image/png" in output.get("data", {}):
                 output.data["image/png"] = plain_png(output.data["image/png"])
 
@@ -80,8 +78,8 @@ def alike(one: str, other: str) -> bool:
     return abs(difference).max() < LEVELS
 
 
-def keep_pictures(old: nbformat.NotebookNode, new: nbformat.NotebookNode) -> None:
-    """Puts the stored images back in place of new ones that look the same."""
+def keep_stored(old: nbformat.NotebookNode, new: nbformat.NotebookNode) -> None:
+    """Puts stored images back in place of new ones that look the same, and figures' last digits."""
     for before, after in zip(old.cells, new.cells, strict=True):
         for was, now in zip(before.get("outputs", []), after.get("outputs", []), strict=False):
             a, b = was.get("data", {}), now.get("data", {})
@@ -90,6 +88,8 @@ def keep_pictures(old: nbformat.NotebookNode, new: nbformat.NotebookNode) -> Non
                     pairs = zip(find.findall(a[kind]), find.findall(b[kind]), strict=True)
                     if all(alike(*pair) for pair in pairs):
                         b[kind] = a[kind]
+            if a and a == b:
+                now["metadata"] = was["metadata"]
 
 
 def execute(path: Path) -> bool:
@@ -106,7 +106,7 @@ def execute(path: Path) -> bool:
     )
     client.execute()
     clean(notebook)
-    keep_pictures(nbformat.reads(before, as_version=4), notebook)
+    keep_stored(nbformat.reads(before, as_version=4), notebook)
     nbformat.validate(notebook)
     after = nbformat.writes(notebook) + "\n"
     if after != before:

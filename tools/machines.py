@@ -26,8 +26,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from course.claims.ledger import MIME
 from course.claims.machines import MACHINES, machines
-from course.claims.verdict import MIME
 from tools.address import ROOT
 from tools.first_cell import notebooks
 

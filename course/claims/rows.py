@@ -75,11 +75,6 @@ class Claim:
             )
         if not self.rule.measures and not words <= set(UNMEASURED):
             raise ValueError(f"{self.id}: '{self.rule.otherwise}' needs a figure")
-        if self.rule.measures and ("holds" not in words) != bool(self.one_sided):
-            raise ValueError(
-                f"{self.id}: a rule that cannot print 'holds' gives its reason in 'one_sided', "
-                f"and no other does: the rule is '{self.rule}', one_sided {self.one_sided!r}"
-            )
 
 
 @dataclass(frozen=True)

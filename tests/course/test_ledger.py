@@ -3,7 +3,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from course.claims import harvest
-from course.claims.verdict import MIME
+from course.claims.ledger import MIME
 
 
 def chapter(folder, name, *claims):
@@ -19,7 +19,7 @@ def chapter(folder, name, *claims):
 def test_verdicts_are_read_from_stored_outputs(tmp_path):
     found = harvest([chapter(tmp_path, "02_attention", "R08", "R09")])
     assert list(found) == ["R08", "R09"]
-    assert (found["R08"].chapter, found["R08"].figure) == ("02_attention", "0.5")
+    assert (found["R08"].figure, found["R08"].verdict) == ("0.5", "holds")
 
 
 def test_a_verdict_in_a_chapter_that_does_not_own_the_claim_is_refused(tmp_path):

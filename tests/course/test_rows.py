@@ -1,7 +1,10 @@
+import re
+
 import pytest
 import yaml
 
 from course.claims.rows import Claim, load
+from course.results import study
 
 CLAIM = {
     "id": "R01",
@@ -10,8 +13,9 @@ CLAIM = {
     "scale": "small",
     "statement": "Cats are grey.",
     "measure": "Colour of cats.",
+    "topic": "cats",
 }
-RULE = {"< 1": "holds", "otherwise": "not seen at this scale"}
+RULE = {"< 1": "holds", "otherwise": "weaker than claimed"}
 
 
 def rows(tmp_path, *claims):
@@ -21,6 +25,7 @@ def rows(tmp_path, *claims):
             {
                 "sources": {"R": {"title": "t", "about": "a"}},
                 "chapters": {"02_attention": "Attention", "03_positions": "Positions"},
+                "topics": {"cats": {"question": "What is a cat?", "part": "animals"}},
                 "claims": list(claims),
                 "systems": [],
             }
@@ -57,6 +62,8 @@ def test_a_row_is_read_with_its_rule(tmp_path):
         ({"id": "Q01"}, "Q01 comes from no known source"),
         ({"basis": "guessed"}, "R01: .*'guessed'"),
         ({"colour": "grey"}, "R01: .*colour"),
+        ({"topic": "dogs"}, "R01 has an unknown topic: 'dogs'"),
+        ({"amended": [{"was": "holds if < 2"}]}, "R01: .*'when' and 'because'"),
         ({"rule": {"< 1": "holds", "otherwise": "refuted"}}, "R01: .*refutes nothing"),
         ({"rule": {"always": "holds"}}, "R01: .*'holds' needs a figure"),
     ],
@@ -75,3 +82,41 @@ def test_only_an_exact_scale_or_the_sources_own_can_refute():
     fields = {key: CLAIM[key] for key in CLAIM if key != "scale"}
     for scale in ("exact", "source"):
         Claim(**fields, scale=scale)
+
+
+JUDGED = [claim for claim in load().claims.values() if claim.rule]
+MEASURED = [claim for claim in JUDGED if claim.rule.measures]
+
+
+def of(claims):
+    return pytest.mark.parametrize("claim", claims, ids=lambda claim: claim.id)
+
+
+@of(JUDGED)
+def test_a_card_says_where_a_claim_stands_and_when_its_rule_was_written(claim):
+    assert claim.place and claim.since
+
+
+@of(MEASURED)
+def test_every_threshold_has_a_reason_and_every_figure_its_models_and_data(claim):
+    assert len(claim.because) > 30 and claim.on
+
+
+@of(JUDGED)
+def test_a_rule_that_cannot_say_yes_or_nothing_else_gives_its_reason(claim):
+    words = claim.rule.words
+    assert bool(claim.one_sided) == (claim.rule.measures and words.isdisjoint({"holds"}))
+
+
+@of(JUDGED)
+def test_a_verdict_is_a_sentence_that_stands_alone(claim):
+    verdicts = [verdict for *_, verdict in claim.rule.cases] + [claim.rule.otherwise]
+    for verdict in verdicts:
+        _, _, why = verdict.partition(": ")
+        assert not re.match(r"(it|its|they|them|this|that|these|those|so|and|but|nor)\b", why, re.I)
+
+
+@of(MEASURED)
+def test_stored_results_behind_a_figure_are_there(claim):
+    for name in claim.study:
+        assert study(name).rows

@@ -20,9 +20,13 @@ def test_the_word_changes_when_the_figure_crosses_the_rule(claim):
 
 
 def test_the_first_case_that_fits_decides():
-    rule = Rule.parse({"< 1": "holds", "< 2": "qualified: nearly", "otherwise": "refuted"})
-    assert [rule.apply(x) for x in (0.5, 1.0, 2.0)] == ["holds", "qualified: nearly", "refuted"]
-    assert str(rule) == "holds if < 1; qualified if < 2; otherwise refuted"
+    rule = Rule.parse({"< 1": "holds", "< 2": "qualified, in part: nearly", "otherwise": "refuted"})
+    assert [rule.apply(x) for x in (0.5, 1.0, 2.0)] == [
+        "holds",
+        "qualified, in part: nearly",
+        "refuted",
+    ]
+    assert str(rule) == "holds if < 1; qualified, in part if < 2; otherwise refuted"
 
 
 @pytest.mark.parametrize(
@@ -32,7 +36,11 @@ def test_the_first_case_that_fits_decides():
         ({"always": "holds", "otherwise": "refuted"}, "expected a comparison.*'always'"),
         ({"about 1": "holds", "otherwise": "refuted"}, "expected a comparison.*'about 1'"),
         ({"< 1": "true", "otherwise": "refuted"}, "begins with one of.*'true'"),
-        ({"< 1": "qualified", "otherwise": "refuted"}, "'qualified' needs a reason"),
+        (
+            {"< 1": "qualified: cats", "otherwise": "refuted"},
+            "begins with one of.*'qualified: cats'",
+        ),
+        ({"< 1": "qualified, in part", "otherwise": "refuted"}, "'qualified, in part' needs a rea"),
         ({"< 1": "holds", "otherwise": "holds"}, "must differ"),
     ],
 )

@@ -3,8 +3,9 @@ from importlib import import_module
 import pytest
 
 from course.claims import Claim, verdict
+from course.claims.ledger import MIME
 from course.claims.rules import Rule, word_of
-from course.claims.verdict import MIME, Verdict
+from course.claims.verdict import Verdict, decided
 
 FIELDS = {
     "id": "R01",
@@ -24,43 +25,68 @@ HALF = claim({"< 0.5": "holds", "otherwise": "refuted: dogs"})
 
 
 def test_one_number_gets_the_rules_word_and_no_interval():
-    shown = Verdict(HALF, 0.25)
-    assert (shown.figure, shown.interval, shown.text) == ("0.25", "", "holds")
+    found = decided(HALF, 0.25)
+    assert (found.figure, found.interval, found.verdict) == ("0.25", "", "holds")
 
 
 def test_seeds_give_a_mean_and_students_interval():
     # mean 0.2, standard deviation 0.1, t(0.975, 2 degrees) = 4.3027: half width 0.2484
-    shown = Verdict(HALF, [0.1, 0.2, 0.3])
-    assert shown.figure == "0.2"
-    assert shown.interval == "-0.048 to 0.45 (95 %, 3 seeds)"
-    assert shown.text == "holds"
+    found = decided(HALF, [0.1, 0.2, 0.3])
+    assert found.figure == "0.2"
+    assert found.interval == "-0.048 to 0.45 (95 %, 3 seeds)"
+    assert found.verdict == "holds"
+    with_unit = decided(
+        claim({"< 0.5": "holds", "otherwise": "refuted"}, unit="dB"), [0.1, 0.2, 0.3]
+    )
+    assert with_unit.figure == "0.2 dB"
+    assert with_unit.interval == "-0.048 to 0.45 dB (95 %, 3 seeds)"
 
 
-def test_an_interval_across_yes_and_no_decides_nothing():
-    assert Verdict(HALF, [0.3, 0.4, 0.5]).text.startswith("too uncertain to tell: the interval")
-    both = claim({"< 0.3": "refuted", "< 0.5": "holds", "otherwise": "refuted: dogs"})
-    assert word_of(Verdict(both, [0.1, 0.1, 0.9]).text) == "too uncertain to tell"  # ends agree
+GRADED = claim(
+    {
+        "< 0.3": "holds",
+        "< 0.5": "qualified, in part: cats",
+        "< 0.7": "weaker than claimed",
+        "otherwise": "the opposite was seen here: dogs",
+    }
+)
+ALSO_ENDS_AGREE = claim({"< 0.3": "refuted", "< 0.5": "holds", "otherwise": "refuted: dogs"})
 
 
-def test_an_interval_across_holds_and_qualified_gets_the_weaker_word():
-    rule = {"< 0.5": "holds", "< 2": "qualified: with dogs", "otherwise": "refuted"}
-    assert Verdict(claim(rule), [0.3, 0.4, 0.5]).text == "qualified: with dogs"
-    assert Verdict(claim(rule), [0.1, 0.1, 0.9]).text == "qualified: with dogs"
+@pytest.mark.parametrize(
+    ("rule", "seeds", "verdict"),
+    [
+        (GRADED, [0.29, 0.3, 0.31], "qualified, in part: cats"),
+        (GRADED, [0.2, 0.25, 0.3], "qualified, in part: cats"),
+        (GRADED, [0.4, 0.5, 0.4], "weaker than claimed"),
+        (GRADED, [0.2, 0.3, 0.4], "weaker than claimed"),
+        (GRADED, [0.6, 0.7, 0.8], "too uncertain to tell: the interval reaches across"),
+        (ALSO_ENDS_AGREE, [0.1, 0.1, 0.9], "too uncertain to tell: the interval reaches across"),
+    ],
+)
+def test_an_interval_gets_the_weakest_word_on_it_and_none_across_yes_and_no(rule, seeds, verdict):
+    assert decided(rule, seeds).verdict.startswith(verdict)
+
+
+def test_a_rule_may_say_in_its_own_words_why_nothing_can_be_told():
+    rule = {"< 0.5": "holds", "otherwise": "refuted", "uncertain": "some cats are, some are not"}
+    found = decided(claim(rule), [0.3, 0.4, 0.5])
+    assert found.verdict == "too uncertain to tell: some cats are, some are not"
 
 
 def test_what_processors_move_a_figure_by_counts_as_part_of_its_interval(monkeypatch):
     moved = {"R01": 0.1}
     monkeypatch.setattr(import_module("course.claims.verdict"), "spread", moved.get)
-    assert word_of(Verdict(HALF, 0.45).text) == "too uncertain to tell"
-    assert "is no farther than processors move" in Verdict(HALF, 0.45).margin
-    assert "is 1 to 5 times as far as processors move" in Verdict(HALF, 0.35).margin
-    assert "is 5 to 25 times as far as processors move" in Verdict(HALF, -0.1).margin
-    assert Verdict(HALF, 0.0).text == "holds"
+    assert word_of(decided(HALF, 0.45).verdict) == "too uncertain to tell"
+    assert "is no farther than processors move" in decided(HALF, 0.45).margin
+    assert "is 1 to 5 times as far as processors move" in decided(HALF, 0.35).margin
+    assert "is 5 to 25 times as far as processors move" in decided(HALF, -0.1).margin
+    assert decided(HALF, 0.0).verdict == "holds"
     moved["R01"] = 0.0
-    assert Verdict(HALF, 0.45).margin == "processors do not move the figure"
+    assert decided(HALF, 0.45).margin == "processors do not move the figure"
     # half width 0.2484, as above: 1.2 times as far from the threshold
     assert (
-        "1 to 5 times as far as seeds and processors move" in Verdict(HALF, [0.1, 0.2, 0.3]).margin
+        "1 to 5 times as far as seeds and processors move" in decided(HALF, [0.1, 0.2, 0.3]).margin
     )
 
 
@@ -81,26 +107,24 @@ def test_text_page_and_ledger_say_the_same():
     for part in ("0.75", "Weight of cats.", "refuted", "dogs", "holds if"):
         assert part in bundle["text/plain"] and part in bundle["text/html"].replace("&lt;", "<")
     assert "Cats &lt; dogs." in bundle["text/html"]
-    assert 'class="verdict verdict-refuted"' in bundle["text/html"]
+    assert '<details class="verdict verdict-refuted" id="verdict-R01">' in bundle["text/html"]
 
 
 def test_rounding_errors_are_printed_without_their_digits():
     equal = claim({"<= 1e-10": "holds", "otherwise": "refuted"})
-    assert Verdict(equal, 3.1e-16).figure == "below 1e-10"
-    assert Verdict(equal, 0.31).figure == "0.31"
+    assert decided(equal, 3.1e-16).figure == "below 1e-10"
+    assert decided(equal, 0.31).figure == "0.31"
 
 
 def test_no_figure_is_printed_as_minus_zero():
-    assert (
-        Verdict(claim({"< 0.5": "holds", "otherwise": "refuted"}, format=".1f"), -1e-9).figure
-        == "0.0"
-    )
+    rounded = claim({"< 0.5": "holds", "otherwise": "refuted"}, format=".1f")
+    assert decided(rounded, -1e-9).figure == "0.0"
 
 
 @pytest.mark.parametrize("figure", [float("nan"), float("inf"), [0.1, 0.2], [[0.1]], []])
 def test_what_is_no_figure_is_refused(figure):
     with pytest.raises(ValueError, match="R01: a figure is"):
-        Verdict(HALF, figure)
+        decided(HALF, figure)
 
 
 @pytest.mark.parametrize(

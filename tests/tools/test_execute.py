@@ -8,7 +8,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
-from tools.execute import keep_pictures
+from tools.execute import keep_stored
 
 PIXELS = np.random.default_rng(0).integers(0, 200, (20, 30, 3)).astype(np.uint8)
 
@@ -30,7 +30,7 @@ def executed(old, new):
         new_notebook(cells=[new_code_cell(outputs=[new_output("display_data", data)])])
         for data in (old, new)
     ]
-    keep_pictures(*notebooks)
+    keep_stored(*notebooks)
     return notebooks[1].cells[0].outputs[0].data
 
 
@@ -54,3 +54,14 @@ def test_other_words_beside_an_image_are_stored():
     nearly = PIXELS.copy()
     nearly[3, 4] += 50
     assert executed(output(PIXELS, "a"), output(nearly, "b"))["text/html"].endswith(" b")
+
+
+def test_the_last_digits_of_a_figure_change_only_with_what_is_shown():
+    def stored(text, digits):
+        output = new_output("display_data", {"text/plain": text}, metadata={"seeds": [digits]})
+        return new_notebook(cells=[new_code_cell(outputs=[output])])
+
+    for text, expected in (("0.3", 0.301), ("0.4", 0.404)):
+        new = stored(text, 0.302 if text == "0.3" else 0.404)
+        keep_stored(stored("0.3", 0.301), new)
+        assert new.cells[0].outputs[0].metadata["seeds"] == [expected]
