@@ -21,12 +21,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 above = [Path.cwd(), *Path.cwd().parents]
-root = next((path for path in above if (path / "course/claims").is_dir()), None)
+here = (path for path in above if (path / "course/claims").is_dir())
+root = next(here, None)
 if root is None:
     url = ""  # filled in on the branch that Binder and Colab open
 
     class NotHere(Exception):
-        def _render_traceback_(self):  # one sentence instead of a traceback
+        def _render_traceback_(self):  # a sentence, no traceback
             return [str(self)]
 
     def run(*command):
@@ -37,13 +38,17 @@ if root is None:
             raise NotHere(said) from None
 
     if not url:
-        raise NotHere("This notebook needs the book around it: open it in a clone.")
+        raise NotHere(
+            "This notebook needs the book around it: open it in a clone."
+        )
     root = Path(url.rpartition("/")[2]).resolve()
     if not root.is_dir():
-        run("git", "clone", "--quiet", "--depth", "1", "--branch", "{branch}", url)
+        options = ["--quiet", "--depth", "1", "--branch", "{branch}"]
+        run("git", "clone", *options, url)
     for name in ["einops", "jaxtyping", "safetensors"]:
         if find_spec(name) is None:
-            run(sys.executable, "-m", "pip", "install", "--quiet", name)
+            pip = [sys.executable, "-m", "pip", "install", "--quiet"]
+            run(*pip, name)
     os.chdir(root / "{folder}")
 sys.path.insert(0, str(root))"""
 
