@@ -43,7 +43,7 @@ if root is None:
         )
     root = Path(url.rpartition("/")[2]).resolve()
     if not root.is_dir():
-        options = "--quiet --depth 1 --branch {branch}".split()
+        options = ["--quiet", "--depth", "1", "--branch", "{branch}"]
         run("git", "clone", *options, url)
     for name in ["einops", "jaxtyping", "safetensors"]:
         if find_spec(name) is None:

@@ -38,7 +38,7 @@ class Match:
     ) -> None:
         self.shape = shape
         self.features: list[list[float]] = [[] for _ in target]  # ‖function(x) - target‖
-        self.inputs: list[list[float]] = [[] for _ in target]  # ‖x - image‖, or nothing
+        self.inputs: list[list[float]] = [[] for _ in target]  # ‖x - picture‖, or nothing
         self.best = target.new_zeros(len(target), shape.numel())  # the nearest in features
         self.least = target.new_full((len(target),), math.inf)  # its distance
         self._function = lambda x: function(x.view(-1, *shape)).flatten(1)

@@ -19,7 +19,7 @@ class Inversion:
     image: Float[Tensor, "batch ..."]  # the evaluated input with the smallest feature distance
     evaluations: Int[Tensor, " batch"]  # forward-backward passes
     feature_distance: Float[Tensor, "batch evaluations"]  # ‖O(x) - target‖
-    input_distance: Float[Tensor, "batch evaluations"] | None  # ‖x - image‖
+    input_distance: Float[Tensor, "batch evaluations"] | None  # ‖x - picture‖
     threshold: Float[Tensor, " batch"] | None  # feature distance of the slightly shifted image
     arrived: Bool[Tensor, " batch"]  # whether only rounding is left of the feature distance
     smallest: Float[Tensor, " batch"] | None  # smallest singular value of the Jacobian at the image
