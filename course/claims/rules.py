@@ -1,4 +1,4 @@
-"""A rule turns a measured figure into a verdict: a word, and a sentence that says what was found."""
+"""A rule turns a measured figure into a verdict: a word, and a sentence of what was found."""
 
 import math
 import operator
