@@ -1,6 +1,7 @@
 """A claim's card: what a reader needs to cite it, as text and as HTML."""
 
 import textwrap
+from collections.abc import Iterable
 from html import escape
 
 from course.claims.ledger import Found
@@ -13,6 +14,7 @@ HEADINGS = {
     "open": "To be measured",
     "measured": "Measured",
     "interval": "95 % interval",
+    "figure": "Figure",
     "on": "Models and data",
     "rule": "Rule",
     "because": "Why these thresholds",
@@ -24,6 +26,7 @@ HEADINGS = {
     "source": "Source",
     "inferred": "Only implied",
 }
+FINDING = ("verdict", "open", "measured", "interval")  # the first lines: what was found
 
 
 def lines(claim: Claim, found: Found | None) -> list[tuple[str, str]]:
@@ -67,24 +70,30 @@ def text(claim: Claim, rows: list[tuple[str, str]]) -> str:
 
 
 def html(
-    claim: Claim, found: Found | None, anchor: str, about: str = "", before: str = "", after: str = ""
+    claim: Claim,
+    found: Found | None,
+    anchor: str,
+    about: str = "",
+    picture: str = "",
+    more: Iterable[tuple[str, str]] = (),
 ) -> str:
     """The card as a line that opens, without any script.
 
-    ``about`` is HTML for the attributes of its element, ``before`` and ``after`` HTML around its
-    lines: the ledger's cards say more than a chapter's.
+    The ledger's cards say more than a chapter's: ``about`` is HTML for the attributes of the
+    element, ``picture`` for a figure behind what was found, ``more`` further headings with HTML.
     """
     word = word_of(found.verdict) if found else "open"
-    rows = "".join(
-        f"<dt>{HEADINGS[heading]}</dt><dd>{_said(heading, said, word)}</dd>"
-        for heading, said in lines(claim, found)
-    )
+    rows = [(name, _said(name, said, word)) for name, said in lines(claim, found)]
+    if picture:
+        rows.insert(sum(name in FINDING for name, _ in rows), ("figure", picture))
+    rows = [*((HEADINGS[name], said) for name, said in rows), *more]
+    listed = "".join(f"<dt>{heading}</dt><dd>{said}</dd>" for heading, said in rows)
     return (
         f'<details class="verdict {css_class(word)}" id="{anchor}"{about}><summary>'
         f'<span class="verdict-id">{claim.id}</span> '
         f'<strong class="verdict-word">{word}</strong> '
         f'<span class="verdict-claim">{escape(claim.statement)}</span></summary>'
-        f"{before}<dl>{rows}</dl>{after}</details>"
+        f"<dl>{listed}</dl></details>"
     )
 
 
