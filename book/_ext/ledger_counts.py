@@ -23,7 +23,9 @@ def counts(found: dict[str, Found]) -> dict[str, int]:
         "before": sum(claim.before for claim in ruled),
         "together": sum(not claim.before for claim in ruled),
         "amended": sum(bool(claim.amended) for claim in ruled),
-        "other-words": sum(any(a.verdict for a in claim.amended) for claim in ruled),
+        "other-words": sum(
+            any(a.verdict for a in claim.amended) for claim in ruled
+        ),
         "intervals": intervals,
         "misses": round(intervals / MISSES),
         "one-figure": sum(
@@ -39,7 +41,9 @@ def summary(found: dict[str, Found]) -> str:
     """What the book found, in words; what the sources only imply is counted apart."""
     number, claims = counts(found), load().claims
     stated = Counter(
-        word_of(verdict.verdict) for name, verdict in found.items() if not claims[name].inferred
+        word_of(verdict.verdict)
+        for name, verdict in found.items()
+        if not claims[name].inferred
     )
     implied = Counter(
         word_of(found[name].verdict) if name in found else "open"

@@ -10,6 +10,7 @@ from sphinx.application import Sphinx
 
 from book._ext.thumbnails import thumbnails
 from course.claims import export
+from course.claims.cite import Build, bibtex
 from course.claims.ledger import harvest
 from course.claims.rows import load
 from course.results import RESULTS
@@ -20,16 +21,18 @@ from tools.address import git
 def commit() -> tuple[str, str]:
     """The commit that is built, with a + where files were changed, and its day."""
     try:
-        name, day = git("log", "-1", "--format=%h %cs", "--abbrev=12").decode().split()
+        name, day = (
+            git("log", "-1", "--format=%h %cs", "--abbrev=12").decode().split()
+        )
         changed = git("status", "--porcelain", "--untracked-files=no").strip()
     except (OSError, subprocess.CalledProcessError):
         return "", ""
     return name + "+" * bool(changed), day
 
 
-def build(app: Sphinx) -> export.Build:
+def build(app: Sphinx) -> Build:
     """What is built here."""
-    return export.Build(*commit(), site=app.config.html_baseurl)
+    return Build(*commit(), site=app.config.html_baseurl)
 
 
 def write(app: Sphinx, error: Exception | None) -> None:
@@ -42,7 +45,7 @@ def write(app: Sphinx, error: Exception | None) -> None:
     texts = {
         "ledger.json": json.dumps(data, ensure_ascii=False, indent=1) + "\n",
         "ledger.csv": export.table(data),
-        "ledger.bib": "\n".join(export.bibtex(claim, here) for claim in data["claims"]),
+        "ledger.bib": "\n".join(bibtex(claim, here) for claim in data["claims"]),
         "ledger.schema.json": export.SCHEMA.read_text(encoding="utf-8"),
     }
     for name, text in texts.items():

@@ -7,7 +7,7 @@ from html import escape
 
 from book._ext.thumbnails import thumbnails
 from course.claims import card
-from course.claims.export import Build, bibtex
+from course.claims.cite import Build, bibtex
 from course.claims.ledger import Found
 from course.claims.rows import BASES, SCALES, Claim, load
 from course.claims.rules import WORDS, word_of
@@ -37,9 +37,16 @@ def entry(claim: Claim, found: Found | None, build: Build, data: dict) -> str:
         "amended": "yes" if claim.amended else "no",
         "inferred": "yes" if claim.inferred else "no",
     }
-    about = "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items())
+    about = "".join(
+        f' data-{name}="{escape(value)}"' for name, value in facts.items()
+    )
     return card.html(
-        claim, found, claim.id, about, _picture(claim), _more(claim, found, build, data)
+        claim,
+        found,
+        claim.id,
+        about,
+        _picture(claim),
+        _more(claim, found, build, data),
     )
 
 
@@ -97,13 +104,19 @@ def filters(found: dict[str, Found]) -> str:
     parts = dict.fromkeys(topic.part for topic in rows.topics.values())
     chapters = dict.fromkeys(claim.chapter for claim in rows.claims.values())
     menus = [
-        _menu("part", "Part of the model", ((part, part) for part in sorted(parts))),
+        _menu(
+            "part", "Part of the model", ((part, part) for part in sorted(parts))
+        ),
         _menu(
             "chapter",
             "Chapter",
             ((n, f"{int(n[:2])} {rows.chapters[n]}") for n in sorted(chapters)),
         ),
-        _menu("source", "Source", ((a, f"{a}: {s['title']}") for a, s in rows.sources.items())),
+        _menu(
+            "source",
+            "Source",
+            ((a, f"{a}: {s['title']}") for a, s in rows.sources.items()),
+        ),
         _menu("basis", "Kind of evidence", BASES.items()),
         _menu("scale", "How far it reaches", SCALES.items()),
     ]
@@ -114,14 +127,17 @@ def filters(found: dict[str, Found]) -> str:
     boxes = "".join(
         f'<label><input type="checkbox" name="{name}" value="yes"> {label} '
         f"(<span data-count></span>)</label>"
-        for name, label in (("amended", "rule amended"), ("inferred", "only implied"))
+        for name, label in (
+            ("amended", "rule amended"),
+            ("inferred", "only implied"),
+        )
     )
     return (
         '<form class="ledger-filter" role="search" aria-label="Claims" hidden>'
         '<p class="filter-text"><label>Find <input type="search" name="text" '
         f'placeholder="words"></label>{presets}'
         '<button type="reset">Show all</button></p>'
-        f'<fieldset><legend>Word</legend>{chips}</fieldset>'
+        f"<fieldset><legend>Word</legend>{chips}</fieldset>"
         f'<details class="filter-more"><summary>More filters</summary>{"".join(menus)}'
         f"<p>{boxes}</p></details>"
         '<p><output aria-live="polite"></output></p></form>'
@@ -133,9 +149,7 @@ def _menu(name: str, label: str, options: Iterable[tuple[str, str]]) -> str:
         f'<option value="{escape(value)}" data-label="{escape(text)}">{escape(text)}</option>'
         for value, text in options
     )
-    return (
-        f'<label>{label} <select name="{name}"><option value="">any</option>{said}</select></label>'
-    )
+    return f'<label>{label} <select name="{name}"><option value="">any</option>{said}</select></label>'
 
 
 def chips(words: Counter, counted: str = "") -> str:

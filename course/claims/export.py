@@ -1,4 +1,4 @@
-"""The ledger as data: one object for JSON, rows for CSV, and entries for BibTeX.
+"""The ledger as data: one object for JSON, and rows for CSV.
 
 ``ledger.schema.json`` beside this file says what each field means.
 """
@@ -6,23 +6,20 @@
 import csv
 import io
 import math
-from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
+from course.claims.cite import Build, address, citation
 from course.claims.ledger import Found
-from course.claims.rows import BASES, BOOK, SCALES, Claim, load
+from course.claims.rows import BASES, SCALES, Claim, load
 from course.claims.rules import WORDS, Rule, word_of
 from course.claims.verdict import _half_width
 from course.results import study
 
 SCHEMA = Path(__file__).with_name("ledger.schema.json")
-CITATION = BOOK.parent / "CITATION.cff"
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "einops", "scikit-learn", "scikit-image")
 # Of a claim, in this order, the columns of the CSV.
 COLUMNS = (
@@ -31,15 +28,6 @@ COLUMNS = (
     *("amended", "basis", "scale", "topic", "part", "chapter", "also", "cell", "studies"),
     *("source", "place", "inferred", "url"),
 )
-
-
-@dataclass(frozen=True)
-class Build:
-    """What was built, and where it will be found; empty texts where that is not known."""
-
-    commit: str = ""  # a + at its end: of files with changes
-    date: str = ""  # of the commit
-    site: str = ""  # the address, with a slash at its end
 
 
 def ledger(found: dict[str, Found], build: Build) -> dict[str, Any]:
@@ -69,16 +57,15 @@ def ledger(found: dict[str, Found], build: Build) -> dict[str, Any]:
 def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
     seeds = list(found.seeds) if found else []
     mean = math.fsum(seeds) / len(seeds) if seeds else None
-    half = float(_half_width(np.array(seeds))) if len(seeds) > 1 else None
-    both = mean is not None and half is not None
+    low, high = _interval(seeds)
     return {
         "id": claim.id,
         "word": word_of(found.verdict) if found else "open",
         "verdict": found.verdict if found else "",
         "statement": claim.statement,
         "value": mean,
-        "low": mean - half if both else None,
-        "high": mean + half if both else None,
+        "low": low,
+        "high": high,
         "seeds": seeds,
         "unit": claim.unit,
         "figure": found.figure if found else "",
@@ -108,6 +95,13 @@ def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
         "inferred": claim.inferred,
         "url": address(claim.id, build),
     }
+
+
+def _interval(seeds: list[float]) -> tuple[float, float] | tuple[None, None]:
+    if len(seeds) == 1 or not seeds:
+        return None, None
+    mean, half = math.fsum(seeds) / len(seeds), float(_half_width(np.array(seeds)))
+    return mean - half, mean + half
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
@@ -166,39 +160,3 @@ def _cell(value: Any) -> Any:
         case [*several]:
             return "; ".join(str(_cell(one)) for one in several)
     return value
-
-
-def bibtex(claim: dict[str, Any], build: Build) -> str:
-    """The BibTeX entry of a claim, as ``ledger`` gives it."""
-    said = citation()
-    fields = {
-        "author": " and ".join(f"{{{_tex(one['name'])}}}" for one in said["authors"]),
-        "title": f"Claim {{{claim['id']}}}, {_tex(claim['word'])}. In: {{{_tex(said['title'])}}}",
-        "year": build.date[:4],
-        "version": said["version"] + (f", commit {build.commit}" if build.commit else ""),
-        "url": claim["url"] if build.site else "",
-        "note": _tex(claim["statement"]),
-    }
-    lines = "".join(f"  {name} = {{{text}}},\n" for name, text in fields.items() if text)
-    return f"@misc{{minivit-book-{claim['id']},\n{lines}}}\n"
-
-
-def _tex(text: str) -> str:
-    """Text in which LaTeX finds no command."""
-    text = text.replace("\\", "\\textbackslash ")
-    for sign in "&%$#_":
-        text = text.replace(sign, f"\\{sign}")
-    for sign, name in (("~", "textasciitilde"), ("^", "textasciicircum")):
-        text = text.replace(sign, f"\\{name} ")
-    return text.replace("{", "\\textbraceleft ").replace("}", "\\textbraceright ")
-
-
-def address(name: str, build: Build) -> str:
-    """The permalink of a claim: from the site's root where its address is not known."""
-    return f"{build.site}book/ledger.html#{name}"
-
-
-@cache
-def citation() -> dict[str, Any]:
-    """How the book is cited, from ``CITATION.cff``."""
-    return yaml.load(CITATION.read_text(encoding="utf-8"), yaml.CSafeLoader)

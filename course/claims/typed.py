@@ -1,6 +1,6 @@
 """Finds figures that were typed instead of computed, by following names through a notebook.
 
-An expression is typed if it is made of literals, names with a typed value, methods of a typed value,
+An expression is typed if it is made of literals, names with a typed value, methods of such a value,
 and functions that only pass typed values on. The result of any other call is computed. This guards
 against slips: whoever wants to can still hide a typed figure in a call that it does not know.
 """
@@ -71,7 +71,9 @@ def _typed_call(call: ast.Call, names: Names) -> bool:
     if isinstance(function, ast.Name) and function.id in names.functions:
         body = names.functions[function.id]
         others = {name: f for name, f in names.functions.items() if name != function.id}
-        inner = Names(dict(names.typed), others, names.executed)  # without itself: recursion counts as computed
+        inner = Names(
+            dict(names.typed), others, names.executed
+        )  # without itself: recursion counts as computed
         all_typed = all(is_typed(value, names) for value in given)
         inner.typed.update({argument.arg: all_typed for argument in body.args.args})
         for statement in body.body:
@@ -106,8 +108,8 @@ def _learn(statement: ast.stmt, names: Names) -> None:
                     _assign(item.optional_vars, False, names)
         case ast.Expr(ast.Call(ast.Name("exec"), [text, *_])) if is_typed(text, names):
             if isinstance(text, ast.Constant):
-                for inner in ast.parse(str(text.value)).body:
-                    _learn(inner, names)
+                for line in ast.parse(str(text.value)).body:
+                    _learn(line, names)
             names.executed = names.executed or not isinstance(text, ast.Constant)
         case ast.Expr(ast.Call(ast.Attribute(ast.Name() as changed, _), args)):
             # figures.append(measured): the list was typed while empty, and is no longer

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from course.claims import export
-from course.claims.export import Build, bibtex, ledger, table
+from course.claims.cite import Build, bibtex
+from course.claims.export import ledger, table
 from course.claims.ledger import Found
 from course.claims.rows import load
 from course.claims.rules import word_of
@@ -15,7 +16,9 @@ from course.claims.rules import word_of
 BUILD = Build("0123456789ab", "2026-11-22", "https://example.org/")
 FOUND = {
     "R65": Found("R65", "below 1e-10", "", "", "holds: by a pair", (1e-12,), "c010"),
-    "R74": Found("R74", "0.2", "0.1 to 0.3 (95 %, 3 seeds)", "", "refuted", (0.1, 0.2, 0.3), "c020"),
+    "R74": Found(
+        "R74", "0.2", "0.1 to 0.3 (95 %, 3 seeds)", "", "refuted", (0.1, 0.2, 0.3), "c020"
+    ),
 }
 
 
@@ -40,7 +43,8 @@ def test_the_data_follows_its_schema_with_and_without_verdicts(data, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"id": "R1"}, {"value": "0.2"}, {"seeds": None}, {"colour": "red"}, {"since": "today"}]
+    "wrong",
+    [{"id": "R1"}, {"value": "0.2"}, {"seeds": None}, {"colour": "red"}, {"since": "today"}],
 )
 def test_the_schema_refuses_what_is_wrong(data, tmp_path, wrong):
     assert not valid(data | {"claims": [claim(data, "R65") | wrong]}, tmp_path)
