@@ -1,6 +1,7 @@
 """Sphinx roles ``claim`` and ``count`` and directive ``claim-grid``: the ledger on other pages."""
 
 import posixpath
+import re
 from collections import Counter
 
 from docutils import nodes
@@ -13,6 +14,11 @@ from book._ext.ledger_page import LEDGER, word
 from course.claims.card import css_class
 from course.claims.ledger import chapters, harvest
 from course.claims.rows import BOOK, Claim, load
+
+CARD = re.compile(
+    r'(<details class="verdict [^>]*id="verdict-(\w+)">.*?)</dl></details>',
+    re.DOTALL,
+)
 
 
 class ClaimRole(SphinxRole):
@@ -71,7 +77,22 @@ def note_dependencies(env) -> None:
         env.note_dependency(str(path))
 
 
+def lead_to_the_ledger(
+    app: Sphinx,
+    page: str,
+    template: str,
+    context: dict,
+    doctree: nodes.document | None,
+) -> None:
+    """Gives a chapter's cards, which are stored in its notebook, a link that only pages can have."""
+    ledger = f"{posixpath.relpath(LEDGER, posixpath.dirname(page))}.html"
+    link = rf'<dt>Cite or repeat it</dt><dd><a href="{ledger}#\2">\2 in the ledger</a></dd>'
+    if "body" in context:
+        context["body"] = CARD.sub(rf"\1{link}</dl></details>", context["body"])
+
+
 def setup(app: Sphinx) -> dict:
+    app.connect("html-page-context", lead_to_the_ledger)
     app.add_role("claim", ClaimRole())
     app.add_role("count", CountRole())
     app.add_directive("claim-grid", ClaimGrid)

@@ -93,7 +93,11 @@ form.addEventListener("click", (event) => {
   form.reset();
   form.querySelectorAll("[name=word]").forEach((box) => (box.checked = words.includes(box.value)));
 });
-addEventListener("popstate", () => { read(); follow(); });
+addEventListener("popstate", () => {
+  typing = false;
+  read();
+  follow();
+});
 form.hidden = false;
 read();
 follow();

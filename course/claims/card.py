@@ -88,10 +88,11 @@ def html(
         rows.insert(sum(name in FINDING for name, _ in rows), ("figure", picture))
     rows = [*((HEADINGS[name], said) for name, said in rows), *more]
     listed = "".join(f"<dt>{heading}</dt><dd>{said}</dd>" for heading, said in rows)
+    mark = '<span class="verdict-mark">only implied</span> ' if claim.inferred else ""
     return (
         f'<details class="verdict {css_class(word)}" id="{anchor}"{about}><summary>'
         f'<span class="verdict-id">{claim.id}</span> '
-        f'<strong class="verdict-word">{word}</strong> '
+        f'<strong class="verdict-word">{word}</strong> {mark}'
         f'<span class="verdict-claim">{escape(claim.statement)}</span></summary>'
         f"<dl>{listed}</dl></details>"
     )

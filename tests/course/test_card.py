@@ -1,6 +1,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -64,7 +65,9 @@ def test_a_card_is_closed_and_its_line_says_id_word_and_claim():
     html = card.html(CLAIM, FOUND, "verdict-R01")
     assert html.startswith('<details class="verdict verdict-opposite" id="verdict-R01"><summary>')
     line = re.sub("<[^>]+>", "", html.partition("</summary>")[0])
-    assert line == "R01 the opposite was seen here Cats &lt; dogs."
+    assert line == "R01 the opposite was seen here only implied Cats &lt; dogs."
+    stated = card.html(replace(CLAIM, inferred=""), FOUND, "verdict-R01")
+    assert "only implied" not in stated
 
 
 def test_a_figure_stands_behind_what_was_found():

@@ -58,7 +58,8 @@ def test_a_card_says_all_that_is_known_of_its_claim(cards, found):
         claim, text = load().claims[name], " ".join(shown.get_text().split())
         word = word_of(found[name].verdict) if name in found else "open"
         line = " ".join(shown.summary.get_text().split())
-        assert line == " ".join(f"{name} {word} {claim.statement}".split())
+        mark = "only implied" if claim.inferred else ""
+        assert line == " ".join(f"{name} {word} {mark} {claim.statement}".split())
         for _, said in card.lines(claim, found.get(name)):
             assert " ".join(said.replace("(95 %, ", "(").split()) in text, name
 
@@ -150,6 +151,7 @@ def test_a_chapter_s_verdict_is_a_card_that_opens_without_a_script(trees, found)
         shown = chapter.select_one(f"details.verdict#verdict-{name}")
         assert shown and not shown.has_attr("open")
         assert shown.summary.select_one(".verdict-word").get_text() == word_of(found[name].verdict)
+        assert shown.select_one(f'a[href="ledger.html#{name}"]')
 
 
 def test_the_first_page_s_numbers_are_counted(trees, found):
