@@ -84,10 +84,12 @@ def _more(
         )
         yield "Repeat it", "<br>".join(commands)
     yield "Permalink", f'<a href="#{claim.id}">{escape(data["url"])}</a>'
-    said = escape(bibtex(data, build))
+    said = escape(
+        bibtex(data, build)
+    )  # no <pre>: the theme's script measures each of them
     yield (
         "Cite it",
-        f'<details class="bibtex"><summary>BibTeX</summary><pre>{said}</pre></details>',
+        f'<details class="bibtex"><summary>BibTeX</summary><code>{said}</code></details>',
     )
 
 

@@ -64,7 +64,10 @@ def lighten(html: str, page: Path) -> str:
     html = before + viewport + VIEWPORT.sub("", after)
     html = ICON.sub(lambda tag: icon(tag[3], tag[2], tag[4]), html)
     # A fold in the contents is an arrow alone, with nothing to read aloud.
-    html = html.replace("<summary><span", '<summary aria-label="Pages below"><span')
+    fold = '<span class="toctree-toggle"'
+    html = html.replace(
+        f"<summary>{fold}", f'<summary aria-label="Pages below">{fold}'
+    )
     head, article, rest = html.partition("<article")
     return head + article + re.sub(r"<img\b[^>]*>", picture(page), rest)
 

@@ -11,7 +11,7 @@ from tests.browser.test_pages import open_page
 LEDGER = "book/ledger.html"
 CHAPTER = "book/14_what_layernorm_forgets.html"
 CARD = "details.verdict[data-word]"
-SECONDS = 1.0  # until the page can be read and used, from a server on this machine
+SECONDS = 0.5  # of a processor, whatever else it does: a second with as much for all the rest
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_the_keyboard_filters_and_opens(page: Page):
     assert page.evaluate("document.activeElement.innerText") == "All refutations and opposites"
     page.keyboard.press("Enter")
     first = page.locator(f"{CARD}:visible").first
-    first.locator("summary").focus()
+    first.locator("> summary").focus()
     page.keyboard.press("Enter")
     assert first.evaluate("e => e.open") and first.locator("dl").is_visible()
     page.keyboard.press("Enter")
@@ -109,7 +109,7 @@ def test_without_scripts_everything_is_there(browser: Browser, site: str):
     assert not page.locator(".ledger-filter").is_visible()
     assert page.locator(f"{CARD}:visible").count() == page.locator(CARD).count() > 200
     assert page.locator("#R65 dl").is_visible(), "a permalink shows its card"
-    line = page.locator("#R41 summary")
+    line = page.locator("#R41 > summary")
     assert not page.locator("#R41 dl").is_visible()
     line.click()
     assert page.locator("#R41 dl").is_visible()
@@ -120,7 +120,7 @@ def test_a_line_is_one_line_on_a_desk_and_two_on_a_phone(browser: Browser, site:
     for width, lines in ((1280, 1), (390, 2)):
         for name in (LEDGER, CHAPTER):
             page = open_page(browser, site, name, "light", width).page
-            heights = page.locator("details.verdict summary").evaluate_all(
+            heights = page.locator("details.verdict > summary").evaluate_all(
                 "all => all.map(e => e.getBoundingClientRect().height)"
             )
             assert heights and max(heights) < 24 + 28 * lines, name
@@ -149,16 +149,13 @@ def test_on_paper_cards_are_open(browser: Browser, site: str):
 
 
 def test_the_page_opens_in_under_a_second(browser: Browser, site: str):
-    times = []
-    for _ in range(3):
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
-        page.goto(site + LEDGER, wait_until="load")
-        times.append(
-            page.evaluate("""async () => {
-                await new Promise(requestAnimationFrame);
-                const [page] = performance.getEntriesByType('navigation');
-                return Math.max(page.loadEventEnd, page.domComplete) / 1000;
-            }""")
-        )
-        page.close()
-    assert min(times) < SECONDS, times
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    session = context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page.goto(site + LEDGER, wait_until="load")
+    page.evaluate("new Promise(requestAnimationFrame)")
+    found = session.send("Performance.getMetrics")["metrics"]
+    (spent,) = (one["value"] for one in found if one["name"] == "TaskDuration")
+    assert 0 < spent < SECONDS
+    context.close()
