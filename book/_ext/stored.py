@@ -20,6 +20,7 @@ from course.claims.rows import BOOK
 
 WIDEST = 640  # pixels of a copy
 FOLDER = "_static/stored"
+COPIES: dict[str, bytes] = {}  # those that the pages of this build show
 
 
 class Stored(SphinxDirective):
@@ -47,6 +48,7 @@ class StoredImage(SphinxDirective):
         path, cell = find(*self.arguments)
         self.env.note_dependency(str(path))
         copy = small(*self.arguments)
+        COPIES[copy.file] = copy.webp
         anchor = cell.metadata["mystnb"]["figure"]["name"]
         page = f"book/{path.stem}.html#{anchor}"
         html = (
@@ -89,6 +91,14 @@ def write(app: Sphinx, error: Exception | None) -> None:
         return
     folder = Path(app.outdir) / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    for name in app.env.stored_images:
-        copy = small(*name)
-        (folder / copy.file).write_bytes(copy.webp)
+    for name, webp in COPIES.items():
+        (folder / name).write_bytes(webp)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Sphinx calls this."""
+    app.add_directive("stored", Stored)
+    app.add_directive("stored-image", StoredImage)
+    app.add_role("measured", MeasuredRole())
+    app.connect("build-finished", write)
+    return {"parallel_read_safe": False}
