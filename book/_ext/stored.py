@@ -4,7 +4,6 @@
 copy of its figure, with a link to it; ``{measured}`R65``` a claim's figure.
 """
 
-import re
 from functools import cache
 from html import escape
 from pathlib import Path
