@@ -56,13 +56,13 @@ def image(cell: nbformat.NotebookNode, data: dict) -> tuple[str, bytes] | None:
     return (unescape(frame[1]), base64.b64decode(frame[2])) if frame else None
 
 
-def scaled(name: str, alt: str, file: bytes) -> Thumbnail:
-    """An image as a thumbnail."""
+def scaled(name: str, alt: str, file: bytes, widest: int = WIDEST) -> Thumbnail:
+    """An image as a thumbnail, no wider than so many pixels."""
     with Image.open(io.BytesIO(file)) as opened:
         picture = opened.convert("RGBA")
     paper = Image.new("RGB", picture.size, "white")
     paper.paste(picture, mask=picture)
-    paper.thumbnail((WIDEST, 2 * WIDEST), Image.Resampling.LANCZOS)
+    paper.thumbnail((widest, 2 * widest), Image.Resampling.LANCZOS)
     out = io.BytesIO()
     paper.save(out, "WEBP", quality=70, method=4)
     return Thumbnail(f"{name}.webp", alt, *paper.size, out.getvalue())
