@@ -1,7 +1,7 @@
 """The source's descent by learning rate.
 
 Gradient descent with a Gaussian after each step, through an untrained ViT-B/32 in miniature and an
-untrained ResNet, from their first and last blocks: a photograph, five seeds, in float32.
+untrained ResNet, from their first and last blocks: a photograph, ten seeds, in float32.
 """
 
 from typing import Any
@@ -10,10 +10,11 @@ import torch
 
 import minivit
 from minivit.inversion import Diverged, invert
-from studies.inversion_in_miniature import SEEDS, astronaut, brought_back, miniature
+from studies.inversion_in_miniature import astronaut, brought_back, miniature
 from studies.runner.survey import Survey
 
-STEP_SIZES = (0.3, 1.0, 3.0, 10.0, 30.0)
+SEEDS = tuple(range(10))
+STEP_SIZES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 STEPS, BLUR = 100, 2.4
 
 
