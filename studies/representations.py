@@ -1,9 +1,10 @@
 """How alike are the layers of different models, and what can be read from them?
 
 Layers are compared by CKA, by linear probes, and by how well they localise. The models of CIFAR-10
-are measured on 1,000 of its test images, localisation on 500. Figures for each quarter of the 1,000
-show how much depends on the images, untrained models what is there before training. The row of
-digits trains small models first, seconds each: see ``studies/shared/digit_models.py``.
+are measured on 1,000 of its test images, localisation on 4,000: the share of tokens that hit their
+own patch grows with the number of images up to about 2,000. Figures for each quarter of the images
+show how much depends on them, untrained models what is there before training. The row of digits
+trains small models first, seconds each: see ``studies/shared/digit_models.py``.
 """
 
 from functools import cache
@@ -54,8 +55,9 @@ def measure(name: str, rehearsal: bool) -> Figures:
         here = (
             (0, 2, last) if name != RESNET else (last - 1, last)
         )  # 8 x 8 positions, as in the ViT
+        many = model.preprocess(test_pictures(rehearsal).images)
         figures["places"] = {
-            f"blocks.{i}": summary(localisation(model, images[:500].split(250), f"blocks.{i}"))
+            f"blocks.{i}": summary(localisation(model, many.split(500), f"blocks.{i}"))
             for i in here
         }
         figures["read"] = {
@@ -65,8 +67,8 @@ def measure(name: str, rehearsal: bool) -> Figures:
             for i in (here[0], last)
         }
         figures["hits"] = [  # of the last block, from each quarter
-            localisation(model, quarter, f"blocks.{last}").hits.double().mean().item()
-            for quarter in images.chunk(4)
+            localisation(model, quarter.split(500), f"blocks.{last}").hits.double().mean().item()
+            for quarter in many.chunk(4)
         ]
     if name in (VIT, CLASS):
         quarters = [cka(model, q, *(f"blocks.?{tap}" for tap in TAPS)) for q in images.chunk(4)]
@@ -91,14 +93,26 @@ def layers(model: Model, images: Tensor, **other: Any) -> Figures:
 def pictures(rehearsal: bool) -> list[Split]:
     """1,000 images of CIFAR-10 to train on and as many to test, of all classes; or noise."""
     if rehearsal:
-        torch.manual_seed(0)
-        labels = torch.arange(60) % 10
-        return [
-            Split(torch.randint(256, (60, 3, 32, 32)).to(torch.uint8), labels) for _ in range(2)
-        ]
-    # A copy in folders is ordered by class: a batch or a quarter of it would have two or three.
-    order = torch.randperm(1000, generator=torch.Generator().manual_seed(0))
-    return [inputs.pictures("CIFAR10", 1000, part)[order] for part in ("train", "test")]
+        return [noise(seed) for seed in (0, 1)]
+    return [shuffled(inputs.pictures("CIFAR10", 1000, part)) for part in ("train", "test")]
+
+
+@cache
+def test_pictures(rehearsal: bool) -> Split:
+    """4,000 test images of CIFAR-10, of all classes; or noise."""
+    return noise(1) if rehearsal else shuffled(inputs.pictures("CIFAR10", 4000))
+
+
+def noise(seed: int) -> Split:
+    """Images for a rehearsal."""
+    draws = torch.Generator().manual_seed(seed)
+    images = torch.randint(256, (60, 3, 32, 32), generator=draws)
+    return Split(images.to(torch.uint8), torch.arange(60) % 10)
+
+
+def shuffled(images: Split) -> Split:
+    """In another order: a copy in folders is ordered by class, and so would be batches of it."""
+    return images[torch.randperm(len(images), generator=torch.Generator().manual_seed(0))]
 
 
 def loaded(name: str) -> Model:
