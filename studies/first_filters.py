@@ -1,12 +1,17 @@
-"""What does training do to the first filters of small models?
+"""What does training do to the first filters and the positions of small models?
 
 Chapter 8 trains a few of these models live: they tell from which of ten photographs a grey crop was
 cut. Here are sixteen of each kind, in float64 on one thread, so that what is found over seeds does
-not hang on rounding. ViTs begin with longer filters than ResNets do; ``narrow ViT, begun short``
-has them scaled to the ResNets' first norm.
+not hang on rounding. ViTs begin with longer filters than ResNets do; those ``begun short`` have
+them scaled to the ResNets' first norm. Of the ResNets it is also measured how well Gabor functions
+fit their filters, and how well gradient descent recovers images from what their first layer gives.
+
+Small ViTs for handwritten digits, shifted at random, learn a table of positions from all of the
+digits or from a hundred: how well does it tell rows and columns?
 """
 
 import copy
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -19,11 +24,15 @@ import minivit
 from minivit.analysis import (
     filter_spectra,
     first_filters,
+    place_recovery,
+    position_table,
     principal_components,
     subspace_overlap,
 )
+from minivit.data import load_data
 from minivit.data.photographs import PHOTOGRAPHS, crops
 from minivit.networks.model import Model
+from minivit.training.augment import shift_and_flip
 from studies.runner.survey import Survey
 
 SEEDS, STEPS = range(16), 200
@@ -34,8 +43,9 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "wide ViT": ("vit_32px", VIT | {"dim": 64, "heads": 4}),
     "ResNet": ("resnet_32px", RESNET),
 }
-SHORT = "narrow ViT, begun short"
+SHORT, WIDE_SHORT = "narrow ViT, begun short", "wide ViT, begun short"
 OVERLAPS = "overlaps"
+PLACES = {"places from 1,259 digits": 1259, "places from 100 digits": 100}
 K = 6  # components
 
 
@@ -52,24 +62,32 @@ def grey_crops(n: int, seed: int) -> tuple[Tensor, Tensor]:
 def pair(kind: str, seed: int, steps: int) -> tuple[Model, Model]:
     """A model before and after training."""
     torch.manual_seed(seed)
-    name, changes = KINDS["narrow ViT" if kind == SHORT else kind]
+    name, changes = KINDS[kind.removesuffix(", begun short")]
     model = minivit.create(name, **changes).double()
-    if kind == SHORT:
+    if kind in (SHORT, WIDE_SHORT):
         factor = length(pair("ResNet", seed, 0)[0]) / length(model)
         dict(model.named_parameters())["patch_embedding.projection.weight"].data *= factor
-    before, (images, labels) = copy.deepcopy(model), grey_crops(3000, seed=0)
+    before = copy.deepcopy(model).eval()
+    train(model, *grey_crops(3000, seed=0), seed, steps)
+    return before, model.eval()
+
+
+def train(
+    model: Model, images: Tensor, labels: Tensor, seed: int, steps: int, shift: float = 0.0
+) -> None:
+    """Trains a model in place, as the chapter does."""
     optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.05, fused=True)
     draws = torch.Generator().manual_seed(seed)
     if steps:
         rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, steps, pct_start=0.2)
     for _ in range(steps):
         batch = torch.randint(len(images), (64,), generator=draws)
-        loss = F.cross_entropy(model(images[batch]), labels[batch])
+        seen = shift_and_flip(images[batch], shift, False, draws) if shift else images[batch]
+        loss = F.cross_entropy(model(seen), labels[batch])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         rate.step()
-    return before.eval(), model.eval()
 
 
 def length(model: Model) -> float:
@@ -82,7 +100,12 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     seeds, steps = (SEEDS[:2], 2) if rehearsal else (SEEDS, STEPS)
     if row == OVERLAPS:
         return overlaps(seeds, steps)
+    if row in PLACES:
+        return places(PLACES[row], seeds, steps)
     found = [changed(*pair(row, seed, steps)) for seed in seeds]
+    if row == "ResNet":
+        for one, seed in zip(found, seeds, strict=True):
+            one |= gabor_and_recovery(*pair(row, seed, steps))
     return {name: [one[name] for one in found] for name in found[0]}
 
 
@@ -109,6 +132,67 @@ def changed(before: Model, after: Model) -> dict[str, float | None]:
     }
 
 
+@torch.no_grad()
+def gabor_and_recovery(before: Model, after: Model) -> dict[str, float | None]:
+    """How well Gabor functions fit the first filters, and how well their input is recovered.
+
+    The latter in dB, over 16 crops: the energy of the image over that of what 100 steps of gradient
+    descent from zeros leave of it, with the step 1 / (largest singular value)².
+    """
+    images = grey_crops(500, seed=1)[0][:16].flatten(1)
+    found: dict[str, float | None] = {}
+    for when, model in (("_before", before), ("", after)):
+        kernel = first_filters(model)
+        inside = torch.einsum("np,gpt->ngt", kernel.flatten(1), gabor_planes())
+        fit = inside.square().sum(-1).amax(1) / kernel.flatten(1).square().sum(1)
+        found[f"gabor{when}"] = fit.mean().item()
+        one_pixel = torch.eye(784).double().view(784, 1, 28, 28)
+        matrix = F.conv2d(one_pixel, kernel, stride=2, padding=3).flatten(1).T
+        values, vectors = torch.linalg.eigh(matrix.T @ matrix)  # squared singular values
+        along = images @ vectors
+        left = along * (1 - values / values[-1]) ** 100
+        ratio = along.square().sum() / left.square().sum()
+        found[f"recovered{when}"] = 10 * ratio.log10().item()
+        found[f"condition{when}"] = (values[-1] / values[0]).sqrt().item()
+    return found
+
+
+@cache
+def gabor_planes(side: int = 7) -> Tensor:
+    """Orthonormal pairs of Gabor functions of two phases: ``[planes, side², 2]``."""
+    at = torch.arange(side) - (side - 1) / 2
+    y, x = torch.meshgrid(at, at, indexing="ij")
+    planes = []
+    for angle in torch.arange(8) * math.pi / 8:
+        along = x * angle.cos() + y * angle.sin()
+        for c in torch.cartesian_prod(torch.arange(-2, 3), torch.arange(-2, 3)):
+            for sigma in (1.0, 1.5, 2.5):
+                bell = torch.exp(-((y - c[0]) ** 2 + (x - c[1]) ** 2) / 2 / sigma**2)
+                for f in (1 / 8, 3 / 16, 1 / 4, 3 / 8):
+                    turn = 2 * math.pi * f * along
+                    planes.append(torch.stack([bell * turn.cos(), bell * turn.sin()]))
+    return torch.linalg.qr(torch.stack(planes).flatten(2).mT.double()).Q
+
+
+def places(number: int, seeds: Sequence[int], steps: int) -> dict[str, list[float]]:
+    """Of small ViTs for shifted digits: R² of row and column from the table of positions."""
+    digits = load_data("DIGITS")
+    images, tested = ((s.images.double() / 255 - 0.3) / 0.35 for s in (digits.train, digits.test))
+    tested = shift_and_flip(tested, 0.25, False, torch.Generator().manual_seed(0))
+    found: dict[str, list[float]] = {"right": [], "row": [], "column": []}
+    for seed in seeds:
+        torch.manual_seed(seed)
+        model = minivit.create("vit_8px", depth=1, dim=32).double()
+        train(model, images[:number], digits.train.labels[:number], seed, steps, shift=0.25)
+        with torch.no_grad():
+            right = model.eval()(tested).argmax(1) == digits.test.labels
+        found["right"].append(right.double().mean().item())
+        row, column = place_recovery(position_table(model))
+        found["row"].append(row)
+        found["column"].append(column)
+    return found
+
+
 def overlaps(seeds: Sequence[int], steps: int) -> dict[str, list[float]]:
     """How much of the leading components lies in those of the ResNets of the other seeds."""
     spans = {
@@ -129,4 +213,5 @@ def leading(model: Model) -> Tensor:
     return principal_components(first_filters(model)).pictures[:K]
 
 
-STUDY = Survey("first_filters", [*KINDS, SHORT, OVERLAPS], measure, list(SEEDS))
+ROWS = [*KINDS, SHORT, WIDE_SHORT, OVERLAPS, *PLACES]
+STUDY = Survey("first_filters", ROWS, measure, list(SEEDS))

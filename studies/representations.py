@@ -1,11 +1,13 @@
 """How alike are the layers of different models, and what can be read from them?
 
 Layers are compared by CKA, by linear probes, and by how well they localise. The models of CIFAR-10
-are measured on 1,000 of its test images, localisation on 500. Figures for each quarter of the 1,000
-show how much depends on the images, untrained models what is there before training. The row of
-digits trains small models first, seconds each: see ``studies/shared/digit_models.py``.
+are measured on 1,000 of its test images, localisation on 4,000: the share of tokens that hit their
+own patch grows with the number of images up to about 2,000. Figures for each quarter of the images
+show how much depends on them, untrained models what is there before training. The row of digits
+trains small models first, seconds each: see ``studies/shared/digit_models.py``.
 """
 
+import math
 from functools import cache
 from typing import Any
 
@@ -13,9 +15,11 @@ import torch
 from torch import Tensor
 
 import minivit
-from minivit.analysis import branch_ratios, cka, localisation, probes, readable
+from minivit.analysis import Localisation, branch_ratios, cka, probes, readable
+from minivit.analysis.representations import representations
 from minivit.data import Split
 from minivit.networks.model import Model
+from minivit.networks.patches import patchify
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
 from studies.shared.digit_models import SEEDS, across, digits, plain, points, summary
@@ -54,20 +58,16 @@ def measure(name: str, rehearsal: bool) -> Figures:
         here = (
             (0, 2, last) if name != RESNET else (last - 1, last)
         )  # 8 x 8 positions, as in the ViT
-        figures["places"] = {
-            f"blocks.{i}": summary(localisation(model, images[:500].split(250), f"blocks.{i}"))
-            for i in here
-        }
+        many = model.preprocess(test_pictures(rehearsal).images)
+        places = {f"blocks.{i}": located(model, many, f"blocks.{i}") for i in here}
+        figures["places"] = {name: summary(found) for name, (found, _) in places.items()}
+        figures["hits"] = places[f"blocks.{last}"][1]  # from each quarter alone
         figures["read"] = {
             f"blocks.{i}": summary(
                 readable(model, few[:500], images[:250], f"blocks.{i}", components=4)
             )
             for i in (here[0], last)
         }
-        figures["hits"] = [  # of the last block, from each quarter
-            localisation(model, quarter, f"blocks.{last}").hits.double().mean().item()
-            for quarter in images.chunk(4)
-        ]
     if name in (VIT, CLASS):
         quarters = [cka(model, q, *(f"blocks.?{tap}" for tap in TAPS)) for q in images.chunk(4)]
         names = quarters[0].rows
@@ -76,6 +76,53 @@ def measure(name: str, rehearsal: bool) -> Figures:
             means = [across(quarter.values[rows][:, rows]) for quarter in quarters]
             figures.setdefault("taps", {})[tap] = means
     return plain(figures)
+
+
+def located(model: Model, images: Tensor, name: str) -> tuple[Localisation, list[float]]:
+    """Localisation by CKA of all images at once, and the share of hits in each quarter of them.
+
+    All at once means more than the mean over batches: every pair of images counts, and near ties
+    between a patch and its neighbour need them. With a linear kernel products of features do.
+    """
+    parts = [representations(model, some, (name,))[name] for some in images.split(500)]
+    x = torch.cat(parts).float()
+    x = x[:, -64:] if x.ndim == 3 else x.flatten(2).mT  # [n, 64, dim], without a class token
+    size = math.isqrt(images[0].shape[1:].numel() // x.shape[1])
+    y = patchify(images, size).float()
+    found = [grid_cka(a, b) for a, b in ((x, y), *zip(x.chunk(4), y.chunk(4), strict=True))]
+    whole, *quarters = (
+        Localisation(t.unflatten(1, (8, 8)).unflatten(0, (8, 8)), t[:0].view(0, 8, 8))
+        for t in found
+    )
+    return whole, [quarter.hits.double().mean().item() for quarter in quarters]
+
+
+def grid_cka(x: Tensor, y: Tensor) -> Tensor:
+    """Debiased CKA of every place ``[n, N, p]`` with every patch ``[n, N, q]``: ``[N, N]``."""
+    (n, count, p), q = x.shape, y.shape[2]
+    x, y = x - x.mean(0), y - y.mean(0)
+    both = x.flatten(1).T @ y.flatten(1)  # [N * p, N * q]
+    across = both.view(count, p, count, q).double().square().sum((1, 3))
+
+    def alone(z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Of each place: squared norms [n, N], of K with an empty diagonal the sums [N]."""
+        norms = z.double().square().sum(2)
+        return (
+            norms,
+            -norms.sum(0),
+            torch.stack([(a.T @ a).double().square().sum() for a in z.unbind(1)]),
+        )
+
+    (kx, sx, xx), (ky, sy, yy) = alone(x), alone(y)
+
+    # The tables are of centred numbers: a row of K sums to 0, less its diagonal entry.
+    def hsic(trace: Tensor, level: Tensor, rows: Tensor) -> Tensor:
+        return trace - rows + level / ((n - 1) * (n - 2)) - 2 / (n - 2) * rows
+
+    top = hsic(across, sx[:, None] * sy, kx.T @ ky)
+    left = hsic(xx, sx.square(), kx.square().sum(0))
+    right = hsic(yy, sy.square(), ky.square().sum(0))
+    return top / (left[:, None] * right).sqrt()
 
 
 def layers(model: Model, images: Tensor, **other: Any) -> Figures:
@@ -91,14 +138,26 @@ def layers(model: Model, images: Tensor, **other: Any) -> Figures:
 def pictures(rehearsal: bool) -> list[Split]:
     """1,000 images of CIFAR-10 to train on and as many to test, of all classes; or noise."""
     if rehearsal:
-        torch.manual_seed(0)
-        labels = torch.arange(60) % 10
-        return [
-            Split(torch.randint(256, (60, 3, 32, 32)).to(torch.uint8), labels) for _ in range(2)
-        ]
-    # A copy in folders is ordered by class: a batch or a quarter of it would have two or three.
-    order = torch.randperm(1000, generator=torch.Generator().manual_seed(0))
-    return [inputs.pictures("CIFAR10", 1000, part)[order] for part in ("train", "test")]
+        return [noise(seed) for seed in (0, 1)]
+    return [shuffled(inputs.pictures("CIFAR10", 1000, part)) for part in ("train", "test")]
+
+
+@cache
+def test_pictures(rehearsal: bool) -> Split:
+    """4,000 test images of CIFAR-10, of all classes; or noise."""
+    return noise(1) if rehearsal else shuffled(inputs.pictures("CIFAR10", 4000))
+
+
+def noise(seed: int) -> Split:
+    """Images for a rehearsal."""
+    draws = torch.Generator().manual_seed(seed)
+    images = torch.randint(256, (60, 3, 32, 32), generator=draws)
+    return Split(images.to(torch.uint8), torch.arange(60) % 10)
+
+
+def shuffled(images: Split) -> Split:
+    """In another order: a copy in folders is ordered by class, and so would be batches of it."""
+    return images[torch.randperm(len(images), generator=torch.Generator().manual_seed(0))]
 
 
 def loaded(name: str) -> Model:

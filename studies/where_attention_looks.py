@@ -1,7 +1,8 @@
 """Where do trained ViTs look, and does it matter to them?
 
-Everything is measured on test images of CIFAR-10. For untrained models, one a seed, only the
-attention distances are.
+Everything is measured on test images of CIFAR-10. For untrained models, one a seed, and for the
+model that was trained longest, whose first layers are convolutions, only the attention distances
+are.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,6 +34,7 @@ from studies.shared import inputs
 PICTURES, FEW = 300, 60  # FEW where every patch is deleted in turn
 UNTRAINED = "vit_32px untrained"
 TRAINED = ("cifar10_vit_gap", "cifar10_vit_cls", "cifar10_vit_no_residual")
+LONGEST = "cifar10_vit"
 SEEDS = range(5)
 
 
@@ -48,7 +50,7 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     found = [attention_distance(one, images) for one in models]
     pixels = [one.pixels.tolist() for one in found]
     figures: dict[str, Any] = {"uniform": found[0].uniform[0].item(), "pixels": pixels}
-    if row == UNTRAINED:
+    if row in (UNTRAINED, LONGEST):
         return figures
     if not row.endswith("no_residual"):  # there nothing passes a branch that is switched off
         figures["branches"] = importance(branch_importance(model, images, labels))
@@ -161,4 +163,4 @@ def rank_correlation(a: Tensor, b: Tensor) -> Tensor:
     return (x * y).sum(1)
 
 
-STUDY = Survey("where_attention_looks", [*TRAINED, UNTRAINED], measure, list(SEEDS))
+STUDY = Survey("where_attention_looks", [*TRAINED, LONGEST, UNTRAINED], measure, list(SEEDS))

@@ -12,12 +12,13 @@ from minivit.data import Data, load_data
 from minivit.networks.model import Model
 from minivit.training import Recipe, train
 
-SEEDS = range(5)
+SEEDS = range(8)
 SMALL = {"depth": 6, "dim": 32, "heads": 2}
 PIT = {"image_size": 8, "channels": 1, "patch_size": 1, "widths": (16, 32, 64), "heads": (1, 2, 4)}
 MODELS: dict[str, tuple[str, dict[str, Any], int]] = {  # six blocks each; steps of training
     "vit": ("vit_8px", SMALL, 200),
     "class token": ("vit_8px", SMALL | {"pool": "class"}, 200),
+    "mixer": ("mixer_8px", {"depth": 6, "dim": 32}, 200),
     "resnet": ("resnet_8px", {"stages": (2, 2, 2)}, 60),
     "pit": ("pit_32px", PIT, 60),
 }
