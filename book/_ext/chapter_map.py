@@ -9,10 +9,10 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from book._ext.chapters import MAP, load_map, minutes, names, notebook
+from course.claims.card import css_class
 from course.claims.ledger import harvest
 from course.claims.rows import BOOK, load
 from course.claims.rules import word_of
-from course.claims.verdict import css_class
 
 
 class ChapterMap(SphinxDirective):

@@ -1,17 +1,22 @@
-// Paper is white: a page is printed as it looks by day.
+// Paper is white, and nothing opens on it: a page is printed as it looks by day, cards open.
 const root = document.documentElement;
-let onScreen = root.dataset.theme;
+let onScreen = root.dataset.theme, closed = [];
 addEventListener("beforeprint", () => {
   onScreen = root.dataset.theme;
   root.dataset.theme = "light";
+  closed = [...document.querySelectorAll("details.verdict:not([open])")];
+  closed.forEach((card) => (card.open = true));
 });
-addEventListener("afterprint", () => (root.dataset.theme = onScreen));
+addEventListener("afterprint", () => {
+  root.dataset.theme = onScreen;
+  closed.forEach((card) => (card.open = false));
+});
 
 // Images further down wait for the page, not for the reader, where one may want to print: a
 // browser that prints does not always wait for them.
 addEventListener("load", () => {
   if (innerWidth < 960) return;
-  setTimeout(() => document.querySelectorAll("img[loading=lazy]").forEach((picture) => {
+  setTimeout(() => document.querySelectorAll("img[loading=lazy]:not(.thumb)").forEach((picture) => {
     picture.loading = "eager";
   }), 1500);
 });

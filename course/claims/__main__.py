@@ -1,23 +1,29 @@
-"""Prints the cards of claims: ``python -m course.claims R65 [R50 ...]``."""
+"""Prints the cards of claims: ``python -m course.claims R65 R50``."""
 
 import argparse
+import sys
 
 from course.claims import card
 from course.claims.ledger import harvest
 from course.claims.rows import load
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> int:
+    """Prints a card for each id, whatever its case; 2 and one line for an id that is none."""
     parser = argparse.ArgumentParser(prog="python -m course.claims", description=__doc__)
-    parser.add_argument("claim", nargs="+", help="such as R65")
+    parser.add_argument("claim", nargs="+", help="an id such as R65")
+    names = [name.upper() for name in parser.parse_args(arguments).claim]
     claims, found = load().claims, harvest()
-    for name in parser.parse_args().claim:
-        if name not in claims:
-            parser.error(f"no claim {name!r}: there are {next(iter(claims))} to {[*claims][-1]}")
-        claim = claims[name]
-        said = card.lines(claim, found[name]) if name in found else [("open", claim.measure)]
-        print(card.text(claim, said), end="\n\n")
+    unknown = [name for name in names if name not in claims]
+    if unknown:
+        letters = {name[0]: name for name in claims}  # the last id of each source
+        there = ", ".join(f"{letter}01 to {last}" for letter, last in letters.items())
+        print(f"no claim {', '.join(unknown)}: there are {there}", file=sys.stderr)
+        return 2
+    cards = [card.text(claims[name], card.lines(claims[name], found.get(name))) for name in names]
+    print("\n\n".join(cards))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

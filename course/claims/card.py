@@ -1,28 +1,54 @@
-"""A verdict's card: what a reader needs to cite a claim, as text and as HTML."""
+"""A claim's card: what a reader needs to cite it, as text and as HTML."""
 
 import textwrap
+from collections.abc import Iterable
 from html import escape
 
 from course.claims.ledger import Found
-from course.claims.rows import BASES, SCALES, Claim, load
+from course.claims.rows import BASES, SCALES, Amendment, Claim, load
 from course.claims.rules import word_of
 
+# What a page says in place of the short headings that a terminal and nbval get.
+HEADINGS = {
+    "verdict": "Verdict",
+    "open": "To be measured",
+    "measured": "Measured",
+    "interval": "95 % interval",
+    "figure": "Figure",
+    "on": "Models and data",
+    "rule": "Rule",
+    "because": "Why these thresholds",
+    "one-sided": "Why not every word",
+    "margin": "How near a threshold",
+    "written": "History of the rule",
+    "amended": "Rule amended",
+    "basis": "Kind of evidence",
+    "source": "Source",
+    "inferred": "Only implied",
+}
+FINDING = ("verdict", "open", "measured", "interval")  # the first lines: what was found
 
-def lines(claim: Claim, found: Found) -> list[tuple[str, str]]:
-    """The card's headings and texts, without the empty ones, from the verdict down."""
+
+def lines(claim: Claim, found: Found | None) -> list[tuple[str, str]]:
+    """The card's headings and texts, without the empty ones, from the verdict down.
+
+    A claim without a verdict says what will be measured.
+    """
     source = load().sources[claim.id[0]]
     when = "before" if claim.before else "together with"
+    said = found or Found(claim.id, "", "", "", "")
     rows = [
-        ("verdict", found.verdict),
-        ("measured", f"{found.figure}: {claim.measure}" if found.figure else ""),
-        ("interval", found.interval),
+        ("verdict", said.verdict),
+        ("open", "" if found else claim.measure),
+        ("measured", f"{said.figure}: {claim.measure}" if said.figure else ""),
+        ("interval", said.interval),
         ("on", claim.on),
-        ("rule", str(claim.rule)),
+        ("rule", str(claim.rule) if claim.rule else ""),
         ("because", claim.because),
         ("one-sided", claim.one_sided),
-        ("margin", found.margin),
+        ("margin", said.margin),
         ("written", f"{claim.since}, {when} its first verdict" if claim.since else ""),
-        *(("amended", f"{a.when}: {_was(a.was, a.verdict)}. {a.because}") for a in claim.amended),
+        *(("amended", _amendment(change)) for change in claim.amended),
         ("basis", f"{BASES[claim.basis]}; {SCALES[claim.scale]}"),
         ("source", f"{source['title']}{f', {claim.place}' if claim.place else ''}"),
         ("inferred", claim.inferred),
@@ -30,8 +56,9 @@ def lines(claim: Claim, found: Found) -> list[tuple[str, str]]:
     return [(heading, text) for heading, text in rows if text]
 
 
-def _was(before: str, verdict: str) -> str:
-    return f"it was '{before}'" + (f", and the verdict '{verdict}'" if verdict else "")
+def _amendment(change: Amendment) -> str:
+    verdict = f", and the verdict '{change.verdict}'" if change.verdict else ""
+    return f"{change.when}: it was '{change.was}'{verdict}. {change.because}"
 
 
 def text(claim: Claim, rows: list[tuple[str, str]]) -> str:
@@ -42,19 +69,41 @@ def text(claim: Claim, rows: list[tuple[str, str]]) -> str:
     )
 
 
-def html(claim: Claim, found: Found, anchor: str, links: str = "") -> str:
-    """The card as a line that opens, without any script. ``links`` is HTML for its end."""
-    word = word_of(found.verdict)
-    rows = "".join(
-        f"<dt>{heading}</dt><dd>{escape(said)}</dd>" for heading, said in lines(claim, found)
-    )
+def html(
+    claim: Claim,
+    found: Found | None,
+    anchor: str,
+    about: str = "",
+    picture: str = "",
+    more: Iterable[tuple[str, str]] = (),
+) -> str:
+    """The card as a line that opens, without any script.
+
+    The ledger's cards say more than a chapter's: ``about`` is HTML for the attributes of the
+    element, ``picture`` for a figure behind what was found, ``more`` further headings with HTML.
+    """
+    word = word_of(found.verdict) if found else "open"
+    rows = [(name, _said(name, said, word)) for name, said in lines(claim, found)]
+    if picture:
+        rows.insert(sum(name in FINDING for name, _ in rows), ("figure", picture))
+    rows = [*((HEADINGS[name], said) for name, said in rows), *more]
+    listed = "".join(f"<dt>{heading}</dt><dd>{said}</dd>" for heading, said in rows)
     return (
-        f'<details class="verdict {css_class(word)}" id="{anchor}"><summary>'
+        f'<details class="verdict {css_class(word)}" id="{anchor}"{about}><summary>'
         f'<span class="verdict-id">{claim.id}</span> '
         f'<strong class="verdict-word">{word}</strong> '
         f'<span class="verdict-claim">{escape(claim.statement)}</span></summary>'
-        f"<dl>{rows}</dl>{links}</details>"
+        f"<dl>{listed}</dl></details>"
     )
+
+
+def _said(heading: str, said: str, word: str) -> str:
+    """A line of the page's card."""
+    if heading == "verdict":
+        return f"<strong>{word}</strong>{escape(said.removeprefix(word))}"
+    if heading == "interval":
+        said = said.replace("(95 %, ", "(")  # the heading says so
+    return escape(said)
 
 
 def css_class(word: str) -> str:

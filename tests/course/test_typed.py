@@ -14,6 +14,16 @@ TYPED = {
     "unpacked": ["a, b = 0.3, 0.4", "verdict('R01', b)"],
     "through a function": ["def f(x):\n    y = x + 1\n    return y", "verdict('R01', f(0.3))"],
     "overwritten": ["x = measure()", "x = 0.3", "verdict('R01', x)"],
+    "evaluated": ["verdict('R01', eval('0.3'))"],
+    "evaluated from a name": ["text = '0.3'", "verdict('R01', ast.literal_eval(text))"],
+    "read from a text": ["verdict('R01', json.loads('[0.3, 0.4, 0.5]'))"],
+    "executed": ["x = measure()", "exec('x = 0.3')", "verdict('R01', x)"],
+    "executed from a name": ["text = 'x = 0.3'\nexec(text)", "verdict('R01', x)"],
+    "a tensor's method": ["verdict('R01', torch.tensor(0.3).clamp(0, 1))"],
+    "several methods": ["x = torch.tensor(0.3)", "verdict('R01', x.view(1).detach().squeeze())"],
+    "a function of torch": ["verdict('R01', torch.clamp(torch.tensor(0.3), 0, 1))"],
+    "a method of an array": ["verdict('R01', np.array([0.3, 0.4]).reshape(2, 1).max())"],
+    "a method of a text": ["verdict('R01', float('0,3'.replace(',', '.')))"],
     "under an IPython line": ["%matplotlib inline\nx = 0.3", "verdict('R01', x)"],
 }
 COMPUTED = {
@@ -27,6 +37,10 @@ COMPUTED = {
     "filled in": ["d = {}\nd['x'] = measure()", "verdict('R01', d['x'])"],
     "added up": ["t = 0\nfor s in range(3):\n    t += measure(s)", "verdict('R01', t)"],
     "another name inside a function": ["x = measure()\ndef f():\n    x = 0.3", "verdict('R01', x)"],
+    "a method of what was measured": ["x = measure()", "verdict('R01', x.clamp(0, 1))"],
+    "a method with a measured argument": ["verdict('R01', torch.tensor(0.3).sub(measure()))"],
+    "a random number": ["verdict('R01', torch.randn(3).mean())"],
+    "executed and measured": ["exec('x = measure()')", "verdict('R01', x)"],
     "nothing to measure": ["verdict('R01')"],
 }
 

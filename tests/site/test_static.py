@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from course.claims import harvest, load
-from course.claims.rules import word_of
+from course.claims import load
 from tools.address import repository, site
 from tools.page_gates import PAGE_GATES
 from tools.site_gates import GATES, pages
@@ -75,20 +74,6 @@ def test_a_chapter_its_figures_and_its_equations_bear_the_number_of_its_file():
         assert numbered, f"{name} has a numbered figure or equation"
         for label in numbered:
             assert re.search(rf"\b{number}\.\d", label.get_text()), f"{name}: {label}"
-
-
-def test_the_ledger_shows_every_claim_with_what_its_chapter_found():
-    (ledger,) = (tree for name, tree in pages(SITE) if name == "book/ledger.html")
-    rows = {row["id"]: row for row in ledger.select(".ledger-row")}
-    assert list(rows) == list(load().claims)
-    found = harvest()
-    assert found
-    for name, row in rows.items():
-        word = word_of(found[name].verdict) if name in found else "open"
-        assert row.select_one("strong").get_text() == f"{name} {word}"
-        if name in found:
-            assert found[name].figure in row.get_text()
-            assert row.select_one(f'a[href$="#verdict-{name}"]'), name
 
 
 def test_the_first_page_is_the_site_s_own_and_has_a_tile_for_every_claim():

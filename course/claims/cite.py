@@ -1,0 +1,56 @@
+"""How a claim is cited: its permalink and its BibTeX entry."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import yaml
+
+from course.claims.rows import BOOK
+
+CITATION = BOOK.parent / "CITATION.cff"
+
+
+@dataclass(frozen=True)
+class Build:
+    """What was built, and where it will be found; empty texts where that is not known."""
+
+    commit: str = ""  # a + at its end: of files with changes
+    date: str = ""  # of the commit
+    site: str = ""  # the address, with a slash at its end
+
+
+def bibtex(claim: dict[str, Any], build: Build) -> str:
+    """The BibTeX entry of a claim, as ``ledger`` gives it."""
+    said = citation()
+    fields = {
+        "author": " and ".join(f"{{{_tex(one['name'])}}}" for one in said["authors"]),
+        "title": f"Claim {{{claim['id']}}}, {_tex(claim['word'])}. In: {{{_tex(said['title'])}}}",
+        "year": build.date[:4],
+        "version": said["version"] + (f", commit {build.commit}" if build.commit else ""),
+        "url": claim["url"] if build.site else "",
+        "note": _tex(claim["statement"]),
+    }
+    lines = "".join(f"  {name} = {{{text}}},\n" for name, text in fields.items() if text)
+    return f"@misc{{minivit-book-{claim['id']},\n{lines}}}\n"
+
+
+def _tex(text: str) -> str:
+    """Text in which LaTeX finds no command."""
+    text = text.replace("\\", "\\textbackslash ")
+    for sign in "&%$#_":
+        text = text.replace(sign, f"\\{sign}")
+    for sign, name in (("~", "textasciitilde"), ("^", "textasciicircum")):
+        text = text.replace(sign, f"\\{name} ")
+    return text.replace("{", "\\textbraceleft ").replace("}", "\\textbraceright ")
+
+
+def address(name: str, build: Build) -> str:
+    """The permalink of a claim: from the site's root where its address is not known."""
+    return f"{build.site}book/ledger.html#{name}"
+
+
+@cache
+def citation() -> dict[str, Any]:
+    """How the book is cited, from ``CITATION.cff``."""
+    return yaml.load(CITATION.read_text(encoding="utf-8"), yaml.CSafeLoader)

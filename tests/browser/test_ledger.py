@@ -1,0 +1,164 @@
+"""The ledger as a reader uses it: by hand, by keyboard, on a phone, without scripts, on paper."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.browser.test_pages import open_page
+
+LEDGER = "book/ledger.html"
+CHAPTER = "book/14_what_layernorm_forgets.html"
+CARD = "details.verdict[data-word]"
+SECONDS = 1.0  # until the page can be read and used, from a server on this machine
+
+
+@pytest.fixture
+def page(browser: Browser, site: str) -> Iterator[Page]:
+    page = open_page(browser, site, LEDGER, "light", 1280).page
+    yield page
+    page.close()
+
+
+def shown(page: Page) -> list[dict]:
+    """The cards that can be seen, each with what it says of itself."""
+    return page.locator(f"{CARD}:visible").evaluate_all("all => all.map(e => ({...e.dataset}))")
+
+
+def counted(page: Page) -> int:
+    return int(re.match(r"\d+", page.locator(".ledger-filter output").inner_text())[0])
+
+
+def test_all_refutations_and_opposites_are_one_tap_away(page: Page):
+    before = len(shown(page))
+    page.get_by_role("button", name="All refutations and opposites").click()
+    words = {card["word"] for card in shown(page)}
+    assert words and words <= {"refuted", "the opposite was seen here"}
+    assert counted(page) == len(shown(page)) < before
+    page.get_by_role("button", name="Show all").click()
+    page.wait_for_function("location.search == ''")
+    assert counted(page) == len(shown(page)) == before
+
+
+@pytest.mark.parametrize("name", ["part", "chapter", "source", "basis", "scale"])
+def test_a_menu_shows_as_many_as_it_promises(page: Page, name: str):
+    page.get_by_text("More filters").click()
+    option = page.locator(f"select[name={name}] option:nth-child(3)")
+    value, promised = option.get_attribute("value"), option.inner_text()
+    page.locator(f"select[name={name}]").select_option(value)
+    assert {card[name] for card in shown(page)} == {value}
+    assert f"({counted(page)})" in promised and counted(page) == len(shown(page))
+    chips = page.locator(".topic-words li:visible span").all_inner_texts()
+    assert sum(map(int, chips)) == counted(page), "the topics' counts follow"
+    words = page.locator(".ledger-filter fieldset [data-count]").all_inner_texts()
+    assert sum(map(int, words)) == counted(page), "the words' counts follow"
+
+
+@pytest.mark.parametrize("name", ["amended", "inferred"])
+def test_marks_are_filters_too(page: Page, name: str):
+    page.get_by_text("More filters").click()
+    page.locator(f"input[name={name}]").check()
+    assert {card[name] for card in shown(page)} == {"yes"}
+
+
+def test_the_address_keeps_what_is_asked_and_back_undoes_it(page: Page, browser: Browser):
+    page.get_by_label("Find").press_sequentially("layernorm")
+    found = counted(page)
+    assert 0 < found < 100 and "text=layernorm" in page.url
+    page.locator("input[name=word][value=holds]").check()
+    fewer, address = counted(page), page.url
+    assert 0 < fewer < found
+    page.go_back()
+    assert counted(page) == found and page.get_by_label("Find").input_value() == "layernorm"
+    page.go_back()
+    assert page.url.endswith(LEDGER) and counted(page) > found
+    again = browser.new_page()
+    again.goto(address)
+    assert counted(again) == len(shown(again)) == fewer
+    again.close()
+
+
+def test_the_keyboard_filters_and_opens(page: Page):
+    page.get_by_label("Find").focus()
+    page.keyboard.type("residual")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.innerText") == "All refutations and opposites"
+    page.keyboard.press("Enter")
+    first = page.locator(f"{CARD}:visible").first
+    first.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert first.evaluate("e => e.open") and first.locator("dl").is_visible()
+    page.keyboard.press("Enter")
+    assert not first.evaluate("e => e.open")
+
+
+def test_a_permalink_opens_its_card_even_when_a_filter_would_hide_it(browser: Browser, site: str):
+    for address in (f"{LEDGER}#R65", f"{LEDGER}?word=open#R65"):
+        page = open_page(browser, site, address, "light", 1280).page
+        card = page.locator("#R65")
+        assert card.evaluate("e => e.open") and card.locator("dl").is_visible()
+        assert 0 <= card.bounding_box()["y"] < 300
+        page.close()
+
+
+def test_without_scripts_everything_is_there(browser: Browser, site: str):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{site}{LEDGER}#R65")
+    assert not page.locator(".ledger-filter").is_visible()
+    assert page.locator(f"{CARD}:visible").count() == page.locator(CARD).count() > 200
+    assert page.locator("#R65 dl").is_visible(), "a permalink shows its card"
+    line = page.locator("#R41 summary")
+    assert not page.locator("#R41 dl").is_visible()
+    line.click()
+    assert page.locator("#R41 dl").is_visible()
+    context.close()
+
+
+def test_a_line_is_one_line_on_a_desk_and_two_on_a_phone(browser: Browser, site: str):
+    for width, lines in ((1280, 1), (390, 2)):
+        for name in (LEDGER, CHAPTER):
+            page = open_page(browser, site, name, "light", width).page
+            heights = page.locator("details.verdict summary").evaluate_all(
+                "all => all.map(e => e.getBoundingClientRect().height)"
+            )
+            assert heights and max(heights) < 24 + 28 * lines, name
+            page.close()
+
+
+def test_on_a_phone_filters_and_an_open_card_fit(browser: Browser, site: str):
+    page = open_page(browser, site, f"{LEDGER}#R24", "light", 390).page
+    page.get_by_text("More filters").click()
+    for part in page.locator(".ledger-filter :visible, #R24 :visible").all():
+        box = part.bounding_box()
+        assert box is None or box["x"] + box["width"] <= 390, part.evaluate("e => e.outerHTML")
+    page.close()
+
+
+def test_on_paper_cards_are_open(browser: Browser, site: str):
+    page = open_page(browser, site, CHAPTER, "light", 1280).page
+    page.emulate_media(media="print")
+    card = page.locator("details.verdict").first
+    assert card.locator("dl").is_visible(), "by style alone"
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert card.evaluate("e => e.open"), "by script, where a browser does not know the style"
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert not card.evaluate("e => e.open")
+    page.close()
+
+
+def test_the_page_opens_in_under_a_second(browser: Browser, site: str):
+    times = []
+    for _ in range(3):
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(site + LEDGER, wait_until="load")
+        times.append(
+            page.evaluate("""async () => {
+                await new Promise(requestAnimationFrame);
+                const [page] = performance.getEntriesByType('navigation');
+                return Math.max(page.loadEventEnd, page.domComplete) / 1000;
+            }""")
+        )
+        page.close()
+    assert min(times) < SECONDS, times

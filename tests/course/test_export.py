@@ -1,0 +1,115 @@
+import csv
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from course.claims import export
+from course.claims.cite import Build, bibtex
+from course.claims.export import ledger, table
+from course.claims.ledger import Found
+from course.claims.rows import load
+from course.claims.rules import word_of
+
+BUILD = Build("0123456789ab", "2026-11-22", "https://example.org/")
+FOUND = {
+    "R65": Found("R65", "below 1e-10", "", "", "holds: by a pair", (1e-12,), "c010"),
+    "R74": Found(
+        "R74", "0.2", "0.1 to 0.3 (95 %, 3 seeds)", "", "refuted", (0.1, 0.2, 0.3), "c020"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return ledger(FOUND, BUILD)
+
+
+def claim(data, name):
+    (found,) = (claim for claim in data["claims"] if claim["id"] == name)
+    return found
+
+
+def valid(data, tmp_path):
+    (tmp_path / "ledger.json").write_text(json.dumps(data))
+    command = [sys.executable, "-m", "check_jsonschema", "--schemafile", export.SCHEMA]
+    return subprocess.run([*command, tmp_path / "ledger.json"], capture_output=True).returncode == 0
+
+
+def test_the_data_follows_its_schema_with_and_without_verdicts(data, tmp_path):
+    assert valid(data, tmp_path) and valid(ledger({}, Build()), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"id": "R1"}, {"value": "0.2"}, {"seeds": None}, {"colour": "red"}, {"since": "today"}],
+)
+def test_the_schema_refuses_what_is_wrong(data, tmp_path, wrong):
+    assert not valid(data | {"claims": [claim(data, "R65") | wrong]}, tmp_path)
+
+
+def test_the_schema_explains_every_field():
+    unexplained = []
+
+    def walk(schema, path):
+        if not schema.get("description"):
+            unexplained.append(path)
+        for name, inner in schema.get("properties", {}).items():
+            walk(inner, f"{path}.{name}")
+        if schema.get("items", {}).get("properties"):
+            walk(schema["items"], f"{path}[]")
+
+    walk(json.loads(export.SCHEMA.read_text()), "ledger")
+    assert unexplained == []
+
+
+def test_every_claim_is_there_with_raw_numbers_and_its_rule(data):
+    assert [claim["id"] for claim in data["claims"]] == list(load().claims)
+    found = claim(data, "R74")
+    assert found["seeds"] == [0.1, 0.2, 0.3] and found["value"] == pytest.approx(0.2)
+    assert found["low"] == pytest.approx(0.2 - 0.2484, abs=1e-4)  # Student's t, 2 degrees
+    assert found["rule"]["text"] == str(load().claims["R74"].rule)
+    assert found["rule"]["cases"][0]["threshold"] == load().claims["R74"].rule.cases[0][1]
+    assert found["url"] == "https://example.org/book/ledger.html#R74" and found["cell"] == "c020"
+    single = claim(data, "R65")
+    assert (single["value"], single["low"], single["word"]) == (1e-12, None, "holds")
+    still_open = claim(data, "V34")
+    assert (still_open["word"], still_open["value"], still_open["seeds"]) == ("open", None, [])
+
+
+def test_a_study_s_commit_date_and_machine_come_along(monkeypatch):
+    rows = load()
+    with_study = replace(rows.claims["R74"], study=("digits",))
+    changed = replace(rows, claims=rows.claims | {"R74": with_study})
+    monkeypatch.setattr(export, "load", lambda: changed)
+    (study,) = claim(ledger(FOUND, BUILD), "R74")["studies"]
+    assert study["command"] == "python -m studies digits"
+    assert all(study[field] for field in ("commit", "date", "machine"))
+
+
+def test_the_table_has_a_row_for_each_claim(data):
+    rows = list(csv.DictReader(table(data).splitlines(keepends=True)))
+    assert [row["id"] for row in rows] == list(load().claims)
+    assert set(rows[0]) == set(data["claims"][0]) == set(export.COLUMNS)
+    (row,) = (row for row in rows if row["id"] == "R74")
+    assert (row["seeds"], row["word"]) == ("0.1; 0.2; 0.3", "refuted")
+    assert row["rule"].endswith(word_of(load().claims["R74"].rule.otherwise))
+
+
+def test_a_claim_s_entry_names_book_version_commit_and_permalink(data):
+    entry = bibtex(claim(data, "R65"), BUILD)
+    assert entry.startswith("@misc{minivit-book-R65,\n") and entry.endswith("}\n")
+    for part in ("{{The minivit authors}}", "year = {2026}", "commit 0123456789ab", "holds",
+                 "A book that checks its sources", "url = {https://example.org/book/ledger.html#R65}"):  # fmt: skip
+        assert part in entry
+    assert "url" not in bibtex(claim(ledger(FOUND, Build()), "R65"), Build())
+
+
+def test_latex_finds_no_command_in_an_entry(data):
+    odd = claim(data, "R65") | {"statement": r"100 % of a_1 & {b} ^2 ~ \x #1 $"}
+    entry = bibtex(odd, Build())
+    assert r"100 \% of a\_1 \& \textbraceleft b\textbraceright" in entry
+    for each in [bibtex(one, BUILD) for one in data["claims"]]:
+        assert each.count("{") == each.count("}")

@@ -1,0 +1,169 @@
+"""The built ledger: what is on its page without any script, and the data beside it."""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from book._ext.ledger_counts import counts
+from course.claims import card, harvest, load
+from course.claims.rules import word_of
+from tools.page_gates import compressed
+from tools.site_gates import pages
+
+SITE = Path(__file__).resolve().parents[2] / "_build" / "html"
+HEAVIEST = 150_000  # bytes of the page, compressed
+THUMBNAIL = 30_000  # bytes of one
+
+
+@pytest.fixture(scope="module")
+def found():
+    return harvest()
+
+
+@pytest.fixture(scope="module")
+def trees():
+    return dict(pages(SITE))
+
+
+@pytest.fixture(scope="module")
+def page(trees):
+    return trees["book/ledger.html"]
+
+
+@pytest.fixture(scope="module")
+def cards(page):
+    return {card["id"]: card for card in page.select("details.verdict")}
+
+
+def test_every_claim_has_one_card_under_its_topic(page, cards):
+    sections = page.select("section[id^=topic-]")
+    assert [section["id"] for section in sections] == [f"topic-{name}" for name in load().topics]
+    for section in sections:
+        topic = section["id"].removeprefix("topic-")
+        assert section.h2.get_text().startswith(load().topics[topic].question)
+        there = [card["id"] for card in section.select("details.verdict")]
+        assert there == [name for name, claim in load().claims.items() if claim.topic == topic]
+    assert len(cards) == len(page.select("details.verdict")) == len(load().claims)
+
+
+def test_a_card_says_all_that_is_known_of_its_claim(cards, found):
+    for name, shown in cards.items():
+        claim, text = load().claims[name], " ".join(shown.get_text().split())
+        word = word_of(found[name].verdict) if name in found else "open"
+        line = " ".join(shown.summary.get_text().split())
+        assert line == " ".join(f"{name} {word} {claim.statement}".split())
+        for _, said in card.lines(claim, found.get(name)):
+            assert " ".join(said.replace("(95 %, ", "(").split()) in text, name
+
+
+def test_cards_lead_to_the_cell_the_results_the_command_and_the_permalink(cards, found):
+    for name, shown in cards.items():
+        links = [link["href"] for link in shown.select("a")]
+        assert f"#{name}" in links
+        assert f"minivit-book-{name}," in shown.select_one(".bibtex pre").get_text()
+        if name in found:
+            claim = load().claims[name]
+            assert f"{claim.chapter}.html#verdict-{name}" in links
+            commands = [code.get_text() for code in shown.select("dd > code")]
+            assert f"python -m tools.execute book/{claim.chapter}.ipynb" in commands
+            for study in claim.study:
+                assert f"python -m studies {study}" in commands
+                assert f"../_static/results/{study}.json" in links
+
+
+def test_most_verdicts_show_the_figure_beside_them(cards, found):
+    shown = {name: card.select_one("img.thumb") for name, card in cards.items()}
+    assert sum(image is not None for image in shown.values()) > len(found) / 2
+    for name, image in shown.items():
+        if image:
+            assert name in found
+            assert int(image["width"]) <= 320 and image["height"] and image["loading"] == "lazy"
+            file = SITE / "book" / image["src"]
+            assert file.suffix == ".webp" and file.stat().st_size < THUMBNAIL
+
+
+def test_a_topic_counts_its_words(page):
+    for section in page.select("section[id^=topic-]"):
+        words = Counter(card["data-word"] for card in section.select("details.verdict"))
+        chips = {c["data-word"]: int(c.span.get_text()) for c in section.select(".topic-words li")}
+        assert chips == words
+
+
+def test_without_a_script_the_page_is_whole(page, trees):
+    assert page.select_one("form.ledger-filter").has_attr("hidden")
+    assert not any(card.has_attr("hidden") for card in page.select("details.verdict"))
+    scripts = [name for name, tree in trees.items() if tree.select("script[src*='ledger.js']")]
+    assert scripts == ["book/ledger.html"]
+
+
+def test_what_is_only_implied_is_counted_apart(page, found):
+    number = counts(found)["inferred"]
+    assert f"{number} more are only implied by a source" in page.article.get_text()
+    refuted = [n for n, f in found.items() if f.verdict.startswith("refuted")]
+    stated = [name for name in refuted if not load().claims[name].inferred]
+    assert f"{len(stated)} are refuted" in page.article.get_text()
+
+
+def test_the_sources_say_who_and_when_as_far_as_they_do(page):
+    for letter, source in load().sources.items():
+        text = page.select_one(f"#source-{letter.lower()}").get_text()
+        for field in ("title", "author", "date", "address"):
+            assert source.get(field, "") in text
+
+
+def test_the_data_is_linked_and_says_what_the_page_says(page, cards, found):
+    links = {link["href"] for link in page.select("article a") if not urlsplit(link["href"]).netloc}
+    files = {"ledger.json", "ledger.csv", "ledger.bib", "ledger.schema.json"}
+    assert files <= links
+    data = json.loads((SITE / "book/ledger.json").read_text(encoding="utf-8"))
+    assert [claim["id"] for claim in data["claims"]] == list(load().claims)
+    for claim in data["claims"]:
+        assert claim["word"] == cards[claim["id"]]["data-word"]
+        assert claim["seeds"] == list(found[claim["id"]].seeds if claim["id"] in found else ())
+    command = [sys.executable, "-m", "check_jsonschema", "--schemafile"]
+    names = [SITE / "book/ledger.schema.json", SITE / "book/ledger.json"]
+    assert subprocess.run([*command, *names], capture_output=True).returncode == 0
+    with (SITE / "book/ledger.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["id"] for row in csv.DictReader(file)] == list(load().claims)
+    entries = re.findall(
+        r"^@misc{minivit-book-(\w+),", (SITE / "book/ledger.bib").read_text(), re.M
+    )
+    assert entries == list(load().claims)
+    fields = [code.get_text() for code in page.select(".ledger-fields dt code")]
+    assert fields == list(data["claims"][0])
+
+
+def test_the_page_is_light():
+    assert compressed(SITE / "book/ledger.html") < HEAVIEST
+
+
+def test_a_chapter_s_verdict_is_a_card_that_opens_without_a_script(trees, found):
+    for name in found:
+        chapter = trees[f"book/{load().claims[name].chapter}.html"]
+        shown = chapter.select_one(f"details.verdict#verdict-{name}")
+        assert shown and not shown.has_attr("open")
+        assert shown.summary.select_one(".verdict-word").get_text() == word_of(found[name].verdict)
+
+
+def test_the_first_page_s_numbers_are_counted(trees, found):
+    text = " ".join(trees["index.html"].article.get_text().split())
+    number = counts(found)
+    for said in (
+        f"make {number['claims']} claims",
+        f"Of {number['rules']} rules, {number['before']} were committed before",
+        f"{number['together']} together with it",
+        f"In {number['amended']} the rule, or what it measures, was changed",
+        f"{number['intervals']} verdicts rest on a 95 % interval",
+        f"The {number['proofs']} verdicts by proof",
+    ):
+        assert said in text
+    typed = (Path(__file__).resolve().parents[2] / "index.md").read_text(encoding="utf-8")
+    rules = typed.partition("**What a rule promises.**")[2].partition("The sources are")[0]
+    assert rules and not re.search(r"\d", rules.replace("95 %", "")), "counted, not typed"
