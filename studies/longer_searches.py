@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 import minivit
-from minivit.data.photographs import crops, photograph
+from minivit.data.photographs import crops
 from minivit.inversion import Diverged, Inversion, decibels, invert, linear_guess
+from minivit.networks.model import Model
 from minivit.networks.vit import ViT
 from minivit.recording import activation
 from studies.inversion_of_one_layer import undone
@@ -29,54 +30,56 @@ VIT: dict[str, Any] = {"patch_size": 4, "dim": 128, "heads": 4, "mlp_ratio": 4, 
 DEPTHS = (1, 12, 24)
 MANY = 1000  # steps of descent, the source's
 BUDGETS = (25, 80, 320)  # steps of L-BFGS
-PHOTOGRAPHS = 8  # in which attention is undone
+PHOTOGRAPHS = 16  # for L-BFGS
+UNDONE = 40  # photographs in which attention is undone
 
 
 def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     kind, _, rest = row.partition(" ")
     if kind == "undo":
-        return undo(rest, 1 if rehearsal else PHOTOGRAPHS, 1 if rehearsal else 6)
+        return undo(rest, 1 if rehearsal else UNDONE, 1 if rehearsal else 6)
     name, _, part = row.partition(" without ")
     if name.startswith("vit"):
-        seed = int(name.split()[1])
-        return by_descent(seed, part, 2 if rehearsal else MANY, DEPTHS[: 1 if rehearsal else 3])
-    return by_lbfgs(name, part, (1,) if rehearsal else BUDGETS)
+        model = without(made(name), part)
+        return by_descent(model, 2 if rehearsal else MANY, DEPTHS[: 1 if rehearsal else 3])
+    return by_lbfgs(name, part, *((1, (1,)) if rehearsal else (PHOTOGRAPHS, BUDGETS)))
 
 
-def photographs() -> Tensor:
-    """Four photographs as the trained model reads them, ``[4, 3, 32, 32]``."""
-    names = ("chelsea", "astronaut", "coffee", "rocket")
-    images: Tensor = minivit.load(TRAINED).preprocess(
-        torch.stack([photograph(n, 32) for n in names])
-    )
+def photographs(number: int) -> Tensor:
+    """Photographs as the trained model reads them, ``[number, 3, 32, 32]``."""
+    images: Tensor = minivit.load(TRAINED).preprocess(crops(40, 32)[0][:number])
     return images
 
 
-def with_trained_embedding(seed: int) -> ViT:
-    """An untrained ViT of 24 blocks behind the embedding of a trained one."""
-    torch.manual_seed(seed)
+def made(name: str) -> ViT:
+    """An untrained ViT of 24 blocks, ``"vit 0"`` behind the embedding of a trained one."""
+    torch.manual_seed(int(name.split()[1].rstrip(",")))
     model = minivit.create("vit_32px", **VIT).eval()
     assert isinstance(model, ViT)  # for mypy
-    model.patch_embedding.load_state_dict(minivit.load(TRAINED).patch_embedding.state_dict())
+    if not name.endswith("untrained embedding"):
+        trained = minivit.load(TRAINED).patch_embedding
+        model.patch_embedding.load_state_dict(trained.state_dict())
     return model
 
 
-def by_descent(seed: int, part: str, steps: int, depths: tuple[int, ...]) -> dict[str, Any]:
-    """By depth: dB after a tenth of the steps and after all, of one photograph.
+def by_descent(model: Model, steps: int, depths: tuple[int, ...]) -> dict[str, Any]:
+    """By depth, for one photograph: dB after a tenth of the steps and after all.
 
-    ``None`` where descent runs away.
+    ``"met"``: the first step whose output is nearer than that of the slightly shifted image.
+    ``None`` where it never was, and where descent ran away.
     """
-    image = photographs()[:1]
-    model = without(with_trained_embedding(seed), part)
-    found: dict[str, Any] = {"start": psnr(start(image), image), "tenth": {}, "psnr": {}}
+    image = photographs(1)
+    found: dict[str, Any] = {"start": psnr(start(image), image), "tenth": {}, "psnr": {}, "met": {}}
     for depth in depths:
+        key = str(depth)
         try:
             way = invert(model, image, at=f"blocks.{depth - 1}", optimizer="gd", steps=steps)
         except Diverged:
-            near: list[float | None] = [None, None]
-        else:
-            near = [after(way, image, count) for count in (math.ceil(steps / 10), steps)]
-        found["tenth"][str(depth)], found["psnr"][str(depth)] = near
+            found["tenth"][key] = found["psnr"][key] = found["met"][key] = None
+            continue
+        found["tenth"][key] = after(way, image, math.ceil(steps / 10))
+        found["psnr"][key] = after(way, image, steps)
+        found["met"][key] = way.met[0]
     return found
 
 
@@ -87,7 +90,7 @@ def after(way: Inversion, image: Tensor, evaluations: int) -> float:
     return round(decibels(way.input_distance[:, best], image).item(), 2)
 
 
-def by_lbfgs(name: str, part: str, budgets: tuple[int, ...]) -> dict[str, Any]:
+def by_lbfgs(name: str, part: str, number: int, budgets: tuple[int, ...]) -> dict[str, Any]:
     """Behind the last block, from a first guess: dB of each image, and where contrast was found.
 
     By number of steps. ``"start"`` has the dB of the noise that a search starts from otherwise, and
@@ -95,7 +98,7 @@ def by_lbfgs(name: str, part: str, budgets: tuple[int, ...]) -> dict[str, Any]:
     """
     whole: Any = minivit.load(name).eval()
     model: Any = without(whole, part)
-    images = photographs()
+    images = photographs(number)
     at = f"blocks.{len(model.blocks) - 1}"
     with torch.no_grad():
         guess = linear_guess(model, at, activation(model, at)(images))
@@ -121,7 +124,7 @@ def undo(name: str, number: int, blocks: int) -> dict[str, Any]:
     """For each block: for how many photographs the inverse of the branch recovers the tokens."""
     model = minivit.load(name)
     assert isinstance(model, ViT)  # for mypy
-    images = minivit.load(TRAINED).preprocess(crops(40, 32)[0][:number]).double()
+    images = photographs(number).double()
     model = model.double().eval().requires_grad_(False)
     return {"photographs": number, "blocks": undone(model, images, True, blocks)}
 
@@ -132,7 +135,8 @@ NAMES = [
     f"undo {TRAINED}",
     "undo cifar10_vit_no_norm",
     *(
-        f"vit {seed}{part}"
+        f"vit {seed}{embedding}{part}"
+        for embedding in ("", ", untrained embedding")
         for seed in SEEDS
         for part in ("", " without norm", " without attention", " without mlp")
     ),
