@@ -56,7 +56,9 @@ def made(name: str) -> ViT:
     torch.manual_seed(int(name.split()[1]))
     model = minivit.create("vit_32px", **VIT).eval()
     assert isinstance(model, ViT)  # for mypy
-    model.patch_embedding.load_state_dict(minivit.load(TRAINED).patch_embedding.state_dict())
+    trained = minivit.load(TRAINED).state_dict().items()
+    embedding = {name: values for name, values in trained if "patch_embedding" in name}
+    model.load_state_dict(embedding, strict=False)
     return model
 
 
