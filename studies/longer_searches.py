@@ -1,0 +1,143 @@
+"""What do searches find that have more steps, a trained embedding, or more photographs?
+
+The studies ``ablations`` and ``inversion_of_one_layer`` ask of untrained embeddings and few steps,
+after which some searches have found nothing; and of norms that were cut out of a trained model.
+Here untrained ViTs of 24 blocks get the embedding of the trained model, and descent 1,000 steps;
+behind the last blocks of trained models L-BFGS gets a first guess and as many as 320 steps; and
+attention with a residual connection is undone in the models trained with norms and without.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import minivit
+from minivit.data.photographs import crops
+from minivit.inversion import Diverged, Inversion, decibels, invert, linear_guess
+from minivit.networks.model import Model
+from minivit.networks.vit import ViT
+from minivit.recording import activation
+from studies.inversion_of_one_layer import undone
+from studies.runner.survey import Survey
+from studies.shared.recovery import highlight, psnr, start, without
+
+SEEDS = range(2)
+TRAINED = "cifar10_vit_gap"
+# 48 numbers of a patch to 128 features, as in the trained model; the 24 blocks of ViT-L/16.
+VIT: dict[str, Any] = {"patch_size": 4, "dim": 128, "heads": 4, "mlp_ratio": 4, "depth": 24}
+DEPTHS = (1, 12, 24)
+MANY = 1000  # steps of descent, the source's
+BUDGETS = (25, 80, 320)  # steps of L-BFGS
+PHOTOGRAPHS = 16  # for L-BFGS
+UNDONE = 40  # photographs in which attention is undone
+
+
+def measure(row: str, rehearsal: bool) -> dict[str, Any]:
+    kind, _, rest = row.partition(" ")
+    if kind == "undo":
+        return undo(rest, 1 if rehearsal else UNDONE, 1 if rehearsal else 6)
+    name, _, part = row.partition(" without ")
+    if name.startswith("vit"):
+        model = without(made(name), part)
+        return by_descent(model, 2 if rehearsal else MANY, DEPTHS[: 1 if rehearsal else 3])
+    return by_lbfgs(name, part, *((1, (1,)) if rehearsal else (PHOTOGRAPHS, BUDGETS)))
+
+
+def photographs(number: int) -> Tensor:
+    """Photographs as the trained model reads them, ``[number, 3, 32, 32]``."""
+    images: Tensor = minivit.load(TRAINED).preprocess(crops(40, 32)[0][:number])
+    return images
+
+
+def made(name: str) -> ViT:
+    """``"vit 0"``: an untrained ViT of 24 blocks behind the embedding of a trained one."""
+    torch.manual_seed(int(name.split()[1]))
+    model = minivit.create("vit_32px", **VIT).eval()
+    assert isinstance(model, ViT)  # for mypy
+    trained = minivit.load(TRAINED).state_dict().items()
+    embedding = {name: values for name, values in trained if "patch_embedding" in name}
+    model.load_state_dict(embedding, strict=False)
+    return model
+
+
+def by_descent(model: Model, steps: int, depths: tuple[int, ...]) -> dict[str, Any]:
+    """By depth, for one photograph: dB after a tenth of the steps and after all.
+
+    ``"met"``: the first step whose output is nearer than that of the slightly shifted image.
+    ``None`` where it never was, and where descent ran away.
+    """
+    image = photographs(1)
+    found: dict[str, Any] = {"start": psnr(start(image), image), "tenth": {}, "psnr": {}, "met": {}}
+    for depth in depths:
+        key = str(depth)
+        try:
+            way = invert(model, image, at=f"blocks.{depth - 1}", optimizer="gd", steps=steps)
+        except Diverged:
+            found["tenth"][key] = found["psnr"][key] = found["met"][key] = None
+            continue
+        found["tenth"][key] = after(way, image, math.ceil(steps / 10))
+        found["psnr"][key] = after(way, image, steps)
+        found["met"][key] = way.met[0]
+    return found
+
+
+def after(way: Inversion, image: Tensor, evaluations: int) -> float:
+    """dB of the input nearest in features among so many evaluations."""
+    assert way.input_distance is not None  # for mypy
+    best = way.feature_distance[0, :evaluations].nan_to_num(torch.inf).argmin()
+    return round(decibels(way.input_distance[:, best], image).item(), 2)
+
+
+def by_lbfgs(name: str, part: str, number: int, budgets: tuple[int, ...]) -> dict[str, Any]:
+    """Behind the last block, from a first guess: dB of each image, and where contrast was found.
+
+    By number of steps. ``"start"`` has the dB of the noise that a search starts from otherwise, and
+    ``"guess"`` those of the guess.
+    """
+    whole: Any = minivit.load(name).eval()
+    model: Any = without(whole, part)
+    images = photographs(number)
+    at = f"blocks.{len(model.blocks) - 1}"
+    with torch.no_grad():
+        guess = linear_guess(model, at, activation(model, at)(images))
+    found: dict[str, Any] = {
+        "start": each(start(images), images),
+        "guess": each(guess, images),
+        "psnr": {},
+        "highlight": {},
+    }
+    for steps in budgets:
+        pictures = invert(model, images, at=at, steps=steps, start=guess).image
+        found["psnr"][str(steps)] = each(pictures, images)
+        found["highlight"][str(steps)] = highlight(whole, images, pictures)
+    return found
+
+
+def each(found: Tensor, images: Tensor) -> list[float]:
+    """dB of every image."""
+    return [psnr(*pair) for pair in zip(found.split(1), images.split(1), strict=True)]
+
+
+def undo(name: str, number: int, blocks: int) -> dict[str, Any]:
+    """For each block: for how many photographs the inverse of the branch recovers the tokens."""
+    model = minivit.load(name)
+    assert isinstance(model, ViT)  # for mypy
+    images = photographs(number).double()
+    model = model.double().eval().requires_grad_(False)
+    return {"photographs": number, "blocks": undone(model, images, True, blocks)}
+
+
+NAMES = [
+    *(f"{TRAINED}{part}" for part in ("", " without attention", " without mlp")),
+    "cifar10_mixer",
+    f"undo {TRAINED}",
+    "undo cifar10_vit_no_norm",
+    *(
+        f"vit {seed}{part}"
+        for seed in SEEDS
+        for part in ("", " without norm", " without attention", " without mlp")
+    ),
+]
+STUDY = Survey("longer_searches", NAMES, measure, seeds=SEEDS)
