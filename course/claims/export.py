@@ -16,7 +16,7 @@ from course.claims.cite import Build, address, citation
 from course.claims.ledger import Found
 from course.claims.rows import BASES, SCALES, Claim, load
 from course.claims.rules import WORDS, Rule, word_of
-from course.claims.verdict import _half_width
+from course.claims.verdict import half_width
 from course.results import study
 
 SCHEMA = Path(__file__).with_name("ledger.schema.json")
@@ -24,7 +24,7 @@ PACKAGES = ("torch", "torchvision", "numpy", "scipy", "einops", "scikit-learn", 
 # Of a claim, in this order, the columns of the CSV.
 COLUMNS = (
     *("id", "word", "verdict", "statement", "value", "low", "high", "unit", "seeds", "figure"),
-    *("interval", "margin", "measure", "on", "rule", "because", "one_sided", "since", "before"),
+    *("interval", "margin", "measure", "setting", "rule", "because", "one_sided", "since", "before"),
     *("amended", "basis", "scale", "topic", "part", "chapter", "also", "cell", "studies"),
     *("source", "place", "inferred", "url"),
 )
@@ -72,7 +72,7 @@ def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
         "interval": found.interval if found else "",
         "margin": found.margin if found else "",
         "measure": claim.measure,
-        "on": claim.on,
+        "setting": claim.setting,
         "rule": _rule(claim.rule) if claim.rule else None,
         "because": claim.because,
         "one_sided": claim.one_sided,
@@ -100,7 +100,7 @@ def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
 def _interval(seeds: list[float]) -> tuple[float, float] | tuple[None, None]:
     if len(seeds) == 1 or not seeds:
         return None, None
-    mean, half = math.fsum(seeds) / len(seeds), float(_half_width(np.array(seeds)))
+    mean, half = math.fsum(seeds) / len(seeds), float(half_width(np.array(seeds)))
     return mean - half, mean + half
 
 

@@ -16,8 +16,8 @@ def machines(path: Path = MACHINES) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def spread(claim_id: str) -> float:
-    """The range of a claim's figure over the processors that were tried."""
+def spread(claim_id: str) -> float | None:
+    """The range of a claim's figure over the processors that were tried; None for fewer than two."""
     rows = machines()["runs"]
     figures = [row["figures"][claim_id] for row in rows if claim_id in row["figures"]]
-    return max(figures) - min(figures) if figures else 0.0
+    return max(figures) - min(figures) if len(figures) > 1 else None

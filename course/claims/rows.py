@@ -48,7 +48,7 @@ class Claim:
     place: str = ""
     inferred: str = ""
     also: tuple[str, ...] = ()
-    on: str = ""
+    setting: str = ""
     unit: str = ""
     format: str = ".2g"
     study: tuple[str, ...] = ()

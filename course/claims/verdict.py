@@ -73,8 +73,9 @@ def decided(claim: Claim, figure: float | Sequence[float] | None) -> Found:
             f"them, one a seed: got {figure}"
         )
     mean = float(values.mean())
-    half = _half_width(values)
-    moved = EDGE * (half + spread(claim.id))
+    half = half_width(values)
+    between = spread(claim.id)  # None: tried on one processor alone
+    moved = EDGE * (half + (between or 0))
     unit = f" {claim.unit}" if claim.unit else ""
     interval = ""
     if len(values) > 1:
@@ -85,13 +86,13 @@ def decided(claim: Claim, figure: float | Sequence[float] | None) -> Found:
         claim.id,
         _number(mean, claim.rule, claim.format) + unit,
         interval,
-        _margin(min(abs(mean - x) for x in claim.rule.thresholds), moved, len(values)),
+        _margin(min(abs(mean - x) for x in claim.rule.thresholds), moved, _movers(values, between)),
         claim.rule.decide(mean, moved),
         tuple(values.tolist()),
     )
 
 
-def _half_width(values: np.ndarray) -> float:
+def half_width(values: np.ndarray) -> float:
     """Half the 95 % interval of the mean; zero for a single number."""
     if len(values) == 1:
         return 0.0
@@ -100,11 +101,15 @@ def _half_width(values: np.ndarray) -> float:
     return t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
 
 
-def _margin(distance: float, moved: float, seeds: int) -> str:
+def _movers(values: np.ndarray, between: float | None) -> str:
+    """What is known to move the figure."""
+    return " and ".join(["seeds"] * (len(values) > 1) + ["processors"] * (between is not None))
+
+
+def _margin(distance: float, moved: float, movers: str) -> str:
     """How far the nearest threshold is, in steps too coarse for a processor to change."""
-    movers = "seeds and processors" if seeds > 1 else "processors"
     if not moved:
-        return f"{movers} do not move the figure"
+        return f"{movers} do not move the figure" if movers else ""
     for times, least in (("over 100", 100), ("25 to 100", 25), ("5 to 25", 5), ("1 to 5", 1)):
         if distance >= least * moved:
             return f"the nearest threshold is {times} times as far as {movers} move the figure"

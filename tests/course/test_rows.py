@@ -99,7 +99,7 @@ def test_a_card_says_where_a_claim_stands_and_when_its_rule_was_written(claim):
 
 @of(MEASURED)
 def test_every_threshold_has_a_reason_and_every_figure_its_models_and_data(claim):
-    assert len(claim.because) > 30 and claim.on
+    assert len(claim.because) > 30 and claim.setting
 
 
 @of(JUDGED)
