@@ -107,7 +107,8 @@ def _forms(text: bytes) -> Rules:
     """The rules of a ``claims.yml`` of any age, whatever the words were then."""
     forms = {}
     for row in yaml.load(text, yaml.CSafeLoader)["claims"]:
-        said = [(case, verdict.partition(":")[0]) for case, verdict in row.get("rule", {}).items()]
+        rule = {case: said for case, said in row.get("rule", {}).items() if case != "uncertain"}
+        said = [(case, verdict.partition(":")[0]) for case, verdict in rule.items()]
         *cases, last = said or [("", "")]
         parts = [*(f"{word} if {case}" for case, word in cases), " ".join(last)]
         forms[row["id"]] = "; ".join(parts).strip()

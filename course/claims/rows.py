@@ -51,6 +51,7 @@ class Claim:
     setting: str = ""
     unit: str = ""
     format: str = ".2g"
+    replicates: str = "seeds"
     study: tuple[str, ...] = ()
     rule: Rule | None = None
     because: str = ""

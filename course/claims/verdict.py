@@ -76,17 +76,18 @@ def decided(claim: Claim, figure: float | Sequence[float] | None) -> Found:
     half = half_width(values)
     between = spread(claim.id)  # None: tried on one processor alone
     moved = EDGE * (half + (between or 0))
+    movers = [claim.replicates] * (len(values) > 1) + ["processors"] * (between is not None)
     unit = f" {claim.unit}" if claim.unit else ""
     interval = ""
     if len(values) > 1:
         low, high = (_number(x, claim.rule, claim.format) for x in (mean - half, mean + half))
         span = f"{low} to {high}{unit}" if low != high else "narrower than the digits shown"
-        interval = f"{span} (95 %, {len(values)} seeds)"
+        interval = f"{span} (95 %, {len(values)} {claim.replicates})"
     return Found(
         claim.id,
         _number(mean, claim.rule, claim.format) + unit,
         interval,
-        _margin(min(abs(mean - x) for x in claim.rule.thresholds), moved, _movers(values, between)),
+        _margin(min(abs(mean - x) for x in claim.rule.thresholds), moved, movers),
         claim.rule.decide(mean, moved),
         tuple(values.tolist()),
     )
@@ -101,13 +102,9 @@ def half_width(values: np.ndarray) -> float:
     return t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
 
 
-def _movers(values: np.ndarray, between: float | None) -> str:
-    """What is known to move the figure."""
-    return " and ".join(["seeds"] * (len(values) > 1) + ["processors"] * (between is not None))
-
-
-def _margin(distance: float, moved: float, movers: str) -> str:
+def _margin(distance: float, moved: float, moves: list[str]) -> str:
     """How far the nearest threshold is, in steps too coarse for a processor to change."""
+    movers = " and ".join(moves)
     if not moved:
         return f"{movers} do not move the figure" if movers else ""
     for times, least in (("over 100", 100), ("25 to 100", 25), ("5 to 25", 5), ("1 to 5", 1)):
