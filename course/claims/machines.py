@@ -17,7 +17,7 @@ def machines(path: Path = MACHINES) -> dict[str, Any]:
 
 
 def spread(claim_id: str) -> float | None:
-    """The range of a claim's figure over the processors that were tried; None for fewer than two."""
+    """The range of a claim's figure over the processors that were tried; None for fewer."""
     rows = machines()["runs"]
     figures = [row["figures"][claim_id] for row in rows if claim_id in row["figures"]]
     return max(figures) - min(figures) if len(figures) > 1 else None

@@ -101,7 +101,7 @@ def test_text_page_and_ledger_say_the_same():
         "id": "R01",
         "figure": "0.75",
         "interval": "",
-        "margin": "processors do not move the figure",
+        "margin": "",
         "verdict": "refuted: dogs",
     }
     for part in ("0.75", "Weight of cats.", "refuted", "dogs", "holds if"):
