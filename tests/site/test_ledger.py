@@ -160,7 +160,7 @@ def test_the_first_page_s_numbers_are_counted(trees, found):
     text = " ".join(trees["index.html"].article.get_text().split())
     number = counts(found)
     for said in (
-        f"make {number['claims']} claims",
+        f"in {number['claims']} claims",
         f"Of {number['rules']} rules, {number['before']} were committed before",
         f"{number['together']} together with it",
         f"In {number['amended']} the rule, or what it measures, was changed",
