@@ -65,7 +65,9 @@ def test_of_mathjax_s_bundles_the_site_has_the_one_that_its_pages_load():
 
 
 def test_a_chapter_its_figures_and_its_equations_bear_the_number_of_its_file():
-    chapters = [(n, tree) for n, tree in pages(SITE) if re.fullmatch(r"book/(?!00)\d\d_\w+\.html", n)]
+    chapters = [
+        (n, tree) for n, tree in pages(SITE) if re.fullmatch(r"book/(?!00)\d\d_\w+\.html", n)
+    ]
     assert chapters
     for name, tree in chapters:
         number = int(Path(name).name[:2])
