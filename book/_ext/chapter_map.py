@@ -16,12 +16,20 @@ from course.claims.rules import word_of
 
 
 class ChapterMap(SphinxDirective):
-    """Each part with its question, each chapter with its own, what it needs and what it found."""
+    """Each part with its question, each chapter with its own, what it needs and what it found.
+
+    With a part's title as its argument, the chapters of this part alone.
+    """
+
+    optional_arguments = 1
+    final_argument_whitespace = True
 
     def run(self):
         _note_dependencies(self.env)
         found, parts = harvest(), nodes.container(classes=["chapter-map"])
         for number, part in enumerate(load_map()["parts"]):
+            if self.arguments not in ([], [part["title"]]):
+                continue
             heading = nodes.paragraph(classes=["map-part"])
             heading += nodes.strong(
                 "", f"{['I', 'II', 'III', 'IV', 'V'][number]}. {part['title']}"
@@ -30,7 +38,7 @@ class ChapterMap(SphinxDirective):
             chapters = nodes.bullet_list()
             for name, about in part["chapters"].items():
                 chapters += self.card(name, about, found)
-            parts += [heading, chapters]
+            parts += [chapters] if self.arguments else [heading, chapters]
         return [parts]
 
     def card(self, name: str, about: dict, found: dict) -> nodes.list_item:
