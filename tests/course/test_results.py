@@ -73,3 +73,17 @@ def test_results_are_found_from_wherever_a_notebook_runs(folder):
         [sys.executable, "-c", code], cwd=root / folder, capture_output=True, text=True, check=True
     )
     assert int(found.stdout) == len(study("digits").rows)
+
+
+def test_what_is_stored_was_computed_at_a_commit_but_for_three_long_searches():
+    runs = [json.loads(path.read_text()) for path in RESULTS.glob("runs/*.json")]
+    assert runs and not [run["key"] for run in runs if run["commit"].endswith("+")]
+    changed = {
+        (path.stem, name)
+        for path in RESULTS.glob("*.json")
+        for name, row in study(path.stem).rows.items()
+        if str(row.get("commit", "")).endswith("+")
+    }
+    assert changed == {  # they take an hour together
+        ("unwinding", name) for name in ("cifar10_vit", "cifar10_mixer", "vit_b_16 untrained")
+    }
