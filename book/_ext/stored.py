@@ -13,6 +13,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
+from book._ext.claims import html, note_dependencies
 from book._ext.thumbnails import image, scaled
 from course.claims.ledger import harvest
 from course.claims.rows import BOOK
@@ -30,12 +31,12 @@ class Stored(SphinxDirective):
     def run(self):
         path, cell = find(*self.arguments)
         self.env.note_dependency(str(path))
-        (html,) = (
+        (stored,) = (
             out.data["text/html"]
             for out in cell.outputs
             if "text/html" in out.get("data", {})
         )
-        return [nodes.raw("", html, format="html")]
+        return [html(stored)]
 
 
 class StoredImage(SphinxDirective):
@@ -50,19 +51,18 @@ class StoredImage(SphinxDirective):
         COPIES[copy.file] = copy.webp
         anchor = cell.metadata["mystnb"]["figure"]["name"]
         page = f"book/{path.stem}.html#{anchor}"
-        html = (
+        link = (
             f'<a href="{page}"><img src="{FOLDER}/{copy.file}" alt="{escape(copy.alt)}" '
             f'width="{copy.width}" height="{copy.height}" loading="lazy"></a>'
         )
-        return [nodes.raw("", html, format="html")]
+        return [html(link)]
 
 
 class MeasuredRole(SphinxRole):
     """The figure of a claim, as its chapter has it."""
 
     def run(self):
-        for path in BOOK.glob("*.ipynb"):
-            self.env.note_dependency(str(path))
+        note_dependencies(self.env)
         return [nodes.Text(harvest()[self.text].figure)], []
 
 
