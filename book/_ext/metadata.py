@@ -9,7 +9,7 @@ from docutils import nodes
 from PIL import Image, ImageOps
 from sphinx.application import Sphinx
 
-PICTURED = "book/14_what_layernorm_forgets"  # lends its image to pages without one
+PICTURED = "book/13_what_layernorm_forgets"  # lends its image to pages without one
 CARD = (1200, 630)  # pixels, as those who show links want them
 
 

@@ -1,273 +1,244 @@
-"""Chapter 12: steps towards an input, the error they leave, Gauss-Newton and L-BFGS."""
+"""Chapter 12: noise and principal components of a patch embedding, and a convolution's spectrum."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, close, normal_draws
 from course.check.exercise import exercise
+from course.check.memory import MemoryMeter
+
+
+def matrix(values: list[float], rows: int, columns: int, seed: int) -> tuple[Tensor, Tensor]:
+    """A matrix with these singular values, [rows, columns], and its right directions as rows."""
+    normal = normal_draws(seed)
+    left = torch.linalg.qr(normal(rows, rows))[0][:, : len(values)]
+    right = torch.linalg.qr(normal(columns, columns))[0][:, : len(values)]
+    return left * torch.tensor(values) @ right.T, right.T
 
 
 @exercise
-def distance_step(attempt: Attempt) -> None:
-    """x [batch, n], target [batch, m], function [batch, n] -> [batch, m], eps -> as x."""
-    shape = dict(batch=2, n=4)
-    normal = normal_draws(seed=0)
-    x = normal(2, 4)
-    target = normal(2, 5)
-    matrix = normal(5, 4)
-    eps = 0.5
-
-    def linear(x: Tensor) -> Tensor:
-        return x @ matrix.T
-
-    def curved(x: Tensor) -> Tensor:
-        return linear(x).tanh()
-
-    left = linear(x) - target  # [batch, m]
-    length = left.norm(dim=1, keepdim=True)
-    g = left @ matrix / length  # the gradient of the distance
+def noise_gain(attempt: Attempt) -> None:
+    """weight [dim, n] of rank n -> root mean square error of a patch for noise 1 in its token."""
+    dim, n = 9, 5
+    orthogonal, _ = matrix([1.0] * n, dim, n, seed=0)
+    for scale in (1.0, 4.0):
+        attempt.expect_close(
+            attempt(scale * orthogonal),
+            torch.tensor(1 / scale),
+            f"With {n} singular values that all are {scale:g}, noise comes back divided by "
+            f"{scale:g}, in every direction alike.",
+            mistakes={
+                "The noise of the whole patch is returned. Divide the mean square over its n "
+                "numbers.": torch.tensor(n**0.5 / scale),
+                "The error is spread over the n numbers of the patch, not over the token's dim "
+                "features.": torch.tensor((n / dim) ** 0.5 / scale),
+                "This is the mean square. Take its root.": torch.tensor(1 / scale**2),
+                "This is what W does to noise in the patch. The way back divides by the singular "
+                "values.": torch.tensor(scale),
+            },
+        )
+    values = torch.tensor([3.0, 2.0, 1.0, 0.5, 0.25])
+    weight, _ = matrix(values.tolist(), dim, n, seed=1)
     attempt.expect_close(
-        attempt(x, target, linear, eps, shape=shape),
-        x - eps * g,
-        "For a linear function the step is wrong.",
+        attempt(weight),
+        values.pow(-2).mean().sqrt(),
+        "With the singular values 3, 2, 1, 1/2 and 1/4 the result is wrong.",
         mistakes={
-            "x comes back unchanged.": x,
-            "The step leads uphill: the gradient is added.": x + eps * g,
-            "This is the gradient's step for half the squared distance. Divide by the distance.": (
-                x - eps * g * length
-            ),
-            "This is the gradient's step for the squared distance. Take its root.": (
-                x - 2 * eps * g * length
-            ),
-            "The distance is taken over the whole batch. Each entry has its own.": (
-                x - eps * left @ matrix / left.norm()
-            ),
-            "You step by the mean over the batch. Take the sum: each entry steps by itself.": (
-                x - eps * g / 2
-            ),
-            "The target is not used.": (
-                x - eps * linear(x) @ matrix / linear(x).norm(dim=1, keepdim=True)
-            ),
-            "eps is not used.": x - g,
-            "The gradient itself is returned.": g,
-        },
-    )
-    reached = curved(x)
-    away = reached - target
-    slope = (away / away.norm(dim=1, keepdim=True) * (1 - reached.square())) @ matrix
-    attempt.expect_close(
-        attempt(x, target, curved, eps, shape=shape),
-        x - eps * slope,
-        "For a function that is not linear the step is wrong, though for a linear one it is right.",
-    )
-
-
-@exercise
-def allowed_error(attempt: Attempt) -> None:
-    """jacobians [batch, m, n], distances [batch] -> [batch]."""
-    shape = dict(batch=3)
-    normal = normal_draws(seed=1)
-    values = torch.tensor([[4.0, 2.0, 0.5, 0.2], [3.0, 1.5, 1.0, 0.25], [8.0, 5.0, 2.0, 1.25]])
-    left = torch.linalg.qr(normal(3, 6, 4)).Q
-    right = torch.linalg.qr(normal(3, 4, 4)).Q
-    jacobians = left * values[:, None] @ right.mT  # [3, 6, 4]
-    ones, distances = torch.ones(3), torch.tensor([0.5, 2.0, 3.0])
-    least = values[:, -1]
-    attempt.expect_close(
-        attempt(jacobians, ones, shape=shape),
-        1 / least,
-        "At distances of 1 the result is wrong.",
-        mistakes={
-            "You divide by the largest singular value: that is the shortest error, not the "
-            "longest.": 1 / values[:, 0],
-            "This is the smallest singular value itself. Divide by it.": least,
-            "This is the condition number.": values[:, 0] / least,
-            "You divide by an eigenvalue of the Jacobian's square. Take its root.": 1 / least**2,
-            "You divide by the Frobenius norm, which is for errors in random directions.": (
-                1 / values.square().sum(1).sqrt()
-            ),
-            "One singular value serves the whole batch. Each Jacobian has its own.": (
-                ones / least.min()
-            ),
-        },
-    )
-    attempt.expect_close(
-        attempt(jacobians, distances, shape=shape),
-        distances / least,
-        "At other distances than 1 the result is wrong.",
-        mistakes={
-            "distances is not used.": 1 / least,
-            "distances is squared.": distances**2 / least,
-            "You divide by distances.": 1 / least / distances,
+            "This is the worst direction alone. Noise has all directions, and their squares "
+            "are averaged.": 1 / values.min(),
+            "The factors 1 / sigma are averaged. For independent errors the squares add.": (
+                1 / values
+            ).mean(),
         },
     )
 
 
 @exercise
-def left_after(attempt: Attempt) -> None:
-    """error [n], jacobian [m, n], steps -> [n]."""
-    n = 3
+def components_needed(attempt: Attempt) -> None:
+    """patches [count, n], share -> the least number of principal components that hold it."""
+    count, n = 400, 6
+    variances = torch.tensor([16.0, 8.0, 4.0, 2.0, 1.0, 1.0])  # of 32: .5 .75 .875 .9375 .97 1
     normal = normal_draws(seed=2)
-    error = normal(n)
-    values = torch.tensor([2.0, 1.0, 0.01])
-    left = torch.linalg.qr(normal(5, n)).Q
-    jacobian = left * values @ torch.linalg.qr(normal(n, n)).Q  # [5, 3]
-    right = torch.linalg.svd(jacobian).Vh  # rows are singular vectors, with svd's signs
-    shares = (values / values[0]).square()
+    scores = normal(count, n)
+    scores = torch.linalg.qr(scores - scores.mean(0))[0]  # centred, orthonormal columns
+    turn = torch.linalg.qr(normal(n, n))[0]
+    patches = scores * variances.sqrt() @ turn.T
 
-    def after(factors: Tensor) -> Tensor:
-        return factors * (right @ error) @ right
+    def needs(patches: Tensor, share: float, right: int, mistakes: dict[int, str]) -> None:
+        needed = attempt(patches, share)
+        attempt.expect_close(
+            needed,
+            torch.tensor(float(right)),
+            f"Components with variances 16, 8, 4, 2, 1 and 1: {right} hold a share of {share:g}.",
+            {text: torch.tensor(float(wrong)) for wrong, text in mistakes.items()},
+        )
 
-    def asked(steps: int) -> Tensor:
-        return attempt(error, jacobian, steps, shape={"n": n})
+    roots = "This counts by singular values. Variances are their squares."
+    fewest = "One too few: what is counted holds less than the share. At least the share is asked."
+    many = "One too many: with one component fewer the share is held already."
+    needs(patches, 0.7, 2, {3: roots, 1: fewest, 6: "The smallest variances are counted first."})
+    needs(patches, 0.9, 4, {3: fewest, 5: many})
+    needs(patches, 0.45, 1, {0: fewest, 2: many})
+    far = "A common mean of all patches is no variance: subtract it first."
+    needs(patches + 30 * turn[:, 5], 0.7, 2, {1: far})
 
+
+@exercise
+def forgotten_pattern(attempt: Attempt) -> None:
+    """weight [dim, n] of rank dim <= n -> the pattern, [n], that LayerNorm hides."""
+    for dim, n in ((6, 6), (5, 8)):
+        weight, seen = matrix([2.0, 1.5, 1.2, 0.9, 0.7, 0.5][:dim], dim, n, seed=3)
+        normal = normal_draws(seed=4)
+        patch, offset = normal(n), normal(dim)
+        pattern = attempt(weight, shape=dict(n=n))
+        attempt.expect(bool(pattern.any()), "The pattern is zero. Its length should be 1.")
+        ones = torch.ones(dim)
+        right = torch.linalg.pinv(weight) @ ones
+        right = right / right.norm()
+        attempt.expect(
+            not close(pattern / pattern.norm(), F.normalize(weight.T @ ones, dim=0)),
+            "This is W^T 1, along which the mean of the token grows fastest. It changes the "
+            "deviations from the mean, too. Which pattern does W map to 1 itself?",
+        )
+        moved = weight @ (pattern / pattern.norm())
+        attempt.expect(
+            bool(moved.norm() > 1e-3),
+            "W maps this pattern to zero: the embedding hides it, not the norm.",
+        )
+        before = F.layer_norm(weight @ patch + offset, (dim,))
+        after = F.layer_norm(weight @ (patch + pattern) + offset, (dim,))
+        attempt.expect_close(
+            after,
+            before,
+            "LayerNorm's output changes when the pattern is added to a patch. W should map the "
+            "pattern to a vector whose entries are all equal.",
+        )
+        attempt.expect(
+            close(seen.T @ (seen @ pattern), pattern),
+            "The pattern has a part that W maps to zero. Of all patterns that LayerNorm hides, "
+            "take the one without it.",
+        )
+        attempt.expect_close(pattern.norm(), torch.tensor(1.0), "Its length should be 1.")
+        attempt.expect_close(
+            pattern,
+            right,
+            "The token's features should grow by it; they fall: the sign is wrong.",
+        )
+
+
+@exercise
+def estimate_from_noisy(attempt: Attempt) -> None:
+    """tokens [batch, dim], weight, mean, covariance, noise -> patches [batch, n]."""
+    batch, dim, n, noise = 3, 4, 7, 0.6
+    normal = normal_draws(seed=5)
+    weight = normal(dim, n) / n**0.5
+    mean = normal(n)
+    spread = normal(n, n) / n**0.5
+    covariance = spread @ spread.T
+    tokens = normal(batch, dim)
+    shape = dict(batch=batch, n=n)
+
+    def conditioned(covariance: Tensor, noise: float, variance: Tensor | None = None) -> Tensor:
+        """From the joint covariance of token and patch, a Gaussian's conditional mean."""
+        variance = noise**2 * torch.eye(dim) if variance is None else variance
+        of_tokens = weight @ covariance @ weight.T + variance
+        gain = covariance @ weight.T @ torch.linalg.inv(of_tokens)
+        return mean + (tokens - weight @ mean) @ gain.T
+
+    right = conditioned(covariance, noise)
+    estimate = attempt(tokens, weight, mean, covariance, noise, shape=shape)
     attempt.expect_close(
-        asked(0),
-        error,
-        "With no steps all of the error is left.",
-        mistakes={"One step too many is taken.": after(1 - shares)},
-    )
-    attempt.expect_close(
-        asked(1),
-        after(1 - shares),
-        "After one step the error is wrong.",
+        estimate,
+        right,
+        "The estimate is not the conditional mean of the patch given its noisy token.",
         mistakes={
-            "The error is unchanged.": error,
-            "The ratio of the singular values has to be squared.": after(1 - shares.sqrt()),
-            "The step leads uphill: the gradient is added.": after(1 + shares),
-            "This is the part that is gone, not the part left.": after(shares),
-            "The rate is one over the square of the *largest* singular value.": after(
-                1 - (values / values[-1]).square()
+            "The noise is left out: this trusts the tokens entirely.": conditioned(covariance, 0.0),
+            "The noise is a standard deviation. Tokens have its square as variance.": conditioned(
+                covariance, noise**0.5
             ),
-            "The rate is 1. It should be one over the square of the largest singular value.": after(
-                1 - values.square()
+            "The noise is in the tokens, not in the patches: add its variance to the covariance "
+            "of the tokens.": conditioned(covariance + noise**2 * torch.eye(n), 0.0),
+            "The mean patch is not added back.": right - mean,
+            "A token is compared with 0. The prior expects the mean patch's token, W mean.": (
+                right
+                + (weight @ mean)
+                @ torch.linalg.solve(
+                    weight @ covariance @ weight.T + noise**2 * torch.eye(dim), weight @ covariance
+                )
             ),
-            "The factors are right, but these are the coordinates along the singular vectors. Turn "
-            "back.": (1 - shares) * (right @ error),
-            "The singular vectors are taken by columns. svd returns them as rows.": (
-                (1 - shares) * (right.mT @ error) @ right.mT
+            "The noise is added to every entry of the tokens' covariance. That of different "
+            "features is independent: add it on the diagonal.": conditioned(
+                covariance, noise, torch.full((dim, dim), noise**2)
             ),
         },
     )
-    many = 20_000
+    low = normal(n, 2)
+    flat = low @ low.T  # patches that lie in a plane
     attempt.expect_close(
-        asked(many),
-        after((1 - shares) ** many),
-        f"After {many} steps the error is wrong, though after one it is right.",
-        mistakes={
-            "Each step multiplies. You multiplied the decrease of one by their number.": after(
-                1 - many * shares
-            ),
-            "One step is taken, whatever steps is.": after(1 - shares),
-            "After so many steps only the weakest direction is left, and it is left: do not end "
-            "early.": torch.zeros_like(error),
-        },
+        attempt(
+            tokens,
+            weight,
+            mean,
+            flat,
+            noise,
+            shape=shape,
+            if_not_finite="With a covariance of rank 2 the result is not finite. Do not invert "
+            "the covariance of the patches; invert that of the tokens.",
+        ),
+        conditioned(flat, noise),
+        "With a covariance of rank 2, patches in a plane, the estimate is wrong. Do not invert the "
+        "covariance of the patches; invert that of the tokens.",
     )
 
 
 @exercise
-def gauss_newton_step(attempt: Attempt) -> None:
-    """x [n], target [m], function [n] -> [m] -> [n]."""
-    shape = dict(n=3)
-    normal = normal_draws(seed=0)
-    x, a, matrix, offset = normal(3), normal(3), normal(5, 3), normal(5)
+def convolution_values(attempt: Attempt) -> None:
+    """kernel [out, channels, k, k], size, stride -> all singular values, descending."""
+    normal = normal_draws(seed=6)
+    for out, channels, k, size, stride in ((2, 3, 3, 5, 1), (7, 1, 3, 6, 2), (5, 2, 4, 6, 3)):
+        kernel = normal(out, channels, k, k)
+        # as many as the shorter side of the matrix has rows
+        count = (size // stride) ** 2 * min(out, channels * stride**2)
+        right = torch.linalg.svdvals(as_matrix(kernel, size, stride))
+        values = attempt(kernel, size, stride, shape=dict(values=count))
+        attempt.expect_close(
+            values.sort(descending=True).values,
+            right,
+            f"For images of {size} x {size} and stride {stride} the values differ from those of "
+            "the whole matrix.",
+            mistakes={
+                "The values are squared: these are the eigenvalues of K^T K.": right.square(),
+                "The Fourier transform is scaled. Take the unscaled one of the kernel, which "
+                "gives a convolution's factors.": right * stride / size,
+            },
+        )
+        attempt.expect_close(values, right, "The values should be in descending order.")
 
-    def linear(x: Tensor) -> Tensor:
-        return matrix @ x + offset
-
-    left = linear(a) - linear(x)  # [m]
-    attempt.expect_close(
-        attempt(x, linear(a), linear, shape=shape),
-        a,
-        "For a linear function and a target that it can give, one step must arrive.",
-        mistakes={
-            "x comes back unchanged.": x,
-            "This is a step of gradient descent, along the transposed Jacobian. Solve for the "
-            "step.": x + matrix.T @ left,
-            "The step leads away from the target: its sign is wrong.": 2 * x - a,
-            "The step itself is returned. Add it to x.": a - x,
-            "You solve for the target, not for the residual.": (
-                x + torch.linalg.pinv(matrix) @ linear(a)
-            ),
-        },
-    )
-
-    def curved(x: Tensor) -> Tensor:
-        return linear(x).tanh()
-
-    target = 0.5 * normal(5)
-    slope = (1 - curved(x).square())[:, None] * matrix
-    step = torch.linalg.solve(slope.T @ slope, slope.T @ (target - curved(x)))
-    attempt.expect_close(
-        attempt(x, target, curved, shape=shape),
-        x + step,
-        "For a function that is not linear, and a target that it cannot give, the step is wrong.",
-        mistakes={
-            "The Jacobian is not that at x.": (
-                x
-                + torch.linalg.pinv((1 - offset.tanh().square())[:, None] * matrix)
-                @ (target - curved(x))
-            ),
-        },
+    out, channels, k, size, stride = 8, 3, 7, 16, 2
+    kernel = normal(out, channels, k, k)
+    count = (size // stride) ** 2 * min(out, channels * stride**2)
+    meter = MemoryMeter(kernel)
+    attempt(kernel, size, stride, shape=dict(values=count), within=meter)
+    room = 8 * out * channels * size**2  # complex numbers, and a few copies' worth
+    attempt.expect(
+        meter.largest <= room,
+        f"A tensor of {meter.largest} numbers is made. The matrix of the whole convolution is not "
+        "needed: a Fourier transform cuts it into one small matrix for each frequency.",
     )
 
 
-def by_matrices(gradient: Tensor, steps: Tensor, changes: Tensor, scale: Tensor) -> Tensor:
-    """The direction from the BFGS formula itself, with a matrix for the inverse Hessian."""
-    eye = torch.eye(len(gradient))
-    inverse = scale * eye
-    for s, y in zip(steps, changes, strict=True):
-        v = eye - torch.outer(y, s) / (s @ y)
-        inverse = v.T @ inverse @ v + torch.outer(s, s) / (s @ y)
-    return -inverse @ gradient
-
-
-@exercise
-def lbfgs_direction(attempt: Attempt) -> None:
-    """gradient [n], steps [k, n], changes [k, n] -> [n]."""
-    n = 4
-    shape = dict(n=n)
-    normal = normal_draws(seed=1)
-    root = normal(n, n)
-    hessian = root @ root.T + torch.eye(n)
-    gradient, steps = normal(n), normal(3, n)
-    changes = steps @ hessian
-    s, y = steps[-1:], changes[-1:]
-    scale = (s[0] @ y[0]) / (y[0] @ y[0])
-    expected = by_matrices(gradient, s, y, scale)
-    one = torch.tensor(1.0)
-    attempt.expect_close(
-        attempt(gradient, s, y, shape=shape),
-        expected,
-        "With one pair the direction is wrong.",
-        mistakes={
-            "The sign is wrong: the direction leads downhill, -q.": -expected,
-            "This is the direction of gradient descent.": -gradient,
-            "gamma is missing between the loops.": by_matrices(gradient, s, y, one),
-            "gamma is upside down.": by_matrices(gradient, s, y, 1 / scale),
-            "gamma is (s . s) / (s . y). Here it is (s . y) / (y . y).": by_matrices(
-                gradient, s, y, (s[0] @ s[0]) / (s[0] @ y[0])
-            ),
-            "steps and changes are exchanged.": by_matrices(gradient, y, s, scale),
-        },
-    )
-    expected = by_matrices(gradient, steps, changes, scale)
-    oldest = (steps[0] @ changes[0]) / (changes[0] @ changes[0])
-    attempt.expect_close(
-        attempt(gradient, steps, changes, shape=shape),
-        expected,
-        "With three pairs the direction is wrong, though with one it is right. The first loop goes "
-        "from the newest pair to the oldest, the second back, with the alpha of each pair.",
-        mistakes={
-            "Only the newest pair is used.": by_matrices(gradient, s, y, scale),
-            "The pairs are taken in the opposite order: the newest is the last.": by_matrices(
-                gradient, steps.flip(0), changes.flip(0), scale
-            ),
-            "The order is opposite, and gamma is that of the oldest pair.": by_matrices(
-                gradient, steps.flip(0), changes.flip(0), oldest
-            ),
-            "gamma is that of the oldest pair. Take the newest, the last.": by_matrices(
-                gradient, steps, changes, oldest
-            ),
-        },
-    )
+def as_matrix(kernel: Tensor, size: int, stride: int) -> Tensor:
+    """The whole matrix of the convolution that wraps around, window by window."""
+    out, channels, k, _ = kernel.shape
+    places = range(0, size, stride)
+    rows = []
+    for o in range(out):
+        for top in places:
+            for left in places:
+                image = torch.zeros(channels, size, size)
+                for a in range(k):
+                    for b in range(k):
+                        image[:, (top + a) % size, (left + b) % size] += kernel[o, :, a, b]
+                rows.append(image.flatten())
+    return torch.stack(rows)  # [out * places^2, channels * size^2]

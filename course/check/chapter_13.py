@@ -1,244 +1,313 @@
-"""Chapter 13: noise and principal components of a patch embedding, and a convolution's spectrum."""
+"""Chapter 13: inputs of a norm recovered from its output, and the norm's derivative."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from course.check.attempt import Attempt, close, normal_draws
+from course.check.attempt import Attempt, normal_draws
+from course.check.chapter_04 import normed
 from course.check.exercise import exercise
-from course.check.memory import MemoryMeter
-
-
-def matrix(values: list[float], rows: int, columns: int, seed: int) -> tuple[Tensor, Tensor]:
-    """A matrix with these singular values, [rows, columns], and its right directions as rows."""
-    normal = normal_draws(seed)
-    left = torch.linalg.qr(normal(rows, rows))[0][:, : len(values)]
-    right = torch.linalg.qr(normal(columns, columns))[0][:, : len(values)]
-    return left * torch.tensor(values) @ right.T, right.T
 
 
 @exercise
-def noise_gain(attempt: Attempt) -> None:
-    """weight [dim, n] of rank n -> root mean square error of a patch for noise 1 in its token."""
-    dim, n = 9, 5
-    orthogonal, _ = matrix([1.0] * n, dim, n, seed=0)
-    for scale in (1.0, 4.0):
-        attempt.expect_close(
-            attempt(scale * orthogonal),
-            torch.tensor(1 / scale),
-            f"With {n} singular values that all are {scale:g}, noise comes back divided by "
-            f"{scale:g}, in every direction alike.",
-            mistakes={
-                "The noise of the whole patch is returned. Divide the mean square over its n "
-                "numbers.": torch.tensor(n**0.5 / scale),
-                "The error is spread over the n numbers of the patch, not over the token's dim "
-                "features.": torch.tensor((n / dim) ** 0.5 / scale),
-                "This is the mean square. Take its root.": torch.tensor(1 / scale**2),
-                "This is what W does to noise in the patch. The way back divides by the singular "
-                "values.": torch.tensor(scale),
-            },
-        )
-    values = torch.tensor([3.0, 2.0, 1.0, 0.5, 0.25])
-    weight, _ = matrix(values.tolist(), dim, n, seed=1)
+def with_statistics(attempt: Attempt) -> None:
+    """y [batch, tokens, dim], gamma [dim], beta [dim], mean, std [batch, tokens, 1] -> as y."""
+    shape = dict(batch=2, tokens=3, dim=5)
+    normal = normal_draws(seed=0)
+    z = normed(normal(*shape.values()))
+    ones, zeros = torch.ones(5), torch.zeros(5)
+    mean, std = normal(2, 3, 1), normal(2, 3, 1).abs() + 0.5
     attempt.expect_close(
-        attempt(weight),
-        values.pow(-2).mean().sqrt(),
-        "With the singular values 3, 2, 1, 1/2 and 1/4 the result is wrong.",
+        attempt(z, ones, zeros, 0 * mean, std, shape=shape),
+        z * std,
+        "With gamma = 1, beta = 0 and mean = 0 the result should have the standard deviation std.",
         mistakes={
-            "This is the worst direction alone. Noise has all directions, and their squares "
-            "are averaged.": 1 / values.min(),
-            "The factors 1 / sigma are averaged. For independent errors the squares add.": (
-                1 / values
-            ).mean(),
+            "std is not used.": z,
+            "You multiply by std squared: the variance.": z * std.square(),
+            "You multiply by the root of std.": z * std.sqrt(),
+            "You divide by std. The norm has divided by it.": z / std,
+        },
+    )
+    attempt.expect_close(
+        attempt(z, ones, zeros, mean, std, shape=shape),
+        z * std + mean,
+        "With gamma = 1 and beta = 0 the result should have mean and standard deviation as given.",
+        mistakes={
+            "mean is not used.": z * std,
+            "mean is multiplied by std too. It is added last.": (z + mean) * std,
+        },
+    )
+    gamma, beta = normal(5).abs() + 0.5, normal(5)
+    y = z * gamma + beta
+    attempt.expect_close(
+        attempt(y, gamma, beta, mean, std, shape=shape),
+        z * std + mean,
+        "With gamma and beta the result is wrong. Undo them first.",
+        mistakes={
+            "gamma and beta are not undone.": y * std + mean,
+            "beta is not undone.": y / gamma * std + mean,
+            "gamma is not undone.": (y - beta) * std + mean,
+            "You divide by gamma before you subtract beta. The norm adds beta last, so it is the "
+            "first to go.": (y / gamma - beta) * std + mean,
+            "You apply gamma and beta once more. They are to be undone.": (
+                (y * gamma + beta) * std + mean
+            ),
         },
     )
 
 
+def rms_normed(x: Tensor, eps: float) -> Tensor:
+    """x over the root of its mean square plus eps, token by token."""
+    return x / (x.square().mean(-1, keepdim=True) + eps).sqrt()
+
+
 @exercise
-def components_needed(attempt: Attempt) -> None:
-    """patches [count, n], share -> the least number of principal components that hold it."""
-    count, n = 400, 6
-    variances = torch.tensor([16.0, 8.0, 4.0, 2.0, 1.0, 1.0])  # of 32: .5 .75 .875 .9375 .97 1
+def rms_input(attempt: Attempt) -> None:
+    """y [batch, tokens, dim], gamma [dim], eps -> as y."""
+    shape = dict(batch=2, tokens=3, dim=5)
+    normal = normal_draws(seed=1)
+    eps = 0.5
+    x = normal(*shape.values()) + 0.5
+    square = x.square().mean(-1, keepdim=True)
+    size = (square + eps).sqrt()
+    w = x / size
+    ones = torch.ones(5)
+    gamma = normal(5).abs() + 0.5
+    attempt.expect_close(
+        attempt(w, ones, eps, shape=shape),
+        x,
+        "With gamma = 1 the result is not the norm's input.",
+        mistakes={
+            "The output comes back unchanged.": w,
+            "You multiply by the root mean square of the input. The norm divided by the root of "
+            "that square plus eps.": w * square.sqrt(),
+            "You multiply by the mean square plus eps. The norm divided by its root.": w * size**2,
+            "The output is normed once more, not undone.": rms_normed(w, eps),
+            "You took the variance of w. An RMS norm subtracts no mean: its size is the mean "
+            "square.": w * (eps / (1 - w.var(-1, correction=0, keepdim=True))).sqrt(),
+            "You took the sum of squares where the mean belongs.": (
+                w * (eps / (1 - w.square().sum(-1, keepdim=True)).abs()).sqrt()
+            ),
+            "All tokens have one scale. Each has its own.": (
+                w * (eps / (1 - w.square().mean())).sqrt()
+            ),
+        },
+    )
+    attempt.expect_close(
+        attempt(w * gamma, gamma, eps, shape=shape),
+        x,
+        "With a gamma the result is wrong. Undo it first: the scale is that of y / gamma.",
+        mistakes={
+            "gamma is undone only at the end. Undo it before you take the mean square.": (
+                w * (eps / (1 - (w * gamma).square().mean(-1, keepdim=True)).abs()).sqrt()
+            ),
+            "gamma is undone for the scale alone.": x * gamma,
+            "You multiply by gamma.": x * gamma.square(),
+        },
+    )
+    small = 0.1
+    attempt.expect_close(
+        attempt(x / (square + small).sqrt(), ones, small, shape=shape),
+        x,
+        f"With eps = {small} the result is wrong, though with {eps} it was right.",
+    )
+
+
+def patches_of(w: Tensor, weight: Tensor, offset: Tensor) -> Tensor:
+    """Least squares, one token after the other: patches q and scale a with W q - a w = -t."""
+    found = torch.empty(*w.shape[:2], weight.shape[1])
+    for b, i in torch.cartesian_prod(*map(torch.arange, w.shape[:2])):
+        system = torch.cat([weight, -w[b, i, :, None]], 1)  # [dim, n + 1]
+        found[b, i] = -(torch.linalg.pinv(system) @ offset[i])[:-1]
+    return found
+
+
+@exercise
+def patches_behind_rms(attempt: Attempt) -> None:
+    """y [batch, tokens, dim], gamma [dim], weight [dim, n], offset [tokens, dim] -> patches."""
+    batch, tokens, dim, n = 2, 3, 11, 4
+    shape = dict(batch=batch, tokens=tokens, n=n)
     normal = normal_draws(seed=2)
-    scores = normal(count, n)
-    scores = torch.linalg.qr(scores - scores.mean(0))[0]  # centred, orthonormal columns
-    turn = torch.linalg.qr(normal(n, n))[0]
-    patches = scores * variances.sqrt() @ turn.T
+    q, weight, offset = normal(batch, tokens, n), normal(dim, n), normal(tokens, dim)
+    ones = torch.ones(dim)
+    gamma = normal(dim).abs() + 0.5
+    inverse = torch.linalg.pinv(weight).T  # [dim, n]
 
-    def needs(patches: Tensor, share: float, right: int, mistakes: dict[int, str]) -> None:
-        needed = attempt(patches, share)
-        attempt.expect_close(
-            needed,
-            torch.tensor(float(right)),
-            f"Components with variances 16, 8, 4, 2, 1 and 1: {right} hold a share of {share:g}.",
-            {text: torch.tensor(float(wrong)) for wrong, text in mistakes.items()},
-        )
-
-    roots = "This counts by singular values. Variances are their squares."
-    fewest = "One too few: what is counted holds less than the share. At least the share is asked."
-    many = "One too many: with one component fewer the share is held already."
-    needs(patches, 0.7, 2, {3: roots, 1: fewest, 6: "The smallest variances are counted first."})
-    needs(patches, 0.9, 4, {3: fewest, 5: many})
-    needs(patches, 0.45, 1, {0: fewest, 2: many})
-    far = "A common mean of all patches is no variance: subtract it first."
-    needs(patches + 30 * turn[:, 5], 0.7, 2, {1: far})
-
-
-@exercise
-def forgotten_pattern(attempt: Attempt) -> None:
-    """weight [dim, n] of rank dim <= n -> the pattern, [n], that LayerNorm hides."""
-    for dim, n in ((6, 6), (5, 8)):
-        weight, seen = matrix([2.0, 1.5, 1.2, 0.9, 0.7, 0.5][:dim], dim, n, seed=3)
-        normal = normal_draws(seed=4)
-        patch, offset = normal(n), normal(dim)
-        pattern = attempt(weight, shape=dict(n=n))
-        attempt.expect(bool(pattern.any()), "The pattern is zero. Its length should be 1.")
-        ones = torch.ones(dim)
-        right = torch.linalg.pinv(weight) @ ones
-        right = right / right.norm()
-        attempt.expect(
-            not close(pattern / pattern.norm(), F.normalize(weight.T @ ones, dim=0)),
-            "This is W^T 1, along which the mean of the token grows fastest. It changes the "
-            "deviations from the mean, too. Which pattern does W map to 1 itself?",
-        )
-        moved = weight @ (pattern / pattern.norm())
-        attempt.expect(
-            bool(moved.norm() > 1e-3),
-            "W maps this pattern to zero: the embedding hides it, not the norm.",
-        )
-        before = F.layer_norm(weight @ patch + offset, (dim,))
-        after = F.layer_norm(weight @ (patch + pattern) + offset, (dim,))
-        attempt.expect_close(
-            after,
-            before,
-            "LayerNorm's output changes when the pattern is added to a patch. W should map the "
-            "pattern to a vector whose entries are all equal.",
-        )
-        attempt.expect(
-            close(seen.T @ (seen @ pattern), pattern),
-            "The pattern has a part that W maps to zero. Of all patterns that LayerNorm hides, "
-            "take the one without it.",
-        )
-        attempt.expect_close(pattern.norm(), torch.tensor(1.0), "Its length should be 1.")
-        attempt.expect_close(
-            pattern,
-            right,
-            "The token's features should grow by it; they fall: the sign is wrong.",
-        )
-
-
-@exercise
-def estimate_from_noisy(attempt: Attempt) -> None:
-    """tokens [batch, dim], weight, mean, covariance, noise -> patches [batch, n]."""
-    batch, dim, n, noise = 3, 4, 7, 0.6
-    normal = normal_draws(seed=5)
-    weight = normal(dim, n) / n**0.5
-    mean = normal(n)
-    spread = normal(n, n) / n**0.5
-    covariance = spread @ spread.T
-    tokens = normal(batch, dim)
-    shape = dict(batch=batch, n=n)
-
-    def conditioned(covariance: Tensor, noise: float, variance: Tensor | None = None) -> Tensor:
-        """From the joint covariance of token and patch, a Gaussian's conditional mean."""
-        variance = noise**2 * torch.eye(dim) if variance is None else variance
-        of_tokens = weight @ covariance @ weight.T + variance
-        gain = covariance @ weight.T @ torch.linalg.inv(of_tokens)
-        return mean + (tokens - weight @ mean) @ gain.T
-
-    right = conditioned(covariance, noise)
-    estimate = attempt(tokens, weight, mean, covariance, noise, shape=shape)
+    same = offset[:1].repeat(tokens, 1)
+    x = q @ weight.T + same
+    w = rms_normed(x, 0.0)
     attempt.expect_close(
-        estimate,
-        right,
-        "The estimate is not the conditional mean of the patch given its noisy token.",
+        attempt(w, ones, weight, same, shape=shape),
+        q,
+        "With gamma = 1 and one offset for all tokens the patches are wrong.",
         mistakes={
-            "The noise is left out: this trusts the tokens entirely.": conditioned(covariance, 0.0),
-            "The noise is a standard deviation. Tokens have its square as variance.": conditioned(
-                covariance, noise**0.5
-            ),
-            "The noise is in the tokens, not in the patches: add its variance to the covariance "
-            "of the tokens.": conditioned(covariance + noise**2 * torch.eye(n), 0.0),
-            "The mean patch is not added back.": right - mean,
-            "A token is compared with 0. The prior expects the mean patch's token, W mean.": (
-                right
-                + (weight @ mean)
-                @ torch.linalg.solve(
-                    weight @ covariance @ weight.T + noise**2 * torch.eye(dim), weight @ covariance
-                )
-            ),
-            "The noise is added to every entry of the tokens' covariance. That of different "
-            "features is independent: add it on the diagonal.": conditioned(
-                covariance, noise, torch.full((dim, dim), noise**2)
+            "The scale is taken as 1. Each token was divided by its own size, and its offset "
+            "tells which.": (w - same) @ inverse,
+            "The offset is not subtracted from the tokens.": x @ inverse,
+            "The offset is not subtracted, and the scale is taken as 1.": w @ inverse,
+            "These are the negatives of the patches: a sign in your equations is wrong.": -q,
+            "These are the patches over the size of their token. Multiply by it.": (
+                q / x.square().mean(-1, keepdim=True).sqrt()
             ),
         },
     )
-    low = normal(n, 2)
-    flat = low @ low.T  # patches that lie in a plane
+    w = rms_normed(q @ weight.T + offset, 0.0)
     attempt.expect_close(
-        attempt(
-            tokens,
-            weight,
-            mean,
-            flat,
-            noise,
-            shape=shape,
-            if_not_finite="With a covariance of rank 2 the result is not finite. Do not invert "
-            "the covariance of the patches; invert that of the tokens.",
-        ),
-        conditioned(flat, noise),
-        "With a covariance of rank 2, patches in a plane, the estimate is wrong. Do not invert the "
-        "covariance of the patches; invert that of the tokens.",
+        attempt(w, ones, weight, offset, shape=shape),
+        q,
+        "With offsets that differ from token to token the patches are wrong.",
+        mistakes={
+            "The first token's offset is used for all.": patches_of(w, weight, same),
+            "The offsets' mean is used for all tokens.": patches_of(
+                w, weight, offset.mean(0).expand(tokens, dim)
+            ),
+        },
     )
+    attempt.expect_close(
+        attempt(w * gamma, gamma, weight, offset, shape=shape),
+        q,
+        "With a gamma the patches are wrong. Divide y by it first.",
+        mistakes={
+            "gamma is not used.": patches_of(w * gamma, weight, offset),
+            "y is multiplied by gamma. Divide by it.": patches_of(w * gamma**2, weight, offset),
+        },
+    )
+
+
+def centred(h: Tensor) -> Tensor:
+    """h less its mean, token by token."""
+    return h - h.mean(-1, keepdim=True)
 
 
 @exercise
-def convolution_values(attempt: Attempt) -> None:
-    """kernel [out, channels, k, k], size, stride -> all singular values, descending."""
-    normal = normal_draws(seed=6)
-    for out, channels, k, size, stride in ((2, 3, 3, 5, 1), (7, 1, 3, 6, 2), (5, 2, 4, 6, 3)):
-        kernel = normal(out, channels, k, k)
-        # as many as the shorter side of the matrix has rows
-        count = (size // stride) ** 2 * min(out, channels * stride**2)
-        right = torch.linalg.svdvals(as_matrix(kernel, size, stride))
-        values = attempt(kernel, size, stride, shape=dict(values=count))
-        attempt.expect_close(
-            values.sort(descending=True).values,
-            right,
-            f"For images of {size} x {size} and stride {stride} the values differ from those of "
-            "the whole matrix.",
-            mistakes={
-                "The values are squared: these are the eigenvalues of K^T K.": right.square(),
-                "The Fourier transform is scaled. Take the unscaled one of the kernel, which "
-                "gives a convolution's factors.": right * stride / size,
-            },
-        )
-        attempt.expect_close(values, right, "The values should be in descending order.")
+def norm_pullback(attempt: Attempt) -> None:
+    """x [batch, tokens, dim], gamma [dim], eps, g [batch, tokens, dim] -> as x."""
+    shape = dict(batch=2, tokens=3, dim=5)
+    normal = normal_draws(seed=0)
+    x, g = 2 * normal(*shape.values()) + 1, normal(*shape.values())
+    gamma = normal(5)
 
-    out, channels, k, size, stride = 8, 3, 7, 16, 2
-    kernel = normal(out, channels, k, k)
-    count = (size // stride) ** 2 * min(out, channels * stride**2)
-    meter = MemoryMeter(kernel)
-    attempt(kernel, size, stride, shape=dict(values=count), within=meter)
-    room = 8 * out * channels * size**2  # complex numbers, and a few copies' worth
-    attempt.expect(
-        meter.largest <= room,
-        f"A tensor of {meter.largest} numbers is made. The matrix of the whole convolution is not "
-        "needed: a Fourier transform cuts it into one small matrix for each frequency.",
+    def expected(gamma: Tensor, eps: float, g: Tensor) -> Tensor:
+        return torch.func.vjp(lambda x: normed(x, eps=eps) * gamma, x)[1](g)[0]
+
+    ones = torch.ones(5)
+    z = normed(x)
+    variance = centred(x).square().mean(-1, keepdim=True)
+    s = variance.sqrt()
+    along = (z * g).mean(-1, keepdim=True)  # [batch, tokens, 1]
+    attempt.expect_close(
+        attempt(x, ones, 0.0, g, shape=shape),
+        expected(ones, 0.0, g),
+        "With gamma = 1 and eps = 0 the gradient is wrong.",
+        mistakes={
+            "You do not subtract the mean: the product with C is missing.": (g - z * along) / s,
+            "The part along z is not subtracted.": centred(g) / s,
+            "The mean and the part along z are right, but the result is not divided by s.": (
+                centred(g) - z * along
+            ),
+            "You divide by the variance, not by its root.": (centred(g) - z * along) / variance,
+            "You multiply by s. The derivative of a division by s is divided by it.": (
+                (centred(g) - z * along) * s
+            ),
+            "The dot product with z is not divided by dim.": (centred(g) - 5 * z * along) / s,
+            "The part along z is added, not subtracted.": (centred(g) + z * along) / s,
+            "You take the part along x, not along z = (x - mean) / s.": (
+                (centred(g) - x * (x * g).mean(-1, keepdim=True)) / s
+            ),
+        },
+    )
+    pulled = expected(ones, 0.0, g)
+    attempt.expect_close(
+        attempt(x, gamma, 0.0, g, shape=shape),
+        expected(gamma, 0.0, g),
+        "With a gamma the gradient is wrong.",
+        mistakes={
+            "gamma is not used.": pulled,
+            "gamma multiplies the result. In the transposed product it comes first: it multiplies "
+            "g.": pulled * gamma,
+        },
+    )
+    wide = (variance + 0.5).sqrt()
+    attempt.expect_close(
+        attempt(x, ones, 0.5, g, shape=shape),
+        expected(ones, 0.5, g),
+        "With eps = 0.5 the gradient is wrong. eps is added to the variance, inside the root, also "
+        "where z is made.",
+        mistakes={
+            "eps is not used.": pulled,
+            "eps is used in the division, but z is made without it.": (
+                (centred(g) - z * along) / wide
+            ),
+            "z is made with eps, but the division at the end lacks it.": (
+                pulled_with(x, g, wide) / s
+            ),
+            "eps is added to the standard deviation. It stands inside the root.": (
+                pulled_with(x, g, s + 0.5) / (s + 0.5)
+            ),
+        },
     )
 
 
-def as_matrix(kernel: Tensor, size: int, stride: int) -> Tensor:
-    """The whole matrix of the convolution that wraps around, window by window."""
-    out, channels, k, _ = kernel.shape
-    places = range(0, size, stride)
-    rows = []
-    for o in range(out):
-        for top in places:
-            for left in places:
-                image = torch.zeros(channels, size, size)
-                for a in range(k):
-                    for b in range(k):
-                        image[:, (top + a) % size, (left + b) % size] += kernel[o, :, a, b]
-                rows.append(image.flatten())
-    return torch.stack(rows)  # [out * places^2, channels * size^2]
+def pulled_with(x: Tensor, g: Tensor, size: Tensor) -> Tensor:
+    """The product with C - z z^T / dim, for z with this size as divisor."""
+    z = centred(x) / size
+    return centred(g) - z * (z * g).mean(-1, keepdim=True)
+
+
+@exercise
+def forgotten(attempt: Attempt) -> None:
+    """x [dim], function [dim] -> [out], tolerance -> [dim, dim]."""
+    dim = 6
+    shape = {"dim": dim, "dim again": dim}
+    normal = normal_draws(seed=1)
+    x = normal(dim)
+    left, right = (torch.linalg.qr(normal(dim, dim))[0] for _ in range(2))
+    values = torch.tensor([5.0, 2.0, 1.0, 0.2, 0.0, 0.0])
+    matrix = left @ torch.diag(values) @ right.T
+
+    def onto(basis: Tensor) -> Tensor:
+        return basis @ basis.T
+
+    lost = onto(right[:, 4:])
+    attempt.expect_close(
+        attempt(x, lambda x: matrix @ x, 1e-4, shape=shape),
+        lost,
+        "For a linear function of rank 4, of 6 numbers, the projection is wrong.",
+        mistakes={
+            "This projects onto the directions kept. Project onto the rest.": onto(right[:, :4]),
+            "These directions live where the outputs live. Take the singular vectors on the side "
+            "of the inputs.": onto(left[:, 4:]),
+            "These directions span all outputs. Take the singular vectors of the inputs.": onto(
+                left[:, :4]
+            ),
+        },
+    )
+    attempt.expect_close(
+        attempt(x, lambda x: matrix @ x, 0.05, shape=shape),
+        onto(right[:, 3:]),
+        "With tolerance = 0.05 and singular values of 5, 2, 1, 0.2, 0 and 0 the last three "
+        "directions count as forgotten.",
+        mistakes={
+            "tolerance is compared with the singular values as they are. It is a fraction of the "
+            "largest.": lost,
+        },
+    )
+    attempt.expect_close(
+        attempt(x, lambda x: (matrix @ x)[:2].tanh(), 1e-4, shape=shape),
+        torch.eye(dim) - row_space((1 - (matrix @ x)[:2].tanh().square())[:, None] * matrix[:2]),
+        "Of a function from 6 numbers to 2 four directions are forgotten, though its Jacobian has "
+        "two singular values only.",
+        mistakes={
+            "Nothing comes back of the directions without a singular value.": torch.zeros(dim, dim),
+        },
+    )
+    z = normed(x)
+    attempt.expect_close(
+        attempt(x, lambda x: normed(x), 1e-4, shape=shape),
+        torch.full((dim, dim), 1 / dim) + torch.outer(z, z) / dim,
+        "A layer norm with eps = 0 forgets the direction of ones and that of z.",
+    )
+
+
+def row_space(matrix: Tensor) -> Tensor:
+    """The projection onto the span of the rows, which are independent."""
+    return matrix.T @ torch.linalg.solve(matrix @ matrix.T, matrix)

@@ -1,313 +1,227 @@
-"""Chapter 14: inputs of a norm recovered from its output, and the norm's derivative."""
+"""Chapter 14: layers inverted: scores, residual branches, heads, folds."""
 
 import torch
 from torch import Tensor
 
 from course.check.attempt import Attempt, normal_draws
-from course.check.chapter_04 import normed
 from course.check.exercise import exercise
 
 
 @exercise
-def with_statistics(attempt: Attempt) -> None:
-    """y [batch, tokens, dim], gamma [dim], beta [dim], mean, std [batch, tokens, 1] -> as y."""
-    shape = dict(batch=2, tokens=3, dim=5)
+def queries_from_scores(attempt: Attempt) -> None:
+    """scores [queries, keys], keys [keys, d] -> [queries, d]."""
+    shape = {"queries": 3, "d": 4}
     normal = normal_draws(seed=0)
-    z = normed(normal(*shape.values()))
-    ones, zeros = torch.ones(5), torch.zeros(5)
-    mean, std = normal(2, 3, 1), normal(2, 3, 1).abs() + 0.5
+    q, k = normal(3, 4), normal(7, 4)
     attempt.expect_close(
-        attempt(z, ones, zeros, 0 * mean, std, shape=shape),
-        z * std,
-        "With gamma = 1, beta = 0 and mean = 0 the result should have the standard deviation std.",
+        attempt(q @ k.T / 2, k, shape=shape),
+        q,
+        "These are not the queries whose scaled products with the keys are the scores.",
         mistakes={
-            "std is not used.": z,
-            "You multiply by std squared: the variance.": z * std.square(),
-            "You multiply by the root of std.": z * std.sqrt(),
-            "You divide by std. The norm has divided by it.": z / std,
+            "The scale is not undone: the scores were divided by the root of d.": q / 2,
+            "You divide by the root of d. The scores have been divided already.": q / 4,
+            "You multiply by d. The scores were divided by its root.": 2 * q,
+            "A product with the keys does not undo one: solve for the queries.": q @ k.T @ k / 2,
         },
     )
+    wide, keys = normal(3, 9), normal(11, 9)
     attempt.expect_close(
-        attempt(z, ones, zeros, mean, std, shape=shape),
-        z * std + mean,
-        "With gamma = 1 and beta = 0 the result should have mean and standard deviation as given.",
-        mistakes={
-            "mean is not used.": z * std,
-            "mean is multiplied by std too. It is added last.": (z + mean) * std,
-        },
+        attempt(wide @ keys.T / 3, keys, shape=shape | {"d": 9}),
+        wide,
+        "With d = 9 the queries are wrong, though with d = 4 they were right.",
+        mistakes={"The scale is 2 whatever d is.": wide * 2 / 3},
     )
-    gamma, beta = normal(5).abs() + 0.5, normal(5)
-    y = z * gamma + beta
-    attempt.expect_close(
-        attempt(y, gamma, beta, mean, std, shape=shape),
-        z * std + mean,
-        "With gamma and beta the result is wrong. Undo them first.",
-        mistakes={
-            "gamma and beta are not undone.": y * std + mean,
-            "beta is not undone.": y / gamma * std + mean,
-            "gamma is not undone.": (y - beta) * std + mean,
-            "You divide by gamma before you subtract beta. The norm adds beta last, so it is the "
-            "first to go.": (y / gamma - beta) * std + mean,
-            "You apply gamma and beta once more. They are to be undone.": (
-                (y * gamma + beta) * std + mean
-            ),
-        },
-    )
-
-
-def rms_normed(x: Tensor, eps: float) -> Tensor:
-    """x over the root of its mean square plus eps, token by token."""
-    return x / (x.square().mean(-1, keepdim=True) + eps).sqrt()
 
 
 @exercise
-def rms_input(attempt: Attempt) -> None:
-    """y [batch, tokens, dim], gamma [dim], eps -> as y."""
+def undo_residual(attempt: Attempt) -> None:
+    """y [batch, tokens, dim], branch: y's shape -> the same, steps -> as y."""
     shape = dict(batch=2, tokens=3, dim=5)
     normal = normal_draws(seed=1)
-    eps = 0.5
-    x = normal(*shape.values()) + 0.5
-    square = x.square().mean(-1, keepdim=True)
-    size = (square + eps).sqrt()
-    w = x / size
-    ones = torch.ones(5)
-    gamma = normal(5).abs() + 0.5
+    y = normal(*shape.values())
+    w = 0.2 * normal(5, 5)
+
+    def branch(x: Tensor) -> Tensor:
+        return (x @ w).tanh() + 0.1
+
+    def iterated(steps: int) -> Tensor:
+        x = y
+        for _ in range(steps):
+            x = y - branch(x)
+        return x
+
+    def asked(steps: int) -> Tensor:
+        return attempt(y, branch, steps, shape=shape)
+
     attempt.expect_close(
-        attempt(w, ones, eps, shape=shape),
-        x,
-        "With gamma = 1 the result is not the norm's input.",
+        asked(0),
+        y,
+        "With steps = 0 the result should be y.",
+        mistakes={"You take a step too many.": iterated(1)},
+    )
+    attempt.expect_close(
+        asked(1),
+        iterated(1),
+        "After one step from y the result should be y - branch(y).",
         mistakes={
-            "The output comes back unchanged.": w,
-            "You multiply by the root mean square of the input. The norm divided by the root of "
-            "that square plus eps.": w * square.sqrt(),
-            "You multiply by the mean square plus eps. The norm divided by its root.": w * size**2,
-            "The output is normed once more, not undone.": rms_normed(w, eps),
-            "You took the variance of w. An RMS norm subtracts no mean: its size is the mean "
-            "square.": w * (eps / (1 - w.var(-1, correction=0, keepdim=True))).sqrt(),
-            "You took the sum of squares where the mean belongs.": (
-                w * (eps / (1 - w.square().sum(-1, keepdim=True)).abs()).sqrt()
-            ),
-            "All tokens have one scale. Each has its own.": (
-                w * (eps / (1 - w.square().mean())).sqrt()
-            ),
+            "You add the branch. It was added; take it away.": y + branch(y),
+            "You take a step too many.": iterated(2),
+            "Nothing has moved after one step.": y,
+            "You begin at zero. Begin at y.": y - branch(torch.zeros_like(y)),
         },
     )
+    x = y
+    for _ in range(3):
+        x = x - branch(x)
     attempt.expect_close(
-        attempt(w * gamma, gamma, eps, shape=shape),
-        x,
-        "With a gamma the result is wrong. Undo it first: the scale is that of y / gamma.",
+        asked(3),
+        iterated(3),
+        "After three steps the result is wrong, though after one it was right.",
         mistakes={
-            "gamma is undone only at the end. Undo it before you take the mean square.": (
-                w * (eps / (1 - (w * gamma).square().mean(-1, keepdim=True)).abs()).sqrt()
-            ),
-            "gamma is undone for the scale alone.": x * gamma,
-            "You multiply by gamma.": x * gamma.square(),
+            "Every step applies the branch to y. Apply it to the newest guess.": iterated(1),
+            "You subtract the branch from the guess. Subtract it from y.": x,
+            "You take a step too few.": iterated(2),
         },
     )
-    small = 0.1
-    attempt.expect_close(
-        attempt(x / (square + small).sqrt(), ones, small, shape=shape),
-        x,
-        f"With eps = {small} the result is wrong, though with {eps} it was right.",
-    )
-
-
-def patches_of(w: Tensor, weight: Tensor, offset: Tensor) -> Tensor:
-    """Least squares, one token after the other: patches q and scale a with W q - a w = -t."""
-    found = torch.empty(*w.shape[:2], weight.shape[1])
-    for b, i in torch.cartesian_prod(*map(torch.arange, w.shape[:2])):
-        system = torch.cat([weight, -w[b, i, :, None]], 1)  # [dim, n + 1]
-        found[b, i] = -(torch.linalg.pinv(system) @ offset[i])[:-1]
-    return found
 
 
 @exercise
-def patches_behind_rms(attempt: Attempt) -> None:
-    """y [batch, tokens, dim], gamma [dim], weight [dim, n], offset [tokens, dim] -> patches."""
-    batch, tokens, dim, n = 2, 3, 11, 4
-    shape = dict(batch=batch, tokens=tokens, n=n)
+def asymptotic_rate(attempt: Attempt) -> None:
+    """x [n], branch [n] -> [n] -> one number."""
     normal = normal_draws(seed=2)
-    q, weight, offset = normal(batch, tokens, n), normal(dim, n), normal(tokens, dim)
-    ones = torch.ones(dim)
-    gamma = normal(dim).abs() + 0.5
-    inverse = torch.linalg.pinv(weight).T  # [dim, n]
-
-    same = offset[:1].repeat(tokens, 1)
-    x = q @ weight.T + same
-    w = rms_normed(x, 0.0)
+    x = normal(5)
+    turn, stretch = torch.tensor([[0.0, -0.25], [1.0, 0.0]]), torch.tensor([[0.1, 9.0], [0.0, 0.2]])
+    matrix = torch.block_diag(turn, stretch, torch.tensor([[-0.3]]))
+    values = torch.linalg.svdvals(matrix)
     attempt.expect_close(
-        attempt(w, ones, weight, same, shape=shape),
-        q,
-        "With gamma = 1 and one offset for all tokens the patches are wrong.",
+        attempt(x, lambda x: matrix @ x),
+        torch.tensor(0.5),
+        "For a linear branch whose eigenvalues have the sizes 0.5, 0.5, 0.3, 0.2 and 0.1 the rate "
+        "should be 0.5.",
         mistakes={
-            "The scale is taken as 1. Each token was divided by its own size, and its offset "
-            "tells which.": (w - same) @ inverse,
-            "The offset is not subtracted from the tokens.": x @ inverse,
-            "The offset is not subtracted, and the scale is taken as 1.": w @ inverse,
-            "These are the negatives of the patches: a sign in your equations is wrong.": -q,
-            "These are the patches over the size of their token. Multiply by it.": (
-                q / x.square().mean(-1, keepdim=True).sqrt()
+            "This is the largest singular value, the stretch of one step. Over many "
+            "steps eigenvalues decide.": values[0],
+            "This is the largest real part. The eigenvalues 0.5i and -0.5i turn an error and "
+            "shrink it no faster.": torch.tensor(0.2),
+            "This is the smallest. In the long run the slowest direction is left.": torch.tensor(
+                0.1
+            ),
+            "Take the Jacobian of the branch alone, without the identity.": torch.tensor(1.2),
+            "This is the Frobenius norm.": matrix.norm(),
+            "You took the eigenvalues of a symmetric matrix.": (
+                torch.linalg.eigvalsh(matrix).abs().max()
             ),
         },
     )
-    w = rms_normed(q @ weight.T + offset, 0.0)
+    slope = 1 - x.tanh().square()
     attempt.expect_close(
-        attempt(w, ones, weight, offset, shape=shape),
-        q,
-        "With offsets that differ from token to token the patches are wrong.",
+        attempt(x, lambda x: -0.9 * x.tanh()),
+        0.9 * slope.max(),
+        "For a branch that is not linear the rate is wrong. Take the Jacobian at x.",
         mistakes={
-            "The first token's offset is used for all.": patches_of(w, weight, same),
-            "The offsets' mean is used for all tokens.": patches_of(
-                w, weight, offset.mean(0).expand(tokens, dim)
-            ),
+            "You took the Jacobian at zero. It belongs to x.": torch.tensor(0.9),
+            "The size of a negative eigenvalue counts.": -0.9 * slope.min(),
         },
     )
-    attempt.expect_close(
-        attempt(w * gamma, gamma, weight, offset, shape=shape),
-        q,
-        "With a gamma the patches are wrong. Divide y by it first.",
-        mistakes={
-            "gamma is not used.": patches_of(w * gamma, weight, offset),
-            "y is multiplied by gamma. Divide by it.": patches_of(w * gamma**2, weight, offset),
-        },
-    )
-
-
-def centred(h: Tensor) -> Tensor:
-    """h less its mean, token by token."""
-    return h - h.mean(-1, keepdim=True)
 
 
 @exercise
-def norm_pullback(attempt: Attempt) -> None:
-    """x [batch, tokens, dim], gamma [dim], eps, g [batch, tokens, dim] -> as x."""
-    shape = dict(batch=2, tokens=3, dim=5)
-    normal = normal_draws(seed=0)
-    x, g = 2 * normal(*shape.values()) + 1, normal(*shape.values())
-    gamma = normal(5)
+def held_attention(attempt: Attempt) -> None:
+    """weights [heads, tokens, tokens], w_v [dim, dim], w_out [dim, dim] -> a square matrix."""
+    heads, n, dim = 2, 3, 4
+    shape = {"tokens * dim": n * dim, "tokens * dim again": n * dim}
+    normal = normal_draws(seed=3)
+    w_v, w_out, x = normal(dim, dim), normal(dim, dim), normal(n, dim)
 
-    def expected(gamma: Tensor, eps: float, g: Tensor) -> Tensor:
-        return torch.func.vjp(lambda x: normed(x, eps=eps) * gamma, x)[1](g)[0]
+    def expected(weights: Tensor, w_v: Tensor, w_out: Tensor) -> Tensor:
+        def layer(flat: Tensor) -> Tensor:
+            values = (flat.view(n, dim) @ w_v).view(n, len(weights), -1)  # [tokens, heads, d]
+            mixed = torch.einsum("hij,jhd->ihd", weights, values)
+            return (mixed.flatten(1) @ w_out).flatten()
 
-    ones = torch.ones(5)
-    z = normed(x)
-    variance = centred(x).square().mean(-1, keepdim=True)
-    s = variance.sqrt()
-    along = (z * g).mean(-1, keepdim=True)  # [batch, tokens, 1]
+        return torch.func.jacrev(layer)(x.flatten())
+
+    one = normal(1, n, n).softmax(-1)
+    product, turned = w_v @ w_out, w_out.T @ w_v.T  # kron wants contiguous matrices
+    right = expected(one, w_v, w_out)
     attempt.expect_close(
-        attempt(x, ones, 0.0, g, shape=shape),
-        expected(ones, 0.0, g),
-        "With gamma = 1 and eps = 0 the gradient is wrong.",
+        attempt(one, w_v, w_out, shape=shape),
+        right,
+        "With one head the matrix is wrong.",
         mistakes={
-            "You do not subtract the mean: the product with C is missing.": (g - z * along) / s,
-            "The part along z is not subtracted.": centred(g) / s,
-            "The mean and the part along z are right, but the result is not divided by s.": (
-                centred(g) - z * along
+            "Within each block the matrix is not transposed. Tokens are rows, and multiplied from "
+            "the right.": torch.kron(one[0], product),
+            "The attention weights are transposed. Row i holds what token i takes.": torch.kron(
+                one[0].T.contiguous(), turned
             ),
-            "You divide by the variance, not by its root.": (centred(g) - z * along) / variance,
-            "You multiply by s. The derivative of a division by s is divided by it.": (
-                (centred(g) - z * along) * s
+            "This is the transposed matrix.": right.T,
+            "Tokens and entries are swapped: read a token after the other, row by row.": torch.kron(
+                turned, one[0]
             ),
-            "The dot product with z is not divided by dim.": (centred(g) - 5 * z * along) / s,
-            "The part along z is added, not subtracted.": (centred(g) + z * along) / s,
-            "You take the part along x, not along z = (x - mean) / s.": (
-                (centred(g) - x * (x * g).mean(-1, keepdim=True)) / s
-            ),
+            "w_out is not used.": expected(one, w_v, torch.eye(dim)),
+            "w_v is not used.": expected(one, torch.eye(dim), w_out),
+            "w_out comes before w_v.": expected(one, w_out, w_v),
         },
     )
-    pulled = expected(ones, 0.0, g)
+    weights = normal(heads, n, n).softmax(-1)
     attempt.expect_close(
-        attempt(x, gamma, 0.0, g, shape=shape),
-        expected(gamma, 0.0, g),
-        "With a gamma the gradient is wrong.",
+        attempt(weights, w_v, w_out, shape=shape),
+        expected(weights, w_v, w_out),
+        "With two heads the matrix is wrong. Each head has its own columns of w_v and its own rows "
+        "of w_out.",
         mistakes={
-            "gamma is not used.": pulled,
-            "gamma multiplies the result. In the transposed product it comes first: it multiplies "
-            "g.": pulled * gamma,
-        },
-    )
-    wide = (variance + 0.5).sqrt()
-    attempt.expect_close(
-        attempt(x, ones, 0.5, g, shape=shape),
-        expected(ones, 0.5, g),
-        "With eps = 0.5 the gradient is wrong. eps is added to the variance, inside the root, also "
-        "where z is made.",
-        mistakes={
-            "eps is not used.": pulled,
-            "eps is used in the division, but z is made without it.": (
-                (centred(g) - z * along) / wide
+            "Every head has all of w_v and w_out. Cut both into the heads' parts.": torch.kron(
+                weights.sum(0), turned
             ),
-            "z is made with eps, but the division at the end lacks it.": (
-                pulled_with(x, g, wide) / s
+            "Only the first head is there. The heads' outputs add up.": expected(
+                torch.stack([weights[0], 0 * weights[0]]), w_v, w_out
             ),
-            "eps is added to the standard deviation. It stands inside the root.": (
-                pulled_with(x, g, s + 0.5) / (s + 0.5)
+            "The heads' weights are averaged. Each head has its own.": torch.kron(
+                weights.mean(0), turned
             ),
         },
     )
 
 
-def pulled_with(x: Tensor, g: Tensor, size: Tensor) -> Tensor:
-    """The product with C - z z^T / dim, for z with this size as divisor."""
-    z = centred(x) / size
-    return centred(g) - z * (z * g).mean(-1, keepdim=True)
+def cusp(x: Tensor) -> Tensor:
+    """A map of three numbers that folds: x0³ - x0 x1, and the others bent a little."""
+    return torch.stack([x[0] ** 3 - x[0] * x[1], x[1] + 0.1 * x[2].sin(), x[2] + 0.1 * x[0] * x[1]])
+
+
+def square(x: Tensor) -> Tensor:
+    """Folds along x0 = 0, where its rotation has put it."""
+    turn = x.new_tensor([[0.6, -0.8], [0.8, 0.6]])
+    z = turn @ x
+    return torch.stack([z[0] ** 2 + 0.3 * z[0] ** 3, z[1] + z[0] ** 2])
 
 
 @exercise
-def forgotten(attempt: Attempt) -> None:
-    """x [dim], function [dim] -> [out], tolerance -> [dim, dim]."""
-    dim = 6
-    shape = {"dim": dim, "dim again": dim}
-    normal = normal_draws(seed=1)
-    x = normal(dim)
-    left, right = (torch.linalg.qr(normal(dim, dim))[0] for _ in range(2))
-    values = torch.tensor([5.0, 2.0, 1.0, 0.2, 0.0, 0.0])
-    matrix = left @ torch.diag(values) @ right.T
-
-    def onto(basis: Tensor) -> Tensor:
-        return basis @ basis.T
-
-    lost = onto(right[:, 4:])
-    attempt.expect_close(
-        attempt(x, lambda x: matrix @ x, 1e-4, shape=shape),
-        lost,
-        "For a linear function of rank 4, of 6 numbers, the projection is wrong.",
-        mistakes={
-            "This projects onto the directions kept. Project onto the rest.": onto(right[:, :4]),
-            "These directions live where the outputs live. Take the singular vectors on the side "
-            "of the inputs.": onto(left[:, 4:]),
-            "These directions span all outputs. Take the singular vectors of the inputs.": onto(
-                left[:, :4]
-            ),
-        },
-    )
-    attempt.expect_close(
-        attempt(x, lambda x: matrix @ x, 0.05, shape=shape),
-        onto(right[:, 3:]),
-        "With tolerance = 0.05 and singular values of 5, 2, 1, 0.2, 0 and 0 the last three "
-        "directions count as forgotten.",
-        mistakes={
-            "tolerance is compared with the singular values as they are. It is a fraction of the "
-            "largest.": lost,
-        },
-    )
-    attempt.expect_close(
-        attempt(x, lambda x: (matrix @ x)[:2].tanh(), 1e-4, shape=shape),
-        torch.eye(dim) - row_space((1 - (matrix @ x)[:2].tanh().square())[:, None] * matrix[:2]),
-        "Of a function from 6 numbers to 2 four directions are forgotten, though its Jacobian has "
-        "two singular values only.",
-        mistakes={
-            "Nothing comes back of the directions without a singular value.": torch.zeros(dim, dim),
-        },
-    )
-    z = normed(x)
-    attempt.expect_close(
-        attempt(x, lambda x: normed(x), 1e-4, shape=shape),
-        torch.full((dim, dim), 1 / dim) + torch.outer(z, z) / dim,
-        "A layer norm with eps = 0 forgets the direction of ones and that of z.",
-    )
-
-
-def row_space(matrix: Tensor) -> Tensor:
-    """The projection onto the span of the rows, which are independent."""
-    return matrix.T @ torch.linalg.solve(matrix @ matrix.T, matrix)
+def build_collision(attempt: Attempt) -> None:
+    """positive [n], negative [n], function [n] -> [n] -> [2, n]."""
+    ends = torch.tensor([[0.5, 0.3], [-0.5, -0.1]])
+    for function, (positive, negative) in (
+        (square, ends),
+        (cusp, torch.tensor([[1.2, 0.4, 0.1], [0.1, 1.0, -0.3]])),
+    ):
+        pair = attempt(positive, negative, function, shape={"inputs": 2, "n": len(positive)})
+        first, second = pair
+        apart, off = (first - second).norm(), (function(first) - function(second)).norm()
+        attempt.expect(
+            bool(apart > 0),
+            "The two inputs are the same. Newton's method must begin on the other side of the "
+            "fold.",
+        )
+        attempt.expect(
+            not torch.equal(pair, torch.stack([positive, negative])),
+            "These are the inputs that were given. They have different outputs.",
+        )
+        attempt.expect(
+            bool(apart >= 1e-3),
+            f"The two inputs are {apart:.1g} apart, expected 1e-3 at least. Next to a fold outputs "
+            "agree nearly, whatever you do: step off farther.",
+        )
+        attempt.expect(
+            bool(off <= 1e-9),
+            f"The outputs are {off:.1g} apart, expected 1e-9 at most. Stepping off to both sides "
+            "makes them nearly equal; Newton's method does the rest.",
+        )

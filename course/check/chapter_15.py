@@ -1,4 +1,4 @@
-"""Chapter 15: layers inverted: scores, residual branches, heads, folds."""
+"""Chapter 15: steps towards an input, the error they leave, Gauss-Newton and L-BFGS."""
 
 import torch
 from torch import Tensor
@@ -8,220 +8,266 @@ from course.check.exercise import exercise
 
 
 @exercise
-def queries_from_scores(attempt: Attempt) -> None:
-    """scores [queries, keys], keys [keys, d] -> [queries, d]."""
-    shape = {"queries": 3, "d": 4}
+def distance_step(attempt: Attempt) -> None:
+    """x [batch, n], target [batch, m], function [batch, n] -> [batch, m], eps -> as x."""
+    shape = dict(batch=2, n=4)
     normal = normal_draws(seed=0)
-    q, k = normal(3, 4), normal(7, 4)
+    x = normal(2, 4)
+    target = normal(2, 5)
+    matrix = normal(5, 4)
+    eps = 0.5
+
+    def linear(x: Tensor) -> Tensor:
+        return x @ matrix.T
+
+    def curved(x: Tensor) -> Tensor:
+        return linear(x).tanh()
+
+    left = linear(x) - target  # [batch, m]
+    length = left.norm(dim=1, keepdim=True)
+    g = left @ matrix / length  # the gradient of the distance
     attempt.expect_close(
-        attempt(q @ k.T / 2, k, shape=shape),
-        q,
-        "These are not the queries whose scaled products with the keys are the scores.",
+        attempt(x, target, linear, eps, shape=shape),
+        x - eps * g,
+        "For a linear function the step is wrong.",
         mistakes={
-            "The scale is not undone: the scores were divided by the root of d.": q / 2,
-            "You divide by the root of d. The scores have been divided already.": q / 4,
-            "You multiply by d. The scores were divided by its root.": 2 * q,
-            "A product with the keys does not undo one: solve for the queries.": q @ k.T @ k / 2,
+            "x comes back unchanged.": x,
+            "The step leads uphill: the gradient is added.": x + eps * g,
+            "This is the gradient's step for half the squared distance. Divide by the distance.": (
+                x - eps * g * length
+            ),
+            "This is the gradient's step for the squared distance. Take its root.": (
+                x - 2 * eps * g * length
+            ),
+            "The distance is taken over the whole batch. Each entry has its own.": (
+                x - eps * left @ matrix / left.norm()
+            ),
+            "You step by the mean over the batch. Take the sum: each entry steps by itself.": (
+                x - eps * g / 2
+            ),
+            "The target is not used.": (
+                x - eps * linear(x) @ matrix / linear(x).norm(dim=1, keepdim=True)
+            ),
+            "eps is not used.": x - g,
+            "The gradient itself is returned.": g,
         },
     )
-    wide, keys = normal(3, 9), normal(11, 9)
+    reached = curved(x)
+    away = reached - target
+    slope = (away / away.norm(dim=1, keepdim=True) * (1 - reached.square())) @ matrix
     attempt.expect_close(
-        attempt(wide @ keys.T / 3, keys, shape=shape | {"d": 9}),
-        wide,
-        "With d = 9 the queries are wrong, though with d = 4 they were right.",
-        mistakes={"The scale is 2 whatever d is.": wide * 2 / 3},
+        attempt(x, target, curved, eps, shape=shape),
+        x - eps * slope,
+        "For a function that is not linear the step is wrong, though for a linear one it is right.",
     )
 
 
 @exercise
-def undo_residual(attempt: Attempt) -> None:
-    """y [batch, tokens, dim], branch: y's shape -> the same, steps -> as y."""
-    shape = dict(batch=2, tokens=3, dim=5)
+def allowed_error(attempt: Attempt) -> None:
+    """jacobians [batch, m, n], distances [batch] -> [batch]."""
+    shape = dict(batch=3)
     normal = normal_draws(seed=1)
-    y = normal(*shape.values())
-    w = 0.2 * normal(5, 5)
+    values = torch.tensor([[4.0, 2.0, 0.5, 0.2], [3.0, 1.5, 1.0, 0.25], [8.0, 5.0, 2.0, 1.25]])
+    left = torch.linalg.qr(normal(3, 6, 4)).Q
+    right = torch.linalg.qr(normal(3, 4, 4)).Q
+    jacobians = left * values[:, None] @ right.mT  # [3, 6, 4]
+    ones, distances = torch.ones(3), torch.tensor([0.5, 2.0, 3.0])
+    least = values[:, -1]
+    attempt.expect_close(
+        attempt(jacobians, ones, shape=shape),
+        1 / least,
+        "At distances of 1 the result is wrong.",
+        mistakes={
+            "You divide by the largest singular value: that is the shortest error, not the "
+            "longest.": 1 / values[:, 0],
+            "This is the smallest singular value itself. Divide by it.": least,
+            "This is the condition number.": values[:, 0] / least,
+            "You divide by an eigenvalue of the Jacobian's square. Take its root.": 1 / least**2,
+            "You divide by the Frobenius norm, which is for errors in random directions.": (
+                1 / values.square().sum(1).sqrt()
+            ),
+            "One singular value serves the whole batch. Each Jacobian has its own.": (
+                ones / least.min()
+            ),
+        },
+    )
+    attempt.expect_close(
+        attempt(jacobians, distances, shape=shape),
+        distances / least,
+        "At other distances than 1 the result is wrong.",
+        mistakes={
+            "distances is not used.": 1 / least,
+            "distances is squared.": distances**2 / least,
+            "You divide by distances.": 1 / least / distances,
+        },
+    )
 
-    def branch(x: Tensor) -> Tensor:
-        return (x @ w).tanh() + 0.1
 
-    def iterated(steps: int) -> Tensor:
-        x = y
-        for _ in range(steps):
-            x = y - branch(x)
-        return x
+@exercise
+def left_after(attempt: Attempt) -> None:
+    """error [n], jacobian [m, n], steps -> [n]."""
+    n = 3
+    normal = normal_draws(seed=2)
+    error = normal(n)
+    values = torch.tensor([2.0, 1.0, 0.01])
+    left = torch.linalg.qr(normal(5, n)).Q
+    jacobian = left * values @ torch.linalg.qr(normal(n, n)).Q  # [5, 3]
+    right = torch.linalg.svd(jacobian).Vh  # rows are singular vectors, with svd's signs
+    shares = (values / values[0]).square()
+
+    def after(factors: Tensor) -> Tensor:
+        return factors * (right @ error) @ right
 
     def asked(steps: int) -> Tensor:
-        return attempt(y, branch, steps, shape=shape)
+        return attempt(error, jacobian, steps, shape={"n": n})
 
     attempt.expect_close(
         asked(0),
-        y,
-        "With steps = 0 the result should be y.",
-        mistakes={"You take a step too many.": iterated(1)},
+        error,
+        "With no steps all of the error is left.",
+        mistakes={"One step too many is taken.": after(1 - shares)},
     )
     attempt.expect_close(
         asked(1),
-        iterated(1),
-        "After one step from y the result should be y - branch(y).",
+        after(1 - shares),
+        "After one step the error is wrong.",
         mistakes={
-            "You add the branch. It was added; take it away.": y + branch(y),
-            "You take a step too many.": iterated(2),
-            "Nothing has moved after one step.": y,
-            "You begin at zero. Begin at y.": y - branch(torch.zeros_like(y)),
+            "The error is unchanged.": error,
+            "The ratio of the singular values has to be squared.": after(1 - shares.sqrt()),
+            "The step leads uphill: the gradient is added.": after(1 + shares),
+            "This is the part that is gone, not the part left.": after(shares),
+            "The rate is one over the square of the *largest* singular value.": after(
+                1 - (values / values[-1]).square()
+            ),
+            "The rate is 1. It should be one over the square of the largest singular value.": after(
+                1 - values.square()
+            ),
+            "The factors are right, but these are the coordinates along the singular vectors. Turn "
+            "back.": (1 - shares) * (right @ error),
+            "The singular vectors are taken by columns. svd returns them as rows.": (
+                (1 - shares) * (right.mT @ error) @ right.mT
+            ),
         },
     )
-    x = y
-    for _ in range(3):
-        x = x - branch(x)
+    many = 20_000
     attempt.expect_close(
-        asked(3),
-        iterated(3),
-        "After three steps the result is wrong, though after one it was right.",
+        asked(many),
+        after((1 - shares) ** many),
+        f"After {many} steps the error is wrong, though after one it is right.",
         mistakes={
-            "Every step applies the branch to y. Apply it to the newest guess.": iterated(1),
-            "You subtract the branch from the guess. Subtract it from y.": x,
-            "You take a step too few.": iterated(2),
+            "Each step multiplies. You multiplied the decrease of one by their number.": after(
+                1 - many * shares
+            ),
+            "One step is taken, whatever steps is.": after(1 - shares),
+            "After so many steps only the weakest direction is left, and it is left: do not end "
+            "early.": torch.zeros_like(error),
         },
     )
 
 
 @exercise
-def asymptotic_rate(attempt: Attempt) -> None:
-    """x [n], branch [n] -> [n] -> one number."""
-    normal = normal_draws(seed=2)
-    x = normal(5)
-    turn, stretch = torch.tensor([[0.0, -0.25], [1.0, 0.0]]), torch.tensor([[0.1, 9.0], [0.0, 0.2]])
-    matrix = torch.block_diag(turn, stretch, torch.tensor([[-0.3]]))
-    values = torch.linalg.svdvals(matrix)
+def gauss_newton_step(attempt: Attempt) -> None:
+    """x [n], target [m], function [n] -> [m] -> [n]."""
+    shape = dict(n=3)
+    normal = normal_draws(seed=0)
+    x, a, matrix, offset = normal(3), normal(3), normal(5, 3), normal(5)
+
+    def linear(x: Tensor) -> Tensor:
+        return matrix @ x + offset
+
+    left = linear(a) - linear(x)  # [m]
     attempt.expect_close(
-        attempt(x, lambda x: matrix @ x),
-        torch.tensor(0.5),
-        "For a linear branch whose eigenvalues have the sizes 0.5, 0.5, 0.3, 0.2 and 0.1 the rate "
-        "should be 0.5.",
+        attempt(x, linear(a), linear, shape=shape),
+        a,
+        "For a linear function and a target that it can give, one step must arrive.",
         mistakes={
-            "This is the largest singular value, the stretch of one step. Over many "
-            "steps eigenvalues decide.": values[0],
-            "This is the largest real part. The eigenvalues 0.5i and -0.5i turn an error and "
-            "shrink it no faster.": torch.tensor(0.2),
-            "This is the smallest. In the long run the slowest direction is left.": torch.tensor(
-                0.1
-            ),
-            "Take the Jacobian of the branch alone, without the identity.": torch.tensor(1.2),
-            "This is the Frobenius norm.": matrix.norm(),
-            "You took the eigenvalues of a symmetric matrix.": (
-                torch.linalg.eigvalsh(matrix).abs().max()
+            "x comes back unchanged.": x,
+            "This is a step of gradient descent, along the transposed Jacobian. Solve for the "
+            "step.": x + matrix.T @ left,
+            "The step leads away from the target: its sign is wrong.": 2 * x - a,
+            "The step itself is returned. Add it to x.": a - x,
+            "You solve for the target, not for the residual.": (
+                x + torch.linalg.pinv(matrix) @ linear(a)
             ),
         },
     )
-    slope = 1 - x.tanh().square()
+
+    def curved(x: Tensor) -> Tensor:
+        return linear(x).tanh()
+
+    target = 0.5 * normal(5)
+    slope = (1 - curved(x).square())[:, None] * matrix
+    step = torch.linalg.solve(slope.T @ slope, slope.T @ (target - curved(x)))
     attempt.expect_close(
-        attempt(x, lambda x: -0.9 * x.tanh()),
-        0.9 * slope.max(),
-        "For a branch that is not linear the rate is wrong. Take the Jacobian at x.",
+        attempt(x, target, curved, shape=shape),
+        x + step,
+        "For a function that is not linear, and a target that it cannot give, the step is wrong.",
         mistakes={
-            "You took the Jacobian at zero. It belongs to x.": torch.tensor(0.9),
-            "The size of a negative eigenvalue counts.": -0.9 * slope.min(),
+            "The Jacobian is not that at x.": (
+                x
+                + torch.linalg.pinv((1 - offset.tanh().square())[:, None] * matrix)
+                @ (target - curved(x))
+            ),
         },
     )
+
+
+def by_matrices(gradient: Tensor, steps: Tensor, changes: Tensor, scale: Tensor) -> Tensor:
+    """The direction from the BFGS formula itself, with a matrix for the inverse Hessian."""
+    eye = torch.eye(len(gradient))
+    inverse = scale * eye
+    for s, y in zip(steps, changes, strict=True):
+        v = eye - torch.outer(y, s) / (s @ y)
+        inverse = v.T @ inverse @ v + torch.outer(s, s) / (s @ y)
+    return -inverse @ gradient
 
 
 @exercise
-def held_attention(attempt: Attempt) -> None:
-    """weights [heads, tokens, tokens], w_v [dim, dim], w_out [dim, dim] -> a square matrix."""
-    heads, n, dim = 2, 3, 4
-    shape = {"tokens * dim": n * dim, "tokens * dim again": n * dim}
-    normal = normal_draws(seed=3)
-    w_v, w_out, x = normal(dim, dim), normal(dim, dim), normal(n, dim)
-
-    def expected(weights: Tensor, w_v: Tensor, w_out: Tensor) -> Tensor:
-        def layer(flat: Tensor) -> Tensor:
-            values = (flat.view(n, dim) @ w_v).view(n, len(weights), -1)  # [tokens, heads, d]
-            mixed = torch.einsum("hij,jhd->ihd", weights, values)
-            return (mixed.flatten(1) @ w_out).flatten()
-
-        return torch.func.jacrev(layer)(x.flatten())
-
-    one = normal(1, n, n).softmax(-1)
-    product, turned = w_v @ w_out, w_out.T @ w_v.T  # kron wants contiguous matrices
-    right = expected(one, w_v, w_out)
+def lbfgs_direction(attempt: Attempt) -> None:
+    """gradient [n], steps [k, n], changes [k, n] -> [n]."""
+    n = 4
+    shape = dict(n=n)
+    normal = normal_draws(seed=1)
+    root = normal(n, n)
+    hessian = root @ root.T + torch.eye(n)
+    gradient, steps = normal(n), normal(3, n)
+    changes = steps @ hessian
+    s, y = steps[-1:], changes[-1:]
+    scale = (s[0] @ y[0]) / (y[0] @ y[0])
+    expected = by_matrices(gradient, s, y, scale)
+    one = torch.tensor(1.0)
     attempt.expect_close(
-        attempt(one, w_v, w_out, shape=shape),
-        right,
-        "With one head the matrix is wrong.",
+        attempt(gradient, s, y, shape=shape),
+        expected,
+        "With one pair the direction is wrong.",
         mistakes={
-            "Within each block the matrix is not transposed. Tokens are rows, and multiplied from "
-            "the right.": torch.kron(one[0], product),
-            "The attention weights are transposed. Row i holds what token i takes.": torch.kron(
-                one[0].T.contiguous(), turned
+            "The sign is wrong: the direction leads downhill, -q.": -expected,
+            "This is the direction of gradient descent.": -gradient,
+            "gamma is missing between the loops.": by_matrices(gradient, s, y, one),
+            "gamma is upside down.": by_matrices(gradient, s, y, 1 / scale),
+            "gamma is (s . s) / (s . y). Here it is (s . y) / (y . y).": by_matrices(
+                gradient, s, y, (s[0] @ s[0]) / (s[0] @ y[0])
             ),
-            "This is the transposed matrix.": right.T,
-            "Tokens and entries are swapped: read a token after the other, row by row.": torch.kron(
-                turned, one[0]
-            ),
-            "w_out is not used.": expected(one, w_v, torch.eye(dim)),
-            "w_v is not used.": expected(one, torch.eye(dim), w_out),
-            "w_out comes before w_v.": expected(one, w_out, w_v),
+            "steps and changes are exchanged.": by_matrices(gradient, y, s, scale),
         },
     )
-    weights = normal(heads, n, n).softmax(-1)
+    expected = by_matrices(gradient, steps, changes, scale)
+    oldest = (steps[0] @ changes[0]) / (changes[0] @ changes[0])
     attempt.expect_close(
-        attempt(weights, w_v, w_out, shape=shape),
-        expected(weights, w_v, w_out),
-        "With two heads the matrix is wrong. Each head has its own columns of w_v and its own rows "
-        "of w_out.",
+        attempt(gradient, steps, changes, shape=shape),
+        expected,
+        "With three pairs the direction is wrong, though with one it is right. The first loop goes "
+        "from the newest pair to the oldest, the second back, with the alpha of each pair.",
         mistakes={
-            "Every head has all of w_v and w_out. Cut both into the heads' parts.": torch.kron(
-                weights.sum(0), turned
+            "Only the newest pair is used.": by_matrices(gradient, s, y, scale),
+            "The pairs are taken in the opposite order: the newest is the last.": by_matrices(
+                gradient, steps.flip(0), changes.flip(0), scale
             ),
-            "Only the first head is there. The heads' outputs add up.": expected(
-                torch.stack([weights[0], 0 * weights[0]]), w_v, w_out
+            "The order is opposite, and gamma is that of the oldest pair.": by_matrices(
+                gradient, steps.flip(0), changes.flip(0), oldest
             ),
-            "The heads' weights are averaged. Each head has its own.": torch.kron(
-                weights.mean(0), turned
+            "gamma is that of the oldest pair. Take the newest, the last.": by_matrices(
+                gradient, steps, changes, oldest
             ),
         },
     )
-
-
-def cusp(x: Tensor) -> Tensor:
-    """A map of three numbers that folds: x0³ - x0 x1, and the others bent a little."""
-    return torch.stack([x[0] ** 3 - x[0] * x[1], x[1] + 0.1 * x[2].sin(), x[2] + 0.1 * x[0] * x[1]])
-
-
-def square(x: Tensor) -> Tensor:
-    """Folds along x0 = 0, where its rotation has put it."""
-    turn = x.new_tensor([[0.6, -0.8], [0.8, 0.6]])
-    z = turn @ x
-    return torch.stack([z[0] ** 2 + 0.3 * z[0] ** 3, z[1] + z[0] ** 2])
-
-
-@exercise
-def build_collision(attempt: Attempt) -> None:
-    """positive [n], negative [n], function [n] -> [n] -> [2, n]."""
-    ends = torch.tensor([[0.5, 0.3], [-0.5, -0.1]])
-    for function, (positive, negative) in (
-        (square, ends),
-        (cusp, torch.tensor([[1.2, 0.4, 0.1], [0.1, 1.0, -0.3]])),
-    ):
-        pair = attempt(positive, negative, function, shape={"inputs": 2, "n": len(positive)})
-        first, second = pair
-        apart, off = (first - second).norm(), (function(first) - function(second)).norm()
-        attempt.expect(
-            bool(apart > 0),
-            "The two inputs are the same. Newton's method must begin on the other side of the "
-            "fold.",
-        )
-        attempt.expect(
-            not torch.equal(pair, torch.stack([positive, negative])),
-            "These are the inputs that were given. They have different outputs.",
-        )
-        attempt.expect(
-            bool(apart >= 1e-3),
-            f"The two inputs are {apart:.1g} apart, expected 1e-3 at least. Next to a fold outputs "
-            "agree nearly, whatever you do: step off farther.",
-        )
-        attempt.expect(
-            bool(off <= 1e-9),
-            f"The outputs are {off:.1g} apart, expected 1e-9 at most. Stepping off to both sides "
-            "makes them nearly equal; Newton's method does the rest.",
-        )

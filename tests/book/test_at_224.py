@@ -112,20 +112,20 @@ def test_chapter_11_lets_two_trained_models_judge_each_others_images(monkeypatch
     assert all(line.endswith(" of 4") for line in lines)
 
 
-def test_chapter_12_compares_optimisers_at_the_first_and_the_last_block(monkeypatch, capsys):
+def test_chapter_15_compares_optimisers_at_the_first_and_the_last_block(monkeypatch, capsys):
     def load(name, weights):
         model = minivit.create(name, depth=2, image_size=64).eval()
         model.preprocess = Preprocess((64, 64), (64, 64))
         return model
 
     monkeypatch.setattr(minivit.inversion, "invert", lambda *a, **k: invert(*a, **k | {"steps": 2}))
-    run_at_224(monkeypatch, load, "12_inverting_representations", {})
+    run_at_224(monkeypatch, load, "15_inverting_representations", {})
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["blocks.0:", "blocks.1:"]
     assert all(float(line.split()[number]) > 0 for line in lines for number in (2, 5))
 
 
-def test_chapter_13_surveys_trained_rows_where_they_may_be_fetched(monkeypatch, capsys):
+def test_chapter_12_surveys_trained_rows_where_they_may_be_fetched(monkeypatch, capsys):
     asked = []
 
     def load(name, weights):
@@ -137,33 +137,33 @@ def test_chapter_13_surveys_trained_rows_where_they_may_be_fetched(monkeypatch, 
     namespace = {"embedding": minivit.networks.vit.PatchEmbedding(32, 768).requires_grad_(False)}
     namespace |= {"cat": torch.randn(1, 3, 224, 224), "mean": torch.zeros(3072)}
     namespace |= {"X": torch.randn(1000, 3072)}
-    run_at_224(monkeypatch, load, "13_what_the_patch_embedding_keeps", namespace)
+    run_at_224(monkeypatch, load, "12_what_the_patch_embedding_keeps", namespace)
     assert asked == [("vit_b_32", "IMAGENET1K_V1")]
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["condition", "untrained", "trained"]
     assert float(lines[2].split()[2]) == pytest.approx(0.25, abs=0.02)  # random rows
 
 
-def test_chapter_14_says_of_each_trained_model_what_its_first_norm_keeps(monkeypatch, capsys):
+def test_chapter_13_says_of_each_trained_model_what_its_first_norm_keeps(monkeypatch, capsys):
     def load(name, weights):
         return minivit.create(name, depth=1)
 
     torch.manual_seed(0)
     namespace = {"images": torch.randn(1, 3, 96, 96, dtype=torch.float64)}
-    run_at_224(monkeypatch, load, "14_what_layernorm_forgets", namespace)
+    run_at_224(monkeypatch, load, "13_what_layernorm_forgets", namespace)
     base, large = capsys.readouterr().out.splitlines()
     assert base == "vit_b_16: one number of each patch is lost, 0 dimensions beside"
     assert large.startswith("vit_l_16: the image is found, error ")
 
 
-def test_chapter_15_says_of_each_trained_model_which_branches_are_undone(monkeypatch, capsys):
+def test_chapter_14_says_of_each_trained_model_which_branches_are_undone(monkeypatch, capsys):
     def load(name, weights):
         model = minivit.create(name, depth=4, dim=48, heads=4, patch_size=32)
         model.preprocess = Preprocess((224, 224), (224, 224))
         return model
 
     torch.manual_seed(0)
-    run_at_224(monkeypatch, load, "15_is_attention_invertible", {})
+    run_at_224(monkeypatch, load, "14_is_attention_invertible", {})
     lines = capsys.readouterr().out.splitlines()
     asked = [f"{name} block {i}:" for name in ("vit_b_16", "vit_l_16") for i in (0, 1, 3)]
     assert [line[: len(begin)] for line, begin in zip(lines, asked, strict=True)] == asked

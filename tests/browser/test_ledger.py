@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page
 from tests.browser.test_pages import open_page
 
 LEDGER = "book/ledger.html"
-CHAPTER = "book/14_what_layernorm_forgets.html"
+CHAPTER = "book/13_what_layernorm_forgets.html"
 CARD = "details.verdict[data-word]"
 SECONDS = 0.5  # of a processor, whatever else it does: a second with as much for all the rest
 

@@ -7,7 +7,7 @@ from playwright.sync_api import Browser
 
 from tests.browser.test_pages import open_page
 
-CHAPTER = "book/14_what_layernorm_forgets.html"
+CHAPTER = "book/13_what_layernorm_forgets.html"
 
 
 @pytest.mark.parametrize(

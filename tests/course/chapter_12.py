@@ -1,194 +1,161 @@
 """Chapter 12: answers that learners might give."""
 
-from functools import partial
-
 import torch
+import torch.nn.functional as F
 
 
-def by_backward(x, target, function, eps):
-    moved = x.clone().requires_grad_()
-    distances = (function(moved) - target).square().sum(1).sqrt()
-    distances.backward(torch.ones_like(distances))
-    return x - eps * moved.grad
+def values(weight):
+    return torch.linalg.svdvals(weight)
 
 
-def faulty_step(
-    x, target, function, eps, sign=-1, of=lambda left: left.norm(dim=1).sum(), use=1, end=None
+def variances(patches):
+    return torch.linalg.eigvalsh(patches.T.cov()).flip(0)
+
+
+def counted(variances, share):
+    held = variances.cumsum(0) / variances.sum()
+    return int((held < share).sum()) + 1
+
+
+def pattern_by_inverse(weight):
+    back = weight.T @ torch.linalg.inv(weight @ weight.T) @ torch.ones(len(weight))
+    return back / back.norm()
+
+
+def with_null_part(weight):
+    lost = torch.linalg.svd(weight).Vh[len(weight) :].sum(0)
+    pattern = pattern_by_inverse(weight) + lost
+    return pattern / pattern.norm()
+
+
+def estimate_by_loop(tokens, weight, mean, covariance, noise):
+    both = torch.cat([weight @ covariance, noise * torch.eye(len(weight))], 1)
+    of_tokens = both[:, : len(mean)] @ weight.T + both[:, len(mean) :] * noise
+    factor = torch.linalg.cholesky(of_tokens)
+    rows = []
+    for token in tokens:
+        known = torch.cholesky_solve((token - weight @ mean)[:, None], factor)
+        rows.append(mean + covariance @ weight.T @ known[:, 0])
+    return torch.stack(rows)
+
+
+def faulty_estimate(
+    tokens, weight, mean, covariance, noise, variance=None, patch=0.0, shift=1.0, added=1.0
 ):
-    g = torch.func.grad(lambda x: of(function(x) - use * target))(x)
-    return (x if end is None else 0) + sign * eps * g
+    """The estimate with one step replaced."""
+    dim, n = weight.shape
+    covariance = covariance + patch * torch.eye(n)
+    variance = noise**2 * torch.eye(dim) if variance is None else variance(noise, dim)
+    of_tokens = weight @ covariance @ weight.T + variance
+    gain = torch.linalg.solve(of_tokens, weight @ covariance)
+    return added * mean + (tokens - shift * weight @ mean) @ gain
 
 
-def by_curvature(jacobians, distances):
-    smallest = torch.linalg.eigvalsh(jacobians.mT @ jacobians)[:, 0]
-    return distances * smallest.rsqrt()
+def by_information(tokens, weight, mean, covariance, noise):
+    precision = torch.linalg.inv(covariance) + weight.T @ weight / noise**2
+    gain = torch.linalg.solve(precision, weight.T) / noise**2
+    return mean + (tokens - weight @ mean) @ gain.T
 
 
-def faulty_error(jacobians, distances, by=lambda v: v[:, -1], of=lambda d, s: d / s):
-    return of(distances, by(torch.linalg.svdvals(jacobians)))
+def whole_matrix(kernel, size, stride):
+    pictures = torch.eye(kernel.shape[1] * size**2).unflatten(1, (kernel.shape[1], size, size))
+    k = kernel.shape[-1]
+    wrapped = F.pad(pictures, (0, k, 0, k), mode="circular")[..., : size + k - 1, : size + k - 1]
+    return F.conv2d(wrapped, kernel, stride=stride).flatten(1)
 
 
-def by_powers(error, jacobian, steps):
-    """One step as a matrix, and its power."""
-    rate = 1 / torch.linalg.matrix_norm(jacobian, 2) ** 2
-    step = torch.eye(len(error)).to(error) - rate * jacobian.T @ jacobian
-    return torch.linalg.matrix_power(step, steps) @ error
+def spectrum_by_folding(kernel, size, stride, norm="backward"):
+    """Frequencies of the fine grid that a stride folds onto one another, side by side."""
+    out, channels, _, _ = kernel.shape
+    m = size // stride
+    factors = torch.fft.fft2(kernel, s=(size, size), norm=norm)  # [out, channels, size, size]
+    folded = factors.reshape(out, channels, stride, m, stride, m)  # frequency p * m + i
+    blocks = folded.permute(3, 5, 0, 1, 2, 4).reshape(m * m, out, channels * stride**2) / stride
+    return torch.linalg.svdvals(blocks).flatten().sort(descending=True).values
 
 
-def faulty_left(
-    error,
-    jacobian,
-    steps,
-    factor=lambda v: 1 - (v / v[0]) ** 2,
-    power=lambda f, k: f**k,
-    into=lambda rows, e: rows @ e,
-    back=lambda rows, e: e @ rows,
-):
-    _, values, rows = torch.linalg.svd(jacobian, full_matrices=False)
-    if not steps:
-        return error.clone()
-    return back(rows, power(factor(values), steps) * into(rows, error))
-
-
-def by_pseudo_inverse(x, target, function):
-    jacobian = torch.func.jacfwd(function)(x)
-    return x - torch.linalg.pinv(jacobian) @ (function(x) - target)
-
-
-def faulty_newton(x, target, function, solve=torch.linalg.pinv, sign=1, left=None, at=None, to=1):
-    jacobian = torch.func.jacfwd(function)(x if at is None else at(x))
-    difference = target - function(x) if left is None else left(target)
-    return to * x + sign * solve(jacobian) @ difference
-
-
-def by_matrix(gradient, steps, changes, scale=None, sign=-1, newest=-1, pairs=slice(None)):
-    """The BFGS formula with its matrix, from the identity scaled by the newest pair."""
-    s, y = steps[newest], changes[newest]
-    inverse = torch.eye(len(gradient)) * ((s @ y) / (y @ y) if scale is None else scale(s, y))
-    for s, y in zip(steps[pairs], changes[pairs], strict=True):
-        rho = 1 / (s @ y)
-        left = torch.eye(len(s)) - rho * s[:, None] * y
-        inverse = left @ inverse @ left.T + rho * s[:, None] * s
-    return sign * (inverse @ gradient)
-
-
-def upside_down(gradient, steps, changes):
-    return by_matrix(gradient, steps.flip(0), changes.flip(0), newest=-1)
+def without_folding(kernel, size, stride):
+    factors = torch.fft.fft2(kernel, s=(size, size)).permute(2, 3, 0, 1)
+    return torch.linalg.svdvals(factors).flatten().sort(descending=True).values
 
 
 CORRECT = {
-    "distance_step": by_backward,
-    "allowed_error": by_curvature,
-    "left_after": by_powers,
-    "gauss_newton_step": by_pseudo_inverse,
-    "lbfgs_direction": by_matrix,
+    "noise_gain": lambda weight: torch.linalg.pinv(weight).norm() / weight.shape[1] ** 0.5,
+    "components_needed": lambda patches, share: counted(variances(patches), share),
+    "forgotten_pattern": pattern_by_inverse,
+    "estimate_from_noisy": estimate_by_loop,
+    "convolution_values": spectrum_by_folding,
 }
 
 WRONG = {
-    "distance_step": [
-        ("comes back unchanged", lambda x, target, function, eps: x.clone()),
-        ("leads uphill", partial(faulty_step, sign=1)),
-        ("half the squared distance", partial(faulty_step, of=lambda d: d.square().sum() / 2)),
-        ("for the squared distance", partial(faulty_step, of=lambda d: d.square().sum())),
-        ("over the whole batch", partial(faulty_step, of=torch.linalg.norm)),
-        ("by the mean over the batch", partial(faulty_step, of=lambda d: d.norm(dim=1).mean())),
-        ("The target is not used", partial(faulty_step, use=0)),
-        ("eps is not used", lambda x, target, function, eps: by_backward(x, target, function, 1)),
-        ("The gradient itself", lambda x, t, f, eps: faulty_step(x, t, f, 1, sign=1, end=0)),
+    "noise_gain": [
+        ("worst direction alone", lambda w: 1 / values(w).min()),
+        ("factors 1 / sigma", lambda w: (1 / values(w)).mean()),
+        ("This is the mean square", lambda w: values(w).pow(-2).mean()),
+        ("noise of the whole patch", lambda w: torch.linalg.pinv(w).norm()),
+        ("not over the token's dim", lambda w: torch.linalg.pinv(w).norm() / len(w) ** 0.5),
+        ("way back divides", lambda w: values(w).square().mean().sqrt()),
+        ("noise comes back divided", lambda w: torch.tensor(2.0) / values(w)[0]),
+    ],
+    "components_needed": [
+        ("counts by singular values", lambda x, share: counted(variances(x).sqrt(), share)),
+        ("One too few", lambda x, share: counted(variances(x), share) - 1),
+        ("One too many", lambda x, share: counted(variances(x), share) + (share > 0.8)),
+        ("smallest variances", lambda x, share: counted(variances(x).flip(0), share)),
         (
-            "though for a linear one",
-            lambda x, t, f, eps: by_backward(
-                x,
-                t,
-                lambda x: f(x) if (f(2 * x) - 2 * f(x)).abs().max() < 1e-4 else x.sum() + 0 * t,
-                eps,
+            "is no variance",
+            lambda x, share: counted(torch.linalg.svdvals(x).square(), share),
+        ),
+    ],
+    "forgotten_pattern": [
+        ("This is W^T 1", lambda w: F.normalize(w.sum(0), dim=0)),
+        ("sign is wrong", lambda w: -pattern_by_inverse(w)),
+        ("length should be 1", lambda w: 3 * pattern_by_inverse(w)),
+        ("a part that W maps to zero", with_null_part),
+        ("output changes", lambda w: torch.linalg.svd(w).Vh[len(w) - 1]),
+    ],
+    "estimate_from_noisy": [
+        ("noise is left out", lambda *a: faulty_estimate(*a[:4], 0.0)),
+        ("is a standard deviation", lambda *a: faulty_estimate(*a[:4], a[4] ** 0.5)),
+        (
+            "not in the patches",
+            lambda *a: faulty_estimate(
+                *a, patch=a[4] ** 2, variance=lambda s, d: torch.zeros(d, d)
             ),
         ),
-    ],
-    "allowed_error": [
-        ("the shortest error", partial(faulty_error, by=lambda v: v[:, 0])),
-        ("singular value itself", partial(faulty_error, of=lambda d, s: d * s)),
-        ("the condition number", partial(faulty_error, by=lambda v: v[:, -1] / v[:, 0])),
-        ("an eigenvalue", partial(faulty_error, of=lambda d, s: d / s.square())),
-        ("Frobenius", partial(faulty_error, by=lambda v: v.norm(dim=1))),
-        ("serves the whole batch", partial(faulty_error, by=lambda v: v.min())),
-        ("distances is not used", partial(faulty_error, of=lambda d, s: 1 / s)),
-        ("distances is squared", partial(faulty_error, of=lambda d, s: d**2 / s)),
-        ("You divide by distances", partial(faulty_error, of=lambda d, s: 1 / s / d)),
-    ],
-    "left_after": [
-        ("too many", lambda e, j, steps: by_powers(e, j, steps + 1)),
-        ("unchanged", lambda e, j, steps: e.clone()),
-        ("has to be squared", partial(faulty_left, factor=lambda v: 1 - v / v[0])),
-        ("leads uphill", partial(faulty_left, factor=lambda v: 1 + (v / v[0]) ** 2)),
-        ("the part that is gone", partial(faulty_left, factor=lambda v: (v / v[0]) ** 2)),
-        ("the *largest*", partial(faulty_left, factor=lambda v: 1 - (v / v[-1]) ** 2)),
-        ("The rate is 1.", partial(faulty_left, factor=lambda v: 1 - v**2)),
-        ("Turn back", partial(faulty_left, back=lambda rows, e: e)),
+        ("not added back", lambda *a: faulty_estimate(*a, added=0.0)),
+        ("compared with 0", lambda *a: faulty_estimate(*a, shift=0.0)),
         (
-            "by columns",
-            partial(faulty_left, into=lambda rows, e: rows.T @ e, back=lambda rows, e: e @ rows.T),
+            "on the diagonal",
+            lambda *a: faulty_estimate(*a, variance=lambda s, d: torch.full((d, d), s**2)),
         ),
-        ("Each step multiplies", partial(faulty_left, power=lambda f, k: 1 - k * (1 - f))),
-        ("One step is taken", partial(faulty_left, power=lambda f, k: f)),
-        ("do not end early", partial(faulty_left, power=lambda f, k: f if k == 1 else 0 * f)),
+        ("covariance of rank 2", by_information),
     ],
-    "gauss_newton_step": [
-        ("comes back unchanged", lambda x, target, function: x.clone()),
-        ("a step of gradient descent", partial(faulty_newton, solve=lambda j: j.T)),
-        ("leads away", partial(faulty_newton, sign=-1)),
-        ("The step itself", partial(faulty_newton, to=0)),
-        ("not for the residual", partial(faulty_newton, left=lambda target: target)),
-        ("not that at x", partial(faulty_newton, at=torch.zeros_like)),
-    ],
-    "lbfgs_direction": [
-        ("The sign is wrong", partial(by_matrix, sign=1)),
-        ("of gradient descent", lambda gradient, steps, changes: -gradient),
-        ("gamma is missing", partial(by_matrix, scale=lambda s, y: 1)),
-        ("upside down", partial(by_matrix, scale=lambda s, y: (y @ y) / (s @ y))),
-        ("gamma is (s . s)", partial(by_matrix, scale=lambda s, y: (s @ s) / (s @ y))),
-        (
-            "are exchanged",
-            lambda g, s, y: by_matrix(g, y, s, scale=lambda *_: (s[-1] @ y[-1]) / (y[-1] @ y[-1])),
-        ),
-        ("Only the newest pair", partial(by_matrix, pairs=slice(-1, None))),
-        (
-            "in the opposite order: the",
-            lambda g, s, y: by_matrix(g, s.flip(0), y.flip(0), newest=0),
-        ),
-        ("The order is opposite, and", upside_down),
-        ("gamma is that of the oldest pair. Take", partial(by_matrix, newest=0)),
+    "convolution_values": [
+        ("values are squared", lambda *a: spectrum_by_folding(*a).square()),
+        ("transform is scaled", lambda k, n, s: spectrum_by_folding(k, n, s) * s / n),
+        ("descending order", lambda *a: spectrum_by_folding(*a).flip(0)),
+        ("from those of the whole matrix", without_folding),
+        ("from those of the whole matrix", lambda *a: 2 * spectrum_by_folding(*a)),
+        ("not needed", lambda *a: torch.linalg.svdvals(whole_matrix(*a))),
     ],
 }
 
-DISTANCE = "return ({}).norm(dim=1).sum()"
-ALPHA = "alphas.append({})"
-BETA = "q = q + (alphas.pop() - {}) * s"
-VALUES = "_, values, rows = torch.linalg.svd({})"
-SYMMETRIC = "a dot product is symmetric"
+HELD = "held = variances.cumsum({}) / variances.sum()"
+COUNT = "return int((held {} share).sum()) + 1"
 
 EQUIVALENT = {
-    "distance_step": {
-        f"{DISTANCE.format('function(x) - target')} -> {DISTANCE.format('target - function(x)')}": (
-            "a distance has no direction"
+    "noise_gain": {},
+    "components_needed": {
+        f"{HELD.format(0)} -> {HELD.format(-1)}": "there is one axis",
+        "centred = patches - patches.mean(0) -> centred = patches.mean(0) - patches": (
+            "a variance has no sign"
+        ),
+        f"{COUNT.format('<')} -> {COUNT.format('<=')}": (
+            "a sum of rounded numbers does not equal the share"
         ),
     },
-    "allowed_error": {},
-    "left_after": {
-        f"{VALUES.format('jacobian, full_matrices=False')} -> {VALUES.format(other)}": (
-            "with m >= n there are n right singular vectors either way"
-        )
-        for other in ("jacobian", "jacobian, full_matrices=True")
-    },
-    "gauss_newton_step": {
-        "return x + torch.linalg.lstsq(jacobian, left).solution[:, 0] -> "
-        "return x + torch.linalg.lstsq(jacobian, left).solution[:, -1]": "there is one right side",
-    },
-    "lbfgs_direction": {
-        f"{ALPHA.format('s @ q / (s @ y)')} -> {ALPHA.format('s @ q / (y @ s)')}": SYMMETRIC,
-        f"{ALPHA.format('s @ q / (s @ y)')} -> {ALPHA.format('q @ s / (s @ y)')}": SYMMETRIC,
-        "q = q * (s @ y) / (y @ y) -> q = q * (y @ s) / (y @ y)": SYMMETRIC,
-        f"{BETA.format('y @ q / (s @ y)')} -> {BETA.format('q @ y / (s @ y)')}": SYMMETRIC,
-        f"{BETA.format('y @ q / (s @ y)')} -> {BETA.format('y @ q / (y @ s)')}": SYMMETRIC,
-    },
+    "forgotten_pattern": {},
+    "estimate_from_noisy": {},
+    "convolution_values": {},
 }

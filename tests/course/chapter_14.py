@@ -3,224 +3,210 @@
 from functools import partial
 
 import torch
-import torch.nn.functional as F
 
 
-def by_terms(y, gamma, beta, mean, std):
-    return y * std / gamma + (mean - std * beta / gamma)
+def by_normal_equations(scores, keys):
+    d = keys.shape[-1]
+    return torch.linalg.solve(keys.T @ keys, keys.T @ scores.T).T * d**0.5
 
 
-def faulty_statistics(y, gamma, beta, mean, std, undo=None, scale=lambda std: std, last=True):
-    z = (y - beta) / gamma if undo is None else undo(y, gamma, beta)
-    return z * scale(std) + mean * (1 if last else scale(std))
+def faulty_queries(scores, keys, power=0.5):
+    return (torch.linalg.pinv(keys) @ scores.T).T * keys.shape[-1] ** power
 
 
-def by_square(y, gamma, eps):
-    """Solves for the mean square of the input first."""
-    r = (y / gamma).pow(2).mean(2, True)
-    square = eps * r / (1 - r)
-    return torch.sqrt(square + eps) * (y / gamma)
+def by_recursion(y, branch, steps):
+    return y if steps == 0 else y - branch(by_recursion(y, branch, steps - 1))
 
 
-def faulty_rms(y, gamma, eps, read=None, size=None, end=lambda x, gamma: x, axes=-1):
-    w = y / gamma
-    r = (w if read is None else read(y, w)).square().mean(axes, keepdim=True)
-    factor = (eps / (1 - r).abs()).sqrt()
-    return end((w if size is None else size(w, factor)) * (factor if size is None else 1), gamma)
+def faulty_undo(y, branch, steps, more=0, sign=-1, start=lambda y: y, of="guess", base="y"):
+    x = start(y)
+    for _ in range(steps + more):
+        x = (y if base == "y" else x) + sign * branch(x if of == "guess" else y)
+    return x
 
 
-def by_variance(y, gamma, eps):
-    w = y / gamma
-    return w * (eps / (1 - w.var(-1, correction=0, keepdim=True))).sqrt()
+def by_powers(x, branch):
+    """Gelfand's formula, in float64, by squaring."""
+    power, logarithm = torch.func.jacfwd(branch)(x).double(), 0.0
+    for k in range(40):
+        size = power.norm()
+        logarithm = logarithm + size.log() / 2**k
+        power = (power / size) @ (power / size)
+    return logarithm.exp().float()
 
 
-def by_autograd(x, gamma, eps, g):
-    x = x.clone().requires_grad_()
-    F.layer_norm(x, gamma.shape, gamma, None, eps).backward(g)
-    return x.grad
+def faulty_rate(x, branch, of=lambda j: torch.linalg.eigvals(j).abs().max(), at=lambda x: x):
+    return of(torch.func.jacrev(branch)(at(x)))
 
 
-def faulty_pullback(
-    x,
-    gamma,
-    eps,
-    g,
-    mean=True,
-    along=1.0,
-    power=-1.0,
-    before=True,
-    after=False,
-    eps_z=1,
-    eps_s=1,
-    outside=False,
-    by=lambda u, z: z,
-):
-    """The product with one step replaced by each option."""
-    u = x - x.mean(-1, keepdim=True)
-    v = u.square().mean(-1, keepdim=True)
-    root = (lambda share: v.sqrt() + share * eps) if outside else (lambda s: (v + s * eps).sqrt())
-    z = by(u, u / root(eps_z))
-    h = gamma * g if before else g
-    part = along * z * (z * h).mean(-1, keepdim=True)
-    result = (h - h.mean(-1, keepdim=True) * mean - part) * root(eps_s) ** power
-    return result * gamma if after else result
+def by_unit_inputs(weights, w_v, w_out):
+    """Sends the unit vectors through the layer, one after the other."""
+    heads, n, _ = weights.shape
+    basis = torch.eye(n * len(w_v)).view(-1, n, len(w_v))  # [tokens * dim, tokens, dim]
+    values = (basis @ w_v).unflatten(-1, (heads, -1)).transpose(1, 2)
+    return ((weights @ values).transpose(1, 2).flatten(2) @ w_out).flatten(1).T
 
 
-def by_eigenvectors(x, function, tolerance):
-    """By the symmetric product of the Jacobian with itself, in float64."""
-    jacobian = torch.func.jacfwd(function)(x).double()
-    values, vectors = torch.linalg.eigh(jacobian.T @ jacobian)
-    lost = vectors[:, values.clamp(min=0).sqrt() <= tolerance * values[-1].sqrt()]
-    return (lost @ lost.T).to(x.dtype)
+def faulty_held(weights, w_v, w_out, block=lambda v, o: (v @ o).T, a=lambda a: a, swap=False):
+    heads = len(weights)
+    total = 0
+    for h, (v, o) in enumerate(zip(w_v.chunk(heads, 1), w_out.chunk(heads, 0), strict=True)):
+        parts = a(weights[h]).contiguous(), block(v, o).contiguous()
+        total = total + torch.kron(*(parts[::-1] if swap else parts))
+    return total
 
 
-def faulty_forgotten(
-    x, function, tolerance, side="v", kept=False, share=True, transpose=False, short=False
-):
-    u, values, vt = torch.linalg.svd(torch.func.jacrev(function)(x), full_matrices=not short)
-    basis = vt if side == "v" else u.T  # rows
-    basis = basis.T if transpose else basis
-    rank = int((values > tolerance * (values[0] if share else 1)).sum())
-    rows = basis[:rank] if kept else basis[rank:]
-    return rows.T @ rows
+def by_grid_of_steps(positive, negative, function):
+    """Goes along the line in small steps, then slides back from points ever farther off."""
+    jacobian = torch.func.jacrev(function)
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        inside = torch.linalg.det(jacobian(torch.lerp(positive, negative, middle))) > 0
+        low, high = (middle, high) if inside else (low, middle)
+    fold = torch.lerp(positive, negative, low)
+    lost = torch.linalg.eigh(jacobian(fold).T @ jacobian(fold)).eigenvectors[:, 0]
+    for length in (0.002, 0.005, 0.02, 0.05):
+        first, second = fold - length * lost, fold + length * lost
+        for _ in range(30):
+            residual = function(second) - function(first)
+            second = second - torch.linalg.inv(jacobian(second)) @ residual
+        if (first - second).norm() > 2e-3 and (function(first) - function(second)).norm() < 1e-11:
+            return torch.stack([second, first])
+    raise ArithmeticError("no collision")
 
 
-def by_beside(y, gamma, weight, offset):
-    """Looks from beside the image of the embedding, where the scale alone is unknown."""
-    w = y / gamma
-    beside = torch.linalg.svd(weight).U[:, weight.shape[1] :]  # [dim, dim - n]
-    a = ((offset @ beside) * (w @ beside)).sum(-1) / (w @ beside).square().sum(-1)
-    return (a[..., None] * w - offset) @ torch.linalg.pinv(weight).T
-
-
-def faulty_patches(y, gamma, weight, offset, undo=torch.div, known=None, result=None):
-    """By its own least squares, one step replaced by each option."""
-    w = undo(y, gamma)
-    known = offset if known is None else known(offset)
-    q = by_beside(w, torch.ones_like(gamma), weight, known)
-    return q if result is None else result(q, w, weight, known)
-
-
-def without_scale(q, w, weight, offset):
-    return (w - offset) @ torch.linalg.pinv(weight).T
-
-
-def size(q, weight, offset):
-    return (q @ weight.T + offset).square().mean(-1, keepdim=True).sqrt()
+def at_the_fold(positive, negative, function, length=0.0, sides=(1, -1)):
+    """Steps off the fold and stops there."""
+    jacobian = torch.func.jacrev(function)
+    for _ in range(50):
+        middle = (positive + negative) / 2
+        if torch.linalg.det(jacobian(middle)) > 0:
+            positive = middle
+        else:
+            negative = middle
+    lost = torch.linalg.svd(jacobian(positive)).Vh[-1]
+    return torch.stack([positive + side * length * lost for side in sides])
 
 
 CORRECT = {
-    "with_statistics": by_terms,
-    "rms_input": by_square,
-    "norm_pullback": by_autograd,
-    "forgotten": by_eigenvectors,
-    "patches_behind_rms": by_beside,
+    "queries_from_scores": by_normal_equations,
+    "undo_residual": by_recursion,
+    "asymptotic_rate": by_powers,
+    "held_attention": by_unit_inputs,
+    "build_collision": by_grid_of_steps,
 }
 
 WRONG = {
-    "with_statistics": [
-        ("std is not used", partial(faulty_statistics, scale=lambda std: 1)),
-        ("the variance", partial(faulty_statistics, scale=torch.square)),
-        ("the root of std", partial(faulty_statistics, scale=torch.sqrt)),
-        ("You divide by std", partial(faulty_statistics, scale=torch.reciprocal)),
-        ("mean is not used", lambda y, g, b, mean, std: by_terms(y, g, b, 0 * mean, std)),
-        ("mean is multiplied by std", partial(faulty_statistics, last=False)),
-        ("gamma and beta are not undone", partial(faulty_statistics, undo=lambda y, g, b: y)),
-        (" beta is not undone.", partial(faulty_statistics, undo=lambda y, g, b: y / g)),
-        (" gamma is not undone.", partial(faulty_statistics, undo=lambda y, g, b: y - b)),
-        ("before you subtract", partial(faulty_statistics, undo=lambda y, g, b: y / g - b)),
-        (
-            "apply gamma and beta once more",
-            partial(faulty_statistics, undo=lambda y, g, b: y * g + b),
-        ),
+    "queries_from_scores": [
+        ("scale is not undone", partial(faulty_queries, power=0)),
+        ("divide by the root of d", partial(faulty_queries, power=-0.5)),
+        ("multiply by d", partial(faulty_queries, power=1)),
+        ("does not undo one", lambda scores, keys: scores @ keys),
+        ("The scale is 2 whatever", lambda scores, keys: 2 * faulty_queries(scores, keys, 0)),
     ],
-    "rms_input": [
-        ("comes back unchanged", lambda y, g, eps: y / g),
+    "undo_residual": [
+        ("a step too many", partial(faulty_undo, more=1)),
+        ("add the branch", partial(faulty_undo, sign=1)),
         (
-            "by the root mean square of the input",
-            lambda y, g, e: faulty_rms(y, g, e, size=lambda w, f: w * (f.square() - e).sqrt()),
-        ),
-        ("by the mean square plus eps", partial(faulty_rms, size=lambda w, f: w * f.square())),
-        (
-            "normed once more",
-            lambda y, g, e: y / g / ((y / g).square().mean(-1, keepdim=True) + e).sqrt(),
-        ),
-        ("took the variance", by_variance),
-        ("sum of squares", partial(faulty_rms, read=lambda y, w: w * w.shape[-1] ** 0.5)),
-        ("have one scale", partial(faulty_rms, axes=(0, 1, 2))),
-        ("undone only at the end", partial(faulty_rms, read=lambda y, w: y)),
-        ("undone for the scale alone", partial(faulty_rms, end=lambda x, g: x * g)),
-        ("You multiply by gamma", partial(faulty_rms, end=lambda x, g: x * g * g)),
-        ("though with 0.5 it was right", lambda y, g, e: by_square(y, g, 0.5)),
-    ],
-    "norm_pullback": [
-        ("product with C is missing", partial(faulty_pullback, mean=False)),
-        ("along z is not subtracted", partial(faulty_pullback, along=0)),
-        ("not divided by s", partial(faulty_pullback, power=0)),
-        ("by the variance, not by its root", partial(faulty_pullback, power=-2)),
-        ("You multiply by s", partial(faulty_pullback, power=1)),
-        ("not divided by dim", partial(faulty_pullback, along=5)),
-        ("added, not subtracted", partial(faulty_pullback, along=-1)),
-        ("gamma is not used", partial(faulty_pullback, before=False)),
-        ("gamma multiplies the result", partial(faulty_pullback, before=False, after=True)),
-        ("eps is not used.", lambda x, gamma, eps, g: by_autograd(x, gamma, 0.0, g)),
-        ("z is made without it", partial(faulty_pullback, eps_z=0)),
-        ("the end lacks it", partial(faulty_pullback, eps_s=0)),
-        ("added to the standard deviation", partial(faulty_pullback, outside=True)),
-    ],
-    "forgotten": [
-        ("onto the directions kept", partial(faulty_forgotten, kept=True)),
-        ("where the outputs live", partial(faulty_forgotten, side="u")),
-        ("span all outputs", partial(faulty_forgotten, side="u", kept=True)),
-        ("of 6 numbers, the projection is wrong", partial(faulty_forgotten, transpose=True)),
-        ("is a fraction of the", partial(faulty_forgotten, share=False)),
-        ("without a singular value", partial(faulty_forgotten, short=True)),
-    ],
-    "patches_behind_rms": [
-        (
-            "subtracted from the tokens",
-            partial(
-                faulty_patches,
-                result=lambda q, w, weight, t: (q @ weight.T + t) @ torch.linalg.pinv(weight).T,
+            "begin at zero",
+            lambda y, branch, steps: faulty_undo(
+                y, branch, steps, start=torch.zeros_like if steps else lambda y: y
             ),
         ),
-        ("The scale is taken as 1. Each", partial(faulty_patches, result=without_scale)),
+        ("applies the branch to y", partial(faulty_undo, of="y")),
+        ("from the guess", partial(faulty_undo, base="guess")),
+        ("Nothing has moved", lambda y, branch, steps: y),
+    ],
+    "asymptotic_rate": [
+        ("largest singular value", partial(faulty_rate, of=lambda j: torch.linalg.svdvals(j)[0])),
         (
-            "and the scale is taken as 1",
+            "largest real part",
+            partial(faulty_rate, of=lambda j: torch.linalg.eigvals(j).real.max()),
+        ),
+        ("the smallest", partial(faulty_rate, of=lambda j: torch.linalg.eigvals(j).abs().min())),
+        (
+            "without the identity",
             partial(
-                faulty_patches, result=lambda q, w, weight, t: without_scale(q, w, weight, 0 * t)
+                faulty_rate, of=lambda j: torch.linalg.eigvals(j + torch.eye(len(j))).abs().max()
             ),
         ),
-        ("These are the negatives", partial(faulty_patches, result=lambda q, *_: -q)),
+        ("Frobenius", partial(faulty_rate, of=lambda j: j.norm())),
         (
-            "over the size of their token",
-            partial(faulty_patches, result=lambda q, w, weight, t: q / size(q, weight, t)),
+            "symmetric matrix",
+            partial(faulty_rate, of=lambda j: torch.linalg.eigvalsh(j).abs().max()),
         ),
-        ("first token's offset", partial(faulty_patches, known=lambda t: t[:1].expand_as(t))),
-        ("offsets' mean", partial(faulty_patches, known=lambda t: t.mean(0).expand_as(t))),
-        ("gamma is not used", partial(faulty_patches, undo=lambda y, gamma: y)),
-        ("multiplied by gamma", partial(faulty_patches, undo=torch.mul)),
+        ("Jacobian at zero", partial(faulty_rate, at=torch.zeros_like)),
+    ],
+    "held_attention": [
+        ("not transposed", partial(faulty_held, block=lambda v, o: v @ o)),
+        ("weights are transposed", partial(faulty_held, a=lambda a: a.T)),
+        ("the transposed matrix", lambda *inputs: faulty_held(*inputs).T),
+        ("are swapped", partial(faulty_held, swap=True)),
+        ("w_out is not used", lambda a, v, o: faulty_held(a, v, torch.eye(len(o)))),
+        ("w_v is not used", lambda a, v, o: faulty_held(a, torch.eye(len(v)), o)),
+        ("before w_v", lambda a, v, o: faulty_held(a, o, v)),
+        ("all of w_v and w_out", lambda a, v, o: torch.kron(a.sum(0), o.T @ v.T)),
+        (
+            "Only the first head",
+            lambda a, v, o: torch.kron(a[0], o[: len(o) // len(a)].T @ v[:, : len(v) // len(a)].T),
+        ),
+        ("are averaged", lambda a, v, o: torch.kron(a.mean(0), o.T @ v.T)),
+    ],
+    "build_collision": [
+        ("are the same", at_the_fold),
+        ("that were given", lambda positive, negative, f: torch.stack([positive, negative])),
+        ("expected 1e-3 at least", partial(at_the_fold, length=1e-5)),
+        ("expected 1e-9 at most", partial(at_the_fold, length=0.05)),
     ],
 }
 
-KEPT = "kept = rows[values {} tolerance * values[0]]"
-SYSTEM = "system = torch.cat([columns, {}[..., None]], dim=-1)"
+SIDES = "first, second = ({} 0.05 {} lost, {} 0.05 {} lost)"
+STEP_OFF = SIDES.format("positive +", "*", "positive -", "*")
+START = "Newton's method only needs a start across the fold, and finds its way from this one too"
+STEPS = "one step more or less of what has converged"
 
 EQUIVALENT = {
-    "with_statistics": {},
-    "rms_input": {},
-    "norm_pullback": {
-        "u = x - x.mean(-1, keepdim=True) -> u = x.mean(-1, keepdim=True) - x": (
-            "z stands in the result twice, and so its sign does not matter"
+    "queries_from_scores": {},
+    "undo_residual": {},
+    "asymptotic_rate": {},
+    "held_attention": {},
+    "build_collision": {
+        **{
+            f"{STEP_OFF} -> {SIDES.format('positive +', '*', *other)}": START
+            for other in (
+                ("negative -", "*"),
+                ("positive -", "%"),
+                ("positive -", "**"),
+                ("positive -", "-"),
+                ("positive -", "/"),
+                ("positive -", "//"),
+                ("positive /", "*"),
+                ("positive //", "*"),
+            )
+        },
+        f"{STEP_OFF} -> {STEP_OFF.replace('- 0.05', '- 1.05')}": START,
+        **{
+            f"{STEP_OFF} -> {SIDES.format(*other, 'positive -', '*')}": (
+                "another first input beside the fold does as well"
+            )
+            for other in (("negative +", "*"), ("positive +", "%"), ("positive +", "+"))
+        },
+        f"{STEP_OFF} -> {STEP_OFF.replace('+ 0.05', '+ 1.05')}": (
+            "another first input beside the fold does as well"
         ),
-    },
-    "forgotten": {
-        f"{KEPT.format('>')} -> {KEPT.format('>=')}": "no singular value is equal to the threshold",
-    },
-    "patches_behind_rms": {
-        "return found[..., :-1, 0] -> return found[..., :-1, -1]": "there is one right side",
-        f"{SYSTEM.format('-w')} -> {SYSTEM.format('w')}": (
-            "the scale comes out negative, and the patches are the same"
+        "for _ in range(20): -> for _ in range(19):": STEPS,
+        "for _ in range(20): -> for _ in range(21):": STEPS,
+        "for _ in range(40): -> for _ in range(39):": STEPS,
+        "for _ in range(40): -> for _ in range(41):": STEPS,
+        "if torch.linalg.det(jacobian(middle)) > 0: -> "
+        "if torch.linalg.det(jacobian(middle)) >= 0:": "it is never exactly zero",
+        "lost = torch.linalg.svd(jacobian(positive)).Vh[-1] -> "
+        "lost = torch.linalg.svd(jacobian(negative)).Vh[-1]": "the two ends have met",
+        "lost = torch.linalg.svd(jacobian(positive)).Vh[-1] -> "
+        "lost = torch.linalg.svd(jacobian(positive)).Vh[1]": START,
+        "middle = (positive + negative) / 2 -> middle = (positive + negative) / 3": (
+            "the fold is also met on the way to zero"
         ),
     },
 }

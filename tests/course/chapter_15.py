@@ -5,208 +5,190 @@ from functools import partial
 import torch
 
 
-def by_normal_equations(scores, keys):
-    d = keys.shape[-1]
-    return torch.linalg.solve(keys.T @ keys, keys.T @ scores.T).T * d**0.5
+def by_backward(x, target, function, eps):
+    moved = x.clone().requires_grad_()
+    distances = (function(moved) - target).square().sum(1).sqrt()
+    distances.backward(torch.ones_like(distances))
+    return x - eps * moved.grad
 
 
-def faulty_queries(scores, keys, power=0.5):
-    return (torch.linalg.pinv(keys) @ scores.T).T * keys.shape[-1] ** power
+def faulty_step(
+    x, target, function, eps, sign=-1, of=lambda left: left.norm(dim=1).sum(), use=1, end=None
+):
+    g = torch.func.grad(lambda x: of(function(x) - use * target))(x)
+    return (x if end is None else 0) + sign * eps * g
 
 
-def by_recursion(y, branch, steps):
-    return y if steps == 0 else y - branch(by_recursion(y, branch, steps - 1))
+def by_curvature(jacobians, distances):
+    smallest = torch.linalg.eigvalsh(jacobians.mT @ jacobians)[:, 0]
+    return distances * smallest.rsqrt()
 
 
-def faulty_undo(y, branch, steps, more=0, sign=-1, start=lambda y: y, of="guess", base="y"):
-    x = start(y)
-    for _ in range(steps + more):
-        x = (y if base == "y" else x) + sign * branch(x if of == "guess" else y)
-    return x
+def faulty_error(jacobians, distances, by=lambda v: v[:, -1], of=lambda d, s: d / s):
+    return of(distances, by(torch.linalg.svdvals(jacobians)))
 
 
-def by_powers(x, branch):
-    """Gelfand's formula, in float64, by squaring."""
-    power, logarithm = torch.func.jacfwd(branch)(x).double(), 0.0
-    for k in range(40):
-        size = power.norm()
-        logarithm = logarithm + size.log() / 2**k
-        power = (power / size) @ (power / size)
-    return logarithm.exp().float()
+def by_powers(error, jacobian, steps):
+    """One step as a matrix, and its power."""
+    rate = 1 / torch.linalg.matrix_norm(jacobian, 2) ** 2
+    step = torch.eye(len(error)).to(error) - rate * jacobian.T @ jacobian
+    return torch.linalg.matrix_power(step, steps) @ error
 
 
-def faulty_rate(x, branch, of=lambda j: torch.linalg.eigvals(j).abs().max(), at=lambda x: x):
-    return of(torch.func.jacrev(branch)(at(x)))
+def faulty_left(
+    error,
+    jacobian,
+    steps,
+    factor=lambda v: 1 - (v / v[0]) ** 2,
+    power=lambda f, k: f**k,
+    into=lambda rows, e: rows @ e,
+    back=lambda rows, e: e @ rows,
+):
+    _, values, rows = torch.linalg.svd(jacobian, full_matrices=False)
+    if not steps:
+        return error.clone()
+    return back(rows, power(factor(values), steps) * into(rows, error))
 
 
-def by_unit_inputs(weights, w_v, w_out):
-    """Sends the unit vectors through the layer, one after the other."""
-    heads, n, _ = weights.shape
-    basis = torch.eye(n * len(w_v)).view(-1, n, len(w_v))  # [tokens * dim, tokens, dim]
-    values = (basis @ w_v).unflatten(-1, (heads, -1)).transpose(1, 2)
-    return ((weights @ values).transpose(1, 2).flatten(2) @ w_out).flatten(1).T
+def by_pseudo_inverse(x, target, function):
+    jacobian = torch.func.jacfwd(function)(x)
+    return x - torch.linalg.pinv(jacobian) @ (function(x) - target)
 
 
-def faulty_held(weights, w_v, w_out, block=lambda v, o: (v @ o).T, a=lambda a: a, swap=False):
-    heads = len(weights)
-    total = 0
-    for h, (v, o) in enumerate(zip(w_v.chunk(heads, 1), w_out.chunk(heads, 0), strict=True)):
-        parts = a(weights[h]).contiguous(), block(v, o).contiguous()
-        total = total + torch.kron(*(parts[::-1] if swap else parts))
-    return total
+def faulty_newton(x, target, function, solve=torch.linalg.pinv, sign=1, left=None, at=None, to=1):
+    jacobian = torch.func.jacfwd(function)(x if at is None else at(x))
+    difference = target - function(x) if left is None else left(target)
+    return to * x + sign * solve(jacobian) @ difference
 
 
-def by_grid_of_steps(positive, negative, function):
-    """Goes along the line in small steps, then slides back from points ever farther off."""
-    jacobian = torch.func.jacrev(function)
-    low, high = 0.0, 1.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        inside = torch.linalg.det(jacobian(torch.lerp(positive, negative, middle))) > 0
-        low, high = (middle, high) if inside else (low, middle)
-    fold = torch.lerp(positive, negative, low)
-    lost = torch.linalg.eigh(jacobian(fold).T @ jacobian(fold)).eigenvectors[:, 0]
-    for length in (0.002, 0.005, 0.02, 0.05):
-        first, second = fold - length * lost, fold + length * lost
-        for _ in range(30):
-            residual = function(second) - function(first)
-            second = second - torch.linalg.inv(jacobian(second)) @ residual
-        if (first - second).norm() > 2e-3 and (function(first) - function(second)).norm() < 1e-11:
-            return torch.stack([second, first])
-    raise ArithmeticError("no collision")
+def by_matrix(gradient, steps, changes, scale=None, sign=-1, newest=-1, pairs=slice(None)):
+    """The BFGS formula with its matrix, from the identity scaled by the newest pair."""
+    s, y = steps[newest], changes[newest]
+    inverse = torch.eye(len(gradient)) * ((s @ y) / (y @ y) if scale is None else scale(s, y))
+    for s, y in zip(steps[pairs], changes[pairs], strict=True):
+        rho = 1 / (s @ y)
+        left = torch.eye(len(s)) - rho * s[:, None] * y
+        inverse = left @ inverse @ left.T + rho * s[:, None] * s
+    return sign * (inverse @ gradient)
 
 
-def at_the_fold(positive, negative, function, length=0.0, sides=(1, -1)):
-    """Steps off the fold and stops there."""
-    jacobian = torch.func.jacrev(function)
-    for _ in range(50):
-        middle = (positive + negative) / 2
-        if torch.linalg.det(jacobian(middle)) > 0:
-            positive = middle
-        else:
-            negative = middle
-    lost = torch.linalg.svd(jacobian(positive)).Vh[-1]
-    return torch.stack([positive + side * length * lost for side in sides])
+def upside_down(gradient, steps, changes):
+    return by_matrix(gradient, steps.flip(0), changes.flip(0), newest=-1)
 
 
 CORRECT = {
-    "queries_from_scores": by_normal_equations,
-    "undo_residual": by_recursion,
-    "asymptotic_rate": by_powers,
-    "held_attention": by_unit_inputs,
-    "build_collision": by_grid_of_steps,
+    "distance_step": by_backward,
+    "allowed_error": by_curvature,
+    "left_after": by_powers,
+    "gauss_newton_step": by_pseudo_inverse,
+    "lbfgs_direction": by_matrix,
 }
 
 WRONG = {
-    "queries_from_scores": [
-        ("scale is not undone", partial(faulty_queries, power=0)),
-        ("divide by the root of d", partial(faulty_queries, power=-0.5)),
-        ("multiply by d", partial(faulty_queries, power=1)),
-        ("does not undo one", lambda scores, keys: scores @ keys),
-        ("The scale is 2 whatever", lambda scores, keys: 2 * faulty_queries(scores, keys, 0)),
-    ],
-    "undo_residual": [
-        ("a step too many", partial(faulty_undo, more=1)),
-        ("add the branch", partial(faulty_undo, sign=1)),
+    "distance_step": [
+        ("comes back unchanged", lambda x, target, function, eps: x.clone()),
+        ("leads uphill", partial(faulty_step, sign=1)),
+        ("half the squared distance", partial(faulty_step, of=lambda d: d.square().sum() / 2)),
+        ("for the squared distance", partial(faulty_step, of=lambda d: d.square().sum())),
+        ("over the whole batch", partial(faulty_step, of=torch.linalg.norm)),
+        ("by the mean over the batch", partial(faulty_step, of=lambda d: d.norm(dim=1).mean())),
+        ("The target is not used", partial(faulty_step, use=0)),
+        ("eps is not used", lambda x, target, function, eps: by_backward(x, target, function, 1)),
+        ("The gradient itself", lambda x, t, f, eps: faulty_step(x, t, f, 1, sign=1, end=0)),
         (
-            "begin at zero",
-            lambda y, branch, steps: faulty_undo(
-                y, branch, steps, start=torch.zeros_like if steps else lambda y: y
+            "though for a linear one",
+            lambda x, t, f, eps: by_backward(
+                x,
+                t,
+                lambda x: f(x) if (f(2 * x) - 2 * f(x)).abs().max() < 1e-4 else x.sum() + 0 * t,
+                eps,
             ),
         ),
-        ("applies the branch to y", partial(faulty_undo, of="y")),
-        ("from the guess", partial(faulty_undo, base="guess")),
-        ("Nothing has moved", lambda y, branch, steps: y),
     ],
-    "asymptotic_rate": [
-        ("largest singular value", partial(faulty_rate, of=lambda j: torch.linalg.svdvals(j)[0])),
-        (
-            "largest real part",
-            partial(faulty_rate, of=lambda j: torch.linalg.eigvals(j).real.max()),
-        ),
-        ("the smallest", partial(faulty_rate, of=lambda j: torch.linalg.eigvals(j).abs().min())),
-        (
-            "without the identity",
-            partial(
-                faulty_rate, of=lambda j: torch.linalg.eigvals(j + torch.eye(len(j))).abs().max()
-            ),
-        ),
-        ("Frobenius", partial(faulty_rate, of=lambda j: j.norm())),
-        (
-            "symmetric matrix",
-            partial(faulty_rate, of=lambda j: torch.linalg.eigvalsh(j).abs().max()),
-        ),
-        ("Jacobian at zero", partial(faulty_rate, at=torch.zeros_like)),
+    "allowed_error": [
+        ("the shortest error", partial(faulty_error, by=lambda v: v[:, 0])),
+        ("singular value itself", partial(faulty_error, of=lambda d, s: d * s)),
+        ("the condition number", partial(faulty_error, by=lambda v: v[:, -1] / v[:, 0])),
+        ("an eigenvalue", partial(faulty_error, of=lambda d, s: d / s.square())),
+        ("Frobenius", partial(faulty_error, by=lambda v: v.norm(dim=1))),
+        ("serves the whole batch", partial(faulty_error, by=lambda v: v.min())),
+        ("distances is not used", partial(faulty_error, of=lambda d, s: 1 / s)),
+        ("distances is squared", partial(faulty_error, of=lambda d, s: d**2 / s)),
+        ("You divide by distances", partial(faulty_error, of=lambda d, s: 1 / s / d)),
     ],
-    "held_attention": [
-        ("not transposed", partial(faulty_held, block=lambda v, o: v @ o)),
-        ("weights are transposed", partial(faulty_held, a=lambda a: a.T)),
-        ("the transposed matrix", lambda *inputs: faulty_held(*inputs).T),
-        ("are swapped", partial(faulty_held, swap=True)),
-        ("w_out is not used", lambda a, v, o: faulty_held(a, v, torch.eye(len(o)))),
-        ("w_v is not used", lambda a, v, o: faulty_held(a, torch.eye(len(v)), o)),
-        ("before w_v", lambda a, v, o: faulty_held(a, o, v)),
-        ("all of w_v and w_out", lambda a, v, o: torch.kron(a.sum(0), o.T @ v.T)),
+    "left_after": [
+        ("too many", lambda e, j, steps: by_powers(e, j, steps + 1)),
+        ("unchanged", lambda e, j, steps: e.clone()),
+        ("has to be squared", partial(faulty_left, factor=lambda v: 1 - v / v[0])),
+        ("leads uphill", partial(faulty_left, factor=lambda v: 1 + (v / v[0]) ** 2)),
+        ("the part that is gone", partial(faulty_left, factor=lambda v: (v / v[0]) ** 2)),
+        ("the *largest*", partial(faulty_left, factor=lambda v: 1 - (v / v[-1]) ** 2)),
+        ("The rate is 1.", partial(faulty_left, factor=lambda v: 1 - v**2)),
+        ("Turn back", partial(faulty_left, back=lambda rows, e: e)),
         (
-            "Only the first head",
-            lambda a, v, o: torch.kron(a[0], o[: len(o) // len(a)].T @ v[:, : len(v) // len(a)].T),
+            "by columns",
+            partial(faulty_left, into=lambda rows, e: rows.T @ e, back=lambda rows, e: e @ rows.T),
         ),
-        ("are averaged", lambda a, v, o: torch.kron(a.mean(0), o.T @ v.T)),
+        ("Each step multiplies", partial(faulty_left, power=lambda f, k: 1 - k * (1 - f))),
+        ("One step is taken", partial(faulty_left, power=lambda f, k: f)),
+        ("do not end early", partial(faulty_left, power=lambda f, k: f if k == 1 else 0 * f)),
     ],
-    "build_collision": [
-        ("are the same", at_the_fold),
-        ("that were given", lambda positive, negative, f: torch.stack([positive, negative])),
-        ("expected 1e-3 at least", partial(at_the_fold, length=1e-5)),
-        ("expected 1e-9 at most", partial(at_the_fold, length=0.05)),
+    "gauss_newton_step": [
+        ("comes back unchanged", lambda x, target, function: x.clone()),
+        ("a step of gradient descent", partial(faulty_newton, solve=lambda j: j.T)),
+        ("leads away", partial(faulty_newton, sign=-1)),
+        ("The step itself", partial(faulty_newton, to=0)),
+        ("not for the residual", partial(faulty_newton, left=lambda target: target)),
+        ("not that at x", partial(faulty_newton, at=torch.zeros_like)),
+    ],
+    "lbfgs_direction": [
+        ("The sign is wrong", partial(by_matrix, sign=1)),
+        ("of gradient descent", lambda gradient, steps, changes: -gradient),
+        ("gamma is missing", partial(by_matrix, scale=lambda s, y: 1)),
+        ("upside down", partial(by_matrix, scale=lambda s, y: (y @ y) / (s @ y))),
+        ("gamma is (s . s)", partial(by_matrix, scale=lambda s, y: (s @ s) / (s @ y))),
+        (
+            "are exchanged",
+            lambda g, s, y: by_matrix(g, y, s, scale=lambda *_: (s[-1] @ y[-1]) / (y[-1] @ y[-1])),
+        ),
+        ("Only the newest pair", partial(by_matrix, pairs=slice(-1, None))),
+        (
+            "in the opposite order: the",
+            lambda g, s, y: by_matrix(g, s.flip(0), y.flip(0), newest=0),
+        ),
+        ("The order is opposite, and", upside_down),
+        ("gamma is that of the oldest pair. Take", partial(by_matrix, newest=0)),
     ],
 }
 
-SIDES = "first, second = ({} 0.05 {} lost, {} 0.05 {} lost)"
-STEP_OFF = SIDES.format("positive +", "*", "positive -", "*")
-START = "Newton's method only needs a start across the fold, and finds its way from this one too"
-STEPS = "one step more or less of what has converged"
+DISTANCE = "return ({}).norm(dim=1).sum()"
+ALPHA = "alphas.append({})"
+BETA = "q = q + (alphas.pop() - {}) * s"
+VALUES = "_, values, rows = torch.linalg.svd({})"
+SYMMETRIC = "a dot product is symmetric"
 
 EQUIVALENT = {
-    "queries_from_scores": {},
-    "undo_residual": {},
-    "asymptotic_rate": {},
-    "held_attention": {},
-    "build_collision": {
-        **{
-            f"{STEP_OFF} -> {SIDES.format('positive +', '*', *other)}": START
-            for other in (
-                ("negative -", "*"),
-                ("positive -", "%"),
-                ("positive -", "**"),
-                ("positive -", "-"),
-                ("positive -", "/"),
-                ("positive -", "//"),
-                ("positive /", "*"),
-                ("positive //", "*"),
-            )
-        },
-        f"{STEP_OFF} -> {STEP_OFF.replace('- 0.05', '- 1.05')}": START,
-        **{
-            f"{STEP_OFF} -> {SIDES.format(*other, 'positive -', '*')}": (
-                "another first input beside the fold does as well"
-            )
-            for other in (("negative +", "*"), ("positive +", "%"), ("positive +", "+"))
-        },
-        f"{STEP_OFF} -> {STEP_OFF.replace('+ 0.05', '+ 1.05')}": (
-            "another first input beside the fold does as well"
+    "distance_step": {
+        f"{DISTANCE.format('function(x) - target')} -> {DISTANCE.format('target - function(x)')}": (
+            "a distance has no direction"
         ),
-        "for _ in range(20): -> for _ in range(19):": STEPS,
-        "for _ in range(20): -> for _ in range(21):": STEPS,
-        "for _ in range(40): -> for _ in range(39):": STEPS,
-        "for _ in range(40): -> for _ in range(41):": STEPS,
-        "if torch.linalg.det(jacobian(middle)) > 0: -> "
-        "if torch.linalg.det(jacobian(middle)) >= 0:": "it is never exactly zero",
-        "lost = torch.linalg.svd(jacobian(positive)).Vh[-1] -> "
-        "lost = torch.linalg.svd(jacobian(negative)).Vh[-1]": "the two ends have met",
-        "lost = torch.linalg.svd(jacobian(positive)).Vh[-1] -> "
-        "lost = torch.linalg.svd(jacobian(positive)).Vh[1]": START,
-        "middle = (positive + negative) / 2 -> middle = (positive + negative) / 3": (
-            "the fold is also met on the way to zero"
-        ),
+    },
+    "allowed_error": {},
+    "left_after": {
+        f"{VALUES.format('jacobian, full_matrices=False')} -> {VALUES.format(other)}": (
+            "with m >= n there are n right singular vectors either way"
+        )
+        for other in ("jacobian", "jacobian, full_matrices=True")
+    },
+    "gauss_newton_step": {
+        "return x + torch.linalg.lstsq(jacobian, left).solution[:, 0] -> "
+        "return x + torch.linalg.lstsq(jacobian, left).solution[:, -1]": "there is one right side",
+    },
+    "lbfgs_direction": {
+        f"{ALPHA.format('s @ q / (s @ y)')} -> {ALPHA.format('s @ q / (y @ s)')}": SYMMETRIC,
+        f"{ALPHA.format('s @ q / (s @ y)')} -> {ALPHA.format('q @ s / (s @ y)')}": SYMMETRIC,
+        "q = q * (s @ y) / (y @ y) -> q = q * (y @ s) / (y @ y)": SYMMETRIC,
+        f"{BETA.format('y @ q / (s @ y)')} -> {BETA.format('q @ y / (s @ y)')}": SYMMETRIC,
+        f"{BETA.format('y @ q / (s @ y)')} -> {BETA.format('y @ q / (y @ s)')}": SYMMETRIC,
     },
 }
