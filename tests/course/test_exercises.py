@@ -31,15 +31,24 @@ def load(name):
     chapter = EXERCISES[name].__module__.removeprefix("course.check.")
     answers = runpy.run_path(Path(__file__).parent / f"{chapter}.py")
     notebook = chapter.replace("chapter_", "") + "_*.ipynb"
+    path, apart = next(BOOK.glob(notebook)), next(BOOK.glob(f"solutions/{notebook}"))
     return SimpleNamespace(
         name=name,
         check=EXERCISES[name],
-        stub=notebook_function(next(BOOK.glob(notebook)), "exercise", name),
-        solution=notebook_function(next(BOOK.glob(f"solutions/{notebook}")), "solution", name),
+        stub=notebook_function(path, "exercise", name),
+        solution=solution(path, apart, name),
         correct=answers["CORRECT"][name],
         wrong=answers["WRONG"][name],
         equivalent=answers["EQUIVALENT"][name],
     )
+
+
+def solution(chapter, apart, name):
+    """It stands in the chapter where the chapter goes on with it, else in a notebook of its own."""
+    try:
+        return notebook_function(chapter, "solution", name)
+    except ValueError:
+        return notebook_function(apart, "solution", name)
 
 
 @pytest.fixture(params=sorted(EXERCISES))
