@@ -18,6 +18,7 @@ import struct
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import nbformat
 import numpy as np
@@ -27,10 +28,12 @@ from PIL import Image
 
 from tools.address import ROOT
 from tools.first_cell import first_cell, notebooks
+from tools.narrow import MIME
 
 SECONDS = 120  # for one cell
 LEVELS = 8  # of 255
 BASE64 = "[A-Za-z0-9+/=\n]+"
+STARTUP = "from tools import narrow; narrow.install()"  # in every kernel
 PICTURES = {
     "image/png": re.compile(BASE64),
     "text/html": re.compile(f"(?<=data:image/webp;base64,){BASE64}"),
@@ -64,6 +67,8 @@ def clean(notebook: nbformat.NotebookNode) -> None:
         for output in cell.get("outputs", []):
             if "image/png" in output.get("data", {}):
                 output.data["image/png"] = plain_png(output.data["image/png"])
+            if MIME in output.get("data", {}):  # not for Jupyter: the site's, for phones
+                output.metadata["narrow"] = output.data.pop(MIME)
 
 
 def alike(one: str, other: str) -> bool:
@@ -88,7 +93,7 @@ def keep_stored(old: nbformat.NotebookNode, new: nbformat.NotebookNode) -> None:
                     pairs = zip(find.findall(a[kind]), find.findall(b[kind]), strict=True)
                     if all(alike(*pair) for pair in pairs):
                         b[kind] = a[kind]
-            if a and a == b:
+            if a and a == b and ("narrow" in now.metadata) == ("narrow" in was.metadata):
                 now["metadata"] = was["metadata"]
 
 
@@ -121,7 +126,11 @@ def main() -> int:
     parser.add_argument("notebook", nargs="*", type=Path, default=notebooks())
     os.environ["OMP_NUM_THREADS"] = "1"  # the kernels inherit it: digits stay the same
     failed = 0
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        os.environ |= {"IPYTHONDIR": folder, "PYTHONPATH": str(ROOT)}
+        startup = Path(folder) / "profile_default/startup/narrow.py"
+        startup.parent.mkdir(parents=True)
+        startup.write_text(STARTUP, encoding="utf-8")
         paths = [path.resolve() for path in parser.parse_args().notebook]
         for path, job in [(path, pool.submit(execute, path)) for path in paths]:
             name = path.relative_to(ROOT)

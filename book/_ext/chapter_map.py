@@ -8,7 +8,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from book._ext.chapters import MAP, load_map, minutes, names, notebook
+from book._ext.chapters import MAP, length, load_map, names, notebook
 from course.claims.card import css_class
 from course.claims.ledger import harvest
 from course.claims.rows import BOOK, load
@@ -45,16 +45,10 @@ class ChapterMap(SphinxDirective):
         """One chapter."""
         title = nodes.paragraph("", "", _link(name), classes=["map-title"])
         card = nodes.list_item("", title, nodes.paragraph("", about["question"]))
-        facts = []
-        if about["needs"]:
-            facts.append("Needs " + _listed(about["needs"]))
+        facts = f"Needs {_listed(about['needs'])}. " if about["needs"] else ""
         if notebook(name).exists():
-            reading, exercises = minutes(notebook(name))
-            facts.append(f"{reading} min of prose, {exercises} min of exercises")
-        if facts:
-            card += nodes.paragraph(
-                "", ". ".join(facts) + ".", classes=["map-facts"]
-            )
+            facts += str(length(notebook(name)))
+        card += nodes.paragraph("", facts.strip(), classes=["map-facts"])
         card += self.strip(name, found)
         return card
 
@@ -93,6 +87,17 @@ class Visits(SphinxDirective):
         return result
 
 
+def say_length(app: Sphinx, doctree: nodes.document) -> None:
+    """Below a chapter's title, how long it takes: its core, what is deeper, its exercises."""
+    name = app.env.docname.rpartition("/")[2]
+    if app.env.docname == f"book/{name}" and name in names().values():
+        title = next(doctree.findall(nodes.title))
+        said = nodes.paragraph(
+            "", str(length(notebook(name))), classes=["map-facts"]
+        )
+        title.parent.insert(title.parent.index(title) + 1, said)
+
+
 def _link(name: str) -> nodes.Node:
     """A chapter's number and title: a link where it is written, and said so where it is not."""
     said = f"{int(name[:2])} {load().chapters[name]}"
@@ -114,4 +119,5 @@ def _note_dependencies(env) -> None:
 def setup(app: Sphinx) -> dict:
     app.add_directive("chapter-map", ChapterMap)
     app.add_directive("visits", Visits)
+    app.connect("doctree-read", say_length)
     return {"parallel_read_safe": True}

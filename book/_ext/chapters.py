@@ -1,7 +1,9 @@
 """``book/chapters.yml``, the map of the book, and what it leaves to the notebooks."""
 
 import re
+from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import nbformat
 import yaml
@@ -10,6 +12,8 @@ from course.claims.rows import BOOK
 
 MAP = BOOK / "chapters.yml"
 WORDS_A_MINUTE = 200  # a usual rate for a text that one thinks about
+WORDS_A_LINE = 10  # what a line of code takes, in words
+FOLDED = {"remove-cell", "hide-input", "exercise"}
 
 
 def load_map(path: Path = MAP) -> dict:
@@ -54,10 +58,45 @@ def notebook(name: str) -> Path:
     return BOOK / f"{name}.ipynb"
 
 
-def minutes(path: Path) -> tuple[int, int]:
-    """Minutes to read a chapter's prose, rounded up to five, and those its exercises ask for."""
-    cells = nbformat.read(path, as_version=4).cells
-    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    prose, *_ = re.split(r"^## Exercises", text, flags=re.MULTILINE)
-    reading = -(-len(prose.split()) // (5 * WORDS_A_MINUTE)) * 5
-    return reading, sum(map(int, re.findall(r"About (\d+) minutes", text)))
+class Length(NamedTuple):
+    """How long a chapter takes, in minutes rounded up to five, and its words of prose."""
+
+    core: int
+    deeper: int
+    exercises: int
+    core_words: int
+
+    def __str__(self) -> str:
+        reading = (
+            f"Core {self.core} min, deeper {self.deeper} min"
+            if self.deeper
+            else f"Reading {self.core} min"
+        )
+        return f"{reading}, exercises {self.exercises} min."
+
+
+def length(path: Path) -> Length:
+    """A line of code takes as long as ten words; exercises, what each asks for."""
+    words, lines = Counter[str](), Counter[str]()
+    asked, section = 0, ""
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "markdown":
+            heading = re.search(r"^## (.*)", cell.source, re.MULTILINE)
+            section = heading[1] if heading else section
+            words[section] += len(cell.source.split())
+            asked += sum(map(int, re.findall(r"About (\d+) minutes", cell.source)))
+        elif not FOLDED & set(cell.metadata.get("tags", [])):
+            lines[section] += len(cell.source.splitlines())
+    apart = ("Deeper", "Exercises")
+    core_words = sum(number for name, number in words.items() if name not in apart)
+    core_lines = sum(number for name, number in lines.items() if name not in apart)
+    return Length(
+        _fives(core_words + WORDS_A_LINE * core_lines),
+        _fives(words["Deeper"] + WORDS_A_LINE * lines["Deeper"]),
+        asked,
+        core_words,
+    )
+
+
+def _fives(words: int) -> int:
+    return -(-words // (5 * WORDS_A_MINUTE)) * 5

@@ -15,6 +15,8 @@ import pydata_sphinx_theme
 from PIL import Image
 from sphinx.application import Sphinx
 
+from book._ext.narrow import beside
+
 STATIC = (
     Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
 )
@@ -102,7 +104,8 @@ def _icons() -> str:
 def picture(page: Path) -> Callable[[re.Match], str]:
     """What becomes of an image's tag: it gets a size, and waits until it is needed.
 
-    The first image of a page does not wait: it may stand on the first screen.
+    The first image of a page does not wait: it may stand on the first screen. Phones get the
+    narrow form of an image that has one.
     """
     first = True
 
@@ -116,11 +119,23 @@ def picture(page: Path) -> Callable[[re.Match], str]:
             file = page.parent / source
         if "width=" in tag[0] or source.endswith(".svg"):
             return tag[0]
-        with Image.open(file) as opened:
-            width, height = opened.size
-        return f'<img width="{width}" height="{height}"{wait}{tag[0].removeprefix("<img")}'
+        image = f"<img {size(file)}{wait}{tag[0].removeprefix('<img')}"
+        narrow = None if source.startswith("data:") else beside(file)
+        if narrow is None or not narrow.exists():
+            return image
+        return (
+            f'<picture><source media="(max-width: 40rem)" '
+            f'srcset="{source.replace(file.name, narrow.name)}" {size(narrow)}>'
+            f"{image}</picture>"
+        )
 
     return change
+
+
+def size(file: Path | io.BytesIO) -> str:
+    """An image's width and height, in pixels, as a tag has them."""
+    with Image.open(file) as opened:
+        return f'width="{opened.width}" height="{opened.height}"'
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:

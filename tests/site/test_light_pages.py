@@ -56,6 +56,16 @@ def test_images_get_their_size_and_all_but_the_first_wait(page: Path):
     assert third.startswith('width="3" height="2" src="data:')
 
 
+def test_a_phone_gets_the_stacked_form_of_a_figure_that_has_one(page: Path):
+    Image.new("RGB", (4, 9)).save(page.with_name("a-narrow.webp"))
+    light = lighten('<article><img src="a.png"></article>', page)
+    assert light == (
+        '<article><picture><source media="(max-width: 40rem)" srcset="a-narrow.webp" '
+        'width="4" height="9"><img width="7" height="5" src="a.png"></picture></article>'
+    )
+    assert lighten(light, page) == light
+
+
 def test_a_light_page_changes_no_further(page: Path):
     html = f'{SCRIPTS}<i class="fas fa-file"></i><article><img src="a.png"><img src="a.png">'
     light = lighten(html, page)
