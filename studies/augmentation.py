@@ -7,9 +7,9 @@ alone would change how sure a model is.
 from collections.abc import Mapping, Sequence
 
 import minivit
-from studies.runner.place import Place
 from studies.runner.pool import trained
 from studies.runner.run import Run
+from studies.runner.storage import Place
 from studies.runner.study import Rows, Study
 from studies.shared.measures import confidence
 from studies.shared.small_models import NOTHING, search, variants

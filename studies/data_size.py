@@ -11,9 +11,9 @@ from dataclasses import replace
 import minivit
 from minivit.analysis import attention_distance
 from minivit.networks.vit import ViT
-from studies.runner.place import Place
 from studies.runner.pool import trained
 from studies.runner.run import Run, spread
+from studies.runner.storage import Place
 from studies.runner.study import Rows, Study
 from studies.shared.measures import FEW, transfer
 from studies.shared.small_models import NOTHING, WHOLE, search, variants

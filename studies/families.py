@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from studies.runner.cost import speeds
-from studies.runner.place import Place
 from studies.runner.run import Run
+from studies.runner.storage import Place
 from studies.runner.study import Rows, Study
 from studies.shared.small_models import RECIPE, rates
 

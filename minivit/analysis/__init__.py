@@ -18,7 +18,6 @@ from minivit.analysis.positions import (
     PositionSimilarity,
     place_recovery,
     position_similarity,
-    position_spectrum,
     position_table,
 )
 from minivit.analysis.probes import Probe, probe, probes
@@ -61,7 +60,6 @@ __all__ = [
     "patch_means",
     "place_recovery",
     "position_similarity",
-    "position_spectrum",
     "position_table",
     "principal_components",
     "probe",

@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor, nn
 
-from minivit.analysis.filters import dct2
 from minivit.analysis.grids import Grid, rows_and_columns
 from minivit.analysis.representations import EXTRA
 from minivit.analysis.ridge import explained, ridge
@@ -119,18 +118,6 @@ def place_recovery(table: Table) -> tuple[float, float]:
     where = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).to(flat)
     scores = [explained(y, ridge(flat, y).left_out).item() for y in where.split(1, dim=1)]
     return scores[0], scores[1]
-
-
-def position_spectrum(table: Table) -> Float64[Tensor, "rows columns"]:
-    """The power spectrum of a table by the cosine transform, as fractions that sum to 1.
-
-    Entry ``[u, v]`` belongs to the wave with ``u`` half turns from top to bottom and ``v`` from
-    left to right, ``[0, 0]`` to what all positions have in common.
-    """
-    power = dct2(_checked(table)).square().sum(-1)
-    if not power.sum():
-        raise ValueError("all vectors are zero: there are no waves in them")
-    return power / power.sum()
 
 
 def _checked(table: Tensor) -> Float64[Tensor, "rows columns dim"]:

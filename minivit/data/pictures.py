@@ -9,7 +9,7 @@ from PIL import Image
 from torch import Tensor
 
 from minivit.hub.preprocessing import Preprocess
-from minivit.hub.shown import as_shown
+from minivit.hub.upright import as_shown
 from minivit.networks.patches import pair
 from minivit.networks.shapes import Size
 

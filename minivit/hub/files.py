@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from minivit.hub.about import About, said, understood
 from minivit.hub.families import FAMILIES, OURS, build
+from minivit.hub.header import About, said, understood
 from minivit.hub.preprocessing import Preprocess
 from minivit.networks.model import Model, check_structure, structure
 from minivit.networks.state import check_state

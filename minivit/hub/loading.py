@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from minivit.hub import torchvision_resnet as resnet
-from minivit.hub.about import About, fields_of
 from minivit.hub.families import blocks, build, family
 from minivit.hub.files import MODEL, read
+from minivit.hub.header import About, fields_of
 from minivit.hub.preprocessing import Preprocess
 from minivit.hub.torchvision import from_torchvision, is_torchvisions
 from minivit.hub.weights import fetch

@@ -137,7 +137,7 @@ class Preprocess:
     def _resized_image(self, image: "PIL.Image.Image") -> Tensor:
         from PIL import Image  # here, because `import minivit` loads torch and einops alone
 
-        from minivit.hub.shown import as_shown
+        from minivit.hub.upright import as_shown
 
         if not isinstance(image, Image.Image):
             raise TypeError(

@@ -5,7 +5,6 @@ from minivit.inversion.exact.collisions import (
     Collision,
     compare,
     find_collisions,
-    search_pictures,
 )
 from minivit.inversion.exact.embedding import EmbeddingInverse, PatchPrior
 from minivit.inversion.exact.folds import SignChange, collide_across_fold, sign_change
@@ -72,7 +71,6 @@ __all__ = [
     "newton_krylov",
     "noise",
     "recognise",
-    "search_pictures",
     "shifted_distance",
     "sign_change",
     "unwind",

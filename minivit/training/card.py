@@ -8,8 +8,8 @@ import torch
 
 import minivit
 from minivit.data.dataset import Data
-from minivit.hub.about import fields_of
 from minivit.hub.families import family
+from minivit.hub.header import fields_of
 from minivit.networks.model import Model
 from minivit.training.evaluate import Results
 from minivit.training.recipe import Recipe

@@ -18,9 +18,9 @@ import torch
 
 from minivit._extras import extra
 from minivit.data.dataset import Data
-from minivit.hub.about import fields_of
 from minivit.hub.families import family
 from minivit.hub.files import MODEL, read_pickle, reason, replacing, save
+from minivit.hub.header import fields_of
 from minivit.networks.model import Model
 from minivit.training.recipe import Recipe
 from minivit.training.run import Run

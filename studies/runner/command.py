@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import studies
-from studies.runner.place import HERE, Place
+from studies.runner.storage import HERE, Place
 from studies.runner.study import Study
 from studies.runner.survey import Survey
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from minivit.training import Stopped
 from minivit.training.state import MODEL
-from studies.runner.place import HERE, Place
 from studies.runner.run import Run, train_one
+from studies.runner.storage import HERE, Place
 
 
 def result(run: Run, place: Place = HERE) -> dict[str, Any] | None:

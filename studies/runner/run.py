@@ -15,7 +15,7 @@ from minivit.data import Data, Split, load_data
 from minivit.networks.model import Model
 from minivit.networks.patches import pair
 from minivit.training import Recipe, evaluate, train
-from studies.runner.place import HERE, Place, provenance, store
+from studies.runner.storage import HERE, Place, provenance, store
 
 TRAINED_ON = 5000  # images of the training part that a model is scored on, without augmentation
 # Images of the validation part that an epoch is scored on where a fraction of the training images

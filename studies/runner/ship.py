@@ -16,7 +16,7 @@ from minivit.hub.files import replacing
 from minivit.hub.zoo import CHECKPOINTS, MODELS
 from minivit.training import Scores, evaluate
 from minivit.training.state import CARD, MODEL
-from studies.runner.place import HERE, Place
+from studies.runner.storage import HERE, Place
 
 TOLERANCE = 0.005  # of an accuracy
 LICENCE = "MIT"  # of the weights, as of the code

@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from studies.runner.cost import minutes
-from studies.runner.place import Place, agree, compared, provenance, same_machine, store
 from studies.runner.pool import gather, result, results
 from studies.runner.run import Run, train_one
+from studies.runner.storage import Place, agree, compared, provenance, same_machine, store
 from studies.runner.table import best, printed, row
 
 Rows = dict[str, dict[str, Any]]

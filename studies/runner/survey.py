@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from studies.runner.place import Place, agree, compared, provenance, same_machine, store
+from studies.runner.storage import Place, agree, compared, provenance, same_machine, store
 
 Figures = dict[str, Any]
 # A recheck does not compare where a row comes from, nor images, which lossy files hold.

@@ -10,8 +10,8 @@ import torchvision
 from PIL import Image
 from safetensors.torch import save_file
 
-from minivit.hub.about import fields_of
 from minivit.hub.files import save
+from minivit.hub.header import fields_of
 from minivit.hub.loading import load
 from minivit.hub.preprocessing import Preprocess
 from minivit.hub.zoo import MODELS, create

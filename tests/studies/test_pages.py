@@ -6,7 +6,7 @@ import pytest
 
 from course.results import RESULTS, study
 from studies.runner.command import NAMES, load, main
-from studies.runner.place import HERE, ROOT
+from studies.runner.storage import HERE, ROOT
 from studies.runner.study import Study
 
 PAGES = [

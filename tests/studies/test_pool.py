@@ -9,9 +9,9 @@ import torch
 from minivit.data import Split
 from minivit.training import Recipe, Stopped
 from minivit.training.run import Run as Training
-from studies.runner.place import HERE, Place
 from studies.runner.pool import gather, result, trained
 from studies.runner.run import Run, spread, train_one
+from studies.runner.storage import HERE, Place
 
 RECIPE = Recipe(steps=4, batch_size=16)
 RUN = Run("vit_8px", {"dim": 8, "depth": 1, "heads": 2}, RECIPE, data="DIGITS")

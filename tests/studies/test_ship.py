@@ -8,10 +8,10 @@ from safetensors.torch import load_file
 
 import minivit
 from minivit.training import Recipe
-from studies.runner.place import Place
 from studies.runner.pool import trained
 from studies.runner.run import Run
 from studies.runner.ship import ship
+from studies.runner.storage import Place
 from studies.runner.study import Study
 
 RUN = Run("resnet_8px", {"width": 8}, Recipe(epochs=2), data="DIGITS")

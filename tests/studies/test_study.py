@@ -7,9 +7,9 @@ from minivit.data import load_data
 from minivit.training import Recipe
 from studies.runner.command import NAMES, command, load
 from studies.runner.cost import PICTURES
-from studies.runner.place import HERE, Place
 from studies.runner.pool import result
 from studies.runner.run import Run
+from studies.runner.storage import HERE, Place
 from studies.runner.study import Study, scores_compared
 from studies.runner.table import best, interval
 

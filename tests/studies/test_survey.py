@@ -4,7 +4,7 @@ import pytest
 
 from course.results import study
 from studies.runner.command import NAMES, command, load
-from studies.runner.place import Place, compared
+from studies.runner.storage import Place, compared
 from studies.runner.survey import NotHere, Survey
 from studies.shared import inputs
 

@@ -1,4 +1,4 @@
-"""Two inputs with one output: found by Newton's method among tokens, searched for among images.
+"""Two inputs with one output, found by Newton's method.
 
 A flat direction looks like a collision: if the smallest singular value is 1e-12, a step along it
 moves the output by no more. So every pair is compared with what the Jacobian alone would predict.
@@ -116,61 +116,3 @@ def find_collisions(
 def _rms(x: Tensor) -> Tensor:
     """The root mean square of each entry, ``[batch, 1, ...]``."""
     return x.square().mean(tuple(range(1, x.ndim)), keepdim=True).sqrt()
-
-
-def search_pictures(
-    function: Operator,
-    image: Float[Tensor, "1 channels height width"],
-    starts: Float[Tensor, "starts channels height width"],
-    apart: float = 0.1,
-    steps: int = 1000,
-) -> Collision:
-    """Looks for other images with the output of ``image``: if it fails, that proves nothing.
-
-    For each start, minimises the distance of the outputs by L-BFGS over all images that are at
-    least ``apart`` from the image, relative to it. A residual that does not vanish can be a local
-    minimum or a search cut short. The pairs collide only where ``found`` is true.
-
-    Args:
-        function: From images to tokens, such as ``model.tokens``.
-        image: One image, in float64.
-        starts: Other images or noise.
-
-    Raises:
-        TypeError: Images of another dtype.
-        ValueError: Starts of another shape than the image, or one that is the image itself.
-    """
-    _check_dtype(image, starts)
-    if len(image) != 1 or starts.shape[1:] != image.shape[1:] or not norms(starts - image).all():
-        raise ValueError(
-            f"expected one image and other starts of its shape: got {list(image.shape)}, "
-            f"{list(starts.shape)}"
-        )
-    with torch.no_grad():
-        y = function(image)
-    least = apart * or_one(norms(image))
-    size = or_one(y.square().sum())
-    ends = []
-    for start in starts.split(1):
-        offset = (start - image).requires_grad_()
-        optimiser = torch.optim.LBFGS(
-            [offset],
-            max_iter=steps,
-            history_size=100,
-            tolerance_grad=0,
-            tolerance_change=0,
-            line_search_fn="strong_wolfe",
-        )
-
-        def outside(offset: Tensor = offset) -> Tensor:  # offsets that are too short, lengthened
-            return image + offset * (least / norms(offset)).clamp(min=1)
-
-        def closure(offset: Tensor = offset, optimiser=optimiser, outside=outside) -> Tensor:
-            optimiser.zero_grad()
-            loss = (function(outside()) - y).square().sum() / size
-            offset.grad = torch.autograd.grad(loss, offset)[0]
-            return loss
-
-        optimiser.step(closure)
-        ends.append(outside().detach())
-    return compare(function, image.expand_as(starts), torch.cat(ends))

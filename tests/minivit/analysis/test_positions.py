@@ -8,7 +8,7 @@ import torchvision
 from transformers import ViTConfig, ViTModel
 
 import minivit
-from minivit.analysis import place_recovery, position_similarity, position_spectrum, position_table
+from minivit.analysis import place_recovery, position_similarity, position_table
 from minivit.networks.positions import sincos_2d
 from tests.minivit.parity import draw
 from tests.minivit.refusals import assert_refused
@@ -83,19 +83,6 @@ def test_nothing_is_recovered_from_noise_however_wide():
         assert max(place_recovery(random(8, 8, dim, seed=dim))) < 0.1
 
 
-def test_a_wave_of_the_table_stands_where_it_belongs():
-    y, x = coordinates(6, 8).unbind(-1)
-    wave = torch.cos(torch.pi * 2 * (y + 0.5) / 6) * torch.cos(torch.pi * 3 * (x + 0.5) / 8)
-    power = position_spectrum(wave[..., None].double() * torch.ones(5))
-    assert power[2, 3].item() == pytest.approx(1)
-    table = random(6, 8, 4)
-    power = position_spectrum(table)
-    assert power.sum().item() == pytest.approx(1)
-    close(power[0, 0], table.sum((0, 1)).square().sum() / 48 / table.square().sum())
-    slope = position_spectrum(coordinates(6, 8)[..., :1].double())
-    assert slope[0, 0] + slope[1, 0] > 0.99  # a slope is a slow wave, with no jump at the end
-
-
 def test_rotations_and_what_comes_after_are_no_tables_of_positions():
     model = timm.create_model("eva02_tiny_patch14_224", img_size=56, depth=1)
     assert torch.equal(position_table(model), model.pos_embed[0, 1:].view(4, 4, -1))
@@ -114,8 +101,7 @@ def test_bad_input_is_refused():
         (lambda: place_recovery(random(1, 16, 8)), r"two rows and two columns or more: got \[1, 16, 8\]"),
         (lambda: place_recovery(torch.ones(4, 4, 3)), "nothing to read"),
         (lambda: position_similarity(torch.zeros(4, 4, 3)), "no direction"),
-        (lambda: position_spectrum(torch.zeros(4, 4, 3)), "no waves"),
-        (lambda: position_spectrum(random(4, 4, 3) / 0), "finite"),
+        (lambda: place_recovery(random(4, 4, 3) / 0), "finite"),
         (lambda: position_table(minivit.create("vit_8px"), 4), r"expected grid=\(rows, columns\): got 4"),
     ]  # fmt: skip
     assert_refused((call, ValueError, said) for call, said in cases)

@@ -1,7 +1,5 @@
 """Inverses that are not unique: MLPs, folds and collisions, on maps whose preimages are known."""
 
-from functools import partial
-
 import pytest
 import torch
 from torch import nn
@@ -14,7 +12,6 @@ from minivit.inversion import (
     invert_mlp,
     levenberg_marquardt,
     newton_krylov,
-    search_pictures,
     sign_change,
 )
 from minivit.krylov import jacobian
@@ -159,8 +156,6 @@ def test_of_an_output_or_an_input_that_is_zero_distances_are_absolute():
     assert pair.output_distance == pair.first_order == 0 and pair.found.all()
     pair = compare(lambda x: x.square() - 1, x.new_zeros(1, 2), x)
     close(pair.distance, x.norm()[None])
-    images = search_pictures(torch.relu, -random(1, 1, 2, 2).abs(), random(3, 1, 2, 2, seed=1))
-    assert images.found.all() and (images.output_distance < 1e-14).all()
     tokens = find_collisions(torch.relu, torch.zeros(2, 1).double(), attempts=5, dense=True)
     assert tokens.found.all() and (tokens.second < 0).all()
 
@@ -175,11 +170,9 @@ def test_a_step_along_a_nearly_flat_direction_is_no_collision():
 
 def test_pairs_in_single_precision_or_of_two_shapes_are_refused():
     x = random(2, 3)
-    image = random(1, 1, 2, 2)
     assert_refused([
         (lambda: compare(square, x.float(), x), TypeError, r"in float64: got \[torch.float32, torch.float64\]"),
         (lambda: find_collisions(square, x.float()), TypeError, r"in float64: got \[torch.float32\]"),
-        (lambda: search_pictures(square, image.float(), image + 1), TypeError, "in float64"),
         (lambda: compare(square, x, x[:1]), ValueError, r"of one shape: got \[2, 3\] and \[1, 3\]"),
     ])  # fmt: skip
 
@@ -264,26 +257,3 @@ def test_layers_fold_between_inputs_with_different_signs_and_collide_there(layer
     assert pair.found.all() and pair.distance > 1e-5
     outputs = (layer(pair.first) - layer(pair.second)).norm() / layer(pair.first).norm()
     assert outputs < 1e-12 and 1000 * outputs < pair.first_order
-
-
-def test_a_search_among_images_finds_the_collision_of_an_even_map():
-    image, starts = random(1, 1, 2, 2).abs() + 0.5, random(4, 1, 2, 2, seed=1)
-    pair = search_pictures(torch.square, image, starts, steps=100)
-    assert pair.found.any() and (pair.distance >= 0.1 - 1e-12).all()
-    close(pair.second[pair.found].abs(), image.expand(int(pair.found.sum()), -1, -1, -1))
-    assert torch.equal(pair.first, image.expand(4, -1, -1, -1))
-
-
-def test_a_search_claims_nothing_for_a_map_without_collisions_and_reports_the_nearest():
-    a = torch.diag(torch.tensor([2.0, 1.0, 1.0, 0.25])).double()
-    image, starts = torch.ones(1, 1, 2, 2).double(), random(3, 1, 2, 2)
-    pair = search_pictures(lambda x: x.flatten(1) @ a, image, starts, apart=0.2, steps=200)
-    assert not pair.found.any()
-    # The nearest output at that distance: the smallest singular value times it.
-    nearest = 0.25 * 0.2 * 2 / (a.diag() @ a.diag()).sqrt()
-    close(pair.output_distance, nearest.expand(3), 1e-4)
-    said = r"other starts of its shape: got \[1, 1, 2, 2\], \[3,"
-    assert_refused(
-        (partial(search_pictures, torch.square, image, starts), ValueError, said)
-        for starts in (random(3, 1, 2, 3), torch.ones(3, 1, 2, 2).double())
-    )
