@@ -69,7 +69,9 @@ def site(url: str) -> str:
 
 
 def filled(notebook: bytes, url: str) -> bytes:
-    """A notebook's file with the address in its first cell.
+    """A notebook's file with the address in its first cell, and before its drawings.
+
+    Colab opens a notebook without the files beside it.
 
     Raises:
         ValueError: It has no first cell of this project's.
@@ -77,7 +79,7 @@ def filled(notebook: bytes, url: str) -> bytes:
     text, count = IN_CELL.subn(url.encode(), notebook, count=1)
     if not count:
         raise ValueError("no place for the address: run `python -m tools.first_cell`")
-    return text
+    return text.replace(b"](_static/", f"]({url}/raw/launch/book/_static/".encode())
 
 
 def launch(url: str) -> None:

@@ -117,7 +117,7 @@ def picture(page: Path) -> Callable[[re.Match], str]:
             file, wait = io.BytesIO(base64.b64decode(source.partition(",")[2])), ""
         else:
             file = page.parent / source
-        if "width=" in tag[0] or source.endswith(".svg"):
+        if "width=" in tag[0]:
             return tag[0]
         image = f"<img {size(file)}{wait}{tag[0].removeprefix('<img')}"
         narrow = None if source.startswith("data:") else beside(file)
@@ -134,6 +134,8 @@ def picture(page: Path) -> Callable[[re.Match], str]:
 
 def size(file: Path | io.BytesIO) -> str:
     """An image's width and height, in pixels, as a tag has them."""
+    if isinstance(file, Path) and file.suffix == ".svg":
+        return re.search(r'width="\d+" height="\d+"', file.read_text(encoding="utf-8"))[0]
     with Image.open(file) as opened:
         return f'width="{opened.width}" height="{opened.height}"'
 

@@ -3,7 +3,7 @@
 import pytest
 
 from book._ext.chapters import MAP as FILE
-from book._ext.chapters import load_map
+from book._ext.chapters import length, load_map, notebook
 from course.claims.rows import load
 
 MAP = load_map()
@@ -24,6 +24,10 @@ def test_a_visit_goes_forward_through_chapters_that_there_are():
         numbers = [step["chapter"] for step in visit["steps"]]
         assert numbers == sorted(set(numbers))
         assert set(numbers) <= {int(name[:2]) for name in CHAPTERS}
+
+
+def test_the_core_of_the_first_part_can_be_read_in_a_day():
+    assert sum(length(notebook(name)).core_words for name in MAP["parts"][0]["chapters"]) <= 15_000
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,8 @@ def test_the_branch_has_the_address_in_its_notebooks_and_nothing_else_is_touched
             git("show", f"{branch}:{name}", cwd=origin) for branch in ("main", "launch")
         )
         assert URL not in before
-        assert after == before.replace('url = \\"\\"', f'url = \\"{URL}\\"')
+        placed = before.replace('url = \\"\\"', f'url = \\"{URL}\\"')
+        assert after == placed.replace("](_static/", f"]({URL}/raw/launch/book/_static/")
 
 
 def test_alone_it_fetches_the_book_and_enters_the_notebooks_folder(tmp_path, origin):

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 
 import nbformat
 import pytest
@@ -59,6 +60,29 @@ def test_nothing_private_is_imported(path):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [getattr(node, "module", ""), *(alias.name for alias in node.names)]
             assert not re.search(r"\b_", " ".join(names)), ast.unparse(node)
+
+
+def assigned(statements):
+    """The names that a cell binds for the cells after it, but in loops."""
+    for node in statements:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.With):
+            yield from assigned(node.body)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            for target in getattr(node, "targets", None) or [node.target]:
+                for part in ast.walk(target):
+                    if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                        yield part.id
+
+
+@of(chapters())
+def test_no_name_has_two_meanings(path):
+    cells = [cell for cell in code(path)[1:]
+             if not {"exercise", "solution"} & set(cell.metadata.get("tags", []))]  # fmt: skip
+    times = Counter(name for cell in cells for name in set(assigned(ast.parse(cell.source).body)))
+    plots = {"figure", "axes", "ax", "_"}
+    assert {name for name, number in times.items() if number > 1} <= plots
 
 
 @of(notebooks())
