@@ -1,4 +1,4 @@
-"""Chapter 1: patches in order, merged, padded, and put back into an image."""
+"""Chapter 1: images cut into patches; patches merged, padded, and put back into an image."""
 
 from typing import Any
 
@@ -6,54 +6,48 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, NotYet, normal_draws
 from course.check.exercise import exercise
 
 
-def square(images: Tensor, size: int, row: int, column: int) -> Tensor:
-    """The patch in a row and column of the grid, ``[batch, channels, size, size]``."""
-    top, left = row * size, column * size
-    return images[:, :, top : top + size, left : left + size]
-
-
 @exercise
-def patch_at(attempt: Attempt) -> None:
-    """images [batch, channels, height, width], index, size -> [batch, channels, size, size]."""
-    batch, channels, rows, columns = 2, 3, 4, 5
-    for size in (6, 7):  # the second catches a number typed in
+def patchify(attempt: Attempt) -> None:
+    """images [batch, channels, height, width], patch -> [batch, patches, numbers]."""
+    batch, rows, columns = 2, 4, 5
+
+    def check(channels: int, size: int, otherwise: str) -> None:
         images = normal_draws(seed=6)(batch, channels, rows * size, columns * size)
-
-        def cut(index: int, images: Tensor = images, size: int = size) -> Tensor:
-            shape = dict(batch=batch, channels=channels, height=size, width=size)
-            return attempt(images, index, size, shape=shape)
-
+        shape = dict(batch=batch, patches=rows * columns, numbers=channels * size * size)
+        expected = cut(images, size, size)
+        grid = expected.unflatten(1, (rows, columns))
+        pixels = expected.unflatten(2, (channels, size, size))
+        apart = images.unflatten(3, (size, columns)).unflatten(2, (size, rows))
         attempt.expect_close(
-            cut(0),
-            square(images, size, 0, 0),
-            "Patch 0 should be the square in the top left corner.",
-        )
-        attempt.expect_close(
-            cut(3),
-            square(images, size, 0, 3),
-            "Patch 3 should be the fourth square of the first row.",
+            attempt(images, size, shape=shape),
+            expected,
+            otherwise,
             mistakes={
-                "Patch 3 starts at pixel 3. It should start three patches to the right: multiply "
-                "by the size.": images[:, :, :size, 3 : 3 + size],
-                "Patches are counted downwards. Reading order goes along a row first.": square(
-                    images, size, 3, 0
+                "The numbers are cut up as they lie in memory, so that a patch is a piece of a "
+                "few lines. Split both sides, reorder the axes, and then merge.": images.reshape(
+                    expected.shape
                 ),
+                "The pixels of a patch lie far apart in the image. Where a side is split, the "
+                "axis that numbers the patches comes first.": (
+                    apart.permute(0, 3, 5, 1, 2, 4).flatten(3).flatten(1, 2)
+                ),
+                "The patches are counted downwards. Reading order goes along a row first.": (
+                    grid.transpose(1, 2).flatten(1, 2)
+                ),
+                "Rows and columns of pixels are exchanged: every patch is mirrored at its "
+                "diagonal.": pixels.mT.flatten(2),
+                "The channel stands last in a patch. All numbers of its first channel should come "
+                "first, then those of the second.": pixels.flatten(3).mT.flatten(2),
             },
         )
-        attempt.expect_close(
-            cut(11),
-            square(images, size, 2, 1),
-            f"In a grid of {rows} rows and {columns} columns, patch 11 should be in row 2 and "
-            "column 1, counted from 0.",
-            mistakes={
-                "The index is divided by the number of rows. A row of the grid is as long as there "
-                "are columns: divide by their number.": square(images, size, 2, 3),
-            },
-        )
+
+    for size in (6, 7):  # the second catches a number typed in
+        check(1, size, f"With one channel the patches of {size} x {size} pixels are wrong.")
+    check(3, 6, "With one channel the patches are right, with three channels they are not.")
 
 
 @exercise
@@ -202,7 +196,27 @@ def padded_patches(attempt: Attempt) -> None:
                 f"{not_zero}copies of the border.": padded([0, right, 0, below], "replicate"),
                 f"{not_zero}a mirrored border.": padded([0, right, 0, below], "reflect"),
             }
-        attempt.expect_close(attempt(images, size, shape=shape), expected, otherwise, mistakes)
+        try:
+            result = attempt(images, size, shape=shape)
+        except NotYet as reason:
+            counts = {
+                "A side that the size divides needs no padding: -side % size is 0 there.": (
+                    height // size + 1,
+                    width // size + 1,
+                ),
+                "A part of the image is missing.": (height // size, width // size),
+            }
+            for advice, (rows_of, columns_of) in counts.items():
+                if f"shape {[batch, rows_of * columns_of, channels * size**2]}" in str(reason):
+                    raise NotYet(f"{reason} {advice}") from reason
+            if "Error" in str(reason):
+                wanted = f"{height + below} x {width + right}"
+                raise NotYet(
+                    f"{reason} Here {height} x {width} pixels should become {wanted}: F.pad takes "
+                    "[left, right, top, bottom], the last axis first."
+                ) from reason
+            raise
+        attempt.expect_close(result, expected, otherwise, mistakes)
 
     check(8, 12, "Where the size divides both sides, these should be the plain patches.")
     check(8, 9, "With 8 x 9 pixels and patches of 4, three columns of zeros should be added.")

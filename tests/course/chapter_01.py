@@ -8,19 +8,12 @@ import torch.nn.functional as F
 from einops import rearrange
 
 
-def by_unfold(images, index, size):
-    patches = F.unfold(images, size, stride=size)[..., index]
-    return patches.reshape(*images.shape[:2], size, size)
+def by_unfold(images, patch):
+    return F.unfold(images, patch, stride=patch).mT
 
 
-def faulty_patch(images, index, size, along="columns", across=False, factor=None):
-    """A patch cut out with one step replaced."""
-    rows, columns = images.shape[2] // size, images.shape[3] // size
-    row, column = divmod(index, {"columns": columns, "rows": rows}[along])
-    if across:
-        column, row = divmod(index, rows)
-    top, left = (n * (size if factor is None else factor) for n in (row, column))
-    return images[:, :, top : top + size, left : left + size]
+def patches_by(pattern):
+    return lambda images, patch: rearrange(images, pattern, h=patch, w=patch)
 
 
 def weight_in_loops(matrix, channels, size):
@@ -61,11 +54,12 @@ def faulty_padding(
     left=False,
     around=False,
     even=False,
+    swapped=False,
     pattern="b c (r h) (s w) -> b (r s) (c h w)",
 ):
     """Padding and cutting with one step replaced; even: pad what needs none, too."""
     below, right = ((size - n % size) if even else -n % size for n in images.shape[2:])
-    by = [0, right, 0, below]
+    by = [0, below, 0, right] if swapped else [0, right, 0, below]
     if left:
         by = [right, 0, below, 0]
     if around:
@@ -139,7 +133,7 @@ def faulty_denoising(
 
 
 CORRECT = {
-    "patch_at": by_unfold,
+    "patchify": by_unfold,
     "convolution_weight": weight_in_loops,
     "merged_tokens": merged_by_slices,
     "padded_patches": padded_square_by_square,
@@ -147,12 +141,18 @@ CORRECT = {
 }
 
 WRONG = {
-    "patch_at": [
-        ("divided by the number of rows", partial(faulty_patch, along="rows")),
-        ("counted downwards", partial(faulty_patch, across=True)),
-        ("starts at pixel 3", partial(faulty_patch, factor=1)),
-        ("in the top left corner", lambda images, index, size: images[..., -size:, -size:]),
-        ("has shape [2, 3, 6, 6]", lambda images, index, size: by_unfold(images, index, 6)),
+    "patchify": [
+        ("as they lie in memory", lambda x, p: x.reshape(len(x), -1, x.shape[1] * p * p)),
+        ("lie far apart", patches_by("b c (h r) (w s) -> b (r s) (c h w)")),
+        ("counted downwards", patches_by("b c (r h) (s w) -> b (s r) (c h w)")),
+        ("mirrored at its diagonal", patches_by("b c (r h) (s w) -> b (r s) (c w h)")),
+        ("channel stands last", patches_by("b c (r h) (s w) -> b (r s) (h w c)")),
+        ("axes are in another order", lambda x, p: F.unfold(x, p, stride=p)),
+        ("patches of 7 x 7", lambda x, p: by_unfold(x, p) * (1 if p == 6 else -1)),
+        (
+            "with three channels",
+            lambda x, p: by_unfold(x, p).flip(2) if x.shape[1] > 1 else by_unfold(x, p),
+        ),
     ],
     "convolution_weight": [
         ("mirrored at its diagonal", weight_by("(h w c) d -> d c w h")),
@@ -173,8 +173,9 @@ WRONG = {
         ),
     ],
     "padded_patches": [
-        ("has shape [2, 12, 48]", partial(faulty_padding, even=True)),
-        ("has shape [2, 4, 48]", cropped),
+        ("needs no padding", partial(faulty_padding, even=True)),
+        ("the last axis first", partial(faulty_padding, swapped=True)),
+        ("part of the image is missing", cropped),
         ("copies of the border", partial(faulty_padding, mode="replicate")),
         ("mirrored border", partial(faulty_padding, mode="reflect")),
         ("on the left or above", partial(faulty_padding, left=True)),
@@ -212,7 +213,7 @@ RIGHT = BLOCKS.format("batch, rows // 2", "2, dim")
 WHERE = "return torch.where(counts {} 0, total / counts, images)"
 
 EQUIVALENT = {
-    "patch_at": {},
+    "patchify": {},
     "convolution_weight": {},
     "merged_tokens": {
         f"{RIGHT} -> {BLOCKS.format('batch, rows // 2', 'dim, 2')}": (

@@ -142,6 +142,7 @@ CORRECT = {
 
 WRONG = {
     "add_positions": [
+        ("Leave the class token out", lambda x, p: x + p),
         ("first row of the table goes", lambda x, p: torch.cat([x[:, :-1] + p, x[:, -1:]], 1)),
         ("class token has changed", lambda x, p: x + torch.cat([p.mean(0, keepdim=True), p])),
         ("come back unchanged", lambda x, p: x.clone()),
