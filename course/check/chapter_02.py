@@ -256,12 +256,12 @@ def multi_head(attempt: Attempt) -> None:
     normal = normal_draws(seed=6)
     x, w_qkv, w_out = normal(batch, tokens, dim), normal(dim, 3 * dim) / 3, normal(dim, dim)
     identity = torch.eye(dim)
-    parts = (x @ w_qkv).split(dim, dim=-1)
-    attended = attend(*parts, math.sqrt(dim))
+    q, k, v = (x @ w_qkv).split(dim, dim=-1)
+    attended = attend(q, k, v, math.sqrt(dim))
 
     # One head and no output projection: nothing to split or merge.
     result = attempt(x, w_qkv, identity, 1, shape=shape)
-    for order in itertools.permutations(parts):
+    for order in itertools.permutations((q, k, v), 3):
         attempt.expect(
             close(result, attended) or not close(result, attend(*order, math.sqrt(dim))),
             "The columns of w_qkv are read in another order. They give all of q, then all of k, "
@@ -274,9 +274,9 @@ def multi_head(attempt: Attempt) -> None:
         "v.",
         mistakes={
             "The softmax is over the queries. The weights of each query should sum to one over "
-            "the keys, the last axis.": attend(*parts, math.sqrt(dim), over=-2),
-            "The scores are not scaled. Divide them by sqrt(d).": attend(*parts, 1),
-            "The scores are divided by the width itself, not by its root.": attend(*parts, dim),
+            "the keys, the last axis.": attend(q, k, v, math.sqrt(dim), over=-2),
+            "The scores are not scaled. Divide them by sqrt(d).": attend(q, k, v, 1),
+            "The scores are divided by the width itself, not by its root.": attend(q, k, v, dim),
         },
     )
 
@@ -296,9 +296,11 @@ def multi_head(attempt: Attempt) -> None:
     # q = 0: every head gives the mean of its own columns of v.
     no_queries = w_qkv.clone()
     no_queries[:, :dim] = 0
-    mean = parts[2].mean(dim=1, keepdim=True).expand(batch, tokens, dim)
+    mean = v.mean(dim=1, keepdim=True).expand(batch, tokens, dim)
     by_head = mean.reshape(batch, tokens, heads, d).transpose(1, 2)
-    mixed = (x @ no_queries).reshape(batch, tokens, heads, 3, d).permute(3, 0, 2, 1, 4)
+    mixed_q, mixed_k, mixed_v = (
+        (x @ no_queries).reshape(batch, tokens, heads, 3, d).permute(3, 0, 2, 1, 4)
+    )
     attempt.expect_close(
         attempt(x, no_queries, identity, heads, shape=shape),
         mean,
@@ -309,15 +311,18 @@ def multi_head(attempt: Attempt) -> None:
             "before the heads are put side by side.": by_head.reshape(batch, tokens, dim),
             "The columns are cut into heads before they are cut into q, k and v. It is the other "
             "way round: q of all heads, then k, then v.": (
-                attend(*mixed, math.sqrt(d)).transpose(1, 2).reshape(batch, tokens, dim)
+                attend(mixed_q, mixed_k, mixed_v, math.sqrt(d))
+                .transpose(1, 2)
+                .reshape(batch, tokens, dim)
             ),
         },
     )
 
     def in_turn(divisor: float) -> Tensor:
         """Head by head."""
-        of_heads = zip(*(part.split(d, dim=-1) for part in parts), strict=True)
-        return torch.cat([attend(*head, divisor) for head in of_heads], dim=-1) @ w_out
+        own = [slice(i * d, (i + 1) * d) for i in range(heads)]
+        outputs = [attend(q[..., i], k[..., i], v[..., i], divisor) for i in own]
+        return torch.cat(outputs, dim=-1) @ w_out
 
     attempt.expect_close(
         attempt(x, w_qkv, w_out, heads, shape=shape),
