@@ -1,4 +1,4 @@
-"""Checks for the exercises: ``check.scaled_scores(scaled_scores)`` in a notebook's cell.
+"""Checks for the exercises: ``check.masked_softmax(masked_softmax)`` in a notebook's cell.
 
 ``chapter_NN.py`` holds a chapter's checks, and importing it is all it takes to have them here.
 """

@@ -1,5 +1,6 @@
-"""Chapter 2: scores, weights, and whole attention layers."""
+"""Chapter 2: attention, masks, heads."""
 
+import itertools
 import math
 
 import torch
@@ -10,41 +11,88 @@ from course.check.exercise import exercise
 from course.check.memory import MemoryMeter
 
 
-@exercise
-def scaled_scores(attempt: Attempt) -> None:
-    """q [batch, heads, queries, d_head], k [batch, heads, keys, d_head] -> scores."""
-    batch, heads, queries, keys = 2, 3, 5, 7
-    normal = normal_draws(seed=0)
-    for d_head in (6, 11):  # the second catches a number typed in
-        q, k = normal(batch, heads, queries, d_head), normal(batch, heads, keys, d_head)
-        products = torch.einsum("bhqd,bhkd->bhqk", q, k)
-        scores = attempt(q, k, shape=dict(batch=batch, heads=heads, queries=queries, keys=keys))
+def attend(q: Tensor, k: Tensor, v: Tensor, divisor: float, over: int = -1) -> Tensor:
+    """Attention with the two things that go wrong most as arguments: scale and softmax axis."""
+    return torch.softmax(q @ k.mT / divisor, dim=over) @ v
 
-        attempt.expect(
-            not close(scores.sum(-1), torch.ones(batch, heads, queries)),
-            "Every row sums to one: the softmax is applied already. Return the scores before it.",
-        )
-        divisor = (products * scores).sum() / scores.square().sum()
-        attempt.expect(
-            close(divisor * scores, products),
-            "Apart from one common factor, entry [b, h, i, j] should be the dot product of query i "
-            "and key j.",
-        )
-        right = f"the square root of d_head = {d_head}"
+
+@exercise
+def scaled_dot_product_attention(attempt: Attempt) -> None:
+    """q [.., queries, d], k [.., keys, d], v [.., keys, d_v], mask -> [.., queries, d_v].
+
+    The mask is explained later in the chapter: an answer may ignore it, but not mistake it.
+    """
+    batch, heads, queries, keys, d_v = 2, 3, 5, 7, 8
+    shape = dict(batch=batch, heads=heads, queries=queries, d_v=d_v)
+    normal = normal_draws(seed=0)
+    for d in (6, 11):  # the second catches a number typed in
+        q, k = normal(batch, heads, queries, d), normal(batch, heads, keys, d)
+        v = normal(batch, heads, keys, d_v)
+        right = f"the square root of d = {d}"
         attempt.expect_close(
-            scores,
-            products / math.sqrt(d_head),
-            f"The dot products are divided by {divisor:.4g}; they should be divided by {right}.",
+            attempt(q, k, v, shape=shape),
+            attend(q, k, v, math.sqrt(d)),
+            "The result should be softmax(q k^T / sqrt(d)) v: for each query an average of all "
+            "rows of v, weighted by how well their keys fit.",
             mistakes={
-                f"The dot products are not scaled. Divide them by {right}.": products,
-                f"You divide by d_head itself. Divide by {right}.": products / d_head,
+                f"The scores are not scaled. Divide them by {right}.": attend(q, k, v, 1),
+                f"You divide by d itself. Divide by {right}.": attend(q, k, v, d),
                 f"You divide by the square root of the number of keys. Divide by {right}.": (
-                    products / math.sqrt(keys)
+                    attend(q, k, v, math.sqrt(keys))
                 ),
-                f"You divide by the square root of heads * d_head. Each head is scaled by its own "
-                f"width: divide by {right}.": products / math.sqrt(heads * d_head),
+                f"You divide by the square root of heads * d. Each head is scaled by its own "
+                f"width: divide by {right}.": attend(q, k, v, math.sqrt(heads * d)),
+                f"You divide by the square root of 6 for every width. Take {right} from the "
+                "shape of q.": attend(q, k, v, math.sqrt(6)),
+                "The softmax is over the queries. The weights of each query should sum to one "
+                "over the keys, the last axis.": attend(q, k, v, math.sqrt(d), over=-2),
+                "There is no softmax: the values are summed with the scores themselves.": (
+                    q @ k.mT / math.sqrt(d) @ v
+                ),
             },
         )
+
+    attempt.expect_close(
+        attempt(q[0, 0], k[0, 0], v[0, 0], shape=dict(queries=queries, d_v=d_v)),
+        attend(q[0, 0], k[0, 0], v[0, 0], math.sqrt(d)),
+        "Without batch and heads, for q of shape [queries, d], the result is wrong. Count axes "
+        "from the end.",
+    )
+
+    mask = (torch.arange(queries)[:, None] + torch.arange(keys)) % 3 != 0  # [queries, keys]
+    mask[2] = False
+    masked = attempt(
+        q,
+        k,
+        v,
+        mask,
+        shape=shape,
+        if_not_finite="Without a mask the result is right. With one it contains NaN: the third "
+        "query may attend to nothing, and its softmax is 0 / 0.",
+    )
+    unmasked = attend(q, k, v, math.sqrt(d))
+    if close(masked, unmasked):  # left for later
+        return
+    scores = q @ k.mT / math.sqrt(d)
+    expected = softmax_by_rows(scores, mask) @ v
+    there = "Without a mask the result is right. With one it is wrong."
+    attempt.expect(
+        not close(masked, softmax_by_rows(scores, ~mask) @ v),
+        "Without a mask the result is right. With one, it is inverted: True means allowed.",
+    )
+    attempt.expect_close(
+        masked[..., mask.any(-1), :],
+        expected[..., mask.any(-1), :],
+        f"{there} The weights of the allowed keys should sum to one, and those of others be 0.",
+        mistakes={
+            f"{there} If weights are set to 0 after the softmax, the others no longer sum to "
+            "one.": (torch.softmax(scores, dim=-1) * mask @ v)[..., mask.any(-1), :]
+        },
+    )
+    attempt.expect(
+        close(masked, expected),
+        f"{there} A query that may attend to nothing should get zeros.",
+    )
 
 
 @exercise
@@ -199,9 +247,94 @@ def share_by_entries(b: Tensor) -> Tensor:
     return torch.stack(pairs).square().sum() / b.flatten().square().sum()
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, divisor: float, over: int = -1) -> Tensor:
-    """Attention with the two things that go wrong most as arguments: scale and softmax axis."""
-    return torch.softmax(q @ k.mT / divisor, dim=over) @ v
+@exercise
+def multi_head(attempt: Attempt) -> None:
+    """x [batch, tokens, dim], w_qkv [dim, 3 dim], w_out [dim, dim], heads -> as x."""
+    batch, tokens, dim, heads = 2, 5, 12, 3
+    d = dim // heads
+    shape = dict(batch=batch, tokens=tokens, dim=dim)
+    normal = normal_draws(seed=6)
+    x, w_qkv, w_out = normal(batch, tokens, dim), normal(dim, 3 * dim) / 3, normal(dim, dim)
+    identity = torch.eye(dim)
+    q, k, v = (x @ w_qkv).split(dim, dim=-1)
+    attended = attend(q, k, v, math.sqrt(dim))
+
+    # One head and no output projection: nothing to split or merge.
+    result = attempt(x, w_qkv, identity, 1, shape=shape)
+    for order in itertools.permutations((q, k, v), 3):
+        attempt.expect(
+            close(result, attended) or not close(result, attend(*order, math.sqrt(dim))),
+            "The columns of w_qkv are read in another order. They give all of q, then all of k, "
+            "then all of v.",
+        )
+    attempt.expect_close(
+        result,
+        attended,
+        "With one head, and the identity as w_out, the result should be softmax(q k^T / sqrt(d)) "
+        "v.",
+        mistakes={
+            "The softmax is over the queries. The weights of each query should sum to one over "
+            "the keys, the last axis.": attend(q, k, v, math.sqrt(dim), over=-2),
+            "The scores are not scaled. Divide them by sqrt(d).": attend(q, k, v, 1),
+            "The scores are divided by the width itself, not by its root.": attend(q, k, v, dim),
+        },
+    )
+
+    # One head with an output projection.
+    attempt.expect_close(
+        attempt(x, w_qkv, w_out, 1, shape=shape),
+        attended @ w_out,
+        "The output projection is wrong. It is the last step: attended @ w_out.",
+        mistakes={
+            "The output projection w_out is not used.": attended,
+            "The output projection w_out is transposed. Multiply by w_out from the right.": (
+                attended @ w_out.T
+            ),
+        },
+    )
+
+    # q = 0: every head gives the mean of its own columns of v.
+    no_queries = w_qkv.clone()
+    no_queries[:, :dim] = 0
+    mean = v.mean(dim=1, keepdim=True).expand(batch, tokens, dim)
+    by_head = mean.reshape(batch, tokens, heads, d).transpose(1, 2)
+    mixed_q, mixed_k, mixed_v = (
+        (x @ no_queries).reshape(batch, tokens, heads, 3, d).permute(3, 0, 2, 1, 4)
+    )
+    attempt.expect_close(
+        attempt(x, no_queries, identity, heads, shape=shape),
+        mean,
+        "Splitting into heads mixes up tokens and columns. The columns of a token are cut into "
+        "heads first, and then heads and tokens change places.",
+        mistakes={
+            "Merging the heads mixes up tokens and columns. Heads and tokens change places again "
+            "before the heads are put side by side.": by_head.reshape(batch, tokens, dim),
+            "The columns are cut into heads before they are cut into q, k and v. It is the other "
+            "way round: q of all heads, then k, then v.": (
+                attend(mixed_q, mixed_k, mixed_v, math.sqrt(d))
+                .transpose(1, 2)
+                .reshape(batch, tokens, dim)
+            ),
+        },
+    )
+
+    def in_turn(divisor: float) -> Tensor:
+        """Head by head."""
+        own = [slice(i * d, (i + 1) * d) for i in range(heads)]
+        outputs = [attend(q[..., i], k[..., i], v[..., i], divisor) for i in own]
+        return torch.cat(outputs, dim=-1) @ w_out
+
+    attempt.expect_close(
+        attempt(x, w_qkv, w_out, heads, shape=shape),
+        in_turn(math.sqrt(d)),
+        "With several heads the result is wrong. Within q, k and v the columns of head 0 come "
+        "first, then those of head 1, and so on.",
+        mistakes={
+            "All columns act as one head. Split q, k and v into heads first.": attended @ w_out,
+            "The scale is that of the whole width. A head is only d = dim / heads wide, so "
+            "divide its scores by sqrt(d).": in_turn(math.sqrt(dim)),
+        },
+    )
 
 
 @exercise

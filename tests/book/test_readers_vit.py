@@ -34,8 +34,13 @@ def definitions(tree):
 
 
 def cells(chapter):
+    """The code of a chapter, without the stubs that the reader fills in."""
     notebook = nbformat.read(BOOK / f"{chapter}.ipynb", as_version=4)
-    return [ast.parse(cell.source) for cell in notebook.cells if cell.cell_type == "code"]
+    return [
+        ast.parse(cell.source)
+        for cell in notebook.cells
+        if cell.cell_type == "code" and "exercise" not in cell.metadata.get("tags", [])
+    ]
 
 
 PACKAGE = definitions(ast.parse(Path(vit.__file__).read_text(encoding="utf-8")))

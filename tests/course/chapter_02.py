@@ -7,6 +7,33 @@ import torch
 import torch.nn.functional as F
 
 
+def without_mask(q, k, v, mask=None):
+    scores = torch.einsum("...id,...jd->...ij", q * q.shape[-1] ** -0.5, k)
+    return torch.einsum("...ij,...jv->...iv", scores.softmax(-1), v)
+
+
+def fill(scores, mask):
+    return scores.masked_fill(~mask, -1e9).softmax(-1).masked_fill(~mask, 0)
+
+
+def fill_with(number):
+    return lambda scores, mask: scores.masked_fill(~mask, number).softmax(-1)
+
+
+def faulty_attention(
+    q,
+    k,
+    v,
+    mask=None,
+    divisor=lambda q, k: q.shape[-1] ** 0.5,
+    over=-1,
+    mask_with=fill,
+):
+    """Attention with one step replaced."""
+    scores = q @ k.mT / divisor(q, k)
+    return (scores.softmax(over) if mask is None else mask_with(scores, mask)) @ v
+
+
 def softmax_of_allowed(scores, mask):
     allowed = torch.where(mask, scores, -math.inf)
     highest = allowed.amax(dim=-1, keepdim=True).clamp(min=-1e30)
@@ -96,6 +123,34 @@ def faulty_groups(
     return project(merge(weights @ v), w_out)
 
 
+def faulty_heads(
+    x,
+    w_qkv,
+    w_out,
+    heads,
+    order="qkv",
+    over=-1,
+    divisor="d",
+    split=split_right,
+    merge=merge_right,
+    project=torch.matmul,
+):
+    """Multi-head attention with one step replaced."""
+    dim = x.shape[-1]
+    d = dim // heads
+    parts = dict(zip(order, (x @ w_qkv).chunk(3, dim=-1), strict=True))
+    q, k, v = (split(parts[name], heads) for name in "qkv")
+    divisors = {"d": d**0.5, "dim": dim**0.5, "width": d, "half": d**0.5 / 2, "none": 1}
+    weights = torch.softmax(q @ k.mT / divisors[divisor], dim=over)
+    return project(merge(weights @ v), w_out)
+
+
+def heads_before_parts(x, w_qkv, w_out, heads):
+    d = x.shape[-1] // heads
+    q, k, v = (x @ w_qkv).unflatten(-1, (heads, 3, d)).permute(3, 0, 2, 1, 4)
+    return merge_right(F.scaled_dot_product_attention(q, k, v)) @ w_out
+
+
 def two_passes(q, k, v, chunk):
     """First the logarithm of each row's sum of exponentials, then the output."""
     q = q * q.shape[-1] ** -0.5
@@ -137,7 +192,10 @@ def each_chunk(q, k, v, chunk):
 
 
 CORRECT = {
-    "scaled_scores": lambda q, k: torch.einsum("bhid,bhjd->bhij", q * q.shape[-1] ** -0.5, k),
+    "scaled_dot_product_attention": without_mask,
+    "multi_head": lambda x, w_qkv, w_out, heads: heads_one_by_one(
+        x, w_qkv[:, : len(w_out)], w_qkv[:, len(w_out) :], w_out, heads
+    ),
     "masked_softmax": softmax_of_allowed,
     "antisymmetric_share": share_by_traces,
     "grouped_query_attention": heads_one_by_one,
@@ -145,15 +203,64 @@ CORRECT = {
 }
 
 WRONG = {
-    "scaled_scores": [
-        ("not scaled", lambda q, k: q @ k.mT),
-        ("d_head itself", lambda q, k: q @ k.mT / q.shape[-1]),
-        ("root of the number of keys", lambda q, k: q @ k.mT / k.shape[-2] ** 0.5),
-        ("root of heads * d_head", lambda q, k: q @ k.mT / (q.shape[1] * q.shape[-1]) ** 0.5),
-        ("softmax is applied already", lambda q, k: (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)),
-        ("axes are in another order", lambda q, k: k @ q.mT / q.shape[-1] ** 0.5),
-        ("divided by 2.449; they", lambda q, k: q @ k.mT / math.sqrt(6)),
-        ("one common factor", lambda q, k: torch.cdist(q, k)),
+    "scaled_dot_product_attention": [
+        ("not scaled", partial(faulty_attention, divisor=lambda q, k: 1)),
+        ("d itself", partial(faulty_attention, divisor=lambda q, k: q.shape[-1])),
+        ("number of keys", partial(faulty_attention, divisor=lambda q, k: k.shape[-2] ** 0.5)),
+        ("heads * d", partial(faulty_attention, divisor=lambda q, k: (3 * q.shape[-1]) ** 0.5)),
+        ("for every width", partial(faulty_attention, divisor=lambda q, k: math.sqrt(6))),
+        ("over the queries", partial(faulty_attention, over=-2)),
+        ("no softmax", lambda q, k, v, mask=None: q @ k.mT / q.shape[-1] ** 0.5 @ v),
+        ("axes are in another order", lambda q, k, v, mask=None: without_mask(q, k, v).mT),
+        ("weighted by how well", lambda q, k, v, mask=None: without_mask(q, k, v.flip(-2))),
+        (
+            "Count axes from the end",
+            lambda q, k, v, mask=None: (
+                without_mask(q, k, v) if q.ndim == 4 else without_mask(q, k, v) * 0
+            ),
+        ),
+        ("third query may attend", partial(faulty_attention, mask_with=fill_with(-math.inf))),
+        ("it is inverted", partial(faulty_attention, mask_with=lambda s, m: fill(s, ~m))),
+        (
+            "after the softmax",
+            partial(faulty_attention, mask_with=lambda s, m: s.softmax(-1) * m),
+        ),
+        (
+            "and those of others be 0",
+            partial(faulty_attention, mask_with=lambda s, m: fill(s / 2, m)),
+        ),
+        (
+            "should get zeros",
+            partial(faulty_attention, mask_with=lambda s, m: s.masked_fill(~m, -1e9).softmax(-1)),
+        ),
+    ],
+    "multi_head": [
+        ("in another order. They", partial(faulty_heads, order="kqv")),
+        ("in another order. They", partial(faulty_heads, order="vqk")),
+        ("over the queries", partial(faulty_heads, over=-2)),
+        ("not scaled", partial(faulty_heads, divisor="none")),
+        ("not by its root", partial(faulty_heads, divisor="width")),
+        ("should be softmax(q k^T", partial(faulty_heads, divisor="half")),
+        ("is wrong. It is the last", partial(faulty_heads, project=lambda z, w: z @ w @ w)),
+        ("w_out is not used", partial(faulty_heads, project=lambda z, w: z)),
+        ("w_out is transposed", partial(faulty_heads, project=lambda z, w: z @ w.T)),
+        ("Splitting into heads mixes", partial(faulty_heads, split=split_straight)),
+        (
+            "Splitting into heads mixes",
+            partial(faulty_heads, split=split_straight, merge=merge_straight),
+        ),
+        ("Merging the heads mixes", partial(faulty_heads, merge=merge_straight)),
+        ("before they are cut into q", heads_before_parts),
+        ("scale is that of the whole width", partial(faulty_heads, divisor="dim")),
+        ("act as one head", lambda x, a, b, heads: faulty_heads(x, a, b, 1)),
+        (
+            "columns of head 0 come",
+            partial(
+                faulty_heads,
+                split=split_interleaved,
+                merge=lambda x: x.permute(0, 2, 3, 1).flatten(2),
+            ),
+        ),
     ],
     "masked_softmax": [
         ("their share is missing", lambda scores, mask: scores.softmax(-1) * mask),
@@ -232,7 +339,6 @@ FOUR_AXES = "with four axes, axis 2 is axis -2"
 KIND_ONLY = "a new tensor takes from the one it is made with only dtype and device, equal for all"
 BROADCAST = "without leading axes it broadcasts in the first chunk, which gives it the right shape"
 
-TRANSPOSE = "products = q @ k.transpose(-2, -1) -> products = q @ k.transpose({}, -1)"
 HEADS = (
     "scores = q @ k.transpose(-2, -1) / math.sqrt(d_head)"
     " -> scores = q @ k.transpose({}, -1) / math.sqrt(d_head)"
@@ -249,10 +355,12 @@ LOOP = "for start in range(0, k.shape[-2], chunk): -> for start in range(0, v.sh
 SUM = "running_sum = torch.zeros_like(running_max) -> running_sum = torch.ones_like(running_max)"
 
 EQUIVALENT = {
-    "scaled_scores": {
-        "d_head = q.shape[-1] -> d_head = k.shape[-1]": SAME_WIDTH,
-        TRANSPOSE.format(2): FOUR_AXES,
+    "scaled_dot_product_attention": {
+        "scores = q @ k.mT / math.sqrt(q.shape[-1]) -> scores = q @ k.mT / math.sqrt(k.shape[-1])": (
+            SAME_WIDTH
+        ),
     },
+    "multi_head": {},
     "masked_softmax": {},
     "antisymmetric_share": {
         "antisymmetric = (b - b.T) / 2 -> antisymmetric = (b.T - b) / 2": "the sign is squared",
