@@ -255,6 +255,7 @@ WRONG = {
     ],
 }
 
+STEP = "def training_step(model, images, labels, optimizer, smoothing={}):"
 HALVINGS = "so many halvings are more than a double can show, one more or less"
 BOUNDS = "low, high = (0.05, 20.0) -> low, high = (0.05, {})"
 INSIDE = "the answer lies well inside"
@@ -262,6 +263,8 @@ INSIDE = "the answer lies well inside"
 EQUIVALENT = {
     "training_step": {
         "return loss.item() -> return loss": "a tensor without axes is a number, too",
+        "optimizer.zero_grad() -> model.zero_grad()": "the optimizer has all parameters of the model",
+        STEP.format("0.0") + " -> " + STEP.format("-1.0"): "torch takes less than 0 for 0",
     },
     "mixed_loss": {},
     "paired_interval": {},
