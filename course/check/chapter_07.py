@@ -1,4 +1,4 @@
-"""Chapter 7: the loss and gradient of a training step, and statistics of a model's scores."""
+"""Chapter 7: a training step, its loss and gradient, and statistics of a model's scores."""
 
 import torch
 from scipy import optimize, stats
@@ -6,6 +6,113 @@ from torch import Tensor
 
 from course.check.attempt import Attempt, normal_draws
 from course.check.exercise import exercise
+
+
+@exercise
+def training_step(attempt: Attempt) -> None:
+    """Model, images, labels [batch], optimizer, smoothing -> the loss; the weights have moved."""
+    batch, features, classes, rate = 5, 4, 3, 0.5
+    normal = normal_draws(seed=5)
+    labels = torch.tensor([2, 0, 1, 2, 2])
+    start = normal(classes, features + 1)  # the last column is the bias
+    small, other = 0.1 * normal(batch, features), 0.1 * normal(batch, features)
+    large = 30 * normal(batch, features)
+
+    def begin() -> tuple[torch.nn.Linear, torch.optim.SGD]:
+        model = torch.nn.utils.skip_init(torch.nn.Linear, features, classes)
+        with torch.no_grad():
+            model.weight.copy_(start[:, :-1])
+            model.bias.copy_(start[:, -1])
+        return model, torch.optim.SGD(model.parameters(), lr=rate)
+
+    def weights(model: torch.nn.Linear) -> Tensor:
+        return torch.cat([model.weight, model.bias[:, None]], 1).detach().clone()
+
+    model, optimizer = begin()
+    loss, g = loss_and_gradient(start, small, labels)
+    after = loss_and_gradient(start - rate * g, small, labels)[0]
+    attempt.expect_close(
+        attempt(model, small, labels, optimizer),
+        loss,
+        "The number returned should be the mean cross-entropy of the batch.",
+        mistakes={
+            "The cross-entropy is summed over the batch. Take the mean.": batch * loss,
+            "This is the loss after the step. Return the one that the step was computed "
+            "from.": after,
+            "The sign is wrong: the loss is minus the logarithm of a probability.": -loss,
+        },
+    )
+    attempt.expect_close(
+        weights(model),
+        start - rate * g,
+        "The loss is right. After one step of plain gradient descent the weights are not.",
+        mistakes={
+            "The weights have not moved. Either optimizer.step() is missing, or the gradient is "
+            "set to zero between loss.backward() and optimizer.step().": start,
+            "The weights have moved up the gradient.": start + rate * g,
+            "The weights have moved by the gradient of the summed loss.": start - rate * batch * g,
+            "This gradient is shorter than 1 and must stay as it is: only longer ones are scaled "
+            "down.": start - rate * g / g.norm(),
+        },
+    )
+    middle = weights(model)
+    attempt(model, other, labels, optimizer)
+    second = loss_and_gradient(middle, other, labels)[1]
+    attempt.expect_close(
+        weights(model),
+        middle - rate * second,
+        "The first step is right, a second with other images is not.",
+        mistakes={
+            "The gradient of the step before is still there, for PyTorch adds to it. Call "
+            "optimizer.zero_grad() in every step, before loss.backward().": (
+                middle - rate * (second + g)
+            ),
+        },
+    )
+
+    model, optimizer = begin()
+    attempt(model, large, labels, optimizer)
+    g = loss_and_gradient(start, large, labels)[1]
+    rows = g[:, :-1] / max(g[:, :-1].norm(), 1), g[:, -1:] / max(g[:, -1].norm(), 1)
+    attempt.expect_close(
+        weights(model),
+        start - rate * g / g.norm(),
+        f"A gradient of length {g.norm():.0f} is not scaled down to length 1.",
+        mistakes={
+            f"A gradient of length {g.norm():.0f} is not clipped. Clip after loss.backward() and "
+            "before optimizer.step().": start - rate * g,
+            "Each entry is clipped by itself, which turns the gradient. Scale all of it by one "
+            "number: clip_grad_norm_.": start - rate * g.clamp(-1, 1),
+            "Each parameter is clipped by itself. The length is that of all parameters "
+            "together.": start - rate * torch.cat(rows, 1),
+        },
+    )
+
+    model, optimizer = begin()
+    loss, g = loss_and_gradient(start, small, labels, smoothing=0.3)
+    attempt.expect_close(
+        attempt(model, small, labels, optimizer, 0.3),
+        loss,
+        "With smoothing 0.3 the loss is not the one of the smoothed labels.",
+        mistakes={
+            "The labels are not smoothed.": loss_and_gradient(start, small, labels)[0],
+        },
+    )
+    attempt.expect_close(
+        weights(model), start - rate * g, "With smoothing the loss is right, the step is not."
+    )
+
+
+def loss_and_gradient(
+    weights: Tensor, images: Tensor, labels: Tensor, smoothing: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """Mean cross-entropy of a linear map with a bias, and its gradient by a formula."""
+    inputs = torch.cat([images, torch.ones(len(images), 1)], 1)
+    logits = inputs @ weights.T
+    logp = logits - logits.logsumexp(1, keepdim=True)
+    q = torch.full_like(logp, smoothing / logp.shape[1])
+    q[torch.arange(len(labels)), labels] += 1 - smoothing
+    return -(q * logp).sum(1).mean(), (logp.exp() - q).T @ inputs / len(images)
 
 
 @exercise

@@ -98,7 +98,73 @@ def differentiated(weights, gradient, rho):
     return found
 
 
+def by_autograd(model, images, labels, optimizer, smoothing=0.0):
+    """The step with each of its parts written out."""
+    parameters = list(model.parameters())
+    logp = model(images).log_softmax(1)
+    loss = -(1 - smoothing) * logp.gather(1, labels[:, None]).mean() - smoothing * logp.mean()
+    gradients = torch.autograd.grad(loss, parameters)
+    length = torch.stack([g.norm() for g in gradients]).norm().item()
+    for parameter, g in zip(parameters, gradients, strict=True):
+        parameter.grad = g / max(length, 1.0)
+    optimizer.step()
+    return loss
+
+
+def faulty_step(
+    model,
+    images,
+    labels,
+    optimizer,
+    smoothing=0.0,
+    leave=(),
+    clip=None,
+    sign=1,
+    after=False,
+    **loss,
+):
+    """The training step with one part left out or replaced."""
+    eps = 0.0 if "smoothing" in leave else smoothing
+    cost = F.cross_entropy(model(images), labels, label_smoothing=eps, **loss)
+    if "zero_grad" not in leave:
+        optimizer.zero_grad()
+    (sign * cost).backward()
+    if clip is None:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    else:
+        clip(list(model.parameters()))
+    if "step" not in leave:
+        optimizer.step()
+    if after:
+        return F.cross_entropy(model(images), labels).item()
+    return cost.item()
+
+
+def nothing(parameters):
+    pass
+
+
+def by_parameter(parameters):
+    for parameter in parameters:
+        torch.nn.utils.clip_grad_norm_([parameter], 1.0)
+
+
+def to_one(parameters):
+    length = torch.stack([p.grad.norm() for p in parameters]).norm()
+    for parameter in parameters:
+        parameter.grad /= length
+
+
+def zero_after_backward(model, images, labels, optimizer, smoothing=0.0):
+    loss = F.cross_entropy(model(images), labels, label_smoothing=smoothing)
+    loss.backward()
+    optimizer.zero_grad()
+    optimizer.step()
+    return loss.item()
+
+
 CORRECT = {
+    "training_step": by_autograd,
     "mixed_loss": two_losses,
     "paired_interval": by_scipy,
     "best_temperature": by_newton,
@@ -106,6 +172,23 @@ CORRECT = {
 }
 
 WRONG = {
+    "training_step": [
+        ("mean cross-entropy of the batch", lambda m, x, y, o, e=0.0: m(x).logsumexp(1).mean()),
+        ("summed over the batch", partial(faulty_step, reduction="sum")),
+        ("the loss after the step", partial(faulty_step, after=True)),
+        ("The weights have not moved", partial(faulty_step, leave=("step",))),
+        ("The weights have not moved", zero_after_backward),
+        ("up the gradient", partial(faulty_step, sign=-1)),
+        ("only longer ones", partial(faulty_step, clip=to_one)),
+        ("is still there", partial(faulty_step, leave=("zero_grad",))),
+        ("is not clipped", partial(faulty_step, clip=nothing)),
+        (
+            "Each entry",
+            partial(faulty_step, clip=partial(torch.nn.utils.clip_grad_value_, clip_value=1.0)),
+        ),
+        ("Each parameter", partial(faulty_step, clip=by_parameter)),
+        ("are not smoothed", partial(faulty_step, leave=("smoothing",))),
+    ],
     "mixed_loss": [
         ("summed over the batch", partial(faulty_loss, reduction="sum")),
         ("The second label is missing", partial(faulty_loss, mix=False)),
@@ -172,11 +255,17 @@ WRONG = {
     ],
 }
 
+STEP = "def training_step(model, images, labels, optimizer, smoothing={}):"
 HALVINGS = "so many halvings are more than a double can show, one more or less"
 BOUNDS = "low, high = (0.05, 20.0) -> low, high = (0.05, {})"
 INSIDE = "the answer lies well inside"
 
 EQUIVALENT = {
+    "training_step": {
+        "return loss.item() -> return loss": "a tensor without axes is a number, too",
+        "optimizer.zero_grad() -> model.zero_grad()": "the optimizer has all parameters of the model",
+        STEP.format("0.0") + " -> " + STEP.format("-1.0"): "torch takes less than 0 for 0",
+    },
     "mixed_loss": {},
     "paired_interval": {},
     "best_temperature": {
