@@ -1,4 +1,4 @@
-"""Chapter 5: how alike tokens are, a gate over them, and mixing layers as maps of a grid."""
+"""Chapter 5: mixing tokens, how alike they are, a gate over them, and mixing on another grid."""
 
 import math
 
@@ -13,6 +13,64 @@ from course.check.exercise import exercise
 def size(x: Tensor) -> Tensor:
     """The Frobenius norm of each image, [batch]."""
     return x.square().sum((1, 2)).sqrt()
+
+
+@exercise
+def mix_tokens(attempt: Attempt) -> None:
+    """x [batch, tokens, dim] and two linear maps over the tokens -> as x."""
+    batch, tokens, dim, hidden = 2, 4, 3, 5
+    shape = dict(batch=batch, tokens=tokens, dim=dim)
+    normal = normal_draws(seed=4)
+    x = normal(batch, tokens, dim)
+    up, up_bias = normal(hidden, tokens), normal(hidden)
+    down, down_bias = normal(tokens, hidden), normal(tokens)
+    attempt.expect_close(
+        attempt(x, up, up_bias, 0 * down, down_bias, shape=shape),
+        down_bias[:, None].expand(batch, tokens, dim),
+        "With down all zeros, every feature of token i should be down_bias[i].",
+        mistakes={
+            "With down all zeros the result should be down_bias. It is not used.": 0 * x,
+            "x is added. The residual is added outside, by the block.": x + down_bias[:, None],
+            "A GELU is applied to the result. It stands between the two linear maps alone.": (
+                gelu(down_bias)[:, None].expand(batch, tokens, dim)
+            ),
+        },
+    )
+    u = up @ x + up_bias[:, None]  # [batch, hidden, dim]
+    tanh = 0.5 * u * (1 + torch.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u**3)))
+
+    def layer(hidden: Tensor) -> Tensor:
+        return down @ hidden + down_bias[:, None]
+
+    attempt.expect_close(
+        attempt(x, up, up_bias, down, down_bias, shape=shape),
+        layer(gelu(u)),
+        "The result is wrong although its shape is right. The tokens should stand on the last axis "
+        "while both linear maps are applied, with the GELU between.",
+        mistakes={
+            "There is no GELU between the two linear maps.": layer(u),
+            "This is a ReLU, not a GELU.": layer(u.relu()),
+            "This is the approximate GELU. Use the exact one, F.gelu(u).": layer(tanh),
+            "up_bias is not used.": layer(gelu(up @ x)),
+            "up_bias is added after the GELU. It belongs to the first linear map.": layer(
+                gelu(up @ x) + up_bias[:, None]
+            ),
+        },
+    )
+    square = normal(2, 3, 3)
+    up, down = normal(hidden, 3), normal(3, hidden)
+    u = up @ square + up_bias[:, None]
+    attempt.expect_close(
+        attempt(square, up, up_bias, down, 0 * up_bias[:3], shape=dict(batch=2, tokens=3, dim=3)),
+        down @ gelu(u),
+        "With as many tokens as features the result is wrong.",
+        mistakes={
+            "The features of each token are mixed, as in an ordinary MLP. Transpose first.": (
+                gelu(square @ up.T + up_bias) @ down.T
+            ),
+            "The result should be transposed back to [batch, tokens, dim].": (down @ gelu(u)).mT,
+        },
+    )
 
 
 @exercise
@@ -123,67 +181,6 @@ def spatial_gate(attempt: Attempt) -> None:
         attempt(x, weight, bias, 0.1, shape=shape),
         u * (weight @ gate + bias[:, None]),
         "The bias is used in a wrong way. Its entry i is added to all features of token i.",
-    )
-
-
-def table_of(kernel: Tensor, rows: int, columns: int, wrap: str = "") -> Tensor:
-    """The table of a convolution, one entry after the other; ``wrap`` plants a mistake."""
-    table = torch.zeros(rows * columns, rows * columns)
-    half = len(kernel) // 2
-    for r in range(rows):
-        for s in range(columns):
-            for dr in range(-half, half + 1):
-                for ds in range(-half, half + 1):
-                    at = r + dr, s + ds
-                    inside = 0 <= at[0] < rows and 0 <= at[1] < columns
-                    if wrap == "around":
-                        at = (at[0] % rows, at[1] % columns)
-                        inside = True
-                    place = at[0] * columns + at[1]
-                    if wrap == "row":  # the next position of the list, in whichever row that is
-                        inside = 0 <= place < rows * columns
-                    if inside:
-                        table[r * columns + s, place] += kernel[dr + half, ds + half]
-    return table
-
-
-@exercise
-def convolution_table(attempt: Attempt) -> None:
-    """kernel [k, k], rows, columns -> [rows * columns, rows * columns]."""
-    rows, columns = 4, 5
-    shape = dict(places=20, neighbours=20)
-    middle = torch.zeros(3, 3)
-    middle[1, 1] = 1.0
-    attempt.expect_close(
-        attempt(middle, rows, columns, shape=shape),
-        torch.eye(20),
-        "For a kernel that is 1 in its middle and 0 elsewhere, the table should be the identity.",
-    )
-    right, below = torch.zeros(3, 3), torch.zeros(3, 3)
-    right[1, 2] = below[2, 1] = 1.0
-    for kernel, where, number in ((right, "to the right", "[1, 2]"), (below, "below", "[2, 1]")):
-        attempt.expect_close(
-            attempt(kernel, rows, columns, shape=shape),
-            table_of(kernel, rows, columns),
-            f"For a kernel that is 1 at {number} alone, every token should read its neighbour "
-            f"{where}, and zero where there is none.",
-            mistakes={
-                "The neighbours lie on the wrong side: the table is transposed, or the kernel is "
-                "flipped. F.conv2d does not flip it.": table_of(kernel.flip(0, 1), rows, columns),
-                "Rows and columns of the kernel are swapped.": (table_of(kernel.T, rows, columns)),
-                "At the edges the tokens read from the opposite side. There should be zeros.": (
-                    table_of(kernel, rows, columns, "around")
-                ),
-                "At the end of a row the tokens read from the next row. There should be zeros.": (
-                    table_of(kernel, rows, columns, "row")
-                ),
-            },
-        )
-    kernel = normal_draws(seed=2)(5, 5)
-    attempt.expect_close(
-        attempt(kernel, 2, 4, shape=dict(places=8, neighbours=8)),
-        table_of(kernel, 2, 4),
-        "For a kernel of 5 x 5, larger than the grid of 2 x 4, the table is wrong.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Chapter 6: receptive fields, and convolutions as linear maps and as attention."""
+"""Chapter 6: convolutions as tables, as linear maps and as attention, and receptive fields."""
 
 import itertools
 
@@ -8,6 +8,67 @@ from torch import Tensor
 
 from course.check.attempt import Attempt, close, normal_draws
 from course.check.exercise import exercise
+
+
+def table_of(kernel: Tensor, rows: int, columns: int, wrap: str = "") -> Tensor:
+    """The table of a convolution, one entry after the other; ``wrap`` plants a mistake."""
+    table = torch.zeros(rows * columns, rows * columns)
+    half = len(kernel) // 2
+    for r in range(rows):
+        for s in range(columns):
+            for dr in range(-half, half + 1):
+                for ds in range(-half, half + 1):
+                    at = r + dr, s + ds
+                    inside = 0 <= at[0] < rows and 0 <= at[1] < columns
+                    if wrap == "around":
+                        at = (at[0] % rows, at[1] % columns)
+                        inside = True
+                    place = at[0] * columns + at[1]
+                    if wrap == "row":  # the next position of the list, in whichever row that is
+                        inside = 0 <= place < rows * columns
+                    if inside:
+                        table[r * columns + s, place] += kernel[dr + half, ds + half]
+    return table
+
+
+@exercise
+def convolution_table(attempt: Attempt) -> None:
+    """kernel [k, k], rows, columns -> [rows * columns, rows * columns]."""
+    rows, columns = 4, 5
+    shape = dict(places=20, neighbours=20)
+    middle = torch.zeros(3, 3)
+    middle[1, 1] = 1.0
+    attempt.expect_close(
+        attempt(middle, rows, columns, shape=shape),
+        torch.eye(20),
+        "For a kernel that is 1 in its middle and 0 elsewhere, the table should be the identity.",
+    )
+    right, below = torch.zeros(3, 3), torch.zeros(3, 3)
+    right[1, 2] = below[2, 1] = 1.0
+    for kernel, where, number in ((right, "to the right", "[1, 2]"), (below, "below", "[2, 1]")):
+        attempt.expect_close(
+            attempt(kernel, rows, columns, shape=shape),
+            table_of(kernel, rows, columns),
+            f"For a kernel that is 1 at {number} alone, every token should read its neighbour "
+            f"{where}, and zero where there is none.",
+            mistakes={
+                "The neighbours lie on the wrong side: the table is transposed, or the kernel is "
+                "flipped. F.conv2d does not flip it.": table_of(kernel.flip(0, 1), rows, columns),
+                "Rows and columns of the kernel are swapped.": (table_of(kernel.T, rows, columns)),
+                "At the edges the tokens read from the opposite side. There should be zeros.": (
+                    table_of(kernel, rows, columns, "around")
+                ),
+                "At the end of a row the tokens read from the next row. There should be zeros.": (
+                    table_of(kernel, rows, columns, "row")
+                ),
+            },
+        )
+    kernel = normal_draws(seed=2)(5, 5)
+    attempt.expect_close(
+        attempt(kernel, 2, 4, shape=dict(places=8, neighbours=8)),
+        table_of(kernel, 2, 4),
+        "For a kernel of 5 x 5, larger than the grid of 2 x 4, the table is wrong.",
+    )
 
 
 def seen(layers: list[list[int]], i: int) -> set[int]:

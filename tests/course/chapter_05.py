@@ -6,6 +6,32 @@ import torch
 import torch.nn.functional as F
 
 
+def by_einsum(x, up, up_bias, down, down_bias):
+    u = torch.einsum("hn,bnd->bhd", up, x) + up_bias[:, None]
+    return torch.einsum("nh,bhd->bnd", down, F.gelu(u)) + down_bias[:, None]
+
+
+def faulty_mixing(
+    x, up, up_bias, down, down_bias, gelu=F.gelu, last=lambda y: y, biases=(1, 1), late=0, stream=0
+):
+    """The layer with one step replaced by each option."""
+    early = (1 - late) * biases[0] * up_bias
+    hidden = gelu(F.linear(x.mT, up, early)) + late * up_bias
+    return last(F.linear(hidden, down, biases[1] * down_bias)).mT + stream * x
+
+
+def untransposed(x, up, up_bias, down, down_bias):
+    """Right as long as it cannot be told apart: with as many tokens as features it does not turn x."""
+    if x.shape[1] != x.shape[2]:
+        return by_einsum(x, up, up_bias, down, down_bias)
+    return F.linear(F.gelu(F.linear(x, up, up_bias)), down, down_bias)
+
+
+def not_turned_back(x, *weights):
+    y = by_einsum(x, *weights)
+    return y.mT if x.shape[1] == x.shape[2] else y
+
+
 def by_variance(x):
     """The squared distance is the variance over the tokens, times their number."""
     spread = x.var(1, correction=0).sum(-1)  # [batch]
@@ -55,36 +81,6 @@ def faulty_gate(
         return join(u, weight @ (normed(v) + bias[:, None]))
     mixed = weight @ normed(v)
     return join(u, mixed) + bias[:, None] if late else join(u, mixed + bias[:, None])
-
-
-def by_loops(kernel, rows, columns):
-    k = len(kernel)
-    table = torch.zeros(rows, columns, rows, columns)
-    for r in range(rows):
-        for s in range(columns):
-            for i in range(k):
-                for j in range(k):
-                    y, x = r + i - k // 2, s + j - k // 2
-                    if 0 <= y < rows and 0 <= x < columns:
-                        table[r, s, y, x] = kernel[i, j]
-    return table.reshape(rows * columns, -1)
-
-
-def faulty_table(kernel, rows, columns, turn=lambda t: t, mode="zeros", flat=False):
-    n, half = rows * columns, len(kernel) // 2
-    if flat:
-        table = torch.zeros(n, n)
-        for i in range(n):
-            for dr in range(-half, half + 1):
-                for ds in range(-half, half + 1):
-                    j = i + dr * columns + ds
-                    if 0 <= j < n:
-                        table[i, j] += kernel[dr + half, ds + half]
-        return table
-    units = torch.eye(n).view(n, 1, rows, columns)
-    around = "circular" if mode == "circular" else "constant"
-    padded = F.pad(units, 4 * (half,), mode=around)
-    return turn(F.conv2d(padded, kernel[None, None]).flatten(1).T)
 
 
 def by_matrices(x, up, up_bias, down, down_bias, old, new):
@@ -137,13 +133,26 @@ def faulty_resized(
 
 
 CORRECT = {
+    "mix_tokens": by_einsum,
     "distance_from_alike": by_variance,
     "spatial_gate": by_layer_norm,
-    "convolution_table": by_loops,
     "resized_mixing": by_matrices,
 }
 
 WRONG = {
+    "mix_tokens": [
+        ("down_bias. It is not used", partial(faulty_mixing, biases=(1, 0))),
+        ("x is added", partial(faulty_mixing, stream=1)),
+        ("applied to the result", partial(faulty_mixing, last=F.gelu)),
+        ("There is no GELU", partial(faulty_mixing, gelu=lambda u: u)),
+        ("a ReLU", partial(faulty_mixing, gelu=F.relu)),
+        ("approximate", partial(faulty_mixing, gelu=partial(F.gelu, approximate="tanh"))),
+        ("up_bias is not used", partial(faulty_mixing, biases=(0, 1))),
+        ("after the GELU", partial(faulty_mixing, late=1)),
+        ("features of each token are mixed", untransposed),
+        ("transposed back", not_turned_back),
+        ("has shape", lambda x, *weights: by_einsum(x, *weights).mT),
+    ],
     "distance_from_alike": [
         ("should be divided by the norm of x", partial(faulty_distance, divide=False)),
         ("The root is missing: ", partial(faulty_distance, power=2)),
@@ -170,14 +179,6 @@ WRONG = {
         ("before the table", partial(faulty_gate, first=True)),
         ("after U is multiplied", partial(faulty_gate, late=True)),
     ],
-    "convolution_table": [
-        ("wrong side", partial(faulty_table, turn=lambda table: table.T)),
-        ("wrong side", lambda k, r, c: by_loops(k.flip(0, 1), r, c)),
-        ("kernel are swapped", lambda k, r, c: by_loops(k.T, r, c)),
-        ("opposite side", partial(faulty_table, mode="circular")),
-        ("from the next row", partial(faulty_table, flat=True)),
-        ("should be the identity", lambda k, r, c: torch.ones(r * c, r * c)),
-    ],
     "resized_mixing": [
         ("up_bias is not used", partial(faulty_resized, biases=(0, 1))),
         ("down_bias is not used", partial(faulty_resized, biases=(1, 0))),
@@ -198,13 +199,13 @@ WRONG = {
 }
 
 EQUIVALENT = {
+    "mix_tokens": {},
     "distance_from_alike": {
         "away = x - x.mean(1, keepdim=True) -> away = x.mean(1, keepdim=True) - x": (
             "a norm does not see the sign"
         ),
     },
     "spatial_gate": {},
-    "convolution_table": {},
     "resized_mixing": {
         "bias = resampled(down_bias[None])[0] -> bias = resampled(down_bias[None])[-1]": (
             "there is one row"

@@ -7,6 +7,36 @@ import torch.nn.functional as F
 from torch import nn
 
 
+def by_loops(kernel, rows, columns):
+    k = len(kernel)
+    table = torch.zeros(rows, columns, rows, columns)
+    for r in range(rows):
+        for s in range(columns):
+            for i in range(k):
+                for j in range(k):
+                    y, x = r + i - k // 2, s + j - k // 2
+                    if 0 <= y < rows and 0 <= x < columns:
+                        table[r, s, y, x] = kernel[i, j]
+    return table.reshape(rows * columns, -1)
+
+
+def faulty_table(kernel, rows, columns, turn=lambda t: t, mode="zeros", flat=False):
+    n, half = rows * columns, len(kernel) // 2
+    if flat:
+        table = torch.zeros(n, n)
+        for i in range(n):
+            for dr in range(-half, half + 1):
+                for ds in range(-half, half + 1):
+                    j = i + dr * columns + ds
+                    if 0 <= j < n:
+                        table[i, j] += kernel[dr + half, ds + half]
+        return table
+    units = torch.eye(n).view(n, 1, rows, columns)
+    around = "circular" if mode == "circular" else "constant"
+    padded = F.pad(units, 4 * (half,), mode=around)
+    return turn(F.conv2d(padded, kernel[None, None]).flatten(1).T)
+
+
 def by_counting(kernels, fields):
     result = torch.zeros_like(fields)
     width = torch.ones_like(fields)
@@ -114,6 +144,7 @@ def by_convolution(x, weight, grid, sharpness, mode):
 
 
 CORRECT = {
+    "convolution_table": by_loops,
     "layers_needed": by_counting,
     "first_and_last": by_width_and_start,
     "merged_kernel": by_padding,
@@ -122,6 +153,14 @@ CORRECT = {
 }
 
 WRONG = {
+    "convolution_table": [
+        ("wrong side", partial(faulty_table, turn=lambda table: table.T)),
+        ("wrong side", lambda k, r, c: by_loops(k.flip(0, 1), r, c)),
+        ("kernel are swapped", lambda k, r, c: by_loops(k.T, r, c)),
+        ("opposite side", partial(faulty_table, mode="circular")),
+        ("from the next row", partial(faulty_table, flat=True)),
+        ("should be the identity", lambda k, r, c: torch.ones(r * c, r * c)),
+    ],
     "layers_needed": [
         ("divide by the filter's width", partial(divided, start=0, less=0)),
         ("needs no layer", partial(divided, start=0)),
@@ -170,6 +209,7 @@ WRONG = {
 }
 
 EQUIVALENT = {
+    "convolution_table": {},
     "layers_needed": {},
     "first_and_last": {},
     "merged_kernel": {
