@@ -1,6 +1,7 @@
 """Chapter 4: the parts of an encoder block, and a whole vision transformer from a file."""
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -19,54 +20,132 @@ def normed(x: Tensor, axes: int | tuple[int, ...] = -1, eps: float = 0.0, fewer:
 
 
 @exercise
-def channel_norm(attempt: Attempt) -> None:
-    """x [batch, channels, height, width], gamma [channels], beta [channels], eps -> as x."""
-    batch, channels, height, width = 2, 5, 3, 4
-    shape = dict(batch=batch, channels=channels, height=height, width=width)
+def layer_norm(attempt: Attempt) -> None:
+    """x [batch, tokens, dim], weight [dim], bias [dim], eps -> as x."""
+    shape = dict(batch=2, tokens=3, dim=5)
     normal = normal_draws(seed=0)
     x = 2 * normal(*shape.values()) + 1
-    centred = x - x.mean(1, keepdim=True)
-    deviation = centred.square().mean(1, keepdim=True).sqrt()
-    ones, zeros = torch.ones(channels), torch.zeros(channels)
+    centred = x - x.mean(-1, keepdim=True)
+    deviation = centred.square().mean(-1, keepdim=True).sqrt()
+    ones, zeros = torch.ones(5), torch.zeros(5)
     attempt.expect_close(
         attempt(x, ones, zeros, 0.0, shape=shape),
-        normed(x, 1),
-        "With gamma = 1, beta = 0 and eps = 0 every pixel should have mean 0 and variance 1 over "
-        "its channels.",
+        normed(x),
+        "With weight = 1, bias = 0 and eps = 0 every token should have mean 0 and variance 1 over "
+        "its features.",
         mistakes={
-            "The variance is divided by channels - 1. Layer norm has the biased variance, divided "
-            "by channels: in Tensor.var, correction=0.": normed(x, 1, fewer=1),
-            "The mean and variance are those of a channel over its pixels. Each pixel should be "
-            "normed over its channels, axis 1.": normed(x, (2, 3)),
-            "The mean and variance are taken over the last axis, the width.": normed(x, 3),
-            "The mean and variance are those of a whole image.": normed(x, (1, 2, 3)),
+            "The variance is divided by dim - 1. Layer norm has the biased variance, divided by "
+            "dim: in Tensor.var, correction=0.": normed(x, fewer=1),
+            "The mean and variance are those of a feature over the tokens. Each token should be "
+            "normed over its features, the last axis.": normed(x, 1),
+            "The mean and variance are those of a feature over the batch.": normed(x, 0),
+            "The mean and variance are those of a feature over batch and tokens. That is batch "
+            "norm.": normed(x, (0, 1)),
+            "The mean and variance are those of a whole image. Each token has its own.": normed(
+                x, (1, 2)
+            ),
+            "The mean and variance are those of the whole batch. Each token has its own.": normed(
+                x, (0, 1, 2)
+            ),
             "The mean is subtracted for the variance alone.": x / deviation,
+            "The mean is subtracted, but nothing is divided by the standard deviation.": centred,
+            "The sum of squares is not divided by dim.": centred / (deviation * 5**0.5),
             "You divide by the variance, not by its root.": centred / deviation**2,
         },
     )
-    gamma, beta = normal(channels), normal(channels)
-    scaled = normed(x, 1) * gamma[:, None, None]
+    weight, bias = normal(5), normal(5)
+    scaled = normed(x) * weight
     attempt.expect_close(
-        attempt(x, gamma, beta, 0.0, shape=shape),
-        scaled + beta[:, None, None],
-        "gamma should multiply and beta be added last, one number for each channel.",
+        attempt(x, weight, bias, 0.0, shape=shape),
+        scaled + bias,
+        "The weight should multiply and the bias be added last, one number for each feature.",
         mistakes={
-            "gamma is not used.": normed(x, 1) + beta[:, None, None],
-            "beta is not used.": scaled,
-            "beta is multiplied by gamma too. It is added last.": (
-                scaled + (beta * gamma)[:, None, None]
-            ),
+            "The weight is not used.": normed(x) + bias,
+            "The bias is not used.": scaled,
+            "The bias is multiplied by the weight too. It is added last.": scaled + bias * weight,
         },
     )
     attempt.expect_close(
         attempt(x, ones, zeros, 0.5, shape=shape),
-        normed(x, 1, eps=0.5),
+        normed(x, eps=0.5),
         "With eps = 0.5 the result is wrong. eps is added to the variance, inside the root.",
         mistakes={
-            "eps is not used. It is added to the variance, inside the root.": normed(x, 1),
+            "eps is not used. It is added to the variance, inside the root.": normed(x),
             "eps is added to the standard deviation. It stands inside the root, beside the "
             "variance.": centred / (deviation + 0.5),
-            "eps is squared. It is added to the variance as it is.": normed(x, 1, eps=0.25),
+            "eps is squared. It is added to the variance as it is.": normed(x, eps=0.25),
+        },
+    )
+
+
+def parts_of_a_block() -> tuple[Callable[[Tensor], Tensor], ...]:
+    """norm1, attention, norm2, mlp: simple functions of [batch, tokens, dim] that all differ."""
+    return (
+        lambda x: 2 * normed(x, eps=1e-6),
+        lambda x: torch.tanh(x.flip(1)),  # reads another token
+        lambda x: 3 * normed(x, eps=1e-6),
+        lambda x: x.square() / 2,
+    )
+
+
+@exercise
+def block(attempt: Attempt) -> None:
+    """x [batch, tokens, dim] and four functions of such tokens -> as x."""
+    shape = dict(batch=2, tokens=3, dim=5)
+    x = 2 * normal_draws(seed=1)(*shape.values()) + 1
+    norm1, attention, norm2, mlp = parts_of_a_block()
+
+    # One branch at a time, then both.
+    after = x + attention(norm1(x))
+    attempt.expect_close(
+        attempt(x, norm1, attention, norm2, torch.zeros_like, shape=shape),
+        after,
+        "With an MLP that gives zeros the result should be x + attention(norm1(x)).",
+        mistakes={
+            "Attention reads the stream without a norm.": x + attention(x),
+            "What attention computes is not added to the stream: the stream is lost.": attention(
+                norm1(x)
+            ),
+            "What attention adds is lost: the MLP should read and add to the stream behind "
+            "attention.": x,
+            "What the MLP computes is not added to the stream.": torch.zeros_like(x),
+            "The normed tokens are added. The stream itself should be.": (
+                norm1(x) + attention(norm1(x))
+            ),
+            "The norm stands before the MLP, and attention has norm2. Its norm is norm1.": (
+                x + attention(norm2(x))
+            ),
+            "The norms stand behind the additions. That is post-norm; here each branch reads a "
+            "normed copy.": norm2(norm1(x + attention(x))),
+            "The result is normed. The stream itself is not normed in a block.": norm2(after),
+            "What attention computes is normed before it is added. Its norm stands before it.": (
+                x + norm1(attention(x))
+            ),
+            "The stream is added twice.": x + after,
+        },
+    )
+    attempt.expect_close(
+        attempt(x, norm1, torch.zeros_like, norm2, mlp, shape=shape),
+        x + mlp(norm2(x)),
+        "With attention that gives zeros the result should be x + mlp(norm2(x)).",
+        mistakes={
+            "The MLP reads the stream without a norm.": x + mlp(x),
+            "Where attention gives zeros, the MLP adds nothing. It should read the stream behind "
+            "attention and add to it.": x,
+            "The MLP reads norm1. It has a norm of its own, norm2.": x + mlp(norm1(x)),
+            "What the MLP computes is normed before it is added.": x + norm2(mlp(x)),
+        },
+    )
+    attempt.expect_close(
+        attempt(x, norm1, attention, norm2, mlp, shape=shape),
+        after + mlp(norm2(after)),
+        "With both branches the result should be u + mlp(norm2(u)), where u is the stream after "
+        "attention.",
+        mistakes={
+            "The MLP reads the stream as it was before attention.": after + mlp(norm2(x)),
+            "The MLP comes before attention.": (
+                x + mlp(norm2(x)) + attention(norm1(x + mlp(norm2(x))))
+            ),
         },
     )
 
@@ -77,17 +156,7 @@ def ordered_block(attempt: Attempt) -> None:
     shape = dict(batch=2, tokens=3, dim=5)
     x = 2 * normal_draws(seed=1)(*shape.values()) + 1
 
-    def attention(x: Tensor) -> Tensor:
-        return torch.tanh(x.flip(1))  # reads another token
-
-    def mlp(x: Tensor) -> Tensor:
-        return x.square() / 2
-
-    def norm1(x: Tensor) -> Tensor:
-        return 2 * normed(x, eps=1e-6)
-
-    def norm2(x: Tensor) -> Tensor:
-        return 3 * normed(x, eps=1e-6)
+    norm1, attention, norm2, mlp = parts_of_a_block()
 
     def silent(x: Tensor) -> Tensor:
         return torch.zeros_like(x)
@@ -96,7 +165,7 @@ def ordered_block(attempt: Attempt) -> None:
     after = x + attention(read)
     # One branch at a time, then both.
     attempt.expect_close(
-        attempt(x, attention, silent, norm1, norm2, "parallel", shape=shape),
+        attempt(x, norm1, attention, norm2, silent, "parallel", shape=shape),
         after,
         "parallel, with an MLP that gives zeros: the result should be x + attention(norm1(x)).",
         mistakes={
@@ -110,7 +179,7 @@ def ordered_block(attempt: Attempt) -> None:
         },
     )
     attempt.expect_close(
-        attempt(x, silent, mlp, norm1, norm2, "parallel", shape=shape),
+        attempt(x, norm1, silent, norm2, mlp, "parallel", shape=shape),
         x + mlp(read),
         "parallel, with attention that gives zeros: the result should be x + mlp(norm1(x)).",
         mistakes={
@@ -121,7 +190,7 @@ def ordered_block(attempt: Attempt) -> None:
         },
     )
     attempt.expect_close(
-        attempt(x, attention, mlp, norm1, norm2, "parallel", shape=shape),
+        attempt(x, norm1, attention, norm2, mlp, "parallel", shape=shape),
         after + mlp(read),
         "parallel: with both branches the result should be x + attention(norm1(x)) + "
         "mlp(norm1(x)).",
@@ -133,7 +202,7 @@ def ordered_block(attempt: Attempt) -> None:
         },
     )
 
-    result = attempt(x, attention, silent, norm1, norm2, "res-post", shape=shape)
+    result = attempt(x, norm1, attention, norm2, silent, "res-post", shape=shape)
     after = x + norm1(attention(x))
     attempt.expect_close(
         result,
@@ -149,7 +218,7 @@ def ordered_block(attempt: Attempt) -> None:
         },
     )
     attempt.expect_close(
-        attempt(x, attention, mlp, norm1, norm2, "res-post", shape=shape),
+        attempt(x, norm1, attention, norm2, mlp, "res-post", shape=shape),
         after + norm2(mlp(after)),
         "res-post: with both branches the result should be u + norm2(mlp(u)), where u is the "
         "stream after attention.",
@@ -161,6 +230,13 @@ def ordered_block(attempt: Attempt) -> None:
             "res-post: the MLP's norm stands behind the addition.": norm2(after + mlp(after)),
         },
     )
+
+
+ALL_DROPPED = (
+    "With rate = 0, where nothing is to be dropped, the result contains NaN or infinity. You may "
+    "take rate for the probability of keeping and divide by it: it is that of dropping, and what "
+    "is kept is divided by 1 - rate."
+)
 
 
 @exercise
@@ -181,7 +257,7 @@ def drop_path(attempt: Attempt) -> None:
         },
     )
     attempt.expect_close(
-        attempt(branch, 0.0, True, shape=shape),
+        attempt(branch, 0.0, True, shape=shape, if_not_finite=ALL_DROPPED),
         branch,
         "With rate = 0 the branch should come back as it is.",
         mistakes={

@@ -8,22 +8,56 @@ import torch.nn.functional as F
 from torch import nn
 
 
-def by_torch(x, gamma, beta, eps):
-    return F.layer_norm(x.movedim(1, -1), gamma.shape, gamma, beta, eps).movedim(-1, 1)
+def by_torch(x, weight, bias, eps):
+    return F.layer_norm(x, weight.shape, weight, bias, eps)
 
 
-def pictures(vector):
-    return vector[:, None, None]
-
-
-def faulty_norm(x, gamma, beta, eps, axes=1, correction=0, root=True, outside=False, centre=True):
-    """Layer norm of pixels with one step replaced."""
+def faulty_norm(x, weight, bias, eps, axes=-1, correction=0, root=0.5, outside=False, centre=True):
+    """Layer norm of tokens with one step replaced."""
     mean, variance = x.mean(axes, True), x.var(axes, keepdim=True, correction=correction)
-    divisor = variance.sqrt() + eps if outside else (variance + eps) ** (0.5 if root else 1)
-    return (x - mean * centre) / divisor * pictures(gamma) + pictures(beta)
+    divisor = variance.sqrt() + eps if outside else (variance + eps) ** root
+    return (x - mean * centre) / divisor * weight + bias
 
 
-def in_place_of_branches(x, attention, mlp, norm1, norm2, order):
+def without_keepdim(x, weight, bias, eps):
+    return (x - x.mean(-1)) / (x.var(-1, correction=0) + eps).sqrt() * weight + bias
+
+
+def after_both(x, norm1, attention, norm2, mlp):
+    """Adds what both branches have written to the stream at the end."""
+    heard = attention(norm1(x))
+    return heard + mlp(norm2(x + heard)) + x
+
+
+def post_norm(x, n1, a, n2, m):
+    u = n1(x + a(x))
+    return n2(u + m(u))
+
+
+def pre_norm(x, n1, a, n2, m):
+    u = x + a(n1(x))
+    return u + m(n2(u))
+
+
+def same(x):
+    return x
+
+
+def sandwich(x, n1, a, n2, m):
+    """Each branch normed behind its work."""
+    return pre_norm(x, same, lambda x: n1(a(x)), same, lambda x: n2(m(x)))
+
+
+def mlp_on_its_own_stream(x, n1, a, n2, m):
+    u = n2(x + a(n1(x)))
+    return u + m(u)
+
+
+def mlp_first(x, n1, a, n2, m):
+    return pre_norm(x, n2, m, n1, a)
+
+
+def in_place_of_branches(x, norm1, attention, norm2, mlp, order):
     y = norm1(x) if order == "parallel" else norm1(attention(x)) + x
     return x + mlp(y) + attention(y) if order == "parallel" else norm2(mlp(y)) + y
 
@@ -31,23 +65,13 @@ def in_place_of_branches(x, attention, mlp, norm1, norm2, order):
 def orders(parallel=None, res_post=None):
     """A block with one of its two orders replaced."""
 
-    def block(x, attention, mlp, norm1, norm2, order):
+    def block(x, norm1, attention, norm2, mlp, order):
         replaced = {"parallel": parallel, "res-post": res_post}[order]
         return (replaced or partial(in_place_of_branches, order=order))(
-            x, attention, mlp, norm1, norm2
+            x, norm1, attention, norm2, mlp
         )
 
     return block
-
-
-def post_norm(x, a, m, n1, n2):
-    u = n1(x + a(x))
-    return n2(u + m(u))
-
-
-def pre_norm(x, a, m, n1, n2):
-    u = x + a(n1(x))
-    return u + m(n2(u))
 
 
 def by_picture(branch, rate, training):
@@ -63,6 +87,13 @@ def faulty_drop(branch, rate, training, shape=(1, 1), keep=None, scale=None, alw
         return branch
     kept = torch.rand(len(branch), *shape) >= (rate if keep is None else 1 - keep(rate))
     return branch * kept * (1 / (1 - rate) if scale is None else scale(rate))
+
+
+def share_kept(branch, rate, training):
+    """Takes rate for the probability of keeping: with 0 it divides by zero."""
+    if not training:
+        return branch
+    return branch * (torch.rand(len(branch), 1, 1) < rate) / rate
 
 
 def norm_less_one(parts, gamma, weight, eps):
@@ -160,7 +191,8 @@ def placeless(name, tensor):
 
 
 CORRECT = {
-    "channel_norm": by_torch,
+    "layer_norm": by_torch,
+    "block": after_both,
     "ordered_block": in_place_of_branches,
     "drop_path": by_picture,
     "logit_shares": norm_less_one,
@@ -168,66 +200,83 @@ CORRECT = {
 }
 
 WRONG = {
-    "channel_norm": [
-        ("divided by channels - 1", partial(faulty_norm, correction=1)),
-        ("of a channel over its pixels", partial(faulty_norm, axes=(2, 3))),
-        ("over the last axis", partial(faulty_norm, axes=3)),
-        ("those of a whole image", partial(faulty_norm, axes=(1, 2, 3))),
+    "layer_norm": [
+        ("divided by dim - 1", partial(faulty_norm, correction=1)),
+        ("of a feature over the tokens", partial(faulty_norm, axes=1)),
+        ("of a feature over the batch", partial(faulty_norm, axes=0)),
+        ("That is batch norm", partial(faulty_norm, axes=(0, 1))),
+        ("those of a whole image", partial(faulty_norm, axes=(1, 2))),
+        ("those of the whole batch", partial(faulty_norm, axes=(0, 1, 2))),
         ("for the variance alone", partial(faulty_norm, centre=False)),
-        ("not by its root", partial(faulty_norm, root=False)),
+        ("nothing is divided", partial(faulty_norm, root=0)),
+        ("not divided by dim.", lambda x, w, b, e: by_torch(x, w / 5**0.5, b, e)),
+        ("not by its root", partial(faulty_norm, root=1)),
         ("added to the standard deviation", partial(faulty_norm, outside=True)),
-        ("gamma is not used", lambda x, g, b, e: by_torch(x, 0 * g + 1, b, e)),
-        ("beta is not used", lambda x, g, b, e: by_torch(x, g, 0 * b, e)),
-        ("beta is multiplied", lambda x, g, b, e: by_torch(x, g, g * b, e)),
-        ("eps is not used", lambda x, g, b, e: by_torch(x, g, b, 0)),
-        ("eps is squared", lambda x, g, b, e: by_torch(x, g, b, e * e)),
-        ("RuntimeError", lambda x, g, b, e: by_torch(x, g * 0 + 1, b * 0, e) * g + b),
+        ("The weight is not used", lambda x, w, b, e: by_torch(x, 0 * w + 1, b, e)),
+        ("The bias is not used", lambda x, w, b, e: by_torch(x, w, 0 * b, e)),
+        ("bias is multiplied", lambda x, w, b, e: by_torch(x, w, w * b, e)),
+        ("eps is not used", lambda x, w, b, e: by_torch(x, w, b, 0)),
+        ("eps is squared", lambda x, w, b, e: by_torch(x, w, b, e * e)),
+        ("RuntimeError", without_keepdim),
+    ],
+    "block": [
+        ("That is post-norm", post_norm),
+        ("Attention reads the stream without", lambda x, n1, a, n2, m: pre_norm(x, same, a, n2, m)),
+        ("the stream is lost", lambda x, n1, a, n2, m: pre_norm(0 * x, lambda _: n1(x), a, n2, m)),
+        ("The normed tokens are added", lambda x, n1, a, n2, m: pre_norm(n1(x), same, a, n2, m)),
+        ("attention has norm2", lambda x, n1, a, n2, m: pre_norm(x, n2, a, n1, m)),
+        ("The result is normed", lambda x, n1, a, n2, m: n2(pre_norm(x, n1, a, n2, m))),
+        ("The result is normed", mlp_on_its_own_stream),
+        ("attention computes is normed", sandwich),
+        ("stream is added twice", lambda x, n1, a, n2, m: x + pre_norm(x, n1, a, n2, m)),
+        ("What the MLP computes is not added", lambda x, n1, a, n2, m: m(n2(x + a(n1(x))))),
+        ("What attention adds is lost", lambda x, n1, a, n2, m: x + m(n2(x + a(n1(x))))),
+        ("MLP reads the stream without", lambda x, n1, a, n2, m: pre_norm(x, n1, a, same, m)),
+        ("MLP reads norm1", lambda x, n1, a, n2, m: pre_norm(x, n1, a, n1, m)),
+        (
+            "MLP computes is normed",
+            lambda x, n1, a, n2, m: pre_norm(x, n1, a, same, lambda x: n2(m(x))),
+        ),
+        ("the MLP adds nothing", lambda x, n1, a, n2, m: x + a(n1(x)) + m(n2(a(n1(x))))),
+        ("the MLP adds nothing", lambda x, n1, a, n2, m: x + a(n1(x))),
+        ("as it was before attention", lambda x, n1, a, n2, m: x + a(n1(x)) + m(n2(x))),
+        ("MLP comes before attention", mlp_first),
     ],
     "ordered_block": [
-        ("MLP reads norm2", orders(lambda x, a, m, n1, n2: x + a(n1(x)) + m(n2(x)))),
+        ("MLP reads norm2", orders(lambda x, n1, a, n2, m: x + a(n1(x)) + m(n2(x)))),
         ("MLP reads norm2", orders(pre_norm)),
         (
             "sees what attention has added",
-            orders(lambda x, a, m, n1, n2: pre_norm(x, a, m, n1, n1)),
+            orders(lambda x, n1, a, n2, m: pre_norm(x, n1, a, n1, m)),
         ),
-        ("the stream itself is not added", orders(lambda x, a, m, n1, n2: a(n1(x)) + m(n1(x)))),
-        ("attention reads the stream without", orders(lambda x, a, m, n1, n2: x + a(x) + m(n1(x)))),
-        ("MLP reads the stream without", orders(lambda x, a, m, n1, n2: x + a(n1(x)) + m(x))),
+        ("the stream itself is not added", orders(lambda x, n1, a, n2, m: a(n1(x)) + m(n1(x)))),
+        ("attention reads the stream without", orders(lambda x, n1, a, n2, m: x + a(x) + m(n1(x)))),
+        ("MLP reads the stream without", orders(lambda x, n1, a, n2, m: x + a(n1(x)) + m(x))),
         (
             "stream is added twice",
-            orders(lambda x, a, m, n1, n2: x + a(n1(x)) + x + m(n1(x))),
+            orders(lambda x, n1, a, n2, m: x + a(n1(x)) + x + m(n1(x))),
         ),
         ("That is post-norm", orders(res_post=post_norm)),
         ("That is pre-norm", orders(res_post=pre_norm)),
-        (
-            "attention has norm2",
-            orders(
-                res_post=lambda x, a, m, n1, n2: in_place_of_branches(x, a, m, n2, n1, "res-post")
-            ),
-        ),
+        ("attention has norm2", orders(res_post=lambda x, n1, a, n2, m: sandwich(x, n2, a, n1, m))),
         (
             "stream as it was before",
-            orders(res_post=lambda x, a, m, n1, n2: x + n1(a(x)) + n2(m(x))),
+            orders(res_post=lambda x, n1, a, n2, m: x + n1(a(x)) + n2(m(x))),
         ),
         (
             "MLP's result is not normed",
-            orders(
-                res_post=lambda x, a, m, n1, n2: in_place_of_branches(
-                    x, a, m, n1, lambda x: x, "res-post"
-                )
-            ),
+            orders(res_post=lambda x, n1, a, n2, m: sandwich(x, n1, a, same, m)),
         ),
         (
             "norm1 is used for the MLP too",
-            orders(
-                res_post=lambda x, a, m, n1, n2: in_place_of_branches(x, a, m, n1, n1, "res-post")
-            ),
+            orders(res_post=lambda x, n1, a, n2, m: sandwich(x, n1, a, n1, m)),
         ),
     ],
     "drop_path": [
         ("That is dropout", partial(faulty_drop, shape=(2, 3))),
         ("That is dropout", partial(faulty_drop, shape=(2, 1))),
         ("not of keeping", partial(faulty_drop, keep=lambda rate: rate)),
+        ("it is that of dropping", share_kept),
         ("not scaled", partial(faulty_drop, scale=lambda rate: 1)),
         ("multiplied by 0.75", partial(faulty_drop, scale=lambda rate: 1 - rate)),
         ("nothing was dropped", lambda branch, rate, training: branch.clone()),
@@ -284,7 +333,11 @@ STRIDE = "x = F.conv2d(images, kernel, bias, stride=kernel.shape[{}])"
 FIRST = "x = torch.cat([state['cls_token'].expand(len(x), {}, -1), x], dim=1)"
 
 EQUIVALENT = {
-    "channel_norm": {},
+    "layer_norm": {
+        "variance = (x - mean).square().mean(-1, keepdim=True) -> "
+        "variance = (mean - x).square().mean(-1, keepdim=True)": "a square has no sign",
+    },
+    "block": {},
     "ordered_block": {
         "if order == 'parallel': -> if order is 'parallel':": "Python keeps one copy of the word",
         "if order == 'parallel': -> if order <= 'parallel':": TWO_ORDERS,
