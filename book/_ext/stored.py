@@ -63,7 +63,12 @@ class MeasuredRole(SphinxRole):
 
     def run(self):
         note_dependencies(self.env)
-        return [nodes.Text(harvest()[self.text].figure)], []
+        if self.text not in found():
+            message = self.inliner.reporter.error(
+                f"no verdict is stored for {self.text!r}"
+            )
+            return [], [message]
+        return [nodes.Text(found()[self.text].figure)], []
 
 
 def find(chapter: str, name: str) -> tuple[Path, nbformat.NotebookNode]:
@@ -73,6 +78,12 @@ def find(chapter: str, name: str) -> tuple[Path, nbformat.NotebookNode]:
         c for c in nbformat.read(path, as_version=4).cells if c.get("id") == name
     )
     return path, cell
+
+
+@cache
+def found():
+    """The verdicts of this build."""
+    return harvest()
 
 
 @cache
