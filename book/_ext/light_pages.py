@@ -135,7 +135,9 @@ def picture(page: Path) -> Callable[[re.Match], str]:
 def size(file: Path | io.BytesIO) -> str:
     """An image's width and height, in pixels, as a tag has them."""
     if isinstance(file, Path) and file.suffix == ".svg":
-        return re.search(r'width="\d+" height="\d+"', file.read_text(encoding="utf-8"))[0]
+        return re.search(
+            r'width="\d+" height="\d+"', file.read_text(encoding="utf-8")
+        )[0]
     with Image.open(file) as opened:
         return f'width="{opened.width}" height="{opened.height}"'
 
