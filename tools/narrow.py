@@ -45,11 +45,12 @@ def drawn(figure: Figure) -> str | None:
     copy = pickle.loads(pickle.dumps(figure))
     try:
         stack(copy)
-        file = io.BytesIO()
-        copy.savefig(file, format="webp", pil_kwargs={"quality": 90, "method": 6})
+        lossy, exact = io.BytesIO(), io.BytesIO()
+        copy.savefig(lossy, format="webp", pil_kwargs={"quality": 80, "method": 6})
+        copy.savefig(exact, format="webp", pil_kwargs={"lossless": True})  # for lines and squares
     finally:
         plt.close(copy)
-    return base64.b64encode(file.getvalue()).decode()
+    return base64.b64encode(min(lossy.getvalue(), exact.getvalue(), key=len)).decode()
 
 
 def panels(figure: Figure) -> list[Axes]:

@@ -140,12 +140,16 @@ def broken_links(site: Path) -> list[str]:
 
 
 def heavy_pages(site: Path) -> list[str]:
-    """Pages that weigh too much: their own bytes and those of files that they alone load."""
+    """Pages that weigh too much: their own bytes and those of files that they alone load.
+
+    A figure's narrow form is not counted: it is loaded in place of the other.
+    """
     users: dict[Path, set[str]] = {}
     for name, tree in pages(site):
         for url in loaded(tree):
             file = ((site / name).parent / unquote(urlsplit(url).path)).resolve()
-            if not urlsplit(url).scheme and file.is_file() and "_static" not in file.parts:
+            mine = not urlsplit(url).scheme and file.is_file() and "_static" not in file.parts
+            if mine and not file.stem.endswith("-narrow"):
                 users.setdefault(file, set()).add(name)
     problems = []
     for name, _ in pages(site):
