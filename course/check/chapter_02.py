@@ -247,6 +247,32 @@ def share_by_entries(b: Tensor) -> Tensor:
     return torch.stack(pairs).square().sum() / b.flatten().square().sum()
 
 
+def of_one_head(q: Tensor, k: Tensor, v: Tensor, width: str) -> dict[str, Tensor]:
+    """What goes wrong in a single head, whose width has this name."""
+    d = q.shape[-1]
+    return {
+        "The softmax is over the queries. The weights of each query should sum to one over "
+        "the keys, the last axis.": attend(q, k, v, math.sqrt(d), over=-2),
+        f"The scores are not scaled. Divide them by sqrt({width}).": attend(q, k, v, 1),
+        "The scores are divided by the width itself, not by its root.": attend(q, k, v, d),
+    }
+
+
+def expect_projected(attempt: Attempt, result: Tensor, attended: Tensor, w_out: Tensor) -> None:
+    """The output projection is used, and used from the right."""
+    attempt.expect_close(
+        result,
+        attended @ w_out,
+        "The output projection is wrong. It is the last step: attended @ w_out.",
+        mistakes={
+            "The output projection w_out is not used.": attended,
+            "The output projection w_out is transposed. Multiply by w_out from the right.": (
+                attended @ w_out.T
+            ),
+        },
+    )
+
+
 @exercise
 def multi_head(attempt: Attempt) -> None:
     """x [batch, tokens, dim], w_qkv [dim, 3 dim], w_out [dim, dim], heads -> as x."""
@@ -272,26 +298,11 @@ def multi_head(attempt: Attempt) -> None:
         attended,
         "With one head, and the identity as w_out, the result should be softmax(q k^T / sqrt(d)) "
         "v.",
-        mistakes={
-            "The softmax is over the queries. The weights of each query should sum to one over "
-            "the keys, the last axis.": attend(q, k, v, math.sqrt(dim), over=-2),
-            "The scores are not scaled. Divide them by sqrt(d).": attend(q, k, v, 1),
-            "The scores are divided by the width itself, not by its root.": attend(q, k, v, dim),
-        },
+        mistakes=of_one_head(q, k, v, "d"),
     )
 
     # One head with an output projection.
-    attempt.expect_close(
-        attempt(x, w_qkv, w_out, 1, shape=shape),
-        attended @ w_out,
-        "The output projection is wrong. It is the last step: attended @ w_out.",
-        mistakes={
-            "The output projection w_out is not used.": attended,
-            "The output projection w_out is transposed. Multiply by w_out from the right.": (
-                attended @ w_out.T
-            ),
-        },
-    )
+    expect_projected(attempt, attempt(x, w_qkv, w_out, 1, shape=shape), attended, w_out)
 
     # q = 0: every head gives the mean of its own columns of v.
     no_queries = w_qkv.clone()
@@ -358,10 +369,7 @@ def grouped_query_attention(attempt: Attempt) -> None:
         "With one head, and the identity as w_out, the result should be softmax(q k^T / "
         "sqrt(d_head)) v.",
         mistakes={
-            "The softmax is over the queries. The weights of each query should sum to one over "
-            "the keys, the last axis.": attend(q, k, v, math.sqrt(dim), over=-2),
-            "The scores are not scaled. Divide them by sqrt(d_head).": attend(q, k, v, 1),
-            "The scores are divided by the width itself, not by its root.": attend(q, k, v, dim),
+            **of_one_head(q, k, v, "d_head"),
             "The columns of w_kv are read as v, then k. They hold all of k, then all of v.": (
                 attend(q, v, k, math.sqrt(dim))
             ),
@@ -369,17 +377,7 @@ def grouped_query_attention(attempt: Attempt) -> None:
     )
 
     # One head with an output projection.
-    attempt.expect_close(
-        attempt(x, w_q, w_kv, w_out, 1, shape=shape),
-        attended @ w_out,
-        "The output projection is wrong. It is the last step: attended @ w_out.",
-        mistakes={
-            "The output projection w_out is not used.": attended,
-            "The output projection w_out is transposed. Multiply by w_out from the right.": (
-                attended @ w_out.T
-            ),
-        },
-    )
+    expect_projected(attempt, attempt(x, w_q, w_kv, w_out, 1, shape=shape), attended, w_out)
 
     # q = 0 and a group for each head: every head gives the mean of its own columns of v.
     mean = v.mean(dim=1, keepdim=True).expand(batch, tokens, dim)

@@ -105,8 +105,7 @@ def faulty_groups(
     w_out,
     heads,
     order="kv",
-    over=-1,
-    divisor="d_head",
+    attend=faulty_attention,
     split=split_right,
     share=share_neighbours,
     merge=merge_right,
@@ -118,9 +117,7 @@ def faulty_groups(
     parts = dict(zip(order, (x @ w_kv).chunk(2, dim=-1), strict=True))
     q = split(x @ w_q, heads)
     k, v = (share(split(parts[name], parts[name].shape[-1] // d_head), heads) for name in "kv")
-    divisors = {"d_head": d_head**0.5, "dim": dim**0.5, "width": d_head, "none": 1}
-    weights = torch.softmax(q @ k.mT / divisors[divisor], dim=over)
-    return project(merge(weights @ v), w_out)
+    return project(merge(attend(q, k, v)), w_out)
 
 
 def faulty_heads(
@@ -129,20 +126,15 @@ def faulty_heads(
     w_out,
     heads,
     order="qkv",
-    over=-1,
-    divisor="d",
+    attend=faulty_attention,
     split=split_right,
     merge=merge_right,
     project=torch.matmul,
 ):
     """Multi-head attention with one step replaced."""
-    dim = x.shape[-1]
-    d = dim // heads
     parts = dict(zip(order, (x @ w_qkv).chunk(3, dim=-1), strict=True))
     q, k, v = (split(parts[name], heads) for name in "qkv")
-    divisors = {"d": d**0.5, "dim": dim**0.5, "width": d, "half": d**0.5 / 2, "none": 1}
-    weights = torch.softmax(q @ k.mT / divisors[divisor], dim=over)
-    return project(merge(weights @ v), w_out)
+    return project(merge(attend(q, k, v)), w_out)
 
 
 def heads_before_parts(x, w_qkv, w_out, heads):
@@ -237,10 +229,24 @@ WRONG = {
     "multi_head": [
         ("in another order. They", partial(faulty_heads, order="kqv")),
         ("in another order. They", partial(faulty_heads, order="vqk")),
-        ("over the queries", partial(faulty_heads, over=-2)),
-        ("not scaled", partial(faulty_heads, divisor="none")),
-        ("not by its root", partial(faulty_heads, divisor="width")),
-        ("should be softmax(q k^T", partial(faulty_heads, divisor="half")),
+        ("over the queries", partial(faulty_heads, attend=partial(faulty_attention, over=-2))),
+        (
+            "not scaled",
+            partial(faulty_heads, attend=partial(faulty_attention, divisor=lambda q, k: 1)),
+        ),
+        (
+            "not by its root",
+            partial(
+                faulty_heads, attend=partial(faulty_attention, divisor=lambda q, k: q.shape[-1])
+            ),
+        ),
+        (
+            "should be softmax(q k^T",
+            partial(
+                faulty_heads,
+                attend=partial(faulty_attention, divisor=lambda q, k: q.shape[-1] ** 0.5 / 2),
+            ),
+        ),
         ("is wrong. It is the last", partial(faulty_heads, project=lambda z, w: z @ w @ w)),
         ("w_out is not used", partial(faulty_heads, project=lambda z, w: z)),
         ("w_out is transposed", partial(faulty_heads, project=lambda z, w: z @ w.T)),
@@ -251,7 +257,15 @@ WRONG = {
         ),
         ("Merging the heads mixes", partial(faulty_heads, merge=merge_straight)),
         ("before they are cut into q", heads_before_parts),
-        ("scale is that of the whole width", partial(faulty_heads, divisor="dim")),
+        (
+            "scale is that of the whole width",
+            partial(
+                faulty_heads,
+                attend=partial(
+                    faulty_attention, divisor=lambda q, k: (q.shape[-3] * q.shape[-1]) ** 0.5
+                ),
+            ),
+        ),
         ("act as one head", lambda x, a, b, heads: faulty_heads(x, a, b, 1)),
         (
             "columns of head 0 come",
@@ -292,10 +306,29 @@ WRONG = {
             partial(faulty_groups, split=split_straight, merge=merge_straight),
         ),
         ("Merging the heads mixes", partial(faulty_groups, merge=merge_straight)),
-        ("scale is that of the whole width", partial(faulty_groups, divisor="dim")),
-        ("not scaled", partial(faulty_groups, divisor="none")),
-        ("not by its root", partial(faulty_groups, divisor="width")),
-        ("softmax is over the queries", partial(faulty_groups, over=-2)),
+        (
+            "scale is that of the whole width",
+            partial(
+                faulty_groups,
+                attend=partial(
+                    faulty_attention, divisor=lambda q, k: (q.shape[-3] * q.shape[-1]) ** 0.5
+                ),
+            ),
+        ),
+        (
+            "not scaled",
+            partial(faulty_groups, attend=partial(faulty_attention, divisor=lambda q, k: 1)),
+        ),
+        (
+            "not by its root",
+            partial(
+                faulty_groups, attend=partial(faulty_attention, divisor=lambda q, k: q.shape[-1])
+            ),
+        ),
+        (
+            "softmax is over the queries",
+            partial(faulty_groups, attend=partial(faulty_attention, over=-2)),
+        ),
         ("w_out is not used", partial(faulty_groups, project=lambda merged, w: merged)),
         ("w_out is transposed", partial(faulty_groups, project=lambda merged, w: merged @ w.T)),
         ("act as one head", lambda x, a, b, c, heads: heads_one_by_one(x, a, b, c, 1)),
