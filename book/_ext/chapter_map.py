@@ -9,8 +9,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from book._ext.chapters import MAP, length, load_map, names, notebook
+from book._ext.claims import found
 from course.claims.card import css_class
-from course.claims.ledger import harvest
 from course.claims.rows import BOOK, load
 from course.claims.rules import word_of
 
@@ -26,7 +26,7 @@ class ChapterMap(SphinxDirective):
 
     def run(self):
         _note_dependencies(self.env)
-        found, parts = harvest(), nodes.container(classes=["chapter-map"])
+        parts = nodes.container(classes=["chapter-map"])
         for number, part in enumerate(load_map()["parts"]):
             if self.arguments not in ([], [part["title"]]):
                 continue
@@ -37,7 +37,7 @@ class ChapterMap(SphinxDirective):
             heading += nodes.Text(f" {part['question']}")
             chapters = nodes.bullet_list()
             for name, about in part["chapters"].items():
-                chapters += self.card(name, about, found)
+                chapters += self.card(name, about, found())
             parts += [chapters] if self.arguments else [heading, chapters]
         return [parts]
 

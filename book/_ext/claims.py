@@ -3,6 +3,7 @@
 import posixpath
 import re
 from collections import Counter
+from functools import cache
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -21,12 +22,18 @@ CARD = re.compile(
 )
 
 
+@cache
+def found() -> dict:
+    """The verdicts of this build: reading all notebooks for each role would take long."""
+    return harvest()
+
+
 class ClaimRole(SphinxRole):
     """``{claim}`R08```: a link to the claim's card in the ledger, with its statement as a hint."""
 
     def run(self):
         if self.text not in load().claims:
-            return _refused(self, f"no claim {self.text!r}")
+            return refused(self, f"no claim {self.text!r}")
         return [_claim_link(self.env.docname, load().claims[self.text])], []
 
 
@@ -35,9 +42,9 @@ class CountRole(SphinxRole):
 
     def run(self):
         note_dependencies(self.env)
-        if self.text not in counts(harvest()):
-            return _refused(self, f"no count {self.text!r}")
-        return [nodes.Text(f"{counts(harvest())[self.text]:,}")], []
+        if self.text not in counts(found()):
+            return refused(self, f"no count {self.text!r}")
+        return [nodes.Text(f"{counts(found())[self.text]:,}")], []
 
 
 class ClaimGrid(SphinxDirective):
@@ -45,9 +52,8 @@ class ClaimGrid(SphinxDirective):
 
     def run(self):
         note_dependencies(self.env)
-        found = harvest()
         tiles = nodes.bullet_list(classes=["claim-grid"])
-        words = {name: word(name, found) for name in load().claims}
+        words = {name: word(name, found()) for name in load().claims}
         for name, claim in load().claims.items():
             link = _claim_link(self.env.docname, claim)
             link["classes"] += ["claim-tile", css_class(words[name])]
@@ -63,7 +69,7 @@ def _claim_link(docname: str, claim: Claim) -> nodes.reference:
     )
 
 
-def _refused(role: SphinxRole, message: str) -> tuple[list, list]:
+def refused(role: SphinxRole, message: str) -> tuple[list, list]:
     error = role.inliner.reporter.error(message, line=role.lineno)
     return [role.inliner.problematic(role.rawtext, role.rawtext, error)], [error]
 

@@ -13,9 +13,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from book._ext.claims import html, note_dependencies
+from book._ext.claims import found, html, note_dependencies, refused
 from book._ext.thumbnails import image, scaled
-from course.claims.ledger import harvest
 from course.claims.rows import BOOK
 
 WIDEST = 640  # pixels of a copy
@@ -64,10 +63,7 @@ class MeasuredRole(SphinxRole):
     def run(self):
         note_dependencies(self.env)
         if self.text not in found():
-            message = self.inliner.reporter.error(
-                f"no verdict is stored for {self.text!r}"
-            )
-            return [], [message]
+            return refused(self, f"no verdict is stored for {self.text!r}")
         return [nodes.Text(found()[self.text].figure)], []
 
 
@@ -78,12 +74,6 @@ def find(chapter: str, name: str) -> tuple[Path, nbformat.NotebookNode]:
         c for c in nbformat.read(path, as_version=4).cells if c.get("id") == name
     )
     return path, cell
-
-
-@cache
-def found():
-    """The verdicts of this build."""
-    return harvest()
 
 
 @cache
