@@ -1,5 +1,7 @@
 """Instruments to look inside a model, one file for each question."""
 
+from minivit.analysis.bands import band_noise, band_pass, high_pass, low_pass
+from minivit.analysis.cue_conflict import CueConflict, cue_conflict
 from minivit.analysis.distance import AttentionDistance, attention_distance
 from minivit.analysis.filters import (
     Components,
@@ -10,6 +12,18 @@ from minivit.analysis.filters import (
     first_filters,
     principal_components,
     subspace_overlap,
+)
+from minivit.analysis.frequency import LogAmplitude, log_amplitude
+from minivit.analysis.frequency_by_layer import (
+    Addition,
+    Passage,
+    layer_frequencies,
+    stream_frequencies,
+)
+from minivit.analysis.frequency_response import (
+    FrequencyResponse,
+    attention_response,
+    frequency_response,
 )
 from minivit.analysis.importance import Importance, branch_importance, head_importance
 from minivit.analysis.lens import LogitLens, logit_lens
@@ -30,14 +44,19 @@ from minivit.analysis.spectra import Spectrum, spectrum
 from minivit.analysis.tokens import patch_means, saliency, token_ablation
 
 __all__ = [
+    "Addition",
     "AttentionDistance",
     "BranchRatios",
     "CKA",
     "Components",
+    "CueConflict",
     "FilterSpectra",
+    "FrequencyResponse",
     "Importance",
     "Localisation",
+    "LogAmplitude",
     "LogitLens",
+    "Passage",
     "PositionSimilarity",
     "Probe",
     "ReceptiveField",
@@ -46,17 +65,26 @@ __all__ = [
     "Similarity",
     "Spectrum",
     "attention_distance",
+    "attention_response",
+    "band_noise",
+    "band_pass",
     "branch_importance",
     "branch_ratios",
     "cka",
     "cosine_basis",
+    "cue_conflict",
     "cut_patches",
     "filter_spectra",
     "first_filters",
+    "frequency_response",
     "head_importance",
+    "high_pass",
+    "layer_frequencies",
     "linear_cka",
     "localisation",
+    "log_amplitude",
     "logit_lens",
+    "low_pass",
     "patch_means",
     "place_recovery",
     "position_similarity",
@@ -70,6 +98,7 @@ __all__ = [
     "rollout",
     "saliency",
     "spectrum",
+    "stream_frequencies",
     "subspace_overlap",
     "token_ablation",
 ]
