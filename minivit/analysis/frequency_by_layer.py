@@ -98,7 +98,7 @@ def stream_frequencies(
 
     They have the names of the modules that compute the branches. Residual connections are found by
     :func:`~minivit.analysis.residuals.residuals`; where a ReLU follows the sum, as in ResNets, none
-    is seen: give the blocks to :func:`layer_frequencies`.
+    is seen: give the blocks to :func:`layer_frequencies`. Those behind the pooling are left out.
 
     Raises:
         ValueError: There is no residual connection, or one on no known grid.
@@ -108,6 +108,8 @@ def stream_frequencies(
     sums = _Sums()
 
     def keep(name: str, branch: Tensor, skip: Tensor) -> None:
+        if skip.ndim < 3:  # of what was pooled
+            return
         for part, x in (("skip", skip), ("branch", branch), ("sum", skip + branch)):
             sums.add((name, part), to_map(name, x))
 
