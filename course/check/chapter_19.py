@@ -1,0 +1,173 @@
+"""Chapter 19: waves in feature maps, what attention does to them, noise in a band, two cues."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from course.check.attempt import Attempt, normal_draws
+from course.check.exercise import exercise
+
+
+@exercise
+def ring_means(attempt: Attempt) -> None:
+    """maps [batch, channels, rows, columns], ring [rows, columns] -> [rings]."""
+    batch, channels, rows, columns = 2, 3, 5, 6
+    maps = normal_draws(seed=0)(batch, channels, rows, columns) + 2
+    down, across = torch.arange(rows), torch.arange(columns)
+    turns = [
+        torch.exp(-2j * math.pi * i[:, None] * i / n)
+        for i, n in ((down.double(), rows), (across.double(), columns))
+    ]
+    sizes = torch.einsum("ur,vc,bdrc->bduv", *turns, maps.to(turns[0].dtype)).abs()
+    ring = torch.minimum(down, rows - down)[:, None] + torch.minimum(across, columns - across)
+    logs = sizes.log().mean((0, 1))
+
+    def by_ring(values: Tensor) -> Tensor:
+        return torch.stack([values[ring == k].mean() for k in range(6)])
+
+    def less_first(values: Tensor) -> Tensor:
+        return values - values[0]
+
+    attempt.expect_close(
+        attempt(maps, ring, shape={"rings": 6}),
+        less_first(by_ring(logs)),
+        "For random maps the value of a ring is wrong.",
+        mistakes={
+            "Nothing is subtracted: subtract the value of ring 0, the constant wave.": by_ring(
+                logs
+            ),
+            "The logarithm is taken of the mean amplitude. Take it of each wave of each map, then "
+            "the mean.": less_first(by_ring(sizes.mean((0, 1)).log())),
+            "The logarithm is taken of the mean over a ring. Take it of each wave first.": (
+                less_first(by_ring(sizes.mean((0, 1))).log())
+            ),
+            "No logarithm is taken.": less_first(by_ring(sizes.mean((0, 1)))),
+            "These are logarithms of squares: take the size of a wave, not its power.": less_first(
+                by_ring(2 * logs)
+            ),
+            "The waves of a ring are added up. A larger ring has more of them: take the mean.": (
+                less_first(torch.stack([logs[ring == k].sum() for k in range(6)]))
+            ),
+            "The transform has its constant wave at the corner, as the rings have: do not shift "
+            "it.": less_first(by_ring(torch.fft.fftshift(logs))),
+        },
+    )
+
+
+@exercise
+def gains(attempt: Attempt) -> None:
+    """matrix [n, n], waves [n, m], complex -> [m]."""
+    n, m = 5, 3
+    normal = normal_draws(seed=1)
+    matrix = normal(n, n).softmax(1)
+    waves = torch.complex(normal(n, m), normal(n, m))
+    real, imaginary = matrix @ waves.real, matrix @ waves.imag
+    size = (real.square() + imaginary.square()).sum(0).sqrt()
+    before = (waves.real.square() + waves.imag.square()).sum(0).sqrt()
+    turned = [matrix.T @ part for part in (waves.real, waves.imag)]
+    attempt.expect_close(
+        attempt(matrix, waves, shape={"waves": m}),
+        size / before,
+        "For random weights and waves of different sizes a gain is wrong.",
+        mistakes={
+            "The waves' own sizes are not 1: divide by them.": size,
+            "These are squares of sizes.": (size / before).square(),
+            "The matrix is transposed. Row i holds what token i attends to.": (
+                (turned[0].square() + turned[1].square()).sum(0).sqrt() / before
+            ),
+            "Only the real part counts. The size of a complex number is that of both its parts.": (
+                real.norm(dim=0) / waves.real.norm(dim=0)
+            ),
+            "The gain is upside down: the size after over the size before.": before / size,
+        },
+    )
+
+
+@exercise
+def noise_in_band(attempt: Attempt) -> None:
+    """white [batch, channels, height, width], keep [height, width], power -> like white."""
+    batch, channels, height, width = 2, 3, 6, 8
+    white = normal_draws(seed=2)(batch, channels, height, width) * torch.tensor([1.0, 3.0]).view(
+        -1, 1, 1, 1
+    )
+    radius = torch.hypot(torch.fft.fftfreq(height)[:, None], torch.fft.fftfreq(width))
+    keep, power = (radius > 0.15) & (radius < 0.35), 0.04
+    waves = torch.fft.fft2(white).where(keep, 0)
+    rest = torch.fft.ifft2(waves).real
+
+    def scaled(x: Tensor, over: tuple[int, ...], strength: float = power**0.5) -> Tensor:
+        return strength * x / x.square().mean(over, keepdim=True).sqrt()
+
+    each, shape = (1, 2, 3), {"batch": 2, "channels": 3, "height": 6, "width": 8}
+    attempt.expect_close(
+        attempt(white, keep, power, shape=shape),
+        scaled(rest, each),
+        "The noise is wrong.",
+        mistakes={
+            "The noise has the right waves, and its power is not changed.": rest,
+            "The power of white noise is set before the band is cut out. Set it after.": (
+                torch.fft.ifft2(torch.fft.fft2(scaled(white, each)).where(keep, 0)).real
+            ),
+            "All images together have the power. Each image should.": scaled(rest, (0, 1, 2, 3)),
+            "Each channel has the power. An image as a whole should, with channels that differ.": (
+                scaled(rest, (2, 3))
+            ),
+            "Power is a mean square: its root is the factor, not the power itself.": scaled(
+                rest, each, power
+            ),
+            "The waves outside the band are kept.": scaled(
+                torch.fft.ifft2(torch.fft.fft2(white).where(~keep, 0)).real, each
+            ),
+            "All waves are kept.": scaled(white, each),
+        },
+    )
+
+
+@exercise
+def half_diagonal(attempt: Attempt) -> None:
+    """logs [n, n], ordered as fft2's -> [n / 2, rounded up]."""
+    for n, count in ((8, 4), (7, 4)):
+        logs = normal_draws(seed=n)(n, n)
+        line = torch.stack([logs[i, i] for i in range(count)])
+        middle = torch.stack([logs[i, i] for i in range(n // 2, n)])
+        attempt.expect_close(
+            attempt(logs, shape={"bins": count}),
+            line - line[0],
+            f"For {n} x {n} waves a bin is wrong.",
+            mistakes={
+                "Nothing is subtracted: subtract the value of the constant wave.": line,
+                "This is the second half of the diagonal, as after a shift. Here the constant wave "
+                "comes first.": middle - middle[0],
+                "This is the first row. The diagonal has as many cycles down as across.": (
+                    logs[0, :count] - logs[0, 0]
+                ),
+            },
+        )
+
+
+@exercise
+def shape_share(attempt: Attempt) -> None:
+    """answers, shapes, textures [batch] -> one number."""
+    shapes = torch.tensor([0, 1, 2, 3, 4, 0, 2, 5, 3, 1])
+    textures = torch.tensor([1, 0, 2, 0, 4, 3, 5, 2, 1, 4])
+    answers = torch.tensor([0, 1, 2, 3, 4, 3, 5, 4, 0, 1])
+    # With a conflict: 4 by shape, 2 by texture, 2 by neither. Images 2 and 4 have none.
+    attempt.expect_close(
+        attempt(answers, shapes, textures),
+        torch.tensor(4 / 6),
+        "Of ten images two show no conflict; of the others 4 are answered by shape, 2 by texture "
+        "and 2 by neither.",
+        mistakes={
+            "Images whose cues agree count on both sides. Leave them out.": torch.tensor(6 / 10),
+            "Images whose cues agree count as decided by shape. Leave them out.": torch.tensor(
+                6 / 8
+            ),
+            "Answers by neither cue are in the denominator. Leave them out.": torch.tensor(4 / 8),
+            "The denominator has all images. It should have those decided by either cue.": (
+                torch.tensor(4 / 10)
+            ),
+            "This is the share of texture.": torch.tensor(2 / 6),
+            "This is shape over texture. Divide by both together.": torch.tensor(2.0),
+        },
+    )
