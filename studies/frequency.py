@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor
@@ -155,17 +156,34 @@ def readouts(name: str, rehearsal: bool) -> Figures:
     }
     seen = {kind: float_features(model, made()) for kind, made in kinds.items()}
     known = features(model, agree.images)
-    found: Figures = {"accuracy": [], **{kind: [] for kind in kinds}}
+    found: Figures = {"accuracy": [], **{kind: [] for kind in (*kinds, "few", "nearest")}}
+    test = known[-few:], agree.labels[-few:].numpy()
+
+    def decisions(decide: Any, read: Any) -> list[int]:
+        decided = torch.from_numpy(decide.predict(read))
+        counts = cue_conflict(decided, conflict.labels, conflict.textures)
+        return [counts.shape, counts.texture, counts.neither]
+
     for i in range(READOUTS):
         part = slice(i * few, (i + 1) * few)
-        linear = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300))
-        linear.fit(known[part], agree.labels[part].numpy())
-        found["accuracy"].append(float(linear.score(known[-few:], agree.labels[-few:].numpy())))
+        linear = linear_map().fit(known[part], agree.labels[part].numpy())
+        found["accuracy"].append(float(linear.score(*test)))
         for kind, read in seen.items():
-            decided = torch.from_numpy(linear.predict(read))
-            counts = cue_conflict(decided, conflict.labels, conflict.textures)
-            found[kind].append([counts.shape, counts.texture, counts.neither])
+            found[kind].append(decisions(linear, read))
+        # Two other ways to decide: by a fit to a fifth of the images, and by the nearest class mean.
+        fifth = slice(i * few, i * few + few // 5)
+        weaker = linear_map().fit(known[fifth], agree.labels[fifth].numpy())
+        nearest = make_pipeline(StandardScaler(), NearestCentroid())
+        nearest.fit(known[part], agree.labels[part].numpy())
+        for kind, decide in (("few", weaker), ("nearest", nearest)):
+            accuracy = float(decide.score(*test))
+            found[kind].append([accuracy, *decisions(decide, seen["whole"])])
     return found
+
+
+def linear_map() -> Any:
+    """Standardised features, and a linear map to classes."""
+    return make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300))
 
 
 @torch.no_grad()
