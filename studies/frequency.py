@@ -170,7 +170,7 @@ def readouts(name: str, rehearsal: bool) -> Figures:
         found["accuracy"].append(float(linear.score(*test)))
         for kind, read in seen.items():
             found[kind].append(decisions(linear, read))
-        # Two other ways to decide: by a fit to a fifth of the images, and by the nearest class mean.
+        # Two other ways to decide: a fit to a fifth of the images, and the nearest class mean.
         fifth = slice(i * few, i * few + few // 5)
         weaker = linear_map().fit(known[fifth], agree.labels[fifth].numpy())
         nearest = make_pipeline(StandardScaler(), NearestCentroid())
