@@ -149,25 +149,24 @@ def half_diagonal(attempt: Attempt) -> None:
 @exercise
 def shape_share(attempt: Attempt) -> None:
     """answers, shapes, textures [batch] -> one number."""
-    shapes = torch.tensor([0, 1, 2, 3, 4, 0, 2, 5, 3, 1])
-    textures = torch.tensor([1, 0, 2, 0, 4, 3, 5, 2, 1, 4])
-    answers = torch.tensor([0, 1, 2, 3, 4, 3, 5, 4, 0, 1])
-    # With a conflict: 4 by shape, 2 by texture, 2 by neither. Images 2 and 4 have none.
+    shapes = torch.tensor([0, 3, 5, 4, 2, 1, 0, 2, 4, 3])
+    textures = torch.tensor([1, 0, 2, 1, 5, 3, 4, 2, 4, 3])
+    answers = torch.tensor([0, 3, 5, 1, 0, 4, 2, 2, 4, 1])
     attempt.expect_close(
         attempt(answers, shapes, textures),
-        torch.tensor(4 / 6),
-        "Of ten images two show no conflict; of the others 4 are answered by shape, 2 by texture "
-        "and 2 by neither.",
+        torch.tensor(3 / 4),
+        "Of ten images three show no conflict; of the others 3 are answered by shape, 1 by texture "
+        "and 3 by neither.",
         mistakes={
-            "Images whose cues agree count on both sides. Leave them out.": torch.tensor(6 / 10),
+            "Images whose cues agree count on both sides. Leave them out.": torch.tensor(5 / 8),
             "Images whose cues agree count as decided by shape. Leave them out.": torch.tensor(
-                6 / 8
+                5 / 6
             ),
-            "Answers by neither cue are in the denominator. Leave them out.": torch.tensor(4 / 8),
+            "Answers by neither cue are in the denominator. Leave them out.": torch.tensor(3 / 7),
             "The denominator has all images. It should have those decided by either cue.": (
-                torch.tensor(4 / 10)
+                torch.tensor(3 / 10)
             ),
-            "This is the share of texture.": torch.tensor(2 / 6),
-            "This is shape over texture. Divide by both together.": torch.tensor(2.0),
+            "This is the share of texture.": torch.tensor(1 / 4),
+            "This is shape over texture. Divide by both together.": torch.tensor(3.0),
         },
     )

@@ -148,4 +148,13 @@ WRONG = {
     ],
 }
 
-EQUIVALENT = {name: {} for name in CORRECT}
+SAME = "for truth values the product is 'and'"
+
+EQUIVALENT = {name: {} for name in CORRECT} | {
+    "shape_share": {
+        "texture = ((answers == textures) & conflict).sum() -> "
+        "texture = ((answers == textures) * conflict).sum()": SAME,
+        "shape = ((answers == shapes) & conflict).sum() -> "
+        "shape = ((answers == shapes) * conflict).sum()": SAME,
+    },
+}
