@@ -60,13 +60,14 @@ def amplitudes(name: str, rehearsal: bool) -> Figures:
     """By part: high, tilt and rings of relative log amplitudes, before and after."""
     model = inputs.model(name)
     x = model.preprocess(pictures(rehearsal).images[: 4 if rehearsal else 250])
+    blocks = len(list(model.get_submodule("blocks").children()))
     found: Figures = {}
     if name == "cifar10_resnet":
         parts = [n for n, m in model.named_modules() if isinstance(m, torch.nn.Conv2d)]
-        parts += [f"blocks.{i}" for i in range(len(model.blocks))]
+        parts += [f"blocks.{i}" for i in range(blocks)]
     else:
         kinds = ("mlp",) if "mixer" in name else ("attention", "mlp")
-        parts = [f"blocks.{i}.{part}" for i in range(len(model.blocks)) for part in kinds]
+        parts = [f"blocks.{i}.{part}" for i in range(blocks) for part in kinds]
         stream = stream_frequencies(model, x, batch_size=50)
         found["stream"] = {
             part: {key: summary(getattr(one, key)) for key in ("skip", "branch", "sum")}
