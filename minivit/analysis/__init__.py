@@ -11,7 +11,12 @@ from minivit.analysis.filters import (
     principal_components,
     subspace_overlap,
 )
-from minivit.analysis.importance import Importance, branch_importance, head_importance
+from minivit.analysis.importance import (
+    Importance,
+    block_importance,
+    branch_importance,
+    head_importance,
+)
 from minivit.analysis.lens import LogitLens, logit_lens
 from minivit.analysis.localisation import Localisation, localisation, readable
 from minivit.analysis.positions import (
@@ -46,6 +51,7 @@ __all__ = [
     "Similarity",
     "Spectrum",
     "attention_distance",
+    "block_importance",
     "branch_importance",
     "branch_ratios",
     "cka",
