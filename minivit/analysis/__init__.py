@@ -1,5 +1,6 @@
 """Instruments to look inside a model, one file for each question."""
 
+from minivit.analysis.deletion import DeletionCurves, deletion_curves
 from minivit.analysis.distance import AttentionDistance, attention_distance
 from minivit.analysis.filters import (
     Components,
@@ -28,6 +29,7 @@ from minivit.analysis.positions import (
 from minivit.analysis.probes import Probe, probe, probes
 from minivit.analysis.ratios import BranchRatios, branch_ratios
 from minivit.analysis.receptive_field import ReceptiveField, receptive_field
+from minivit.analysis.relevance import Relevance, relevance
 from minivit.analysis.ridge import Ridge, ridge
 from minivit.analysis.rollout import Rollout, rollout
 from minivit.analysis.similarity import CKA, Similarity, cka, linear_cka
@@ -39,6 +41,7 @@ __all__ = [
     "BranchRatios",
     "CKA",
     "Components",
+    "DeletionCurves",
     "FilterSpectra",
     "Importance",
     "Localisation",
@@ -46,6 +49,7 @@ __all__ = [
     "PositionSimilarity",
     "Probe",
     "ReceptiveField",
+    "Relevance",
     "Ridge",
     "Rollout",
     "Similarity",
@@ -57,6 +61,7 @@ __all__ = [
     "cka",
     "cosine_basis",
     "cut_patches",
+    "deletion_curves",
     "filter_spectra",
     "first_filters",
     "head_importance",
@@ -72,6 +77,7 @@ __all__ = [
     "probes",
     "readable",
     "receptive_field",
+    "relevance",
     "ridge",
     "rollout",
     "saliency",
