@@ -20,6 +20,7 @@ from minivit.analysis.importance import (
 )
 from minivit.analysis.lens import LogitLens, logit_lens
 from minivit.analysis.localisation import Localisation, localisation, readable
+from minivit.analysis.norms import TokenNorms, token_norms
 from minivit.analysis.positions import (
     PositionSimilarity,
     place_recovery,
@@ -54,6 +55,7 @@ __all__ = [
     "Rollout",
     "Similarity",
     "Spectrum",
+    "TokenNorms",
     "attention_distance",
     "block_importance",
     "branch_importance",
@@ -84,4 +86,5 @@ __all__ = [
     "spectrum",
     "subspace_overlap",
     "token_ablation",
+    "token_norms",
 ]
