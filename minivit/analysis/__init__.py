@@ -1,6 +1,7 @@
 """Instruments to look inside a model, one file for each question."""
 
 from minivit.analysis.deletion import DeletionCurves, deletion_curves
+from minivit.analysis.dictionary import Dictionary, Fit, learn_dictionary
 from minivit.analysis.distance import AttentionDistance, attention_distance
 from minivit.analysis.filters import (
     Components,
@@ -43,7 +44,9 @@ __all__ = [
     "CKA",
     "Components",
     "DeletionCurves",
+    "Dictionary",
     "FilterSpectra",
+    "Fit",
     "Importance",
     "Localisation",
     "LogitLens",
@@ -67,6 +70,7 @@ __all__ = [
     "filter_spectra",
     "first_filters",
     "head_importance",
+    "learn_dictionary",
     "linear_cka",
     "localisation",
     "logit_lens",
