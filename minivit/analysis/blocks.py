@@ -47,7 +47,6 @@ def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
     if not longest or len(longest) < 2 <= len(rows):  # several of length one: none is the blocks
         raise ValueError(
             f"{type(model).__name__} has no row of blocks from tokens to tokens, "
-            "[batch, tokens, dim], each reading what the one before gave: there is nothing for its "
-            "head to read"
+            "[batch, tokens, dim], each reading what the one before gave"
         )
     return longest

@@ -88,10 +88,10 @@ def test_the_rule_is_three_medians(factor, is_one):
 
 
 def test_patches_are_those_that_come_from_the_image_wherever_the_model_has_them():
-    for name in "timm registers", "hf yolos":
+    for name, layers in ("timm registers", ()), ("hf yolos", ("encoder.layer.?",)):
         make, size, _, grid, extra = WORK[name]
         model, pictures = built(make, size)
-        found = token_norms(model, pictures)
+        found = token_norms(model, pictures, *layers)
         assert found.patches.shape[2:] == grid and found.extra.shape[2] == len(extra)
         with minivit.record(model, found.names[-1]) as seen:
             model(pictures)
