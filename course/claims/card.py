@@ -18,7 +18,7 @@ HEADINGS = {
     "setting": "Models and data",
     "rule": "Rule",
     "because": "Why these thresholds",
-    "one-sided": "Why not every word",
+    "one-sided": "Why it cannot say 'holds'",
     "margin": "How near a threshold",
     "written": "History of the rule",
     "amended": "Rule amended",

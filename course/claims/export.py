@@ -24,17 +24,8 @@ PACKAGES = ("torch", "torchvision", "numpy", "scipy", "einops", "scikit-learn", 
 # Of a claim, in this order, the columns of the CSV.
 COLUMNS = (
     *("id", "word", "verdict", "statement", "value", "low", "high", "unit", "seeds", "figure"),
-    *(
-        "interval",
-        "margin",
-        "measure",
-        "setting",
-        "rule",
-        "because",
-        "one_sided",
-        "since",
-        "before",
-    ),
+    *("interval", "margin", "measure", "setting", "rule", "because"),
+    *("one_sided", "since", "before"),
     *("amended", "basis", "scale", "topic", "part", "chapter", "also", "cell", "studies"),
     *("source", "place", "inferred", "url"),
 )

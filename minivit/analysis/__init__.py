@@ -2,6 +2,8 @@
 
 from minivit.analysis.bands import band_noise, band_pass, high_pass, low_pass
 from minivit.analysis.cue_conflict import CueConflict, cue_conflict
+from minivit.analysis.deletion import DeletionCurves, deletion_curves
+from minivit.analysis.dictionary import Dictionary, Fit, learn_dictionary
 from minivit.analysis.distance import AttentionDistance, attention_distance
 from minivit.analysis.filters import (
     Components,
@@ -25,9 +27,15 @@ from minivit.analysis.frequency_response import (
     attention_response,
     frequency_response,
 )
-from minivit.analysis.importance import Importance, branch_importance, head_importance
+from minivit.analysis.importance import (
+    Importance,
+    block_importance,
+    branch_importance,
+    head_importance,
+)
 from minivit.analysis.lens import LogitLens, logit_lens
 from minivit.analysis.localisation import Localisation, localisation, readable
+from minivit.analysis.norms import TokenNorms, token_norms
 from minivit.analysis.positions import (
     PositionSimilarity,
     place_recovery,
@@ -37,6 +45,7 @@ from minivit.analysis.positions import (
 from minivit.analysis.probes import Probe, probe, probes
 from minivit.analysis.ratios import BranchRatios, branch_ratios
 from minivit.analysis.receptive_field import ReceptiveField, receptive_field
+from minivit.analysis.relevance import Relevance, relevance
 from minivit.analysis.ridge import Ridge, ridge
 from minivit.analysis.rollout import Rollout, rollout
 from minivit.analysis.similarity import CKA, Similarity, cka, linear_cka
@@ -50,7 +59,10 @@ __all__ = [
     "CKA",
     "Components",
     "CueConflict",
+    "DeletionCurves",
+    "Dictionary",
     "FilterSpectra",
+    "Fit",
     "FrequencyResponse",
     "Importance",
     "Localisation",
@@ -60,26 +72,31 @@ __all__ = [
     "PositionSimilarity",
     "Probe",
     "ReceptiveField",
+    "Relevance",
     "Ridge",
     "Rollout",
     "Similarity",
     "Spectrum",
+    "TokenNorms",
     "attention_distance",
     "attention_response",
     "band_noise",
     "band_pass",
+    "block_importance",
     "branch_importance",
     "branch_ratios",
     "cka",
     "cosine_basis",
     "cue_conflict",
     "cut_patches",
+    "deletion_curves",
     "filter_spectra",
     "first_filters",
     "frequency_response",
     "head_importance",
     "high_pass",
     "layer_frequencies",
+    "learn_dictionary",
     "linear_cka",
     "localisation",
     "log_amplitude",
@@ -94,6 +111,7 @@ __all__ = [
     "probes",
     "readable",
     "receptive_field",
+    "relevance",
     "ridge",
     "rollout",
     "saliency",
@@ -101,4 +119,5 @@ __all__ = [
     "stream_frequencies",
     "subspace_overlap",
     "token_ablation",
+    "token_norms",
 ]

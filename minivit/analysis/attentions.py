@@ -69,9 +69,9 @@ class Watch(AttentionListener):
         with before(module, begin), after(module, end, always=True):
             yield
 
-    def show(self, weights: Tensor) -> None:
+    def show(self, weights: Tensor) -> Tensor:
         if weights.shape[-1] != weights.shape[-2]:
-            return
+            return weights
         depth = self._block()
         met = [tensor for _, tensors in self.frames[depth:] for tensor in tensors]
         tokens = (_tokens(tensor, weights.shape[-1]) for tensor in met)
@@ -87,6 +87,7 @@ class Watch(AttentionListener):
         )
         if self.first:
             raise Reached(None)
+        return weights
 
     def _block(self) -> int:
         """Index of the innermost running module that is in a list of modules, or of the last."""

@@ -1,22 +1,20 @@
-"""How much a model needs each part: heads and branches switched off, one at a time."""
+"""How much a model needs each part: heads, branches and blocks switched off, one at a time."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import get_args
 
 import torch
 from jaxtyping import Float64, Integer
 from torch import Tensor, nn
-from torch.utils._pytree import tree_map_only
 
+from minivit.analysis.ablation import By, Part, stand_ins, without
 from minivit.analysis.attentions import attentions
+from minivit.analysis.blocks import row_of_blocks
 from minivit.analysis.residuals import branches
 from minivit.analysis.running import Images, batches, chosen, evaluating, with_classes
-from minivit.recording.attention import AttentionListener
 from minivit.recording.calls import logits
-from minivit.recording.hooks import after
+from minivit.recording.names import weights_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,99 +28,119 @@ class Importance:
     whole_accuracy: float
 
 
-def head_importance(
-    model: nn.Module,
-    images: Images,
-    labels: Integer[Tensor, "batch"] | None = None,
-    *,
-    batch_size: int = 64,
-) -> Importance:
-    """Switches every attention head off, one at a time, after Michel et al. (2019).
-
-    The attention weights of a head that is off are zero. The result is ``[blocks, heads]``, NaN
-    where a block has fewer heads than others. The model is any classifier with attention, of
-    minivit, torchvision, timm or Hugging Face. Labels default to what the whole model predicts.
-    """
-    first, stream = batches(images, batch_size)
-    at = attentions(model, first)
-    parts = [
-        partial(_without_head, model, attention.name, head)
-        for attention in at
-        for head in range(attention.heads)
-    ]
-    whole, without = _scores(model, stream, labels, parts)
-    heads = torch.tensor([attention.heads for attention in at])
-    there = torch.arange(int(heads.max())) < heads[:, None]  # [blocks, heads]
-    table = torch.full((2, *there.shape), torch.nan, dtype=torch.float64)
-    table[:, there] = without
-    return Importance(tuple(attention.name for attention in at), *table, *whole.tolist())
-
-
 def branch_importance(
     model: nn.Module,
     images: Images,
     labels: Integer[Tensor, "batch"] | None = None,
     *,
+    by: By = "zero",
+    seed: int = 0,
     batch_size: int = 64,
 ) -> Importance:
-    """Switches every branch off, one at a time, so that only the skip remains.
+    """Switches every branch off, one at a time, and measures what the model is without it.
 
     Branches are the sub-layers with a residual connection around them, each attention and each MLP,
-    found by :func:`~minivit.analysis.residuals.residuals`. In minivit's own models this is what
-    :func:`~minivit.surgery.remove` does to a single block.
+    found by :func:`~minivit.analysis.residuals.residuals`. The model is any classifier, of minivit,
+    torchvision, timm or Hugging Face.
+
+    Args:
+        labels: Default: what the whole model predicts.
+        by: What takes the place of the branch's output. With ``"zero"`` only the skip remains, in
+            minivit's own models as after :func:`~minivit.surgery.remove`; but what the branch adds
+            to every image alike is then missing too, and later layers meet tokens they never saw.
+            ``"mean"`` (Wang et al., 2023) leaves that, token by token, and takes away what depends
+            on the image. ``"resample"`` (Chan et al., 2022) gives the branch of another image:
+            tokens such as do occur, and with them what belongs to the other image. Both take these
+            images.
+        seed: Of the choice of the other images.
+
+    Raises:
+        ValueError: No residual connection is seen; or, but for zeros, a branch gives no entry for
+            each image, as in windows.
     """
     first, stream = batches(images, batch_size)
     names = branches(model, first)
-    parts = [partial(_without_branch, model, name) for name in names]
-    whole, without = _scores(model, stream, labels, parts)
-    return Importance(tuple(names), *without, *whole.tolist())
+    return _importance(model, stream, labels, [Part(name) for name in names], by, seed)
 
 
-class _HeadOff(AttentionListener):
-    """Sets the attention weights of one head to zero in place."""
+def block_importance(
+    model: nn.Module,
+    images: Images,
+    labels: Integer[Tensor, "batch"] | None = None,
+    *,
+    by: By = "zero",
+    seed: int = 0,
+    batch_size: int = 64,
+) -> Importance:
+    """Switches every block off, one at a time: of its output, what it adds to its input.
 
-    def __init__(self, head: int) -> None:
-        super().__init__(lambda name, weights: None)
-        self.head = head
-
-    def show(self, weights: Tensor) -> None:
-        weights[:, self.head] = 0
-
-
-@contextmanager
-def _without_head(model: nn.Module, block: str, head: int) -> Iterator[None]:
-    listener = _HeadOff(head)
-    with listener.inside(model.get_submodule(block), block), listener:
-        yield
-
-
-@contextmanager
-def _without_branch(model: nn.Module, name: str) -> Iterator[None]:
-    def off(module: nn.Module, args: Any, output: Any) -> Any:
-        return tree_map_only(Tensor, torch.zeros_like, output)
-
-    with after(model.get_submodule(name), off):
-        yield
+    With ``"zero"`` the block is skipped. Arguments are as for :func:`branch_importance`; the model
+    has a row of blocks from tokens to tokens, as for :func:`~minivit.analysis.lens.logit_lens`.
+    """
+    first, stream = batches(images, batch_size)
+    names = row_of_blocks(model, first)
+    return _importance(model, stream, labels, [Part(name, adds=True) for name in names], by, seed)
 
 
-def _scores(
+def head_importance(
+    model: nn.Module,
+    images: Images,
+    labels: Integer[Tensor, "batch"] | None = None,
+    *,
+    by: By = "zero",
+    seed: int = 0,
+    batch_size: int = 64,
+) -> Importance:
+    """Switches every attention head off, one at a time, after Michel et al. (2019).
+
+    The result is ``[blocks, heads]``, NaN where a block has fewer heads than others. The model is
+    any classifier with attention, of minivit, torchvision, timm or Hugging Face.
+
+    Args:
+        labels: Default: what the whole model predicts.
+        by: What takes the place of a head's attention weights. With ``"zero"`` the head is silent.
+            With ``"mean"``, as in Hassid et al. (2022), and ``"resample"`` it still passes on this
+            image's values, but looks where it looks in the mean, or for another image: what is lost
+            is its choice of where to look.
+        seed: Of the choice of the other images.
+    """
+    first, stream = batches(images, batch_size)
+    at = attentions(model, first)
+    heads = torch.tensor([attention.heads for attention in at])
+    there = torch.arange(int(heads.max())) < heads[:, None]  # [blocks, heads]
+    parts = [Part(weights_of(at[block].name), head) for block, head in there.nonzero().tolist()]
+    row = _importance(model, stream, labels, parts, by, seed)
+    table = torch.full((2, *there.shape), torch.nan, dtype=torch.float64)
+    table[:, there] = torch.stack([row.loss, row.accuracy])
+    names = tuple(attention.name for attention in at)
+    return Importance(names, table[0], table[1], row.whole_loss, row.whole_accuracy)
+
+
+def _importance(
     model: nn.Module,
     stream: Iterable[Tensor],
     labels: Tensor | None,
-    parts: Sequence[Callable[[], AbstractContextManager[None]]],
-) -> tuple[Float64[Tensor, "2"], Float64[Tensor, "2 parts"]]:
+    parts: Sequence[Part],
+    by: By,
+    seed: int,
+) -> Importance:
     """Loss and accuracy of the whole model, and without each part."""
+    if by not in get_args(By):
+        raise ValueError(f"expected by='zero', 'mean' or 'resample': got {by!r}")
+    kept = stream if by == "zero" else list(stream)  # others need a pass of their own
+    instead = stand_ins(model, kept if isinstance(kept, list) else [], parts, by, seed)
     sums = torch.zeros(2, 1 + len(parts), dtype=torch.float64)
     count = 0
-    for batch, some in with_classes(stream, labels):
+    for (batch, some), new in zip(with_classes(kept, labels), instead, strict=False):
         with evaluating(model):
             found = [logits(model, batch)]
             true = chosen(some, found[0]).cpu()
             for part in parts:
-                with part():
+                with without(model, part, new):
                     found.append(logits(model, batch))
         logs = torch.stack(found).double().log_softmax(-1).cpu()  # [1 + parts, b, classes]
         sums[0] -= logs[:, torch.arange(len(batch)), true].sum(1)
         sums[1] += (logs.argmax(-1) == true).sum(1)
         count += len(batch)
-    return sums[:, 0] / count, sums[:, 1:] / count
+    whole, others = sums[:, 0] / count, sums[:, 1:] / count
+    return Importance(tuple(part.name for part in parts), *others, *whole.tolist())

@@ -148,14 +148,20 @@ def attention_weights(
     for batch in images:
         with evaluating(model), record(model, *names) as seen:
             model(batch)
-        found = []
-        for name, layout in zip(names, at, strict=True):
-            expected = [len(batch), layout.heads, layout.tokens, layout.tokens]
-            weights = seen[name]
-            if list(weights.shape) not in (expected, [1, *expected[1:]]):  # one for all images
-                raise ValueError(
-                    f"expected {name!r} {expected} for {len(batch)} images: got "
-                    f"{list(weights.shape)}; give one image at a time, batch_size=1"
-                )
-            found.append(weights.expand(expected))
-        yield found
+        found = [checked_weights(seen, layout, len(batch), shared=True) for layout in at]
+        yield [weights.expand(len(batch), -1, -1, -1) for weights in found]
+
+
+def checked_weights(
+    seen: dict[str, Tensor], layout: Layout, count: int, *, shared: bool = False
+) -> Float[Tensor, "batch heads tokens tokens"]:
+    """A layout's attention weights for so many images, or for all of them one, if that may be."""
+    name = weights_of(layout.name)
+    expected = [count, layout.heads, layout.tokens, layout.tokens]
+    weights = seen[name]
+    if list(weights.shape) not in (expected, [1 if shared else count, *expected[1:]]):
+        raise ValueError(
+            f"expected {name!r} {expected} for {count} images: got {list(weights.shape)}; give one "
+            "image at a time, batch_size=1"
+        )
+    return weights

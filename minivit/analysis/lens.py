@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Float64
+from jaxtyping import Float64
 from torch import Tensor, nn
-from torch.utils._pytree import tree_map_only
 
+from minivit.analysis.blocks import row_of_blocks
 from minivit.analysis.grids import maps_of
 from minivit.analysis.running import Images, batches, evaluating
 from minivit.recording.calls import logits
 from minivit.recording.hooks import after, before
-from minivit.recording.names import runnable
 from minivit.recording.recorder import tensors_in
+from minivit.recording.replacing import replace
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ def logit_lens(
     if not isinstance(every_token, bool):
         raise ValueError(f"every_token is true or false: got {every_token!r}")
     first, stream = batches(images, batch_size)
-    names = _row(model, first)
+    names = row_of_blocks(model, first)
     found = []
     for batch in stream:
         with evaluating(model), _states(model, names) as states, maps_of(model) as maps:
@@ -65,7 +65,7 @@ def logit_lens(
                 alike = state.shape[1] - patches + 1  # one patch, and the tokens that are no patch
                 tokens = state.flatten(0, 1)[:, None].expand(-1, max(alike, 1), -1)
             try:
-                with evaluating(model), _replaced(model, names[-1], tokens):
+                with evaluating(model), replace(model, {names[-1]: lambda _, new=tokens: new}):
                     answers = logits(model, batch[:1])
                 rows.append(answers.unflatten(0, state.shape[: 1 + every_token]))
             except RuntimeError as error:
@@ -79,47 +79,6 @@ def logit_lens(
             )
         found.append(torch.stack(rows).double().cpu())
     return LogitLens(("embedding", *names), torch.cat(found, 1))
-
-
-def _row(model: nn.Module, images: Tensor) -> list[str]:
-    """Names the blocks: the longest outermost sequence of modules from tokens to tokens.
-
-    Each reads the output of the one before, which has an entry for every image.
-    """
-    ran: list[str] = []
-    ends: dict[str, tuple[Tensor, Tensor]] = {}  # a module's input and output
-    with evaluating(model), ExitStack() as stack:
-        for name, module in runnable(model).items():
-            parent = model.get_submodule(name.rpartition(".")[0])
-            if not name or not isinstance(parent, nn.ModuleList | nn.Sequential):
-                continue
-
-            def keep(module: nn.Module, args: Any, output: Any, name: str = name) -> None:
-                read, given = (tensors_in(x) for x in (args, output))
-                shapes = [t.shape for t in given]
-                if [t.shape for t in read[:1]] == shapes and len(shapes[0]) == 3:
-                    ran.append(name)
-                    ends[name] = read[0].clone(), given[0].clone()
-
-            stack.enter_context(after(module, keep))
-        model(images[:1])
-    outer = [name for name in ran if not any(name.startswith(f"{other}.") for other in ran)]
-    rows: list[list[str]] = []
-    for name in outer:
-        last = rows[-1][-1] if rows else ""
-        alike = name.rpartition(".")[0] == last.rpartition(".")[0]
-        if alike and torch.equal(ends[last][1], ends[name][0]):
-            rows[-1].append(name)
-        elif len(ends[name][0]) == 1:  # of one image
-            rows.append([name])
-    longest = max(rows, key=len, default=[])
-    if not longest or len(longest) < 2 <= len(rows):  # several of length one: none is the blocks
-        raise ValueError(
-            f"{type(model).__name__} has no row of blocks from tokens to tokens, "
-            "[batch, tokens, dim], each reading what the one before gave: there is nothing for its "
-            "head to read"
-        )
-    return longest
 
 
 @contextmanager
@@ -138,16 +97,3 @@ def _states(model: nn.Module, names: list[str]) -> Iterator[list[Tensor]]:
         for name in names:
             stack.enter_context(after(model.get_submodule(name), gave))
         yield states
-
-
-@contextmanager
-def _replaced(
-    model: nn.Module, name: str, tokens: Float[Tensor, "batch tokens dim"]
-) -> Iterator[None]:
-    """Replaces a block's output by these tokens."""
-
-    def give(module: nn.Module, args: Any, output: Any) -> Any:
-        return tree_map_only(Tensor, lambda _: tokens, output)
-
-    with after(model.get_submodule(name), give):
-        yield

@@ -28,10 +28,17 @@ class Rollout:
         The output is read from the first token if that is no patch, otherwise from the mean of the
         patches. Models with attention pooling, such as CaiT and SigLIP, read it differently.
         """
-        where = torch.tensor(self.where)
-        read = self.matrices.index_select(2, where) if 0 in self.where else self.matrices[:, :, :1]
-        taken = read.mean(2).index_select(-1, where)
+        taken = row_read(self.matrices, self.where)
         return taken / taken.sum(-1, keepdim=True)
+
+
+def row_read(
+    matrices: Float64[Tensor, "blocks batch tokens tokens"], where: tuple[int, ...]
+) -> Float64[Tensor, "blocks batch patches"]:
+    """Of the first token's row, if it is no patch, or the mean of the patches', the patches."""
+    index = torch.tensor(where)
+    read = matrices.index_select(2, index) if 0 in where else matrices[:, :, :1]
+    return read.mean(2).index_select(-1, index)
 
 
 def rollout(

@@ -8,6 +8,9 @@ from html import escape
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+LEAST = 1.7  # points of type per inch of a figure's width: 8 pixels where it is shown 342 wide
 
 # Shows the frame at the slider's position, and announces its name to screen readers.
 MOVE = """
@@ -22,7 +25,8 @@ class Frames:
     """A slider over figures drawn in advance: plain HTML, no kernel, no widget library, no network.
 
     Args:
-        draw: Draws the figure for one value and returns it.
+        draw: Draws the figure for one value and returns it. Text that could not be read on a phone
+            is made larger.
         values: The slider's values in order, at least two.
         label: What the slider changes, for instance ``"sharpness"``.
         alt: Alternative text of a frame, with ``{value}`` for the slider's value.
@@ -70,7 +74,19 @@ class Frames:
 
 def _webp(figure: Figure, dpi: int) -> str:
     """A figure as base64 WebP, which takes a fifth of PNG for a photograph."""
+    _enlarge(figure)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="webp", dpi=dpi, pil_kwargs={"quality": 80})
     plt.close(figure)
     return base64.b64encode(buffer.getvalue()).decode()
+
+
+def _enlarge(figure: Figure) -> None:
+    """Raises every text below the least size: a phone shows the whole figure in a narrow column."""
+    least = LEAST * figure.get_figwidth()
+    for ax in figure.axes:
+        for axis in (ax.xaxis, ax.yaxis):
+            if any(float(label.get_fontsize()) < least for label in axis.get_ticklabels()):
+                axis.set_tick_params(labelsize=least)  # for ticks that are placed later, too
+    for text in figure.findobj(Text):
+        text.set_fontsize(max(float(text.get_fontsize()), least))

@@ -8,13 +8,14 @@ from typing import Any
 import torch
 
 from minivit.hub import torchvision_resnet as resnet
+from minivit.hub.catalogue import MODELS, V1
 from minivit.hub.families import blocks, build, family
 from minivit.hub.files import MODEL, read
 from minivit.hub.header import About, fields_of
 from minivit.hub.preprocessing import Preprocess
 from minivit.hub.torchvision import from_torchvision, is_torchvisions
 from minivit.hub.weights import fetch
-from minivit.hub.zoo import MODELS, V1, changed, described, shipped
+from minivit.hub.zoo import changed, described, shipped
 from minivit.networks.model import Config, Model, Removed
 from minivit.networks.patches import pair
 from minivit.networks.state import check_state

@@ -10,15 +10,16 @@ from typing import Literal
 
 from torch import nn
 
-from minivit.networks.checks import check_config, check_images
-from minivit.networks.patches import grid_of, pair
-from minivit.networks.shapes import Fraction, Grid, Images, Mask, Size, Tokens
-from minivit.networks.variants import positions_of
-from minivit.networks.vit import MLP, NORM_EPS, ViT
+from minivit.networks.checks import check_images
+from minivit.networks.model import PatchConfig
+from minivit.networks.patches import pair
+from minivit.networks.shapes import Fraction, Images, Mask, Size, Tokens
+from minivit.networks.variants import ViTWithPositions
+from minivit.networks.vit import MLP, NORM_EPS
 
 
 @dataclass(frozen=True)
-class MixerConfig:
+class MixerConfig(PatchConfig):
     """The sizes of a Mixer, in pixels and features. The defaults are Mixer-B/16's.
 
     The feed-forward model has ``first="mlp"``, ``mixing_norm="tokens"``, ``positions="learned"``,
@@ -34,26 +35,11 @@ class MixerConfig:
     mixing_hidden: int = 384  # the papers' D_S
     mlp_ratio: float = 4  # the papers' D_C, over dim
     first: Literal["mixing", "mlp"] = "mixing"  # in a block
-    mixing_norm: Literal["channels", "tokens"] = (
-        "channels"  # the axis of the norm before the mixing
-    )
+    mixing_norm: Literal["channels", "tokens"] = "channels"  # axis of the norm before the mixing
     positions: Literal["none", "learned", "sincos1d", "sincos2d"] = "none"
     pool: Literal["mean", "class"] = "mean"  # what the head reads
     dropout: Fraction = 0.0
     stochastic_depth: Fraction = 0.0  # how often the last block's branches are left out
-
-    def __post_init__(self) -> None:
-        check_config(self)
-
-    @property
-    def grid(self) -> Grid:
-        """Rows and columns of patches."""
-        return grid_of(self.image_size, self.patch_size)
-
-    @property
-    def hidden(self) -> int:
-        """Width of the hidden layer of the MLP on each token."""
-        return round(self.dim * self.mlp_ratio)
 
     @property
     def tokens(self) -> int:
@@ -102,14 +88,10 @@ class FeedForwardBlock(MixerBlock):
         return x + self.mixing(self.norm2(x))
 
 
-class Mixer(ViT):
+class Mixer(ViTWithPositions):
     """A ViT whose blocks mix the tokens by an MLP. It takes images of one size: its weights are."""
 
     config: MixerConfig  # type: ignore[assignment]
-
-    def new_positions(self) -> nn.Module:
-        c = self.config
-        return positions_of(c.positions, c.grid, c.dim, c.pool == "class")
 
     def new_block(self) -> nn.Module:
         return (MixerBlock if self.config.first == "mixing" else FeedForwardBlock)(self.config)

@@ -5,7 +5,9 @@ from typing import Any, ClassVar, Protocol
 
 from torch import Tensor, nn
 
-from minivit.networks.shapes import Size
+from minivit.networks.checks import check_config
+from minivit.networks.patches import grid_of
+from minivit.networks.shapes import Grid, Size
 
 # Settings that matter in training alone.
 TRAINING = {"training", "dropout", "attention_dropout", "p"}
@@ -29,6 +31,28 @@ class Config(Protocol):
     @property
     def classes(self) -> int:
         """Number of logits."""
+
+
+class PatchConfig:
+    """What the configurations of a ViT and of a Mixer, both dataclasses, make of their sizes."""
+
+    image_size: Size
+    patch_size: Size
+    dim: int
+    mlp_ratio: float
+
+    def __post_init__(self) -> None:
+        check_config(self)
+
+    @property
+    def grid(self) -> Grid:
+        """Rows and columns of patches."""
+        return grid_of(self.image_size, self.patch_size)
+
+    @property
+    def hidden(self) -> int:
+        """Width of the hidden layer of the MLP on each token."""
+        return round(self.dim * self.mlp_ratio)
 
 
 class Model(nn.Module):
@@ -66,11 +90,7 @@ def structure(model: nn.Module) -> dict[str, Any]:
 
 
 def check_structure(given: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-    """Refuses a :func:`structure` that is not the expected one, naming up to three differences.
-
-    Raises:
-        ValueError: They differ.
-    """
+    """Refuses a :func:`structure` that is not the expected one, naming up to three differences."""
     keys = [key for key in {**expected, **given} if given.get(key) != expected.get(key)]
     if keys:
         said = [f"{k} is {given.get(k)} (expected: {expected.get(k)})" for k in keys[:3]]

@@ -75,7 +75,15 @@ def positions_of(kind: str, grid: Grid, dim: int, class_token: bool) -> nn.Modul
     return FixedPositions(table, grid, class_token)
 
 
-class ViTVariant(ViT):
+class ViTWithPositions(ViT):
+    """A ViT whose configuration says of which kind its positions are: a variant, or a Mixer."""
+
+    def new_positions(self) -> nn.Module:
+        c: Any = self.config
+        return positions_of(c.positions, c.grid, c.dim, c.pool == "class")
+
+
+class ViTVariant(ViTWithPositions):
     """A ViT with the parts that its configuration names."""
 
     config: ViTVariantConfig
@@ -93,10 +101,6 @@ class ViTVariant(ViT):
         if c.stem == "conv":
             return ConvStem(c.patch_size, c.dim, c.channels)
         return super().new_embedding()
-
-    def new_positions(self) -> nn.Module:
-        c = self.config
-        return positions_of(c.positions, c.grid, c.dim, c.pool == "class")
 
     def new_block(self) -> nn.Module:
         c = self.config

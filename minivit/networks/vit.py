@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor, nn
 
-from minivit.networks.checks import check_config, check_images, check_mask
+from minivit.networks.checks import check_images, check_mask
 from minivit.networks.fused import explicit_is_faster
-from minivit.networks.model import Model
+from minivit.networks.model import Model, PatchConfig
 from minivit.networks.patches import grid_of
 from minivit.networks.positions import resample
 from minivit.networks.shapes import (
@@ -151,7 +151,7 @@ class Positions(nn.Module):
 
 
 @dataclass(frozen=True)
-class ViTConfig:
+class ViTConfig(PatchConfig):
     """The sizes of a ViT, in pixels and features. The defaults are ViT-B/16's."""
 
     image_size: Size = 224
@@ -166,17 +166,6 @@ class ViTConfig:
     dropout: Fraction = 0.0
     attention_dropout: Fraction = 0.0
     stochastic_depth: Fraction = 0.0  # probability in the last block; rises from 0
-
-    def __post_init__(self) -> None:
-        check_config(self)
-
-    @property
-    def grid(self) -> Grid:
-        return grid_of(self.image_size, self.patch_size)
-
-    @property
-    def hidden(self) -> int:
-        return round(self.dim * self.mlp_ratio)
 
 
 class ViT(Model):

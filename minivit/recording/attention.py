@@ -1,4 +1,4 @@
-"""Attention weights, recorded where torch computes them, without any help from the model.
+"""Attention weights, recorded and replaced where torch computes them, with no help from the model.
 
 Attention is a call of ``F.scaled_dot_product_attention``, of ``F.multi_head_attention_forward``
 (inside ``nn.MultiheadAttention``), or an explicit softmax. The first two never return their
@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_function_unary
 
 from minivit.recording.hooks import after, before
 
@@ -27,16 +27,23 @@ SOFTMAX = {torch.softmax, Tensor.softmax, F.softmax, torch._safe_softmax}
 class AttentionListener(TorchFunctionMode):
     """Passes the attention weights computed inside chosen modules to ``keep``, while it is entered.
 
+    What ``keep`` returns takes their place, unless it is None. A listener that only watches is told
+    again when one entered later replaces what it was passed.
+
     Like all of torch's modes it is active only in the thread that entered it. It also keeps torch
     from the fast paths of ``nn.TransformerEncoderLayer`` and ``nn.MultiheadAttention``, which run
     whole layers without calling their modules.
     """
 
     def __init__(
-        self, keep: Callable[[str, Float[Tensor, "batch heads queries keys"]], None]
+        self,
+        keep: Callable[[str, Float[Tensor, "batch heads queries keys"]], Tensor | None],
+        *,
+        watches: bool = True,
     ) -> None:
         super().__init__()
         self.keep = keep
+        self.watches = watches
         self.running: dict[
             str, bool
         ] = {}  # names whose module is running; true once it has shown weights
@@ -56,8 +63,12 @@ class AttentionListener(TorchFunctionMode):
         with before(module, begin), after(module, end, always=True):
             yield
 
-    def show(self, weights: Float[Tensor, "batch heads queries keys"]) -> None:
-        """Records weights for each running module; a second time in one call is an error."""
+    def show(self, weights: Float[Tensor, "batch heads queries keys"]) -> Tensor:
+        """Keeps weights for each running module, and gives those that the model continues with.
+
+        A second time in one call is an error.
+        """
+        new = weights
         for name, shown in self.running.items():
             if shown:
                 raise RuntimeError(
@@ -65,7 +76,9 @@ class AttentionListener(TorchFunctionMode):
                     "name a smaller module, with one attention in it"
                 )
             self.running[name] = True
-            self.keep(name, weights)
+            kept = self.keep(name, new)
+            new = new if kept is None else kept
+        return new if new is weights else continued(new)
 
     def __torch_function__(
         self,
@@ -81,12 +94,16 @@ class AttentionListener(TorchFunctionMode):
             return self.scaled_dot_product_attention(*args, **kwargs)
         if func is F.multi_head_attention_forward:
             return self.multi_head_attention_forward(*args, **kwargs)
+        if func is continued and self.watches:
+            for name, shown in self.running.items():
+                if shown:
+                    self.keep(name, args[0])
         result = func(*args, **kwargs)
         if func in SOFTMAX and softmax_axis(*args, **kwargs) in (-1, result.ndim - 1):
             # Heads have an axis of their own, and a row is a query.
             if result.ndim == 4:
-                self.show(result)
-            elif result.ndim in (3, 5):
+                return self.show(result)
+            if result.ndim in (3, 5):
                 for name in self.running:
                     self.others.setdefault(name, result.shape)
         return result
@@ -141,7 +158,7 @@ class AttentionListener(TorchFunctionMode):
         elif attn_mask is not None:
             scores = scores + attn_mask
         weights = torch._safe_softmax(scores, -1)  # zeros, and no NaN, where all scores are -inf
-        self.show(weights)
+        weights = self.show(weights)
         if dropout_p > 0:
             weights = F.dropout(weights, dropout_p)
         return weights.to(value.dtype) @ value
@@ -156,8 +173,7 @@ class AttentionListener(TorchFunctionMode):
 
         def softmax(scores: Tensor, dim: int) -> Tensor:  # [batch * heads, queries, keys]
             weights = F.softmax(scores.view(-1, heads, *scores.shape[1:]), dim)
-            self.show(weights)
-            return weights.flatten(0, 1)
+            return self.show(weights).flatten(0, 1)
 
         original = F.multi_head_attention_forward
         names = {
@@ -167,6 +183,14 @@ class AttentionListener(TorchFunctionMode):
         }
         copy = FunctionType(original.__code__, vars(F) | names, argdefs=original.__defaults__)
         return copy(*args, **kwargs)
+
+
+def continued(weights: Tensor) -> Tensor:
+    """Weights that took the place of others, passed to the listeners that saw the others."""
+    if has_torch_function_unary(weights):
+        passed: Tensor = handle_torch_function(continued, (weights,), weights)
+        return passed
+    return weights
 
 
 def softmax_axis(input: Tensor, dim: int | None = None, *_: Any, **__: Any) -> int | None:

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import RLock, get_ident
 from typing import Any
+from weakref import WeakSet
 
 import torch
 from torch import nn
 
 _lock = RLock()  # torch numbers hooks by a counter that two threads can read at once
+_watching: WeakSet[Callable[..., Any]] = WeakSet()  # hooks that see what those that change give
 
 
 @contextmanager
@@ -29,15 +31,31 @@ def before(module: nn.Module, hook: Callable[[nn.Module, Any, Any], Any]) -> Ite
 
 @contextmanager
 def after(
-    module: nn.Module, hook: Callable[[nn.Module, Any, Any], Any], *, always: bool = False
+    module: nn.Module,
+    hook: Callable[[nn.Module, Any, Any], Any],
+    *,
+    always: bool = False,
+    changes: bool = False,
 ) -> Iterator[None]:
     """Calls ``hook(module, args, output)`` after each call that this thread makes of the module.
 
-    What the hook returns replaces the output, unless it is None. With ``always`` it is also called
-    if the module raises. Copies of the module do not call it.
+    With ``changes`` what the hook returns replaces the output, and hooks without see that, also
+    those of blocks entered before. With ``always`` it is also called if the module raises. Copies
+    of the module do not call it.
     """
     own = _own(module, hook)
-    yield from _standing(lambda: module.register_forward_hook(own, always_call=always))
+
+    def register() -> Any:
+        handle = module.register_forward_hook(own, always_call=always)
+        if not changes:
+            _watching.add(own)
+            return handle
+        for key, other in list(module._forward_hooks.items()):
+            if other in _watching:
+                module._forward_hooks.move_to_end(key)  # type: ignore[attr-defined]
+        return handle
+
+    yield from _standing(register)
 
 
 def _own(module: nn.Module, hook: Callable[..., Any]) -> Callable[..., Any]:

@@ -24,14 +24,14 @@ def runnable(model: nn.Module) -> dict[str, nn.Module]:
     are not called raises TypeError.
     """
     if not isinstance(model, nn.Module):
-        raise TypeError(f"expected an nn.Module to record: got {type(model).__name__}")
+        raise TypeError(f"expected an nn.Module: got {type(model).__name__}")
     model = getattr(model, COMPILED, model)
     modules = dict(model.named_modules(remove_duplicate=False))
     for name, module in modules.items():
         if isinstance(module, nn.DataParallel | torch.jit.ScriptModule):
             raise TypeError(
-                f"cannot record inside {type(module).__name__} (module {name!r}): it runs copies "
-                "of its parts, or runs them outside Python; record the module it was made from"
+                f"cannot look inside {type(module).__name__} (module {name!r}): it runs copies of "
+                "its parts, or runs them outside Python; take the module it was made from"
             )
     return {name: m for name, m in modules.items() if not isinstance(m, CONTAINERS)}
 

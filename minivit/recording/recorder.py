@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from fnmatch import fnmatchcase
 from typing import Any
 
 from torch import Tensor, nn
@@ -10,7 +9,8 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from minivit.recording.attention import AttentionListener
 from minivit.recording.hooks import after, uncompiled
-from minivit.recording.names import attention_names, find, runnable
+from minivit.recording.names import find, runnable
+from minivit.recording.silence import refuse_silence
 
 
 class Kept:
@@ -117,26 +117,7 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
         if weights:  # else torch's own kernels and fast paths run
             stack.enter_context(listener)
         yield kept.seen
-    ran = kept.seen.keys() & outputs
-    silent = [pattern for pattern in names if not any(fnmatchcase(name, pattern) for name in ran)]
-    if missing := [name for name in outputs if any(fnmatchcase(name, p) for p in silent)]:
-        raise RuntimeError(
-            f"these modules never ran inside the block: {missing}; it may not have called the "
-            "model in this thread, or a parent may use their parameters without calling them"
-        )
-    missing = [name for name in weights if name not in kept.seen]
-    if folded := [name for name in missing if name in listener.others]:
-        raise RuntimeError(
-            f"expected attention weights [batch, heads, queries, keys]: the softmax in {folded} "
-            f"has {[list(listener.others[name]) for name in folded]}, in which heads and images "
-            "cannot be told apart"
-        )
-    if missing:
-        raise RuntimeError(
-            f"no attention weights were computed for {missing}; what looks like attention here: "
-            f"{attention_names(modules) or 'nothing'}. One of those that is missing never ran, or "
-            "uses a kernel from outside torch: choose the model's eager or sdpa attention"
-        )
+    refuse_silence(modules, names, kept.seen.keys(), listener)
     if overwritten := kept.overwritten():
         raise RuntimeError(
             f"in-place operations overwrote what was recorded of {overwritten}: "

@@ -55,6 +55,13 @@ def test_every_cell_was_executed_in_order_without_error_or_warning(path):
 
 
 @of(notebooks())
+def test_code_that_one_sees_fits_into_its_column(path):
+    for cell in code(path)[1:]:
+        if "hide-input" not in cell.metadata.get("tags", []):
+            assert max(map(len, cell.source.splitlines()), default=0) <= 70, cell.source
+
+
+@of(notebooks())
 def test_nothing_private_is_imported(path):
     for node in (node for cell in code(path) for node in ast.walk(ast.parse(cell.source))):
         if isinstance(node, ast.Import | ast.ImportFrom):

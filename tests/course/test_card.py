@@ -47,7 +47,7 @@ def test_text_keeps_its_short_headings_and_the_page_has_those_a_stranger_can_rea
     html = card.html(CLAIM, FOUND, "x")
     assert headings(html) == [
         "Verdict", "Measured", "95 % interval", "Models and data", "Rule", "Why these thresholds",
-        "Why not every word", "How near a threshold", "History of the rule", "Rule amended",
+        "Why it cannot say 'holds'", "How near a threshold", "History of the rule", "Rule amended",
         "Kind of evidence", "Source", "Only implied",
     ]  # fmt: skip
     assert "0.7 to 0.8 kg (5 seeds)" in html

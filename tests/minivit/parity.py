@@ -5,7 +5,7 @@ import torchvision
 from torch import nn
 
 import minivit
-from minivit.hub.zoo import MODELS
+from minivit.hub.catalogue import MODELS
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 

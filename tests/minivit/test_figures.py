@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 from bs4 import BeautifulSoup
+from matplotlib.text import Text
 
 from minivit.figures import Frames, gallery, heat, overlay
 from tests.minivit.refusals import unchecked
@@ -36,6 +37,26 @@ def test_frames_close_the_figures_they_draw():
     before = plt.get_fignums()
     Frames(draw, [1, 2], "height", "bar {value}")
     assert plt.get_fignums() == before
+
+
+def test_no_text_in_frames_is_too_small_on_a_phone():
+    drawn = []
+
+    def wide(value):
+        figure, axes = plt.subplots(1, 2, figsize=(10, 2))
+        axes[0].plot([0, value], label="a line")
+        axes[0].set_title("small", fontsize=6)
+        axes[1].set_title("large", fontsize=30)
+        axes[0].legend(fontsize=5)
+        drawn.append(figure)
+        return figure
+
+    Frames(wide, [1, 1000], "height", "line to {value}")
+    for figure in drawn:
+        sizes = {text.get_text(): text.get_fontsize() for text in figure.findobj(Text)}
+        assert sizes["small"] == sizes["a line"] == 17
+        assert sizes["large"] == 30
+        assert min(sizes.values()) * 342 / 72 / 10 > 8  # pixels
 
 
 @pytest.mark.parametrize(("values", "start"), [([1], 0), ([1, 2], 2), ([1, 2], -1)])

@@ -11,8 +11,8 @@ from torch import nn
 
 import minivit
 from minivit import MixerConfig
+from minivit.hub.catalogue import FEEDFORWARD
 from minivit.hub.families import build
-from minivit.hub.zoo import FEEDFORWARD
 from minivit.networks.mixer import FeedForwardBlock
 from tests.minivit.parity import assert_same, draw, observe, pictures
 from tests.minivit.refusals import unchecked

@@ -130,7 +130,7 @@ def test_a_name_that_matches_nothing_is_refused_with_near_names(net, name, near)
     ("make", "names", "error", "said"),
     [
         (lambda: Net(), [], ValueError, "name what to record"),
-        (lambda: torch.ones(3), ["head"], TypeError, "expected an nn.Module to record: got Tensor"),
+        (lambda: torch.ones(3), ["head"], TypeError, "expected an nn.Module: got Tensor"),
         (lambda: nn.Sequential(nn.DataParallel(Net())), ["0"], TypeError, "inside DataParallel .module '0'.*the module it was made from"),
         (lambda: torch.jit.trace(nn.Linear(4, 4), torch.ones(1, 4)), [""], TypeError, "inside TopLevelTracedModule"),
         (lambda: nn.Sequential(torch.jit.script(nn.Linear(4, 4))), ["0"], TypeError, "inside RecursiveScriptModule .module '0'"),

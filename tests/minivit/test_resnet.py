@@ -10,7 +10,7 @@ from torch import nn
 
 import minivit
 from minivit import ResNet, ResNetConfig
-from minivit.hub.zoo import MODELS
+from minivit.hub.catalogue import MODELS
 from minivit.networks.residual import BasicBlock
 from tests.minivit.parity import assert_same, blocks_of, convert, draw, observe, same
 from tests.minivit.refusals import unchecked

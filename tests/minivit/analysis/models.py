@@ -47,6 +47,13 @@ class KnownBlock(nn.Module):
         return x + scores.softmax(-1).mean(1) @ x
 
 
+class SharedBlock(KnownBlock):
+    """Computes its attention weights once for all images: ``[1, heads, tokens, tokens]``."""
+
+    def forward(self, x):
+        return x + self.weights.log()[None].softmax(-1).mean(1) @ x
+
+
 def minivit_vit(pool="mean"):
     sizes = {"image_size": SIZE, "patch_size": 8, "dim": DIM, "depth": DEPTH, "heads": HEADS}
     return minivit.create("vit_b_32", mlp_ratio=2, classes=CLASSES, pool=pool, **sizes)

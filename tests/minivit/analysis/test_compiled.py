@@ -22,6 +22,13 @@ INSTRUMENTS = {
     "ablation": lambda m, x, block: analysis.token_ablation(m, x),
     "heads": lambda m, x, block: analysis.head_importance(m, x, LABELS).loss,
     "branches": lambda m, x, block: analysis.branch_importance(m, x, LABELS).loss,
+    "heads by mean": lambda m, x, block: analysis.head_importance(m, x, LABELS, by="mean").loss,
+    "blocks": lambda m, x, block: analysis.block_importance(m, x, LABELS, by="resample").loss,
+    "relevance": lambda m, x, block: analysis.relevance(m, x).matrices,
+    "deletion": lambda m, x, block: (
+        analysis.deletion_curves(m, x, torch.eye(2, 12), grid=(3, 4)).deletion
+    ),
+    "norms": lambda m, x, block: analysis.token_norms(m, x).patches,
     "ratios": lambda m, x, block: analysis.branch_ratios(m, x).ratio,
     "field": lambda m, x, block: analysis.receptive_field(m, x, block).sensitivity,
     "spectrum": lambda m, x, block: analysis.spectrum(m, x, at=block).values,

@@ -8,7 +8,7 @@ from torch import nn
 
 import minivit
 from minivit.analysis import logit_lens
-from minivit.analysis.lens import _row
+from minivit.analysis.blocks import row_of_blocks
 from tests.minivit.analysis.models import DEPTH, MODELS, everybodys, images
 from tests.minivit.parity import draw
 from tests.minivit.refusals import assert_refused, unchecked
@@ -118,7 +118,7 @@ class Skips(nn.Module):
 
 def test_the_longest_outermost_row_is_that_of_the_blocks():
     model, pictures, _ = everybodys("torchvision")  # whose MLPs are rows too
-    assert len(_row(nn.Sequential(nn.Identity(), model), pictures)) == DEPTH
+    assert len(row_of_blocks(nn.Sequential(nn.Identity(), model), pictures)) == DEPTH
 
 
 class Stages(nn.Module):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import minivit
-from minivit.hub.zoo import MODELS
+from minivit.hub.catalogue import MODELS
 from minivit.training.optimiser import Average, adamw, schedule
 from minivit.training.recipe import Recipe
 

@@ -1,0 +1,137 @@
+"""A sparse autoencoder: tokens as sums of a few directions out of many."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+STALE = 10  # times in a training that directions which no token uses are given a new start
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How well, and how sparsely, a dictionary describes tokens."""
+
+    explained: float  # fraction of their variance
+    active: float  # directions that a token uses, in the mean
+    dead: int  # directions that no token uses
+
+
+class Dictionary(nn.Module):
+    """Directions, and an encoder that says how much of each is in a token.
+
+    As a function of tokens it gives what the directions make of them, so that it can be put into a
+    model: ``minivit.replace(model, {"blocks.2": dictionary})``.
+    """
+
+    scale: Tensor  # of the tokens, so that steps fit them
+
+    def __init__(self, dim: int, size: int, k: int | None = None):
+        super().__init__()
+        self.k = k  # how many directions a token may use; None: as many as are positive
+        self.offset = nn.Parameter(torch.zeros(dim))
+        self.encoder = nn.Parameter(torch.empty(size, dim))
+        self.bias = nn.Parameter(torch.zeros(size))
+        self.directions = nn.Parameter(torch.empty(size, dim))  # of length 1
+        self.register_buffer("scale", torch.ones(()))
+
+    def codes(self, tokens: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch size"]:
+        """How much of each direction is in each token: never negative, mostly zero."""
+        codes = ((tokens / self.scale - self.offset) @ self.encoder.T + self.bias).relu()
+        if self.k is not None:
+            top, where = codes.topk(self.k, -1)
+            codes = torch.zeros_like(codes).scatter(-1, where, top)
+        return codes * self.scale
+
+    def decoded(self, codes: Float[Tensor, "*batch size"]) -> Float[Tensor, "*batch dim"]:
+        """The tokens that codes stand for."""
+        return codes @ self.directions + self.offset * self.scale
+
+    def forward(self, tokens: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch dim"]:
+        return self.decoded(self.codes(tokens))
+
+    @torch.no_grad()
+    def fit(self, tokens: Float[Tensor, "*batch dim"]) -> Fit:
+        """Measures how well it describes tokens, as a rule others than it was learnt from."""
+        x = tokens.flatten(0, -2)
+        codes = self.codes(x)
+        left = (x - self.decoded(codes)).double().square().sum()
+        variance = (x - x.mean(0)).double().square().sum()
+        used = codes > 0
+        active = used.double().sum(-1).mean()
+        return Fit((1 - left / variance).item(), active.item(), int((~used.any(0)).sum()))
+
+
+@torch.inference_mode(False)  # in which nothing has a gradient
+def learn_dictionary(
+    tokens: Float[Tensor, "*batch dim"],
+    size: int,
+    *,
+    k: int | None = None,
+    penalty: float | None = None,
+    steps: int = 2000,
+    batch_size: int = 256,
+    rate: float = 2e-3,
+    seed: int = 0,
+) -> Dictionary:
+    r"""Learns directions of which tokens are sparse sums, by Adam on the squared error.
+
+    A sparse autoencoder as in Bricken et al. (2023), with an :math:`L_1` penalty on the codes, or
+    as in Gao et al. (2025), with the ``k`` largest codes alone. Directions are kept at length 1, or
+    the penalty would be met by long ones. Now and then, directions that no token has used since the
+    last time begin anew, at the tokens described worst, as in Bricken et al.
+
+    Args:
+        tokens: From :func:`~minivit.recording.record`, thousands or more.
+        size: How many directions, as a rule several times more than the tokens have dimensions.
+        k: How many of them a token may use.
+        penalty: Instead of ``k``: what a code costs, next to a squared error where the tokens'
+            variance is 1.
+        rate: The step size, which falls to zero in the last fifth of the training.
+        seed: Of the start and of the batches.
+    """
+    rows = tokens.detach().clone().float().flatten(0, -2)
+    variance = (rows - rows.mean(0)).square().sum(1).mean()
+    if len(rows) < 2 or not 0 < variance < torch.inf:
+        raise ValueError(f"expected finite tokens that differ: got {list(tokens.shape)}")
+    if (k is None) == (penalty is None) or not 1 <= (1 if k is None else k) <= size:
+        raise ValueError(f"expected k, from 1 to {size}, or a penalty: got {k=}, {penalty=}")
+    g = torch.Generator().manual_seed(seed)
+    dictionary = Dictionary(rows.shape[1], size, k).to(rows.device)
+    dictionary.scale.copy_(variance.sqrt())
+    dictionary.offset.data.copy_(rows.mean(0) / dictionary.scale)
+    start = torch.randn(size, rows.shape[1], generator=g).to(rows)
+    with torch.no_grad():
+        _begin(dictionary, torch.arange(size), start)
+    optimiser = torch.optim.Adam(dictionary.parameters(), rate)
+    used = torch.zeros(size, dtype=torch.bool, device=rows.device)
+    for step in range(steps):
+        x = rows[torch.randint(len(rows), (batch_size,), generator=g)]
+        with torch.enable_grad():
+            codes = dictionary.codes(x)
+            left = x - dictionary.decoded(codes)
+            loss = left.square().sum(1).mean() / variance
+            if penalty is not None:
+                loss = loss + penalty * (codes / dictionary.scale).sum(1).mean()
+        optimiser.param_groups[0]["lr"] = rate * min(1, 5 * (1 - step / steps))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        used |= (codes > 0).any(0)
+        with torch.no_grad():
+            dictionary.directions.div_(dictionary.directions.norm(dim=1, keepdim=True))
+            if (step + 1) % max(steps // STALE, 1) == 0 and step + 1 < 0.8 * steps:
+                idle = (~used).nonzero().flatten()[: len(x)]
+                worst = left.square().sum(1).argsort(descending=True)[: len(idle)]
+                _begin(dictionary, idle, left[worst])
+                used.zero_()
+    return dictionary.requires_grad_(False)
+
+
+def _begin(dictionary: Dictionary, which: Tensor, at: Float[Tensor, "some dim"]) -> None:
+    """Points these directions, and the encoder's, along some vectors."""
+    directions = nn.functional.normalize(at, dim=1)
+    dictionary.directions[which] = directions
+    dictionary.encoder[which] = directions
+    dictionary.bias[which] = 0
