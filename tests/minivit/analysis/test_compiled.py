@@ -29,6 +29,13 @@ INSTRUMENTS = {
         analysis.deletion_curves(m, x, torch.eye(2, 12), grid=(3, 4)).deletion
     ),
     "norms": lambda m, x, block: analysis.token_norms(m, x).patches,
+    "layer frequencies": lambda m, x, block: (
+        analysis.layer_frequencies(m, x, block)[block].after.values
+    ),
+    "stream frequencies": lambda m, x, block: (
+        analysis.stream_frequencies(m, x)[f"{block}.mlp"].sum.values
+    ),
+    "response": lambda m, x, block: analysis.attention_response(m, x)[block].gain,
     "ratios": lambda m, x, block: analysis.branch_ratios(m, x).ratio,
     "field": lambda m, x, block: analysis.receptive_field(m, x, block).sensitivity,
     "spectrum": lambda m, x, block: analysis.spectrum(m, x, at=block).values,
