@@ -31,6 +31,7 @@ from minivit.analysis import (
 from minivit.analysis.frequency import LogAmplitude
 from minivit.data import Data, Split, load_data
 from minivit.data.shapes import draw_shapes
+from minivit.hub.preprocessing import Preprocess
 from minivit.networks.model import Model
 from minivit.training import Recipe, train
 from studies.runner.survey import Figures, Survey
@@ -137,9 +138,9 @@ def answers(model: Model, images: Tensor) -> Tensor:
 
 def normalised(model: Model, images: Tensor) -> Tensor:
     """As the model's preprocessing does with whole numbers."""
-    mean, std = (
-        torch.tensor(v).view(-1, 1, 1) for v in (model.preprocess.mean, model.preprocess.std)
-    )
+    how = model.preprocess
+    assert isinstance(how, Preprocess)
+    mean, std = (torch.tensor(v).view(-1, 1, 1) for v in (how.mean, how.std))
     return (images - mean) / std
 
 
