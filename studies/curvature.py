@@ -33,27 +33,27 @@ from studies.shared.inputs import model as shipped
 from studies.shared.inputs import pictures
 
 SEEDS = range(5)
-VIT = {"depth": 4, "dim": 48, "heads": 3}
+VIT = {"depth": 3, "dim": 32, "heads": 2}
 HYBRID = {
     "image_size": 8,
     "channels": 1,
     "stages": ("c", "ca", "ca"),
-    "widths": (16, 32, 48),
+    "widths": (10, 20, 28),
     "heads": (1, 2, 4),
 }
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "vit": ("vit_8px", VIT),  # its head reads the mean of all tokens
     "class token": ("vit_8px", VIT | {"pool": "class"}),
     "attention pool": ("vit_8px", VIT | {"pool": "attention"}),
-    "resnet": ("resnet_8px", {}),
+    "resnet": ("resnet_8px", {"width": 9}),
     "hybrid": ("alternet_32px", HYBRID),
 }
 CIFAR10 = ("cifar10_vit_gap", "cifar10_vit_cls", "cifar10_resnet", "cifar10_alternet")
 THROUGH = "through training"
 # The rate is the best of three for the ViT and the ResNet of the study `digits`.
-EARLY, LATE, IMAGES = 20, 300, 126
+EARLY, LATE, IMAGES = 20, 200, 126
 RECIPE = Recipe(steps=LATE, batch_size=64, learning_rate=3e-3, average=0.0)
-STOPS = (0, 5, 10, 20, 40, 80, 160, 300)
+STOPS = (0, 5, 10, 20, 50, 100, 200)
 # Of the histograms: from 0.001 to 100 on both sides of zero, eight bins to a factor of ten.
 EDGES = torch.logspace(-3, 2, 41, dtype=torch.float64)
 
@@ -77,7 +77,7 @@ def measure(name: str, rehearsal: bool) -> Figures:
             figures = measured(model, images, classes, rehearsal)
             figures["accuracy"] = accuracy(model, data)
             if stage == "late":
-                how: dict[str, Any] = {"steps": 2 if rehearsal else 15, "label_smoothing": 0.1}
+                how: dict[str, Any] = {"steps": 2 if rehearsal else 8, "label_smoothing": 0.1}
                 of = curvature(model, images, classes, k=1, gauss_newton=True, **how)
                 figures["gauss_newton"] = of.top.item()
             if stage == "early" and has_batch_norm(model):
@@ -121,7 +121,7 @@ def recalibrate(model: nn.Module, images: Tensor) -> None:
 def measured(model: nn.Module, images: Tensor, classes: Tensor, rehearsal: bool) -> Figures:
     """Figures of the Hessian on all images at once, and mini-batch by mini-batch."""
     seen = spectrum(model, images, classes, rehearsal)
-    steps = 5 if rehearsal else 12
+    steps = 5 if rehearsal else 10
     batches = batch_maxima(model, images, classes, steps=steps, label_smoothing=0.1)
     return summary(seen) | {
         "maxima_negative": batches.negative,
@@ -135,7 +135,7 @@ def spectrum(
     model: nn.Module, images: Tensor, classes: Tensor, rehearsal: bool, **how: Any
 ) -> Density:
     """The spectral density, as everywhere in this study."""
-    probes, steps = (2, 3) if rehearsal else (3, 25)
+    probes, steps = (2, 3) if rehearsal else (2, 20)
     how |= {"probes": probes, "steps": steps, "label_smoothing": 0.1}
     return density(model, images, classes, **how)
 
@@ -193,13 +193,13 @@ def of_cifar10(name: str, rehearsal: bool) -> Figures:
     if rehearsal:
         images, classes = torch.randn(16, 3, 32, 32), torch.arange(16) % 10
     else:
-        part = pictures("CIFAR10", 128, "train")
+        part = pictures("CIFAR10", 64, "train")
         images, classes = model.preprocess(part.images), part.labels
-    probes, steps = (1, 2) if rehearsal else (2, 25)
+    steps = 2 if rehearsal else 20
     how: dict[str, Any] = {"label_smoothing": 0.1, "batch_size": 64}
-    seen = density(model, images, classes, probes=probes, steps=steps, **how)
-    how |= {"steps": 5 if rehearsal else 12, "batch_size": 16}
-    batches = batch_maxima(model, images[:64], classes[:64], **how)
+    seen = density(model, images, classes, probes=1, steps=steps, **how)
+    how |= {"steps": 5 if rehearsal else 10, "batch_size": 16}
+    batches = batch_maxima(model, images[:32], classes[:32], **how)
     return short(
         summary(seen)
         | {"maxima_negative": batches.negative, "maxima_positive": batches.positive}
