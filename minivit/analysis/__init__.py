@@ -1,5 +1,7 @@
 """Instruments to look inside a model, one file for each question."""
 
+from minivit.analysis.curvature import Curvature, Maxima, batch_maxima, curvature
+from minivit.analysis.density import Density, Estimate, density
 from minivit.analysis.distance import AttentionDistance, attention_distance
 from minivit.analysis.filters import (
     Components,
@@ -12,6 +14,7 @@ from minivit.analysis.filters import (
     subspace_overlap,
 )
 from minivit.analysis.importance import Importance, branch_importance, head_importance
+from minivit.analysis.landscape import Landscape, filter_normalised, landscape
 from minivit.analysis.lens import LogitLens, logit_lens
 from minivit.analysis.localisation import Localisation, localisation, readable
 from minivit.analysis.positions import (
@@ -28,16 +31,22 @@ from minivit.analysis.rollout import Rollout, rollout
 from minivit.analysis.similarity import CKA, Similarity, cka, linear_cka
 from minivit.analysis.spectra import Spectrum, spectrum
 from minivit.analysis.tokens import patch_means, saliency, token_ablation
+from minivit.analysis.weights import WeightLoss
 
 __all__ = [
     "AttentionDistance",
     "BranchRatios",
     "CKA",
     "Components",
+    "Curvature",
+    "Density",
+    "Estimate",
     "FilterSpectra",
     "Importance",
+    "Landscape",
     "Localisation",
     "LogitLens",
+    "Maxima",
     "PositionSimilarity",
     "Probe",
     "ReceptiveField",
@@ -45,15 +54,21 @@ __all__ = [
     "Rollout",
     "Similarity",
     "Spectrum",
+    "WeightLoss",
     "attention_distance",
+    "batch_maxima",
     "branch_importance",
     "branch_ratios",
     "cka",
     "cosine_basis",
+    "curvature",
     "cut_patches",
+    "density",
+    "filter_normalised",
     "filter_spectra",
     "first_filters",
     "head_importance",
+    "landscape",
     "linear_cka",
     "localisation",
     "logit_lens",

@@ -45,8 +45,8 @@ class WeightLoss:
     Raises:
         LookupError: A pattern matches no parameter.
         TypeError: The weights are not all in float32, or all in float64.
-        ValueError: No images, or not one class for each; the model gives no logits; a loss that is
-            not finite.
+        ValueError: No images, or not one class for each; a model without weights or logits; a loss
+            that is not finite.
     """
 
     def __init__(
@@ -160,6 +160,8 @@ class WeightLoss:
 def _matching(model: nn.Module, patterns: str | Sequence[str] | None) -> dict[str, Tensor]:
     """The parameters that match, by name, each once."""
     named = {name: p.detach() for name, p in model.named_parameters()}
+    if not named:
+        raise ValueError(f"expected a model with weights: {type(model).__name__} has none")
     if patterns is None:
         return named
     wanted = [patterns] if isinstance(patterns, str) else list(patterns)
