@@ -167,7 +167,7 @@ WRONG = {
         ("another method", all_at_once),
     ],
     "tridiagonal": [
-        ("orthogonal to all before it", without_orthogonality),
+        ("beside the three middle diagonals", without_orthogonality),
         ("not scaled to length 1", partial(faulty_lanczos, unit=False)),
         ("above the diagonal are missing", partial(faulty_lanczos, above=False)),
         ("not symmetric", partial(faulty_lanczos, below=False)),
@@ -192,16 +192,19 @@ WRONG = {
     ],
 }  # fmt: skip
 
+NO_ORDER = "a dot product has no order"
 SAME_SHAPE = "direction and weight have one shape"
 NEVER_BEYOND = "k + 1 is never more than the steps"
 
 EQUIVALENT = {
-    "hessian_product": {},
+    "hessian_product": {
+        "return torch.func.grad(loss)(w) @ v -> return v @ torch.func.grad(loss)(w)": NO_ORDER,
+    },
     "sharpest": {
-        "return v @ product(v) -> return product(v) @ v": "a dot product has no order",
+        "return v @ product(v) -> return product(v) @ v": NO_ORDER,
     },
     "tridiagonal": {
-        "T[k, k] = basis[k] @ rest -> T[k, k] = rest @ basis[k]": "a dot product has no order",
+        "T[k, k] = basis[k] @ rest -> T[k, k] = rest @ basis[k]": NO_ORDER,
         "for _ in range(2): -> for _ in range(1):": "in float64 once is enough for these sizes",
         "for _ in range(2): -> for _ in range(3):": "a third time changes nothing",
         "if k + 1 < steps: -> if k + 1 != steps:": NEVER_BEYOND,
