@@ -45,6 +45,7 @@ bench: $(READY)  ## speed beside other libraries and stock layers; how soon inve
 	env -u OMP_NUM_THREADS $(RUN) -m benchmarks.speed
 	env -u OMP_NUM_THREADS $(RUN) -m benchmarks.training
 	env -u OMP_NUM_THREADS $(RUN) -m benchmarks.inversion
+	$(RUN) -m benchmarks.curvature
 
 notebooks: $(READY)  ## re-execute the notebooks in place; equal results give an empty diff
 	$(RUN) -m tools.execute

@@ -2,7 +2,9 @@
 
 from minivit.analysis.bands import band_noise, band_pass, high_pass, low_pass
 from minivit.analysis.cue_conflict import CueConflict, cue_conflict
+from minivit.analysis.curvature import Curvature, Maxima, batch_maxima, curvature
 from minivit.analysis.deletion import DeletionCurves, deletion_curves
+from minivit.analysis.density import Density, Estimate, density
 from minivit.analysis.dictionary import Dictionary, Fit, learn_dictionary
 from minivit.analysis.distance import AttentionDistance, attention_distance
 from minivit.analysis.filters import (
@@ -33,6 +35,7 @@ from minivit.analysis.importance import (
     branch_importance,
     head_importance,
 )
+from minivit.analysis.landscape import Landscape, filter_normalised, landscape
 from minivit.analysis.lens import LogitLens, logit_lens
 from minivit.analysis.localisation import Localisation, localisation, readable
 from minivit.analysis.norms import TokenNorms, token_norms
@@ -51,23 +54,29 @@ from minivit.analysis.rollout import Rollout, rollout
 from minivit.analysis.similarity import CKA, Similarity, cka, linear_cka
 from minivit.analysis.spectra import Spectrum, spectrum
 from minivit.analysis.tokens import patch_means, saliency, token_ablation
+from minivit.analysis.weights import WeightLoss
 
 __all__ = [
+    "CKA",
     "Addition",
     "AttentionDistance",
     "BranchRatios",
-    "CKA",
     "Components",
     "CueConflict",
+    "Curvature",
     "DeletionCurves",
+    "Density",
     "Dictionary",
+    "Estimate",
     "FilterSpectra",
     "Fit",
     "FrequencyResponse",
     "Importance",
+    "Landscape",
     "Localisation",
     "LogAmplitude",
     "LogitLens",
+    "Maxima",
     "Passage",
     "PositionSimilarity",
     "Probe",
@@ -78,23 +87,31 @@ __all__ = [
     "Similarity",
     "Spectrum",
     "TokenNorms",
+    "WeightLoss",
+    "attention_distance",
     "attention_distance",
     "attention_response",
     "band_noise",
     "band_pass",
+    "batch_maxima",
     "block_importance",
     "branch_importance",
     "branch_ratios",
     "cka",
     "cosine_basis",
     "cue_conflict",
+    "curvature",
+    "cut_patches",
     "cut_patches",
     "deletion_curves",
+    "density",
+    "filter_normalised",
     "filter_spectra",
     "first_filters",
     "frequency_response",
     "head_importance",
     "high_pass",
+    "landscape",
     "layer_frequencies",
     "learn_dictionary",
     "linear_cka",

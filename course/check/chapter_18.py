@@ -1,0 +1,290 @@
+"""Chapter 18: products with a Hessian, its sharpest direction, and how much of it is negative."""
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from course.check.attempt import Attempt, normal_draws
+from course.check.exercise import exercise
+
+
+class Largest(TorchDispatchMode):
+    """How many numbers the largest tensor made in a ``with`` block has, inside torch.func too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers = 0
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        result = operation(*args, **(kwargs or {}))
+        sizes = [t.numel() for t in tree_leaves(result) if isinstance(t, Tensor)]
+        self.numbers = max(self.numbers, *sizes, 0)
+        return result
+
+
+@exercise
+def hessian_product(attempt: Attempt) -> None:
+    """w [n], v [n], loss: [n] -> one number; gives [n]."""
+    normal = normal_draws(seed=0)
+    w, v, A = normal(5), normal(5), normal(5, 5)
+
+    def loss(w: Tensor) -> Tensor:
+        return w @ A @ w + w.pow(3).sum() + w[0] * w[1] * w[2]
+
+    H = torch.func.hessian(loss)(w)
+    slope = torch.func.grad(loss)(w)
+    shape = {"n": 5}
+    attempt.expect_close(
+        attempt(w, v, loss, shape=shape),
+        H @ v,
+        "For five weights the product with the Hessian is wrong.",
+        mistakes={
+            "This is the gradient. Take its product with v, and differentiate that.": slope,
+            "This is the gradient times v, entry by entry: one derivative too few.": slope * v,
+            "This is v times the Hessian's diagonal. Mixed derivatives count too.": (
+                H.diagonal() * v
+            ),
+            "This sums the columns of the Hessian: v is not used, as if all its entries were 1.": (
+                H.sum(0)
+            ),
+            "This is half of it.": H @ v / 2,
+            "The sign is wrong.": -H @ v,
+        },
+    )
+    attempt.expect_close(
+        attempt(w, 1e5 * v, loss, shape=shape) / 1e5,
+        H @ v,
+        "For a vector v that is 100,000 times as long, the product is not 100,000 times as long. "
+        "A difference of two gradients depends on the step; a derivative does not.",
+    )
+    flat = attempt(w, v, lambda w: (w * torch.arange(5.0)).sum() + 0 * w.pow(2).sum(), shape=shape)
+    attempt.expect_close(flat, torch.zeros(5), "A loss that is a plane has the Hessian 0.")
+    n = 300
+    long, along = normal(n), normal(n)
+    meter = Largest()
+    found = attempt(
+        long, along, lambda w: w.pow(4).sum() + w.sum().pow(2), shape={"n": n}, within=meter
+    )
+    right = 12 * long.square() * along + 2 * along.sum()
+    attempt.expect_close(found, right, "For 300 weights the product is wrong.")
+    attempt.expect(
+        meter.numbers < n * n,
+        "A matrix of 300 x 300 is made. Never make the Hessian: differentiate the number "
+        "gradient · v.",
+    )
+
+
+@exercise
+def sharpest(attempt: Attempt) -> None:
+    """start [n], product: [n] -> [n], steps -> one number."""
+    calls = [0]
+
+    def product_with(values: Tensor):
+        Q = torch.linalg.qr(normal_draws(seed=1)(len(values), len(values))).Q
+        A = Q @ torch.diag(values) @ Q.T
+
+        def product(v: Tensor) -> Tensor:
+            calls[0] += 1
+            return A @ v
+
+        return product
+
+    start = normal_draws(seed=2)(6)
+    downward = torch.tensor([-5.0, 2.5, 2.0, 1.0, -1.0, 0.5])
+    attempt.expect_close(
+        attempt(start, product_with(downward), 60),
+        torch.tensor(-5.0),
+        "Of a matrix with eigenvalues from -5 to 2.5 the one of largest size is wrong.",
+        mistakes={
+            "The sign is lost: the length of a product is never negative. Take the product with "
+            "the vector itself.": torch.tensor(5.0),
+            "This is the largest eigenvalue; that of largest size is below zero here.": (
+                torch.tensor(2.5)
+            ),
+            "The square of the eigenvalue comes back.": torch.tensor(25.0),
+        },
+    )
+    attempt.expect(
+        calls[0] <= 62,
+        "More products with the matrix are taken than there are steps, and one to read off.",
+    )
+    attempt.expect(calls[0] > 1, "No product with the matrix is taken.")
+    for scale in (1e9, 1e-9):
+        found = attempt(
+            start,
+            product_with(scale * torch.tensor([3.0, 1.0, 0.5, 0.1, 0.0, -0.5])),
+            60,
+            if_not_finite="With large eigenvalues the vector overflows. Scale it to length 1 "
+            "after each product.",
+        )
+        attempt.expect_close(
+            found / scale, torch.tensor(3.0), f"With eigenvalues of the size of {scale:g} it fails."
+        )
+    attempt.expect_close(
+        attempt(100 * start, product_with(downward), 60),
+        torch.tensor(-5.0),
+        "A longer start gives another value. Scale it to length 1.",
+    )
+    early = attempt(start, product_with(downward), 2)
+    attempt.expect(
+        bool((early - torch.tensor(-5.0)).abs() > 1e-6),
+        "After two steps the value is exact already, so another method than power iteration is "
+        "at work.",
+    )
+
+
+@exercise
+def tridiagonal(attempt: Attempt) -> None:
+    """start [n], product: [n] -> [n], steps -> [steps, steps]."""
+    n, k = 7, 4
+    normal = normal_draws(seed=3)
+    A, start = normal(n, n), normal(n)
+    A = A + A.T
+
+    def small(A: Tensor, start: Tensor, k: int) -> Tensor:
+        """From an orthonormal basis of start, A start, A A start, ..., made by QR."""
+        columns = [start]
+        for _ in range(k - 1):
+            columns.append(A @ columns[-1])
+        Q = torch.linalg.qr(torch.stack(columns, 1)).Q
+        T = Q.T @ A @ Q
+        inside = (torch.arange(k)[:, None] - torch.arange(k)).abs() <= 1
+        T = torch.where(inside, T, 0)
+        return torch.where(torch.eye(k, dtype=torch.bool), T, T.abs())
+
+    shape = {"steps": k, "steps ": k}
+    found = attempt(start, lambda v: A @ v, k, shape=shape)
+    right = small(A, start, k)
+    far = (torch.arange(k)[:, None] - torch.arange(k)).abs() > 1
+    attempt.expect(
+        bool((found * far).abs().max() < 1e-6),
+        "Entries beside the three middle diagonals are not zero: each new vector must be made "
+        "orthogonal to all before it.",
+    )
+    attempt.expect_close(
+        found[0, 0],
+        right[0, 0],
+        "The first entry is wrong.",
+        mistakes={
+            "The first entry is that of a start that is not scaled to length 1.": (
+                start @ A @ start
+            ),
+        },
+    )
+    beside = right.diagonal(1)
+    attempt.expect_close(
+        found.diagonal(1).abs(),
+        beside,
+        "The entries above the diagonal are wrong: each is the length of what is left of a "
+        "product when its parts along all earlier vectors are taken away.",
+        mistakes={"The entries above the diagonal are missing.": torch.zeros(k - 1)},
+    )
+    attempt.expect_close(found.diagonal(), right.diagonal(), "The diagonal is wrong.")
+    attempt.expect_close(found, found.T, "The matrix is not symmetric.")
+    attempt.expect_close(
+        torch.linalg.eigvalsh(attempt(start, lambda v: A @ v, n, shape={"a": n, "b": n})),
+        torch.linalg.eigvalsh(A),
+        "With as many steps as dimensions its eigenvalues are not those of the matrix.",
+    )
+    wide = torch.cat([torch.tensor([1e4, -1e3]), torch.linspace(0.1, 1, 58)])
+    turn = torch.linalg.qr(normal(60, 60)).Q
+    B = turn @ torch.diag(wide) @ turn.T
+    found = attempt(normal(60), lambda v: B @ v, 40, shape={"a": 40, "b": 40})
+    attempt.expect(
+        int((torch.linalg.eigvalsh(found) > 5e3).sum()) == 1,
+        "An eigenvalue appears more than once after 40 steps: rounding. Make each new vector "
+        "orthogonal to all before it, and do it twice.",
+    )
+
+
+@exercise
+def negative_share(attempt: Attempt) -> None:
+    """T [steps, steps] -> one number."""
+    normal = normal_draws(seed=4)
+    T = torch.diag(normal(5)) + torch.diag(normal(4).abs(), 1)
+    T = T + T.T
+    points, vectors = torch.linalg.eigh(T)
+    below = points < 0
+
+    def share(weights: Tensor) -> Tensor:
+        size = weights * points.abs()
+        return size[below].sum() / size.sum()
+
+    first = vectors[0].square()
+    attempt.expect_close(
+        attempt(T),
+        share(first),
+        "Of a matrix of five rows the share is wrong.",
+        mistakes={
+            "All points count alike. Each has a weight: its vector's first number, squared.": (
+                share(torch.ones(5))
+            ),
+            "The weights are not squared.": share(vectors[0].abs()),
+            "These are the numbers of the first vector. The weight of each point is the first "
+            "number of its own vector: eigh gives vectors as columns.": share(
+                vectors[:, 0].square()
+            ),
+            "This is the share of eigenvalues below zero, large or small. Weigh each with its "
+            "size.": first[below].sum(),
+            "This is the share of what is above zero.": 1 - share(first),
+            "The negative and the positive cancel below the line: take absolute values there.": (
+                (first * points)[below].sum().abs() / (first * points).sum().abs()
+            ),
+            "The share is negative: take the size of what is below zero.": -share(first),
+            "The weight is the last number of each vector. It is the first that looks at the "
+            "start.": share(vectors[-1].square()),
+        },
+    )
+    attempt.expect_close(
+        attempt(3 * T), share(first), "Three times the matrix has another share. It should not."
+    )
+    up = torch.eye(3) * torch.tensor([0.2, 2, 3])
+    attempt.expect_close(attempt(up), torch.tensor(0.0), "Where nothing is negative it is 0.")
+    attempt.expect_close(attempt(-up), torch.tensor(1.0), "Where everything is negative it is 1.")
+
+
+@exercise
+def filter_scaled(attempt: Attempt) -> None:
+    """direction, weight, of one shape -> the same shape."""
+    normal = normal_draws(seed=5)
+    d, weight = normal(4, 3, 2, 5), 2 * normal(4, 3, 2, 5)
+    shape = {"filters": 4, "channels": 3, "rows": 2, "columns": 5}
+
+    def lengths(t: Tensor) -> Tensor:
+        return t.flatten(1).norm(dim=1).view(-1, 1, 1, 1)
+
+    attempt.expect_close(
+        attempt(d, weight, shape=shape),
+        d * lengths(weight) / lengths(d),
+        "Of four filters of a convolution the direction is wrong.",
+        mistakes={
+            "The direction is scaled as a whole. Each filter weight[i] has its own length.": (
+                d * weight.norm() / d.norm()
+            ),
+            "The filters have length 1. Give each that of the model's own.": d / lengths(d),
+            "Multiply by the model's length, and divide by the direction's: the division is "
+            "missing.": d * lengths(weight),
+            "Each channel of a filter is scaled by itself. A filter is all of weight[i].": (
+                d * (weight.flatten(2).norm(dim=2) / d.flatten(2).norm(dim=2)).view(4, 3, 1, 1)
+            ),
+            "This is the model's own filter: the direction is not used.": weight,
+        },
+    )
+    matrix, own = normal(3, 6), normal(3, 6)
+    attempt.expect_close(
+        attempt(matrix, own, shape={"out": 3, "in": 6}),
+        matrix * (own.norm(dim=1) / matrix.norm(dim=1))[:, None],
+        "For a linear map the direction is wrong.",
+        mistakes={
+            "The columns have the model's lengths. A filter is a row, weight[i].": (
+                matrix * own.norm(dim=0) / matrix.norm(dim=0)
+            ),
+        },
+    )
+    bias = normal(7)
+    attempt.expect_close(
+        attempt(bias, normal(7), shape={"features": 7}),
+        torch.zeros(7),
+        "Parameters with one axis are no filters: there the direction is 0.",
+    )
