@@ -24,7 +24,7 @@ from minivit.networks.vit import (
     attention_weights,
     scaled_dot_product_attention,
 )
-from minivit.recording import record
+from minivit.recording import record, replace
 from minivit.surgery import remove, transplant
 
 __version__ = "0.1.0"
@@ -48,6 +48,7 @@ __all__ = [
     "models",
     "record",
     "remove",
+    "replace",
     "save",
     "scaled_dot_product_attention",
     "transplant",

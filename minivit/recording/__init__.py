@@ -2,5 +2,6 @@
 
 from minivit.recording.calls import activation, sublayer
 from minivit.recording.recorder import record
+from minivit.recording.replacing import replace
 
-__all__ = ["activation", "record", "sublayer"]
+__all__ = ["activation", "record", "replace", "sublayer"]

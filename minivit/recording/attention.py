@@ -56,6 +56,11 @@ class AttentionListener(TorchFunctionMode):
         with before(module, begin), after(module, end, always=True):
             yield
 
+    def used(self, weights: Tensor) -> Tensor:
+        """Records weights; gives those with which the model continues, here the same."""
+        self.show(weights)
+        return weights
+
     def show(self, weights: Float[Tensor, "batch heads queries keys"]) -> None:
         """Records weights for each running module; a second time in one call is an error."""
         for name, shown in self.running.items():
@@ -85,8 +90,8 @@ class AttentionListener(TorchFunctionMode):
         if func in SOFTMAX and softmax_axis(*args, **kwargs) in (-1, result.ndim - 1):
             # Heads have an axis of their own, and a row is a query.
             if result.ndim == 4:
-                self.show(result)
-            elif result.ndim in (3, 5):
+                return self.used(result)
+            if result.ndim in (3, 5):
                 for name in self.running:
                     self.others.setdefault(name, result.shape)
         return result
@@ -141,7 +146,7 @@ class AttentionListener(TorchFunctionMode):
         elif attn_mask is not None:
             scores = scores + attn_mask
         weights = torch._safe_softmax(scores, -1)  # zeros, and no NaN, where all scores are -inf
-        self.show(weights)
+        weights = self.used(weights)
         if dropout_p > 0:
             weights = F.dropout(weights, dropout_p)
         return weights.to(value.dtype) @ value
@@ -156,8 +161,7 @@ class AttentionListener(TorchFunctionMode):
 
         def softmax(scores: Tensor, dim: int) -> Tensor:  # [batch * heads, queries, keys]
             weights = F.softmax(scores.view(-1, heads, *scores.shape[1:]), dim)
-            self.show(weights)
-            return weights.flatten(0, 1)
+            return self.used(weights).flatten(0, 1)
 
         original = F.multi_head_attention_forward
         names = {
