@@ -47,7 +47,9 @@ def ensemble(
     def accuracy(x: Tensor) -> float:
         return (x.argmax(-1) == labels).double().mean().item()
 
-    return Ensemble(error(p, targets), error(mean, targets), error(p, mean), accuracy(p), accuracy(mean))
+    return Ensemble(
+        error(p, targets), error(mean, targets), error(p, mean), accuracy(p), accuracy(mean)
+    )
 
 
 Labelled = tuple[Shaped[Tensor, "n channels height width"], Int64[Tensor, "n"]]

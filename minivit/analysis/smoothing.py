@@ -108,7 +108,10 @@ def mean_attention(
     count = 0
     for batch in stream:
         found = next(attention_weights(model, [batch], at))
-        sums = [total + weights.double().sum(0).cpu() for total, weights in zip(sums, found, strict=True)]
+        sums = [
+            total + weights.double().sum(0).cpu()
+            for total, weights in zip(sums, found, strict=True)
+        ]
         count += len(batch)
     return {weights_of(layout.name): total / count for layout, total in zip(at, sums, strict=True)}
 

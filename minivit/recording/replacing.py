@@ -100,5 +100,7 @@ def replace(model: nn.Module, replacements: Mapping[str, Replacement]) -> Iterat
     for pattern, (outputs, weights) in found.items():
         if used & (outputs.keys() | weights.keys()):
             continue
-        why = "shows no attention weights [images, heads, queries, keys]" if weights else "never ran"
+        why = (
+            "shows no attention weights [images, heads, queries, keys]" if weights else "never ran"
+        )
         raise RuntimeError(f"nothing was replaced for {pattern!r}, which {why} inside the block")

@@ -42,7 +42,9 @@ def test_other_weights_are_what_the_model_continues_with(name):
     with torch.no_grad():
         plain = logits(model(images))
         with (
-            minivit.replace(model, {f"{attention}.weights": lambda w: w.new_ones(()) / w.shape[-1]}),
+            minivit.replace(
+                model, {f"{attention}.weights": lambda w: w.new_ones(()) / w.shape[-1]}
+            ),
             minivit.record(model, attention, f"{attention}.weights") as seen,
         ):
             given = logits(model(images))
@@ -129,7 +131,11 @@ def test_refusals():
     assert_refused(
         [
             (lambda: run({"blocks.9": images}), LookupError, "near names"),
-            (lambda: run({weights: torch.ones(4, 4)}), ValueError, r"\[2, 3, 10, 10\].*got \[4, 4\]"),
+            (
+                lambda: run({weights: torch.ones(4, 4)}),
+                ValueError,
+                r"\[2, 3, 10, 10\].*got \[4, 4\]",
+            ),
             (lambda: run({"blocks.0": lambda x: 3.0}), ValueError, "got float"),
             (lambda: run({weights: None}), TypeError, "a tensor or a function.*NoneType"),
             (lambda: run({"blocks": images}), LookupError, "no module matches"),
