@@ -41,7 +41,7 @@ KINDS = ("vit attention", "vit none", "vit gaussian", "vit convolution",
          "resnet plain", "resnet blur", "resnet attention")  # fmt: skip
 DENSE = ("vit attention", "vit none", "resnet plain", "resnet attention")
 CIFAR10 = ("cifar10_vit", "cifar10_vit_gap", "cifar10_mixer", "cifar10_resnet", "cifar10_alternet")
-STEPS = {"vit": 400, "resnet": 200}
+STEPS = {"vit": 300, "resnet": 150}
 NARROW, PLAIN, WIDE = 0.5, 1.0, 2.0  # widths of smoothing, in patches
 
 
@@ -91,7 +91,7 @@ def classifying(kind: str, seed: int, rehearsal: bool) -> tuple[Figures, Tensor]
     with mixed(kind, model, images):
         fit(model, images, labels, steps=steps_of(kind, rehearsal), seed=seed)
         logits, known = in_parts(model, test), in_parts(model, images)
-        figures = {
+        figures: Figures = {
             "accuracy": (logits.argmax(1) == truth).double().mean().item(),
             "loss": F.cross_entropy(logits, truth).item(),
             "train_loss": F.cross_entropy(known, labels).item(),
@@ -102,7 +102,7 @@ def classifying(kind: str, seed: int, rehearsal: bool) -> tuple[Figures, Tensor]
             sides = (images[:1000], labels[:1000]), (test[:500], truth[:500])
             positions = position_ensembles(model, *sides, *points(model), grid=grid_of(model))
             figures["positions"] = {name: vars(one) for name, one in positions.items()}
-    if kind == "vit attention":
+    if kind == "vit attention" and isinstance(model, ViT):
         figures["in its place"] = in_place(model, images[:500], test, truth)
     return figures, logits.softmax(1)
 
@@ -134,10 +134,10 @@ def variances(model: Model, images: Tensor) -> Figures:
     return figures
 
 
-def in_place(model: Model, seen: Tensor, images: Tensor, labels: Tensor) -> dict[str, float]:
+def in_place(model: ViT, seen: Tensor, images: Tensor, labels: Tensor) -> dict[str, float]:
     """Accuracy of a trained model with other averages in the place of its attention."""
     grid = model.config.grid
-    others = {
+    others: dict[str, Any] = {
         f"gaussian {width}": between_patches(model, images, gaussian_smoothing(grid, width))
         for width in (NARROW, PLAIN, WIDE)
     }

@@ -1,6 +1,7 @@
 """Instruments to look inside a model, one file for each question."""
 
 from minivit.analysis.distance import AttentionDistance, attention_distance
+from minivit.analysis.ensembles import Ensemble, ensemble, position_ensembles
 from minivit.analysis.filters import (
     Components,
     FilterSpectra,
@@ -26,14 +27,29 @@ from minivit.analysis.receptive_field import ReceptiveField, receptive_field
 from minivit.analysis.ridge import Ridge, ridge
 from minivit.analysis.rollout import Rollout, rollout
 from minivit.analysis.similarity import CKA, Similarity, cka, linear_cka
+from minivit.analysis.smoothing import (
+    between_patches,
+    box_blur,
+    gaussian_smoothing,
+    mean_attention,
+    width_for,
+)
 from minivit.analysis.spectra import Spectrum, spectrum
 from minivit.analysis.tokens import patch_means, saliency, token_ablation
+from minivit.analysis.variance import (
+    BranchVariance,
+    Variance,
+    branch_variance,
+    feature_variance,
+)
 
 __all__ = [
     "AttentionDistance",
     "BranchRatios",
+    "BranchVariance",
     "CKA",
     "Components",
+    "Ensemble",
     "FilterSpectra",
     "Importance",
     "Localisation",
@@ -45,20 +61,29 @@ __all__ = [
     "Rollout",
     "Similarity",
     "Spectrum",
+    "Variance",
     "attention_distance",
+    "between_patches",
+    "box_blur",
     "branch_importance",
     "branch_ratios",
+    "branch_variance",
     "cka",
     "cosine_basis",
     "cut_patches",
+    "ensemble",
+    "feature_variance",
     "filter_spectra",
     "first_filters",
+    "gaussian_smoothing",
     "head_importance",
     "linear_cka",
     "localisation",
     "logit_lens",
+    "mean_attention",
     "patch_means",
     "place_recovery",
+    "position_ensembles",
     "position_similarity",
     "position_table",
     "principal_components",
@@ -72,4 +97,5 @@ __all__ = [
     "spectrum",
     "subspace_overlap",
     "token_ablation",
+    "width_for",
 ]

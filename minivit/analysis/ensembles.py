@@ -5,6 +5,7 @@ Validation, and Active Learning"): the error of the mean prediction is the mean 
 less their spread. So an ensemble is better than its members by as much as they disagree.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -19,7 +20,7 @@ from minivit.analysis.running import batches
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Squared errors, summed over the classes, means over images; ``member = together + spread``."""
+    """Squared errors, summed over classes, means over images; ``member = together + spread``."""
 
     member: float  # of one member, mean over members
     together: float  # of the mean of their predictions
@@ -52,13 +53,10 @@ def ensemble(
     )
 
 
-Labelled = tuple[Shaped[Tensor, "n channels height width"], Int64[Tensor, "n"]]
-
-
 def position_ensembles(
     model: nn.Module,
-    train: Labelled,
-    test: Labelled,
+    train: tuple[Shaped[Tensor, "train channels height width"], Int64[Tensor, "train"]],
+    test: tuple[Shaped[Tensor, "test channels height width"], Int64[Tensor, "test"]],
     *names: str,
     penalty: float = 1e-3,
     grid: Grid | None = None,
@@ -93,12 +91,14 @@ def position_ensembles(
     }
 
 
-def _fitted(x: Tensor, labels: Tensor, classes: int, penalty: float):
+def _fitted(x: Tensor, labels: Tensor, classes: int, penalty: float) -> Callable[[Tensor], Tensor]:
     """The map from features [..., dim] to [..., classes], from the products of features alone."""
     flat = x.flatten(0, 1).double()  # [positions * images, dim]
     targets = F.one_hot(labels, classes).double().repeat(len(x), 1)
     mean, level = flat.mean(0), targets.mean(0)
     flat = flat - mean
+    if not flat.any():
+        raise ValueError("nothing to read: the features are the same in all positions and images")
     products = flat.T @ flat
     shrink = penalty * products.diagonal().mean() * torch.eye(len(products), dtype=torch.float64)
     weight = torch.linalg.solve(products + shrink, flat.T @ (targets - level))

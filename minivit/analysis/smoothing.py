@@ -10,6 +10,7 @@ model's own by :func:`minivit.replace`, it leaves the maps to values and to the 
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from jaxtyping import Float, Float64, Shaped
@@ -25,11 +26,13 @@ Weights = Shaped[Tensor, "*heads patches patches"]
 
 
 def gaussian_smoothing(grid: Grid, width: float) -> Float64[Tensor, "patches patches"]:
-    r"""Weights :math:`\\propto \\exp(-d^2/2\\sigma^2)` of all patches for each patch, rows sum to 1.
+    r"""Gaussian weights :math:`\propto \exp(-d^2/2\sigma^2)` of all patches for each patch.
+
+    Rows sum to 1, at the edges too.
 
     Args:
         grid: Rows and columns.
-        width: The standard deviation :math:`\\sigma`, in patches. 0 gives the identity, infinity
+        width: The standard deviation :math:`\sigma`, in patches. 0 gives the identity, infinity
             the mean of all patches.
     """
     if not width >= 0:
@@ -70,7 +73,7 @@ def between_patches(
         ValueError: The model has no attention between tokens, as a Mixer or a convolutional
             network, or not between all patches; or the weights are of other patches or heads.
     """
-    found = {}
+    found: dict[str, Callable[[Tensor], Tensor]] = {}
     for layout in layouts(model, images, grid):
         count = len(layout.where)
         allowed = ([count, count], [layout.heads, count, count])
@@ -79,22 +82,22 @@ def between_patches(
                 f"expected weights {allowed[0]} or {allowed[1]} in {layout.name!r}: got "
                 f"{list(weights.shape)}"
             )
-        where = torch.tensor(layout.where)
-
-        def fixed(own: Tensor, where: Tensor = where) -> Tensor:
-            at = where.to(own.device)
-            new = own.clone()
-            new[..., at, :] = 0
-            new[..., at[:, None], at] = weights.to(own)
-            return new
-
-        found[weights_of(layout.name)] = fixed
+        found[weights_of(layout.name)] = partial(_fixed, layout.where, weights)
     return found
+
+
+def _fixed(where: tuple[int, ...], weights: Tensor, own: Tensor) -> Tensor:
+    """A model's own weights, [images, heads, tokens, tokens], but for the queries of patches."""
+    at = torch.tensor(where, device=own.device)
+    new = own.clone()
+    new[..., at, :] = 0
+    new[..., at[:, None], at] = weights.to(own)
+    return new
 
 
 def mean_attention(
     model: nn.Module, images: Images, *, grid: Grid | None = None, batch_size: int = 64
-) -> dict[str, Float[Tensor, "heads tokens tokens"]]:
+) -> dict[str, Float64[Tensor, "1 heads tokens tokens"]]:
     """The mean over images of every attention's weights, by name, for :func:`minivit.replace`.
 
     With them in the place of its own, a model averages every image in the same way.
@@ -113,7 +116,9 @@ def mean_attention(
             for total, weights in zip(sums, found, strict=True)
         ]
         count += len(batch)
-    return {weights_of(layout.name): total / count for layout, total in zip(at, sums, strict=True)}
+    return {
+        weights_of(layout.name): total[None] / count for layout, total in zip(at, sums, strict=True)
+    }
 
 
 def width_for(

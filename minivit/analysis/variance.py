@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from minivit.analysis.grids import Grid
 from minivit.analysis.layout import outside
 from minivit.analysis.representations import by_position, patch_grid, representations
-from minivit.analysis.residuals import branches, residuals
+from minivit.analysis.residuals import residuals
 from minivit.analysis.running import Images, batches, evaluating
 from minivit.recording.hooks import before
 from minivit.recording.names import one
@@ -108,10 +108,19 @@ def branch_variance(
         grid: As for :func:`feature_variance`.
 
     Raises:
-        ValueError: No residual connection is seen, or one is not between tokens or feature maps.
+        ValueError: No residual connection between tokens or feature maps is seen.
     """
     first, stream = batches(images, batch_size)
-    names = branches(model, first)
+    names: list[str] = []
+
+    def note(name: str, branch: Tensor, skip: Tensor) -> None:
+        if branch.ndim > 2:  # and no vector for each image, behind the pooling
+            names.append(name)
+
+    with evaluating(model), residuals(model, note):
+        model(first[:1])
+    if not names:
+        raise ValueError(f"no residual connection is seen in {type(model).__name__}")
     if len(set(names)) < len(names):
         raise ValueError(f"expected sub-layers that run once each: got {names}")
     patches = _patches_of(model, first, grid)
@@ -126,8 +135,9 @@ def branch_variance(
             return hook
 
         def report(name: str, branch: Tensor, skip: Tensor, seen: dict = seen) -> None:
-            for place, x in ("before", skip), ("branch", branch), ("after", skip + branch):
-                seen[place, name] = patches(x)
+            if name in names:
+                for place, x in ("before", skip), ("branch", branch), ("after", skip + branch):
+                    seen[place, name] = patches(x)
 
         with ExitStack() as stack:
             for name in names:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
@@ -80,7 +81,7 @@ def replace(model: nn.Module, replacements: Mapping[str, Replacement]) -> Iterat
                 f"got {got}"
             ) from None
 
-    def output(name: str, given: Any) -> Any:
+    def output(name: str, module: nn.Module, args: Any, given: Any) -> Any:
         if (count := len(tensors_in(given))) != 1:
             raise RuntimeError(f"expected one tensor from {name!r}: got {count}")
         return tree_map_only(Tensor, lambda old: exchanged(name, old), given)
@@ -90,8 +91,7 @@ def replace(model: nn.Module, replacements: Mapping[str, Replacement]) -> Iterat
         stack.enter_context(uncompiled())
         for outputs, weights in found.values():
             for name, module in outputs.items():
-                hook = after(module, lambda _, args, given, name=name: output(name, given))
-                stack.enter_context(hook)
+                stack.enter_context(after(module, partial(output, name)))
             for name, module in weights.items():
                 stack.enter_context(listener.inside(module, name))
         if any(weights for _, weights in found.values()):  # else torch's own kernels run

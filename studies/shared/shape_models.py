@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -18,10 +19,14 @@ SIZE, PATCH, CLASSES = 20, 4, 4  # pixels; of the ten classes the first four
 GRID = (SIZE // PATCH, SIZE // PATCH)
 WIDTHS = (0.5, 1.5)  # of fixed smoothing, in patches, one for each head
 TRAIN, TEST = 4000, 1000
-SIZES = {"image_size": SIZE, "classes": CLASSES}
-VIT = SIZES | {"patch_size": PATCH, "dim": 48, "depth": 4, "heads": 2}
-RESNET = SIZES | {"width": 8, "stages": (3, 3, 3)}
-HYBRID = SIZES | {"stages": ("ccc", "cca", "cca"), "widths": (8, 16, 32), "heads": (1, 1, 2)}
+SIZES: dict[str, Any] = {"image_size": SIZE, "classes": CLASSES}
+VIT: dict[str, Any] = SIZES | {"patch_size": PATCH, "dim": 48, "depth": 4, "heads": 2}
+RESNET: dict[str, Any] = SIZES | {"width": 8, "stages": (3, 3, 3)}
+HYBRID: dict[str, Any] = SIZES | {
+    "stages": ("ccc", "cca", "cca"),
+    "widths": (8, 16, 32),
+    "heads": (1, 1, 2),
+}
 
 
 @cache
@@ -67,15 +72,17 @@ def new(kind: str) -> Model:
         if mixing == "attention":
             return minivit.create("alternet_32px", **HYBRID)
         model = minivit.create("resnet_32px", **RESNET)
+        blocks: Any = model.blocks
         if mixing == "blur":
             for last in (2, 5, 8):
-                model.blocks[last] = nn.Sequential(model.blocks[last], Blur())
+                blocks[last] = nn.Sequential(blocks[last], Blur())
         return model
     model = minivit.create("vit_32px", **VIT)
     if mixing == "none":
         return minivit.remove(model, "attention")
     if mixing == "convolution":
-        for block in model.blocks:
+        blocks = model.blocks
+        for block in blocks:
             block.attention = LocalConvolution(VIT["dim"])
     return model
 
@@ -91,14 +98,14 @@ def mixed(kind: str, model: Model, images: Tensor) -> AbstractContextManager[Non
 class PerPatch(nn.Module):
     """A model's last map or tokens, and a linear head on every patch."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Any) -> None:
         super().__init__()
         self.model = model
         model.head = nn.Linear(model.head.in_features, CLASSES + 1)
 
     def forward(self, images: Tensor) -> Tensor:
         """To logits [images, classes, rows, columns]."""
-        model = self.model
+        model: Any = self.model
         if hasattr(model, "tokens"):
             return to_map(model.head(model.norm(model.tokens(images))), GRID[0])
         tokens = to_tokens(model.features(images))

@@ -11,9 +11,9 @@ import minivit
 from tests.minivit.parity import draw
 from tests.minivit.refusals import assert_refused
 from tests.minivit.test_recording_attention import (
-    B,
     DEPTH,
     HEADS,
+    B,
     close,
     every_model,
     logits,
