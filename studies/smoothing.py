@@ -41,7 +41,7 @@ KINDS = ("vit attention", "vit none", "vit gaussian", "vit convolution",
          "resnet plain", "resnet blur", "resnet attention")  # fmt: skip
 DENSE = ("vit attention", "vit none", "resnet plain", "resnet attention")
 CIFAR10 = ("cifar10_vit", "cifar10_vit_gap", "cifar10_mixer", "cifar10_resnet", "cifar10_alternet")
-STEPS = {"vit": 300, "resnet": 150}
+STEPS = {"vit": 200, "resnet": 80}
 NARROW, PLAIN, WIDE = 0.5, 1.0, 2.0  # widths of smoothing, in patches
 
 

@@ -18,9 +18,9 @@ from minivit.networks.model import Model
 SIZE, PATCH, CLASSES = 20, 4, 4  # pixels; of the ten classes the first four
 GRID = (SIZE // PATCH, SIZE // PATCH)
 WIDTHS = (0.5, 1.5)  # of fixed smoothing, in patches, one for each head
-TRAIN, TEST = 4000, 1000
+TRAIN, TEST = 2000, 1000
 SIZES: dict[str, Any] = {"image_size": SIZE, "classes": CLASSES}
-VIT: dict[str, Any] = SIZES | {"patch_size": PATCH, "dim": 48, "depth": 4, "heads": 2}
+VIT: dict[str, Any] = SIZES | {"patch_size": PATCH, "dim": 32, "depth": 4, "heads": 2}
 RESNET: dict[str, Any] = SIZES | {"width": 8, "stages": (3, 3, 3)}
 HYBRID: dict[str, Any] = SIZES | {
     "stages": ("ccc", "cca", "cca"),
@@ -113,7 +113,7 @@ class PerPatch(nn.Module):
 
 
 def fit(
-    model: nn.Module, images: Tensor, targets: Tensor, *, steps: int, seed: int, rate: float = 3e-3
+    model: nn.Module, images: Tensor, targets: Tensor, *, steps: int, seed: int, rate: float = 5e-3
 ) -> None:
     """AdamW on batches of 64 for some steps; the rate warms up and falls to zero."""
     draws = torch.Generator().manual_seed(seed)
