@@ -39,6 +39,7 @@ from studies.shared.shape_models import (
 SEEDS = range(5)
 KINDS = ("vit attention", "vit none", "vit gaussian", "vit convolution",
          "resnet plain", "resnet blur", "resnet attention")  # fmt: skip
+LONGER = ("resnet plain", "resnet blur")  # in twice as many steps
 DENSE = ("vit attention", "vit none", "resnet plain", "resnet attention")
 CIFAR10 = ("cifar10_vit", "cifar10_vit_gap", "cifar10_mixer", "cifar10_resnet", "cifar10_alternet")
 STEPS = {"vit": 200, "resnet": 80}
@@ -53,7 +54,9 @@ def measure(row: str, rehearsal: bool) -> Figures:
     found: dict[str, Any] = {}
     answers = []
     for seed in seeds:
-        if row.startswith("dense "):
+        if row.startswith("longer "):
+            figures = longer(row.removeprefix("longer "), seed, rehearsal)
+        elif row.startswith("dense "):
             figures = dense(row.removeprefix("dense "), seed, rehearsal)
         else:
             figures, probabilities = classifying(row, seed, rehearsal)
@@ -80,6 +83,23 @@ def dense(kind: str, seed: int, rehearsal: bool) -> Figures:
     answers = in_parts(model, test).argmax(1)
     right = (answers == targets).double().mean().item()
     return {"iou": mean_iou(answers, targets), "accuracy": right}
+
+
+def longer(kind: str, seed: int, rehearsal: bool) -> Figures:
+    """Scores after more steps; losses with the statistics of batches too, as in training."""
+    torch.manual_seed(seed)
+    images, labels, _ = shapes("train", rehearsal)
+    test, truth, _ = shapes("test", rehearsal)
+    model = new(kind)
+    fit(model, images, labels, steps=2 * steps_of(kind, rehearsal), seed=seed)
+    logits = in_parts(model, test)
+    figures = {
+        "accuracy": (logits.argmax(1) == truth).double().mean().item(),
+        "loss": F.cross_entropy(logits, truth).item(),
+        "train_loss": F.cross_entropy(in_parts(model, images), labels).item(),
+    }
+    model.train()  # BatchNorm by the batch's own statistics
+    return figures | {"batch_loss": F.cross_entropy(in_parts(model, images), labels).item()}
 
 
 def classifying(kind: str, seed: int, rehearsal: bool) -> tuple[Figures, Tensor]:
@@ -181,7 +201,12 @@ def of_cifar10(name: str, rehearsal: bool) -> Figures:
 
 STUDY = Survey(
     "smoothing",
-    (*KINDS, *(f"dense {kind}" for kind in DENSE), *CIFAR10),
+    (
+        *KINDS,
+        *(f"dense {kind}" for kind in DENSE),
+        *CIFAR10,
+        *(f"longer {kind}" for kind in LONGER),
+    ),
     measure,
     seeds=SEEDS,
 )
