@@ -63,7 +63,7 @@ def test_averages_never_widen_the_range_of_values_but_what_follows_may():
 
 
 def test_the_variance_can_rise_where_the_range_cannot():
-    """Rows that sum to 1 and columns that do not: two of three take the value of the third."""
+    """Rows that sum to 1 and columns that do not: a token takes over the value of the odd one."""
     v = torch.tensor([0.0, 0.0, 0.0, 1.0]).double()
     a = torch.tensor([[1.0, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 1]]).double()
     assert (a @ v).var(correction=0) == 1 / 4 > v.var(correction=0) == 3 / 16
