@@ -7,6 +7,7 @@ from minivit.analysis.deletion import DeletionCurves, deletion_curves
 from minivit.analysis.density import Density, Estimate, density
 from minivit.analysis.dictionary import Dictionary, Fit, learn_dictionary
 from minivit.analysis.distance import AttentionDistance, attention_distance
+from minivit.analysis.ensembles import Ensemble, ensemble, position_ensembles
 from minivit.analysis.filters import (
     Components,
     FilterSpectra,
@@ -52,8 +53,21 @@ from minivit.analysis.relevance import Relevance, relevance
 from minivit.analysis.ridge import Ridge, ridge
 from minivit.analysis.rollout import Rollout, rollout
 from minivit.analysis.similarity import CKA, Similarity, cka, linear_cka
+from minivit.analysis.smoothing import (
+    between_patches,
+    box_blur,
+    gaussian_smoothing,
+    mean_attention,
+    width_for,
+)
 from minivit.analysis.spectra import Spectrum, spectrum
 from minivit.analysis.tokens import patch_means, saliency, token_ablation
+from minivit.analysis.variance import (
+    BranchVariance,
+    Variance,
+    branch_variance,
+    feature_variance,
+)
 from minivit.analysis.weights import WeightLoss
 
 __all__ = [
@@ -61,12 +75,14 @@ __all__ = [
     "Addition",
     "AttentionDistance",
     "BranchRatios",
+    "BranchVariance",
     "Components",
     "CueConflict",
     "Curvature",
     "DeletionCurves",
     "Density",
     "Dictionary",
+    "Ensemble",
     "Estimate",
     "FilterSpectra",
     "Fit",
@@ -87,6 +103,7 @@ __all__ = [
     "Similarity",
     "Spectrum",
     "TokenNorms",
+    "Variance",
     "WeightLoss",
     "attention_distance",
     "attention_distance",
@@ -94,21 +111,26 @@ __all__ = [
     "band_noise",
     "band_pass",
     "batch_maxima",
+    "between_patches",
     "block_importance",
+    "box_blur",
     "branch_importance",
     "branch_ratios",
+    "branch_variance",
     "cka",
     "cosine_basis",
     "cue_conflict",
     "curvature",
     "cut_patches",
-    "cut_patches",
     "deletion_curves",
     "density",
+    "ensemble",
+    "feature_variance",
     "filter_normalised",
     "filter_spectra",
     "first_filters",
     "frequency_response",
+    "gaussian_smoothing",
     "head_importance",
     "high_pass",
     "landscape",
@@ -119,8 +141,10 @@ __all__ = [
     "log_amplitude",
     "logit_lens",
     "low_pass",
+    "mean_attention",
     "patch_means",
     "place_recovery",
+    "position_ensembles",
     "position_similarity",
     "position_table",
     "principal_components",
@@ -137,4 +161,5 @@ __all__ = [
     "subspace_overlap",
     "token_ablation",
     "token_norms",
+    "width_for",
 ]

@@ -1,7 +1,9 @@
 """Inputs of surveys: models that come with the package, and images that these never saw."""
 
+from functools import cache
+
 import minivit
-from minivit.data import Split, load_data
+from minivit.data import Data, Split, load_data
 from minivit.hub.zoo import shipped
 from minivit.networks.model import Model
 from studies.runner.run import spread
@@ -20,8 +22,12 @@ def pictures(data: str, number: int, part: str = "test") -> Split:
 
     Raises :class:`NotHere` if the data are not on this machine.
     """
+    return spread(getattr(_loaded(data), part), number)
+
+
+@cache  # a copy in files takes a minute to read
+def _loaded(data: str) -> Data:
     try:
-        found = load_data(data)
+        return load_data(data)
     except FileNotFoundError as reason:
         raise NotHere(str(reason)) from reason
-    return spread(getattr(found, part), number)

@@ -1,0 +1,148 @@
+"""Small models of generated shapes, seconds each: for the class of an image, or of every patch."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import minivit
+from minivit.analysis.smoothing import between_patches, gaussian_smoothing
+from minivit.data.shapes import Shapes, draw_shapes
+from minivit.networks.maps import to_map, to_tokens
+from minivit.networks.model import Model
+
+SIZE, PATCH, CLASSES = 20, 4, 4  # pixels; of the ten classes the first four
+GRID = (SIZE // PATCH, SIZE // PATCH)
+WIDTHS = (0.5, 1.5)  # of fixed smoothing, in patches, one for each head
+TRAIN, TEST = 2000, 1000
+SIZES: dict[str, Any] = {"image_size": SIZE, "classes": CLASSES}
+VIT: dict[str, Any] = SIZES | {"patch_size": PATCH, "dim": 32, "depth": 4, "heads": 2}
+RESNET: dict[str, Any] = SIZES | {"width": 8, "stages": (3, 3, 3)}
+HYBRID: dict[str, Any] = SIZES | {
+    "stages": ("ccc", "cca", "cca"),
+    "widths": (8, 16, 32),
+    "heads": (1, 1, 2),
+}
+
+
+@cache
+def shapes(part: str, rehearsal: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Images as models read them, labels, and for every patch 0 or one more than its class."""
+    count = 40 if rehearsal else {"train": TRAIN, "test": TEST}[part]
+    drawn = draw_shapes(count * 10 // CLASSES, SIZE, seed={"train": 1, "test": 2}[part])
+    few = drawn.labels < CLASSES
+    return (drawn.images[few] / 255 - 0.5) / 0.25, drawn.labels[few], patch_labels(drawn)[few]
+
+
+def patch_labels(drawn: Shapes) -> Tensor:
+    """The commonest label among the pixels of each patch, [images, rows, columns]."""
+    pixels = drawn.masks.long().unfold(1, PATCH, PATCH).unfold(2, PATCH, PATCH)
+    return pixels.flatten(3).mode(-1).values
+
+
+class LocalConvolution(nn.Module):
+    """In the place of attention: each feature's own 3 x 3 filter between values and output."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.values, self.out = nn.Linear(dim, dim), nn.Linear(dim, dim)
+        self.filters = nn.Conv2d(dim, dim, 3, padding=1, groups=dim)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        return self.out(to_tokens(self.filters(to_map(self.values(x), GRID[0]))))
+
+
+class Blur(nn.Module):
+    """A fixed 3 x 3 blur of every channel, with weights 1, 2, 1 along each axis."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        row = torch.tensor([1.0, 2.0, 1.0]).to(x) / 4
+        weight = torch.outer(row, row).expand(x.shape[1], 1, 3, 3)
+        return F.conv2d(F.pad(x, (1, 1, 1, 1), mode="replicate"), weight, groups=x.shape[1])
+
+
+def new(kind: str) -> Model:
+    """An untrained model, from torch's random numbers."""
+    family, _, mixing = kind.partition(" ")
+    if family == "resnet":
+        if mixing == "attention":
+            return minivit.create("alternet_32px", **HYBRID)
+        model = minivit.create("resnet_32px", **RESNET)
+        blocks: Any = model.blocks
+        if mixing == "blur":
+            for last in (2, 5, 8):
+                blocks[last] = nn.Sequential(blocks[last], Blur())
+        return model
+    model = minivit.create("vit_32px", **VIT)
+    if mixing == "none":
+        return minivit.remove(model, "attention")
+    if mixing == "convolution":
+        blocks = model.blocks
+        for block in blocks:
+            block.attention = LocalConvolution(VIT["dim"])
+    return model
+
+
+def mixed(kind: str, model: Model, images: Tensor) -> AbstractContextManager[None]:
+    """What a model trains and runs in: fixed smoothing in the place of attention, or nothing."""
+    if kind != "vit gaussian":
+        return nullcontext()
+    fixed = torch.stack([gaussian_smoothing(GRID, width) for width in WIDTHS])
+    return minivit.replace(model, between_patches(model, images[:1], fixed))
+
+
+class PerPatch(nn.Module):
+    """A model's last map or tokens, and a linear head on every patch."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+        model.head = nn.Linear(model.head.in_features, CLASSES + 1)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """To logits [images, classes, rows, columns]."""
+        model: Any = self.model
+        if hasattr(model, "tokens"):
+            return to_map(model.head(model.norm(model.tokens(images))), GRID[0])
+        tokens = to_tokens(model.features(images))
+        return to_map(model.head(getattr(model, "norm", nn.Identity())(tokens)), GRID[0])
+
+
+def fit(
+    model: nn.Module, images: Tensor, targets: Tensor, *, steps: int, seed: int, rate: float = 5e-3
+) -> None:
+    """AdamW on batches of 64 for some steps; the rate warms up and falls to zero."""
+    draws = torch.Generator().manual_seed(seed)
+    optimiser = torch.optim.AdamW(model.parameters(), rate, weight_decay=0.05)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimiser, rate, total_steps=steps, pct_start=0.15
+    )
+    model.train()
+    for _ in range(steps):
+        batch = torch.randint(len(images), (64,), generator=draws)
+        loss = F.cross_entropy(model(images[batch]), targets[batch])
+        optimiser.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+    model.eval()
+
+
+def in_parts(model: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
+    """The outputs for many images, without gradients."""
+    with torch.no_grad():
+        return torch.cat([model(part) for part in images.split(250)])
+
+
+def mean_iou(found: Tensor, targets: Tensor) -> float:
+    """Over the classes and the background: patches in both over patches in either."""
+    ratios = [
+        ((found == k) & (targets == k)).sum() / ((found == k) | (targets == k)).sum()
+        for k in range(CLASSES + 1)
+    ]
+    return torch.stack(ratios).nanmean().item()
