@@ -58,7 +58,6 @@ from minivit.analysis.smoothing import (
     box_blur,
     gaussian_smoothing,
     mean_attention,
-    width_for,
 )
 from minivit.analysis.spectra import Spectrum, spectrum
 from minivit.analysis.tokens import patch_means, saliency, token_ablation
@@ -161,5 +160,4 @@ __all__ = [
     "subspace_overlap",
     "token_ablation",
     "token_norms",
-    "width_for",
 ]

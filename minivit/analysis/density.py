@@ -51,7 +51,7 @@ class Density:
 
     @property
     def negative(self) -> Estimate:
-        """The negative eigenvalues' fraction of the sum of all absolute values: 0 if convex."""
+        """The negative part of the sum of all absolute values. It is 0 if the loss is convex."""
         size = self.points.abs()
         return _estimate(self._sum(size * (self.points < 0)) / self._sum(size))
 

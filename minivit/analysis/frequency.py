@@ -48,7 +48,7 @@ class LogAmplitude:
 
     @property
     def diagonal(self) -> Float64[Tensor, "bins"]:
-        """Relative log amplitudes along half of the diagonal: the bins of Park and Kim.
+        """Relative log amplitudes along half of the diagonal, the bins of Park and Kim.
 
         Bin ``k`` has ``k`` cycles along both sides. Of a map of even side ``n`` the last has
         ``n / 2 - 1``: the waves with ``n / 2`` are left out.

@@ -68,7 +68,7 @@ def attention_response(
     """The response of every head, ``[heads, rows, columns]``, by block: means over images.
 
     Of the weights between patches, those rows are divided by their sums, so that other tokens do
-    not count. It takes any model that :func:`~minivit.analysis.attention_distance` takes.
+    not count. It takes any model that :func:`~minivit.analysis.distance.attention_distance` takes.
 
     Raises:
         ValueError: As there.

@@ -1,19 +1,19 @@
 """Averages over the grid of patches by weights that are fixed, in the place of attention.
 
 Each row of a smoothing matrix sums to 1, as a row of attention weights does. Put in the place of a
-model's own by :func:`minivit.replace`, it leaves the maps to values and to the output as they are::
+model's own by :func:`~minivit.recording.replace`, it leaves the maps to values and to the output
+as they are::
 
     blurred = gaussian_smoothing((8, 8), width=1.0)  # [64, 64]
     with minivit.replace(model, between_patches(model, images, blurred)):
         model(images)
 """
 
-import math
 from collections.abc import Callable
 from functools import partial
 
 import torch
-from jaxtyping import Float, Float64, Shaped
+from jaxtyping import Float64, Shaped
 from torch import Tensor, nn
 
 from minivit.analysis.grids import Grid, rows_and_columns
@@ -58,7 +58,7 @@ def box_blur(grid: Grid, side: int) -> Float64[Tensor, "patches patches"]:
 def between_patches(
     model: nn.Module, images: Tensor, weights: Weights, *, grid: Grid | None = None
 ) -> dict[str, Callable[[Tensor], Tensor]]:
-    """What :func:`minivit.replace` gives a model so that its patches are averaged by fixed weights.
+    """For :func:`~minivit.recording.replace`: patches are averaged by fixed weights.
 
     Every patch averages the patches by these weights, and takes nothing from class and register
     tokens, whose own attention stays what it is.
@@ -98,7 +98,7 @@ def _fixed(where: tuple[int, ...], weights: Tensor, own: Tensor) -> Tensor:
 def mean_attention(
     model: nn.Module, images: Images, *, grid: Grid | None = None, batch_size: int = 64
 ) -> dict[str, Float64[Tensor, "1 heads tokens tokens"]]:
-    """The mean over images of every attention's weights, by name, for :func:`minivit.replace`.
+    """Mean attention weights over images, by name, for :func:`~minivit.recording.replace`.
 
     With them in the place of its own, a model averages every image in the same way.
 
@@ -119,25 +119,3 @@ def mean_attention(
     return {
         weights_of(layout.name): total[None] / count for layout, total in zip(at, sums, strict=True)
     }
-
-
-def width_for(
-    share: float, x: Float[Tensor, "batch patches dim"], grid: Grid, *, steps: int = 40
-) -> float:
-    """The width of Gaussian smoothing that leaves this share of the variance over patches.
-
-    Found by halving the range of widths, on the logarithm, from a twentieth of a patch to twenty
-    times the grid's longer side; at most that far.
-    """
-    centred = x.double() - x.double().mean(1, keepdim=True)
-    whole = centred.square().sum()
-
-    def left(log_width: float) -> float:
-        y = gaussian_smoothing(grid, math.exp(log_width)).to(x.device) @ centred
-        return ((y - y.mean(1, keepdim=True)).square().sum() / whole).item()
-
-    low, high = math.log(0.05), math.log(20 * max(grid))
-    for _ in range(steps):
-        middle = (low + high) / 2
-        low, high = (middle, high) if left(middle) > share else (low, middle)
-    return math.exp((low + high) / 2)

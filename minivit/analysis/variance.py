@@ -41,7 +41,7 @@ class Variance:
 
     @property
     def share(self) -> Float64[Tensor, "names"]:
-        """Of the mean square, from 0 to 1: it does not grow with the features as a whole."""
+        """Fraction of the mean square. It does not grow with the features as a whole."""
         return self.values / self.mean_square
 
 
