@@ -1,5 +1,7 @@
 """For all tests."""
 
+import pytest
+import torch
 from jaxtyping import install_import_hook
 
 # Checks types and their shapes at every call, in modules imported from here on. As in mypy, an int
@@ -17,3 +19,11 @@ install_import_hook(
 from minivit.hub.import_torchvision import mend  # noqa: E402
 
 mend()  # before a test imports torchvision, or timm
+
+
+@pytest.fixture(autouse=True, scope="module")
+def threads():
+    """As many threads for the next file: the command and the studies set their number."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
