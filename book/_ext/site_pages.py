@@ -1,4 +1,4 @@
-"""What the pages need beyond Jupyter Book: chapter numbers, and a role that browsers know."""
+"""What the pages need beyond Jupyter Book: chapter numbers, and text that browsers set well."""
 
 import re
 
@@ -35,18 +35,36 @@ def number_chapters(app: Sphinx, env: BuildEnvironment) -> list[str]:
     return list(env.toc_secnumbers)
 
 
-def name_roles(
+MATH = re.compile(r'\(?<span class="math[^>]*>[^<]*</span>[,.;:?!)]+')
+CAPTION = re.compile(r"<figcaption>.*?</figcaption>", re.DOTALL)
+SIDE = re.compile(
+    r"\b(?:Left|Right)\b(?! of\b)|(?<=\()(?:left|right)(?=\))|(?<=; )right(?=,)"
+)
+BELOW = {"Left": "Top", "Right": "Bottom", "left": "top", "right": "bottom"}
+
+
+def set_text(
     app: Sphinx, page: str, template: str, context: dict, doctree: document | None
 ) -> None:
-    """Makes entries of the bibliography items of its list.
+    """Changes what browsers would set badly, or do not know.
 
-    docutils gives them ``doc-biblioentry``, which may not stand in a list and which DPUB-ARIA 1.1
-    has withdrawn in favour of ``listitem``.
+    docutils gives entries of the bibliography the role ``doc-biblioentry``, which may not stand in
+    a list and which DPUB-ARIA 1.1 has withdrawn in favour of ``listitem``.
     """
     if "body" in context:
-        context["body"] = context["body"].replace(
-            'role="doc-biblioentry"', 'role="listitem"'
+        body = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
+        body = MATH.sub(r'<span class="together">\g<0></span>', body)
+        context["body"] = CAPTION.sub(
+            lambda caption: SIDE.sub(both_sides, caption[0]), body
         )
+
+
+def both_sides(word: re.Match) -> str:
+    """Where a panel stands, for wide screens and for phones, where panels may be stacked."""
+    return (
+        f'<span class="beside">{word[0]}</span>'
+        f'<span class="stacked">{BELOW[word[0]]}</span>'
+    )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -54,5 +72,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect(
         "env-get-updated", number_chapters, priority=900
     )  # after Sphinx's own numbers
-    app.connect("html-page-context", name_roles)
+    app.connect("html-page-context", set_text)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
