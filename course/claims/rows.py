@@ -1,5 +1,6 @@
 """The rows of ``book/claims.yml``: the claims of the sources, and how the book decides them."""
 
+import re
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -11,6 +12,7 @@ import yaml
 from course.claims.rules import UNMEASURED, Rule
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
+CIFAR10 = "; CIFAR-10 from JPEG files of quality 75"  # the copy that all studies used
 BASES = {
     "proved": "proved: by algebra, or by an exact counterexample",
     "measured": "measured in an experiment",
@@ -142,6 +144,9 @@ def load(path: Path = BOOK / "claims.yml") -> Rows:
 
 def _claim(fields: dict[str, Any]) -> Claim:
     """A claim from its fields in the file."""
+    setting = fields.get("setting", "")
+    if re.search("CIFAR-10|cifar10_", setting):
+        fields["setting"] = setting + CIFAR10
     lists = {name: tuple(fields.get(name, ())) for name in ("also", "study")}
     amended = tuple(Amendment(**change) for change in fields.get("amended", ()))
     rule = Rule.parse(fields["rule"]) if "rule" in fields else None

@@ -25,7 +25,8 @@ TRAINED_ON = {
     "Handwritten Digits, UCI Machine Learning Repository; CC BY 4.0), whose images are not "
     "included",
     "CIFAR10": "CIFAR-10 (A. Krizhevsky (2009), Learning Multiple Layers of Features from Tiny "
-    "Images), whose images are not included",
+    "Images), whose images are not included; the copy of it that was used holds them as JPEG "
+    "files of quality 75",
     "SHAPES": "images drawn by `minivit.data.shapes`",
 }
 
