@@ -9,6 +9,9 @@ term. BatchNorm is in evaluation mode, with the statistics of the training image
 weights, since those gathered on the way lag behind; where a row says ``batch``, it divides by the
 statistics of the images measured.
 
+The share of negative curvature early in training is estimated with two probes, the same for every
+model; rows called ``probes`` estimate it with sixteen, others for every seed.
+
 The rows of CIFAR-10 measure the models that come with the package, where training ended.
 """
 
@@ -51,7 +54,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 CIFAR10 = ("cifar10_vit_gap", "cifar10_vit_cls", "cifar10_resnet", "cifar10_alternet")
 THROUGH = "through training"
 # The rate is the best of three for the ViT and the ResNet of the study `digits`.
-EARLY, LATE, IMAGES = 20, 200, 126
+EARLY, LATE, IMAGES, PROBES = 20, 200, 126, 16
 RECIPE = Recipe(steps=LATE, batch_size=64, learning_rate=3e-3, average=0.0)
 STOPS = (0, 5, 10, 20, 50, 100, 200)
 # Of the histograms: from 0.001 to 100 on both sides of zero, eight bins to a factor of ten.
@@ -64,11 +67,12 @@ def measure(name: str, rehearsal: bool) -> Figures:
         return of_cifar10(name, rehearsal)
     if name == THROUGH:
         return through_training(rehearsal)
-    kind, amount = name.split(", ")
+    kind, amount, *probes = name.split(", ")
+    if probes:
+        return shares(kind, amount, rehearsal)
     found: dict[str, Any] = {}
     for seed in SEEDS[:1] if rehearsal else SEEDS:
-        whole = load_data("DIGITS")
-        data = whole if amount == "all" else tenth(whole, seed)
+        data = digits(amount, seed)
         stops = (1, 2) if rehearsal else (EARLY, LATE)
         trained = grown(kind, data, seed, stops)
         for stage, (model, images, classes) in zip(("early", "late"), trained, strict=True):
@@ -84,6 +88,25 @@ def measure(name: str, rehearsal: bool) -> Figures:
                 seen = spectrum(model, images, classes, rehearsal, batch_statistics=True)
                 figures["batch"] = summary(seen)
             add(found.setdefault(stage, {}), figures)
+    return short(found)
+
+
+def digits(amount: str, seed: int) -> Data:
+    """All digits, or a tenth of them."""
+    whole = load_data("DIGITS")
+    return whole if amount == "all" else tenth(whole, seed)
+
+
+def shares(kind: str, amount: str, rehearsal: bool) -> Figures:
+    """Of five models early in training, the share of negative curvature and its 95 % interval."""
+    found: dict[str, Any] = {}
+    for seed in SEEDS[:1] if rehearsal else SEEDS:
+        stop = 1 if rehearsal else EARLY
+        ((model, images, classes),) = grown(kind, digits(amount, seed), seed, (stop,))
+        probes, steps = (2, 3) if rehearsal else (PROBES, 20)
+        how: dict[str, Any] = {"probes": probes, "steps": steps, "label_smoothing": 0.1}
+        seen = density(model, images, classes, seed=1 + seed, **how)
+        add(found, {"negative": seen.negative.mean, "negative_half": seen.negative.half})
     return short(found)
 
 
@@ -229,7 +252,12 @@ def short(found: Any) -> Any:
 
 STUDY = Survey(
     "curvature",
-    (*(f"{kind}, {n}" for n in ("all", "tenth") for kind in MODELS), THROUGH, *CIFAR10),
+    (
+        *(f"{kind}, {n}" for n in ("all", "tenth") for kind in MODELS),
+        *(f"{kind}, {n}, probes" for n in ("all", "tenth") for kind in MODELS),
+        THROUGH,
+        *CIFAR10,
+    ),
     measure,
     seeds=SEEDS,
 )
