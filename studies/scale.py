@@ -1,10 +1,11 @@
 """Attention beside convolution and recurrence at equal parameters, and patches filled in.
 
 ``retrieval`` rows: small readers trained on 4 to 16 pairs, asked on up to 256; five seeds each, at
-the rate that did best on sequences as in training. ``digits`` rows: a ViT of two blocks whose
-attention is replaced by a 3 x 3 convolution or a recurrent unit, its width chosen so that all have
-about as many parameters; on all digits and on a tenth, at the rate that did best on the validation
-part. ``masked``: three seeds of a ViT that learns without labels to fill in masked patches.
+the rate that did best on sequences as in training. ``marked`` rows: the same where one pair is
+marked from the start, so that a single value has to be kept. ``digits`` rows: a ViT of two blocks
+whose attention is replaced by a 3 x 3 convolution or a recurrent unit, its width chosen so that all
+have about as many parameters; on all digits and on a tenth, at the rate that did best on the
+validation part. ``masked``: three seeds of a ViT that learns without labels to fill in patches.
 """
 
 import statistics
@@ -43,6 +44,8 @@ def measure(row: str, rehearsal: bool) -> Figures:
     if row == "masked":
         return plain(over(masked_patches(seed, rehearsal) for seed in seeds[:3]))
     task, _, kind = row.partition(" ")
+    if task == "marked":
+        return plain(over(kept(kind, seed, rehearsal) for seed in seeds))
     return plain(retrieval(kind, seeds, rehearsal) if task == "retrieval"
                  else digits(kind, seeds, rehearsal))  # fmt: skip
 
@@ -83,6 +86,13 @@ def read(kind: Any, rate: float, seed: int, steps: int, count: int) -> Figures:
             for n, by in zip(LENGTHS, logs.tolist(), strict=True)
         ]
     return found
+
+
+def kept(kind: Any, seed: int, rehearsal: bool) -> Figures:
+    """One reader of sequences in which the pair that will be asked for is marked."""
+    steps, count = (2, 20) if rehearsal else (STEPS["attention"], 2000)
+    model = taught(kind, 3e-3, seed, steps, marked=True)
+    return {"accuracy": [right(model, n, 10_000 + n, count, marked=True) for n in LENGTHS]}
 
 
 def on_the_pair(model: Reader, length: int) -> float:
@@ -181,7 +191,12 @@ def step_time(model: Model, repeats: int) -> float:
 
 STUDY = Survey(
     "scale",
-    (*(f"retrieval {kind}" for kind in READERS), *(f"digits {kind}" for kind in MIXERS), "masked"),
+    (
+        *(f"retrieval {kind}" for kind in READERS),
+        *(f"digits {kind}" for kind in MIXERS),
+        "masked",
+        *(f"marked {kind}" for kind in ("attention", "recurrent")),
+    ),
     measure,
     seeds=SEEDS,
 )

@@ -2,6 +2,7 @@
 
 A pair is a key, a random direction, and a value, one of eight. The last token repeats the key of
 one pair; the answer is that pair's value. Order does not matter, which spares attention positions.
+Where the pair is marked, its key is always the same, so that one value has to be kept, and not all.
 """
 
 import math
@@ -19,12 +20,16 @@ SHORTEST, LONGEST = 4, 16  # pairs in training
 Kind = Literal["attention", "attention with positions", "recurrent"]
 
 
-def pairs(count: int, length: int, generator: Generator) -> tuple[Tensor, Tensor]:
+def pairs(
+    count: int, length: int, generator: Generator, marked: bool = False
+) -> tuple[Tensor, Tensor]:
     """Sequences ``[count, length + 1, KEY + VALUES]`` and answers ``[count]``."""
     keys = F.normalize(torch.randn(count, length, KEY, generator=generator), dim=-1)
     values = torch.randint(VALUES, (count, length), generator=generator)
     asked = torch.randint(length, (count,), generator=generator)
     rows = torch.arange(count)
+    if marked:
+        keys[rows, asked] = torch.eye(KEY)[0]
     told = torch.cat([keys, F.one_hot(values, VALUES)], -1)
     question = F.pad(keys[rows, asked], (0, VALUES))
     return torch.cat([told, question[:, None]], 1), values[rows, asked]
@@ -88,7 +93,7 @@ class Reader(nn.Module):
         return self.head(self.mixing(self.embed(tokens), **how))
 
 
-def taught(kind: Kind, rate: float, seed: int, steps: int) -> Reader:
+def taught(kind: Kind, rate: float, seed: int, steps: int, marked: bool = False) -> Reader:
     """A reader trained on as many lengths as there are steps, each drawn at random."""
     torch.manual_seed(seed)
     model, generator = Reader(kind), Generator().manual_seed(seed + 1000)
@@ -98,7 +103,7 @@ def taught(kind: Kind, rate: float, seed: int, steps: int) -> Reader:
     )
     for _ in range(steps):
         length = int(torch.randint(SHORTEST, LONGEST + 1, (), generator=generator))
-        tokens, answers = pairs(64, length, generator)
+        tokens, answers = pairs(64, length, generator, marked)
         loss = F.cross_entropy(model(tokens), answers)
         optimiser.zero_grad()
         loss.backward()
@@ -109,9 +114,11 @@ def taught(kind: Kind, rate: float, seed: int, steps: int) -> Reader:
 
 
 @torch.no_grad()
-def right(model: Reader, length: int, seed: int, count: int = 2000, **how: float) -> float:
+def right(
+    model: Reader, length: int, seed: int, count: int = 2000, marked: bool = False, **how: float
+) -> float:
     """The fraction of new sequences of this length that a reader answers right."""
-    tokens, answers = pairs(count, length, Generator().manual_seed(seed))
+    tokens, answers = pairs(count, length, Generator().manual_seed(seed), marked)
     parts = zip(tokens.split(250), answers.split(250), strict=True)
     hits = [(model(part, **how).argmax(1) == truth).sum() for part, truth in parts]
     return (torch.stack(hits).sum() / count).item()
