@@ -8,13 +8,10 @@ have about as many parameters; on all digits and on a tenth, at the rate that di
 validation part. ``masked``: three seeds of a ViT that learns without labels to fill in patches.
 """
 
-import statistics
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 import minivit
@@ -153,7 +150,6 @@ def digits(kind: str, seeds: Sequence[int], rehearsal: bool) -> Figures:
     found: Figures = {
         "parameters": sum(p.numel() for p in model.parameters()),
         "operations": operations(model),
-        "milliseconds": step_time(model, 2 if rehearsal else 60),
         "search": {str(rate): accuracy for rate, accuracy in search.items()},
         "rate": rate,
     }
@@ -176,17 +172,6 @@ def fitted(kind: str, data: Data, rate: float, seed: int, steps: int) -> tuple[f
     done = train(model, data, recipe)
     scores = evaluate(model, data.train), evaluate(model, data.validation), done.test
     return tuple(score.accuracy for score in scores)  # type: ignore[return-value]
-
-
-def step_time(model: Model, repeats: int) -> float:
-    """Median milliseconds of a training step on 64 images, forward and backward."""
-    images, labels = torch.randn(64, 1, 8, 8), torch.arange(64) % 10
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        F.cross_entropy(model(images), labels).backward()
-        times.append(1e3 * (time.perf_counter() - start))
-    return statistics.median(times[repeats // 4 :])
 
 
 STUDY = Survey(
