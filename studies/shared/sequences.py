@@ -1,0 +1,124 @@
+"""Small models that read a sequence of pairs and are asked for one, by attention or by recurrence.
+
+A pair is a key, a random direction, and a value, one of eight. The last token repeats the key of
+one pair; the answer is that pair's value. Order does not matter, which spares attention positions.
+Where the pair is marked, its key is always the same, so that one value has to be kept, and not all.
+"""
+
+import math
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+from minivit.networks.vit import MLP
+
+KEY, VALUES = 32, 8
+DIM = 64
+SHORTEST, LONGEST = 4, 16  # pairs in training
+Kind = Literal["attention", "attention with positions", "recurrent"]
+
+
+def pairs(
+    count: int, length: int, generator: Generator, marked: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Sequences ``[count, length + 1, KEY + VALUES]`` and answers ``[count]``."""
+    keys = F.normalize(torch.randn(count, length, KEY, generator=generator), dim=-1)
+    values = torch.randint(VALUES, (count, length), generator=generator)
+    asked = torch.randint(length, (count,), generator=generator)
+    rows = torch.arange(count)
+    if marked:
+        keys[rows, asked] = torch.eye(KEY)[0]
+    told = torch.cat([keys, F.one_hot(values, VALUES)], -1)
+    question = F.pad(keys[rows, asked], (0, VALUES))
+    return torch.cat([told, question[:, None]], 1), values[rows, asked]
+
+
+def sines(length: int, dim: int) -> Tensor:
+    """Fixed positions (Vaswani et al. 2017), which any length has: ``[length, dim]``."""
+    waves = torch.exp(-math.log(10_000) * torch.arange(0, dim, 2) / dim)
+    angles = torch.arange(length)[:, None] * waves
+    return torch.cat([angles.sin(), angles.cos()], 1)
+
+
+class Attending(nn.Module):
+    """A pre-norm block of one head; of its output only the last token's is computed."""
+
+    def __init__(self, positions: bool) -> None:
+        super().__init__()
+        self.positions = positions
+        self.norm1, self.norm2 = nn.LayerNorm(DIM), nn.LayerNorm(DIM)
+        self.query, self.key, self.value, self.out = (nn.Linear(DIM, DIM) for _ in range(4))
+        self.mlp = MLP(DIM, DIM)
+
+    def weights(self, x: Tensor, sharper: float = 1.0) -> Tensor:
+        """What the last token takes from each, ``[batch, tokens]``."""
+        read = self.norm1(self.placed(x))
+        q, k = self.query(read[:, -1:]), self.key(read)
+        return (sharper * q @ k.mT / math.sqrt(DIM)).softmax(-1)[:, 0]
+
+    def placed(self, x: Tensor) -> Tensor:
+        return x + sines(x.shape[1], DIM) if self.positions else x
+
+    def forward(self, x: Tensor, sharper: float = 1.0) -> Tensor:
+        mixed = self.weights(x, sharper)[:, None] @ self.value(self.norm1(self.placed(x)))
+        last = self.placed(x)[:, -1] + self.out(mixed[:, 0])
+        return last + self.mlp(self.norm2(last))
+
+
+class Recurring(nn.Module):
+    """A gated recurrent unit (Cho et al. 2014) that keeps its last state."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(DIM, DIM, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.gru(x)[1][0]
+
+
+class Reader(nn.Module):
+    """From a sequence of pairs and a question to logits of the values."""
+
+    def __init__(self, kind: Kind) -> None:
+        super().__init__()
+        self.embed = nn.Linear(KEY + VALUES, DIM)
+        self.mixing: nn.Module = (
+            Recurring() if kind == "recurrent" else Attending(kind.endswith("positions"))
+        )
+        self.head = nn.Linear(DIM, VALUES)
+
+    def forward(self, tokens: Tensor, **how: float) -> Tensor:
+        return self.head(self.mixing(self.embed(tokens), **how))
+
+
+def taught(kind: Kind, rate: float, seed: int, steps: int, marked: bool = False) -> Reader:
+    """A reader trained on as many lengths as there are steps, each drawn at random."""
+    torch.manual_seed(seed)
+    model, generator = Reader(kind), Generator().manual_seed(seed + 1000)
+    optimiser = torch.optim.AdamW(model.parameters(), rate, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimiser, rate, total_steps=max(steps, 4), pct_start=0.1
+    )
+    for _ in range(steps):
+        length = int(torch.randint(SHORTEST, LONGEST + 1, (), generator=generator))
+        tokens, answers = pairs(64, length, generator, marked)
+        loss = F.cross_entropy(model(tokens), answers)
+        optimiser.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+    return model.eval()
+
+
+@torch.no_grad()
+def right(
+    model: Reader, length: int, seed: int, count: int = 2000, marked: bool = False, **how: float
+) -> float:
+    """The fraction of new sequences of this length that a reader answers right."""
+    tokens, answers = pairs(count, length, Generator().manual_seed(seed), marked)
+    parts = zip(tokens.split(250), answers.split(250), strict=True)
+    hits = [(model(part, **how).argmax(1) == truth).sum() for part, truth in parts]
+    return (torch.stack(hits).sum() / count).item()
