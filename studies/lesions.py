@@ -1,23 +1,21 @@
 """Take it away, put it in: what models lose with a part, by what is put in its place.
 
-ResNets of 15 blocks, in three stages or in one, are trained on images of CIFAR-10 at 16 pixels,
-five seeds each, and lose each block in turn. Small ViTs of digits, and models of CIFAR-10 that come
-with the package, lose each branch by zero, by mean and by resampling. ViTs of images of which one
+ResNets of 15 blocks, in three stages or in one, are trained on generated images of shapes, five
+seeds each, and lose each block in turn. Small ViTs of digits, and models of CIFAR-10 that come with
+the package, lose each branch by zero, by mean and by resampling. ViTs of images of which one
 quarter decides show which maps of relevance find it.
 """
 
 import copy
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 import minivit
 from minivit.analysis import (
-    block_importance,
     branch_importance,
     cka,
     deletion_curves,
@@ -28,18 +26,18 @@ from minivit.analysis import (
     token_ablation,
 )
 from minivit.analysis.ablation import By
-from minivit.data import Split, load_data
+from minivit.data import load_data
 from minivit.networks.model import Model
 from minivit.training import Recipe, train
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
 from studies.shared.digit_models import plain
 from studies.shared.planted import GRID, Planted, plant, trained
-from studies.shared.shape_models import fit, in_parts
+from studies.shared.shape_models import SIZES, fit, in_parts, shapes
 
 SEEDS = range(5)
 STAGES = {"three stages": (5, 5, 5), "one stage": (15,)}
-STEPS = {"resnet": 1000, "digits": 300, "planted": 400}
+STEPS = {"resnet": 200, "digits": 200, "planted": 250}
 WAYS: tuple[By, ...] = ("zero", "mean", "resample")
 SHIPPED = ("cifar10_vit_gap", "cifar10_resnet")
 BRANCH = "norm2"  # of a ResNet's block, the last module before the addition
@@ -59,46 +57,33 @@ def measure(row: str, rehearsal: bool) -> Figures:
 
 
 def resnet(kind: str, seed: int, rehearsal: bool) -> Figures:
-    """A ResNet's accuracy whole and without each block, in four ways, and CKA of its blocks."""
-    known, test = (small(part, rehearsal) for part in ("train", "test"))
+    """A ResNet's accuracy whole and without each block, and CKA of its blocks.
+
+    That in three stages loses blocks in two more ways: by the mean, and its second convolution.
+    """
+    (images, targets, _), (test, truth, _) = (shapes(part, rehearsal) for part in ("train", "test"))
     torch.manual_seed(seed)
     stages = tuple(n // 5 for n in STAGES[kind]) if rehearsal else STAGES[kind]
-    model = minivit.create("resnet_32px", image_size=16, width=8, stages=stages)
+    model = minivit.create("resnet_32px", **SIZES, width=8, stages=stages)
     steps = 2 if rehearsal else STEPS["resnet"]
-    fit(model, *known, steps=steps, seed=seed, rate=1e-2)
-    few = known[0][torch.linspace(0, len(known[0]) - 1, 20 if rehearsal else 1000).long()]
-    names = [f"blocks.{i}" for i in range(sum(stages))]
-    branches = [f"{name}.{BRANCH}" for name in names]
-
-    def lost(by: By) -> Tensor:
-        return branch_importance(model, *test, *branches, by=by, reference=few).accuracy
-
-    return {
-        "whole": accuracy(model, *test),
-        "zero": lost("zero"),
-        "mean": lost("mean"),
-        "recalibrated": [accuracy(recalibrated(model, b, few), *test) for b in branches],
-        "one convolution": [accuracy(without_second(model, i), *test) for i in range(len(names))],
-        "cka": cka(model, test[0][:500], *names).values,
+    fit(model, images, targets, steps=steps, seed=seed, rate=5e-3)
+    blocks = range(sum(stages))
+    lose = partial(branch_importance, model, test, truth, *(f"blocks.{i}.{BRANCH}" for i in blocks))
+    found = {
+        "whole": accuracy(model, test, truth),
+        "zero": lose().accuracy,
+        "cka": cka(model, test[:500], *(f"blocks.{i}" for i in blocks)).values,
     }
+    if kind == "three stages":
+        found["mean"] = lose(by="mean", reference=images[:500]).accuracy
+        lesser = [without_second(model, i) for i in blocks]
+        found["one convolution"] = [accuracy(one, test, truth) for one in lesser]
+    return found
 
 
 def accuracy(model: nn.Module, images: Tensor, labels: Tensor) -> float:
     """Fraction of the images of which a model is right."""
     return (in_parts(model, images).argmax(1) == labels).double().mean().item()
-
-
-def recalibrated(model: Model, branch: str, images: Tensor) -> nn.Module:
-    """A copy whose branch adds nothing, its norms with the statistics of these images since."""
-    model = copy.deepcopy(model).train()
-    for norm in model.modules():
-        if isinstance(norm, nn.BatchNorm2d):
-            norm.reset_running_stats()
-            norm.momentum = None  # the mean over all batches
-    off: Any = model.get_submodule(branch)
-    off.register_forward_hook(lambda module, args, output: torch.zeros_like(output))
-    in_parts(model, images)
-    return model.eval()
 
 
 def without_second(model: Model, block: int) -> nn.Module:
@@ -110,7 +95,7 @@ def without_second(model: Model, block: int) -> nn.Module:
 
 
 def digits(seed: int, rehearsal: bool) -> Figures:
-    """A ViT's accuracy without each branch; by resampling, in the mean over three draws."""
+    """A ViT's accuracy without each branch."""
     data = load_data("DIGITS")
     torch.manual_seed(seed)
     model = minivit.create("vit_8px")
@@ -126,37 +111,29 @@ def by_ways(model: Model, images: Tensor, labels: Tensor, known: Tensor, *names:
     """Accuracy whole, and without each branch."""
     found: Figures = {"whole": accuracy(model, images, labels)}
     for by in WAYS:
-        draws = range(3 if by == "resample" else 1)
-        rows = [
-            branch_importance(model, images, labels, *names, by=by, reference=known, seed=i)
-            for i in draws
-        ]
-        found[by] = torch.stack([row.accuracy for row in rows]).mean(0)
+        rows = branch_importance(model, images, labels, *names, by=by, reference=known)
+        found[by] = rows.accuracy
     return found
 
 
 def shipped(name: str, rehearsal: bool) -> Figures:
-    """Accuracy of a model of CIFAR-10 without each branch, and a ViT's without each block."""
+    """Accuracy of a model of CIFAR-10 without each branch."""
     model = inputs.model(name)
     if rehearsal:
         images, labels = torch.rand(8, 3, 32, 32), torch.arange(8)
         known = images.flip(0)
     else:
-        test, train = (inputs.pictures("CIFAR10", 1000, part) for part in ("test", "train"))
+        test, train = (inputs.pictures("CIFAR10", 500, part) for part in ("test", "train"))
         images, known, labels = *(model.preprocess(x.images) for x in (test, train)), test.labels
-    if name == "cifar10_resnet":
-        return by_ways(model, images, labels, known, f"blocks.?.{BRANCH}")
-    blocks = {
-        by: block_importance(model, images, labels, by=by, reference=known).accuracy for by in WAYS
-    }
-    return by_ways(model, images, labels, known) | {"blocks": blocks}
+    names = [f"blocks.?.{BRANCH}"] if name == "cifar10_resnet" else []
+    return by_ways(model, images, labels, known, *names)
 
 
 def planted(seed: int, rehearsal: bool) -> Figures:
     """Which maps find the quarter that decides; areas of deletion and insertion, by map."""
     data = load_data("DIGITS")
     model = trained(data.train, seed=seed, steps=2 if rehearsal else STEPS["planted"])
-    number = 10 if rehearsal else 500
+    number = 10 if rehearsal else 200
     test = plant(data.test, number, seed=1)
     other = plant(data.test, number, seed=1, others=2)
     answers = in_parts(model, test.images).argmax(1)
@@ -195,17 +172,6 @@ def share(scores: Tensor) -> Tensor:
     """Scores as fractions of their sum; those below zero count nothing."""
     positive = scores.clamp_min(0)
     return positive / positive.sum(1, keepdim=True).clamp_min(1e-12)
-
-
-@cache
-def small(part: str, rehearsal: bool) -> tuple[Tensor, Tensor]:
-    """Images of CIFAR-10 at 16 pixels as the ResNets read them, and labels; or noise."""
-    if rehearsal:
-        draws = torch.Generator().manual_seed(0)
-        return torch.randn(40, 3, 16, 16, generator=draws), torch.arange(40) % 10
-    found: Split = inputs.pictures("CIFAR10", {"train": 40_000, "test": 1500}[part], part)
-    half = torch.cat([F.avg_pool2d(x.float(), 2) for x in found.images.split(1000)])
-    return (half / 255 - 0.5) / 0.25, found.labels
 
 
 STUDY = Survey(
