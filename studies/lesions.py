@@ -27,12 +27,12 @@ from minivit.analysis import (
 )
 from minivit.analysis.ablation import By
 from minivit.data import load_data
+from minivit.data.planted import Planted, plant_digits
 from minivit.networks.model import Model
 from minivit.training import Recipe, train
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
 from studies.shared.digit_models import plain
-from studies.shared.planted import GRID, Planted, plant, trained
 from studies.shared.shape_models import SIZES, fit, in_parts, shapes
 
 SEEDS = range(5)
@@ -40,6 +40,8 @@ STAGES = {"three stages": (5, 5, 5), "one stage": (15,)}
 STEPS = {"resnet": 200, "digits": 200, "planted": 250}
 WAYS: tuple[By, ...] = ("zero", "mean", "resample")
 SHIPPED = ("cifar10_vit_gap", "cifar10_resnet")
+PLANTED: dict[str, Any] = {"image_size": 16, "patch_size": 4, "dim": 64, "depth": 3}
+GRID = (4, 4)  # patches of these images, four in each quarter
 BRANCH = "norm2"  # of a ResNet's block, the last module before the addition
 
 
@@ -131,40 +133,48 @@ def shipped(name: str, rehearsal: bool) -> Figures:
 
 def planted(seed: int, rehearsal: bool) -> Figures:
     """Which maps find the quarter that decides; areas of deletion and insertion, by map."""
-    data = load_data("DIGITS")
-    model = trained(data.train, seed=seed, steps=2 if rehearsal else STEPS["planted"])
+    known = plant_digits(20_000, seed=10 + seed)
+    torch.manual_seed(seed)
+    model = minivit.create("vit_8px", **PLANTED)
+    steps = 2 if rehearsal else STEPS["planted"]
+    fit(model, as_read(known), known.labels, steps=steps, seed=seed, rate=3e-3)
     number = 10 if rehearsal else 200
-    test = plant(data.test, number, seed=1)
-    other = plant(data.test, number, seed=1, others=2)
-    answers = in_parts(model, test.images).argmax(1)
-    same = (in_parts(model, other.images).argmax(1) == answers).double().mean().item()
-    found: Figures = {"whole": accuracy(model, test.images, test.labels), "same": same}
+    test, other = (plant_digits(number, part="test", seed=1, others=i) for i in (1, 2))
+    images, truth = as_read(test), test.patches()
+    answers = in_parts(model, images).argmax(1)
+    same = (in_parts(model, as_read(other)).argmax(1) == answers).double().mean().item()
+    found: Figures = {"whole": accuracy(model, images, test.labels), "same": same}
     for name, scores in maps(model, test, seed).items():
-        curves = deletion_curves(model, test.images, scores, test.labels, grid=GRID)
+        curves = deletion_curves(model, images, scores, test.labels, grid=GRID)
         found[name] = {
-            "top": test.patches.gather(1, scores.argmax(1, keepdim=True)).mean().item(),
-            "share": (share(scores) * test.patches).sum(1).mean().item(),
+            "top": truth.gather(1, scores.argmax(1, keepdim=True)).mean().item(),
+            "share": (share(scores) * truth).sum(1).mean().item(),
             "deletion": curves.deletion.mean(0),
             "insertion": curves.insertion.mean(0),
         }
     return found
 
 
+def as_read(planted: Planted) -> Tensor:
+    """Images as the models read them."""
+    return (planted.images.float() / 255 - 0.3) / 0.37
+
+
 def maps(model: Model, test: Planted, seed: int) -> dict[str, Tensor]:
     """Scores of the patches of each image, [images, patches], for the true class."""
-    x, labels = test.images, test.labels
+    x, labels = as_read(test), test.labels
     last = f"blocks.{len(list(model.get_submodule('blocks').children())) - 1}.attention.weights"
     with torch.no_grad(), minivit.record(model, last) as seen:
         model(x)
     draws = torch.Generator().manual_seed(seed)
     return {
-        "truth": test.patches,
+        "truth": test.patches(),
         "deleting": token_ablation(model, x, labels),
         "relevance": relevance(model, x, labels).patches[-1],
         "gradient": patch_means(saliency(model, x, labels), GRID),
         "rollout": rollout(model, x).patches[-1],
         "last attention": seen[last].mean((1, 2)),
-        "random": torch.rand(test.patches.shape, generator=draws),
+        "random": torch.rand(len(x), GRID[0] * GRID[1], generator=draws),
     }
 
 
