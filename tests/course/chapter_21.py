@@ -148,10 +148,20 @@ WRONG = {
     ],
 }
 
+OWN = "what the module gives is changed in place, and nothing else of the run reads the old"
+TWO = "of two axes the last is number 1"
+
 EQUIVALENT = {
     "with_mean": {},
-    "patched": {},
+    "patched": {
+        "given = given.clone() -> given = given": OWN,
+        "given = given.clone() -> pass": OWN,
+    },
     "read_out": {},
     "add_block": {},
-    "sparse_codes": {},
+    "sparse_codes": {
+        "largest, where = scores.topk(k, -1) -> largest, where = scores.topk(k, 1)": TWO,
+        "return torch.zeros_like(scores).scatter(-1, where, largest) -> "
+        "return torch.zeros_like(scores).scatter(1, where, largest)": TWO,
+    },
 }
