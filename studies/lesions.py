@@ -7,7 +7,6 @@ quarter decides show which maps of relevance find it.
 """
 
 import copy
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -50,11 +49,9 @@ def measure(row: str, rehearsal: bool) -> Figures:
     if row in SHIPPED:
         return plain(shipped(row, rehearsal))
     kind, _, seed = row.partition(": ")
-    measured: Callable[[int, bool], Figures] = {
-        "digits": digits,
-        "planted": planted,
-        **{stages: partial(resnet, stages) for stages in STAGES},
-    }[kind]
+    if kind in STAGES:
+        return plain(resnet(kind, int(seed), rehearsal))
+    measured = digits if kind == "digits" else planted
     return plain(measured(int(seed), rehearsal))
 
 
@@ -104,7 +101,7 @@ def digits(seed: int, rehearsal: bool) -> Figures:
     steps = 2 if rehearsal else STEPS["digits"]
     recipe = Recipe(steps=steps, batch_size=64, learning_rate=3e-3, average=0.95, seed=seed)
     train(model, data, recipe)
-    test = data.test[:20] if rehearsal else data.test
+    test = data.test[torch.arange(20)] if rehearsal else data.test
     images, known = (model.preprocess(part.images) for part in (test, data.train))
     return by_ways(model, images, test.labels, known[:20] if rehearsal else known)
 

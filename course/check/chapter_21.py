@@ -203,9 +203,9 @@ def sparse_codes(attempt: Attempt) -> None:
 
     def keep(scores: Tensor, k: int, by: Tensor) -> Tensor:
         kept = torch.zeros_like(scores)
-        for i in range(len(scores)):
-            for j in sorted(range(9), key=lambda j, i=i: -by[i, j].item())[:k]:
-                kept[i, j] = scores[i, j]
+        for new, row, size in zip(kept, scores, by, strict=True):
+            for j in size.sort(descending=True).indices[:k].tolist():
+                new[j] = row[j]
         return kept
 
     positive = torch.where(scores > 0, scores, 0)
