@@ -14,33 +14,22 @@ import torch
 from torch import Tensor, nn
 
 import minivit
-from minivit.analysis import (
-    branch_importance,
-    cka,
-    deletion_curves,
-    patch_means,
-    relevance,
-    rollout,
-    saliency,
-    token_ablation,
-)
+from minivit.analysis import branch_importance, cka
 from minivit.analysis.ablation import By
 from minivit.data import load_data
-from minivit.data.planted import Planted, plant_digits
 from minivit.networks.model import Model
 from minivit.training import Recipe, train
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
 from studies.shared.digit_models import plain
+from studies.shared.planted import planted, two_digits
 from studies.shared.shape_models import SIZES, fit, in_parts, shapes
 
 SEEDS = range(5)
 STAGES = {"three stages": (5, 5, 5), "one stage": (15,)}
-STEPS = {"resnet": 200, "digits": 200, "planted": 250}
+STEPS = {"resnet": 200, "digits": 200}
 WAYS: tuple[By, ...] = ("zero", "mean", "resample")
 SHIPPED = ("cifar10_vit_gap", "cifar10_resnet")
-PLANTED: dict[str, Any] = {"image_size": 16, "patch_size": 4, "dim": 64, "depth": 3}
-GRID = (4, 4)  # patches of these images, four in each quarter
 BRANCH = "norm2"  # of a ResNet's block, the last module before the addition
 
 
@@ -51,7 +40,7 @@ def measure(row: str, rehearsal: bool) -> Figures:
     kind, _, seed = row.partition(": ")
     if kind in STAGES:
         return plain(resnet(kind, int(seed), rehearsal))
-    measured = digits if kind == "digits" else planted
+    measured = {"digits": digits, "planted": planted, "two digits": two_digits}[kind]
     return plain(measured(int(seed), rehearsal))
 
 
@@ -128,65 +117,12 @@ def shipped(name: str, rehearsal: bool) -> Figures:
     return by_ways(model, images, labels, known, *names)
 
 
-def planted(seed: int, rehearsal: bool) -> Figures:
-    """Which maps find the quarter that decides; areas of deletion and insertion, by map."""
-    known = plant_digits(20_000, seed=10 + seed)
-    torch.manual_seed(seed)
-    model = minivit.create("vit_8px", **PLANTED)
-    steps = 2 if rehearsal else STEPS["planted"]
-    fit(model, as_read(known), known.labels, steps=steps, seed=seed, rate=3e-3)
-    number = 10 if rehearsal else 200
-    test, other = (plant_digits(number, part="test", seed=1, others=i) for i in (1, 2))
-    images, truth = as_read(test), test.patches()
-    answers = in_parts(model, images).argmax(1)
-    same = (in_parts(model, as_read(other)).argmax(1) == answers).double().mean().item()
-    found: Figures = {"whole": accuracy(model, images, test.labels), "same": same}
-    for name, scores in maps(model, test, seed).items():
-        curves = deletion_curves(model, images, scores, test.labels, grid=GRID)
-        found[name] = {
-            "top": truth.gather(1, scores.argmax(1, keepdim=True)).mean().item(),
-            "share": (share(scores) * truth).sum(1).mean().item(),
-            "deletion": curves.deletion.mean(0),
-            "insertion": curves.insertion.mean(0),
-        }
-    return found
-
-
-def as_read(planted: Planted) -> Tensor:
-    """Images as the models read them."""
-    return (planted.images.float() / 255 - 0.3) / 0.37
-
-
-def maps(model: Model, test: Planted, seed: int) -> dict[str, Tensor]:
-    """Scores of the patches of each image, [images, patches], for the true class."""
-    x, labels = as_read(test), test.labels
-    last = f"blocks.{len(list(model.get_submodule('blocks').children())) - 1}.attention.weights"
-    with torch.no_grad(), minivit.record(model, last) as seen:
-        model(x)
-    draws = torch.Generator().manual_seed(seed)
-    return {
-        "truth": test.patches(),
-        "deleting": token_ablation(model, x, labels),
-        "relevance": relevance(model, x, labels).patches[-1],
-        "gradient": patch_means(saliency(model, x, labels), GRID),
-        "rollout": rollout(model, x).patches[-1],
-        "last attention": seen[last].mean((1, 2)),
-        "random": torch.rand(len(x), GRID[0] * GRID[1], generator=draws),
-    }
-
-
-def share(scores: Tensor) -> Tensor:
-    """Scores as fractions of their sum; those below zero count nothing."""
-    positive = scores.clamp_min(0)
-    return positive / positive.sum(1, keepdim=True).clamp_min(1e-12)
-
-
 STUDY = Survey(
     "lesions",
     (
         *(f"{kind}: {seed}" for seed in SEEDS for kind in STAGES),
         *(f"digits: {seed}" for seed in SEEDS),
-        *(f"planted: {seed}" for seed in SEEDS),
+        *(f"{kind}: {seed}" for kind in ("planted", "two digits") for seed in SEEDS),
         *SHIPPED,
     ),
     measure,
