@@ -48,12 +48,18 @@ def without(model: nn.Module, part: Part, instead: dict[str, Tensor]) -> Iterato
 
 
 def stand_ins(
-    model: nn.Module, batches: list[Tensor], parts: Sequence[Part], by: By, seed: int
+    model: nn.Module,
+    batches: list[Tensor],
+    parts: Sequence[Part],
+    by: By,
+    seed: int,
+    reference: list[Tensor] | None = None,
 ) -> Iterator[dict[str, Tensor]]:
     """What stands in for each name while a model runs on each batch: nothing by zero.
 
     By mean it is the mean over all images, for every token its own; by resample, what the model
-    gives for another image. Each image is another's once.
+    gives for another image. Each image is another's once. With batches of reference images, it is
+    their mean, or what the model gives for one of them, all as often as can be.
 
     Raises:
         ValueError: The model gives no entry for each image; or there are not two images.
@@ -63,16 +69,25 @@ def stand_ins(
     alone = given(model, parts, batches[0][:1])
     if by == "mean":
         totals: dict[str, Tensor] = {}
-        for batch in batches:
+        seen = batches if reference is None else reference
+        for batch in seen:
             for name, x in _each(given(model, parts, batch), alone, len(batch)).items():
                 totals[name] = totals.get(name, 0) + len(batch) * x.double().mean(0, keepdim=True)
-        count = sum(map(len, batches))
+        count = sum(map(len, seen))
         return repeat({name: total / count for name, total in totals.items()})
-    images = torch.cat(batches)
-    if len(images) < 2:
-        raise ValueError("by='resample' puts in what is given for another image: expected two")
-    others = images[other_images(len(images), seed)].split([len(batch) for batch in batches])
-    return (_each(given(model, parts, batch), alone, len(batch)) for batch in others)
+    sizes = [len(batch) for batch in batches]
+    if reference is not None:
+        images, wanted = torch.cat(reference), sum(sizes)
+        draws = torch.Generator().manual_seed(seed)
+        rounds = -(-wanted // len(images))
+        order = torch.cat([torch.randperm(len(images), generator=draws) for _ in range(rounds)])
+        others = images[order[:wanted]]
+    else:
+        images = torch.cat(batches)
+        if len(images) < 2:
+            raise ValueError("by='resample' puts in what is given for another image: expected two")
+        others = images[other_images(len(images), seed)]
+    return (_each(given(model, parts, batch), alone, len(batch)) for batch in others.split(sizes))
 
 
 def other_images(count: int, seed: int) -> Tensor:

@@ -14,7 +14,7 @@ from minivit.analysis.blocks import row_of_blocks
 from minivit.analysis.residuals import branches
 from minivit.analysis.running import Images, batches, chosen, evaluating, with_classes
 from minivit.recording.calls import logits
-from minivit.recording.names import weights_of
+from minivit.recording.names import find, runnable, weights_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +32,9 @@ def branch_importance(
     model: nn.Module,
     images: Images,
     labels: Integer[Tensor, "batch"] | None = None,
-    *,
+    *names: str,
     by: By = "zero",
+    reference: Images | None = None,
     seed: int = 0,
     batch_size: int = 64,
 ) -> Importance:
@@ -45,22 +46,37 @@ def branch_importance(
 
     Args:
         labels: Default: what the whole model predicts.
+        *names: The modules that give the branches, as for :func:`~minivit.recording.record`, where
+            they are not found: in a ResNet, with a ReLU after each addition, the last norms of the
+            blocks, ``"blocks.?.norm2"`` or torchvision's ``"layer?.?.bn3"``.
         by: What takes the place of the branch's output. With ``"zero"`` only the skip remains, in
             minivit's own models as after :func:`~minivit.surgery.remove`; but what the branch adds
             to every image alike is then missing too, and later layers meet tokens they never saw.
             ``"mean"`` (Wang et al., 2023) leaves that, token by token, and takes away what depends
             on the image. ``"resample"`` (Chan et al., 2022) gives the branch of another image:
-            tokens such as do occur, and with them what belongs to the other image. Both take these
-            images.
+            tokens such as do occur, and with them what belongs to the other image.
+        reference: Images for the mean, or to draw the other images from, such as training images,
+            so that nothing is learnt from those that are scored. Default: the same images.
         seed: Of the choice of the other images.
 
     Raises:
+        LookupError: A name matches nothing.
         ValueError: No residual connection is seen; or, but for zeros, a branch gives no entry for
             each image, as in windows.
     """
     first, stream = batches(images, batch_size)
-    names = branches(model, first)
-    return _importance(model, stream, labels, [Part(name) for name in names], by, seed)
+    parts = [Part(name) for name in (_named(model, names) if names else branches(model, first))]
+    return _importance(model, stream, labels, parts, by, _batches(reference, batch_size), seed)
+
+
+def _named(model: nn.Module, names: Sequence[str]) -> list[str]:
+    """The modules whose outputs these names match."""
+    return list(find(runnable(model), names)[0])
+
+
+def _batches(images: Images | None, batch_size: int) -> list[Tensor] | None:
+    """Reference images, checked, if there are any."""
+    return None if images is None else list(batches(images, batch_size)[1])
 
 
 def block_importance(
@@ -69,6 +85,7 @@ def block_importance(
     labels: Integer[Tensor, "batch"] | None = None,
     *,
     by: By = "zero",
+    reference: Images | None = None,
     seed: int = 0,
     batch_size: int = 64,
 ) -> Importance:
@@ -78,8 +95,8 @@ def block_importance(
     has a row of blocks from tokens to tokens, as for :func:`~minivit.analysis.lens.logit_lens`.
     """
     first, stream = batches(images, batch_size)
-    names = row_of_blocks(model, first)
-    return _importance(model, stream, labels, [Part(name, adds=True) for name in names], by, seed)
+    parts = [Part(name, adds=True) for name in row_of_blocks(model, first)]
+    return _importance(model, stream, labels, parts, by, _batches(reference, batch_size), seed)
 
 
 def head_importance(
@@ -88,6 +105,7 @@ def head_importance(
     labels: Integer[Tensor, "batch"] | None = None,
     *,
     by: By = "zero",
+    reference: Images | None = None,
     seed: int = 0,
     batch_size: int = 64,
 ) -> Importance:
@@ -102,6 +120,7 @@ def head_importance(
             With ``"mean"``, as in Hassid et al. (2022), and ``"resample"`` it still passes on this
             image's values, but looks where it looks in the mean, or for another image: what is lost
             is its choice of where to look.
+        reference: As for :func:`branch_importance`.
         seed: Of the choice of the other images.
     """
     first, stream = batches(images, batch_size)
@@ -109,7 +128,8 @@ def head_importance(
     heads = torch.tensor([attention.heads for attention in at])
     there = torch.arange(int(heads.max())) < heads[:, None]  # [blocks, heads]
     parts = [Part(weights_of(at[block].name), head) for block, head in there.nonzero().tolist()]
-    row = _importance(model, stream, labels, parts, by, seed)
+    others = _batches(reference, batch_size)
+    row = _importance(model, stream, labels, parts, by, others, seed)
     table = torch.full((2, *there.shape), torch.nan, dtype=torch.float64)
     table[:, there] = torch.stack([row.loss, row.accuracy])
     names = tuple(attention.name for attention in at)
@@ -122,13 +142,14 @@ def _importance(
     labels: Tensor | None,
     parts: Sequence[Part],
     by: By,
+    reference: list[Tensor] | None,
     seed: int,
 ) -> Importance:
     """Loss and accuracy of the whole model, and without each part."""
     if by not in get_args(By):
         raise ValueError(f"expected by='zero', 'mean' or 'resample': got {by!r}")
     kept = stream if by == "zero" else list(stream)  # others need a pass of their own
-    instead = stand_ins(model, kept if isinstance(kept, list) else [], parts, by, seed)
+    instead = stand_ins(model, kept if isinstance(kept, list) else [], parts, by, seed, reference)
     sums = torch.zeros(2, 1 + len(parts), dtype=torch.float64)
     count = 0
     for (batch, some), new in zip(with_classes(kept, labels), instead, strict=False):

@@ -10,7 +10,7 @@ from torch import nn
 
 import minivit
 from minivit.analysis import block_importance, branch_importance, head_importance
-from minivit.analysis.ablation import other_images
+from minivit.analysis.ablation import Part, given, other_images, stand_ins
 from tests.minivit.analysis.models import (
     HEADS,
     MODELS,
@@ -136,6 +136,56 @@ def test_other_images_are_never_ones_own_and_each_is_taken_once():
         assert (others != torch.arange(count)).all()
     assert not torch.equal(other_images(50, 0), other_images(50, 1))
     assert torch.equal(other_images(50, 1), other_images(50, 1))
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_the_mean_and_the_others_can_be_those_of_reference_images(measure):
+    model, x, labels = draw(minivit.create("vit_8px", depth=2)).eval(), torch.rand(3, 1, 8, 8), torch.arange(3)  # fmt: skip
+    many = torch.rand(5, 1, 8, 8)
+    own = measure(model, x, labels, by="mean")
+    same = measure(model, x, labels, by="mean", reference=iter(x.split(2)))
+    torch.testing.assert_close(own.loss, same.loss, rtol=1e-5, atol=0)
+    other = measure(model, x, labels, by="mean", reference=many, batch_size=2)
+    assert (other.loss - own.loss).abs().min() > 1e-7
+    one = [measure(model, x, labels, by=by, reference=many[:1]) for by in ("mean", "resample")]
+    torch.testing.assert_close(one[0].loss, one[1].loss, rtol=1e-5, atol=0)
+
+
+def test_a_mean_of_reference_images_is_that_put_in_by_hand():
+    model, x, labels = draw(minivit.create("vit_8px", depth=2)).eval(), torch.rand(3, 1, 8, 8), torch.arange(3)  # fmt: skip
+    many = torch.rand(5, 1, 8, 8)
+    found = branch_importance(model, x, labels, "blocks.1.mlp", by="mean", reference=many)
+    with minivit.record(model, "blocks.1.mlp") as seen:
+        model(many)
+    with minivit.replace(model, {"blocks.1.mlp": seen["blocks.1.mlp"].mean(0, keepdim=True)}):
+        known = scores(model, x, labels)[0]
+    assert found.loss.item() == pytest.approx(known, rel=1e-5)
+
+
+def test_reference_images_are_drawn_as_often_as_can_be():
+    model, many = draw(minivit.create("vit_8px", depth=1)).eval(), torch.rand(3, 1, 8, 8)
+    part = Part("blocks.0.mlp")
+    batches = [torch.rand(4, 1, 8, 8), torch.rand(3, 1, 8, 8)]
+    instead = stand_ins(model, batches, [part], "resample", 0, [many[:2], many[2:]])
+    drawn = torch.cat([new[part.name] for new in instead])
+    known = given(model, [part], many)[part.name]
+    near = (drawn[:, None] - known).abs().amax((2, 3)) < 1e-5
+    assert len(drawn) == 7 and (near.sum(1) == 1).all()
+    assert sorted(near.sum(0).tolist()) == [2, 2, 3]
+
+
+def test_branches_can_be_named_where_a_relu_hides_the_addition():
+    model, x, labels = draw(minivit.create("resnet_8px")).eval(), torch.rand(3, 1, 8, 8), torch.arange(3)  # fmt: skip
+    found = branch_importance(model, x, labels, "blocks.?.norm2")
+    assert found.names == tuple(f"blocks.{i}.norm2" for i in range(len(model.blocks)))
+    for i, block in enumerate(model.blocks):
+        hook = block.register_forward_hook(
+            lambda m, given, output: torch.relu(m.shortcut(given[0]))
+        )
+        assert found.loss[i].item() == pytest.approx(scores(model, x, labels)[0], rel=1e-5)
+        hook.remove()
+    with pytest.raises(LookupError, match="no module matches 'norm3'"):
+        branch_importance(model, x, labels, "norm3")
 
 
 @pytest.mark.parametrize("by", ["mean", "resample"])

@@ -1,0 +1,111 @@
+"""ViTs that find a digit among shuffled ones, and which maps of relevance find it with them."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+import minivit
+from minivit.analysis import (
+    deletion_curves,
+    patch_means,
+    relevance,
+    rollout,
+    saliency,
+    token_ablation,
+)
+from minivit.data.planted import Planted, plant_digits
+from minivit.networks.model import Model
+from studies.runner.survey import Figures
+from studies.shared.shape_models import fit, in_parts
+
+VIT: dict[str, Any] = {"image_size": 16, "patch_size": 4, "dim": 64, "depth": 3}
+GRID = (4, 4)  # patches of these images, four in each quarter
+STEPS = 250
+
+
+def planted(seed: int, rehearsal: bool) -> Figures:
+    """Which maps find the quarter that decides; areas of deletion and insertion, by map."""
+    model = finder(seed, rehearsal)
+    number = 10 if rehearsal else 200
+    test, other = (plant_digits(number, part="test", seed=1, others=i) for i in (1, 2))
+    images, truth = as_read(test), test.patches()
+    answers = in_parts(model, images).argmax(1)
+    same = (in_parts(model, as_read(other)).argmax(1) == answers).double().mean().item()
+    found: Figures = {"whole": (answers == test.labels).double().mean().item(), "same": same}
+    for name, scores in {"truth": truth, **maps(model, images, test.labels, seed)}.items():
+        curves = deletion_curves(model, images, scores, test.labels, grid=GRID)
+        found[name] = {
+            "top": truth.gather(1, scores.argmax(1, keepdim=True)).mean().item(),
+            "share": (share(scores) * truth).sum(1).mean().item(),
+            "deletion": curves.deletion.mean(0),
+            "insertion": curves.insertion.mean(0),
+        }
+    return found
+
+
+def two_digits(seed: int, rehearsal: bool) -> Figures:
+    """On images of two digits, each map's shares in the quarter of the one asked for and the other.
+
+    The models are those of one digit. Both classes of an image are asked for.
+    """
+    model = finder(seed, rehearsal)
+    test = plant_digits(10 if rehearsal else 200, part="test", seed=1)
+    labels, others = test.labels, test.labels.roll(1)
+    quarters = test.patches(), test.patches().roll(1, 0)
+    pixels = (F.interpolate(part.view(-1, 1, *GRID), 16) > 0 for part in quarters)
+    here, there = pixels
+    images = torch.where(there, as_read(test).roll(1, 0), as_read(test))
+    apart = (labels != others) & ~(here & there).flatten(1).any(1)
+    shares: dict[str, list[Tensor]] = {}
+    for asked, (own, other) in ((labels, quarters), (others, quarters[::-1])):
+        for name, scores in maps(model, images[apart], asked[apart], seed).items():
+            both = [(share(scores) * part[apart]).sum(1) for part in (own, other)]
+            shares.setdefault(name, []).append(torch.stack(both))
+    found = {name: torch.cat(rows, 1) for name, rows in shares.items()}
+    return {
+        name: {
+            "own": own.mean().item(),
+            "other": other.mean().item(),
+            "more": (own > other).double().mean().item(),
+        }
+        for name, (own, other) in found.items()
+    }
+
+
+def finder(seed: int, rehearsal: bool) -> Model:
+    """A ViT that has learnt to find the digit, and to read it."""
+    known = plant_digits(20_000, seed=10 + seed)
+    torch.manual_seed(seed)
+    model = minivit.create("vit_8px", **VIT)
+    steps = 2 if rehearsal else STEPS
+    fit(model, as_read(known), known.labels, steps=steps, seed=seed, rate=3e-3)
+    return model
+
+
+def as_read(planted: Planted) -> Tensor:
+    """Images as the models read them."""
+    return (planted.images.float() / 255 - 0.3) / 0.37
+
+
+def maps(model: Model, x: Tensor, labels: Tensor, seed: int) -> dict[str, Tensor]:
+    """Scores of the patches of each image, [images, patches], for a class."""
+    last = f"blocks.{len(list(model.get_submodule('blocks').children())) - 1}.attention.weights"
+    with torch.no_grad(), minivit.record(model, last) as seen:
+        model(x)
+    draws = torch.Generator().manual_seed(seed)
+    return {
+        "deleting": token_ablation(model, x, labels),
+        "relevance": relevance(model, x, labels).patches[-1],
+        "gradient": patch_means(saliency(model, x, labels), GRID),
+        "rollout": rollout(model, x).patches[-1],
+        "last attention": seen[last].mean((1, 2)),
+        "random": torch.rand(len(x), GRID[0] * GRID[1], generator=draws),
+    }
+
+
+def share(scores: Tensor) -> Tensor:
+    """Scores as fractions of their sum; those below zero count nothing."""
+    positive = scores.clamp_min(0)
+    return positive / positive.sum(1, keepdim=True).clamp_min(1e-12)
