@@ -148,10 +148,10 @@ def test_everybodys_parts_are_seen_without_their_other_tokens(name):
         torch.testing.assert_close(getattr(found, side).values, known.values, atol=1e-3, rtol=0)
     stream = stream_frequencies(model, pictures)
     assert at in stream and len(stream) == 4
-    torch.testing.assert_close(stream[at].branch.values, found.after.values, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(stream[at].branch.values, found.after.values, atol=1e-3, rtol=0)
     chain = list(stream.values())  # what one sum gives is what the next one passes by
     for one, other in zip(chain, chain[1:], strict=False):
-        torch.testing.assert_close(one.sum.values, other.skip.values, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(one.sum.values, other.skip.values, atol=1e-3, rtol=0)
 
 
 def test_maps_of_convolutions_mixers_and_hybrids():
