@@ -95,10 +95,10 @@ def no_chapters(monkeypatch):
 
 
 def test_the_terminal_prints_a_card_for_each_id(no_chapters, capsys):
-    assert command.main(["r01", "V34"]) == 0
+    assert command.main(["r01", "H40"]) == 0
     first, second = capsys.readouterr().out.split("\n\n")
     assert first.startswith("R01  ") and "the opposite was seen here: cats weigh more" in first
-    assert second.startswith("V34  ") and "open      " in second
+    assert second.startswith("H40  ") and "open      " in second
 
 
 def test_an_unknown_id_is_one_clear_line(no_chapters, capsys):

@@ -75,7 +75,7 @@ def test_every_claim_is_there_with_raw_numbers_and_its_rule(data):
     assert found["url"] == "https://example.org/book/ledger.html#R74" and found["cell"] == "c020"
     single = claim(data, "R65")
     assert (single["value"], single["low"], single["word"]) == (1e-12, None, "holds")
-    still_open = claim(data, "V34")
+    still_open = claim(data, "H40")
     assert (still_open["word"], still_open["value"], still_open["seeds"]) == ("open", None, [])
 
 

@@ -131,7 +131,7 @@ def test_what_is_no_figure_is_refused(figure):
     ("arguments", "error", "said"),
     [
         (("X99", 1.0), KeyError, "no claim 'X99'"),
-        (("V34", 1.0), ValueError, "V34 has no rule yet"),
+        (("H40", 1.0), ValueError, "H40 has no rule yet"),
         (("R08",), ValueError, "R08 needs a figure"),
         (("R07", 1.0), ValueError, "R07 needs no figure"),
     ],
