@@ -10,16 +10,20 @@ from torch import Tensor
 from minivit.networks.shapes import Grid, Mask
 
 
-def window_mask(grid: Grid, window: int, class_token: bool = False) -> Mask:
+def window_mask(grid: Grid, window: int, class_token: bool = False, *, shift: int = 0) -> Mask:
     """Attention within windows that tile the grid, as in Liu et al. (2021), "Swin Transformer".
 
-    The windows start at the upper left corner and are not shifted; where they do not divide the
-    grid, those at the lower and right edge are smaller. A class token, if there is one, comes
-    first; it sees all, and all see it.
+    The windows start at the upper left corner, or ``shift`` patches down and to the right of it:
+    in every other block of a Swin, by half a window. Where they do not fill the grid, those at its
+    edges are smaller. A class token, if there is one, comes first; it sees all, and all see it.
     """
     if window < 1:
         raise ValueError(f"a window's side must be at least 1: got {window}")
-    row, column = _positions(grid)
+    if not 0 <= shift < window:
+        raise ValueError(
+            f"a shift is at least 0 and smaller than the window: got {shift}, {window}"
+        )
+    row, column = (position + window - shift for position in _positions(grid))
     return _allow(_same(row // window) & _same(column // window), class_token)
 
 

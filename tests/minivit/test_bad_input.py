@@ -69,6 +69,7 @@ def test_choices_that_there_are_not_are_refused():
         (lambda: minivit.create("resnet_8px", residual="no"), "residual is true or false: got 'no'"),
         (lambda: small(window=0), "window must be a positive integer: got 0"),
         (lambda: window_mask((2, 2), 0), "at least 1: got 0"),
+        (lambda: window_mask((4, 4), 2, shift=2), "smaller than the window: got 2, 2"),
         (lambda: small(window=1.5), "window must be a positive integer: got 1.5"),
         (lambda: small(local="3"), "local must be a positive integer: got '3'"),
         (lambda: small(heads=True), "heads must be a positive integer: got True"),

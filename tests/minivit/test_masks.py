@@ -19,6 +19,13 @@ def test_windows_at_the_edge_are_smaller():
     assert drawn(mask, 2 * 5 + 4, (3, 5)) == [".....", ".....", "....x"]
 
 
+def test_shifted_windows_are_those_that_swin_rolls_around_without_the_wrapped_parts():
+    mask = window_mask((6, 6), 4, shift=2)
+    assert drawn(mask, 0, (6, 6)) == ["xx....", "xx....", *["......"] * 4]
+    assert drawn(mask, 2 * 6 + 1, (6, 6)) == ["......"] * 2 + ["xx...."] * 4
+    assert torch.equal(window_mask((6, 6), 4, shift=0), window_mask((6, 6), 4))
+
+
 def test_a_neighbourhood_is_centred_on_its_patch_and_ends_with_the_image():
     mask = local_mask((4, 6), 3)
     assert drawn(mask, 1 * 6 + 3, (4, 6)) == ["..xxx.", "..xxx.", "..xxx.", "......"]

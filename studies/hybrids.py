@@ -1,0 +1,103 @@
+"""Where in a ResNet does attention help, if it does?
+
+ResNets of six blocks in three stages, whose last, or first, convolution block of some stages is a
+block of attention; all eight choices of stages, so that AlterNet's rules can be followed step by
+step. ``1`` stands for a stage with attention at its end: ``001`` has it in the last stage alone.
+``wide`` is ``111`` with as many weights as ``000``, ``begin`` has attention at the beginning of all
+stages; in ``flat`` networks all stages are equally wide. Generated shapes of 16 pixels, and digits;
+five seeds each, at the rate that did best on the validation part.
+"""
+
+import time
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import torch
+
+import minivit
+from minivit.data import Data, load_data
+from minivit.networks.model import Model
+from minivit.training import Recipe, train
+from minivit.training.evaluate import evaluate
+from studies.runner.run import operations
+from studies.runner.survey import Figures, Survey
+from studies.shared.digit_models import plain, tenth
+
+SEEDS = range(5)
+RATES = (3e-3, 1e-2, 3e-2)
+STEPS = {"shapes": 400, "digits": 200, "tenth": 200}
+ENDS = tuple("".join(bits) for bits in product("01", repeat=3))
+KINDS = (*ENDS, "wide", "begin", "flat 100", "flat 001")
+RECIPE = Recipe(batch_size=64, average=0.9)
+
+
+def network(kind: str, data: str) -> Model:
+    """An untrained network, from torch's random numbers."""
+    bits = {"wide": "111", "begin": "111"}.get(kind, kind.removeprefix("flat "))
+    replaced = "ac" if kind == "begin" else "ca"
+    widths = (16, 16, 16) if "flat" in kind else (10, 22, 40) if kind == "wide" else (8, 16, 32)
+    size: dict[str, Any] = (
+        {"image_size": 16} if data == "shapes" else {"image_size": 8, "channels": 1}
+    )
+    return minivit.create(
+        "alternet_32px",
+        stages=tuple(replaced if bit == "1" else "cc" for bit in bits),
+        widths=widths,
+        heads=(2, 2, 2) if "flat" in kind else (1, 2, 4),
+        **size,
+    )
+
+
+def images(data: str, seed: int) -> Data:
+    """Shapes, all digits, or a tenth of them."""
+    if data == "shapes":
+        return load_data("SHAPES", size=16)
+    whole = load_data("DIGITS")
+    return whole if data == "digits" else tenth(whole, seed)
+
+
+def trained(kind: str, data: str, seed: int, rate: float, rehearsal: bool) -> Figures:
+    """Scores of a trained network, and the seconds of its training."""
+    torch.manual_seed(seed)
+    model, part = network(kind, data), images(data, seed)
+    steps = 2 if rehearsal else STEPS[data]
+    start = time.process_time()
+    done = train(model, part, replace(RECIPE, steps=steps, learning_rate=rate, seed=seed))
+    return {
+        "seconds_of_training": time.process_time() - start,
+        "train_loss": -evaluate(model, part.train).log_likelihood,
+        "validation": evaluate(model, part.validation).accuracy,
+        "accuracy": done.test.accuracy,
+    }
+
+
+def measure(row: str, rehearsal: bool) -> Figures:
+    """The figures of one row, lists over the seeds."""
+    kind, data = row.split(", ")
+    search = {rate: trained(kind, data, 0, rate, rehearsal) for rate in RATES}
+    rate = max(search, key=lambda r: search[r]["validation"])
+    rows = (
+        [search[rate]]
+        + [  # the first seed was trained at this rate already
+            trained(kind, data, seed, rate, rehearsal) for seed in SEEDS[1 : 2 if rehearsal else 5]
+        ]
+    )
+    model = network(kind, data)
+    return plain(
+        {
+            "parameters": sum(p.numel() for p in model.parameters()),
+            "operations": operations(model),
+            "search": {str(r): one["validation"] for r, one in search.items()},
+            "rate": rate,
+        }
+        | {key: [one[key] for one in rows] for key in rows[0]}
+    )
+
+
+STUDY = Survey(
+    "hybrids",
+    tuple(f"{kind}, {data}" for data in STEPS for kind in KINDS),
+    measure,
+    seeds=SEEDS,
+)

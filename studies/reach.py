@@ -1,0 +1,104 @@
+"""How far must attention see, and must it depend on the image?
+
+ViTs that read the digits pixel by pixel, 64 tokens in a grid of 8 x 8, with attention that sees all
+of it, a neighbourhood, or a window; or whose mixing weights are learned but the same in all images.
+On all digits and, for some, on a tenth of them; five seeds each, at the rate that did best on the
+validation part in half as many steps. ``curvature`` rows: of three of them the share of negative
+curvature early in training, after 20 steps, and the largest eigenvalue at the end, on 64 training
+images.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from minivit.analysis.density import density
+from minivit.data import Data, load_data
+from minivit.training import Recipe, train
+from minivit.training.evaluate import evaluate
+from minivit.training.run import Run
+from studies.runner.survey import Figures, Survey
+from studies.shared.digit_models import plain, tenth
+from studies.shared.reach import MIXING, vit
+
+SEEDS = range(5)
+RATES = (3e-3, 1e-2, 3e-2)
+STEPS = {"all": 600, "tenth": 300}
+FEW = ("global", "5 x 5", "windows", "shifted windows")  # also trained on a tenth
+CURVED = ("global", "5 x 5", "3 x 3")
+RECIPE = Recipe(batch_size=64, average=0.9)
+EARLY, IMAGES = 20, 64
+
+
+def measure(row: str, rehearsal: bool) -> Figures:
+    """The figures of one row, lists over the seeds."""
+    mixing, _, amount = row.partition(", ")
+    if amount == "curvature":
+        return plain(curvature(mixing, rehearsal))
+    steps = 2 if rehearsal else STEPS[amount]
+    search = {rate: trained(mixing, amount, 0, steps // 2, rate)[1] for rate in RATES}
+    rate = max(search, key=lambda r: search[r])
+    scores = [trained(mixing, amount, seed, steps, rate) for seed in SEEDS[: 2 if rehearsal else 5]]
+    names = ("train_loss", "validation", "accuracy")
+    return plain(
+        {"parameters": sum(p.numel() for p in vit(mixing).parameters()), "rate": rate}
+        | {"search": {str(rate): accuracy for rate, accuracy in search.items()}}
+        | {
+            name: list(values)
+            for name, values in zip(names, zip(*scores, strict=True), strict=True)
+        }
+    )
+
+
+def digits(amount: str, seed: int) -> Data:
+    """All digits, or a tenth of them."""
+    whole = load_data("DIGITS")
+    return whole if amount == "all" else tenth(whole, seed)
+
+
+def trained(
+    mixing: str, amount: str, seed: int, steps: int, rate: float
+) -> tuple[float, float, float]:
+    """Loss on the training part, accuracy on the validation and the test part."""
+    torch.manual_seed(seed)
+    model, data = vit(mixing), digits(amount, seed)
+    done = train(model, data, replace(RECIPE, steps=steps, learning_rate=rate, seed=seed))
+    known, chosen = evaluate(model, data.train), evaluate(model, data.validation)
+    return -known.log_likelihood, chosen.accuracy, done.test.accuracy
+
+
+def curvature(mixing: str, rehearsal: bool) -> Figures:
+    """Shares of negative curvature after few steps, and largest eigenvalues after all."""
+    found: dict[str, Any] = {"negative": [], "negative_half": [], "top": []}
+    steps = 3 if rehearsal else STEPS["all"]
+    for seed in SEEDS[: 1 if rehearsal else 5]:
+        torch.manual_seed(seed)
+        recipe = replace(RECIPE, steps=steps, learning_rate=RATES[0], seed=seed)
+        run = Run(vit(mixing), load_data("DIGITS"), recipe)
+        part = run.data.train
+        chosen = torch.linspace(0, len(part) - 1, 4 if rehearsal else IMAGES).round().long()
+        images = (part.images[chosen].float() / 255 - run.mean) / run.std
+        how: dict[str, Any] = {"steps": 2 if rehearsal else 15, "label_smoothing": 0.1}
+        while run.step < steps:
+            run.advance()
+            if run.step == min(EARLY, steps - 1):
+                early = density(run.model, images, part.labels[chosen], probes=4, seed=seed, **how)
+                found["negative"].append(early.negative.mean)
+                found["negative_half"].append(early.negative.half)
+                run.model.train()
+        late = density(run.model, images, part.labels[chosen], probes=1, seed=seed, **how)
+        found["top"].append(late.points.max().item())
+    return found
+
+
+STUDY = Survey(
+    "reach",
+    (
+        *(f"{mixing}, all" for mixing in MIXING),
+        *(f"{mixing}, tenth" for mixing in FEW),
+        *(f"{mixing}, curvature" for mixing in CURVED),
+    ),
+    measure,
+    seeds=SEEDS,
+)

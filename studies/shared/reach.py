@@ -1,0 +1,72 @@
+"""Small ViTs on digits whose attention sees more or less of the image, or the same in every one."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import minivit
+from minivit.networks.masks import local_mask, window_mask
+from minivit.networks.model import Model
+from minivit.networks.vit import ViT
+
+GRID = (8, 8)  # of patches, each of which is one pixel
+SIZES: dict[str, Any] = {"patch_size": 1, "dim": 32, "depth": 4, "heads": 4}
+WINDOW = 4
+MIXING = (
+    "global", "3 x 3", "5 x 5", "7 x 7", "windows", "shifted windows", "static", "static 5 x 5"
+)  # fmt: skip
+
+
+class StaticMixing(nn.Module):
+    """Attention without queries and keys: each head's scores are learned, the same for all images.
+
+    Where a mask is false, a patch is given no weight, as in attention.
+    """
+
+    def __init__(self, patches: int, dim: int, heads: int) -> None:
+        super().__init__()
+        self.scores = nn.Parameter(torch.zeros(heads, patches, patches))
+        self.values, self.out = nn.Linear(dim, dim), nn.Linear(dim, dim)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        scores = self.scores if mask is None else self.scores.masked_fill(~mask, -torch.inf)
+        v = self.values(x).unflatten(-1, (len(scores), -1)).transpose(1, 2)  # [batch, head, n, d]
+        return self.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+class Limited(nn.Module):
+    """Attention that keeps to a mask of its own, as every other block of a Swin does."""
+
+    def __init__(self, attention: nn.Module, mask: Tensor) -> None:
+        super().__init__()
+        self.attention = attention
+        self.register_buffer("mask", mask)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        return self.attention(x, self.mask)
+
+
+def vit(mixing: str) -> Model:
+    """An untrained ViT, from torch's random numbers."""
+    kind, sides = mixing.removeprefix("static "), {"3 x 3": 3, "5 x 5": 5, "7 x 7": 7}
+    limits: dict[str, Any] = {"local": sides.get(kind)}
+    if "windows" in mixing:
+        limits = {"window": WINDOW}
+    model = minivit.create("vit_8px", **SIZES, **limits)
+    assert isinstance(model, ViT)
+    for i, block in enumerate(model.blocks):
+        if mixing.startswith("static"):
+            block.attention = StaticMixing(GRID[0] * GRID[1], SIZES["dim"], SIZES["heads"])
+        elif mixing == "shifted windows" and i % 2:
+            shifted = window_mask(GRID, WINDOW, shift=WINDOW // 2)
+            block.attention = Limited(block.attention, shifted)
+    return model
+
+
+def seen(mixing: str) -> float:
+    """The share of all patches that a patch sees in one block, in the mean over patches."""
+    masks = {"windows": window_mask(GRID, WINDOW), "shifted windows": window_mask(GRID, WINDOW)}
+    side = mixing.removeprefix("static ")[:1]
+    mask = local_mask(GRID, int(side)) if side.isdigit() else masks.get(mixing, torch.ones(1))
+    return mask.double().mean().item()
