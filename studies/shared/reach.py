@@ -55,7 +55,8 @@ def vit(mixing: str) -> Model:
         limits = {"window": WINDOW}
     model = minivit.create("vit_8px", **SIZES, **limits)
     assert isinstance(model, ViT)
-    for i, block in enumerate(model.blocks):
+    blocks: Any = model.blocks
+    for i, block in enumerate(blocks):
         if mixing.startswith("static"):
             block.attention = StaticMixing(GRID[0] * GRID[1], SIZES["dim"], SIZES["heads"])
         elif mixing == "shifted windows" and i % 2:
