@@ -4,8 +4,7 @@ ViTs that read the digits pixel by pixel, 64 tokens in a grid of 8 x 8, with att
 of it, a neighbourhood, or a window; or whose mixing weights are learned but the same in all images.
 On all digits and, for some, on a tenth of them; five seeds each, at the rate that did best on the
 validation part in half as many steps. ``curvature`` rows: of three of them the share of negative
-curvature early in training, after 20 steps, and the largest eigenvalue at the end, on 64 training
-images.
+curvature and the largest eigenvalue early in training, after 20 steps, on 64 training images.
 """
 
 from dataclasses import replace
@@ -69,26 +68,23 @@ def trained(
 
 
 def curvature(mixing: str, rehearsal: bool) -> Figures:
-    """Shares of negative curvature after few steps, and largest eigenvalues after all."""
+    """Of models early in training, shares of negative curvature and largest eigenvalues."""
     found: dict[str, Any] = {"negative": [], "negative_half": [], "top": []}
-    steps = 3 if rehearsal else STEPS["all"]
     for seed in SEEDS[: 1 if rehearsal else 5]:
         torch.manual_seed(seed)
-        recipe = replace(RECIPE, steps=steps, learning_rate=RATES[0], seed=seed)
+        recipe = replace(RECIPE, steps=STEPS["all"], learning_rate=RATES[0], seed=seed)
         run = Run(vit(mixing), load_data("DIGITS"), recipe)
+        while run.step < (1 if rehearsal else EARLY):
+            run.advance()
         part = run.data.train
         chosen = torch.linspace(0, len(part) - 1, 4 if rehearsal else IMAGES).round().long()
         images = (part.images[chosen].float() / 255 - run.mean) / run.std
-        how: dict[str, Any] = {"steps": 2 if rehearsal else 15, "label_smoothing": 0.1}
-        while run.step < steps:
-            run.advance()
-            if run.step == min(EARLY, steps - 1):
-                early = density(run.model, images, part.labels[chosen], probes=4, seed=seed, **how)
-                found["negative"].append(early.negative.mean)
-                found["negative_half"].append(early.negative.half)
-                run.model.train()
-        late = density(run.model, images, part.labels[chosen], probes=1, seed=seed, **how)
-        found["top"].append(late.points.max().item())
+        probes, steps = (1, 2) if rehearsal else (8, 15)
+        how: dict[str, Any] = {"probes": probes, "steps": steps, "label_smoothing": 0.1}
+        early = density(run.model, images, part.labels[chosen], seed=1 + seed, **how)
+        found["negative"].append(early.negative.mean)
+        found["negative_half"].append(early.negative.half)
+        found["top"].append(early.points.max().item())
     return found
 
 
