@@ -79,7 +79,7 @@ def curvature(mixing: str, rehearsal: bool) -> Figures:
         part = run.data.train
         chosen = torch.linspace(0, len(part) - 1, 4 if rehearsal else IMAGES).round().long()
         images = (part.images[chosen].float() / 255 - run.mean) / run.std
-        probes, steps = (1, 2) if rehearsal else (8, 15)
+        probes, steps = (2, 2) if rehearsal else (8, 15)
         how: dict[str, Any] = {"probes": probes, "steps": steps, "label_smoothing": 0.1}
         early = density(run.model, images, part.labels[chosen], seed=1 + seed, **how)
         found["negative"].append(early.negative.mean)
