@@ -24,6 +24,7 @@ from statistics import mean
 from typing import Any
 from xml.etree import ElementTree
 
+import nbformat
 import pytest
 
 from course.claims.ledger import MIME
@@ -123,8 +124,9 @@ def pytest_runtest_call(item: pytest.Item):
 
 
 def read(name: str, folder: Path) -> dict[str, Any]:
-    """A finished run: its row of the table, and the figures of its verdicts."""
-    seen: dict[str, Any] = {"tests": 0, "cells": 0, "failed": [], "figures": {}}
+    """A finished run: its row of the table, and how far the figures of verdicts moved."""
+    seen: dict[str, Any] = {"tests": 0, "cells": 0, "failed": [], "moved": {}}
+    stored = on_pages()
     for report in sorted((folder / name).glob("*.xml")):
         for case in ElementTree.parse(report).iter("testcase"):
             seen["tests" if report.stem.startswith("tests-") else "cells"] += 1
@@ -132,8 +134,8 @@ def read(name: str, folder: Path) -> dict[str, Any]:
                 seen["failed"].append(f"{report.stem}: {case.get('name')}")
             for found in case.iterfind(".//property[@name='figure']"):
                 about = json.loads(found.get("value", ""))
-                if about["seeds"]:
-                    seen["figures"][about["id"]] = mean(about["seeds"])
+                if about["seeds"] and about["id"] in stored:
+                    seen["moved"][about["id"]] = mean(about["seeds"]) - stored[about["id"]]
     return {
         "run": name,
         "threads": RUNS[name].threads,
@@ -143,6 +145,17 @@ def read(name: str, folder: Path) -> dict[str, Any]:
         "date": date.today().isoformat(),
         **seen,
     }
+
+
+def on_pages() -> dict[str, float]:
+    """The figures of all verdicts as the notebooks have them stored, means over the seeds."""
+    found = {}
+    for path in notebooks():
+        for cell in nbformat.read(path, as_version=4).cells:
+            for output in cell.get("outputs", []):
+                if (about := output.get("metadata", {}).get(MIME)) and about["seeds"]:
+                    found[about["id"]] = mean(about["seeds"])
+    return found
 
 
 def processor() -> str:

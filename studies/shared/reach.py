@@ -6,16 +6,14 @@ import torch
 from torch import Tensor, nn
 
 import minivit
-from minivit.networks.masks import local_mask, window_mask
+from minivit.networks.masks import window_mask
 from minivit.networks.model import Model
 from minivit.networks.vit import ViT
 
 GRID = (8, 8)  # of patches, each of which is one pixel
 SIZES: dict[str, Any] = {"patch_size": 1, "dim": 32, "depth": 4, "heads": 4}
 WINDOW = 4
-MIXING = (
-    "global", "3 x 3", "5 x 5", "7 x 7", "windows", "shifted windows", "static", "static 5 x 5"
-)  # fmt: skip
+MIXING = ("global", "3 x 3", "5 x 5", "windows", "shifted windows", "static")
 
 
 class StaticMixing(nn.Module):
@@ -49,25 +47,16 @@ class Limited(nn.Module):
 
 def vit(mixing: str) -> Model:
     """An untrained ViT, from torch's random numbers."""
-    kind, sides = mixing.removeprefix("static "), {"3 x 3": 3, "5 x 5": 5, "7 x 7": 7}
-    limits: dict[str, Any] = {"local": sides.get(kind)}
+    limits: dict[str, Any] = {"local": {"3 x 3": 3, "5 x 5": 5}.get(mixing)}
     if "windows" in mixing:
         limits = {"window": WINDOW}
     model = minivit.create("vit_8px", **SIZES, **limits)
     assert isinstance(model, ViT)
     blocks: Any = model.blocks
     for i, block in enumerate(blocks):
-        if mixing.startswith("static"):
+        if mixing == "static":
             block.attention = StaticMixing(GRID[0] * GRID[1], SIZES["dim"], SIZES["heads"])
         elif mixing == "shifted windows" and i % 2:
             shifted = window_mask(GRID, WINDOW, shift=WINDOW // 2)
             block.attention = Limited(block.attention, shifted)
     return model
-
-
-def seen(mixing: str) -> float:
-    """The share of all patches that a patch sees in one block, in the mean over patches."""
-    masks = {"windows": window_mask(GRID, WINDOW), "shifted windows": window_mask(GRID, WINDOW)}
-    side = mixing.removeprefix("static ")[:1]
-    mask = local_mask(GRID, int(side)) if side.isdigit() else masks.get(mixing, torch.ones(1))
-    return mask.double().mean().item()

@@ -71,14 +71,15 @@ def pytest_that(monkeypatch):
     return use
 
 
-def test_a_run_counts_tests_cells_and_failures_and_takes_the_mean_of_a_figure(
-    tmp_path, pytest_that
+def test_a_run_counts_tests_cells_and_failures_and_how_far_a_figure_is_from_its_page(
+    tmp_path, pytest_that, monkeypatch
 ):
+    monkeypatch.setattr(tool, "on_pages", lambda: {"R01": 2.5})
     calls = pytest_that(1, 0)
     tool.play("sse", tool.RUNS["sse"], tmp_path)
     assert [env["ATEN_CPU_CAPABILITY"] for env in calls] == ["default", "default"]
     row = tool.read("sse", tmp_path)
-    assert (row["tests"], row["cells"], row["figures"]) == (2, 2, {"R01": 3.0})
+    assert (row["tests"], row["cells"], row["moved"]) == (2, 2, {"R01": 0.5})
     assert row["failed"] == ["book-01: Cell 2", "tests-course: Cell 2"]
 
 
