@@ -5,9 +5,12 @@ import textwrap
 import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from typing import TypeVar
 
 import torch
 from torch import Tensor
+
+T = TypeVar("T")
 
 # In float64 a right answer is off by a ten-millionth of this, so no processor's rounding matters.
 # It leaves room for a step that a learner takes in float32 and for 1e-6 added to a divisor; the
@@ -53,17 +56,40 @@ class Attempt:
         self,
         *inputs,
         shape: dict[str, int] | None = None,
+        dtype: torch.dtype | None = None,
         if_not_finite: str = "The result contains NaN or infinity.",
         within: AbstractContextManager | None = None,
     ) -> Tensor:
         """Call the function and return its result if it is well formed.
 
-        A bare NotImplementedError, as the stubs raise, becomes NotAttempted.
-
         Args:
-            shape: Axis names and sizes of the tensor to be returned, which must have the dtype of
-                the first input. Without it one number is expected, a float or a 0-d tensor.
+            shape: Axis names and sizes of the tensor to be returned. Without it one number is
+                expected, a float or a 0-d tensor.
+            dtype: Of that tensor. Without it it must have the dtype of the first input.
             within: Entered for the call alone.
+        """
+        result = self._call(inputs, within)
+        if shape is None:
+            result = _as_number(result)
+        elif dtype is None:
+            result = _as_tensor(result, shape, inputs[0].dtype, " as the input has")
+        else:
+            result = _as_tensor(result, shape, dtype)
+        self.expect(bool(torch.isfinite(result).all()), if_not_finite)
+        return result
+
+    def plain(self, *inputs, kind: type[T]) -> T:
+        """Call the function and return its result if it is of this type, a text or a tuple."""
+        result = self._call(inputs, None)
+        if not isinstance(result, kind):
+            found, wanted = type(result).__name__, kind.__name__
+            raise NotYet(f"The result is of type {found}, expected {wanted}: {result!r}.")
+        return result
+
+    def _call(self, inputs: tuple, within: AbstractContextManager | None) -> object:
+        """The function's result, of whatever type.
+
+        A bare NotImplementedError, as the stubs raise, becomes NotAttempted.
         """
         before = [x.clone() if isinstance(x, Tensor) else x for x in inputs]
         with torch.random.fork_rng(devices=[]), within or nullcontext():
@@ -79,8 +105,6 @@ class Attempt:
                 raise NotYet(f"The function changes its argument {position} in place.")
         if result is None:
             raise NotYet("Nothing is returned. Is the return statement missing?")
-        result = _as_number(result) if shape is None else _as_tensor(result, shape, inputs[0].dtype)
-        self.expect(bool(torch.isfinite(result).all()), if_not_finite)
         return result
 
     def expect(self, condition: bool, message: str) -> None:
@@ -115,7 +139,7 @@ class Attempt:
 
 def _describe(error: Exception) -> str:
     """The exception and, where Python knows it, the learner's line that led to it."""
-    frames = traceback.extract_tb(error.__traceback__)[1:]  # the first is Attempt.__call__
+    frames = traceback.extract_tb(error.__traceback__)[1:]  # the first is Attempt._call
     own = [frame.line for frame in frames if frame.filename == frames[0].filename]
     where = f' in the line "{own[-1]}"' if own and own[-1] else ""
     said = f"{type(error).__name__}{where}: {textwrap.shorten(str(error), 200)}"
@@ -135,7 +159,9 @@ def _as_number(result: object) -> Tensor:
     return result.detach()
 
 
-def _as_tensor(result: object, shape: dict[str, int], dtype: torch.dtype) -> Tensor:
+def _as_tensor(
+    result: object, shape: dict[str, int], dtype: torch.dtype, because: str = ""
+) -> Tensor:
     if not isinstance(result, Tensor):
         raise NotYet(f"The result is of type {type(result).__name__}, expected a torch.Tensor.")
     sizes, expected = list(result.shape), list(shape.values())
@@ -144,5 +170,5 @@ def _as_tensor(result: object, shape: dict[str, int], dtype: torch.dtype) -> Ten
         order = " The axes are in another order." if sorted(sizes) == sorted(expected) else ""
         raise NotYet(f"The result has shape {sizes}, expected [{named}].{order}")
     if result.dtype != dtype:
-        raise NotYet(f"The result has dtype {result.dtype}, expected {dtype} as the input has.")
+        raise NotYet(f"The result has dtype {result.dtype}, expected {dtype}{because}.")
     return result.detach()

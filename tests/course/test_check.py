@@ -112,6 +112,27 @@ def test_a_float32_result_is_refused_and_a_float32_factor_explained():
     assert check_doubled(lambda x: x @ (2 * torch.eye(3).float())).message.endswith(MIXED)
 
 
+def test_a_dtype_of_its_own_is_asked_for_and_no_input_named():
+    def nothing(attempt):
+        attempt(3, shape=dict(n=3), dtype=torch.bool)
+
+    check = Exercise(nothing)
+    assert check(lambda n: torch.ones(n) > 0).passed
+    message = "not yet: The result has dtype torch.float64, expected torch.bool."
+    assert check(lambda n: torch.ones(n)).message == message
+
+
+def test_a_text_is_asked_for_and_what_is_none_is_shown():
+    def word(attempt):
+        attempt.expect(attempt.plain(2, kind=str) == "aa", "Not two.")
+
+    check = Exercise(word)
+    assert [check(f).passed for f in (lambda n: "a" * n, lambda n: "a")] == [True, False]
+    message = "not yet: The result is of type list, expected str: ['a', 'a']."
+    assert check(lambda n: ["a"] * n).message == message
+    assert "Nothing is returned" in check(lambda n: None).message
+
+
 def test_axes_in_another_order_are_pointed_out():
     assert check_doubled(lambda x: 2 * x.T).message == (
         "not yet: The result has shape [3, 2], expected [rows 2, columns 3]. "
