@@ -13,7 +13,9 @@ from minivit.networks.vit import ViT
 GRID = (8, 8)  # of patches, each of which is one pixel
 SIZES: dict[str, Any] = {"patch_size": 1, "dim": 32, "depth": 4, "heads": 4}
 WINDOW = 4
-MIXING = ("global", "3 x 3", "5 x 5", "windows", "shifted windows", "static")
+MIXING = (
+    "global", "3 x 3", "5 x 5", "windows", "shifted windows", "static", "static with 1 head"
+)  # fmt: skip
 
 
 class StaticMixing(nn.Module):
@@ -54,8 +56,9 @@ def vit(mixing: str) -> Model:
     assert isinstance(model, ViT)
     blocks: Any = model.blocks
     for i, block in enumerate(blocks):
-        if mixing == "static":
-            block.attention = StaticMixing(GRID[0] * GRID[1], SIZES["dim"], SIZES["heads"])
+        if mixing.startswith("static"):
+            heads = 1 if mixing.endswith("1 head") else SIZES["heads"]
+            block.attention = StaticMixing(GRID[0] * GRID[1], SIZES["dim"], heads)
         elif mixing == "shifted windows" and i % 2:
             shifted = window_mask(GRID, WINDOW, shift=WINDOW // 2)
             block.attention = Limited(block.attention, shifted)
