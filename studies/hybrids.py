@@ -4,8 +4,8 @@ ResNets of six blocks in three stages, whose last, or first, convolution block o
 block of attention, with the choices of stages at which AlterNet's rules arrive step by step. ``1``
 stands for a stage with attention at its end: ``001`` has it in the last stage alone. ``wide`` is
 ``111`` with as many weights as ``000``, ``begin`` has attention at the beginning of all stages; in
-``flat`` networks all stages are equally wide. Generated shapes of 16 pixels and, for some, a tenth of
-the digits; five seeds each, at the rate that did best on the validation part.
+``flat`` networks all stages are equally wide. Generated shapes of 16 pixels and, for some, a tenth
+of the digits; five seeds each, at the rate that did best on the validation part.
 """
 
 import time

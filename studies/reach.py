@@ -1,8 +1,9 @@
 """How far must attention see, and must it depend on the image?
 
 ViTs that read the digits pixel by pixel, 64 tokens in a grid of 8 x 8, with attention that sees all
-of it, a neighbourhood, or a window; or whose mixing weights are learned but the same in all images.
-On all digits and, for some, on a tenth of them; five seeds each, at the rate that did best on the
+of it, a neighbourhood, or a window; or whose mixing weights are learned but the same in all images,
+with 1 head and about as many parameters as attention, or with as many heads and more parameters. On
+all digits and, for some, on a tenth of them; five seeds each, at the rate that did best on the
 validation part in 300 steps; the ``wider`` row tries one more, and ``more`` rows have five more
 seeds, since the first five left open which of two is better. ``curvature`` rows: of three of them
 the share of negative curvature and the largest eigenvalue early in training, after 20 steps, on 64
