@@ -4,8 +4,8 @@ ResNets of six blocks in three stages, whose last, or first, convolution block o
 block of attention, with the choices of stages at which AlterNet's rules arrive step by step. ``1``
 stands for a stage with attention at its end: ``001`` has it in the last stage alone. ``wide`` is
 ``111`` with as many weights as ``000``, ``begin`` has attention at the beginning of all stages; in
-``flat`` networks all stages are equally wide. Generated shapes of 16 pixels and, for some, a tenth
-of the digits; five seeds each, at the rate that did best on the validation part.
+``flat`` networks all stages are equally wide. Generated shapes of 16 pixels; five seeds each, at
+the rate that did best on the validation part.
 """
 
 import time
@@ -22,70 +22,58 @@ from minivit.training import Recipe, train
 from minivit.training.evaluate import evaluate
 from studies.runner.run import operations
 from studies.runner.survey import Figures, Survey
-from studies.shared.digit_models import plain, tenth
+from studies.shared.digit_models import plain
 
 SEEDS = range(5)
 RATES = (3e-3, 1e-2, 3e-2)
-STEPS = {"shapes": 400, "digits": 200}
+STEPS = 400
 KINDS = ("000", "001", "010", "011", "100", "110", "111", "begin", "wide", "flat 100", "flat 001")
-ON_DIGITS = ("000", "111", "begin", "flat 100", "flat 001")
 RECIPE = Recipe(batch_size=64, average=0.9)
 
 
-def network(kind: str, data: str) -> Model:
+def network(kind: str) -> Model:
     """An untrained network, from torch's random numbers."""
     bits = {"wide": "111", "begin": "111"}.get(kind, kind.removeprefix("flat "))
     replaced = "ac" if kind == "begin" else "ca"
-    widths = (16, 16, 16) if "flat" in kind else (10, 22, 40) if kind == "wide" else (8, 16, 32)
-    size: dict[str, Any] = (
-        {"image_size": 16} if data == "shapes" else {"image_size": 8, "channels": 1}
-    )
     return minivit.create(
         "alternet_32px",
+        image_size=16,
         stages=tuple(replaced if bit == "1" else "cc" for bit in bits),
-        widths=widths,
+        widths=(16, 16, 16) if "flat" in kind else (10, 22, 40) if kind == "wide" else (8, 16, 32),
         heads=(2, 2, 2) if "flat" in kind else (1, 2, 4),
-        **size,
     )
 
 
 @cache
-def images(data: str, seed: int, fraction: float) -> Data:
-    """Shapes, the same for every seed, or a tenth of the digits."""
-    if data == "shapes":
-        return load_data("SHAPES", size=16, fraction=fraction)
-    return tenth(load_data("DIGITS"), seed)
+def shapes(fraction: float) -> Data:
+    """Generated images, which take longer to draw than a step of training."""
+    return load_data("SHAPES", size=16, fraction=fraction)
 
 
-def trained(kind: str, data: str, seed: int, rate: float, rehearsal: bool) -> Figures:
+def trained(kind: str, seed: int, rate: float, rehearsal: bool) -> Figures:
     """Scores of a trained network, and the seconds of its training."""
     torch.manual_seed(seed)
-    model = network(kind, data)
-    part = images(data, 0 if data == "shapes" else seed, 0.02 if rehearsal else 1.0)
-    steps = 2 if rehearsal else STEPS[data]
+    model, data = network(kind), shapes(0.02 if rehearsal else 1.0)
+    recipe = replace(RECIPE, steps=2 if rehearsal else STEPS, learning_rate=rate, seed=seed)
     start = time.process_time()
-    done = train(model, part, replace(RECIPE, steps=steps, learning_rate=rate, seed=seed))
+    done = train(model, data, recipe)
     return {
         "seconds_of_training": time.process_time() - start,
-        "train_loss": -evaluate(model, part.train).log_likelihood,
-        "validation": evaluate(model, part.validation).accuracy,
+        "train_loss": -evaluate(model, data.train).log_likelihood,
+        "validation": evaluate(model, data.validation).accuracy,
         "accuracy": done.test.accuracy,
     }
 
 
 def measure(row: str, rehearsal: bool) -> Figures:
     """The figures of one row, lists over the seeds."""
-    kind, data = row.split(", ")
-    rates = RATES[:1] if rehearsal else RATES
-    search = {rate: trained(kind, data, 0, rate, rehearsal) for rate in rates}
+    kind = row.removesuffix(", shapes")
+    rates, seeds = (RATES[:1], SEEDS[:1]) if rehearsal else (RATES, SEEDS)
+    search = {rate: trained(kind, 0, rate, rehearsal) for rate in rates}
     rate = max(search, key=lambda r: search[r]["validation"])
-    rows = (
-        [search[rate]]
-        + [  # the first seed was trained at this rate already
-            trained(kind, data, seed, rate, rehearsal) for seed in SEEDS[1 : 1 if rehearsal else 5]
-        ]
-    )
-    model = network(kind, data)
+    # The first seed was trained at this rate already.
+    rows = [search[rate], *(trained(kind, seed, rate, rehearsal) for seed in seeds[1:])]
+    model = network(kind)
     return plain(
         {
             "parameters": sum(p.numel() for p in model.parameters()),
@@ -99,7 +87,7 @@ def measure(row: str, rehearsal: bool) -> Figures:
 
 STUDY = Survey(
     "hybrids",
-    (*(f"{kind}, shapes" for kind in KINDS), *(f"{kind}, digits" for kind in ON_DIGITS)),
+    tuple(f"{kind}, shapes" for kind in KINDS),
     measure,
     seeds=SEEDS,
 )
