@@ -11,7 +11,6 @@ the rate that did best on the validation part.
 import time
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import torch
 

@@ -66,7 +66,7 @@ def scores(mixing: str, amount: str, seeds: range, steps: int, rate: float) -> F
 
 
 def digits(amount: str, seed: int) -> Data:
-    """All digits, or a tenth of them, ten times over, so that scoring each epoch takes no longer."""
+    """All digits, or a tenth of them ten times over: training scores after each epoch."""
     whole = load_data("DIGITS")
     if amount != "tenth":
         return whole
