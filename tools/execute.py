@@ -93,7 +93,8 @@ def keep_stored(old: nbformat.NotebookNode, new: nbformat.NotebookNode) -> None:
                     pairs = zip(find.findall(a[kind]), find.findall(b[kind]), strict=True)
                     if all(alike(*pair) for pair in pairs):
                         b[kind] = a[kind]
-            if a and a == b and ("narrow" in now.metadata) == ("narrow" in was.metadata):
+            narrow = [one.get("metadata", {}).get("narrow") for one in (was, now)]
+            if a and a == b and (not any(narrow) or all(narrow) and alike(*narrow)):
                 now["metadata"] = was["metadata"]
 
 

@@ -15,6 +15,7 @@ from IPython.core.formatters import BaseFormatter
 from IPython.core.getipython import get_ipython
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 from traitlets import Unicode
 
 MIME = "image/webp"
@@ -46,11 +47,21 @@ def drawn(figure: Figure) -> str | None:
     try:
         stack(copy)
         lossy, exact = io.BytesIO(), io.BytesIO()
-        copy.savefig(lossy, format="webp", pil_kwargs={"quality": 80, "method": 6})
-        copy.savefig(exact, format="webp", pil_kwargs={"lossless": True})  # for lines and squares
+        frame = whole(copy)
+        for file, options in (
+            (lossy, {"quality": 80, "method": 6}),
+            (exact, {"lossless": True}),  # for lines and squares
+        ):
+            copy.savefig(file, format="webp", bbox_inches=frame, pil_kwargs=options)
     finally:
         plt.close(copy)
     return base64.b64encode(min(lossy.getvalue(), exact.getvalue(), key=len)).decode()
+
+
+def whole(figure: Figure) -> Bbox:
+    """The figure's sheet, in inches, made larger where a label or a legend is wider than it."""
+    figure.draw_without_rendering()  # the layout moves what it holds only then
+    return Bbox.union([figure.bbox_inches, figure.get_tightbbox()])
 
 
 def panels(figure: Figure) -> list[Axes]:

@@ -65,3 +65,20 @@ def test_the_last_digits_of_a_figure_change_only_with_what_is_shown():
         new = stored(text, 0.302 if text == "0.3" else 0.404)
         keep_stored(stored("0.3", 0.301), new)
         assert new.cells[0].outputs[0].metadata["seeds"] == [expected]
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_the_form_for_phones_is_stored_anew_only_where_it_looks_otherwise(moved):
+    def stored(pixels):
+        output = new_output("display_data", {"image/png": encoded(PIXELS, "PNG")})
+        output.metadata["narrow"] = encoded(pixels, "WEBP")
+        return new_notebook(cells=[new_code_cell(outputs=[output])])
+
+    other = PIXELS.copy()
+    other[3, 4] += 50
+    if moved:
+        other[8] = 255
+    old, new = stored(PIXELS), stored(other)
+    keep_stored(old, new)
+    kept = new.cells[0].outputs[0].metadata["narrow"]
+    assert kept == encoded(other if moved else PIXELS, "WEBP")

@@ -4,6 +4,7 @@ import base64
 import io
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -48,6 +49,20 @@ def test_a_panel_that_shared_its_axis_gets_labels_of_its_own():
     assert second.get_ylabel() == "accuracy"
     assert second.yaxis.get_tick_params()["labelleft"]
     assert first.get_subplotspec().rowspan != second.get_subplotspec().rowspan
+
+
+@pytest.mark.parametrize("wide", ["legend", "label"])
+def test_what_is_wider_than_the_stacked_sheet_is_not_cut(wide):
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3))
+    (line,) = axes[0].plot([1, 2])
+    if wide == "legend":
+        figure.legend([line] * 3, ["one of three names"] * 3, ncols=3, loc="outside lower center")
+    else:
+        axes[1].set_xlabel("a label that is wider than the panel, " * 2)
+    with Image.open(io.BytesIO(base64.b64decode(drawn(figure)))) as narrow:
+        grey = np.asarray(narrow.convert("L"))
+    assert grey.shape[1] > 440
+    assert grey[:, [0, -1]].min() > 200  # nothing reaches the edge
 
 
 def test_four_images_become_two_rows_and_a_colour_bar_is_no_panel():
