@@ -247,7 +247,7 @@ def test_too_little_memory_is_one_line_with_advice(digits, capsys, monkeypatch, 
     def full(*args):
         raise raised
 
-    monkeypatch.setattr("minivit.cli.evaluate", full)
+    monkeypatch.setattr("minivit.commands.evaluate.evaluate", full)
     assert "try a smaller --batch-size" in error(capsys, "eval", digits, "--data", "DIGITS")
 
 
@@ -255,7 +255,7 @@ def test_another_runtime_error_is_not_called_one_of_memory(digits, monkeypatch):
     def broken(*args):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("minivit.cli.evaluate", broken)
+    monkeypatch.setattr("minivit.commands.evaluate.evaluate", broken)
     with pytest.raises(RuntimeError, match="a bug"):
         main(["eval", str(digits), "--data", "DIGITS"])
 
@@ -263,7 +263,7 @@ def test_another_runtime_error_is_not_called_one_of_memory(digits, monkeypatch):
 def test_eval_takes_the_batches_asked_for(digits, capsys, monkeypatch):
     sizes = []
     monkeypatch.setattr(
-        "minivit.cli.evaluate", lambda m, s, n: sizes.append(n) or evaluate(m, s, n)
+        "minivit.commands.evaluate.evaluate", lambda m, s, n: sizes.append(n) or evaluate(m, s, n)
     )
     assert main(["eval", str(digits), "--data", "DIGITS", "--batch-size", "50"]) == 0
     assert sizes == [50]

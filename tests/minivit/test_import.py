@@ -81,6 +81,8 @@ FLOORS = [
     "figures",
     "data",
     "training",
+    "audit",
+    "commands",
     "cli",
 ]
 

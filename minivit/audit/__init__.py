@@ -1,0 +1,1 @@
+"""The book's claims asked of any model."""
