@@ -23,7 +23,7 @@ from studies.inversion_of_one_layer import undone
 from studies.runner.survey import Survey
 from studies.shared.recovery import highlight, psnr, start, without
 
-SEEDS = range(2)
+SEEDS = range(5)
 TRAINED = "cifar10_vit_gap"
 # 48 numbers of a patch to 128 features, as in the trained model; the 24 blocks of ViT-L/16.
 VIT: dict[str, Any] = {"patch_size": 4, "dim": 128, "heads": 4, "mlp_ratio": 4, "depth": 24}
