@@ -7,13 +7,14 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from minivit.networks.masks import local_mask, window_mask
 from minivit.networks.parts import ACTIVATIONS, EmbeddedPositions, scale_branches
 from minivit.networks.pooling import AttentionPool
 from minivit.networks.positions import FixedPositions, NoPositions, sincos_1d, sincos_2d
-from minivit.networks.shapes import Features, Grid, Mask, Tokens
+from minivit.networks.shapes import Grid, Mask, Tokens
 from minivit.networks.stem import ConvStem
 from minivit.networks.vit import NORM_EPS, Block, Positions, ViT, ViTConfig
 
@@ -164,7 +165,7 @@ class ViTVariant(ViTWithPositions):
             return local_mask(grid, c.local, self.class_token is not None).to(device)
         return None
 
-    def pooled(self, x: Tokens) -> Features:
+    def pooled(self, x: Tokens) -> Float[Tensor, "batch features"]:
         kind = self.config.pool
         if kind == "class+register":
             return x[:, :2].flatten(1)
