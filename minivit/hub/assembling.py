@@ -44,8 +44,8 @@ def assembled(state: dict[str, Tensor], **settings: Any) -> ViT:
         ValueError: Keys missing, surplus or of another shape, or numbers that are not finite.
     """
     weight = state["patch_embedding.projection.weight"]
-    dim, channels, *patch_size = weight.shape
-    grid = grid_of(settings["image_size"], tuple(patch_size))
+    dim, channels, height, width = weight.shape
+    grid = grid_of(settings["image_size"], (height, width))
     layers = {key.split(".")[1] for key in state if key.startswith("blocks.")}
     _join(state, [f"blocks.{i}.attention" for i in layers])
     _fill(state, "patch_embedding.projection")
@@ -56,7 +56,7 @@ def assembled(state: dict[str, Tensor], **settings: Any) -> ViT:
     hidden = state["blocks.0.mlp.up.weight"].shape[0]
     config = config_of(
         **settings,
-        patch_size=tuple(patch_size),
+        patch_size=(height, width),
         channels=channels,
         classes=len(state["head.weight"]),
         dim=dim,

@@ -53,7 +53,7 @@ OTHERS = {
     "NaFlexVit": "patches in any number and their own positions",
     "RmsNorm": "RMSNorm in place of LayerNorm",
     "SwiGLU": "a gated MLP (SwiGLU)",
-    "SwiGLUPacked": "a gated MLP (SwiGLU)",
+    "GluMlp": "a gated MLP (SwiGLU)",
     "ParallelScalingBlock": "attention and MLP side by side",
     "ParallelThingsBlock": "several attentions and MLPs side by side",
     "ResPostBlock": "norms behind attention and MLP, inside the residual",
@@ -121,7 +121,8 @@ def _filled(state: Mapping[str, Tensor], name: str | None) -> nn.Module:
     try:
         module.load_state_dict(state, assign=True)
     except RuntimeError as error:
-        raise ValueError(f"these weights are not those of timm's {name}: {error}") from error
+        why = " ".join(str(error).split())
+        raise ValueError(f"these weights are not those of timm's {name}: {why}") from error
     return module.eval()
 
 

@@ -3,6 +3,8 @@
 LayerScale (DeiT III, DINOv2), registers (DINOv2), a norm before the blocks (CLIP), other GELUs.
 """
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -48,7 +50,7 @@ class QuickGELU(nn.Module):
 
 
 # Of MLPs: the exact GELU, and two that come near it, SigLIP's and CLIP's.
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "gelu": nn.GELU,
     "tanh": lambda: nn.GELU(approximate="tanh"),
     "quick": QuickGELU,
