@@ -31,9 +31,10 @@ def renamed(state: Mapping[str, Tensor], names: Iterable[tuple[str, str]]) -> di
 def assembled(state: dict[str, Tensor], **settings: Any) -> ViT:
     """Makes a ViT of a state dict with our names, and with some more keys.
 
-    These are ``registers``; ``attention.q``, ``k`` and ``v`` in place of ``qkv``, in the blocks and
-    in the pool; ``pool.latent``, a query that ``pool.q`` projects; and ``second_head``. A model
-    without a head gives its pooled features: its head is the identity.
+    These are ``registers``; in the blocks ``attention.q``, ``k`` and ``v`` in place of ``qkv``, and
+    ``mlp.gates`` and ``values`` in place of ``up``; ``pool.latent``, a query that ``pool.q``
+    projects; and ``second_head``. A model without a head gives its pooled features: its head is the
+    identity.
 
     Args:
         state: Is used up.
@@ -47,13 +48,19 @@ def assembled(state: dict[str, Tensor], **settings: Any) -> ViT:
     dim, channels, height, width = weight.shape
     grid = grid_of(settings["image_size"], (height, width))
     layers = {key.split(".")[1] for key in state if key.startswith("blocks.")}
-    _join(state, [f"blocks.{i}.attention" for i in layers])
+    for i in layers:
+        _join(state, f"blocks.{i}.mlp", ("gates", "values"), "up")
+        for name in "qkv":
+            _fill(state, f"blocks.{i}.attention.{name}")
+        _join(state, f"blocks.{i}.attention", "qkv", "qkv")
+        _fill(state, f"blocks.{i}.attention.qkv")
+        _fill(state, f"blocks.{i}.attention.out")
     _fill(state, "patch_embedding.projection")
     registers = _tokens(state, grid[0] * grid[1], settings["pool"])
     if settings["pool"] == "attention":
         _query(state, settings["heads"])
     _head(state, dim, settings["pool"])
-    hidden = state["blocks.0.mlp.up.weight"].shape[0]
+    hidden = state["blocks.0.mlp.down.weight"].shape[1]
     config = config_of(
         **settings,
         patch_size=(height, width),
@@ -74,25 +81,19 @@ def assembled(state: dict[str, Tensor], **settings: Any) -> ViT:
     return model
 
 
-def _join(state: dict[str, Tensor], parts: Iterable[str]) -> None:
-    """q, k and v become one map, in this order."""
-    for part in parts:
-        for letter in "qkv":
-            if f"{part}.{letter}.weight" in state:
-                _fill(state, f"{part}.{letter}")
-        for kind in ("weight", "bias"):
-            if f"{part}.q.{kind}" in state:
-                split = [state.pop(f"{part}.{letter}.{kind}") for letter in "qkv"]
-                state[f"{part}.qkv.{kind}"] = torch.cat(split)
-        for name in ("qkv", "out"):
-            if f"{part}.{name}.weight" in state:
-                _fill(state, f"{part}.{name}")
+def _join(state: dict[str, Tensor], part: str, names: Iterable[str], joined: str) -> None:
+    """Maps of the same input become one, in this order, where there are such."""
+    for kind in ("weight", "bias"):
+        keys = [f"{part}.{name}.{kind}" for name in names]
+        if all(key in state for key in keys):
+            state[f"{part}.{joined}.{kind}"] = torch.cat([state.pop(key) for key in keys])
 
 
 def _fill(state: dict[str, Tensor], layer: str) -> None:
-    """A layer without a bias gets one of zeros."""
-    weight = state[f"{layer}.weight"]
-    state.setdefault(f"{layer}.bias", weight.new_zeros(len(weight)))
+    """A layer without a bias gets one of zeros, where there is such a layer."""
+    weight = state.get(f"{layer}.weight")
+    if weight is not None:
+        state.setdefault(f"{layer}.bias", weight.new_zeros(len(weight)))
 
 
 def _tokens(state: dict[str, Tensor], patches: int, pool: str) -> int:

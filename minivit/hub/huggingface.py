@@ -44,6 +44,9 @@ NAMES = (
     ("layer_scale2.lambda1", "mlp.scale"),
     ("mlp.fc1.", "mlp.up."),
     ("mlp.fc2.", "mlp.down."),
+    ("mlp.gate_proj.", "mlp.gates."),
+    ("mlp.up_proj.", "mlp.values."),
+    ("mlp.down_proj.", "mlp.down."),
     ("cls_classifier.", "head."),
     ("distillation_classifier.", "second_head."),
     ("classifier.", "head."),
@@ -155,7 +158,9 @@ def _settings(model: Any, kind: str) -> dict[str, Any]:
         if name.endswith("activation_fn"):
             activations[name] = activation_of(part, name)
         if type(part).__name__.endswith("SwiGLUFFN"):
-            raise ValueError(f"minivit's ViT does not have a gated MLP (SwiGLU): got it in {name}")
+            if type(part.act_fn).__name__ not in ("SiLU", "SiLUActivation"):
+                raise ValueError(f"expected SiLU in {name}.act_fn: got {part.act_fn}")
+            activations[name] = "swiglu"
         count = getattr(part, "num_attention_heads", getattr(part, "num_heads", None))
         if count is not None:
             heads[name] = count

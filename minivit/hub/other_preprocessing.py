@@ -58,7 +58,8 @@ def huggingfaces(processor: Any) -> Preprocess:
     return Preprocess(crop or box, box, RESAMPLE[how], mean, std, stretch=shortest is None)
 
 
-def _height_and_width(size: Any) -> tuple[int, int] | None:
+def _height_and_width(size: Any) -> Any:
+    """Both sides, or none."""
     found = dict(size)
     both = found.get("height"), found.get("width")
-    return None if None in both else both  # type: ignore[return-value]
+    return None if None in both else both

@@ -40,6 +40,7 @@ KNOWN = {
     *("VisionTransformer", "VisionTransformerDistilled", "PatchEmbed", "Sequential", "Block"),
     *("Attention", "Mlp", "LayerScale", "AttentionPoolLatent", "LayerNorm", "Linear", "Conv2d"),
     *("Identity", "Dropout", "DropPath", "PatchDropout", "GELU", "GELUTanh", "QuickGELU"),
+    *("GluMlp", "SiLU"),
 }
 # What others have that our ViT has not.
 OTHERS = {
@@ -52,8 +53,7 @@ OTHERS = {
     "VisionTransformerSAM": "windows and relative positions",
     "NaFlexVit": "patches in any number and their own positions",
     "RmsNorm": "RMSNorm in place of LayerNorm",
-    "SwiGLU": "a gated MLP (SwiGLU)",
-    "GluMlp": "a gated MLP (SwiGLU)",
+    "SwiGLU": "a gated MLP with a norm inside",
     "ParallelScalingBlock": "attention and MLP side by side",
     "ParallelThingsBlock": "several attentions and MLPs side by side",
     "ResPostBlock": "norms behind attention and MLP, inside the residual",
@@ -65,7 +65,7 @@ def from_timm(source: nn.Module | Mapping[str, Tensor], name: str | None = None)
     """Makes minivit's ViT of timm's ``VisionTransformer``, equal to it at its image size.
 
     It takes ViT, AugReg, DeiT (distilled too), DeiT III, DINO, MAE, DINOv2 with registers or
-    without, and the image towers of CLIP and SigLIP::
+    without, giant included, and the image towers of CLIP and SigLIP::
 
         model = minivit.from_timm(timm.create_model("vit_small_patch14_dinov2", pretrained=True))
 
@@ -80,8 +80,8 @@ def from_timm(source: nn.Module | Mapping[str, Tensor], name: str | None = None)
         name: timm's name of the architecture, which a state dict does not tell.
 
     Raises:
-        ValueError: A part that minivit's ViT does not have, such as rotary positions or a gated
-            MLP; or a state dict that does not fit the name.
+        ValueError: A part that minivit's ViT does not have, such as rotary positions; or a state
+            dict that does not fit the name.
         ModuleNotFoundError: For a state dict, timm is not installed.
     """
     if isinstance(source, Mapping):
@@ -92,7 +92,7 @@ def from_timm(source: nn.Module | Mapping[str, Tensor], name: str | None = None)
     _check(module)
     parts = dict(module.named_modules())
     norms = {n: part.eps for n, part in parts.items() if isinstance(part, nn.LayerNorm)}
-    acts = {n: activation_of(part, n) for n, part in parts.items() if n.endswith("mlp.act")}
+    acts = {n: _activation(part, n) for n, part in parts.items() if n.endswith("mlp")}
     heads = {n: part.num_heads for n, part in parts.items() if hasattr(part, "num_heads")}
     distilled = type(module).__name__ == "VisionTransformerDistilled"
     model = assembled(
@@ -153,6 +153,15 @@ def _check(module: Any) -> None:
     ):
         if not fits:
             raise ValueError(f"cannot convert a model of timm with {what}")
+
+
+def _activation(mlp: Any, name: str) -> str:
+    """Our name of what an MLP does between its maps."""
+    if type(mlp).__name__ != "GluMlp":
+        return activation_of(mlp.act, f"{name}.act")
+    if mlp.gate_last or not isinstance(mlp.act, nn.SiLU) or mlp.norm.__class__ is not nn.Identity:
+        raise ValueError(f"expected a SwiGLU in {name}, gates first and without a norm: got {mlp}")
+    return "swiglu"
 
 
 def _describe(model: ViT, module: Any) -> None:

@@ -1,6 +1,7 @@
 """Parts of later vision transformers, each in the place of a plain one.
 
-LayerScale (DeiT III, DINOv2), registers (DINOv2), a norm before the blocks (CLIP), other GELUs.
+LayerScale (DeiT III, DINOv2), gated MLPs (DINOv2 giant), registers (DINOv2), a norm before the
+blocks (CLIP), other GELUs.
 """
 
 from collections.abc import Callable
@@ -35,9 +36,27 @@ class ScaledMLP(MLP):
         return self.scale * super().forward(x)
 
 
+class GatedMLP(MLP):
+    r"""SwiGLU, Shazeer (2020): :math:`W_2(s(W_gx+b_g) \odot (W_vx+b_v))+b_2`, with s the SiLU."""
+
+    def __init__(self, dim: int, hidden: int, dropout: float = 0):
+        super().__init__(dim, hidden, dropout)
+        self.up = nn.Linear(dim, 2 * hidden)  # gates, then values
+        self.activation = nn.SiLU()
+
+    def forward(self, x: Features) -> Features:
+        gates, values = self.up(x).chunk(2, -1)  # [..., hidden] each
+        return self.dropout(self.down(self.dropout(self.activation(gates) * values)))
+
+
+class ScaledGatedMLP(ScaledMLP, GatedMLP):
+    """The same with LayerScale."""
+
+
 def scale_branches(block: Block, initial: float) -> None:
     """Gives both branches of a block LayerScale, with this factor to start from."""
-    for branch, kind in ((block.attention, ScaledAttention), (block.mlp, ScaledMLP)):
+    mlp = ScaledGatedMLP if isinstance(block.mlp, GatedMLP) else ScaledMLP
+    for branch, kind in ((block.attention, ScaledAttention), (block.mlp, mlp)):
         branch.__class__ = kind  # the same parts, another forward
         branch.scale = nn.Parameter(torch.full((block.norm1.normalized_shape[0],), initial))
 

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from minivit.networks.masks import local_mask, window_mask
-from minivit.networks.parts import ACTIVATIONS, EmbeddedPositions, scale_branches
+from minivit.networks.parts import ACTIVATIONS, EmbeddedPositions, GatedMLP, scale_branches
 from minivit.networks.pooling import AttentionPool
 from minivit.networks.positions import FixedPositions, NoPositions, sincos_1d, sincos_2d
 from minivit.networks.shapes import Grid, Mask, Tokens
@@ -40,7 +40,7 @@ class ViTVariantConfig(ViTConfig):
     registers: int | None = None
     embedding_norm: bool = False  # before the blocks: CLIP's
     layer_scale: float | None = None  # what its factors start from
-    activation: Literal["gelu", "tanh", "quick"] = "gelu"
+    activation: Literal["gelu", "tanh", "quick", "swiglu"] = "gelu"
     norm_eps: float = NORM_EPS
 
     def __post_init__(self) -> None:
@@ -59,6 +59,8 @@ class ViTVariantConfig(ViTConfig):
                 "registers and a norm before the blocks go with learned positions: "
                 f"got positions={self.positions!r}"
             )
+        if self.pool == "attention" and self.activation == "swiglu":
+            raise ValueError("the MLP of an attention pool has no gates: got activation='swiglu'")
         if self.pool == "class+register" and not self.registers:
             raise ValueError("pool='class+register' reads a register: expected registers=1 or more")
 
@@ -119,7 +121,7 @@ class ViTVariant(ViTWithPositions):
         if c.norm == "post":  # what leaves the blocks is normalised already
             self.norm = nn.Identity()  # type: ignore[assignment]
         if c.pool == "attention":
-            self.pool = AttentionPool(c.dim, c.heads, c.hidden)
+            self.pool: Any = AttentionPool(c.dim, c.heads, c.hidden)
             self.pool.mlp.activation = ACTIVATIONS[c.activation]()
         first = torch.zeros(1, c.pool.startswith("class"), c.dim)
         if c.registers:
@@ -150,8 +152,11 @@ class ViTVariant(ViTWithPositions):
     def new_block(self) -> nn.Module:
         c = self.config
         kind = Block if c.norm == "pre" else PostNormBlock
-        block = kind(c.dim, c.heads, c.hidden, c.dropout, c.attention_dropout)
-        block.mlp.activation = ACTIVATIONS[c.activation]()
+        block: Any = kind(c.dim, c.heads, c.hidden, c.dropout, c.attention_dropout)
+        if c.activation == "swiglu":
+            block.mlp = GatedMLP(c.dim, c.hidden, c.dropout)
+        else:
+            block.mlp.activation = ACTIVATIONS[c.activation]()
         if c.layer_scale is not None:
             scale_branches(block, c.layer_scale)
         return block

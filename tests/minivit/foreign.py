@@ -5,7 +5,7 @@ from functools import partial
 import timm
 import torch
 import transformers
-from timm.layers import LayerNorm
+from timm.layers import LayerNorm, SwiGLUPacked
 from timm.models.deit import VisionTransformerDistilled
 from timm.models.vision_transformer import VisionTransformer
 
@@ -27,6 +27,7 @@ TIMMS = {
     "deit 3": {"init_values": 1e-6, "no_embed_class": True},
     "dinov2": {"init_values": 1e-5} | FEATURES,
     "dinov2 with registers": {"init_values": 1e-5, "reg_tokens": 3, "no_embed_class": True} | FEATURES,
+    "dinov2 giant": {"init_values": 1e-5, "mlp_layer": SwiGLUPacked, "act_layer": torch.nn.SiLU} | FEATURES,
     "registers with positions": {"reg_tokens": 2},
     "clip": CLIP,
     "clip with registers": CLIP | {"reg_tokens": 2},
@@ -54,6 +55,7 @@ HUGGINGFACES = {
     "Dinov2ForImageClassification": ("Dinov2Config", HIDDEN | LABELS),
     "Dinov2WithRegistersModel": ("Dinov2WithRegistersConfig", HIDDEN),
     "Dinov2WithRegistersForImageClassification": ("Dinov2WithRegistersConfig", HIDDEN | LABELS),
+    "Dinov2Model, giant": ("Dinov2Config", HIDDEN | {"use_swiglu_ffn": True}),
     "CLIPVisionModel": ("CLIPVisionConfig", WIDE),
     "CLIPVisionModelWithProjection": ("CLIPVisionConfig", WIDE | {"projection_dim": 7}),
     "SiglipVisionModel": ("SiglipVisionConfig", WIDE),
@@ -62,7 +64,9 @@ HUGGINGFACES = {
 
 def huggingfaces(name, dtype=torch.float64, **changes):
     config, sizes = HUGGINGFACES[name]
-    model = getattr(transformers, name)(getattr(transformers, config)(**sizes | changes))
+    model = getattr(transformers, name.partition(",")[0])(
+        getattr(transformers, config)(**sizes | changes)
+    )
     return draw(model.to(dtype).eval())
 
 

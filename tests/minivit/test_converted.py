@@ -7,6 +7,7 @@ import pytest
 import timm
 import torch
 import transformers
+from timm.layers import GluMlp, SwiGLU
 from torch import nn
 
 import minivit
@@ -160,8 +161,8 @@ def test_a_converted_model_is_unwound_to_the_image(name):
         assert model.blocks[0].attention.scale.abs().mean() > 0.1  # drawn, no 1e-5
     else:  # without LayerScale, branches of random numbers stretch: few tokens can be told apart
         for block in model.blocks:
-            block.attention.out.weight *= 0.3
-            block.mlp.down.weight *= 0.3
+            block.attention.out.weight *= 0.1
+            block.mlp.down.weight *= 0.1
     tokens = activation(model, "blocks.1")(images)
     found = unwind(model, tokens, at="blocks.1")
     assert found.exact.all(), found.stages
@@ -214,7 +215,7 @@ TINY = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 3, "im
     [
         (eps, "expected the same eps of LayerNorm in the whole model: got 1e-06 in blocks.0.norm1, 1e-05 in blocks.1.norm1"),
         (lambda: timm_altered("blocks.1.mlp.act", nn.ReLU()), "does not have a ReLU: got it in blocks.1.mlp.act"),
-        (lambda: timm_altered("blocks.1.mlp.act", nn.GELU("tanh")), "same activation in the whole model: got gelu in blocks.0.mlp.act, tanh in blocks.1.mlp.act"),
+        (lambda: timm_altered("blocks.1.mlp.act", nn.GELU("tanh")), "same activation in the whole model: got gelu in blocks.0.mlp, tanh in blocks.1.mlp"),
         (lambda: timm_altered("blocks.1.ls1", nn.Identity(), "deit 3"), "1 missing: blocks.1.attention.scale"),
         (lambda: timm_altered("blocks.0.attn.q_norm", nn.LayerNorm(8, eps=1e-6)), "no norms or gates inside"),
         (lambda: timm_attribute("blocks.0.attn", "scale", 1.0), r"divided by sqrt\(8\) in blocks.0.attn: got 1"),
@@ -225,7 +226,10 @@ TINY = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 3, "im
         (lambda: timm_with(pos_embed="none"), "no positions"),
         (lambda: timm_with(norm_layer="rmsnorm"), "RMSNorm in place of LayerNorm: got it in"),
         (lambda: timm_with(final_norm=False), "no norm behind the blocks"),
-        (lambda: untrained("vit_giant_patch14_dinov2", depth=1), r"a gated MLP \(SwiGLU\): got it in blocks.0.mlp"),
+        (lambda: timm_with("dinov2 giant", mlp_layer=SwiGLU), "a gated MLP with a norm inside: got it in blocks.0.mlp"),
+        (lambda: timm_with("dinov2 giant", act_layer=nn.GELU), "a SwiGLU in blocks.0.mlp, gates first and without a norm: got"),
+        (lambda: timm_with("dinov2 giant", mlp_layer=GluMlp), "a SwiGLU in blocks.0.mlp, gates first"),
+        (lambda: timm_with(act_layer=nn.SiLU), "expected a GELU in blocks.0.mlp.act: got SiLU"),
         (lambda: untrained("vit_small_patch16_dinov3", depth=1), "rotary positions"),
         (lambda: untrained("eva02_tiny_patch14_224", depth=1), "rotary positions"),
         (lambda: untrained("swin_tiny_patch4_window7_224"), "windows whose tokens are merged"),
@@ -237,7 +241,7 @@ TINY = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 3, "im
         (lambda: huggingface_altered("vit.layers.1.mlp.activation_fn", nn.ReLU()), "expected a GELU in vit.layers.1.mlp.activation_fn: got ReLU"),
         (lambda: huggingface_altered("vit.layers.1.layernorm_before", nn.LayerNorm(24)), "same eps of LayerNorm in the whole model: got 1e-12 in .*, 1e-05 in vit.layers.1.layernorm_before"),
         (lambda: huggingface_altered("dinov2.encoder.layer.1.layer_scale2", nn.Identity(), "Dinov2ForImageClassification"), "1 missing: blocks.1.mlp.scale"),
-        (lambda: huggingface("Dinov2Model", "Dinov2Config", use_swiglu_ffn=True, **TINY), r"a gated MLP \(SwiGLU\)"),
+        (lambda: huggingface_altered("encoder.layer.0.mlp.act_fn", nn.GELU(), "Dinov2Model, giant"), "expected SiLU in encoder.layer.0.mlp.act_fn: got GELU"),
         (lambda: huggingface("SiglipVisionModel", "SiglipVisionConfig", vision_use_head=False, **TINY), "with its head, which pools"),
         (lambda: huggingface("DINOv3ViTModel", "DINOv3ViTConfig", **TINY), "rotary positions: got a DINOv3ViTModel"),
         (lambda: huggingface("SwinModel", "SwinConfig"), "windows whose tokens are merged .*: got a SwinModel"),
@@ -256,7 +260,8 @@ def test_what_is_another_model_is_refused_with_what_differs(call, said):
         ({"registers": 2, "positions": "sincos2d"}, "go with learned positions: got positions='sincos2d'"),
         ({"embedding_norm": True, "positions": "sincos1d"}, "go with learned positions"),
         ({"pool": "class+register"}, "reads a register: expected registers=1 or more"),
-        ({"activation": "relu"}, "activation is gelu, tanh or quick"),
+        ({"activation": "relu"}, "activation is gelu, tanh, quick or swiglu"),
+        ({"activation": "swiglu", "pool": "attention"}, "the MLP of an attention pool has no gates"),
         ({"layer_scale": 0}, "layer_scale must be positive"),
         ({"norm_eps": -1.0}, "norm_eps must be positive"),
         ({"registers": 0}, "registers must be a positive integer"),

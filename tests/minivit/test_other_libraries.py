@@ -42,14 +42,17 @@ def test_one_number_changed_under_any_key_of_either_model_fails_the_comparison(m
         assert all(key.endswith(harmless) for key in found), found
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+FLOATS = [torch.float32, pytest.param(torch.float64, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_a_model_of_timm_of_its_real_size_is_equal(dtype):
     theirs = real("deit3_small_patch16_224", dtype)
     images = pictures(theirs)
     assert_same(observe(converted(theirs), images), observe(theirs, images))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_a_model_of_hugging_face_of_its_real_size_is_equal(dtype):
     config = transformers.Dinov2WithRegistersConfig(hidden_size=384, num_attention_heads=6)
     theirs = draw(transformers.Dinov2WithRegistersModel(config).to(dtype).eval())
@@ -98,6 +101,12 @@ def another_gelu(model):
         block.mlp.activation = nn.GELU(approximate="tanh" if exact else "none")
 
 
+def gates_last(model):
+    for block in model.blocks:
+        for p in block.mlp.up.parameters():
+            p.copy_(p.roll(len(p) // 2, 0))
+
+
 def missing_registers(model):
     model.class_token = nn.Parameter(model.class_token[:, :1], requires_grad=False)
     model.positions.registers = 0
@@ -127,6 +136,8 @@ FAULTS = [
     (huggingfaces, "Dinov2Model", swapped_q_and_k),
     (timms, "deit 3", missing_layer_scale),
     (timms, "dinov2", another_epsilon),
+    (timms, "dinov2 giant", gates_last),
+    (huggingfaces, "Dinov2Model, giant", gates_last),
     (timms, "clip", another_epsilon),
     (timms, "vit", another_gelu),
     (timms, "clip", another_gelu),
