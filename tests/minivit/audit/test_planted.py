@@ -82,6 +82,15 @@ def raised(model, images):
     return PROBES["H29"].measure(Subject(model, images)).curves["raised by attention"]
 
 
+def test_a_colour_that_is_not_seen_moves_no_claim_about_positions_and_tokens():
+    model = minivit.load("cifar10_vit_gap")
+    images = model.preprocess(crops(1)[0])
+    blind = changed(model, lambda m: m.patch_embedding.projection.weight[:, 0].zero_())
+    with torch.no_grad():
+        assert torch.equal(blind(images), blind(images * torch.tensor([5.0, 1, 1])[:, None, None]))
+    same(("V28", "V30", "V32", "V17", "R12", "H10"), model, blind, images)
+
+
 def test_masks_show_in_what_tokens_depend_on():
     model, images, _ = digits()
     causal = changed(model, masked(torch.ones(16, 16, dtype=torch.bool).tril()))
