@@ -7,7 +7,7 @@ from minivit.analysis import band_noise, high_pass, layer_frequencies, low_pass,
 from minivit.analysis.frequency import LogAmplitude
 from minivit.audit.probe import CannotAsk, Measured, Subject, probe
 from minivit.audit.probes.parts import compared, sublayers
-from minivit.audit.probes.subjects import chance_of, groups, labels_of, right, spread, weighted
+from minivit.audit.probes.subjects import beyond_chance, groups, labels_of, right, spread, weighted
 from minivit.recording import record
 
 # Lower ends of five bands in cycles per pixel; the lowest leaves the constant wave out.
@@ -94,17 +94,14 @@ def kept_mean(images: Tensor, cutoff: float) -> Tensor:
 def kept(model: nn.Module, subject: Subject) -> tuple[Tensor, Tensor]:
     """Accuracy above chance that a model keeps on low-pass and on high-pass images, by cutoff."""
     labels, side = labels_of(subject), min(subject.images.shape[2:])
-    chance, n = chance_of(model, subject.images), len(subject.images)
+    whole, chance = beyond_chance(model, subject)
 
-    def above(images: Tensor) -> float:
+    def kept_of(images: Tensor) -> float:
         hits = right(model, images, labels, subject.batch_size)
-        return hits.double().mean().item() - chance
+        return (hits.double().mean().item() - chance) / (whole - chance)
 
-    whole = above(subject.images)
-    if whole <= 3 * (chance * (1 - chance) / n) ** 0.5:
-        raise CannotAsk(f"{type(model).__name__} is right no more often than by chance")
     low, high = (
-        torch.tensor([above(passed(subject.images, cutoff / side)) / whole for cutoff in CUTOFFS])
+        torch.tensor([kept_of(passed(subject.images, cutoff / side)) for cutoff in CUTOFFS])
         for passed in (low_pass, kept_mean)
     )
     return low, high
@@ -127,14 +124,13 @@ def lost(model: nn.Module, subject: Subject) -> Tensor:
     labels, images = labels_of(subject), subject.images
     white = torch.tensor(subject.white).view(-1, 1, 1).to(images)
 
-    def accuracy(x: Tensor) -> float:
-        return right(model, x, labels, subject.batch_size).double().mean().item()
-
-    whole, found = accuracy(images), []
+    whole, _ = beyond_chance(model, subject)
+    found = []
     for i, (low, up) in enumerate(zip(BANDS, BANDS[1:], strict=False)):
         n, channels, *size = images.shape
         noise = band_noise(n, channels, (size[0], size[1]), low, up, power=LEVEL**2, seed=i)
-        found.append(whole - accuracy(images + white * noise.to(images)))
+        hits = right(model, images + white * noise.to(images), labels, subject.batch_size)
+        found.append(whole - hits.double().mean().item())
     return torch.tensor(found)
 
 

@@ -82,6 +82,8 @@ def _row_of_maps(model: nn.Module, images: Tensor) -> list[str]:
             if name and isinstance(parent, nn.ModuleList | nn.Sequential) and convolutions > 1:
                 ran.append(name)
         inner = [a for a in ran if not any(b.startswith(f"{a}.") for b in ran)]
+        if not inner:
+            return []
         with record(model, *inner, detach=True) as seen:
             model(images[:1])
     return [name for name, x in seen.items() if isinstance(x, Tensor) and x.ndim == 4]

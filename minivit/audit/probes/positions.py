@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from minivit.analysis import position_similarity, position_table
 from minivit.analysis.running import evaluating
 from minivit.audit.probe import CannotAsk, Measured, Subject, probe
-from minivit.audit.probes.subjects import before_training, labels_of, right
+from minivit.audit.probes.subjects import before_training, beyond_chance, labels_of, right
 
 
 def learned_table(model: nn.Module) -> Float[Tensor, "rows columns dim"]:
@@ -65,12 +65,8 @@ def larger_images(subject: Subject) -> Measured:
     model = resampled(subject.model, size)
     with evaluating(model):
         model(images[:1])  # refuses the size before the work begins
-    whole, larger = (
-        right(one, x, labels, subject.batch_size).double().mean().item()
-        for one, x in ((subject.model, subject.images), (model, images))
-    )
-    if not whole:
-        raise CannotAsk("is right on no image, so that there is no accuracy to keep")
+    whole, _ = beyond_chance(subject.model, subject)
+    larger = right(model, images, labels, subject.batch_size).double().mean().item()
     return Measured(larger / whole)
 
 

@@ -83,8 +83,16 @@ def right(
     return torch.cat(answers) == labels
 
 
-def chance_of(model: nn.Module, images: Tensor) -> float:
-    """The accuracy of a guess: one over the number of classes."""
-    first, _ = batches(images, 1)
+def beyond_chance(model: nn.Module, subject: Subject) -> tuple[float, float]:
+    """Accuracy, and that of a guess, of a model that is right more often than by chance.
+
+    By three standard errors: else there is no accuracy to lose, or to keep.
+    """
+    labels, n = labels_of(subject), len(subject.images)
+    first, _ = batches(subject.images, 1)
     with evaluating(model):
-        return 1 / logits(model, first).shape[1]
+        chance = 1 / logits(model, first).shape[1]
+    accuracy = right(model, subject.images, labels, subject.batch_size).double().mean().item()
+    if accuracy <= chance + 3 * (chance * (1 - chance) / n) ** 0.5:
+        raise CannotAsk(f"{type(model).__name__} is right no more often than by chance")
+    return accuracy, chance
