@@ -4,6 +4,7 @@ import copy
 import inspect
 import re
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -72,10 +73,12 @@ def larger_images(subject: Subject) -> Measured:
 
 def resampled(model: nn.Module, size: tuple[int, int]) -> nn.Module:
     """The model for images of another size: itself, or a copy with its positions resampled."""
-    if hasattr(model, "set_input_size"):  # timm's
-        model = copy.deepcopy(model)
-        model.set_input_size(img_size=size)
-    elif "interpolate_pos_encoding" in inspect.signature(model.forward).parameters:
-        model = copy.deepcopy(model)  # Hugging Face's
-        model.forward = partial(model.forward, interpolate_pos_encoding=True)  # type: ignore[method-assign]
-    return model
+    hugging_face = "interpolate_pos_encoding" in inspect.signature(model.forward).parameters
+    if not hugging_face and not hasattr(model, "set_input_size"):
+        return model
+    other: Any = copy.deepcopy(model)
+    if hugging_face:
+        other.forward = partial(other.forward, interpolate_pos_encoding=True)
+    else:
+        other.set_input_size(img_size=size)  # timm's
+    return other

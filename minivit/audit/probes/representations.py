@@ -22,7 +22,8 @@ def tables(subject: Subject, *models: nn.Module) -> list[Float64[Tensor, "rows c
     The layers are the first map and every block. The value for all is the estimate by minibatches.
     """
     names = [row_of_layers(model, subject.images) for model in models]
-    all_of_them, alone = CKA(), []
+    all_of_them = CKA()
+    alone = []
     for some in groups(subject.images):
         found = [
             outputs(model, some, row, subject.batch_size, first=row[0])

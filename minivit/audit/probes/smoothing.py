@@ -67,7 +67,8 @@ def variances(model: nn.Module, subject: Subject) -> tuple[Tensor, list[int]]:
 def variance_grows(subject: Subject) -> Measured:
     """Share of the steps at one size at which it grows, or of the stages at whose end it peaks."""
     vit, network = compared(subject)
-    grows, curves = [], {}
+    grows: list[bool] = []
+    curves: dict[str, Tensor] = {}
     for model, what in ((vit, "variance"), (network, "variance, the network's")):
         values, sizes = variances(model, subject)
         same = [i for i in range(1, len(values)) if sizes[i] == sizes[i - 1]]
