@@ -8,6 +8,8 @@ from torch import nn
 
 import minivit
 from minivit.analysis import low_pass
+from minivit.audit.probe import Subject
+from minivit.audit.probes import PROBES
 from minivit.data.photographs import crops
 from minivit.networks.masks import local_mask
 from tests.minivit.audit.planted import (
@@ -76,9 +78,6 @@ def test_a_head_that_is_off_keeps_the_distances_of_its_block_and_adds_nothing():
 
 def raised(model, images):
     """How attention changes the variance in every block, the curve of H29."""
-    from minivit.audit.probe import Subject
-    from minivit.audit.probes import PROBES
-
     return PROBES["H29"].measure(Subject(model, images)).curves["raised by attention"]
 
 
@@ -269,19 +268,20 @@ def labelled(count=40):
 
 def test_a_model_that_sees_low_frequencies_alone_goes_by_them():
     model, images, labels = labelled()
-    resnet = minivit.load("cifar10_resnet")
     low = Filtered(model, lambda x: low_pass(x, 3 / 32))
-    more = {"beside": resnet, "white": (4.0,) * 3, "batch_size": 40}
     with torch.no_grad():
         seen = low(images).argmax(1)
-    plain = figure("H26", model, images, labels, **more)
-    assert figure("H26", low, images, seen, **more) > plain + 0.1
-    # Noise above what it sees takes nothing from it.
-    from minivit.audit.probe import Subject
-    from minivit.audit.probes import PROBES
+    more = {"beside": minivit.load("cifar10_resnet"), "white": (4.0,) * 3, "batch_size": 40}
 
-    found = PROBES["H27"].measure(Subject(low, images, seen, **more))
-    assert found.curves["accuracy lost"][-1] == 0 and found.curves["accuracy lost"][0] > 0
+    def curves(name, one, classes):
+        return PROBES[name].measure(Subject(one, images, classes, **more)).curves
+
+    plain, found = curves("H26", model, labels), curves("H26", low, seen)
+    ahead = [(c["kept, low-pass"] - c["kept, high-pass"]).mean() for c in (plain, found)]
+    assert ahead[1] > ahead[0] + 0.1
+    assert (found["kept, low-pass"][1:] == 1).all()  # above what it sees nothing is missing
+    lost = curves("H27", low, seen)["accuracy lost"]
+    assert lost[0] > 0 and (lost[1:] == 0).all()
 
 
 def test_a_model_that_says_the_same_of_all_images_keeps_its_accuracy_on_larger_ones():
