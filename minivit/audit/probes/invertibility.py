@@ -59,7 +59,7 @@ def turned_round(subject: Subject) -> Measured:
     model, images = copy.deepcopy(subject.model).double().eval(), subject.images[:4].double()
     _, names = sublayers(model, images)
     if not names:
-        raise CannotAsk("has no residual branch without attention")
+        raise CannotAsk("has no residual branches of both kinds, attention and MLP")
     turned = []
     for name in names:
         mlp, x = sublayer(model, name, images)

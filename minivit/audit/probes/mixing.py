@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_map_only
 from minivit.analysis.blocks import row_of_blocks
 from minivit.analysis.running import evaluating
 from minivit.audit.probe import CannotAsk, Measured, Subject, probe
-from minivit.audit.probes.parts import attention_of, read_by, sublayers
+from minivit.audit.probes.parts import attends, attention_of, read_by, sublayers
 from minivit.krylov import plain_attention
 from minivit.recording import record, sublayer
 from minivit.recording.hooks import before
@@ -66,7 +66,7 @@ def mlp_across_tokens(subject: Subject) -> Measured:
     model, image = exact(subject)
     _, mlps = sublayers(model, image)
     if not mlps:
-        raise CannotAsk("has no residual branch without attention")
+        raise CannotAsk("has no residual branches of both kinds, attention and MLP")
     largest = []
     for name in mlps:
         function, x = on_tokens(model, name, image)
@@ -84,6 +84,8 @@ def mlp_across_tokens(subject: Subject) -> Measured:
 def later_tokens(subject: Subject) -> Measured:
     """After all blocks; of the output tokens 64 at most are looked at."""
     model, image = exact(subject)
+    if not attends(model, image):
+        raise CannotAsk("has no attention")
     encoder, x = _all_blocks(model, image)
     x = x.detach().requires_grad_()
     with torch.enable_grad(), plain_attention():

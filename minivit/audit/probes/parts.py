@@ -22,7 +22,10 @@ FIRST = "first map"  # what the first block reads
 
 
 def sublayers(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
-    """The branches of a model's residual connections: those with attention, and the others.
+    """The branches of a transformer's residual connections: with attention, and the MLPs.
+
+    Branches with convolutions over more than one position are neither. A model without attention
+    has none of both: the MLPs of a Mixer are others, and may read tokens turned round.
 
     Raises:
         ValueError: No residual connection is seen.
@@ -32,7 +35,13 @@ def sublayers(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
     with suppress(RuntimeError), evaluating(model), record(model, *map(weights_of, names)) as heard:
         model(images[:1])
     attention = [name for name in names if weights_of(name) in heard]
-    return attention, [name for name in names if name not in attention]
+    others = (name for name in names if name not in attention) if attention else ()
+    return attention, [name for name in others if not _convolves(one(model, name))]
+
+
+def _convolves(module: nn.Module) -> bool:
+    parts = (part for part in module.modules() if isinstance(part, nn.Conv2d))
+    return any(part.kernel_size != (1, 1) for part in parts)
 
 
 def attention_of(model: nn.Module, images: Tensor) -> list[str]:
