@@ -10,8 +10,8 @@ from course.claims import card
 from course.claims.cite import Build, bibtex
 from course.claims.ledger import Found
 from course.claims.rows import BASES, SCALES, Claim, load
-from course.claims.rules import WORDS, word_of
 from course.results import study
+from minivit.audit.rules import WORDS, word_of
 
 LEDGER = "book/ledger"
 PRESETS = {  # what one tap shows

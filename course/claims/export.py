@@ -15,9 +15,9 @@ import numpy as np
 from course.claims.cite import Build, address, citation
 from course.claims.ledger import Found
 from course.claims.rows import BASES, SCALES, Claim, load
-from course.claims.rules import WORDS, Rule, word_of
 from course.claims.verdict import half_width
 from course.results import study
+from minivit.audit.rules import WORDS, Rule, word_of
 
 SCHEMA = Path(__file__).with_name("ledger.schema.json")
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "einops", "scikit-learn", "scikit-image")
@@ -101,7 +101,7 @@ def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
 def _interval(seeds: list[float]) -> tuple[float, float] | tuple[None, None]:
     if len(seeds) == 1 or not seeds:
         return None, None
-    mean, half = math.fsum(seeds) / len(seeds), float(half_width(np.array(seeds)))
+    mean, half = math.fsum(seeds) / len(seeds), half_width(np.array(seeds))
     return mean - half, mean + half
 
 

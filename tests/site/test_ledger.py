@@ -13,7 +13,7 @@ import pytest
 
 from book._ext.ledger_counts import counts
 from course.claims import card, harvest, load
-from course.claims.rules import word_of
+from minivit.audit.rules import word_of
 from tools.page_gates import compressed
 from tools.site_gates import pages
 

@@ -1,0 +1,158 @@
+"""The images of an audit: a folder's, a data set's, or generated ones, as the model reads them."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from jaxtyping import Float, Int64
+from PIL import Image
+from torch import Tensor
+
+from minivit.data.folder import walk
+from minivit.data.loading import SOURCES, load_data
+from minivit.data.photographs import crops
+from minivit.data.pictures import fitted, open_picture
+from minivit.data.shapes import draw_shapes
+from minivit.data.splits import evenly
+from minivit.hub.files import digest
+from minivit.hub.preprocessing import Preprocess
+
+SIDE = 128  # of generated shapes in pixels, the most that they can have
+CROP = 224  # of photographs, at most: the smallest of them has 300
+WORTH = {
+    "own": "Images of the user's. The figures hold for images like these.",
+    "test": "The test part of a data set, on which nothing was chosen here.",
+    "generated": (
+        "Generated shapes, and crops of four photographs: enough to see that every probe runs, and "
+        "for claims about weights alone. What depends on images is known for these images alone, "
+        "which no model was made for: give --images for figures to cite."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Images:
+    """Images as a model reads them.
+
+    Args:
+        pixels: Preprocessed.
+        labels: The index of each image's class among the model's, or None.
+        source: A folder, or the name of a data set; empty for generated images.
+        unlabelled: Why there are no labels; empty where there are.
+        skipped: Files that could not be read, ``"path: reason"``.
+        worth: What these images are good for.
+    """
+
+    pixels: Float[Tensor, "images channels height width"]
+    labels: Int64[Tensor, "images"] | None
+    source: str
+    unlabelled: str
+    skipped: tuple[str, ...]
+    worth: str
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of every pixel and label."""
+        labels = {} if self.labels is None else {"labels": self.labels}
+        return digest({"pixels": self.pixels, **labels}, {})
+
+
+def images_for(
+    preprocess: Preprocess, classes: Sequence[str] | None, source: str, count: int, seed: int
+) -> Images:
+    """Reads at most ``count`` images, evenly spaced among those that there are.
+
+    Args:
+        preprocess: The model's.
+        classes: The names of the model's classes, in the order of its logits.
+        source: ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``, of which the test part is taken; a
+            folder of images, or of folders with those of a class each; or empty for generated ones.
+        seed: Of generated images.
+
+    Raises:
+        OSError: There is no such folder or data set.
+        ValueError: There is no image that can be read.
+    """
+    if count < 1:
+        raise ValueError(f"expected at least one image: got --count {count}")
+    if not source:
+        return _generated(preprocess, count, seed)
+    if source not in SOURCES:
+        return _folder(preprocess, classes, source, count)
+    data = load_data(source)
+    some = data.test[evenly(len(data.test), count)]
+    pixels = preprocess(fitted(some.images, None, len(preprocess.mean)))
+    index, why = _indices(data.classes, classes)
+    labels = index[some.labels] if index is not None else None
+    return Images(pixels, labels, source, why, data.skipped, WORTH["test"])
+
+
+def _generated(preprocess: Preprocess, count: int, seed: int) -> Images:
+    """Generated shapes and crops of photographs by turns; without scikit-image, shapes alone."""
+    channels, size = len(preprocess.mean), preprocess.size
+    shapes = draw_shapes(count, SIDE, seed=seed).images[: count - count // 2]
+    found = preprocess(fitted(shapes, None, channels))
+    worth = WORTH["generated"]
+    if count > 1:
+        try:
+            crop = (min(size[0], CROP), min(size[1], CROP))
+            windows, _ = crops(count // 2, crop, seed=seed)
+        except FileNotFoundError as error:
+            worth = f"{worth} Here without photographs: {error}."
+        else:
+            found = torch.cat([found, preprocess(fitted(windows, None, channels))])
+    return Images(found, None, "", "generated images have no labels", (), worth)
+
+
+def _folder(
+    preprocess: Preprocess, classes: Sequence[str] | None, source: str, count: int
+) -> Images:
+    """Images of a folder, in an order that no file system changes; broken ones are left out."""
+    root = Path(source)
+    if not root.is_dir():
+        what = "that is a file" if root.exists() else "there is none of that name"
+        raise FileNotFoundError(f"expected {', '.join(SOURCES)} or a folder: got {source}, {what}")
+    formats = Image.registered_extensions().items()
+    readable = {suffix for suffix, kind in formats if kind in Image.OPEN}
+    files = [path for path in walk(root) if path.suffix.lower() in readable]
+    chosen = [files[i] for i in evenly(len(files), count).tolist()] if files else []
+    pixels, names, skipped = [], [], []
+    for path in chosen:
+        key = path.relative_to(root)
+        try:
+            with warnings.catch_warnings(action="ignore"):  # of Pillow's, about what it mends
+                pixels.append(preprocess(open_picture(path)))
+        except Exception as error:  # each of Pillow's formats has its own ways to fail
+            skipped.append(f"{key.as_posix()}: {type(error).__name__}: {error}")
+        else:
+            names.append(key.parts[0] if len(key.parts) > 1 else "")
+    if not pixels:
+        what = f"{len(skipped)} that cannot be read" if skipped else "none"
+        raise ValueError(f"expected images in {root}: got {what}")
+    there = tuple(sorted(set(names)))
+    index, why = _indices(there, classes) if there != ("",) else (None, "the folder has no classes")
+    labels = None
+    if index is not None:
+        labels = index[torch.tensor([there.index(name) for name in names])]
+    return Images(torch.cat(pixels), labels, source, why, tuple(skipped), WORTH["own"])
+
+
+def _indices(
+    there: Sequence[str], classes: Sequence[str] | None
+) -> tuple[Int64[Tensor, "classes"] | None, str]:
+    """The index of each class of the images among the model's; or None, and why there is none."""
+    if not classes:
+        return None, "the names of the model's classes are not known"
+    index = {name.casefold(): i for i, name in enumerate(classes)}
+    if list(there) == list(classes):
+        return torch.arange(len(classes)), ""
+    if all(name.isdigit() for name in classes):
+        return None, "the model's classes have numbers and no names"
+    if unknown := [name for name in there if name.casefold() not in index]:
+        return None, f"the model has no class {unknown[0]!r}" if unknown[0] else (
+            "some images are in no class's folder"
+        )
+    return torch.tensor([index[name.casefold()] for name in there]), ""
