@@ -1,7 +1,9 @@
 """A probe: what a claim that speaks of one trained model measures on any model."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
@@ -22,6 +24,9 @@ class Subject:
         untrained: Makes the same model with weights as they are before training, where that is
             known: for the baseline.
         beside: Another model, which reads the same images, for the claims that compare two.
+        white: What white is more than black in the numbers that the model reads, for each channel:
+            one over the standard deviation that the preprocessing divides by. For the claims about
+            noise, whose strength is a fraction of it.
         batch_size: Images at a time.
     """
 
@@ -30,6 +35,7 @@ class Subject:
     labels: Int64[Tensor, "images"] | None = None
     untrained: Callable[[], nn.Module] | None = None
     beside: nn.Module | None = None
+    white: tuple[float, ...] | None = None
     batch_size: int = 8
 
 
@@ -58,7 +64,7 @@ class Probe:
     Args:
         claim: Its id in the ledger.
         asks: The question in a sentence, with "this model" for the model.
-        measure: Gives the figure; raises :class:`CannotAsk`.
+        measure: Gives a finite figure, or raises :class:`CannotAsk` and nothing else.
         slow: Whether ``--quick`` leaves it out.
     """
 
@@ -69,17 +75,36 @@ class Probe:
 
 
 PROBES: dict[str, Probe] = {}  # by claim
+# What instruments raise for a model that they do not know, and models for what they cannot read.
+REFUSALS = (ValueError, LookupError, TypeError, RuntimeError, AssertionError)
 
 
 def probe(
     claim: str, asks: str, slow: bool = False
 ) -> Callable[[Callable[[Subject], Measured]], Callable[[Subject], Measured]]:
-    """Decorates the function that measures what a claim says of one model."""
+    """Decorates the function that measures what a claim says of one model.
+
+    An instrument that refuses the model, in one of the errors that instruments raise, cannot ask
+    it, and its message says why.
+    """
 
     def register(measure: Callable[[Subject], Measured]) -> Callable[[Subject], Measured]:
         if claim in PROBES:
             raise ValueError(f"{claim} has a probe already: {PROBES[claim].measure.__name__}")
-        PROBES[claim] = Probe(claim, asks, measure, slow)
-        return measure
+
+        @wraps(measure)
+        def asked(subject: Subject) -> Measured:
+            try:
+                found = measure(subject)
+            except CannotAsk:
+                raise
+            except REFUSALS as error:
+                raise CannotAsk(f"{error}".partition("\n")[0] or type(error).__name__) from error
+            if not math.isfinite(found.figure):
+                raise CannotAsk(f"the figure is {found.figure}, no finite number")
+            return found
+
+        PROBES[claim] = Probe(claim, asks, asked, slow)
+        return asked
 
     return register
