@@ -78,17 +78,13 @@ def ask(probe: Probe, subject: Subject, seed: int) -> Answer:
             torch.manual_seed(seed)
             measured = probe.measure(subject)
         return Answer.of(probe.claim, measured, round(time.monotonic() - began, 2))
-    except CannotAsk as reason:
-        return Answer(probe.claim, "cannot be asked", str(reason), seconds=_since(began))
     except Exception as error:  # a stranger's model may do anything
-        why = f"{type(error).__name__}: {error}".splitlines()[0]
-        if isinstance(error, MemoryError) or re.search("out of memory|allocate memory", why):
-            why = "out of memory: try a smaller --batch-size"
-        return Answer(probe.claim, "failed", why, seconds=_since(began))
-
-
-def _since(began: float) -> float:
-    return round(time.monotonic() - began, 2)
+        said, refused = f"{error}".partition("\n")[0], isinstance(error, CannotAsk)
+        why = said if refused else f"{type(error).__name__}: {said}"
+        if isinstance(error, MemoryError) or re.search("out of memory|allocate memory", said):
+            refused, why = False, "out of memory: try a smaller --batch-size"
+        seconds = round(time.monotonic() - began, 2)
+        return Answer(probe.claim, "cannot be asked" if refused else "failed", why, seconds=seconds)
 
 
 def audit(
