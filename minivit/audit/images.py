@@ -7,21 +7,21 @@ from functools import cached_property
 from pathlib import Path
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float, Int64, UInt8
 from PIL import Image
 from torch import Tensor
 
 from minivit.data.folder import walk
 from minivit.data.loading import SOURCES, load_data
 from minivit.data.photographs import crops
-from minivit.data.pictures import fitted, open_picture
+from minivit.data.pictures import open_picture
 from minivit.data.shapes import draw_shapes
 from minivit.data.splits import evenly
-from minivit.hub.files import digest
-from minivit.hub.preprocessing import Preprocess
+from minivit.hub.files import fingerprint
+from minivit.hub.opened import Opened
 
 SIDE = 128  # of generated shapes in pixels, the most that they can have
-CROP = 224  # of photographs, at most: the smallest of them has 300
+CROP = 224  # windows of photographs are at least so wide; the smallest photograph has 300
 WORTH = {
     "own": "Images of the user's. The figures hold for images like these.",
     "test": "The test part of a data set, on which nothing was chosen here.",
@@ -57,59 +57,70 @@ class Images:
     def sha256(self) -> str:
         """The hash of every pixel and label."""
         labels = {} if self.labels is None else {"labels": self.labels}
-        return digest({"pixels": self.pixels, **labels}, {})
+        return fingerprint({"pixels": self.pixels, **labels}, {})
 
 
-def images_for(
-    preprocess: Preprocess, classes: Sequence[str] | None, source: str, count: int, seed: int
-) -> Images:
+def images_for(opened: Opened, source: str, count: int, seed: int) -> Images:
     """Reads at most ``count`` images, evenly spaced among those that there are.
 
     Args:
-        preprocess: The model's.
-        classes: The names of the model's classes, in the order of its logits.
+        opened: The model that reads them.
         source: ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``, of which the test part is taken; a
             folder of images, or of folders with those of a class each; or empty for generated ones.
         seed: Of generated images.
 
     Raises:
         OSError: There is no such folder or data set.
-        ValueError: There is no image that can be read.
+        ValueError: It is not known how the model reads images, or there is none that can be read.
     """
     if count < 1:
         raise ValueError(f"expected at least one image: got --count {count}")
+    if opened.preprocess is None:
+        raise ValueError(f"{opened.unprepared}: expected a model that says how")
     if not source:
-        return _generated(preprocess, count, seed)
+        return _generated(opened, count, seed)
     if source not in SOURCES:
-        return _folder(preprocess, classes, source, count)
+        return _folder(opened, source, count)
     data = load_data(source)
     some = data.test[evenly(len(data.test), count)]
-    pixels = preprocess(fitted(some.images, None, len(preprocess.mean)))
-    index, why = _indices(data.classes, classes)
+    index, why = _indices(data.classes, opened.classes)
     labels = index[some.labels] if index is not None else None
-    return Images(pixels, labels, source, why, data.skipped, WORTH["test"])
+    return Images(_prepared(opened, some.images), labels, source, why, data.skipped, WORTH["test"])
 
 
-def _generated(preprocess: Preprocess, count: int, seed: int) -> Images:
-    """Generated shapes and crops of photographs by turns; without scikit-image, shapes alone."""
-    channels, size = len(preprocess.mean), preprocess.size
-    shapes = draw_shapes(count, SIDE, seed=seed).images[: count - count // 2]
-    found = preprocess(fitted(shapes, None, channels))
-    worth = WORTH["generated"]
-    if count > 1:
+def _prepared(opened: Opened, images: UInt8[Tensor, "images channels height width"]) -> Tensor:
+    """Images of a data set as the model reads them."""
+    pictures = [Image.fromarray(image.permute(1, 2, 0).squeeze(2).numpy()) for image in images]
+    return torch.cat([_read(opened, picture) for picture in pictures])
+
+
+def _read(opened: Opened, picture: Image.Image) -> Float[Tensor, "1 channels height width"]:
+    """An image as the model reads it."""
+    assert opened.preprocess is not None  # images_for has looked
+    pixels = opened.preprocess(picture)
+    pixels = pixels[None] if pixels.ndim == 3 else pixels
+    if pixels.ndim != 4 or len(pixels) != 1:
+        raise ValueError(
+            f"expected the preprocess of {opened.name} to make [1, channels, height, width] of an "
+            f"image: got {list(pixels.shape)}"
+        )
+    return pixels
+
+
+def _generated(opened: Opened, count: int, seed: int) -> Images:
+    """Generated shapes, then crops of photographs; without scikit-image, shapes alone."""
+    worth, half = WORTH["generated"], count // 2
+    found = []
+    if half:
         try:
-            crop = (min(size[0], CROP), min(size[1], CROP))
-            windows, _ = crops(count // 2, crop, seed=seed)
+            found.append(_prepared(opened, crops(half, CROP, seed=seed)[0]))
         except FileNotFoundError as error:
-            worth = f"{worth} Here without photographs: {error}."
-        else:
-            found = torch.cat([found, preprocess(fitted(windows, None, channels))])
-    return Images(found, None, "", "generated images have no labels", (), worth)
+            worth, half = f"{worth} Here without photographs: {error}.", 0
+    found.insert(0, _prepared(opened, draw_shapes(count - half, SIDE, seed=seed).images))
+    return Images(torch.cat(found), None, "", "generated images have none", (), worth)
 
 
-def _folder(
-    preprocess: Preprocess, classes: Sequence[str] | None, source: str, count: int
-) -> Images:
+def _folder(opened: Opened, source: str, count: int) -> Images:
     """Images of a folder, in an order that no file system changes; broken ones are left out."""
     root = Path(source)
     if not root.is_dir():
@@ -123,17 +134,20 @@ def _folder(
     for path in chosen:
         key = path.relative_to(root)
         try:
-            with warnings.catch_warnings(action="ignore"):  # of Pillow's, about what it mends
-                pixels.append(preprocess(open_picture(path)))
+            with warnings.catch_warnings(action="ignore"):  # Pillow's, of what it mends
+                picture = open_picture(path)
         except Exception as error:  # each of Pillow's formats has its own ways to fail
             skipped.append(f"{key.as_posix()}: {type(error).__name__}: {error}")
         else:
+            pixels.append(_read(opened, picture))
             names.append(key.parts[0] if len(key.parts) > 1 else "")
     if not pixels:
         what = f"{len(skipped)} that cannot be read" if skipped else "none"
         raise ValueError(f"expected images in {root}: got {what}")
     there = tuple(sorted(set(names)))
-    index, why = _indices(there, classes) if there != ("",) else (None, "the folder has no classes")
+    index, why = None, "the folder has no folders of classes"
+    if there != ("",):
+        index, why = _indices(there, opened.classes)
     labels = None
     if index is not None:
         labels = index[torch.tensor([there.index(name) for name in names])]
@@ -151,8 +165,8 @@ def _indices(
         return torch.arange(len(classes)), ""
     if all(name.isdigit() for name in classes):
         return None, "the model's classes have numbers and no names"
+    if "" in there:
+        return None, "some images are in no class's folder"
     if unknown := [name for name in there if name.casefold() not in index]:
-        return None, f"the model has no class {unknown[0]!r}" if unknown[0] else (
-            "some images are in no class's folder"
-        )
+        return None, f"the model has no class {unknown[0]!r}"
     return torch.tensor([index[name.casefold()] for name in there]), ""

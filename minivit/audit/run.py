@@ -16,7 +16,7 @@ from torch import nn
 import minivit
 from minivit.audit.answers import Answer, Store
 from minivit.audit.probe import PROBES, CannotAsk, Probe, Subject
-from minivit.hub.files import digest
+from minivit.hub.files import fingerprint
 
 PACKAGE = Path(minivit.__file__).parent
 
@@ -51,7 +51,7 @@ def about(model: nn.Module) -> dict[str, Any]:
     return {
         "class": f"{type(model).__module__}.{type(model).__qualname__}",
         "parameters": sum(p.numel() for p in model.parameters()),
-        "weights": digest(model.state_dict(), {}),
+        "weights": fingerprint(model.state_dict(), {}),
         "modules": hashlib.sha256(modules.encode()).hexdigest(),
     }
 

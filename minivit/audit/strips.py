@@ -24,7 +24,7 @@ class Zone:
 
 @dataclass(frozen=True)
 class Mark:
-    """A figure with its interval; one outside the scale stands at its edge, and ``beyond`` says so."""
+    """A figure with its interval; ``beyond`` the scale it stands at the edge."""
 
     name: str
     at: float
@@ -48,7 +48,7 @@ Row = tuple[str, str, float, float | None, float | None, str]  # name, kind, fig
 
 
 def strip(claim: Claim, rows: Sequence[Row]) -> Strip:
-    """Lays out figures. The scale holds thresholds, models and intervals; baselines may lie beyond."""
+    """Lays out figures on a scale that holds all but baselines, which may lie beyond it."""
     thresholds = sorted(set(claim.rule.thresholds))
     inside = [x for _, kind, *values, _ in rows if kind != "baseline" for x in values]
     place = _scale([*thresholds, *(x for x in inside if x is not None)])
