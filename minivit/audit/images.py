@@ -24,7 +24,7 @@ SIDE = 128  # of generated shapes in pixels, the most that they can have
 CROP = 224  # windows of photographs are at least so wide; the smallest photograph has 300
 WORTH = {
     "own": "Images of the user's. The figures hold for images like these.",
-    "test": "The test part of a data set, on which nothing was chosen here.",
+    "test": "The test part of the data set: a model that trained on other parts has not seen it.",
     "generated": (
         "Generated shapes, and crops of four photographs: enough to see that every probe runs, and "
         "for claims about weights alone. What depends on images is known for these images alone, "

@@ -12,7 +12,7 @@ LEDGER = Path(__file__).with_name("ledger.json")  # `python -m tools.carried` wr
 AGREEMENTS = {
     "same word": "the rule gives this model the word that it gives the book's",
     "same side": "another word, and the same yes or no",
-    "other": "a yes where the book has a no, or a no where it has a yes",
+    "other side": "a yes where the book has a no, or a no where it has a yes",
     "undecided": "the interval, or the book's, reaches across yes and no",
 }
 AGREES = ("same word", "same side")
@@ -72,4 +72,4 @@ def agreement(word: str, book: str) -> str:
     for side in (YES, NO):
         if word in side and book in side:
             return "same side"
-    return "other" if {word, book} <= {*YES, *NO} else "undecided"
+    return "other side" if {word, book} <= {*YES, *NO} else "undecided"

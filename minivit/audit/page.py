@@ -8,10 +8,9 @@ from minivit.audit.ledger import AGREEMENTS, Claim
 from minivit.audit.looks import Look
 from minivit.audit.strips import Row, Strip, strip
 
-MEANS = {
-    "measured": "measured",
+MEANS = {  # of the states without a figure
     "cannot be asked": "could not be asked of this model",
-    "failed": "the probe failed",
+    "failed": "failed",
     "left out": "left out",
 }
 
@@ -38,12 +37,14 @@ def summary(report: Mapping[str, Any]) -> str:
     """What came of it, in a sentence."""
     counts, states = report["agreement"], report["states"]
     agree = counts["same word"] + counts["same side"]
-    said = f"{agree} of {states['measured']} measured claims agree with the book"
-    more = [f"{counts['other']} differ", f"{counts['undecided']} are undecided"]
-    for state in ("cannot be asked", "failed", "left out"):
-        if states[state]:
-            more.append(f"{states[state]} {MEANS[state]}".replace("the probe failed", "failed"))
-    return f"{said}; {'; '.join(more)}."
+    said = [f"{agree} of {states['measured']} measured claims agree with the book"]
+    if other := counts["other side"]:
+        said.append(f"{other} {'does' if other == 1 else 'do'} not")
+    if undecided := counts["undecided"]:
+        said.append(f"{undecided} {'is' if undecided == 1 else 'are'} undecided")
+    rest = [f"{states[state]} {MEANS[state]}" for state in MEANS if states[state]]
+    more = f" Not measured: {', '.join(rest)}." if rest else ""
+    return f"{', '.join(said)}.{more}"
 
 
 def _rendered(template: str, report: Mapping[str, Any], **more: Any) -> str:

@@ -19,7 +19,7 @@ class Zone:
     left: float
     width: float
     word: str
-    side: str  # yes, no or open
+    side: str  # as ``side`` says
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,13 @@ class Mark:
 
 @dataclass(frozen=True)
 class Strip:
-    """The zones of a rule, its thresholds as ``(at, text)``, and the figures on them."""
+    """The zones of a rule, its thresholds as ``(at, text)``, and the figures on them.
+
+    ``cases`` are those of the rule: a word, its side, and when the rule gives it.
+    """
 
     zones: Sequence[Zone]
+    cases: Sequence[tuple[str, str, str]]
     ticks: Sequence[tuple[float, str]]
     marks: Sequence[Mark]
 
@@ -57,10 +61,20 @@ def strip(claim: Claim, rows: Sequence[Row]) -> Strip:
     for low, high in pairwise(edges):
         left, right = place(low), place(high)
         word = word_of(claim.rule.apply(_between(low, high)))
-        side = "yes" if word in YES else "no" if word in NO else "open"
-        zones.append(Zone(left, right - left, word, side))
+        zones.append(Zone(left, right - left, word, side(word)))
+    said = [(word_of(v), f"if {sign} {x:g}") for sign, x, v in claim.rule.cases]
+    cases = [(word, side(word), when) for word, when in said]
+    last = word_of(claim.rule.otherwise)
+    cases.append((last, side(last), "otherwise"))
     marks = [_mark(place, *row) for row in rows]
-    return Strip(zones, [(place(x), f"{x:g}") for x in thresholds], marks)
+    return Strip(zones, cases, [(place(x), f"{x:g}") for x in thresholds], marks)
+
+
+def side(word: str) -> str:
+    """Yes, part (a yes that is qualified or weaker), no, or open."""
+    if word in YES:
+        return "yes" if word == YES[0] else "part"
+    return "no" if word in NO else "open"
 
 
 def _mark(

@@ -1,21 +1,12 @@
 """The command, from images to a report, with small probes."""
 
 import json
-import math
-import os
-import signal
-import subprocess
-import sys
-from dataclasses import replace
 
 import pytest
 import torch
-from PIL import Image
 
 import minivit
-from minivit.audit.probe import Measured
 from minivit.cli import main
-from tests.minivit.audit.conftest import CLAIMS, broken
 
 
 @pytest.fixture
@@ -40,7 +31,9 @@ def rows(report):
 def test_a_report_has_figures_intervals_words_and_whether_they_agree(audit, tmp_path):
     code, report, said = audit()
     assert code == 0
-    assert said.out.startswith("1 of 4 measured claims agree") or "measured claims agree" in said.out
+    assert (
+        said.out.startswith("1 of 4 measured claims agree") or "measured claims agree" in said.out
+    )
     model = minivit.load("digits_vit")
     images = torch.load  # noqa: F841
     row = rows(report)["A01"]
