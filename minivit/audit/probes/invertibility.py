@@ -1,0 +1,157 @@
+"""What a model's parts keep of their input, and what of it can be found again."""
+
+import copy
+from functools import partial
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from minivit.analysis import spectrum
+from minivit.audit.probe import CannotAsk, Measured, Subject, probe
+from minivit.audit.probes.mixing import exact, on_tokens
+from minivit.audit.probes.parts import (
+    FIRST,
+    attends,
+    attention_of,
+    outputs,
+    row_of_layers,
+    sublayers,
+)
+from minivit.audit.probes.subjects import before_training, figure_of
+from minivit.inversion import invert_block, sign_change
+from minivit.networks.mixer import MixerBlock
+from minivit.networks.vit import Block
+from minivit.recording import activation, sublayer
+
+NUMBERS = 2048  # of an input, at most, of which the whole derivative is computed
+FEW = 6  # images whose blocks are undone
+NEWTON = 10  # steps, for a branch that stretches what it reads
+FOUND = 1e-6  # the relative error of tokens that are found again
+
+
+@probe("R43", "Does a block of this model carry a number that its LayerNorms forget?")
+def carried(subject: Subject) -> Measured:
+    """Relative error of the outputs' difference being the inputs', for tokens that differ by a
+    constant each, which no LayerNorm can tell apart; the largest of all blocks."""
+    model, images = copy.deepcopy(subject.model).double().eval(), subject.images[:3].double()
+    attention_of(model, images)
+    errors = []
+    for name in row_of_layers(model, images):
+        block, x = sublayer(model, name, images)
+        draws = torch.Generator().manual_seed(0)
+        shift = torch.randn(*x.shape[:2], 1, dtype=x.dtype, generator=draws).to(x.device)
+        with torch.no_grad():
+            change = block(x + shift) - block(x)
+        errors.append(((change - shift).abs().max() / shift.abs().max()).item())
+    return Measured(max(errors), curves={"error": torch.tensor(errors)})
+
+
+@probe(
+    "R50",
+    "What share of this model's MLPs turn orientation round, so that some outputs have "
+    "several inputs?",
+    slow=True,
+)
+def turned_round(subject: Subject) -> Measured:
+    """Derivative of a token with positive determinant at some tokens and negative at others."""
+    model, images = copy.deepcopy(subject.model).double().eval(), subject.images[:4].double()
+    _, names = sublayers(model, images)
+    if not names:
+        raise CannotAsk("has no residual branch without attention")
+    turned = []
+    for name in names:
+        mlp, x = sublayer(model, name, images)
+        if x.ndim != 3 or mlp(x).shape != x.shape:
+            raise CannotAsk(f"{name!r} does not map tokens to tokens of the same width")
+        tokens = x.flatten(0, 1)
+        tokens = tokens[:: -(-len(tokens) // (64 if x.shape[2] <= 128 else 16))]
+        change = sign_change(lambda t, mlp=mlp: mlp(t[:, None])[:, 0], tokens)
+        turned.append(change is not None and change.margin > 1e3)
+    baselines = before_training(subject, figure_of(turned_round))
+    return Measured(sum(turned) / len(turned), baselines=baselines)
+
+
+@probe("R63", "How many numbers does the derivative of this model's attention lack for full rank?")
+def rank_of_attention(subject: Subject) -> Measured:
+    """At the tokens of one image; the most of all attention layers."""
+    model, image = exact(subject)
+    lacking = []
+    for name in attention_of(model, image):
+        attention, x = on_tokens(model, name, image)
+        if x.numel() > NUMBERS:
+            raise CannotAsk(
+                f"{name!r} reads {x.numel():,} numbers: a derivative can be taken of {NUMBERS:,}"
+            )
+        lacking.append(x.numel() - int(spectrum(attention, x, dense=True).rank()))
+    baselines = before_training(subject, figure_of(rank_of_attention))
+    return Measured(max(lacking), baselines=baselines)
+
+
+def ranks(subject: Subject) -> tuple[Float64[Tensor, "layers"], int]:
+    """Rank of the derivative of each block's output by one image's numbers; how many these are."""
+    model, image = exact(subject)
+    if image.numel() > NUMBERS:
+        raise CannotAsk(
+            f"an image has {image.numel():,} numbers: a derivative can be taken of {NUMBERS:,}"
+        )
+    found = [
+        spectrum(activation(model, name), image, dense=True).rank(1e-12).item()
+        for name in row_of_layers(model, image)
+    ]
+    return torch.tensor(found).double(), image.numel()
+
+
+@probe("C16", "How many numbers do this model's blocks lose of what its embedding kept?", slow=True)
+def lost_by_blocks(subject: Subject) -> Measured:
+    """Fall of the derivative's rank from what the first block reads to what the last one gives."""
+    attention_of(subject.model, subject.images)
+    found, _ = ranks(subject)
+    model, image = exact(subject)
+    names = row_of_layers(model, image)
+
+    def embedding(x: Tensor) -> Tensor:
+        return outputs(model, x, names[:1], len(x), first=names[0])[FIRST]
+
+    kept = spectrum(embedding, image, dense=True).rank(1e-12).item()
+    curve = torch.cat([torch.tensor([kept]), found])
+    return Measured(kept - found[-1].item(), curves={"rank": curve})
+
+
+@probe(
+    "C17",
+    "What fraction of an image's numbers reaches this convolutional network's last map?",
+    slow=True,
+)
+def kept_by_network(subject: Subject) -> Measured:
+    """Rank of the derivative, as a fraction of the image's numbers, of one image."""
+    if attends(subject.model, subject.images[:1]):
+        raise CannotAsk("asks of a convolutional network: this model has attention")
+    found, numbers = ranks(subject)
+    baselines = before_training(subject, figure_of(kept_by_network))
+    return Measured(found[-1].item() / numbers, baselines=baselines, curves={"rank": found})
+
+
+@probe(
+    "R24",
+    "In what fraction of cases are the tokens that went into a block of this model found "
+    "again from what it gave?",
+    slow=True,
+)
+def undone(subject: Subject) -> Measured:
+    """Pairs of block and image, each block alone, in float64, to a millionth."""
+    model, images = copy.deepcopy(subject.model).double().eval(), subject.images[:FEW].double()
+    names = row_of_layers(model, images)
+    if not all(isinstance(model.get_submodule(name), Block | MixerBlock) for name in names):
+        raise CannotAsk("only blocks of minivit's own models can be undone: convert it first")
+    seen = outputs(model, images, names, len(images), first=names[0])
+    pairs = zip([FIRST, *names], names, strict=False)
+    hits = []
+    for above, name in pairs:
+        undo = partial(invert_block, model.get_submodule(name), newton=NEWTON)
+        with torch.no_grad():
+            found = undo(seen[name].to(images.device)).x.cpu()
+        error = (found - seen[above]).flatten(1).norm(dim=1) / seen[above].flatten(1).norm(dim=1)
+        hits.append(error < FOUND)
+    table = torch.stack(hits).double()  # [blocks, images]
+    return Measured(table.mean().item(), table.mean(0), curves={"found again": table.mean(1)})

@@ -1,0 +1,129 @@
+"""The parts of a model from any library that claims speak of, found by watching it run."""
+
+from contextlib import ExitStack
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from minivit.analysis.attentions import attentions
+from minivit.analysis.blocks import row_of_blocks
+from minivit.analysis.residuals import branches
+from minivit.analysis.running import evaluating
+from minivit.audit.probe import CannotAsk, Subject
+from minivit.audit.probes.subjects import second
+from minivit.recording import record
+from minivit.recording.hooks import after, before
+from minivit.recording.names import one, runnable, weights_of
+from minivit.recording.recorder import tensors_in
+
+FIRST = "first map"  # what the first block reads
+
+
+def sublayers(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
+    """The branches of a model's residual connections: those with attention, and the others.
+
+    Raises:
+        ValueError: No residual connection is seen.
+    """
+    names = list(dict.fromkeys(branches(model, images)))
+    attention = [name for name in names if _attends(model, name, images[:1])]
+    return attention, [name for name in names if name not in attention]
+
+
+def _attends(model: nn.Module, name: str, images: Tensor) -> bool:
+    try:
+        with evaluating(model), record(model, weights_of(name)):
+            model(images)
+    except RuntimeError:  # nothing in this module showed attention weights
+        return False
+    return True
+
+
+def attention_of(model: nn.Module, images: Tensor) -> list[str]:
+    """The branches with attention, at least one."""
+    found, _ = sublayers(model, images)
+    if not found:
+        raise CannotAsk("has no attention in a residual branch")
+    return found
+
+
+def attends(model: nn.Module, images: Tensor) -> bool:
+    """Whether a model computes attention between tokens."""
+    try:
+        return bool(attentions(model, images))
+    except ValueError as error:
+        return "computes no attention" not in str(error)
+
+
+def compared(subject: Subject) -> tuple[nn.Module, nn.Module]:
+    """Of the two models the one with attention, and the one without."""
+    pair = subject.model, second(subject)
+    attending = [attends(model, subject.images[:1]) for model in pair]
+    if sum(attending) != 1:
+        either = "both have it" if all(attending) else "neither has it"
+        raise CannotAsk(f"compares a model with attention with one without: of these two {either}")
+    return pair if attending[0] else pair[::-1]
+
+
+def row_of_layers(model: nn.Module, images: Tensor) -> list[str]:
+    """The blocks of a transformer or Mixer, or else those of a convolutional network."""
+    try:
+        return row_of_blocks(model, images)
+    except ValueError:
+        found = _row_of_maps(model, images)
+        if len(found) < 2:
+            raise
+        return found
+
+
+def _row_of_maps(model: nn.Module, images: Tensor) -> list[str]:
+    """The innermost modules in rows, from map to map, that hold two convolutions or more."""
+    ran: list[str] = []
+    with evaluating(model):
+        for name, module in runnable(model).items():
+            parent = model.get_submodule(name.rpartition(".")[0])
+            convolutions = sum(isinstance(part, nn.Conv2d) for part in module.modules())
+            if name and isinstance(parent, nn.ModuleList | nn.Sequential) and convolutions > 1:
+                ran.append(name)
+        inner = [a for a in ran if not any(b.startswith(f"{a}.") for b in ran)]
+        with record(model, *inner, detach=True) as seen:
+            model(images[:1])
+    return [name for name, x in seen.items() if isinstance(x, Tensor) and x.ndim == 4]
+
+
+def outputs(
+    model: nn.Module, images: Tensor, names: list[str], batch_size: int, first: str | None = None
+) -> dict[str, Tensor]:
+    """What named parts give for images, and what one of them reads, as :data:`FIRST`."""
+    kept: dict[str, list[Tensor]] = {}
+    for batch in images.split(batch_size):
+        read: list[Tensor] = []
+
+        def keep(module: nn.Module, args: Any, kwargs: Any, read: list[Tensor] = read) -> None:
+            read.append(tensors_in((args, kwargs))[0].detach().clone())
+
+        reading = before(one(model, first or names[0]), keep)
+        with evaluating(model), reading, record(model, *names, detach=True) as seen:
+            model(batch)
+        found = ({FIRST: read[0]} if first else {}) | {name: seen[name] for name in names}
+        for name, x in found.items():
+            if not isinstance(x, Tensor) or len(x) != len(batch):
+                raise CannotAsk(f"{name!r} gives no tensor with an entry for each image")
+            kept.setdefault(name, []).append(x.cpu())
+    return {name: torch.cat(parts) for name, parts in kept.items()}
+
+
+def convolutions_before(model: nn.Module, images: Tensor, block: str) -> list[str]:
+    """The convolutions that run before a block, in order."""
+    ran: list[str] = []
+    there: list[int] = []
+    with ExitStack() as stack:
+        for name, module in runnable(model).items():
+            if isinstance(module, nn.Conv2d):
+                note = after(module, lambda *_, name=name: ran.append(name))
+                stack.enter_context(note)
+        stack.enter_context(before(one(model, block), lambda *_: there.append(len(ran))))
+        stack.enter_context(evaluating(model))
+        model(images[:1])
+    return ran[: there[0]]
