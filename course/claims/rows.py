@@ -55,6 +55,7 @@ class Claim:
     format: str = ".2g"
     replicates: str = "seeds"
     study: tuple[str, ...] = ()
+    probe: bool = False  # of minivit.audit, which asks the claim of any model
     rule: Rule | None = None
     because: str = ""
     one_sided: str = ""

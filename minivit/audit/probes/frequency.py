@@ -72,7 +72,7 @@ def stream_changes(subject: Subject) -> Measured:
     def share(seen: list, over: list[Tensor]) -> float:
         up = rises(seen, over)
         rough = [*mlps, attention[0]]
-        true = [(change > 0) == (name in rough) for name, change in up.items()]
+        true = [change > 0 if name in rough else change < 0 for name, change in up.items()]
         return sum(true) / len(true)
 
     each = [share([one], [x]) for one, x in zip(found, some, strict=True)]

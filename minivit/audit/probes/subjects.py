@@ -42,8 +42,10 @@ def before_training(
     """The figure of the model before training, on a few of the images, where it can be made."""
     if subject.untrained is None:
         return {}
-    twin = replace(subject, model=subject.untrained().eval(), images=subject.images[:images])
-    return {"untrained": measure(twin)}
+    twin, few = subject.untrained().eval(), subject.images[:images]
+    labels = None if subject.labels is None else subject.labels[:images]
+    subject = replace(subject, model=twin, images=few, labels=labels, untrained=None)
+    return {"untrained": measure(subject)}
 
 
 def figure_of(measure: Callable[[Subject], Measured]) -> Callable[[Subject], float]:
