@@ -8,6 +8,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from jaxtyping import Float
+from torch import Tensor
+
 from minivit.audit.interval import half_width
 from minivit.audit.probe import Measured
 from minivit.hub.files import replacing
@@ -35,7 +38,7 @@ class Answer:
     half: float | None = None
     count: int = 0
     baselines: Mapping[str, float] = field(default_factory=dict)
-    curves: Mapping[str, list[float]] = field(default_factory=dict)
+    curves: Mapping[str, list[float | None]] = field(default_factory=dict)
     seconds: float = 0.0
 
     @classmethod
@@ -43,11 +46,12 @@ class Answer:
         """The answer that a measurement gives: none where a number in it is not finite."""
         each = None if measured.each is None else measured.each.detach().cpu().double().numpy()
         figure = float(measured.figure)
-        finite = math.isfinite(figure) and (each is None or math.isfinite(each.sum()))
-        if not finite:
+        why = ""
+        if not math.isfinite(figure):
             why = f"its figure is no finite number: {figure}"
-            if math.isfinite(figure):
-                why = "for some of the images its figure is no finite number"
+        elif each is not None and not math.isfinite(each.sum()):
+            why = "for some of the images its figure is no finite number"
+        if why:
             return cls(claim, "cannot be asked", why, seconds=seconds)
         several = each is not None and len(each) > 1
         finite_baselines = {n: float(x) for n, x in measured.baselines.items() if math.isfinite(x)}
@@ -58,9 +62,14 @@ class Answer:
             half=half_width(each) if each is not None and several else None,
             count=len(each) if each is not None and several else 0,
             baselines=finite_baselines,
-            curves={name: line.tolist() for name, line in measured.curves.items()},
+            curves={name: _finite(line) for name, line in measured.curves.items()},
             seconds=seconds,
         )
+
+
+def _finite(line: Float[Tensor, "layers"]) -> list[float | None]:
+    """A curve, with None where it has no number: JSON knows no NaN."""
+    return [x if math.isfinite(x) else None for x in line.tolist()]
 
 
 class Store:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -63,11 +63,14 @@ class Images:
 def images_for(opened: Opened, source: str, count: int, seed: int) -> Images:
     """Reads at most ``count`` images, evenly spaced among those that there are.
 
+    Their order is mixed, as groups of images, of which some intervals are made, would otherwise
+    differ in their classes.
+
     Args:
         opened: The model that reads them.
         source: ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``, of which the test part is taken; a
             folder of images, or of folders with those of a class each; or empty for generated ones.
-        seed: Of generated images.
+        seed: Of generated images, and of the order.
 
     Raises:
         OSError: There is no such folder or data set.
@@ -77,6 +80,14 @@ def images_for(opened: Opened, source: str, count: int, seed: int) -> Images:
         raise ValueError(f"expected at least one image: got --count {count}")
     if opened.preprocess is None:
         raise ValueError(f"{opened.unprepared}: expected a model that says how")
+    found = _found(opened, source, count, seed)
+    mixed = torch.randperm(len(found.pixels), generator=torch.Generator().manual_seed(seed))
+    labels = None if found.labels is None else found.labels[mixed]
+    return replace(found, pixels=found.pixels[mixed], labels=labels)
+
+
+def _found(opened: Opened, source: str, count: int, seed: int) -> Images:
+    """The images in the order that they have where they come from."""
     if not source:
         return _generated(opened, count, seed)
     if source not in SOURCES:

@@ -94,15 +94,17 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def _line(curves: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+def _line(curves: Mapping[str, Sequence[float | None]]) -> dict[str, Any]:
     """Lines through values by depth, as points of a drawing 100 wide and 40 high."""
-    values = [x for curve in curves.values() for x in curve]
-    low, high = min(values), max(values)
+    values = [x for curve in curves.values() for x in curve if x is not None]
+    low, high = min(values, default=0.0), max(values, default=0.0)
     span = (high - low) or 1.0
     points = {}
     for name, curve in curves.items():
         step = 100 / max(len(curve) - 1, 1)
-        places = ((i * step, 40 * (1 - (x - low) / span)) for i, x in enumerate(curve))
+        places = (
+            (i * step, 40 * (1 - (x - low) / span)) for i, x in enumerate(curve) if x is not None
+        )
         points[name] = " ".join(f"{x:.2f},{y:.2f}" for x, y in places)
     longest = max(len(curve) for curve in curves.values())
     return {"low": low, "high": high, "points": points, "longest": longest}

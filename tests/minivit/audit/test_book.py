@@ -66,8 +66,8 @@ def test_the_share_of_mlps_that_turn_round_is_the_cards():
 
 
 def cifar10(count):
-    from studies.shared import inputs  # reads the data once
     from studies.runner.survey import NotHere
+    from studies.shared import inputs  # reads the data once
 
     try:
         return inputs.pictures("CIFAR10", count)
