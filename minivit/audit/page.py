@@ -75,7 +75,8 @@ def interval(row: Mapping[str, Any]) -> str:
     """The 95 % interval of a claim's figure, with the digits that the book prints."""
     if row["low"] is None:
         return ""
-    return f"{row['low']:.3g} to {row['high']:.3g}"
+    low, high = (f"{row[end]:.3g}" for end in ("low", "high"))
+    return f"{low} to {high}" if low != high else "narrower than the digits shown"
 
 
 def _strip(row: Mapping[str, Any], claim: Claim) -> Strip:

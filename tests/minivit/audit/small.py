@@ -1,12 +1,16 @@
 """A few small probes, for models of any kind, in the place of the package's."""
 
-import pytest
+from pathlib import Path
+
 import torch
 
-from minivit.audit import ledger, run
+from minivit.audit import run
 from minivit.audit.ledger import Claim
 from minivit.audit.probe import CannotAsk, Measured, Probe
 from minivit.audit.rules import Rule
+from minivit.commands import audit as command
+
+ROOT = Path(__file__).resolve().parents[3]
 
 RULE = Rule.parse({">= 0.3": "holds", ">= 0": "qualified, in part: half", "otherwise": "refuted"})
 
@@ -74,19 +78,24 @@ def broken(subject):
     raise KeyError("blocks\nand more")
 
 
-@pytest.fixture
-def probes(monkeypatch):
-    """The probes, by claim; what stands in them is what the command finds."""
-    found = {
-        name: Probe(name, f"Does this model do what {name} says?", measure, slow)
-        for name, measure, slow in (
-            ("A01", brightness, False),
-            ("A02", confidence, False),
-            ("A03", needs_labels, False),
-            ("A04", random, True),
-        )
-    }
-    monkeypatch.setattr(run, "available", lambda: found)
-    monkeypatch.setattr(ledger, "claims", lambda: CLAIMS)
-    monkeypatch.setattr("minivit.commands.audit.claims", lambda: CLAIMS)
+def nan(subject):
+    return Measured(float("nan"))
+
+
+PROBES = {
+    name: Probe(name, f"Does this model do what {name} says?", measure, slow)
+    for name, measure, slow in (
+        ("A01", brightness, False),
+        ("A02", confidence, False),
+        ("A03", needs_labels, False),
+        ("A04", random, True),
+    )
+}
+
+
+def install(setter):
+    """Puts the small probes in the place of the package's; gives the mapping that is read."""
+    found = dict(PROBES)
+    setter(run, "available", lambda: found)
+    setter(command, "claims", lambda: CLAIMS)
     return found
