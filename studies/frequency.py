@@ -29,6 +29,7 @@ from minivit.analysis import (
     stream_frequencies,
 )
 from minivit.analysis.frequency import LogAmplitude
+from minivit.audit.probes.frequency import BANDS, CUTOFFS, LEVEL, kept_mean
 from minivit.data import Data, Split, load_data
 from minivit.data.shapes import draw_shapes
 from minivit.hub.preprocessing import Preprocess
@@ -41,10 +42,6 @@ from studies.shared.measures import features
 
 VITS = ("cifar10_vit", "cifar10_vit_gap", "cifar10_vit_cls")
 MODELS = (*VITS, "cifar10_resnet", "cifar10_mixer")
-# Lower ends of five bands in cycles per pixel; the lowest leaves the constant wave out.
-BANDS = (1 / 64, 0.1, 0.2, 0.3, 0.4, 0.75)
-LEVEL = 0.1  # root mean square of the noise, where black is 0 and white is 1
-CUTOFFS = (2, 4, 8)  # cycles per image
 READOUTS = 5
 SEEDS = range(3)
 FEW = 500  # images to fit a readout, or to test it
@@ -123,11 +120,6 @@ def accuracies(model: Model, data: Split, level: float) -> Figures:
         "high": [right(kept_mean(x, cutoff / side)) for cutoff in CUTOFFS],
         "noise": [right(x + noise) for noise in bands],
     }
-
-
-def kept_mean(images: Tensor, cutoff: float) -> Tensor:
-    """High-pass images with the mean colour that they had."""
-    return high_pass(images, cutoff) + images.mean((2, 3), keepdim=True)
 
 
 @torch.no_grad()

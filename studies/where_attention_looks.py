@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from scipy import stats
 from torch import Tensor, nn
 
 import minivit
@@ -26,6 +25,7 @@ from minivit.analysis import (
     saliency,
     token_ablation,
 )
+from minivit.audit.probes.attention import rank_correlation
 from minivit.networks.masks import local_mask
 from minivit.networks.vit import MultiHeadAttention, ViT
 from studies.runner.survey import Survey
@@ -154,13 +154,6 @@ def agreement(model: ViT, images: Tensor) -> dict[str, Any]:
         "agreement": {name: [r.mean().item() for r in row] for name, row in by_picture.items()},
         "gain_by_identity": gain.tolist(),
     }
-
-
-def rank_correlation(a: Tensor, b: Tensor) -> Tensor:
-    """Spearman's correlation of the rows of ``[n, patches]``, for each row."""
-    ranks = (torch.tensor(stats.rankdata(t.numpy(), axis=1)) for t in (a, b))
-    x, y = (F.normalize(rank - rank.mean(1, keepdim=True), dim=1) for rank in ranks)
-    return (x * y).sum(1)
 
 
 STUDY = Survey("where_attention_looks", [*TRAINED, LONGEST, UNTRAINED], measure, list(SEEDS))

@@ -91,12 +91,6 @@ def like(model: Model, other: Model, images: Tensor) -> Tensor:
     return seen.values
 
 
-def across(values: Tensor) -> float:
-    """The mean over pairs of different layers of ``[layers, layers]``."""
-    n = len(values)
-    return ((values.sum() - values.diagonal().sum()) / (n * n - n)).item()
-
-
 def summary(found: Localisation) -> dict[str, float]:
     """Means over all positions, and over the inner and the outer ones."""
     more = found.own - found.elsewhere

@@ -2,8 +2,9 @@ import pytest
 import torch
 
 from minivit.analysis import Localisation
+from minivit.audit.probes.representations import across
 from minivit.data import load_data
-from studies.shared.digit_models import across, plain, summary, tenth
+from studies.shared.digit_models import plain, summary, tenth
 
 
 def test_the_mean_over_pairs_leaves_the_diagonal_out():

@@ -39,12 +39,12 @@ def outside(model: nn.Module, images: Tensor, at: str) -> int:
     return int((field.support & ~own).sum())
 
 
-def embedding_of(model: nn.Module, images: Tensor) -> str:
-    """The last convolution before the first block: the patch embedding, or the end of a stem."""
+def stem_of(model: nn.Module, images: Tensor) -> list[str]:
+    """The convolutions before the first block: a patch embedding, or a stem of several."""
     found = convolutions_before(model, images, row_of_layers(model, images)[0])
     if not found:
-        raise CannotAsk("has no convolution before its first block")
-    return found[-1]
+        raise CannotAsk(f"{type(model).__name__} has no convolution before its first block")
+    return found
 
 
 @probe(
@@ -55,7 +55,7 @@ def reach_of_embedding(subject: Subject) -> Measured:
     """Of one image; a stem of several convolutions counts as a whole."""
     attention_of(subject.model, subject.images)  # of a convolutional network nobody claims this
     image = subject.images[:1]
-    return Measured(outside(subject.model, image, embedding_of(subject.model, image)))
+    return Measured(outside(subject.model, image, stem_of(subject.model, image)[-1]))
 
 
 @probe(
@@ -104,8 +104,7 @@ def overlap(subject: Subject) -> Measured:
 
 def in_several(model: nn.Module, image: Tensor) -> float:
     """Fraction of the pixels that lie in more than one window of the first convolution."""
-    name = convolutions_before(model, image, row_of_layers(model, image)[0])[0]
-    layer = one(model, name)
+    layer = one(model, stem_of(model, image)[0])
     assert isinstance(layer, nn.Conv2d)
     x = torch.ones(1, 1, *image.shape[2:], requires_grad=True)
     ones = torch.ones(1, 1, *layer.kernel_size)

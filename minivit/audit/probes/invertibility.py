@@ -15,6 +15,7 @@ from minivit.audit.probes.parts import (
     attends,
     attention_of,
     outputs,
+    read_by,
     row_of_layers,
     sublayers,
 )
@@ -109,11 +110,7 @@ def lost_by_blocks(subject: Subject) -> Measured:
     found, _ = ranks(subject)
     model, image = exact(subject)
     names = row_of_layers(model, image)
-
-    def embedding(x: Tensor) -> Tensor:
-        return outputs(model, x, names[:1], len(x), first=names[0])[FIRST]
-
-    kept = spectrum(embedding, image, dense=True).rank(1e-12).item()
+    kept = spectrum(read_by(model, names[0]), image, dense=True).rank(1e-12).item()
     curve = torch.cat([torch.tensor([kept]), found])
     return Measured(kept - found[-1].item(), curves={"rank": curve})
 

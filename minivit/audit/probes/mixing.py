@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_map_only
 from minivit.analysis.blocks import row_of_blocks
 from minivit.analysis.running import evaluating
 from minivit.audit.probe import CannotAsk, Measured, Subject, probe
-from minivit.audit.probes.parts import attention_of, sublayers
+from minivit.audit.probes.parts import attention_of, read_by, sublayers
 from minivit.krylov import plain_attention
 from minivit.recording import record, sublayer
 from minivit.recording.hooks import before
@@ -101,13 +101,8 @@ def later_tokens(subject: Subject) -> Measured:
 def _all_blocks(model: nn.Module, image: Tensor) -> tuple[OnTokens, Tensor]:
     """From the tokens that the first block reads to those that the last one gives."""
     names = row_of_blocks(model, image)
-    read: list[Tensor] = []
-
-    def keep(module: nn.Module, args: Any, kwargs: Any) -> None:
-        read.append(tensors_in((args, kwargs))[0].clone())
-
-    with evaluating(model), before(one(model, names[0]), keep):
-        model(image)
+    with evaluating(model):
+        read = read_by(model, names[0])(image)
 
     def function(tokens: Tensor) -> Tensor:
         def put(module: nn.Module, args: Any, kwargs: Any) -> Any:
@@ -118,7 +113,7 @@ def _all_blocks(model: nn.Module, image: Tensor) -> tuple[OnTokens, Tensor]:
             model(image)
         return seen[names[-1]]
 
-    return function, read[0]
+    return function, read
 
 
 def shuffled(subject: Subject) -> list[tuple[float, float]]:

@@ -1,6 +1,7 @@
 """The parts of a model from any library that claims speak of, found by watching it run."""
 
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import torch
@@ -27,17 +28,11 @@ def sublayers(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
         ValueError: No residual connection is seen.
     """
     names = list(dict.fromkeys(branches(model, images)))
-    attention = [name for name in names if _attends(model, name, images[:1])]
+    # After the run, record refuses the modules in which no attention was heard: here the others.
+    with suppress(RuntimeError), evaluating(model), record(model, *map(weights_of, names)) as heard:
+        model(images[:1])
+    attention = [name for name in names if weights_of(name) in heard]
     return attention, [name for name in names if name not in attention]
-
-
-def _attends(model: nn.Module, name: str, images: Tensor) -> bool:
-    try:
-        with evaluating(model), record(model, weights_of(name)):
-            model(images)
-    except RuntimeError:  # nothing in this module showed attention weights
-        return False
-    return True
 
 
 def attention_of(model: nn.Module, images: Tensor) -> list[str]:
@@ -90,6 +85,24 @@ def _row_of_maps(model: nn.Module, images: Tensor) -> list[str]:
         with record(model, *inner, detach=True) as seen:
             model(images[:1])
     return [name for name, x in seen.items() if isinstance(x, Tensor) and x.ndim == 4]
+
+
+def read_by(model: nn.Module, name: str) -> Callable[[Tensor], Tensor]:
+    """What a module of a model reads, as a function of images, with gradients."""
+
+    def function(images: Tensor) -> Tensor:
+        read: list[Tensor] = []
+
+        def keep(module: nn.Module, args: Any, kwargs: Any) -> None:
+            read.append(tensors_in((args, kwargs))[0].clone())
+
+        with before(one(model, name), keep):
+            model(images)
+        if not read:
+            raise CannotAsk(f"{name!r} never ran")
+        return read[-1]
+
+    return function
 
 
 def outputs(

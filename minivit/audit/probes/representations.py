@@ -154,7 +154,7 @@ def taken(model: nn.Module, block: str) -> list[str]:
     found = []
     for name, module in runnable(model).items():
         kind = type(module)
-        activation = kind.__module__.endswith("activation") or kind.__name__ in ("GELU", "GELUTanh")
+        activation = "activation" in kind.__module__  # torch's, timm's, Hugging Face's
         hidden = activation and not isinstance(module, nn.Softmax | nn.MultiheadAttention)
         if name.startswith(within) and (hidden or "Norm" in kind.__name__):
             found.append(name.removeprefix(within))

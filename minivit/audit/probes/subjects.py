@@ -1,5 +1,6 @@
 """What probes share of their subjects: second models, labels, groups of images, baselines."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ from jaxtyping import Bool, Int64
 from torch import Tensor, nn
 
 from minivit.analysis.running import batches, evaluating
-from minivit.audit.probe import CannotAsk, Measured, Subject
+from minivit.audit.probe import REFUSALS, CannotAsk, Measured, Subject
 from minivit.recording.calls import logits
 
 GROUPS = 4  # of images, for intervals of figures that no single image has
@@ -45,7 +46,11 @@ def before_training(
     twin, few = subject.untrained().eval(), subject.images[:images]
     labels = None if subject.labels is None else subject.labels[:images]
     subject = replace(subject, model=twin, images=few, labels=labels, untrained=None)
-    return {"untrained": measure(subject)}
+    try:
+        found = measure(subject)
+    except REFUSALS:  # as of positions that begin as zeros
+        return {}
+    return {"untrained": found} if math.isfinite(found) else {}
 
 
 def figure_of(measure: Callable[[Subject], Measured]) -> Callable[[Subject], float]:

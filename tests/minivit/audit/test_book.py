@@ -13,7 +13,7 @@ from course.claims.verdict import decided
 from minivit.audit.probe import Subject
 from minivit.audit.probes import PROBES
 from minivit.data import load_data
-from minivit.data.photographs import crops
+from minivit.data.photographs import crops, photograph
 
 
 def figure(name, model, images, labels=None, **more):
@@ -63,6 +63,16 @@ def test_the_share_of_mlps_that_turn_round_is_the_cards():
     model, images = digits()
     both = [figure("R50", one, images[:4]) for one in (model, twin())]
     assert printed("R50", sum(both) / 2) == card("R50").figure
+
+
+@pytest.mark.slow
+def test_the_blocks_that_are_undone_are_those_of_the_card():
+    small, images = digits()
+    large = minivit.load("cifar10_vit_gap")
+    photo = large.preprocess(photograph("astronaut", 32)[None])
+    pairs = 24 * figure("R24", small, images[:6]) + 6 * figure("R24", large, photo)
+    assert printed("R24", pairs / 30) == card("R24").figure
+    assert pairs / 30 == pytest.approx(card("R24").seeds[0])
 
 
 def cifar10(count):
