@@ -23,11 +23,11 @@ from minivit.audit.probe import Probe, Subject
 from minivit.audit.report import report, versions
 from minivit.audit.run import about, audit, chosen, code
 from minivit.audit.stored import read
+from minivit.audit.subject import subject_of, together
 from minivit.commands.command import Command, complain
 from minivit.hub.files import replacing
 from minivit.hub.opened import Opened
 from minivit.hub.opening import open_any
-from minivit.hub.preprocessing import Preprocess
 from minivit.training.defaults import device_of
 
 
@@ -69,15 +69,9 @@ class Audit(Command):
         model = {"name": self.model, "licence": opened.licence, "untrained": self.untrained}
         model |= about(opened.model)
         other = {"name": self.beside, **about(beside.model)} if beside else None
-        made = {
-            "seed": self.seed,
-            "count": self.count,
-            "device": str(subject.images.device),
-            "versions": versions(),
-        }
-        made["code"] = code()
+        made: dict[str, Any] = {"seed": self.seed, "device": str(subject.images.device)}
+        made |= {"versions": versions(), "code": code()}
         conditions = {**made, "model": model, "beside": other, "images": images.sha256}
-        del conditions["count"]
         answers = self._ask(subject, probes, Store(out), conditions)
         made |= {"count": self.count, "command": typed, "date": date.today().isoformat()}
         by_claim = {probe.claim: probe for probe in probes}
@@ -92,45 +86,14 @@ class Audit(Command):
         torch.manual_seed(self.seed)  # for an untrained model
         opened = open_any(self.model, self.untrained)
         beside = open_any(self.beside) if self.beside else None
-        if beside and beside.preprocess != opened.preprocess:
-            raise ValueError(
-                f"expected two models that read the same images: {self.model} takes "
-                f"{opened.preprocess}, and {self.beside} takes {beside.preprocess}"
-            )
+        if beside:
+            together(opened, beside)
         return opened, beside
 
     def _subject(self, opened: Opened, beside: Opened | None, images: Images) -> Subject:
-        """What is audited, on the device, and seen to run."""
-        device = device_of(self.device)
         for skipped in images.skipped:
             print(f"left out: {skipped}", file=sys.stderr)
-        pixels = images.pixels.to(device)
-        model = opened.model.to(device)
-        try:
-            with torch.no_grad():
-                model(pixels[: self.batch_size])
-        except Exception as error:  # a stranger's model may raise anything
-            said = f"{type(error).__name__}: {error}".partition("\n")[0]
-            if re.search("out of memory|allocate memory", said):
-                raise
-            shape = list(pixels.shape[1:])
-            raise ValueError(f"{self.model} does not run on images {shape}: {said}") from error
-        known = isinstance(opened.preprocess, Preprocess)
-        untrained = opened.untrained
-
-        def fresh() -> torch.nn.Module:
-            assert untrained
-            return untrained().to(device)
-
-        return Subject(
-            model,
-            pixels,
-            None if images.labels is None else images.labels.to(device),
-            fresh if untrained else None,
-            beside.model.to(device) if beside else None,
-            tuple(1 / x for x in opened.preprocess.std) if known else None,
-            self.batch_size,
-        )
+        return subject_of(opened, beside, images, device_of(self.device), self.batch_size)
 
     def _ask(
         self, subject: Subject, probes: list[Probe], store: Store, conditions: Mapping[str, Any]
@@ -141,27 +104,31 @@ class Audit(Command):
         hidden = not sys.stderr.isatty()
         with tqdm(total=len(probes), unit="claim", leave=False, disable=hidden) as bar:
 
+            def say(what: str) -> None:
+                bar.write(what, file=sys.stderr)
+
             def tell(answer: Answer, left: float) -> None:
                 said = answer.reason
                 if answer.figure is not None:
                     said = claims()[answer.claim].printed(answer.figure)
-                more = f" (about {_minutes(left)} left)" if left else ""
-                bar.write(f"{answer.claim}  {answer.state}: {said}{more}", file=sys.stderr)
+                more = f" (about {_minutes(left)} left)" if left >= 1 else ""
+                say(f"{answer.claim}  {answer.state}: {said}{more}")
                 bar.update()
 
-            def warn(what: str) -> None:
-                bar.write(what, file=sys.stderr)
-
-            return audit(
-                subject,
-                probes,
-                store=store,
-                conditions=conditions,
-                seed=self.seed,
-                quick=self.quick,
-                tell=tell,
-                warn=warn,
-            )
+            try:
+                return audit(
+                    subject,
+                    probes,
+                    store=store,
+                    conditions=conditions,
+                    seed=self.seed,
+                    quick=self.quick,
+                    tell=tell,
+                    warn=say,
+                )
+            except KeyboardInterrupt:
+                say("Interrupted. What was answered is kept: the same command goes on.")
+                raise
 
     def _check(self, stored: Mapping[str, Any]) -> int:
         """Measures the quickest claim of a stored audit again, and compares."""

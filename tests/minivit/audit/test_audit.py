@@ -185,6 +185,16 @@ def test_a_killed_audit_goes_on_where_it_was(audit, probes, tmp_path):
     assert code == 0 and found["A01"]["figure"] == kept and found["states"]["measured"] == 4
 
 
+def test_an_interrupt_says_how_to_go_on(audit, probes):
+    def interrupted(subject):
+        raise KeyboardInterrupt
+
+    probes["A02"] = Probe("A02", "?", interrupted)
+    code, found, said = audit()
+    assert code == 130 and not found["claims"]
+    assert said.err.endswith("What was answered is kept: the same command goes on.\n")
+
+
 def test_a_claim_that_has_no_probe_is_named_with_those_that_have_one(audit):
     code, _, said = audit("--claims", "A01, B07,r99")
     assert code == 2
