@@ -14,10 +14,10 @@ MANY = 1000  # images without which too few tokens are told apart from their nei
 POSITIONS = 100  # at most, so that the Gram matrices of as many images fit
 
 
-def tables(
-    models: tuple[nn.Module, nn.Module], subject: Subject
-) -> list[Float64[Tensor, "rows columns"]]:
-    """CKA of the layers of one model with those of another, of all groups and of each alone.
+def tables(subject: Subject, *models: nn.Module) -> list[Float64[Tensor, "rows columns"]]:
+    """CKA of the layers of a model with each other, or with those of a second model.
+
+    Of all groups of images, and of each alone.
 
     The layers are the first map and every block. The value for all is the estimate by minibatches.
     """
@@ -49,12 +49,12 @@ def ends_alike(subject: Subject, first_map: bool) -> Measured:
     pair = compared(subject)
     start = 0 if first_map else 1
     mine, theirs = (
-        [far(table[start:, start:]) for table in tables((model, model), subject)] for model in pair
+        [far(table[start:, start:]) for table in tables(subject, model)] for model in pair
     )
     figure, *each = (a - b for a, b in zip(mine, theirs, strict=True))
 
     def own(other: Subject) -> float:
-        return far(tables((other.model, other.model), other)[0][start:, start:]) - theirs[0]
+        return far(tables(other, other.model)[0][start:, start:]) - theirs[0]
 
     baselines = before_training(subject, own) if subject.model is pair[0] else {}
     return Measured(figure, spread(each), baselines)
@@ -105,7 +105,7 @@ def matches(subject: Subject) -> Measured:
     """Fraction of the network's layers for which the most similar one lies in that range."""
     vit, network = compared(subject)
     maps_of(network, subject.images)
-    figure, *each = (in_range(table) for table in tables((vit, network), subject))
+    figure, *each = (in_range(table) for table in tables(subject, vit, network))
     return Measured(figure, spread(each))
 
 

@@ -45,7 +45,7 @@ def test_a_figure_that_is_no_number_is_none(registered, value):
 
 def test_a_claim_has_one_probe():
     with pytest.raises(ValueError, match="C13 has a probe already: nearest_head"):
-        probe("C13", "?")
+        probe("C13", "?")(lambda subject: Measured(0))
 
 
 @pytest.mark.parametrize("name", COMPARING)
