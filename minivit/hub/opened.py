@@ -78,8 +78,8 @@ def fetching(name: str) -> Iterator[None]:
         if not isinstance(error, OSError):
             raise ValueError(f"cannot open {name}: {_first_line(error)}") from error
         raise OSError(
-            f"cannot open {name}: {_first_line(error)} Files are kept in the cache (HF_HOME moves "
-            "it) once fetched; its architecture alone, untrained, may need no file"
+            f"cannot open {name}: {_first_line(error)} What was fetched once is kept (HF_HOME "
+            "moves it). Untrained, a model of timm or a type such as hf:dinov2 needs no file"
         ) from error
 
 

@@ -81,8 +81,9 @@ def _ours(name: str, untrained: bool) -> Opened:
     def twin() -> nn.Module:
         return ready(build(model.config, model.removed))
 
-    why = None if model.preprocess else f"{name} does not say how its images are prepared"
-    return Opened(ready(model), model.preprocess, model.classes, name, model.licence, twin, why)
+    preprocess: Any = model.preprocess
+    why = None if preprocess else f"{name} does not say how its images are prepared"
+    return Opened(ready(model), preprocess, model.classes, name, model.licence, twin, why)
 
 
 def _untrained(name: str) -> Model:

@@ -52,7 +52,7 @@ def open_timm(name: str, untrained: bool) -> Opened:
         return ready(timm.create_model(model_name, pretrained=False))
 
     with fetching(name), _quiet("timm", "huggingface_hub"):
-        model = build() if untrained else ready(timm.create_model(model_name, pretrained=True))
+        model: Any = build() if untrained else ready(timm.create_model(model_name, pretrained=True))
     preprocess, why = _tried(lambda: timms(timm.data.resolve_model_data_config(model)))
     licence = None if untrained else model.pretrained_cfg.get("license")
     return Opened(model, preprocess, timm_classes(model), name, licence, build, why)

@@ -43,11 +43,10 @@ def huggingfaces(processor: Any) -> Preprocess:
             f"{said | {'do_pad': getattr(processor, 'do_pad', None), 'rescale_factor': factor}}"
         )
     resize = {side: n for side, n in dict(processor.size).items() if n is not None}
-    box, shortest = _height_and_width(resize), resize.get("shortest_edge")
-    if (box is None and shortest is None) or len(resize) != (2 if box else 1):
+    sides, shortest = _height_and_width(resize), resize.get("shortest_edge")
+    if (sides is None and shortest is None) or len(resize) != (2 if sides else 1):
         raise ValueError(f"expected a size of height and width or a shortest edge: got {resize}")
-    if box is None:
-        box = (shortest, shortest)
+    box: tuple[int, int] = sides or (shortest, shortest)
     crop = _height_and_width(processor.crop_size) if processor.do_center_crop else None
     if crop is None and shortest is not None:
         raise ValueError("images of many proportions are not cropped to one size")

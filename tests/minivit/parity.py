@@ -55,12 +55,23 @@ def pictures(model, image_size=224, batch=1):
 
 
 def blocks_of(model):
-    """The blocks of minivit's or torchvision's models, in the order in which they run."""
+    """The blocks of minivit's or another library's models, in the order in which they run."""
     if isinstance(model, torchvision.models.VisionTransformer):
         return model.encoder.layers
     if isinstance(model, torchvision.models.ResNet):
         return [*model.layer1, *model.layer2, *model.layer3, *model.layer4]
-    return model.blocks
+    if hasattr(model, "config") and not isinstance(model, minivit.networks.model.Model):
+        lists = [part for part in model.modules() if isinstance(part, nn.ModuleList)]
+        return lists[0]  # Hugging Face's
+    return model.blocks  # minivit's, and timm's
+
+
+def given(output):
+    """What a model gives, in Hugging Face's words by the first of these names."""
+    for name in ("logits", "image_embeds", "pooler_output"):
+        if getattr(output, name, None) is not None:
+            return output[name]
+    return output
 
 
 def observe(model, images, gradient=True):
@@ -72,7 +83,7 @@ def observe(model, images, gradient=True):
 
     hooks = [block.register_forward_hook(keep(i)) for i, block in enumerate(blocks_of(model))]
     images = images.clone().requires_grad_(gradient)
-    seen["logits"] = model(images)
+    seen["logits"] = given(model(images))
     for hook in hooks:
         hook.remove()
     if gradient:
@@ -87,6 +98,7 @@ def differences(ours, theirs):
     assert ours.keys() == theirs.keys()
     for name, b in theirs.items():
         assert b.abs().mean() > 1e-4, f"{name} is too close to zero to tell models apart"
+        assert ours[name].shape == b.shape, f"{name}: {ours[name].shape}, expected {b.shape}"
     return {
         name: ((ours[name] - b).abs().max() / b.abs().max()).item() for name, b in theirs.items()
     }
@@ -101,6 +113,28 @@ def same(ours, theirs):
 def assert_same(ours, theirs):
     found, tolerance = differences(ours, theirs), TOLERANCE[theirs["logits"].dtype]
     assert same(ours, theirs), {n: d for n, d in found.items() if not d <= tolerance}
+
+
+def parts(key, tensor):
+    """What is to be disturbed under a key: all, or the thirds of q, k and v of a bias."""
+    if key.endswith(("in_proj_bias", "qkv.bias", ".kv.bias")):
+        names = "kv" if key.endswith(".kv.bias") else "qkv"
+        return dict(zip(names, tensor.chunk(len(names)), strict=True))
+    return {"": tensor}
+
+
+def unseen(model, images, expected):
+    """Keys in which one number can change without the comparison failing."""
+    found, g = [], torch.Generator().manual_seed(3)
+    for key, tensor in model.state_dict().items():
+        for part, numbers in parts(key, tensor).items():
+            i = torch.randint(numbers.numel(), (), generator=g).item()
+            before = numbers.view(-1)[i].item()
+            numbers.view(-1)[i] += 0.5
+            if same(observe(model, images, gradient=False), expected):
+                found.append((key, part))
+            numbers.view(-1)[i] = before
+    return found
 
 
 def convert(model: nn.Module) -> minivit.ViT:

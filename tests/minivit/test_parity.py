@@ -8,7 +8,7 @@ from einops import rearrange
 from torch import nn
 
 from minivit.networks.variants import PostNormBlock
-from tests.minivit.parity import assert_same, convert, observe, pictures, reference, same
+from tests.minivit.parity import assert_same, convert, observe, pictures, reference, unseen
 
 MEAN = torch.tensor([0.485, 0.456, 0.406], dtype=torch.float64)[:, None, None]
 STD = torch.tensor([0.229, 0.224, 0.225], dtype=torch.float64)[:, None, None]
@@ -54,27 +54,6 @@ def test_the_largest_models_equal_torchvisions(name, image_size, dtype, depth):
 def pair():
     theirs = reference("vit_b_32", torch.float64, depth=2)
     return theirs, convert(theirs)
-
-
-def parts(key, tensor):
-    """What is to be disturbed under a key: all, or the thirds of q, k and v of a bias."""
-    if key.endswith(("in_proj_bias", "qkv.bias")):
-        return dict(zip("qkv", tensor.chunk(3), strict=True))
-    return {"": tensor}
-
-
-def unseen(model, images, expected):
-    """Keys in which one number can change without the comparison failing."""
-    found, g = [], torch.Generator().manual_seed(3)
-    for key, tensor in model.state_dict().items():
-        for part, numbers in parts(key, tensor).items():
-            i = torch.randint(numbers.numel(), (), generator=g).item()
-            before = numbers.view(-1)[i].item()
-            numbers.view(-1)[i] += 0.5
-            if same(observe(model, images, gradient=False), expected):
-                found.append((key, part))
-            numbers.view(-1)[i] = before
-    return found
 
 
 def check_that_every_key_counts(theirs, ours):
