@@ -10,6 +10,9 @@ from typing import Any
 from minivit.audit.ledger import AGREES, Claim, agreement
 from minivit.audit.report import FORMAT
 
+NUMBER = int | float
+END = int | float | None  # of an interval
+
 
 @dataclass(frozen=True)
 class Other:
@@ -35,14 +38,24 @@ def read(path: Path) -> dict[str, Any]:
         if not found["states"]["measured"]:
             raise ValueError("no claim in it was measured")
         for row in found["claims"]:
-            row["id"], row["state"], row["figure"], row["low"], row["high"], row["seconds"]
-        found["model"]["name"], found["model"]["weights"], found["model"]["untrained"]
-        found["images"]["source"], found["images"]["sha256"]
-        found["beside"], found["seed"], found["count"]
+            _expect(row, {"id": str, "state": str})
+            if row["state"] == "measured":
+                _expect(row, {"figure": NUMBER, "low": END, "high": END, "seconds": NUMBER})
+        _expect(found["model"], {"name": str, "weights": str, "untrained": bool})
+        _expect(found["images"], {"source": str, "sha256": str})
+        _expect(found, {"seed": int, "count": int})
+        if found["beside"] is not None:
+            _expect(found["beside"], {"name": str})
     except (ValueError, TypeError, KeyError) as error:
         why = f"it has no {error}" if isinstance(error, KeyError) else error
         raise ValueError(f"expected a stored audit at {path}: {why}") from error
     return dict(found)
+
+
+def _expect(fields: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
+    for name, kind in kinds.items():
+        if not isinstance(fields[name], kind):
+            raise ValueError(f"its {name} is {fields[name]!r}")
 
 
 def others(audits: Iterable[Mapping[str, Any]], claim: Claim) -> list[Other]:

@@ -14,7 +14,7 @@ from tyro.conf import FlagCreatePairsOff, Positional
 
 from minivit._extras import extra
 from minivit.audit.answers import Answer, Store
-from minivit.audit.check import compare
+from minivit.audit.check import compare, same_inputs
 from minivit.audit.images import Images, images_for
 from minivit.audit.ledger import claims
 from minivit.audit.looks import looks
@@ -49,7 +49,9 @@ class Audit(Command):
     out: Path | None = None  # folder (None: audits/MODEL); what is in it is not asked again
     batch_size: int = 8  # images at a time, which bounds the memory
     seed: int = 0  # of what is random
-    check: Path | None = None  # instead: measure one claim of a stored audit again, and compare
+    check: Path | None = (
+        None  # instead: measure a stored audit's quickest claim again, or --claims, and compare
+    )
 
     def run(self, typed: str) -> int:
         if self.batch_size < 1:
@@ -131,22 +133,24 @@ class Audit(Command):
                 raise
 
     def _check(self, stored: Mapping[str, Any]) -> int:
-        """Measures the quickest claim of a stored audit again, and compares."""
+        """Measures claims of a stored audit again, or the quickest of them, and compares."""
         self.model, self.untrained = stored["model"]["name"], stored["model"]["untrained"]
         self.beside = (stored["beside"] or {}).get("name", "")
         self.images = self.images or stored["images"]["source"]
         self.count, self.seed = stored["count"], stored["seed"]
         rows = [row for row in stored["claims"] if row["state"] == "measured"]
-        wanted = self.claims or min(rows, key=lambda row: row["seconds"])["id"]
-        probe = chosen(wanted)[0]
+        probes = chosen(self.claims or min(rows, key=lambda row: row["seconds"])["id"])
         opened, beside = self._open()
         images = images_for(opened, self.images, self.count, self.seed)
+        problems = same_inputs(stored, about(opened.model), images.sha256)
         subject = self._subject(opened, beside, images)
-        problems = compare(stored, about(opened.model), images.sha256, probe, subject, self.seed)
+        for probe in probes:
+            problems += compare(stored, probe, subject, self.seed)
         for problem in problems:
             complain(problem)
         if not problems:
-            print(f"{self.check}: {probe.claim} is measured again, and is the same")
+            names = ", ".join(probe.claim for probe in probes)
+            print(f"{self.check}: measured again, {names} came out the same")
         return 1 if problems else 0
 
 

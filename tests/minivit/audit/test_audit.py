@@ -16,6 +16,7 @@ from minivit.audit import images
 from minivit.audit.probe import CannotAsk, Measured, Probe, Subject
 from minivit.audit.report import SCHEMA
 from minivit.audit.run import ask
+from minivit.audit.stored import read
 from minivit.cli import main
 from minivit.commands import audit as command
 from tests.minivit.audit import small
@@ -338,17 +339,28 @@ def test_a_claim_measured_again_is_the_same_and_a_forged_one_is_found(audit, tmp
     path = tmp_path / "out/audit.json"
     arguments = ["audit", "--check", str(path), "--device", "cpu"]
     assert main(arguments) == 0
-    assert "is measured again, and is the same" in capsys.readouterr().out
+    assert "measured again, A0" in capsys.readouterr().out
     report = json.loads(path.read_text())
     row = next(row for row in report["claims"] if row["id"] == "A02")
     row["figure"] += 0.1
     path.write_text(json.dumps(report))
-    assert main([*arguments, "--claims", "A02"]) == 1
-    assert "A02 is" in capsys.readouterr().err
+    assert main([*arguments, "--claims", "A01,A02"]) == 1
+    (line,) = [said for said in capsys.readouterr().err.splitlines() if "error" in said]
+    assert line.startswith("error: A02 is ") and "expected a difference of at most" in line
     report["model"]["weights"] = "0" * 64
     path.write_text(json.dumps(report))
     assert main([*arguments, "--claims", "A01"]) == 1
     assert "the weights are others: 0000000000000000 there" in capsys.readouterr().err
+
+
+def test_a_stored_audit_with_a_text_for_a_figure_is_refused(audit, tmp_path):
+    audit()
+    path = tmp_path / "out/audit.json"
+    report = json.loads(path.read_text())
+    report["claims"][0]["figure"] = "0.5"
+    path.write_text(json.dumps(report))
+    with pytest.raises(ValueError, match="its figure is '0.5'"):
+        read(path)
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"format": 2}', '{"format": 1}', '{"format": 1, "states": {"measured": 0}}'])  # fmt: skip
