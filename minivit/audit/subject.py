@@ -39,14 +39,14 @@ def subject_of(
         assert untrained is not None
         return untrained().to(device)
 
-    known = isinstance(opened.preprocess, Preprocess)
+    scaled = opened.preprocess if isinstance(opened.preprocess, Preprocess) else None
     return Subject(
         opened.model,
         pixels,
         labels=None if images.labels is None else images.labels.to(device),
         untrained=twin if untrained else None,
         beside=beside.model if beside else None,
-        white=tuple(1 / x for x in opened.preprocess.std) if known else None,
+        white=tuple(1 / x for x in scaled.std) if scaled else None,
         batch_size=batch_size,
     )
 

@@ -49,9 +49,8 @@ class Audit(Command):
     out: Path | None = None  # folder (None: audits/MODEL); what is in it is not asked again
     batch_size: int = 8  # images at a time, which bounds the memory
     seed: int = 0  # of what is random
-    check: Path | None = (
-        None  # instead: measure a stored audit's quickest claim again, or --claims, and compare
-    )
+    check: Path | None = None
+    """instead of a model: a stored audit, of which --claims, or the quickest, are measured again"""
 
     def run(self, typed: str) -> int:
         if self.batch_size < 1:
