@@ -1,4 +1,4 @@
-"""The command line: ``minivit train``, ``eval``, ``predict``, ``models``.
+"""The command line: ``minivit train``, ``eval``, ``predict``, ``audit``, ``models``.
 
 Bad input gives a message and exit code 2; `predict` goes on to the next image.
 """
@@ -14,6 +14,7 @@ import torch
 import tyro
 
 import minivit
+from minivit.commands.audit import Audit
 from minivit.commands.command import complain
 from minivit.commands.evaluate import Eval
 from minivit.commands.list_models import Models
@@ -31,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"minivit {minivit.__version__}")
         return 0
     command: Any = tyro.cli(
-        Train | Eval | Predict | Models,
+        Train | Eval | Predict | Audit | Models,
         prog="minivit",
         description="Vision transformers, small to read. --version tells which.",
         args=arguments,

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import yaml
 
-from course.claims.rules import COMPARE
 from course.claims.verdict import MIME
+from minivit.audit.rules import COMPARE
 from tools.address import ROOT
 
 ROWS = "book/claims.yml"

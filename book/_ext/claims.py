@@ -12,6 +12,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 from book._ext import ledger_page
 from book._ext.ledger_counts import counts
 from book._ext.ledger_page import LEDGER, word
+from course.claims import others
 from course.claims.card import css_class
 from course.claims.ledger import chapters, harvest
 from course.claims.rows import BOOK, Claim, load
@@ -79,7 +80,7 @@ def html(text: str) -> nodes.raw:
 
 
 def note_dependencies(env) -> None:
-    for path in (BOOK / "claims.yml", *chapters()):
+    for path in (BOOK / "claims.yml", *chapters(), *others.files()):
         env.note_dependency(str(path))
 
 

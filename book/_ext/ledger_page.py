@@ -10,8 +10,8 @@ from course.claims import card
 from course.claims.cite import Build, bibtex
 from course.claims.ledger import Found
 from course.claims.rows import BASES, SCALES, Claim, load
-from course.claims.rules import WORDS, word_of
 from course.results import study
+from minivit.audit.rules import WORDS, word_of
 
 LEDGER = "book/ledger"
 PRESETS = {  # what one tap shows
@@ -83,6 +83,8 @@ def _more(
             f'runs the chapter\'s <a href="{file}">notebook</a>'
         )
         yield "Repeat it", "<br>".join(commands)
+    if others := data["others"]:
+        yield "Other models", _others(others)
     yield "Permalink", f'<a href="#{claim.id}">{escape(data["url"])}</a>'
     said = escape(
         bibtex(data, build)
@@ -91,6 +93,13 @@ def _more(
         "Cite it",
         f'<details class="bibtex"><summary>BibTeX</summary><code>{said}</code></details>',
     )
+
+
+def _others(others: list[dict]) -> str:
+    """How many other models agree with the book, and what each gives."""
+    agree = sum(other["agrees"] for other in others)
+    each = (f"{o['model']} {o['figure']}, {o['word']}" for o in others)
+    return f"{agree} of {len(others)} agree: {escape('; '.join(each))}"
 
 
 def filters(found: dict[str, Found]) -> str:

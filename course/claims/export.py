@@ -6,6 +6,7 @@
 import csv
 import io
 import math
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,11 @@ import numpy as np
 
 from course.claims.cite import Build, address, citation
 from course.claims.ledger import Found
+from course.claims.others import others_of
 from course.claims.rows import BASES, SCALES, Claim, load
-from course.claims.rules import WORDS, Rule, word_of
 from course.claims.verdict import half_width
 from course.results import study
+from minivit.audit.rules import WORDS, Rule, word_of
 
 SCHEMA = Path(__file__).with_name("ledger.schema.json")
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "einops", "scikit-learn", "scikit-image")
@@ -26,7 +28,7 @@ COLUMNS = (
     *("id", "word", "verdict", "statement", "value", "low", "high", "unit", "seeds", "figure"),
     *("interval", "margin", "measure", "setting", "rule", "because"),
     *("one_sided", "since", "before"),
-    *("amended", "basis", "scale", "topic", "part", "chapter", "also", "cell", "studies"),
+    *("amended", "basis", "scale", "topic", "part", "chapter", "also", "cell", "studies", "others"),
     *("source", "place", "inferred", "url"),
 )
 
@@ -91,6 +93,7 @@ def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
         "also": list(claim.also),
         "cell": found.cell if found else "",
         "studies": [_study(name) for name in claim.study],
+        "others": [asdict(other) for other in others_of(claim.id)],
         "source": claim.id[0],
         "place": claim.place,
         "inferred": claim.inferred,
@@ -101,7 +104,7 @@ def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
 def _interval(seeds: list[float]) -> tuple[float, float] | tuple[None, None]:
     if len(seeds) == 1 or not seeds:
         return None, None
-    mean, half = math.fsum(seeds) / len(seeds), float(half_width(np.array(seeds)))
+    mean, half = math.fsum(seeds) / len(seeds), half_width(np.array(seeds))
     return mean - half, mean + half
 
 
@@ -156,6 +159,8 @@ def _cell(value: Any) -> Any:
             return text
         case {"name": name}:  # a study
             return name
+        case {"model": model, "word": word, "figure": figure}:  # an audit
+            return f"{model}: {word} ({figure})"
         case {"when": when, "was": was}:  # an amendment
             return f"{when}: {was}"
         case [*several]:

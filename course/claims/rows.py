@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from course.claims.rules import UNMEASURED, Rule
+from minivit.audit.rules import UNMEASURED, Rule
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 CIFAR10 = "; CIFAR-10 from JPEG files of quality 75"  # the copy that all studies used

@@ -1,6 +1,5 @@
 """``verdict("R10", figure)`` shows a claim, its figure and interval, and the word of its rule."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -11,10 +10,9 @@ from course.claims import card
 from course.claims.ledger import MIME, Found
 from course.claims.machines import spread
 from course.claims.rows import Claim, load
-from course.claims.rules import Rule
+from minivit.audit.interval import half_width
 
 EDGE = 1.05  # an interval within a twentieth of itself of a threshold counts as reaching it
-ROUNDING = 1e-4  # a threshold below this asks whether two things are equal up to rounding
 SHOWN = ("measured", "interval", "rule", "margin", "verdict")  # of a card, without its page
 
 
@@ -80,26 +78,17 @@ def decided(claim: Claim, figure: float | Sequence[float] | None) -> Found:
     unit = f" {claim.unit}" if claim.unit else ""
     interval = ""
     if len(values) > 1:
-        low, high = (_number(x, claim.rule, claim.format) for x in (mean - half, mean + half))
+        low, high = (claim.rule.printed(x, claim.format) for x in (mean - half, mean + half))
         span = f"{low} to {high}{unit}" if low != high else "narrower than the digits shown"
         interval = f"{span} (95 %, {len(values)} {claim.replicates})"
     return Found(
         claim.id,
-        _number(mean, claim.rule, claim.format) + unit,
+        claim.rule.printed(mean, claim.format) + unit,
         interval,
         _margin(min(abs(mean - x) for x in claim.rule.thresholds), moved, movers),
         claim.rule.decide(mean, moved),
         tuple(values.tolist()),
     )
-
-
-def half_width(values: np.ndarray) -> float:
-    """Half the 95 % interval of the mean; zero for a single number."""
-    if len(values) == 1:
-        return 0.0
-    from scipy.stats import t  # a second to import, needed here alone
-
-    return t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
 
 
 def _margin(distance: float, moved: float, moves: list[str]) -> str:
@@ -111,12 +100,3 @@ def _margin(distance: float, moved: float, moves: list[str]) -> str:
         if distance >= least * moved:
             return f"the nearest threshold is {times} times as far as {movers} move the figure"
     return f"the nearest threshold is no farther than {movers} move the figure"
-
-
-def _number(x: float, rule: Rule, form: str) -> str:
-    """A figure as printed; below a rounding threshold its digits mean nothing and are left out."""
-    limit = min(rule.thresholds)
-    if 0 < limit <= ROUNDING and 0 <= x < limit:
-        return f"below {limit:g}"
-    text = f"{x:{form}}"
-    return text.lstrip("-") if float(text) == 0 else text

@@ -97,7 +97,7 @@ def _listed(root: Path) -> tuple[tuple[str, ...], list[File]]:
         File(path, path.relative_to(root).as_posix(), part, name)
         for part, folder in parts.items()
         for name in names[part]
-        for path in _walk(folder / name)
+        for path in walk(folder / name)
     ]
     return tuple(names["train"]), files
 
@@ -138,7 +138,7 @@ def _folders(path: Path) -> list[Path]:
     return sorted(p for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
 
 
-def _walk(folder: Path, seen: set[Path] | None = None) -> Iterator[Path]:
+def walk(folder: Path, seen: set[Path] | None = None) -> Iterator[Path]:
     """The files in a folder and then those in the folders inside, each folder once."""
     if seen is None:  # a link to a folder above would take in other classes
         above = (*folder.absolute().parents, *folder.resolve().parents)
@@ -150,7 +150,7 @@ def _walk(folder: Path, seen: set[Path] | None = None) -> Iterator[Path]:
         if path.name.startswith("."):
             continue
         if path.is_dir():
-            yield from _walk(path, seen)
+            yield from walk(path, seen)
         # Reading a pipe would never end. Reading a broken link fails, and then names it.
         elif path.is_file() or not path.exists():
             yield path

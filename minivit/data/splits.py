@@ -51,6 +51,11 @@ def divide(
     return [torch.cat(part).sort().values for part in parts]
 
 
+def evenly(total: int, number: int) -> Int64[Tensor, " chosen"]:
+    """The indices of at most this many of a row, evenly spaced, as it may be ordered by class."""
+    return torch.linspace(0, total - 1, min(number, total)).round().long()
+
+
 def thin(labels: Int64[Tensor, " batch"], fraction: float, seed: int) -> Int64[Tensor, " kept"]:
     """Keeps a fraction of each class, at least one image, and gives the indices, ascending.
 

@@ -75,7 +75,7 @@ def save(model: Model, path: str | PathLike[str]) -> None:
     names = None if classes is None else [str(name) for name in classes]
     about = said(About(model.config, preprocess, names, model.licence, model.removed))
     state = {key: tensor.contiguous() for key, tensor in model.state_dict().items()}
-    text = json.dumps({"sha256": _digest(state, about), **about})
+    text = json.dumps({"sha256": fingerprint(state, about), **about})
     # To memory first: safetensors' own writer calls a full disk no OSError, and lets nobody read.
     content = safetensors_bytes(state, {KEY: text})
     with replacing(path) as scratch:
@@ -152,7 +152,7 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], About]:
         state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         text = _beside(file.metadata())
     digest = text.pop("sha256", None)  # none in files from before there was one
-    if digest is not None and digest != _digest(state, text):
+    if digest is not None and digest != fingerprint(state, text):
         raise ValueError("its checksum is not that of its content: something in it has changed")
     return state, understood(text)
 
@@ -181,7 +181,7 @@ def _beside(metadata: Mapping[str, str] | None) -> dict[str, Any]:
     return {}
 
 
-def _digest(state: Mapping[str, Tensor], text: Mapping[str, Any]) -> str:
+def fingerprint(state: Mapping[str, Tensor], text: Mapping[str, Any]) -> str:
     """The SHA-256 of what stands beside the numbers, and of each tensor's name, type and bytes."""
     found = hashlib.sha256(json.dumps(text).encode())
     for key in sorted(state):

@@ -12,6 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import minivit
 from minivit.data import Data, Split, load_data
+from minivit.data.splits import evenly
 from minivit.networks.model import Model
 from minivit.networks.patches import pair
 from minivit.training import Recipe, evaluate, train
@@ -130,8 +131,7 @@ def train_one(run: Run, place: Place = HERE, keep: bool = True) -> dict[str, Any
 
 def spread(split: Split, pictures: int) -> Split:
     """At most this many images of a part, evenly spaced, as it may be ordered by class."""
-    chosen = torch.linspace(0, len(split) - 1, min(pictures, len(split)))
-    return split[chosen.round().long()]
+    return split[evenly(len(split), pictures)]
 
 
 def operations(model: Model) -> int:

@@ -6,8 +6,8 @@ import pytest
 from course.claims import Claim, verdict
 from course.claims.ledger import MIME
 from course.claims.rows import load
-from course.claims.rules import Rule, word_of
 from course.claims.verdict import Verdict, decided
+from minivit.audit.rules import Rule, word_of
 
 FIELDS = {
     "id": "R01",

@@ -13,7 +13,8 @@ import pytest
 
 from book._ext.ledger_counts import counts
 from course.claims import card, harvest, load
-from course.claims.rules import word_of
+from minivit.audit.ledger import LEDGER
+from minivit.audit.rules import word_of
 from tools.page_gates import compressed
 from tools.site_gates import pages
 
@@ -140,6 +141,18 @@ def test_the_data_is_linked_and_says_what_the_page_says(page, cards, found):
     assert entries == list(load().claims)
     fields = [code.get_text() for code in page.select(".ledger-fields dt code")]
     assert fields == list(data["claims"][0])
+
+
+def test_the_package_carries_what_the_ledger_says():
+    data = json.loads((SITE / "book/ledger.json").read_text(encoding="utf-8"))
+    built = {claim["id"]: claim for claim in data["claims"]}
+    carried = json.loads(LEDGER.read_text(encoding="utf-8"))
+    assert carried["claims"] and carried["version"] == data["version"]
+    for claim in carried["claims"]:
+        there = built[claim["id"]]
+        assert there["url"].endswith(claim["url"])
+        for field in set(claim) - {"url", "format"}:
+            assert claim[field] == there[field], (claim["id"], field)
 
 
 def test_the_page_is_light(page):

@@ -10,7 +10,7 @@ import pytest
 
 from course.claims.ledger import harvest
 from course.claims.machines import machines
-from course.claims.rules import UNCERTAIN, YES, word_of
+from minivit.audit.rules import UNCERTAIN, YES, word_of
 from tools import machines as tool
 from tools.address import ROOT
 from tools.first_cell import notebooks

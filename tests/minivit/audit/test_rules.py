@@ -1,7 +1,7 @@
 import pytest
 
 from course.claims.rows import load
-from course.claims.rules import COMPARE, Rule, word_of
+from minivit.audit.rules import COMPARE, Rule, word_of
 
 RULES = [claim for claim in load().claims.values() if claim.rule and claim.rule.measures]
 

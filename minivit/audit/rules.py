@@ -15,6 +15,7 @@ UNCERTAIN = "too uncertain to tell"
 UNMEASURED = ("history, cited", "cannot be measured here")
 WORDS = (*YES, UNCERTAIN, *reversed(NO), *UNMEASURED)
 NEEDS_WHY = (*QUALIFIED, "cannot be measured here")
+ROUNDING = 1e-4  # a threshold below this asks whether two things are equal up to rounding
 COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
@@ -110,6 +111,14 @@ class Rule:
             return verdicts[words.index(weakest)]
         across = " and ".join(f"'{word}'" for word in WORDS if word in words)
         return f"{UNCERTAIN}: {self.uncertain or f'the interval reaches across {across}'}"
+
+    def printed(self, x: float, form: str) -> str:
+        """A figure in a format; below a rounding threshold its digits mean nothing and go."""
+        limit = min(self.thresholds)
+        if 0 < limit <= ROUNDING and 0 <= x < limit:
+            return f"below {limit:g}"
+        text = f"{x:{form}}"
+        return text.lstrip("-") if float(text) == 0 else text
 
     def __str__(self) -> str:
         cases = [f"{word_of(verdict)} if {sign} {x:g}" for sign, x, verdict in self.cases]
