@@ -38,6 +38,7 @@ class Preprocess:
         mean: Taken from the values in [0, 1] of each channel. One entry for grey models, three for
             red, green, blue. Default: ImageNet's.
         std: What the result is divided by, like ``mean``.
+        stretch: Whether an image is resized to ``resize`` itself, whatever its proportions.
 
     Raises:
         ValueError: ``resize`` is smaller than ``size``, ``mean`` and ``std`` have not one or three
@@ -49,6 +50,7 @@ class Preprocess:
     interpolation: str = "bilinear"
     mean: tuple[float, ...] = IMAGENET_MEAN
     std: tuple[float, ...] = IMAGENET_STD
+    stretch: bool = False
 
     def __post_init__(self) -> None:
         for field in ("size", "resize"):  # the dataclass is frozen
@@ -70,6 +72,8 @@ class Preprocess:
             raise ValueError(
                 f"interpolation must be 'bilinear' or 'bicubic': got {self.interpolation!r}"
             )
+        if not isinstance(self.stretch, bool):
+            raise ValueError(f"stretch is true or false: got {self.stretch!r}")
 
     @classmethod
     def like(cls, transforms: Any) -> "Preprocess":
@@ -157,8 +161,13 @@ class Preprocess:
         return rearrange(torch.from_numpy(pixels), "h w c -> 1 c h w")
 
     def _covering(self, height: int, width: int) -> tuple[int, int]:
-        """The smallest size with the proportions of ``height x width`` that covers ``resize``."""
+        """The smallest size with the proportions of ``height x width`` that covers ``resize``.
+
+        It is ``resize`` itself where images are stretched.
+        """
         h, w = self.resize
+        if self.stretch:
+            return h, w
         wider = height * w <= width * h  # the image is the wider one: heights agree
         size = (h, h * width // height) if wider else (w * height // width, w)
         if size[0] * size[1] > PIXELS:
