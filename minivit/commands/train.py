@@ -1,6 +1,8 @@
 """``minivit train``."""
 
+import re
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, make_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
@@ -8,14 +10,20 @@ from typing import Annotated, Any, Literal, get_type_hints
 import torch
 from tyro.conf import FlagCreatePairsOff, arg, create_mutex_group
 
-from minivit.commands.command import Command, load, open_model
+from minivit.commands.command import Command, draw, load, open_ours
+from minivit.data.dataset import Data
 from minivit.data.loading import SOURCES
 from minivit.hub.zoo import weights
+from minivit.networks.model import Model
 from minivit.networks.patches import pair
 from minivit.networks.shapes import Size
+from minivit.training.confusion import read_matrix
 from minivit.training.defaults import DEFAULTS, continued, device_of, model_for, recipe_for
+from minivit.training.evaluate import Results
+from minivit.training.freezing import freeze, frozen
 from minivit.training.loop import train
 from minivit.training.recipe import Recipe
+from minivit.training.state import CONFUSION
 
 
 def _default(name: str) -> str:
@@ -50,7 +58,11 @@ class Train(Command):
     fraction: float = 1.0  # of the training images
     model: Annotated[str | None, ONE_OF] = None  # a name that `models` lists (None: a small ViT)
     start: Annotated[str | None, ONE_OF, arg(name="from", metavar="TRAINED")] = None
-    """begin with a trained model, given as to `predict`"""
+    """begin with a trained model, given as to `predict`: positions are resampled to the size of the
+    images, and the head is new unless the classes are the same"""
+    freeze: Annotated[str | None, arg(metavar="PARTS")] = None
+    """parts that stay as they are: a number of first blocks with all before them, or backbone for
+    all but the head, or names such as patch_embedding,positions,blocks.0-3"""
     out: Path | None = None  # folder (None: runs/DATA_MODEL)
     resume: FlagCreatePairsOff[bool] = False  # go on from --out, or begin
     save_every: float = 60  # seconds
@@ -61,12 +73,12 @@ class Train(Command):
         device = device_of(self.device)
         given = {name: value for name, value in asdict(self.recipe).items() if value is not None}
         recipe = recipe_for(self.data, device, **given)
-        start = open_model(self.start) if self.start else None
+        start = open_ours(self.start) if self.start else None
         name = self.model or DEFAULTS.get(self.data, DEFAULTS["FOLDER"])[0]
         size: Size | None = self.size
         channels: int | None = self.channels
         if self.start and start:
-            name = Path(self.start).stem
+            name = re.sub(r"[^\w.-]+", "_", Path(self.start).stem)  # a library's has a colon
             size = size or pair(start.config.image_size)
             channels = channels or start.config.channels
         source = Path(self.data).resolve()
@@ -79,9 +91,13 @@ class Train(Command):
             print(f"{untrained} {name}", file=sys.stderr)
         torch.manual_seed(recipe.seed)
         model = continued(start, data) if start else model_for(self.data, data, self.model)
-        if start and start.licence:
-            terms = f"{data.licence or 'none stated'}; weights of {self.start}: {start.licence}"
-            data = replace(data, licence=terms)
+        if start:
+            data = _as_before(data, start, self.start)
+        if self.freeze:
+            freeze(model, self.freeze)
+            left = sum(p.numel() for p in model.parameters() if p.requires_grad)
+            said = f"frozen: {', '.join(frozen(model))}; {left:,} parameters train"
+            print(said, file=sys.stderr)
         results = train(
             model.to(device),
             data,
@@ -95,5 +111,32 @@ class Train(Command):
         )
         print(f"validation  {results.validation}")
         print(f"test        {results.test}")
+        _draw(out, results, data.classes)
         print(f"{results.steps} steps in {results.seconds:.0f} s; written to {out}")
         return 0
+
+
+def _as_before(data: Data, start: Model, name: str | None) -> Data:
+    """The data with mean and standard deviation as the trained model reads them, and its terms."""
+    preprocess: Any = start.preprocess
+    data = replace(data, mean=preprocess.mean, std=preprocess.std)
+    if not start.licence:
+        return data
+    terms = f"{data.licence or 'none stated'}; weights of {name}: {start.licence}"
+    return replace(data, licence=terms)
+
+
+def _draw(out: Path, results: Results, classes: Sequence[str]) -> None:
+    """Draws the curve and the confusion matrix into the folder, but for what is there already."""
+    wanted = [out / name for name in ("curve.png", "curve.svg", "confusion.png")]
+    if all(path.exists() for path in wanted) or not (out / CONFUSION).exists():
+        return
+    try:
+        from minivit.figures import confusion_figure, curve
+    except ModuleNotFoundError as error:
+        print(f"no figures of the training, which --resume will draw: {error}", file=sys.stderr)
+        return
+    for path in wanted[:2]:
+        draw(path, curve(results.lines))
+    matrix = read_matrix((out / CONFUSION).read_text(encoding="utf-8"))
+    draw(wanted[2], confusion_figure(matrix, classes))

@@ -48,7 +48,7 @@ def heads_read(
     block: int,
     query: Grid | None = None,
 ) -> tuple[Layout, Float[Tensor, "heads patches"]]:
-    """What each head of one of these blocks takes from each patch, for :func:`attention_overlay`."""
+    """What each head of a block takes from each patch, as :func:`attention_overlay` draws it."""
     if not -len(found) <= block < len(found):
         raise IndexError(f"expected one of {len(found)} blocks: got block={block}")
     at = found[block]

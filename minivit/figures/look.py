@@ -59,7 +59,7 @@ def look(
         overlay(rolled, shown, patches, carried.grid)
         rolled.set_title(f"rollout of all blocks: {patches.max():.2f}", fontsize="small")
         below.suptitle(f"heads of {at.name}", fontsize="small")
-        axes = below.subplots(down, max(across, 4), squeeze=False).flat
+        axes = list(below.subplots(down, max(across, 4), squeeze=False).flat)
         for ax in axes:
             ax.set_axis_off()
         for i, (ax, row) in enumerate(zip(axes, heads, strict=False)):

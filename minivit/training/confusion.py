@@ -44,6 +44,12 @@ def matrix_rows(matrix: Confusion, classes: Sequence[str]) -> list[list[str]]:
     ]
 
 
+def read_matrix(text: str) -> Confusion:
+    """The way back from :func:`matrix_rows` as CSV."""
+    _, *rows = csv.reader(io.StringIO(text))
+    return torch.tensor([[int(cell) for cell in row[1:]] for row in rows])
+
+
 def as_csv(rows: Sequence[Sequence[str]]) -> str:
     """A table as CSV, its lines ending as everywhere else."""
     text = io.StringIO()

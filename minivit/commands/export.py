@@ -1,0 +1,27 @@
+"""``minivit export``."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tyro.conf import Positional
+
+from minivit.commands.command import Command, checked, open_model
+from minivit.hub.onnx import export
+
+
+@dataclass(kw_only=True)
+class Export(Command):
+    """Write a trained model for programs without Python, and compare the two."""
+
+    model: Positional[str]  # as in predict
+    to: Literal["onnx"] = "onnx"  # the format
+    out: Path  # a .onnx file
+    size: int | None = None  # side of the images in pixels (None: the model's own)
+
+    def run(self, typed: str) -> int:
+        out = checked(self.out, ".onnx")
+        opened = open_model(self.model, self.size)
+        difference = export(opened, out)
+        print(f"logits differ by at most {difference:.1e}; written to {out}")
+        return 0
