@@ -9,8 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from minivit.hub.files import save
+from minivit.hub.huggingface import from_huggingface
 from minivit.hub.loading import load
 from minivit.hub.preprocessing import Preprocess
+from minivit.hub.timm import from_timm
 from minivit.hub.torchvision import from_torchvision
 from minivit.hub.zoo import create, models
 from minivit.networks.hybrid import Hybrid, HybridConfig
@@ -43,6 +45,8 @@ __all__ = [
     "ViTVariantConfig",
     "attention_weights",
     "create",
+    "from_huggingface",
+    "from_timm",
     "from_torchvision",
     "load",
     "models",

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from minivit.networks.ablated import WITHOUT_RESIDUAL, Nothing, Same
 from minivit.networks.model import Model, check_structure, structure
+from minivit.networks.parts import EmbeddedPositions, WithoutPositions
 from minivit.networks.positions import NoPositions
 from minivit.networks.state import check_state
 from minivit.networks.stochastic_depth import BRANCHES
@@ -41,8 +42,8 @@ def remove(model: Model, part: str, blocks: Collection[int] | None = None) -> Vi
         blocks: The numbers of the blocks to remove it from, such as ``range(4)``. Default: all.
 
     Raises:
-        TypeError: Another model; torchvision's go through
-            :func:`~minivit.hub.torchvision.from_torchvision` first.
+        TypeError: Another model; other libraries' go through
+            :func:`~minivit.hub.torchvision.from_torchvision` or its sisters first.
         ValueError: There is no such part or block, or the model has stochastic depth, which leaves
             nothing without residuals.
     """
@@ -56,15 +57,18 @@ def remove(model: Model, part: str, blocks: Collection[int] | None = None) -> Vi
         if part == "residual":
             _without_residual(holder, copy.config.stochastic_depth)
         else:
-            new = _in_place_of(last, residual=type(holder) not in WITHOUT_RESIDUAL.values())
+            residual = type(holder) not in WITHOUT_RESIDUAL.values()
+            new = _in_place_of(last, getattr(holder, last), residual)
             setattr(holder, last, new.train(holder.training))
     copy.removed += ((part, None if blocks is None else tuple(int(i) for i in blocks)),)
     return copy
 
 
-def _in_place_of(part: str, residual: bool) -> nn.Module:
+def _in_place_of(part: str, old: nn.Module, residual: bool) -> nn.Module:
+    if isinstance(old, EmbeddedPositions):
+        return old.removed()
     if part == "positions":
-        return NoPositions()
+        return old if isinstance(old, WithoutPositions) else NoPositions()
     if part in BRANCHES:
         return Nothing() if residual else Same()
     return nn.Identity()
@@ -98,8 +102,8 @@ def transplant(
         blocks: The numbers of the blocks, the same in both models. Default: all.
 
     Raises:
-        TypeError: Other models; torchvision's go through
-            :func:`~minivit.hub.torchvision.from_torchvision` first.
+        TypeError: Other models; other libraries' go through
+            :func:`~minivit.hub.torchvision.from_torchvision` or its sisters first.
         ValueError: There is no such part or block, there are no numbers in it, or it has other
             shapes or settings in one model than in the other.
     """
@@ -128,8 +132,8 @@ def transplant(
 def _checked(model: Model) -> ViT:
     if not isinstance(model, ViT):
         raise TypeError(
-            f"expected a minivit.ViT or minivit.Mixer: got {type(model).__name__}. torchvision's "
-            "vision transformers go through minivit.from_torchvision first"
+            f"expected a minivit.ViT or minivit.Mixer: got {type(model).__name__}. Those of other "
+            "libraries go through minivit.from_timm, from_huggingface or from_torchvision first"
         )
     return model
 

@@ -130,14 +130,15 @@ def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
     """Checks that the tokens can be unwound, and gives the block's index."""
     if not isinstance(model, ViT):
         raise TypeError(
-            f"expected a minivit.ViT or minivit.Mixer: got {type(model).__name__}. torchvision's "
-            "vision transformers go through minivit.from_torchvision first"
+            f"expected a minivit.ViT or minivit.Mixer: got {type(model).__name__}. Those of other "
+            "libraries go through minivit.from_timm, from_huggingface or from_torchvision first"
         )
     names = [f"blocks.{i}" for i in range(len(model.blocks))]
     if at not in names:
         raise ValueError(f"at names a block, {names[0]} to {names[-1]}: got {at!r}")
     rows, columns = model.config.grid
-    shape = [rows * columns + (model.class_token is not None), model.config.dim]
+    first = 0 if model.class_token is None else model.class_token.shape[1]  # with registers
+    shape = [first + rows * columns, model.config.dim]
     if not isinstance(tokens, Tensor) or not tokens.is_floating_point():
         kind = tokens.dtype if isinstance(tokens, Tensor) else type(tokens).__name__
         raise TypeError(f"expected tokens of floating numbers: got {kind}")

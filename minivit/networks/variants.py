@@ -3,17 +3,19 @@
 ``hub/zoo.py`` creates them by the fields of :class:`ViTVariantConfig`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from torch import Tensor, nn
+import torch
+from torch import nn
 
 from minivit.networks.masks import local_mask, window_mask
+from minivit.networks.parts import ACTIVATIONS, EmbeddedPositions, scale_branches
 from minivit.networks.pooling import AttentionPool
 from minivit.networks.positions import FixedPositions, NoPositions, sincos_1d, sincos_2d
-from minivit.networks.shapes import Grid, Mask, Tokens
+from minivit.networks.shapes import Features, Grid, Mask, Tokens
 from minivit.networks.stem import ConvStem
-from minivit.networks.vit import Block, Positions, ViT, ViTConfig
+from minivit.networks.vit import NORM_EPS, Block, Positions, ViT, ViTConfig
 
 
 @dataclass(frozen=True)
@@ -22,15 +24,23 @@ class ViTVariantConfig(ViTConfig):
 
     ``pool="attention"`` reads what a learned query finds in the tokens; there is no class token
     then. ``window`` and ``local`` are sides, in patches, of the windows or of the neighbourhood
-    that attention keeps to: at most one of them.
+    that attention keeps to: at most one of them. ``registers`` are learned tokens that are no
+    patches; the head reads none, but for ``pool="class+register"`` (a distilled DeiT), where it
+    reads the class token beside the first one. With ``"class+mean"`` (classifiers on DINOv2) it
+    reads the class token beside the mean of the patches.
     """
 
-    pool: Literal["class", "mean", "attention"] = "class"  # type: ignore[assignment]
+    pool: Literal["class", "mean", "attention", "class+mean", "class+register"] = "class"  # type: ignore[assignment]
     stem: Literal["patch", "conv"] = "patch"
     positions: Literal["learned", "sincos1d", "sincos2d"] = "learned"
     norm: Literal["pre", "post"] = "pre"
     window: int | None = None
     local: int | None = None
+    registers: int | None = None
+    embedding_norm: bool = False  # before the blocks: CLIP's
+    layer_scale: float | None = None  # what its factors start from
+    activation: Literal["gelu", "tanh", "quick"] = "gelu"
+    norm_eps: float = NORM_EPS
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -41,9 +51,23 @@ class ViTVariantConfig(ViTConfig):
             )
         if self.local is not None:
             local_mask(self.grid, self.local)  # refuses even sides
+        if self.registers and (self.window or self.local):
+            raise ValueError("registers are in no window and no neighbourhood: expected neither")
+        if (self.registers or self.embedding_norm) and self.positions != "learned":
+            raise ValueError(
+                "registers and a norm before the blocks go with learned positions: "
+                f"got positions={self.positions!r}"
+            )
+        if self.pool == "class+register" and not self.registers:
+            raise ValueError("pool='class+register' reads a register: expected registers=1 or more")
 
 
-PLAIN = {"stem": "patch", "positions": "learned", "norm": "pre", "window": None, "local": None}
+# What the fields of a variant are in the plain ViT.
+PLAIN = {
+    field.name: field.default
+    for field in fields(ViTVariantConfig)
+    if field.name not in ViTConfig.__dataclass_fields__
+}
 
 
 def config_of(**values: Any) -> ViTConfig:
@@ -80,7 +104,7 @@ class ViTWithPositions(ViT):
 
     def new_positions(self) -> nn.Module:
         c: Any = self.config
-        return positions_of(c.positions, c.grid, c.dim, c.pool == "class")
+        return positions_of(c.positions, c.grid, c.dim, c.pool.startswith("class"))
 
 
 class ViTVariant(ViTWithPositions):
@@ -95,6 +119,19 @@ class ViTVariant(ViTWithPositions):
             self.norm = nn.Identity()  # type: ignore[assignment]
         if c.pool == "attention":
             self.pool = AttentionPool(c.dim, c.heads, c.hidden)
+            self.pool.mlp.activation = ACTIVATIONS[c.activation]()
+        first = torch.zeros(1, c.pool.startswith("class"), c.dim)
+        if c.registers:
+            first = torch.cat([first, 0.02 * torch.randn(1, c.registers, c.dim)], 1)
+        # The class token, then the registers: [1, tokens, dim]
+        self.class_token = nn.Parameter(first) if first.shape[1] else None
+        if "+" in c.pool:
+            self.head = nn.Linear(2 * c.dim, c.classes)
+            nn.init.zeros_(self.head.weight)
+            nn.init.zeros_(self.head.bias)
+        for part in self.modules():
+            if isinstance(part, nn.LayerNorm):
+                part.eps = c.norm_eps
 
     def new_embedding(self) -> nn.Module:
         c = self.config
@@ -102,19 +139,39 @@ class ViTVariant(ViTWithPositions):
             return ConvStem(c.patch_size, c.dim, c.channels)
         return super().new_embedding()
 
+    def new_positions(self) -> nn.Module:
+        c = self.config
+        if not (c.registers or c.embedding_norm):
+            return super().new_positions()
+        class_token = c.pool.startswith("class")
+        return EmbeddedPositions(c.grid, c.dim, class_token, c.registers or 0, c.embedding_norm)
+
     def new_block(self) -> nn.Module:
         c = self.config
         kind = Block if c.norm == "pre" else PostNormBlock
-        return kind(c.dim, c.heads, c.hidden, c.dropout, c.attention_dropout)
+        block = kind(c.dim, c.heads, c.hidden, c.dropout, c.attention_dropout)
+        block.mlp.activation = ACTIVATIONS[c.activation]()
+        if c.layer_scale is not None:
+            scale_branches(block, c.layer_scale)
+        return block
 
     def mask(self, grid: Grid) -> Mask | None:
         c = self.config
         device = next(self.parameters()).device
         if c.window is not None:
-            return window_mask(grid, c.window, c.pool == "class").to(device)
+            return window_mask(grid, c.window, self.class_token is not None).to(device)
         if c.local is not None:
-            return local_mask(grid, c.local, c.pool == "class").to(device)
+            return local_mask(grid, c.local, self.class_token is not None).to(device)
         return None
 
-    def pooled(self, x: Tokens) -> Tensor:
-        return self.pool(x) if self.config.pool == "attention" else super().pooled(x)
+    def pooled(self, x: Tokens) -> Features:
+        kind = self.config.pool
+        if kind == "class+register":
+            return x[:, :2].flatten(1)
+        if kind == "class":
+            return x[:, 0]
+        patches = x if self.class_token is None else x[:, self.class_token.shape[1] :]
+        if kind == "attention":
+            return self.pool(patches)
+        mean = patches.mean(1)
+        return torch.cat([x[:, 0], mean], 1) if kind == "class+mean" else mean

@@ -1,0 +1,175 @@
+"""timm's vision transformers as minivit's: the same numbers under our names."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from minivit.hub.assembling import assembled, renamed
+from minivit.hub.opened import library
+from minivit.hub.other_libraries import timm_classes
+from minivit.hub.other_preprocessing import timms
+from minivit.hub.saying import activation_of, check_scale, the_one
+from minivit.networks.patches import pair
+from minivit.networks.vit import ViT
+
+# Parts of a key: timm's, ours. In this order.
+NAMES = (
+    ("patch_embed.proj.", "patch_embedding.projection."),
+    ("cls_token", "class_token"),
+    ("reg_token", "registers"),
+    ("dist_token", "registers"),
+    ("pos_embed", "positions.table"),
+    ("norm_pre.", "positions.norm."),
+    ("fc_norm.", "norm."),
+    ("attn_pool.proj.", "pool.out."),
+    ("attn_pool.", "pool."),
+    (".attn.qkv.", ".attention.qkv."),
+    (".attn.proj.", ".attention.out."),
+    ("ls1.gamma", "attention.scale"),
+    ("ls2.gamma", "mlp.scale"),
+    ("mlp.fc1.", "mlp.up."),
+    ("mlp.fc2.", "mlp.down."),
+    ("head_dist.", "second_head."),
+)
+POOLS = {"token": "class", "avg": "mean", "map": "attention"}
+# Modules that our ViT has a part for, or that do nothing in evaluation mode.
+KNOWN = {
+    *("VisionTransformer", "VisionTransformerDistilled", "PatchEmbed", "Sequential", "Block"),
+    *("Attention", "Mlp", "LayerScale", "AttentionPoolLatent", "LayerNorm", "Linear", "Conv2d"),
+    *("Identity", "Dropout", "DropPath", "PatchDropout", "GELU", "GELUTanh", "QuickGELU"),
+}
+# What others have that our ViT has not.
+OTHERS = {
+    "Eva": "rotary positions or its own blocks (EVA, DINOv3, Perception Encoder)",
+    "SwinTransformer": "windows whose tokens are merged from stage to stage",
+    "SwinTransformerV2": "windows whose tokens are merged from stage to stage",
+    "Cait": "blocks of class attention behind the others",
+    "Beit": "relative positions in attention",
+    "VisionTransformerRelPos": "relative positions in attention",
+    "VisionTransformerSAM": "windows and relative positions",
+    "NaFlexVit": "patches in any number and their own positions",
+    "RmsNorm": "RMSNorm in place of LayerNorm",
+    "SwiGLU": "a gated MLP (SwiGLU)",
+    "SwiGLUPacked": "a gated MLP (SwiGLU)",
+    "ParallelScalingBlock": "attention and MLP side by side",
+    "ParallelThingsBlock": "several attentions and MLPs side by side",
+    "ResPostBlock": "norms behind attention and MLP, inside the residual",
+    "HybridEmbed": "a convolutional network in place of the patch embedding",
+}
+
+
+def from_timm(source: nn.Module | Mapping[str, Tensor], name: str | None = None) -> ViT:
+    """Makes minivit's ViT of timm's ``VisionTransformer``, equal to it at its image size.
+
+    It takes ViT, AugReg, DeiT (distilled too), DeiT III, DINO, MAE, DINOv2 with registers or
+    without, and the image towers of CLIP and SigLIP::
+
+        model = minivit.from_timm(timm.create_model("vit_small_patch14_dinov2", pretrained=True))
+
+    Every number is used once and is copied; the source stays as it is, and the copy has its dtype,
+    device and mode. A model without a classifier gives its pooled features, and ``classes`` is
+    their number. ``preprocess``, ``classes`` and ``licence`` come with it where timm knows them.
+    What counts in training alone, such as dropout, is left out; for images of another size minivit
+    interpolates positions in its own way.
+
+    Args:
+        source: The module, or its state dict.
+        name: timm's name of the architecture, which a state dict does not tell.
+
+    Raises:
+        ValueError: A part that minivit's ViT does not have, such as rotary positions or a gated
+            MLP; or a state dict that does not fit the name.
+        ModuleNotFoundError: For a state dict, timm is not installed.
+    """
+    if isinstance(source, Mapping):
+        source = _filled(source, name)
+    elif name is not None:
+        raise ValueError(f"a module says itself what it is: got name={name!r}")
+    module: Any = source
+    _check(module)
+    parts = dict(module.named_modules())
+    norms = {n: part.eps for n, part in parts.items() if isinstance(part, nn.LayerNorm)}
+    acts = {n: activation_of(part, n) for n, part in parts.items() if n.endswith("mlp.act")}
+    heads = {n: part.num_heads for n, part in parts.items() if hasattr(part, "num_heads")}
+    distilled = type(module).__name__ == "VisionTransformerDistilled"
+    model = assembled(
+        renamed(module.state_dict(), NAMES),
+        image_size=tuple(module.patch_embed.img_size),
+        heads=the_one(heads, "number of heads"),
+        pool="class+register" if distilled else POOLS[module.global_pool],
+        norm_eps=the_one(norms, "eps of LayerNorm"),
+        activation=the_one(acts, "activation"),
+    )
+    _describe(model, module)
+    return model.train(module.training)
+
+
+def _filled(state: Mapping[str, Tensor], name: str | None) -> nn.Module:
+    """timm's module of this name with these numbers."""
+    if name is None:
+        raise ValueError(
+            "a state dict does not tell its heads, norms and activations: expected "
+            "from_timm(state, name), with timm's name of the architecture"
+        )
+    timm = library("timm")
+    head = state.get("head.weight")
+    with torch.device("meta"):
+        module = timm.create_model(name, num_classes=0 if head is None else len(head))
+    try:
+        module.load_state_dict(state, assign=True)
+    except RuntimeError as error:
+        raise ValueError(f"these weights are not those of timm's {name}: {error}") from error
+    return module.eval()
+
+
+def _check(module: Any) -> None:
+    """Refuses what our ViT would compute in another way."""
+    kind = type(module).__name__
+    for name, part in module.named_modules():
+        kind = type(part).__name__
+        if kind not in KNOWN and (name or kind in OTHERS):
+            what = OTHERS.get(kind, f"a {kind}")
+            raise ValueError(f"minivit's ViT does not have {what}: got it in {name or 'the model'}")
+        if not name and (kind not in KNOWN or not hasattr(part, "patch_embed")):
+            raise ValueError(f"expected timm's VisionTransformer: got {kind}")
+        if kind == "Attention":
+            check_scale(name, part.scale, part.head_dim)
+            others = (part.q_norm, part.k_norm, part.norm)
+            if part.gate is not None or not all(isinstance(p, nn.Identity) for p in others):
+                raise ValueError(f"minivit's attention has no norms or gates inside: got {part}")
+    behind = not isinstance(module.fc_norm, nn.Identity)
+    for fits, what in (
+        (module.global_pool in POOLS, f"global_pool={module.global_pool!r}"),
+        (not module.pool_include_prefix, "a pool of all tokens, not of the patches alone"),
+        (not (behind and module.global_pool == "avg"), "a norm behind the mean (fc_norm)"),
+        (behind or not isinstance(module.norm, nn.Identity), "no norm behind the blocks"),
+        (module.pos_embed is not None, "no positions"),
+        (not module.patch_embed.dynamic_img_pad, "images that are padded"),
+        (isinstance(module.patch_embed.norm, nn.Identity), "a norm of patches"),
+    ):
+        if not fits:
+            raise ValueError(f"cannot convert a model of timm with {what}")
+
+
+def _describe(model: ViT, module: Any) -> None:
+    """What timm knows of the model beside its numbers."""
+    config = getattr(module, "pretrained_cfg", None)
+    if not config:
+        return
+    from timm.data import resolve_model_data_config
+
+    model.licence = config.get("license")
+    if classes := timm_classes(module):
+        model.classes = classes
+    size = pair(model.config.image_size)
+    try:
+        preprocess = timms(resolve_model_data_config(module))
+    except ValueError:  # an interpolation or padding that Preprocess does not have
+        return
+    if preprocess.size != size:
+        preprocess = replace(preprocess, size=size, resize=size)
+    if len(preprocess.mean) == model.config.channels:
+        model.preprocess = preprocess
