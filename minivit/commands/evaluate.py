@@ -6,7 +6,16 @@ from typing import Any, Literal
 
 from tyro.conf import Positional
 
-from minivit.commands.command import Command, checked, draw, load, open_ours, write
+from minivit.commands.command import (
+    Command,
+    ImageSize,
+    ModelName,
+    checked,
+    draw,
+    load,
+    open_ours,
+    write,
+)
 from minivit.hub.resizing import resized
 from minivit.networks.patches import pair
 from minivit.training.confusion import as_csv, by_class, confusion, matrix_rows
@@ -18,13 +27,12 @@ from minivit.training.evaluate import logits_of, scores_of
 class Eval(Command):
     """Score a trained model, as a whole and class by class."""
 
-    checkpoint: Positional[str]  # a .safetensors file, the folder of a training, or as in predict
+    checkpoint: Positional[ModelName]
     data: str  # as for `train`
     part: Literal["train", "validation", "test"] = "test"  # of the data
-    size: int | None = None  # side of the images in pixels (None: the model's own)
+    size: ImageSize = None
     batch_size: int = 256  # images at a time
-    confusion: Path | None = None
-    """write the confusion matrix to this .csv file, or draw it in this .png or .svg file"""
+    confusion: Path | None = None  # write the confusion matrix: a .csv, .png or .svg file
 
     def run(self, typed: str) -> int:
         if self.confusion:

@@ -6,18 +6,18 @@ from typing import Literal
 
 from tyro.conf import Positional
 
-from minivit.commands.command import Command, checked, open_model
+from minivit.commands.command import ImageSize, ModelName, checked, open_model
 from minivit.hub.onnx import export
 
 
 @dataclass(kw_only=True)
-class Export(Command):
-    """Write a trained model for programs without Python, and compare the two."""
+class Export:
+    """Write a trained model for programs without Python, and check that the file answers alike."""
 
-    model: Positional[str]  # as in predict
+    model: Positional[ModelName]
     to: Literal["onnx"] = "onnx"  # the format
     out: Path  # a .onnx file
-    size: int | None = None  # side of the images in pixels (None: the model's own)
+    size: ImageSize = None
 
     def run(self, typed: str) -> int:
         out = checked(self.out, ".onnx")

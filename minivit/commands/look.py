@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from minivit._extras import extra
-from minivit.commands.command import Command, checked, draw, open_model
+from minivit.commands.command import Command, ImageSize, ModelName, checked, draw, open_model
 from minivit.data.pictures import open_picture
 from minivit.hub.opened import Opened
 from minivit.hub.preprocessing import Preprocess
@@ -23,16 +23,16 @@ PIXELS = 384  # of a shown image, about
 class Look(Command):
     """Draw where a model looks in an image: attention rollout, and each head of a block."""
 
-    picture: Positional[str]  # a file of an image
-    model: str  # as in predict
-    out: Path | None = None  # a .png, .svg or .pdf file (None: look.png in this folder)
+    picture: Annotated[Positional[str], arg(metavar="IMAGE")]  # a file
+    model: ModelName
+    out: Path = Path("look.png")  # a .png, .svg or .pdf file
     block: int = -1  # the block whose heads are drawn, counted from 0 (-1: the last)
-    size: int | None = None  # side of the images in pixels (None: the model's own)
+    size: ImageSize = None
 
     def run(self, typed: str) -> int:
         with extra("figures"):
             import matplotlib  # noqa: F401
-        out = checked(self.out or Path("look.png"), ".png", ".svg", ".pdf")
+        out = checked(self.out, ".png", ".svg", ".pdf")
         try:
             image = open_picture(self.picture)
         except Exception as error:  # broken files raise many kinds

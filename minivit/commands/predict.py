@@ -11,7 +11,16 @@ import torch
 from torch import Tensor
 from tyro.conf import Positional, arg
 
-from minivit.commands.command import Command, checked, complain, counted, open_model, write
+from minivit.commands.command import (
+    Command,
+    ImageSize,
+    ModelName,
+    checked,
+    complain,
+    counted,
+    open_model,
+    write,
+)
 from minivit.data.folder import images_in
 from minivit.data.pictures import open_picture
 from minivit.hub.opened import Opened
@@ -20,7 +29,12 @@ from minivit.training.confusion import as_csv
 from minivit.training.defaults import device_of
 
 STANDARD_OUTPUT = Path("-")
-MANY = arg(metavar="IMAGE|FOLDER ...", help_behavior_hint="(required)")
+MANY = arg(
+    metavar="IMAGE|FOLDER ...",
+    help="files of images, or folders: their images are taken in the order of their names, and "
+    "those of the folders inside after them",
+    help_behavior_hint="(required)",
+)
 
 
 @dataclass(kw_only=True)
@@ -31,16 +45,12 @@ class Predict(Command):
     """
 
     pictures: Annotated[Positional[tuple[str, ...]], MANY]
-    """files of images, or folders, whose images are taken in the order of their names, those of
-    the folders inside included"""
-    model: str
-    """a .safetensors file, the folder of a training, a name with weights, such as vit_b_32, or one
-    of another library, such as timm:NAME, hf:NAME, torchvision:NAME"""
-    size: int | None = None  # side of the images in pixels (None: the model's own)
+    model: ModelName
+    size: ImageSize = None
     top: int = 5  # how many classes
     batch_size: int = 32  # images at a time
-    csv: Path | None = None  # write a table here, a line for each image; - is standard output
-    json: Path | None = None  # the same as JSON
+    csv: Path | None = None  # write a table, a line for each image; - for standard output
+    json: Path | None = None  # write the same as JSON; - for standard output
 
     def run(self, typed: str) -> int:
         if not self.pictures:

@@ -46,6 +46,17 @@ Changes = make_dataclass(
     namespace={"__doc__": Recipe.__doc__},
 )
 ONE_OF = create_mutex_group(required=False)
+START = arg(
+    name="from",
+    metavar="MODEL",
+    help="begin with a trained model, given as to `predict`: positions are resampled to the size "
+    "of the images, and the head is new unless the classes are the same",
+)
+FREEZE = arg(
+    metavar="PARTS",
+    help="leave parts as they are: a number, for as many first blocks and all before them; "
+    "backbone, for all but the head; or names, such as patch_embedding,positions,blocks.0-3",
+)
 
 
 @dataclass(kw_only=True)
@@ -53,19 +64,15 @@ class Train(Command):
     """Train a model."""
 
     data: str  # DIGITS, CIFAR10, SHAPES, or a folder with a folder of images for each class
-    size: int | None = None  # side in pixels to make a folder's images
-    channels: Literal[1, 3] | None = None  # grey or colour, for a folder
+    size: int | None = None  # side in pixels of the images (None: the data's, or the model's)
+    channels: Literal[1, 3] | None = None  # grey or colour (None: the data's, or the model's)
     fraction: float = 1.0  # of the training images
     model: Annotated[str | None, ONE_OF] = None  # a name that `models` lists (None: a small ViT)
-    start: Annotated[str | None, ONE_OF, arg(name="from", metavar="TRAINED")] = None
-    """begin with a trained model, given as to `predict`: positions are resampled to the size of the
-    images, and the head is new unless the classes are the same"""
-    freeze: Annotated[str | None, arg(metavar="PARTS")] = None
-    """parts that stay as they are: a number of first blocks with all before them, or backbone for
-    all but the head, or names such as patch_embedding,positions,blocks.0-3"""
-    out: Path | None = None  # folder (None: runs/DATA_MODEL)
+    start: Annotated[str | None, ONE_OF, START] = None
+    freeze: Annotated[str | None, FREEZE] = None
+    out: Path | None = None  # folder for all that is written (None: runs/DATA_MODEL)
     resume: FlagCreatePairsOff[bool] = False  # go on from --out, or begin
-    save_every: float = 60  # seconds
+    save_every: float = 60  # seconds between two states to go on from
     recipe: Annotated[Any, arg(constructor=Changes)] = field(default_factory=Changes)
     """Defaults are for any data unless it is named."""
 
