@@ -49,7 +49,8 @@ def look(
     with matplotlib.style.context("minivit.figures.book"):
         figure = Figure(figsize=(width, top + low * down + 1.1), layout="constrained")
         above, below = figure.subfigures(2, 1, height_ratios=[top + 0.7, low * down + 0.4])
-        figure.suptitle(title)
+        plain = title.encode("utf-8", "backslashreplace").decode()
+        figure.suptitle(plain, parse_math=False)  # a file's name may have dollars
         whole, rolled = above.subplots(1, 2)
         colours = shown.expand(3, -1, -1) if len(shown) == 1 else shown[:3]
         whole.imshow(colours.permute(1, 2, 0).clamp(0, 1).numpy())

@@ -63,8 +63,11 @@ def confusion_figure(matrix: Integer[Tensor, "classes classes"], classes: Sequen
         ax.spines[:].set_visible(False)
         ax.tick_params(length=0, labelsize="small" if count <= NUMBERED else "xx-small")
         if count <= NAMED:
-            ax.set_xticks(range(count), classes, rotation=45, ha="right", rotation_mode="anchor")
-            ax.set_yticks(range(count), classes)
+            names = [name.encode("utf-8", "backslashreplace").decode() for name in classes]
+            plain = {"parse_math": False}  # a name with dollars is a name
+            tilted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+            ax.set_xticks(range(count), names, **tilted, **plain)
+            ax.set_yticks(range(count), names, **plain)
         if count <= NUMBERED:
             for row, counts in enumerate(matrix.tolist()):
                 for column, images in enumerate(counts):

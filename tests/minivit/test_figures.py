@@ -1,3 +1,4 @@
+import io
 import re
 
 import matplotlib
@@ -180,6 +181,8 @@ def test_a_confusion_matrix_is_coloured_by_fractions_of_its_rows_and_counts_imag
     assert ax.images[0].get_array().tolist() == [[0.75, 0.25], [0, 1]]
     assert [text.get_text() for text in ax.texts] == ["3", "1", "8"]
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["cat", "dog"]
+    odd = confusion_figure(torch.eye(2, dtype=torch.int64), ["$5_bill$ {", "caf\udce9"])
+    odd.savefig(io.BytesIO())
     many = confusion_figure(torch.eye(80, dtype=torch.int64), [str(i) for i in range(80)])
     assert not many.axes[0].texts
     with pytest.raises(ValueError, match="row and a column for each of 3 classes: got .2, 2."):

@@ -60,7 +60,7 @@ def test_what_cannot_be_frozen_is_refused_and_the_model_is_as_it_was(parts, said
 
 
 @pytest.mark.parametrize(
-    ("name", "parts"), [("vit_8px", "1"), ("vit_8px", "*.norm1,head"), ("resnet_8px", "2")]
+    ("name", "parts"), [("vit_8px", "1"), ("vit_8px", "*.norm1"), ("resnet_8px", "2")]
 )
 def test_frozen_parts_stay_equal_to_the_last_bit_statistics_of_norms_included(name, parts):
     torch.manual_seed(0)
