@@ -5,9 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
-
-from tyro.conf import arg
+from typing import Any, Literal, TypeVar
 
 import minivit
 from minivit.data.loading import Data, load_data
@@ -17,23 +15,6 @@ from minivit.hub.resizing import resized
 from minivit.networks.model import Model
 
 Item = TypeVar("Item")
-
-ModelName = Annotated[
-    str,
-    arg(
-        metavar="MODEL",
-        help="a trained model: a name such as cifar10_vit, the folder of a training, a "
-        ".safetensors file, or one of another library, timm:NAME, hf:NAME or torchvision:NAME, or "
-        "module:function, a function of yours that returns one",
-    ),
-]
-ImageSize = Annotated[
-    int | None,
-    arg(
-        metavar="PIXELS",
-        help="side of the images, for which positions are resampled (None: the model's own)",
-    ),
-]
 
 
 @dataclass(kw_only=True)

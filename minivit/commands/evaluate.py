@@ -6,16 +6,8 @@ from typing import Any, Literal
 
 from tyro.conf import Positional
 
-from minivit.commands.command import (
-    Command,
-    ImageSize,
-    ModelName,
-    checked,
-    draw,
-    load,
-    open_ours,
-    write,
-)
+from minivit.commands.command import Command, checked, draw, load, open_ours, write
+from minivit.commands.options import ImageSize, ModelName
 from minivit.hub.resizing import resized
 from minivit.networks.patches import pair
 from minivit.training.confusion import as_csv, by_class, confusion, matrix_rows

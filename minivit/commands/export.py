@@ -6,7 +6,8 @@ from typing import Literal
 
 from tyro.conf import Positional
 
-from minivit.commands.command import ImageSize, ModelName, checked, open_model
+from minivit.commands.command import checked, open_model
+from minivit.commands.options import ImageSize, ModelName
 from minivit.hub.onnx import export
 
 

@@ -9,7 +9,8 @@ from torch import Tensor
 from tyro.conf import Positional, arg
 
 from minivit._extras import extra
-from minivit.commands.command import Command, ImageSize, ModelName, checked, draw, open_model
+from minivit.commands.command import Command, checked, draw, open_model
+from minivit.commands.options import ImageSize, ModelName
 from minivit.data.pictures import open_picture
 from minivit.hub.opened import Opened
 from minivit.hub.preprocessing import Preprocess

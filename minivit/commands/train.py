@@ -3,14 +3,15 @@
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, make_dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 import torch
-from tyro.conf import FlagCreatePairsOff, arg, create_mutex_group
+from tyro.conf import FlagCreatePairsOff, arg
 
 from minivit.commands.command import Command, draw, load, open_ours
+from minivit.commands.options import FREEZE, ONE_OF, START, Changes
 from minivit.data.dataset import Data
 from minivit.data.loading import SOURCES
 from minivit.hub.zoo import weights
@@ -22,41 +23,7 @@ from minivit.training.defaults import DEFAULTS, continued, device_of, model_for,
 from minivit.training.evaluate import Results
 from minivit.training.freezing import freeze, frozen
 from minivit.training.loop import train
-from minivit.training.recipe import Recipe
 from minivit.training.state import CONFUSION
-
-
-def _default(name: str) -> str:
-    """The default of a field of the recipe, for each source of data where they differ."""
-    if name == "precision":
-        return "(default: bfloat16 where it is fast, but not for DIGITS)"
-    values = {source: getattr(recipe, name) for source, (_, recipe) in DEFAULTS.items()}
-    if len(set(values.values())) == 1:
-        return f"(default: {values['FOLDER']})"
-    return f"(default: {', '.join(f'{value} for {source}' for source, value in values.items())})"
-
-
-# The fields of Recipe, each None unless it is given: the defaults depend on the data.
-Changes = make_dataclass(
-    "Changes",
-    [
-        (name, Annotated[kind | None, arg(help_behavior_hint=_default(name))], None)
-        for name, kind in get_type_hints(Recipe).items()
-    ],
-    namespace={"__doc__": Recipe.__doc__},
-)
-ONE_OF = create_mutex_group(required=False)
-START = arg(
-    name="from",
-    metavar="MODEL",
-    help="begin with a trained model, given as to `predict`: positions are resampled to the size "
-    "of the images, and the head is new unless the classes are the same",
-)
-FREEZE = arg(
-    metavar="PARTS",
-    help="leave parts as they are: a number, for as many first blocks and all before them; "
-    "backbone, for all but the head; or names, such as patch_embedding,positions,blocks.0-3",
-)
 
 
 @dataclass(kw_only=True)
