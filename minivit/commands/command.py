@@ -1,8 +1,7 @@
 """What the commands share: their options, and how they open data and models, and write files."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -104,8 +103,12 @@ def draw(path: Path, figure: Any) -> None:
 
 def counted(items: Sequence[Item], unit: str, shown: bool) -> Iterator[Item]:
     """The items, counted by a bar on standard error where that is a terminal and tqdm is there."""
-    bar: Callable[..., Any] | None = None
-    if shown:
-        with suppress(ModuleNotFoundError):
-            from tqdm import tqdm as bar
-    yield from bar(items, unit=f" {unit}", disable=None, leave=False) if bar else items
+    if not shown:
+        yield from items
+        return
+    try:
+        from tqdm import tqdm
+    except ModuleNotFoundError:  # naming images needs no package of training's
+        yield from items
+    else:
+        yield from tqdm(items, unit=f" {unit}", disable=None, leave=False)

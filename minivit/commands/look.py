@@ -75,6 +75,7 @@ def _more_pixels(preprocess: Any, image: Any) -> Tensor | None:
     if not isinstance(preprocess, Preprocess):
         return None
     factor = max(1, round(PIXELS / max(preprocess.size)))
-    size, resize = ([n * factor for n in box] for box in (preprocess.size, preprocess.resize))
-    larger = replace(preprocess, size=tuple(size), resize=tuple(resize))
+    (height, width), (down, across) = preprocess.size, preprocess.resize
+    size, resize = (height * factor, width * factor), (down * factor, across * factor)
+    larger = replace(preprocess, size=size, resize=resize)
     return larger.fit(image)[0].float() / 255

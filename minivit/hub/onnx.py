@@ -103,7 +103,8 @@ def _program(model: nn.Module, example: Tensor, name: str) -> Any:
 
 
 def _about(opened: Opened) -> dict[str, str]:
-    about = {"preprocess": json.dumps(asdict(opened.preprocess))}  # type: ignore[call-overload]
+    preprocess: Any = opened.preprocess
+    about = {"preprocess": json.dumps(asdict(preprocess))}
     if opened.classes:
         about["classes"] = json.dumps(list(opened.classes))
     if opened.licence:

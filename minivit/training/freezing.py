@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from typing import Any
 
 import torch
 from torch import nn
@@ -90,7 +91,8 @@ def _in_part(names: list[str], part: str) -> set[str]:
 @torch.no_grad()
 def _first(model: Model, count: int) -> set[str]:
     """The parameters of the first blocks, and of all that runs before them."""
-    blocks: list[nn.Module] = list(model.blocks)  # type: ignore[arg-type]
+    there: Any = model
+    blocks: list[nn.Module] = list(there.blocks)
     if not 1 <= count <= len(blocks):
         raise ValueError(f"expected 1 to {len(blocks)} first blocks to freeze: got {count}")
     begun: list[nn.Module] = []
