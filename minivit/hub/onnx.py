@@ -47,7 +47,8 @@ def export(opened: Opened, path: Path) -> float:
     Raises:
         ModuleNotFoundError: onnx, onnxscript or onnxruntime is not installed.
         ValueError: Its images' size is not known, it is too large, torch cannot export it, or
-            the file's logits differ by more than a ten-thousandth of the largest.
+            the file's logits differ by more than a ten-thousandth of the largest, or it takes
+            batches of one size alone.
     """
     with extra("onnx"):
         import onnx  # noqa: F401
@@ -74,7 +75,13 @@ def export(opened: Opened, path: Path) -> float:
         for images in batches:
             with torch.no_grad():
                 expected = model(images)
-            (found,) = session.run(None, {"images": images.numpy()})
+            try:
+                (found,) = session.run(None, {"images": images.numpy()})
+            except Exception as error:  # onnxruntime's errors have no kind in common
+                raise ValueError(
+                    f"the exported {opened.name} does not take {len(images)} images at a time: "
+                    f"nothing was written. {error}"
+                ) from error
             differences.append((torch.from_numpy(found) - expected).abs().max().item())
             largest = max(largest, expected.abs().max().item())
         if not max(differences) <= TOLERANCE * max(largest, 1):

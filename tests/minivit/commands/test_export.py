@@ -12,6 +12,7 @@ import minivit
 from minivit.cli import main
 from minivit.hub.preprocessing import Preprocess
 from tests.minivit.parity import draw
+from tests.minivit.refusals import unchecked
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -42,7 +43,8 @@ def test_the_files_logits_are_the_models_for_any_batch(tmp_path, capsys, name, c
     model, path = small(name, **changes), tmp_path / "a.onnx"
     minivit.save(model, tmp_path / "a.safetensors")
     options = ["--to", "onnx", "--out", str(path)]
-    assert main(["export", str(tmp_path / "a.safetensors"), *options]) == 0
+    with unchecked():  # the checks of shapes would fix the size of the batch
+        assert main(["export", str(tmp_path / "a.safetensors"), *options]) == 0
     assert f"; written to {path}" in capsys.readouterr().out
     for size in (1, 5):
         images = torch.randn(size, 1, 8, 8)
@@ -60,14 +62,22 @@ def test_the_files_logits_are_the_models_for_any_batch(tmp_path, capsys, name, c
 @pytest.mark.parametrize("name", ["digits_vit", "cifar10_vit", "cifar10_alternet"])
 def test_trained_models_are_exported(tmp_path, name):
     path = tmp_path / "a.onnx"
-    assert main(["export", name, "--out", str(path)]) == 0
+    with unchecked():
+        assert main(["export", name, "--out", str(path)]) == 0
     model = minivit.load(name)
     images = torch.randn(4, model.config.channels, *model.preprocess.size)
     with torch.no_grad():
         assert (answers(str(path), images)[1] - model(images)).abs().max() < 1e-4
 
 
-def test_a_file_that_answers_otherwise_is_not_written(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("fixed", "said"),
+    [
+        (False, "the exported digits_vit answers otherwise than the model"),
+        (True, "the exported digits_vit does not take 3 images at a time"),
+    ],
+)
+def test_a_file_that_answers_otherwise_is_not_written(tmp_path, capsys, monkeypatch, fixed, said):
     """The program that torch makes is one of another model: noticed before the file is there."""
     from minivit.hub import onnx
 
@@ -82,12 +92,14 @@ def test_a_file_that_answers_otherwise_is_not_written(tmp_path, capsys, monkeypa
             pass
 
         def run(self, outputs, inputs):
-            return (np.ones((len(inputs["images"]), 10), np.float32) * 100,)
+            if fixed and len(inputs["images"]) > 1:
+                raise RuntimeError("invalid dimensions")
+            return (np.full((len(inputs["images"]), 10), 0 if fixed else 100, np.float32),)
 
     monkeypatch.setattr(onnx, "_program", lambda *args: Wrong())
     monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
     assert main(["export", "digits_vit", "--out", str(tmp_path / "a.onnx")]) == 2
-    assert "the exported digits_vit answers otherwise than the model" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
