@@ -110,7 +110,8 @@ def _draw(out: Path, results: Results, classes: Sequence[str]) -> None:
     except ModuleNotFoundError as error:
         print(f"no figures of the training, which --resume will draw: {error}", file=sys.stderr)
         return
+    by_epoch = curve(results.lines)
     for path in wanted[:2]:
-        draw(path, curve(results.lines))
+        draw(path, by_epoch)
     matrix = read_matrix((out / CONFUSION).read_text(encoding="utf-8"))
     draw(wanted[2], confusion_figure(matrix, classes))

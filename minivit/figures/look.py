@@ -1,5 +1,7 @@
 """One image and where a model looks in it: what `minivit look` saves."""
 
+from typing import Any
+
 import matplotlib.style
 from jaxtyping import Float, Shaped
 from matplotlib.figure import Figure
@@ -48,7 +50,8 @@ def look(
     top, low = 0.42 * width * shape, width / max(across, 4) * shape + 0.3
     with matplotlib.style.context("minivit.figures.book"):
         figure = Figure(figsize=(width, top + low * down + 1.1), layout="constrained")
-        above, below = figure.subfigures(2, 1, height_ratios=[top + 0.7, low * down + 0.4])
+        parts: Any = figure.subfigures(2, 1, height_ratios=[top + 0.7, low * down + 0.4])
+        above, below = parts
         plain = title.encode("utf-8", "backslashreplace").decode()
         figure.suptitle(plain, parse_math=False)  # a file's name may have dollars
         whole, rolled = above.subplots(1, 2)

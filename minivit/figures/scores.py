@@ -27,7 +27,7 @@ def curve(lines: Sequence[dict[str, Any]]) -> Figure:
         "accuracy": ([line["accuracy"] for line in lines], [one["accuracy"] for one in held_out]),
     }
     with matplotlib.style.context("minivit.figures.book"):
-        figure = Figure()
+        figure = Figure(layout="constrained")
         axes = figure.subplots(1, 2)
         for ax, (title, (training, validation)) in zip(axes, panels.items(), strict=True):
             marker = "o" if len(lines) < 25 else None
@@ -57,22 +57,26 @@ def confusion_figure(matrix: Integer[Tensor, "classes classes"], classes: Sequen
     fractions = matrix / matrix.sum(1, keepdim=True).clamp(min=1)
     side = min(12.0, max(4.5, 2 + (0.5 if count <= NUMBERED else 0.2) * count))
     with matplotlib.style.context("minivit.figures.book"):
-        figure = Figure(figsize=(side + 0.8, side))
+        figure = Figure(figsize=(side + 0.8, side), layout="constrained")
         ax = figure.subplots()
         shown = ax.imshow(fractions.numpy(), cmap="Blues", vmin=0, vmax=1)
         ax.spines[:].set_visible(False)
         ax.tick_params(length=0, labelsize="small" if count <= NUMBERED else "xx-small")
         if count <= NAMED:
             names = [name.encode("utf-8", "backslashreplace").decode() for name in classes]
-            plain = {"parse_math": False}  # a name with dollars is a name
-            tilted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+            plain: Any = {"parse_math": False}  # a name with dollars is a name
+            tilted: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
             ax.set_xticks(range(count), names, **tilted, **plain)
             ax.set_yticks(range(count), names, **plain)
         if count <= NUMBERED:
             for row, counts in enumerate(matrix.tolist()):
                 for column, images in enumerate(counts):
                     dark = fractions[row, column] > 0.5
-                    text = {"ha": "center", "va": "center", "color": "white" if dark else "black"}
+                    text: Any = {
+                        "ha": "center",
+                        "va": "center",
+                        "color": "white" if dark else "black",
+                    }
                     if images:
                         ax.text(column, row, str(images), fontsize="small", **text)
         ax.set(xlabel="taken for", ylabel="is")
