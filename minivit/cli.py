@@ -1,10 +1,11 @@
-"""The command line: ``minivit train``, ``eval``, ``predict``, ``audit``, ``models``.
+"""The command line: ``minivit train``, ``eval``, ``predict``, ``look``, ``audit``, ``export``, ...
 
-Bad input gives a message and exit code 2; `predict` goes on to the next image.
+Bad input gives a message and exit code 2; `predict` goes on to the next image, and ends with 2.
 """
 
 import io
 import os
+import platform
 import re
 import shlex
 import sys
@@ -17,7 +18,9 @@ import minivit
 from minivit.commands.audit import Audit
 from minivit.commands.command import complain
 from minivit.commands.evaluate import Eval
+from minivit.commands.export import Export
 from minivit.commands.list_models import Models
+from minivit.commands.look import Look
 from minivit.commands.predict import Predict
 from minivit.commands.train import Train
 from minivit.training.loop import Stopped
@@ -29,10 +32,11 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # for names that are not UTF-8
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments == ["--version"]:
-        print(f"minivit {minivit.__version__}")
+        others = f"Python {platform.python_version()}, torch {torch.__version__}"
+        print(f"minivit {minivit.__version__} ({others})")
         return 0
     command: Any = tyro.cli(
-        Train | Eval | Predict | Audit | Models,
+        Train | Eval | Predict | Look | Audit | Export | Models,
         prog="minivit",
         description="Vision transformers, small to read. --version tells which.",
         args=arguments,
@@ -40,9 +44,10 @@ def main(arguments: list[str] | None = None) -> int:
     )
     typed = shlex.join(["python", "-m", "minivit", *arguments])
     try:
-        for option in ("threads", "top"):
+        for option in ("threads", "top", "size", "batch_size"):
             if (count := getattr(command, option, None)) is not None and count < 1:
-                raise ValueError(f"expected a whole number, at least 1: got --{option} {count}")
+                name = option.replace("_", "-")
+                raise ValueError(f"expected a whole number, at least 1: got --{name} {count}")
         if getattr(command, "threads", None):
             torch.set_num_threads(command.threads)
         code: int = command.run(typed)

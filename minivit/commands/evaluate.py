@@ -1,33 +1,63 @@
 """``minivit eval``."""
 
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from tyro.conf import Positional
 
-from minivit.commands.command import Command, load, open_model
+from minivit.commands.command import Command, checked, draw, load, open_ours, write
+from minivit.commands.options import ImageSize, ModelName
+from minivit.hub.resizing import resized
 from minivit.networks.patches import pair
+from minivit.training.confusion import as_csv, by_class, confusion, matrix_rows
 from minivit.training.defaults import device_of
-from minivit.training.evaluate import evaluate
+from minivit.training.evaluate import logits_of, scores_of
 
 
 @dataclass(kw_only=True)
 class Eval(Command):
-    """Score a trained model."""
+    """Score a trained model, as a whole and class by class."""
 
-    checkpoint: Positional[str]  # a .safetensors file, or the folder of a training
+    checkpoint: Positional[ModelName]
     data: str  # as for `train`
     part: Literal["train", "validation", "test"] = "test"  # of the data
+    size: ImageSize = None
     batch_size: int = 256  # images at a time
+    confusion: Path | None = None  # write the confusion matrix: a .csv, .png or .svg file
 
     def run(self, typed: str) -> int:
-        model = open_model(self.checkpoint).to(device_of(self.device))
-        config = model.config
+        if self.confusion:
+            checked(self.confusion, ".csv", ".png", ".svg")
+        model = open_ours(self.checkpoint)
+        if self.size:
+            model = resized(model, self.size)
+        config = model.to(device_of(self.device)).config
         data = load(self.data, size=pair(config.image_size), channels=config.channels)
         if list(model.classes) != list(data.classes):
             raise ValueError(
                 f"the model tells {', '.join(model.classes)} apart: {data.name} has "
                 f"{', '.join(data.classes)}"
             )
-        print(evaluate(model, getattr(data, self.part), self.batch_size))
+        part = getattr(data, self.part)
+        logits = logits_of(model, part, self.batch_size)
+        matrix = confusion(logits, part.labels)
+        print(scores_of(logits, part.labels))
+        _print(by_class(matrix, data.classes))
+        if self.confusion and self.confusion.suffix.lower() == ".csv":
+            write(self.confusion, as_csv(matrix_rows(matrix, data.classes)))
+        elif self.confusion:
+            from minivit.figures import confusion_figure
+
+            draw(self.confusion, confusion_figure(matrix, data.classes))
         return 0
+
+
+def _print(rows: list[list[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells: Any = zip(row, widths, strict=True)
+        name, *numbers, other = [
+            cell.rjust(w) if 0 < i < 4 else cell.ljust(w) for i, (cell, w) in enumerate(cells)
+        ]
+        print("  ".join([name, *numbers, other]).rstrip())

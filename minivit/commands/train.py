@@ -1,43 +1,29 @@
 """``minivit train``."""
 
+import re
 import sys
-from dataclasses import asdict, dataclass, field, make_dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 import torch
-from tyro.conf import FlagCreatePairsOff, arg, create_mutex_group
+from tyro.conf import FlagCreatePairsOff, arg
 
-from minivit.commands.command import Command, load, open_model
+from minivit.commands.command import Command, draw, load, open_ours
+from minivit.commands.options import FREEZE, ONE_OF, START, Changes
+from minivit.data.dataset import Data
 from minivit.data.loading import SOURCES
 from minivit.hub.zoo import weights
+from minivit.networks.model import Model
 from minivit.networks.patches import pair
 from minivit.networks.shapes import Size
+from minivit.training.confusion import read_matrix
 from minivit.training.defaults import DEFAULTS, continued, device_of, model_for, recipe_for
+from minivit.training.evaluate import Results
+from minivit.training.freezing import freeze, frozen
 from minivit.training.loop import train
-from minivit.training.recipe import Recipe
-
-
-def _default(name: str) -> str:
-    """The default of a field of the recipe, for each source of data where they differ."""
-    if name == "precision":
-        return "(default: bfloat16 where it is fast, but not for DIGITS)"
-    values = {source: getattr(recipe, name) for source, (_, recipe) in DEFAULTS.items()}
-    if len(set(values.values())) == 1:
-        return f"(default: {values['FOLDER']})"
-    return f"(default: {', '.join(f'{value} for {source}' for source, value in values.items())})"
-
-
-# The fields of Recipe, each None unless it is given: the defaults depend on the data.
-Changes = make_dataclass(
-    "Changes",
-    [
-        (name, Annotated[kind | None, arg(help_behavior_hint=_default(name))], None)
-        for name, kind in get_type_hints(Recipe).items()
-    ],
-    namespace={"__doc__": Recipe.__doc__},
-)
-ONE_OF = create_mutex_group(required=False)
+from minivit.training.state import CONFUSION
 
 
 @dataclass(kw_only=True)
@@ -45,15 +31,15 @@ class Train(Command):
     """Train a model."""
 
     data: str  # DIGITS, CIFAR10, SHAPES, or a folder with a folder of images for each class
-    size: int | None = None  # side in pixels to make a folder's images
-    channels: Literal[1, 3] | None = None  # grey or colour, for a folder
+    size: int | None = None  # side in pixels of the images (None: the data's, or the model's)
+    channels: Literal[1, 3] | None = None  # grey or colour (None: the data's, or the model's)
     fraction: float = 1.0  # of the training images
     model: Annotated[str | None, ONE_OF] = None  # a name that `models` lists (None: a small ViT)
-    start: Annotated[str | None, ONE_OF, arg(name="from", metavar="TRAINED")] = None
-    """begin with a trained model, given as to `predict`"""
-    out: Path | None = None  # folder (None: runs/DATA_MODEL)
+    start: Annotated[str | None, ONE_OF, START] = None
+    freeze: Annotated[str | None, FREEZE] = None
+    out: Path | None = None  # folder for all that is written (None: runs/DATA_MODEL)
     resume: FlagCreatePairsOff[bool] = False  # go on from --out, or begin
-    save_every: float = 60  # seconds
+    save_every: float = 60  # seconds between two states to go on from
     recipe: Annotated[Any, arg(constructor=Changes)] = field(default_factory=Changes)
     """Defaults are for any data unless it is named."""
 
@@ -61,12 +47,12 @@ class Train(Command):
         device = device_of(self.device)
         given = {name: value for name, value in asdict(self.recipe).items() if value is not None}
         recipe = recipe_for(self.data, device, **given)
-        start = open_model(self.start) if self.start else None
+        start = open_ours(self.start) if self.start else None
         name = self.model or DEFAULTS.get(self.data, DEFAULTS["FOLDER"])[0]
         size: Size | None = self.size
         channels: int | None = self.channels
         if self.start and start:
-            name = Path(self.start).stem
+            name = re.sub(r"[^\w.-]+", "_", Path(self.start).stem)  # a library's has a colon
             size = size or pair(start.config.image_size)
             channels = channels or start.config.channels
         source = Path(self.data).resolve()
@@ -79,9 +65,13 @@ class Train(Command):
             print(f"{untrained} {name}", file=sys.stderr)
         torch.manual_seed(recipe.seed)
         model = continued(start, data) if start else model_for(self.data, data, self.model)
-        if start and start.licence:
-            terms = f"{data.licence or 'none stated'}; weights of {self.start}: {start.licence}"
-            data = replace(data, licence=terms)
+        if start:
+            data = _as_before(data, start, self.start)
+        if self.freeze:
+            freeze(model, self.freeze)
+            left = sum(p.numel() for p in model.parameters() if p.requires_grad)
+            said = f"frozen: {', '.join(frozen(model))}; {left:,} parameters train"
+            print(said, file=sys.stderr)
         results = train(
             model.to(device),
             data,
@@ -95,5 +85,33 @@ class Train(Command):
         )
         print(f"validation  {results.validation}")
         print(f"test        {results.test}")
+        _draw(out, results, data.classes)
         print(f"{results.steps} steps in {results.seconds:.0f} s; written to {out}")
         return 0
+
+
+def _as_before(data: Data, start: Model, name: str | None) -> Data:
+    """The data with mean and standard deviation as the trained model reads them, and its terms."""
+    preprocess: Any = start.preprocess
+    data = replace(data, mean=preprocess.mean, std=preprocess.std)
+    if not start.licence:
+        return data
+    terms = f"{data.licence or 'none stated'}; weights of {name}: {start.licence}"
+    return replace(data, licence=terms)
+
+
+def _draw(out: Path, results: Results, classes: Sequence[str]) -> None:
+    """Draws the curve and the confusion matrix into the folder, but for what is there already."""
+    wanted = [out / name for name in ("curve.png", "curve.svg", "confusion.png")]
+    if all(path.exists() for path in wanted) or not (out / CONFUSION).exists():
+        return
+    try:
+        from minivit.figures import confusion_figure, curve
+    except ModuleNotFoundError as error:
+        print(f"no figures of the training, which --resume will draw: {error}", file=sys.stderr)
+        return
+    by_epoch = curve(results.lines)
+    for path in wanted[:2]:
+        draw(path, by_epoch)
+    matrix = read_matrix((out / CONFUSION).read_text(encoding="utf-8"))
+    draw(wanted[2], confusion_figure(matrix, classes))

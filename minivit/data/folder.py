@@ -64,8 +64,7 @@ def folder(path: str | PathLike[str], size: Size = 64, channels: int = 3) -> Dat
     """
     root = Path(path)
     preprocess = plain(size, channels)
-    formats = Image.registered_extensions().items()
-    readable = {suffix for suffix, kind in formats if kind in Image.OPEN}
+    readable = _readable()
     classes, listed = _listed(root)
     files = [file for file in listed if file.path.suffix.lower() in readable]
     others = [file.key for file in listed if file.path.suffix.lower() not in readable]
@@ -79,6 +78,29 @@ def folder(path: str | PathLike[str], size: Size = 64, channels: int = 3) -> Dat
     data = Data.of(root.resolve().name, classes, splits, skipped=tuple(damaged))
     _warn(f"{root}: also among the training images", _repeated(splits, keys))
     return data
+
+
+def images_in(path: str | PathLike[str]) -> list[str]:
+    """The images in a folder and in those inside, sorted by name; of a file, the file.
+
+    Hidden names and files that are no images by their names are left out.
+
+    Raises:
+        ValueError: A folder without images.
+    """
+    if not Path(path).is_dir():
+        return [str(path)]
+    readable = _readable()
+    found = [str(file) for file in _walk(Path(path)) if file.suffix.lower() in readable]
+    if not found:
+        raise ValueError(f"expected images in {path}: found none")
+    return found
+
+
+def _readable() -> set[str]:
+    """The endings of the names of images, such as ``.png``."""
+    formats = Image.registered_extensions().items()
+    return {suffix for suffix, kind in formats if kind in Image.OPEN}
 
 
 def _listed(root: Path) -> tuple[tuple[str, ...], list[File]]:

@@ -6,6 +6,18 @@ with extra("figures"):
     from minivit.figures.attention import attention_overlay, rollout_overlay
     from minivit.figures.frames import Frames
     from minivit.figures.gallery import gallery
+    from minivit.figures.look import look
     from minivit.figures.overlay import heat, overlay
+    from minivit.figures.scores import confusion_figure, curve
 
-__all__ = ["Frames", "attention_overlay", "gallery", "heat", "overlay", "rollout_overlay"]
+__all__ = [
+    "Frames",
+    "attention_overlay",
+    "confusion_figure",
+    "curve",
+    "gallery",
+    "heat",
+    "look",
+    "overlay",
+    "rollout_overlay",
+]

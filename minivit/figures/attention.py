@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from minivit.analysis.grids import Grid, rows_and_columns
-from minivit.analysis.layout import attention_weights, layouts
+from minivit.analysis.layout import Layout, attention_weights, layouts
 from minivit.analysis.rollout import rollout
 from minivit.analysis.running import batches
 from minivit.figures.overlay import numbers, overlay
@@ -34,45 +34,63 @@ def attention_overlay(
             or the mean of all patches if that is one.
         grid: As for :func:`~minivit.analysis.distance.attention_distance`.
     """
-    images = _one(image)
-    found = layouts(model, images, grid)
+    images = one_image(image)
+    at, patches = heads_read(model, images, layouts(model, images, grid), block, query)
+    index = None if query is None else query[0] * at.grid[1] + query[1]
+    titles = [f"head {i}: {row.max():.2f}" for i, row in enumerate(patches)]
+    return _panels(images[0], patches, at.grid, titles, index)
+
+
+def heads_read(
+    model: nn.Module,
+    images: Shaped[Tensor, "1 channels height width"],
+    found: list[Layout],
+    block: int,
+    query: Grid | None = None,
+) -> tuple[Layout, Float[Tensor, "heads patches"]]:
+    """What each head of a block takes from each patch, as :func:`attention_overlay` draws it."""
     if not -len(found) <= block < len(found):
         raise IndexError(f"expected one of {len(found)} blocks: got block={block}")
     at = found[block]
     ((weights,),) = attention_weights(model, [images], [at])  # [1, heads, tokens, tokens]
     rows, columns = at.grid
-    index = None
     if query is not None:
         row, column = rows_and_columns(query, "query")
         if not (0 <= row < rows and 0 <= column < columns):
             raise ValueError(f"expected a patch of {rows} x {columns}: got {query}")
-        index = row * columns + column
-        looks = weights[0, :, at.where[index]]
+        looks = weights[0, :, at.where[row * columns + column]]
     else:
         looks = weights[0, :, list(at.where)].mean(1) if 0 in at.where else weights[0, :, 0]
-    patches = looks[:, list(at.where)].float()  # [heads, patches]
-    titles = [f"head {i}: {row.max():.2f}" for i, row in enumerate(patches)]
-    return _panels(images[0], patches, at.grid, titles, index)
+    return at, looks[:, list(at.where)].float()
 
 
 def rollout_overlay(
     model: nn.Module, image: Image, *, identity: float = 0.5, grid: Grid | None = None
 ) -> Figure:
     """Draws :func:`~minivit.analysis.rollout.rollout` after every block over the image."""
-    images = _one(image)
+    images = one_image(image)
     found = rollout(model, images, identity=identity, grid=grid)
     patches = found.patches[:, 0]  # [blocks, patches]
     titles = [f"block {i}: {row.max():.2f}" for i, row in enumerate(patches)]
     return _panels(images[0], patches, found.grid, titles)
 
 
-def _one(image: Tensor) -> Shaped[Tensor, "1 channels height width"]:
+def one_image(image: Tensor) -> Shaped[Tensor, "1 channels height width"]:
     """A batch of one image, checked."""
     images = image[None] if image.ndim == 3 else image
     if images.ndim != 4 or len(images) != 1:
         raise ValueError(f"expected one image [channels, height, width]: got {list(image.shape)}")
     _, checked = batches(images, 1)
     return next(checked)
+
+
+def scaled(
+    image: Shaped[Tensor, "channels height width"],
+) -> Float[Tensor, "channels height width"]:
+    """An image as a model reads it, from 0 to 1 for its least and its largest number."""
+    image = numbers(image, "a finite image")
+    low, high = image.aminmax()
+    return (image - low) / (high - low).clamp(min=torch.finfo(image.dtype).tiny)
 
 
 def _panels(
@@ -83,9 +101,7 @@ def _panels(
     query: int | None = None,
 ) -> Figure:
     """One panel for each row of values, at most six in a line."""
-    image = numbers(image, "a finite image")
-    low, high = image.aminmax()
-    picture = (image - low) / (high - low).clamp(min=torch.finfo(image.dtype).tiny)
+    picture = scaled(image)
     across = min(len(values), 6)
     down = -(-len(values) // across)
     height = 1.6 * image.shape[1] / image.shape[2] + 0.3

@@ -1,6 +1,5 @@
 """Models with trained weights: those that come with the package, torchvision's, or a file's."""
 
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from minivit.hub.families import blocks, build, family
 from minivit.hub.files import MODEL, read
 from minivit.hub.header import About, fields_of
 from minivit.hub.preprocessing import Preprocess
+from minivit.hub.resizing import resized
 from minivit.hub.torchvision import from_torchvision, is_torchvisions
 from minivit.hub.weights import fetch
 from minivit.hub.zoo import changed, described, shipped
@@ -46,6 +46,8 @@ def load(
             executed. Default: those that come with the package, else ``"IMAGENET1K_V1"``.
         **changes: Sizes that the weights are for, such as ``classes=10``, as for
             :func:`~minivit.hub.zoo.create`, or what counts in training, such as ``dropout=0.1``.
+            Another ``image_size`` than that of the weights gives
+            :func:`~minivit.hub.resizing.resized`; of a file that does not say its size, it is that.
 
     Raises:
         ValueError: An unknown name, weights beside a file that holds some, a file that is damaged
@@ -69,19 +71,24 @@ def load(
                 f"{path} does not say what model it holds: expected load(name, {str(path)!r}), "
                 "with the name of the model it is for"
             )
-        config, removed = changed(about.config, changes), about.removed
+        config, removed = about.config, about.removed
         whose = f"{path}, a {family(about.config)}"
     else:
         weights = V1 if weights is None else weights
         # A path has a dot or a slash. The zoo says of an unknown model what there is.
         if isinstance(weights, str) and weights.isidentifier() and name in MODELS:
             known = _torchvision_weights(name, weights)
-            changes = {"image_size": Preprocess.like(known.transforms()).size, **changes}
         config, removed = described(name)
-        config = changed(config, changes)
+        changed(config, changes)  # refuses them before anything is fetched
         path = fetch(known.url) if known else Path(weights)
         state, about = read(path)
         whose = f"{path} into {name}"
+    wanted = changes.get("image_size")
+    if known:
+        changes["image_size"] = Preprocess.like(known.transforms()).size
+    elif about.config and wanted is not None:
+        changes["image_size"] = about.config.image_size
+    config = changed(config, changes)
     try:
         if about.config:
             _check_config(about.config, config, state)
@@ -90,14 +97,12 @@ def load(
         model = _filled(config, removed, state)
     except ValueError as error:
         raise ValueError(
-            f"cannot load {whose}: {error}. Fields given to load, such as classes=10 or "
-            "image_size=384, make another model, as for create"
+            f"cannot load {whose}: {error}. Fields given to load, such as classes=10, make another "
+            "model, as for create; image_size=384 says that of a file that does not itself"
         ) from error
     size = pair(model.config.image_size)
     if known:
         preprocess, meta = Preprocess.like(known.transforms()), known.meta
-        if preprocess.size != size:
-            preprocess = replace(preprocess, size=size, resize=size)
         about = About(model.config, preprocess, meta["categories"], meta.get("license"))
     if about.preprocess or model.config.channels == 3:
         model.preprocess = about.preprocess or Preprocess(size, resize=size)
@@ -107,7 +112,7 @@ def load(
         )
     model.classes = about.classes or [str(i) for i in range(model.config.classes)]
     model.licence = about.licence
-    return model.eval()
+    return (model if wanted is None else resized(model, wanted)).eval()
 
 
 def _torchvision_weights(name: str, weights: str) -> Any:

@@ -27,7 +27,7 @@ class AttentionPool(nn.Module):
 
     def forward(self, x: Tokens) -> Float[Tensor, "batch dim"]:
         k, v = rearrange(self.kv(x), "b n (kv h d) -> kv b h n d", kv=2, h=len(self.query))
-        q = self.query.expand(len(x), -1, -1, -1)
+        q = self.query.expand(x.shape[0], -1, -1, -1)
         z = scaled_dot_product_attention(q, k, v)  # [batch, heads, 1, d_head]
         pooled = self.out(rearrange(z, "b h 1 d -> b (h d)"))
         return pooled + self.mlp(self.norm(pooled))

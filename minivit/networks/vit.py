@@ -206,8 +206,8 @@ class ViT(Model):
         check_images(images, self)
         grid = grid_of((images.shape[2], images.shape[3]), self.config.patch_size)
         x = self.patch_embedding(images)
-        if self.class_token is not None:
-            x = torch.cat([self.class_token.expand(len(x), -1, -1), x], 1)
+        if self.class_token is not None:  # x.shape[0]: len(x) would fix the batch of an export
+            x = torch.cat([self.class_token.expand(x.shape[0], -1, -1), x], 1)
         x = self.dropout(self.positions(x, grid))
         mask = self.mask(grid)
         for block in self.blocks:

@@ -11,16 +11,24 @@ from minivit.data.dataset import Data
 from minivit.hub.families import family
 from minivit.hub.header import fields_of
 from minivit.networks.model import Model
+from minivit.training.confusion import Confusion, by_class
 from minivit.training.evaluate import Results
+from minivit.training.freezing import frozen
 from minivit.training.recipe import Recipe
 
 
 def card(
-    model: Model, data: Data, recipe: Recipe, results: Results, command: str | None = None
+    model: Model,
+    data: Data,
+    recipe: Recipe,
+    results: Results,
+    matrix: Confusion,
+    command: str | None = None,
 ) -> str:
     """Writes a model card in Markdown.
 
     Args:
+        matrix: The confusion matrix of the test part.
         command: The command line of the training. Default: the card says it was called from Python.
     """
     kind = family(model.config)
@@ -45,6 +53,10 @@ end. The weights are {weights} the last step; no epoch was chosen.
 
 The calibration error is the expected one in 15 bins (Guo et al. 2017).
 
+Of the test part, by class:
+
+{_table([[_escaped(cell) for cell in row] for row in by_class(matrix, data.classes)])}
+
 ## Made by
 
 {f"    {command}" if command else "A call of `minivit.training.train`."}
@@ -66,7 +78,7 @@ The calibration error is the expected one in 15 bins (Guo et al. 2017).
 ## Model
 
     {kind}
-{_fields(fields_of(model.config))}
+{_fields(fields_of(model.config))}{_still(model)}
 
 ## Curve
 
@@ -113,6 +125,11 @@ def _used(recipe: Recipe) -> dict[str, Any]:
     if recipe.steps is not None or recipe.minutes is not None:
         del fields["epochs"]
     return fields
+
+
+def _still(model: Model) -> str:
+    parts = frozen(model)
+    return f"\n\nFrozen, as it was before: {', '.join(parts)}." if parts else ""
 
 
 def _numbers(values: tuple[float, ...]) -> str:

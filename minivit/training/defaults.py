@@ -7,6 +7,7 @@ import torch
 
 from minivit.data.dataset import Data
 from minivit.hub.families import build
+from minivit.hub.resizing import resized
 from minivit.hub.zoo import create
 from minivit.networks.model import Model
 from minivit.training.recipe import Recipe
@@ -54,12 +55,28 @@ def model_for(source: str, data: Data, name: str | None = None) -> Model:
 
 
 def continued(model: Model, data: Data) -> Model:
-    """A trained model to train further, with a new head unless the classes are the same."""
-    if list(model.classes) == list(data.classes):
+    """A trained model to train further, for the images' size and with their classes.
+
+    Positions are resampled to another size, and the head is new unless the classes are the same.
+
+    Raises:
+        ValueError: The images have other channels, or the model takes no others sizes of images.
+    """
+    channels, height, width = data.train.images.shape[1:]
+    if channels != model.config.channels:
+        raise ValueError(
+            f"the trained model reads {model.config.channels} channels: {data.name} has {channels}"
+        )
+    model = resized(model, (height, width))
+    if list(model.classes or ()) == list(data.classes):
         return model
-    other = build(replace(model.config, classes=len(data.classes)))
+    config: Any = replace(model.config, classes=len(data.classes))  # type: ignore[type-var]
+    other = build(config, model.removed)
     body = {key: value for key, value in model.state_dict().items() if not key.startswith("head.")}
-    other.load_state_dict(body, strict=False)  # the rest has the same configuration
+    left = other.load_state_dict(body, strict=False)
+    new = [key for key in left.missing_keys if not key.startswith("head.")]
+    if new or left.unexpected_keys:
+        raise ValueError(f"expected the same parts but the head: got {new + left.unexpected_keys}")
     return other
 
 

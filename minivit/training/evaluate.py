@@ -46,9 +46,20 @@ class Results:
     seconds: float
 
 
-@torch.no_grad()
 def evaluate(model: Model, split: Split, batch_size: int = 256) -> Scores:
     """Scores a model in evaluation mode, in float32; ``model.preprocess`` prepares the images.
+
+    Raises:
+        ValueError: As for :func:`logits_of`.
+    """
+    return scores_of(logits_of(model, split, batch_size), split.labels)
+
+
+@torch.no_grad()
+def logits_of(
+    model: Model, split: Split, batch_size: int = 256
+) -> Float[Tensor, "pictures classes"]:
+    """The model's answers to all images, in evaluation mode, on the CPU.
 
     Raises:
         ValueError: There are no images, a batch size below one, or a label beyond the logits.
@@ -70,12 +81,19 @@ def evaluate(model: Model, split: Split, batch_size: int = 256) -> Scores:
             f"the model has {logits.shape[1]} classes: got an image of class "
             f"{split.labels.max().item()}"
         )
+    return logits
+
+
+def scores_of(
+    logits: Float[Tensor, "pictures classes"], labels: Int64[Tensor, " pictures"]
+) -> Scores:
+    """Scores of a classifier's answers."""
     logs = logits.double().log_softmax(1)
     return Scores(
-        (logs.argmax(1) == split.labels).double().mean().item(),
-        logs.gather(1, split.labels[:, None]).mean().item(),
-        calibration_error(logs.exp(), split.labels),
-        len(split),
+        (logs.argmax(1) == labels).double().mean().item(),
+        logs.gather(1, labels[:, None]).mean().item(),
+        calibration_error(logs.exp(), labels),
+        len(labels),
     )
 
 

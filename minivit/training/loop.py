@@ -23,7 +23,8 @@ from minivit.hub.preprocessing import Preprocess
 from minivit.networks.model import Model
 from minivit.networks.patches import pair
 from minivit.training.card import card
-from minivit.training.evaluate import Results, Scores, evaluate
+from minivit.training.confusion import confusion
+from minivit.training.evaluate import Results, Scores, evaluate, logits_of, scores_of
 from minivit.training.recipe import Recipe
 from minivit.training.run import Run
 from minivit.training.state import Folder, identity
@@ -56,15 +57,19 @@ def train(
     thread of one machine, the same recipe gives the same bits, uninterrupted or resumed.
 
     Args:
-        model: Of the data's image size, channels and classes, on the device to train on.
-        out: A folder for ``model.safetensors``, ``card.md``, ``log.jsonl`` and ``state.pt``, from
-            which the training can go on. Default: nothing is written.
+        model: Of the data's image size, channels and classes, on the device to train on. Parameters
+            that require no gradient stay as they are, and so do the statistics of norms beside
+            them: :func:`~minivit.training.freezing.freeze` chooses some.
+        out: A folder for ``model.safetensors``, ``card.md``, ``log.jsonl``, ``confusion.csv`` and
+            ``classes.csv`` of the test part, and ``state.pt``, from which the training can go on.
+            Default: nothing is written.
         resume: Go on from ``out`` if it holds a state, else begin. What is finished is not trained
             again.
         save_every: Seconds between two states. On SIGINT and SIGTERM the state is saved too.
         progress: Whether to show a bar, or, where there is no terminal, a line for each epoch.
         command: The command line, for the card.
-        start: Where the model's trained weights come from, if it has any; resuming needs the same.
+        start: Where the model's trained weights come from, if it has any; resuming needs the same,
+            and the same frozen.
 
     Raises:
         TypeError: The model is not one of minivit's.
@@ -103,11 +108,14 @@ def train(
             scores = {part: Scores(**found) for part, found in finished.items()}
             return Results(**scores, lines=run.lines, steps=run.steps, seconds=run.seconds)
         validation = evaluate(model, data.validation, run.batch)
-        test = evaluate(model, data.test, run.batch)
+        logits = logits_of(model, data.test, run.batch)
+        test = scores_of(logits, data.test.labels)
         results = Results(validation, test, run.lines, run.steps, run.seconds)
         if folder:
             parts = {"validation": asdict(validation), "test": asdict(test)}
-            folder.finish(run, model, parts, card(model, data, recipe, results, command))
+            matrix = confusion(logits, data.test.labels)
+            text = card(model, data, recipe, results, matrix, command)
+            folder.finish(run, model, parts, matrix, text)
         return results
 
 

@@ -16,6 +16,7 @@ from minivit.data.dataset import Data
 from minivit.networks.model import Model
 from minivit.training.augment import augment, mixup
 from minivit.training.evaluate import evaluate
+from minivit.training.freezing import frozen_modules
 from minivit.training.optimiser import Average, adamw, schedule
 from minivit.training.recipe import Recipe
 
@@ -37,6 +38,7 @@ class Run:
         self.epoch_steps = len(data.train) // self.batch  # images left over wait for the next epoch
         self.optimiser = adamw(model, recipe)
         self.average = Average(model, recipe.average)
+        self.still = frozen_modules(model)  # without dropout, and their norms keep their statistics
         self.step = 0  # steps taken
         self.steps = recipe.steps or max(1, round(recipe.epochs * self.epoch_steps))
         self.seconds = 0.0  # scoring included
@@ -58,8 +60,11 @@ class Run:
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         half = recipe.precision == "bfloat16"
+        self.model.train()
+        for module in self.still:
+            module.eval()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
-            logits = self.model.train()(images)
+            logits = self.model(images)
         logits = logits.float()
         loss = F.cross_entropy(logits, targets)
         self.optimiser.zero_grad()

@@ -22,10 +22,13 @@ from minivit.hub.families import family
 from minivit.hub.files import MODEL, read_pickle, reason, replacing, save
 from minivit.hub.header import fields_of
 from minivit.networks.model import Model
+from minivit.training.confusion import Confusion, as_csv, by_class, matrix_rows
+from minivit.training.freezing import frozen
 from minivit.training.recipe import Recipe
 from minivit.training.run import Run
 
 STATE, LOG, CARD = "state.pt", "log.jsonl", "card.md"
+CONFUSION, CLASSES = "confusion.csv", "classes.csv"
 LOCK = ".lock"
 
 
@@ -44,6 +47,8 @@ def identity(
     made_of = {"family": family(model.config), **fields_of(model.config)}
     if start:
         made_of["start"] = start
+    if still := frozen(model):
+        made_of["frozen"] = still
     described = {
         "name": data.name,
         "classes": list(data.classes),
@@ -130,7 +135,7 @@ class Folder:
     def begin(self, run: Run) -> None:
         """Makes the files those of the run: a killed one may have left others."""
         with _explained(self.path):
-            for name in (STATE, LOG, MODEL, CARD):
+            for name in (STATE, LOG, MODEL, CARD, CONFUSION, CLASSES):
                 for scratch in self.path.glob(f".{name}.*"):
                     shutil.rmtree(scratch, ignore_errors=True)
             self._write(LOG, "".join(map(_encoded, run.lines)))
@@ -149,11 +154,15 @@ class Folder:
         with _explained(self.path), replacing(self.path / STATE) as scratch:
             scratch.write_bytes(content.getbuffer())
 
-    def finish(self, run: Run, model: Model, results: dict[str, Any], card: str) -> None:
-        """Writes the last line of the log, the model and its card, and at last the state."""
+    def finish(
+        self, run: Run, model: Model, results: dict[str, Any], matrix: Confusion, card: str
+    ) -> None:
+        """Writes the model, its card, its confusion matrix, the log's last line, and the state."""
         with _explained(self.path):
             save(model, self.path / MODEL)
             self._write(CARD, card)
+            self._write(CONFUSION, as_csv(matrix_rows(matrix, run.data.classes)))
+            self._write(CLASSES, as_csv(by_class(matrix, run.data.classes)))
             lines = [*run.lines, {"step": run.step, **results, "seconds": round(run.seconds, 2)}]
             self._write(LOG, "".join(map(_encoded, lines)))
         self.keep(run, results)

@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import os
+import platform
 import re
 import shlex
 import signal
@@ -14,7 +15,7 @@ from PIL import Image
 import minivit
 from minivit.cli import main
 from minivit.training.defaults import device_of, recipe_for
-from minivit.training.evaluate import evaluate
+from minivit.training.evaluate import logits_of
 from minivit.training.recipe import Recipe
 from minivit.training.run import Run
 
@@ -80,7 +81,7 @@ def test_eval_takes_the_images_of_a_source_as_they_were_trained_on(tmp_path, cap
     assert main(["train", "--data", "DIGITS", "--out", str(tmp_path), *options]) == 0
     trained = capsys.readouterr().out.splitlines()[1]
     assert main(["eval", str(tmp_path), "--data", "DIGITS"]) == 0
-    assert trained == f"test        {capsys.readouterr().out.strip()}"
+    assert trained == f"test        {capsys.readouterr().out.splitlines()[0]}"
 
 
 def test_a_training_among_the_images_is_refused_before_it_is_one_of_them(
@@ -247,7 +248,7 @@ def test_too_little_memory_is_one_line_with_advice(digits, capsys, monkeypatch, 
     def full(*args):
         raise raised
 
-    monkeypatch.setattr("minivit.commands.evaluate.evaluate", full)
+    monkeypatch.setattr("minivit.commands.evaluate.logits_of", full)
     assert "try a smaller --batch-size" in error(capsys, "eval", digits, "--data", "DIGITS")
 
 
@@ -255,7 +256,7 @@ def test_another_runtime_error_is_not_called_one_of_memory(digits, monkeypatch):
     def broken(*args):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("minivit.commands.evaluate.evaluate", broken)
+    monkeypatch.setattr("minivit.commands.evaluate.logits_of", broken)
     with pytest.raises(RuntimeError, match="a bug"):
         main(["eval", str(digits), "--data", "DIGITS"])
 
@@ -263,7 +264,8 @@ def test_another_runtime_error_is_not_called_one_of_memory(digits, monkeypatch):
 def test_eval_takes_the_batches_asked_for(digits, capsys, monkeypatch):
     sizes = []
     monkeypatch.setattr(
-        "minivit.commands.evaluate.evaluate", lambda m, s, n: sizes.append(n) or evaluate(m, s, n)
+        "minivit.commands.evaluate.logits_of",
+        lambda m, s, n: sizes.append(n) or logits_of(m, s, n),
     )
     assert main(["eval", str(digits), "--data", "DIGITS", "--batch-size", "50"]) == 0
     assert sizes == [50]
@@ -338,7 +340,8 @@ def test_a_training_that_does_not_use_the_weights_that_there_are_says_so(tmp_pat
 
 def test_the_version_is_said(capsys):
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"minivit {minivit.__version__}\n"
+    others = f"Python {platform.python_version()}, torch {torch.__version__}"
+    assert capsys.readouterr().out == f"minivit {minivit.__version__} ({others})\n"
 
 
 def test_a_model_and_trained_weights_do_not_go_together(capsys):

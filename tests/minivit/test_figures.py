@@ -1,3 +1,4 @@
+import io
 import re
 
 import matplotlib
@@ -9,7 +10,7 @@ import torch
 from bs4 import BeautifulSoup
 from matplotlib.text import Text
 
-from minivit.figures import Frames, gallery, heat, overlay
+from minivit.figures import Frames, confusion_figure, curve, gallery, heat, overlay
 from tests.minivit.refusals import unchecked
 
 
@@ -156,3 +157,33 @@ def test_a_gallery_takes_colours_from_0_to_1_and_leaves_empty_places_white():
 def test_a_gallery_refuses_what_it_cannot_show(images, labels, said):
     with unchecked(), pytest.raises(ValueError, match=re.escape(said)):
         gallery(None, images, labels, ["a"])
+
+
+def line(epoch, loss, accuracy):
+    held_out = {"accuracy": accuracy - 0.1, "log_likelihood": -loss - 0.2}
+    return {"epoch": epoch, "loss": loss, "accuracy": accuracy, "validation": held_out}
+
+
+def test_a_curve_shows_training_and_validation_by_epoch():
+    figure = curve([line(1, 2.0, 0.3), line(2, 1.0, 0.6), line(3, 0.5, 0.8)])
+    loss, accuracy = figure.axes
+    drawn = [list(one.get_ydata()) for one in (*loss.lines, *accuracy.lines)]
+    assert drawn[0] == [2.0, 1.0, 0.5] and drawn[1] == pytest.approx([2.2, 1.2, 0.7])
+    assert drawn[2] == [0.3, 0.6, 0.8] and drawn[3] == pytest.approx([0.2, 0.5, 0.7])
+    assert list(loss.lines[0].get_xdata()) == [1, 2, 3]
+    with pytest.raises(ValueError, match="at least one epoch: got none"):
+        curve([])
+
+
+def test_a_confusion_matrix_is_coloured_by_fractions_of_its_rows_and_counts_images():
+    figure = confusion_figure(torch.tensor([[3, 1], [0, 8]]), ["cat", "dog"])
+    ax = figure.axes[0]
+    assert ax.images[0].get_array().tolist() == [[0.75, 0.25], [0, 1]]
+    assert [text.get_text() for text in ax.texts] == ["3", "1", "8"]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["cat", "dog"]
+    odd = confusion_figure(torch.eye(2, dtype=torch.int64), ["$5_bill$ {", "caf\udce9"])
+    odd.savefig(io.BytesIO())
+    many = confusion_figure(torch.eye(80, dtype=torch.int64), [str(i) for i in range(80)])
+    assert not many.axes[0].texts
+    with pytest.raises(ValueError, match="row and a column for each of 3 classes: got .2, 2."):
+        confusion_figure(torch.zeros(2, 2, dtype=torch.int64), ["a", "b", "c"])

@@ -97,6 +97,8 @@ def test_a_folder_holds_the_model_its_card_the_log_and_the_state(tmp_path):
         "card.md",
         "log.jsonl",
         "state.pt",
+        "confusion.csv",
+        "classes.csv",
     }
     back = minivit.load(str(folder / "model.safetensors"))
     for key, tensor in model.state_dict().items():

@@ -1,0 +1,93 @@
+"""Trained models for images of another size."""
+
+import pytest
+import torch
+from PIL import Image
+
+import minivit
+from minivit.hub.preprocessing import Preprocess
+from minivit.hub.resizing import resized
+from tests.minivit.parity import draw
+from tests.minivit.refusals import unchecked
+
+SIZES = [64, (32, 48), 16]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("vit_32px", {}),
+        ("vit_32px", {"pool": "class"}),
+        ("vit_32px", {"positions": "sincos2d"}),
+        ("vit_32px", {"positions": "sincos1d", "window": 4}),
+        ("resnet_32px", {}),
+        ("alternet_32px", {}),
+        ("pit_32px", {}),
+        ("hybrid_32px", {}),
+    ],
+)
+def test_it_answers_as_the_model_does_to_images_of_that_size(name, changes, size):
+    model = draw(minivit.create(name, **changes)).eval()
+    height, width = size if isinstance(size, tuple) else (size, size)
+    images = torch.randn(2, 3, height, width)
+    other = resized(model, size)
+    with torch.no_grad():
+        assert torch.equal(other(images), model(images))
+    assert other.config.image_size == (height, width) and not other.training
+    assert model.config.image_size == 32
+
+
+def test_parts_that_were_removed_stay_away_and_the_copy_is_saved_and_read(tmp_path):
+    model = minivit.remove(minivit.load("cifar10_vit"), "mlp", [1])
+    other = resized(model, 48)
+    assert other.removed == model.removed and other.classes == model.classes
+    minivit.save(other, tmp_path / "a.safetensors")
+    back = minivit.load(tmp_path / "a.safetensors")
+    images = torch.randn(1, 3, 48, 48)
+    with torch.no_grad():
+        assert torch.equal(back(images), model(images))
+    assert back.preprocess.size == (48, 48) and back.preprocess.mean == model.preprocess.mean
+
+
+def test_load_takes_another_image_size_for_a_name_a_file_and_a_folder(tmp_path):
+    trained = minivit.load("digits_vit")
+    (tmp_path / "run").mkdir()
+    minivit.save(trained, tmp_path / "run/model.safetensors")
+    photo = Image.new("L", (30, 20), 90)
+    for name in ("digits_vit", tmp_path / "run", tmp_path / "run/model.safetensors"):
+        model = minivit.load(name, image_size=(12, 16))
+        assert model.config.image_size == (12, 16) and model.classes == trained.classes
+        images = model.preprocess(photo)
+        assert images.shape == (1, 1, 12, 16)
+        assert torch.equal(model(images), trained(images))
+    model = minivit.load("vit_8px", tmp_path / "run/model.safetensors", image_size=16)
+    assert model.config.image_size == (16, 16) and model.preprocess.size == (16, 16)
+    assert minivit.load("digits_vit", image_size=8).preprocess == trained.preprocess
+
+
+def test_torchvisions_weights_come_at_their_own_size_and_are_then_resampled(monkeypatch, tmp_path):
+    from torchvision.models import ViT_B_32_Weights
+
+    from minivit.hub.zoo import MODELS
+    from minivit.networks.vit import ViTConfig
+
+    config = ViTConfig(patch_size=32, dim=12, depth=2, heads=3)
+    monkeypatch.setitem(MODELS, "vit_b_32", (config, MODELS["vit_b_32"][1]))
+    torch.save(draw(minivit.ViT(config)).state_dict(), tmp_path / "a.pth")
+    monkeypatch.setattr("minivit.hub.loading.fetch", lambda url: tmp_path / "a.pth")
+    images = torch.randn(1, 3, 96, 128)
+    model = minivit.load("vit_b_32", image_size=(96, 128))
+    with torch.no_grad():
+        assert torch.equal(model(images), minivit.load("vit_b_32")(images))
+    theirs = Preprocess.like(ViT_B_32_Weights.IMAGENET1K_V1.transforms())
+    assert model.preprocess.size == (96, 128) and model.preprocess.std == theirs.std
+
+
+def test_a_size_that_patches_do_not_divide_and_a_mixers_are_refused():
+    with pytest.raises(ValueError, match="patches of 4 x 4 do not divide an image of 30 x 30"):
+        minivit.load("cifar10_vit", image_size=30)
+    with pytest.raises(ValueError, match="a Mixer are for one number of tokens.* 8 x 8 .*got.*=16"):
+        minivit.load("digits_mixer", image_size=16)
+    with unchecked(), pytest.raises(ValueError, match="height and width: got '64'"):
+        minivit.load("cifar10_vit", image_size="64")
