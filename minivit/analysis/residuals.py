@@ -59,10 +59,11 @@ def residuals(model: nn.Module, report: Report) -> Iterator[None]:
 
         def begin(_: nn.Module, args: Any, kwargs: Any) -> None:
             frame = _Frame()
-            for tensor in tensors_in((args, kwargs))[:1]:
+            given = tensors_in((args, kwargs))
+            for tensor in given[:1]:
                 if frames:
                     frames[-1].meet(tensor, report)
-                frame.meet(tensor, report)
+            frame.seen += [(tensor, 0) for tensor in given]  # also a skip that is given beside it
             frames.append(frame)
 
         def end(_: nn.Module, args: Any, output: Any) -> None:

@@ -63,9 +63,7 @@ def hooked(model: nn.Module, names: list[str], hook: Callable[..., Any]) -> Iter
     """Calls ``hook(name, input, output)`` after the modules; what it returns is their output."""
 
     def after(name: str) -> Callable[..., Any]:
-        return lambda module, args, kwargs, output: hook(
-            name, [*args, *kwargs.values()][0], output
-        )
+        return lambda module, args, kwargs, output: hook(name, [*args, *kwargs.values()][0], output)
 
     with ExitStack() as stack:
         for name in names:
@@ -77,7 +75,9 @@ def hooked(model: nn.Module, names: list[str], hook: Callable[..., Any]) -> Iter
 def ends(model: nn.Module, images: Tensor, names: list[str]) -> dict[str, tuple[Tensor, Tensor]]:
     """Input and output of modules by name; of several tensors the first."""
     found: dict[str, tuple[Tensor, Tensor]] = {}
-    with hooked(model, names, lambda name, x, y: found.update({name: (x.clone(), first(y).clone())})):
+    with hooked(
+        model, names, lambda name, x, y: found.update({name: (x.clone(), first(y).clone())})
+    ):
         model(images)
     return found
 
