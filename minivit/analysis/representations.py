@@ -96,7 +96,7 @@ def by_position(
 def _channels_last(
     x: Float[Tensor, "batch ..."], grid: Grid | None
 ) -> Float[Tensor, "batch rows columns dim"]:
-    """A feature map, whichever axis the model has its channels in."""
+    """A feature map, whichever axis the model has its channels in: the first, where both fit."""
     first, last = tuple(x.shape[2:]), tuple(x.shape[1:3])
     maps = getattr(grid, "maps", frozenset())
     known = maps or {grid}

@@ -164,3 +164,20 @@ def test_a_skip_that_a_module_is_given_beside_its_branch_is_seen():
     branch = model.output.dense(model.norm(skip))
     known = (branch.double().norm(dim=-1) / skip.double().norm(dim=-1)).mean(0)
     torch.testing.assert_close(found.ratio[0], known)
+
+
+class Shortcut(nn.Module):
+    """Calls an identity on the way of the skip, after its branch: so does timm's ConvNeXt."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.mlp = nn.Conv2d(3, DIM, 8, 8), nn.Linear(DIM, DIM)
+        self.drop, self.shortcut = nn.Identity(), nn.Identity()
+
+    def forward(self, images):
+        x = self.embed(images).flatten(2).mT
+        return self.drop(self.mlp(x)) + self.shortcut(x)
+
+
+def test_an_identity_on_the_way_of_the_skip_is_not_taken_for_the_branch():
+    assert branch_ratios(Shortcut(), images()).names == ("mlp",)

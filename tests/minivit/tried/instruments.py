@@ -114,7 +114,11 @@ def logit_lens(model: nn.Module, images: Tensor, tried: Tried) -> None:
     seen = by_hand.ends(model, images, tried.blocks)
     states = [seen[tried.blocks[0]][0], *(after for _, after in seen.values())]
     for row, tokens in zip(found.logits, states, strict=True):
-        close(row, tried.end(model, tokens))
+        if tried.end:
+            close(row, tried.end(model, tokens))
+            continue
+        with by_hand.hooked(model, tried.blocks[-1:], lambda *_, new=tokens: new):
+            close(row, tried.answer(model(images)))
     close(found.logits[-1], tried.answer(model(images)))
 
 

@@ -30,12 +30,14 @@ REASONS = {
     r"such as channels": "attention is between channels",
     r"computes no attention|no attention weights were computed": "no attention",
     r"told apart": "one axis holds heads and images",
+    r"keys\]: got \[\d+, \d+, \d+\] in": "one axis holds heads and images",
     r"expected attention weights \[images, heads": "attention is in windows",
     r"one attention in a block|more than once": "two softmaxes in one attention",
     r"same tokens in all|equally many tokens": "stages differ in their tokens",
     r"blocks that keep|takes no tokens but its own": "stages differ in their tokens",
     r"no row of blocks": "no list of blocks from tokens to tokens",
     r"no residual connection": "no sum of two tensors is seen",
+    r"positions, which are no": "the table holds more than the patches",
     r"one table of positions": "not one table of positions",
     r"expected logits": "no logits",
     r"does not follow from": "the answer needs more than the last block",
@@ -93,7 +95,7 @@ def row(name: str, cells: Mapping[str, str]) -> str:
             why.setdefault(reason(said), []).append(f"`{instrument}`")
     refused = "; ".join(f"{', '.join(names)}: {short}" for short, names in why.items())
     about = ARCHITECTURES[name]
-    given = f"`grid={about.give}` must be given. " if about.give else ""
+    given = f"The grid must be given, here `grid={about.give}`. " if about.give else ""
     attention = f"<br>`{about.weights}`" if cells["record"] == "works" else ""
     return f"| {name.partition(' ')[2]}{attention} | {given}{refused or 'nothing'} |"
 
