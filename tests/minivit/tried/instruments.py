@@ -117,7 +117,7 @@ def logit_lens(model: nn.Module, images: Tensor, tried: Tried) -> None:
         if tried.end:
             close(row, tried.end(model, tokens))
             continue
-        with by_hand.hooked(model, tried.blocks[-1:], lambda *_, new=tokens: new):
+        with by_hand.hooked(model, tried.blocks[-1:], by_hand.placed(tokens)):
             close(row, tried.answer(model(images)))
     close(found.logits[-1], tried.answer(model(images)))
 
