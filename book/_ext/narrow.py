@@ -19,7 +19,7 @@ def write(app: Sphinx, error: Exception | None) -> None:
     """Writes them beside the images of the site, whose names are hashes of what they hold."""
     if error is not None or app.builder.format != "html":
         return
-    for path in BOOK.rglob("[0-9]*.ipynb"):
+    for path in BOOK.rglob("*.ipynb"):
         for cell in nbformat.read(path, as_version=4).cells:
             for output in cell.get("outputs", []):
                 if "narrow" in output.get("metadata", {}):

@@ -16,8 +16,13 @@ def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
     """Names the blocks: the longest outermost sequence of modules from tokens to tokens.
 
     Each reads the output of the one before, which has an entry for every image.
+
+    Raises:
+        ValueError: There is none; or it has more blocks beside it, which change the tokens' number
+            or width, as in hierarchical models whose stages stand in one list.
     """
     ran: list[str] = []
+    others: list[str] = []
     ends: dict[str, tuple[Tensor, Tensor]] = {}  # a module's input and output
     with evaluating(model), ExitStack() as stack:
         for name, module in runnable(model).items():
@@ -31,6 +36,8 @@ def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
                 if [t.shape for t in read[:1]] == shapes and len(shapes[0]) == 3:
                     ran.append(name)
                     ends[name] = read[0].clone(), given[0].clone()
+                else:
+                    others.append(name)
 
             stack.enter_context(after(module, keep))
         model(images[:1])
@@ -49,4 +56,12 @@ def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
             f"{type(model).__name__} has no row of blocks from tokens to tokens, "
             "[batch, tokens, dim], each reading what the one before gave"
         )
+    row, _, _ = longest[-1].rpartition(".")
+    kind = type(model.get_submodule(longest[-1]))
+    for name in others:
+        if name.rpartition(".")[0] == row and type(model.get_submodule(name)) is kind:
+            raise ValueError(
+                f"expected blocks that keep the number and width of tokens: {name!r} in "
+                f"{type(model).__name__} does not"
+            )
     return longest

@@ -125,6 +125,12 @@ def head_importance(
     """
     first, stream = batches(images, batch_size)
     at = attentions(model, first)
+    for attention in at:
+        if len(attention.shape) < 4:
+            raise ValueError(
+                "expected attention weights [images, heads, queries, keys]: got "
+                f"{list(attention.shape)} in {attention.name!r}"
+            )
     heads = torch.tensor([attention.heads for attention in at])
     there = torch.arange(int(heads.max())) < heads[:, None]  # [blocks, heads]
     parts = [Part(weights_of(at[block].name), head) for block, head in there.nonzero().tolist()]

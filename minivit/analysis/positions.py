@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from minivit.analysis.grids import Grid, rows_and_columns
 from minivit.analysis.representations import EXTRA
 from minivit.analysis.ridge import explained, ridge
+from minivit.networks.patches import pair
 
 Table = Float[Tensor, "rows columns dim"]
 
@@ -18,11 +19,12 @@ def position_table(model: nn.Module, grid: Grid | None = None) -> Table:
     """A copy of a model's position embeddings, laid out on the grid of patches.
 
     Class token and registers are left out. It works for any model with a single tensor of positions
-    for all tokens, parameter or buffer, whose name contains "pos".
+    for all tokens, parameter or buffer, whose name contains "pos". Rotations (RoPE) are none.
 
     Args:
-        grid: Rows and columns of patches. Default: the model's own ``grid``, if it is minivit's;
-            otherwise the largest square, after up to eight other tokens.
+        grid: Rows and columns of patches. Default: those that the model's own modules name, as do
+            minivit's, timm's, torchvision's and Hugging Face's; otherwise the largest square, after
+            up to eight other tokens.
 
     Raises:
         ValueError: There is no such table or more than one, or it does not fit the grid.
@@ -31,7 +33,9 @@ def position_table(model: nn.Module, grid: Grid | None = None) -> Table:
         {
             name: t.detach().clone().flatten(0, -2)
             for name, t in tensors
-            if re.search("pos(?!t)", name.lower()) and t.is_floating_point() and t.ndim in (2, 3)
+            if re.search("^(?!.*rope).*pos(?!t)", name.lower())
+            and t.is_floating_point()
+            and t.ndim in (2, 3)
         }
         for tensors in (model.named_parameters(), model.named_buffers())
     )
@@ -45,7 +49,8 @@ def position_table(model: nn.Module, grid: Grid | None = None) -> Table:
     if grid is None:
         owner = model.get_submodule(name.rpartition(".")[0])
         side = int(len(table) ** 0.5)
-        grid = getattr(owner, "grid", (side, side))
+        named = {one for module in model.modules() if (one := _named_grid(module))}
+        grid = getattr(owner, "grid", named.pop() if len(named) == 1 else (side, side))
     grid = rows_and_columns(grid)
     extra = len(table) - grid[0] * grid[1]
     if not 0 <= extra <= EXTRA:
@@ -54,6 +59,19 @@ def position_table(model: nn.Module, grid: Grid | None = None) -> Table:
             f"up to {EXTRA} tokens before them: give grid=(rows, columns)"
         )
     return table[extra:].unflatten(0, grid)
+
+
+def _named_grid(module: nn.Module) -> Grid | None:
+    """Rows and columns of patches, where a module says ``grid_size``, or its image and patch."""
+    named = getattr(module, "grid_size", None)
+    if isinstance(named, tuple) and len(named) == 2:
+        return rows_and_columns(named)
+    sizes = (getattr(module, name, None) for name in ("image_size", "patch_size"))
+    try:
+        (height, width), (down, across) = (rows_and_columns(pair(size)) for size in sizes)
+    except (TypeError, ValueError):
+        return None
+    return height // down, width // across
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,9 +41,10 @@ def representations(
 
 
 class PatchGrid(tuple[int, int]):
-    """Rows and columns of patches, and how many tokens there may be besides."""
+    """Rows and columns of patches, how many tokens there may be besides, and the sizes of maps."""
 
     extra = EXTRA
+    maps: frozenset[Grid] = frozenset()  # rows and columns of every map of the model
 
 
 def patch_grid(model: nn.Module, images: Tensor) -> Grid | None:
@@ -54,6 +55,7 @@ def patch_grid(model: nn.Module, images: Tensor) -> Grid | None:
         return None
     grid = PatchGrid(maps[-1])
     grid.extra = max(EXTRA, len(outside(model, images)[1]))
+    grid.maps = frozenset([*maps, (images.shape[-2], images.shape[-1])])
     return grid
 
 
@@ -64,11 +66,12 @@ def by_position(
 
     Args:
         x: Tokens ``[batch, tokens, dim]``, those without a position first, or a feature map
-            ``[batch, dim, rows, columns]``.
-        grid: Rows and columns of patches, for tokens; a map has its own.
+            ``[batch, dim, rows, columns]``, or, as in Swin, ``[batch, rows, columns, dim]``.
+        grid: Rows and columns of patches, for tokens. Those of a map tell which axes they are.
     """
     if x.ndim == 4:
-        return x.flatten(2).mT[:, :0], x.movedim(1, -1)
+        x = _channels_last(x, grid)
+        return x.flatten(1, 2)[:, :0], x
     if x.ndim != 3:
         raise ValueError(
             "expected tokens [batch, tokens, dim] or a map [batch, dim, rows, columns]: got "
@@ -88,3 +91,20 @@ def by_position(
             "beside them: give grid=(rows, columns)"
         )
     return x[:, :extra], x[:, extra:].unflatten(1, (rows, columns))
+
+
+def _channels_last(
+    x: Float[Tensor, "batch ..."], grid: Grid | None
+) -> Float[Tensor, "batch rows columns dim"]:
+    """A feature map, whichever axis the model has its channels in: the first, where both fit."""
+    first, last = tuple(x.shape[2:]), tuple(x.shape[1:3])
+    maps = getattr(grid, "maps", frozenset())
+    known = maps or {grid}
+    if last in known and first not in known:
+        return x
+    if maps and first not in maps:
+        raise ValueError(
+            f"expected a map of a known size, of {sorted(maps)}: got {list(x.shape)}; give "
+            "grid=(rows, columns)"
+        )
+    return x.movedim(1, -1)

@@ -33,15 +33,23 @@ class _Frame:
         if any(tensor is other for other, _ in self.seen):
             return
         if self.calls:
-            branch, _ = self.seen[-1]
-            for skip, before in reversed(self.seen[:-1]):
-                if skip.shape == branch.shape == tensor.shape and torch.equal(
-                    skip + branch, tensor
-                ):
-                    name, _ = max(self.calls[before:], key=lambda call: call[1])
-                    report(name, branch, skip)
-                    break
+            self._report(tensor, report)
         self.seen.append((tensor, len(self.calls)))
+
+    def _report(self, total: Tensor, report: Report) -> None:
+        """Reports a sum of the last tensor that was new, or else the last that was seen."""
+        new = [
+            (tensor, calls)
+            for i, (tensor, calls) in enumerate(self.seen)
+            if not any(tensor is other for other, _ in self.seen[:i])
+        ]  # an identity gives its input again, as on the way of ConvNeXt's skip
+        for seen in (new, self.seen):
+            branch, _ = seen[-1]
+            for skip, calls in reversed(seen[:-1]):
+                if skip.shape == branch.shape == total.shape and torch.equal(skip + branch, total):
+                    name, _ = max(self.calls[calls:], key=lambda call: call[1])
+                    report(name, branch, skip)
+                    return
 
 
 @contextmanager
@@ -59,10 +67,11 @@ def residuals(model: nn.Module, report: Report) -> Iterator[None]:
 
         def begin(_: nn.Module, args: Any, kwargs: Any) -> None:
             frame = _Frame()
-            for tensor in tensors_in((args, kwargs))[:1]:
+            given = tensors_in((args, kwargs))
+            for tensor in given[:1]:
                 if frames:
                     frames[-1].meet(tensor, report)
-                frame.meet(tensor, report)
+            frame.seen += [(tensor, 0) for tensor in given]  # also a skip that is given beside it
             frames.append(frame)
 
         def end(_: nn.Module, args: Any, output: Any) -> None:

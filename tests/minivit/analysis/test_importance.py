@@ -158,3 +158,13 @@ def test_what_has_no_heads_or_gives_no_logits_is_refused():
     )
     with pytest.raises(ValueError, match=r"expected logits .* of Known: got \[2, 12, 24\]"):
         head_importance(model, images())
+
+
+def test_attention_that_folds_heads_into_images_has_no_heads_to_switch_off():
+    class Folded(nn.Module):
+        def forward(self, x):
+            return nn.functional.scaled_dot_product_attention(x, x, x)
+
+    model = nn.Sequential(nn.Conv2d(3, 8, 8, 8), nn.Flatten(2), Folded(), nn.Flatten())
+    with pytest.raises(ValueError, match=r"keys\]: got \[1, 8, 8\] in '2'"):
+        head_importance(model, torch.randn(2, 3, 24, 32))

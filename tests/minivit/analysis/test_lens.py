@@ -153,3 +153,27 @@ def test_where_there_is_no_lens_it_says_so():
         (partial(logit_lens, model(), images(2, (32, 32)), **options), ValueError, said)
         for model, options, said in cases
     )
+
+
+class Pyramid(nn.Module):
+    """Blocks in one list, of which the second has wider tokens, as in Hiera."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Conv2d(3, 8, 8, 8), nn.Linear(16, 5)
+        self.blocks = nn.ModuleList([Wider(8, 8), Wider(8, 16), Wider(16, 16)])
+
+    def forward(self, images):
+        x = self.embed(images).flatten(2).mT
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x.mean(1))
+
+
+class Wider(nn.Linear):
+    """A block of a width of its own."""
+
+
+def test_one_stage_of_several_in_a_list_is_not_taken_for_all_the_blocks():
+    with pytest.raises(ValueError, match="'blocks.1' in Pyramid does not"):
+        logit_lens(Pyramid(), images())

@@ -5,7 +5,7 @@ import timm
 import torch
 import torch.nn.functional as F
 import torchvision
-from transformers import ViTConfig, ViTModel
+from transformers import ViTConfig, ViTModel, YolosConfig, YolosModel
 
 import minivit
 from minivit.analysis import place_recovery, position_similarity, position_table
@@ -105,3 +105,23 @@ def test_bad_input_is_refused():
         (lambda: position_table(minivit.create("vit_8px"), 4), r"expected grid=\(rows, columns\): got 4"),
     ]  # fmt: skip
     assert_refused((call, ValueError, said) for call, said in cases)
+
+
+def test_a_grid_that_is_no_square_is_that_of_the_models_patch_embedding():
+    sizes = {"embed_dim": 16, "depth": 1, "num_heads": 2, "patch_size": 8}
+    model = draw(timm.create_model("vit_tiny_patch16_224", img_size=(32, 48), **sizes))
+    known = model.pos_embed[0, 1:].unflatten(0, (4, 6))  # of 25 positions, which are 5 x 5 too
+    assert torch.equal(position_table(model), known)
+
+
+def test_tokens_behind_the_patches_do_not_make_a_larger_square():
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "patch_size": 8}
+    config = YolosConfig(image_size=[32, 32], num_detection_tokens=10, **sizes)
+    with pytest.raises(ValueError, match="27 positions, which are no 4 x 4 patches"):
+        position_table(YolosModel(config))
+
+
+def test_rotations_are_no_table():
+    sizes = {"embed_dim": 16, "depth": 1, "num_heads": 2, "patch_size": 8, "img_size": 32}
+    with pytest.raises(ValueError, match="expected one table of positions in Eva: got none"):
+        position_table(timm.create_model("vit_base_patch16_rope_224", **sizes))

@@ -9,7 +9,7 @@ from torch import nn
 import minivit
 from minivit.analysis import branch_ratios
 from minivit.analysis.residuals import branches
-from tests.minivit.analysis.models import MODELS, everybodys, images
+from tests.minivit.analysis.models import DIM, MODELS, everybodys, images
 from tests.minivit.parity import draw
 from tests.minivit.refusals import assert_refused
 
@@ -133,3 +133,51 @@ def test_where_there_is_nothing_to_compare_it_says_so():
 def test_a_model_without_residuals_has_no_branches():
     with pytest.raises(ValueError, match="no residual connection is seen in Sequential"):
         branches(nn.Sequential(nn.Conv2d(3, 3, 1), nn.ReLU()), images(1))
+
+
+class Adds(nn.Module):
+    """The last part of a branch, which is given the skip and adds it: so write BERT's heirs."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Linear(DIM, DIM)
+
+    def forward(self, x, skip):
+        return self.dense(x) + skip
+
+
+class Given(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.norm, self.output = nn.Conv2d(3, DIM, 8, 8), nn.LayerNorm(DIM), Adds()
+
+    def forward(self, images):
+        x = self.embed(images).flatten(2).mT
+        return self.output(self.norm(x), x)
+
+
+def test_a_skip_that_a_module_is_given_beside_its_branch_is_seen():
+    model = Given()
+    found = branch_ratios(model, images())
+    assert found.names == ("output.dense",)
+    skip = model.embed(images()).flatten(2).mT
+    branch = model.output.dense(model.norm(skip))
+    known = (branch.double().norm(dim=-1) / skip.double().norm(dim=-1)).mean(0)
+    torch.testing.assert_close(found.ratio[0], known)
+
+
+class Shortcut(nn.Module):
+    """Calls an identity on the way of the skip, after its branch: so does timm's ConvNeXt."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.mlp = nn.Conv2d(3, DIM, 8, 8), nn.Linear(DIM, DIM)
+        self.drop, self.shortcut = nn.Identity(), nn.Identity()
+
+    def forward(self, images):
+        x = self.embed(images).flatten(2).mT
+        return self.drop(self.mlp(x)) + self.shortcut(x)
+
+
+def test_an_identity_on_the_way_of_the_skip_is_not_taken_for_the_branch():
+    assert branch_ratios(Shortcut(), images()).names == ("mlp",)

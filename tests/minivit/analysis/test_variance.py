@@ -122,3 +122,31 @@ def test_refusals():
             ),
         ]
     )
+
+
+class ChannelsLast(nn.Module):
+    """Maps as in Swin, ``[batch, rows, columns, dim]``; then half as many rows and columns."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.block, self.merged = nn.Conv2d(3, DIM, 8, 8), nn.ReLU(), nn.Identity()
+
+    def forward(self, images):
+        x = self.block(self.embed(images).movedim(1, -1))
+        return self.merged(x[:, :2, ::2])
+
+
+def test_a_map_with_its_channels_last_is_read_along_its_rows_and_columns():
+    model = ChannelsLast()
+    found = feature_variance(model, images(), "block").values
+    maps = model.embed(images()).relu().double().flatten(2)
+    torch.testing.assert_close(found[0], maps.var(2, correction=0).mean())
+
+
+def test_a_map_of_a_size_that_no_convolution_has_needs_its_grid():
+    model = ChannelsLast()
+    with pytest.raises(ValueError, match=r"known size.*got \[2, 2, 2, 24\]; give grid"):
+        feature_variance(model, images(), "merged")
+    found = feature_variance(model, images(), "merged", grid=(2, 2)).values
+    maps = model.embed(images()).relu().double()[:, :, :2, ::2].flatten(2)
+    torch.testing.assert_close(found[0], maps.var(2, correction=0).mean())

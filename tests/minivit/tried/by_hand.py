@@ -1,0 +1,161 @@
+"""What the instruments should find, computed with torch alone: spies, hooks and a few formulas.
+
+Nothing here uses ``minivit``, nor its way of listening: torch's softmax is replaced by one that
+keeps what it gives, and modules are given forward hooks.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+@contextmanager
+def softmaxes(images: int, edit: Callable[[int, Tensor], Tensor] | None = None) -> Iterator[list]:
+    """Collects every softmax over the last of three axes or more, ``[images, heads, ...]``.
+
+    ``edit`` gets the number of a softmax and its result, and what it returns goes on.
+    """
+    seen: list[Tensor] = []
+
+    def spied(softmax: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        def spy(x: Tensor, dim: int, *args: Any, **kwargs: Any) -> Tensor:
+            weights = softmax(x, dim, *args, **kwargs)
+            if x.ndim < 3 or dim not in (-1, x.ndim - 1):
+                return weights
+            weights = edit(len(seen), weights) if edit else weights
+            if weights.requires_grad:
+                weights.retain_grad()
+            seen.append(weights)
+            return weights
+
+        return spy
+
+    def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0, is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False) -> Tensor:  # fmt: skip
+        assert not (dropout_p or is_causal or enable_gqa)
+        scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
+        if attn_mask is not None and attn_mask.dtype == torch.bool:
+            scores = scores.masked_fill(~attn_mask, -math.inf)
+        elif attn_mask is not None:
+            scores = scores + attn_mask
+        return scores.softmax(-1) @ v
+
+    fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)  # it calls nothing of these
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            for owner in torch, torch.Tensor:
+                patch.setattr(owner, "softmax", spied(owner.softmax))
+            patch.setattr(F, "scaled_dot_product_attention", attention)
+            yield seen
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+
+
+@contextmanager
+def hooked(model: nn.Module, names: list[str], hook: Callable[..., Any]) -> Iterator[None]:
+    """Calls ``hook(name, input, output)`` after the modules; what it returns is their output."""
+
+    def after(name: str) -> Callable[..., Any]:
+        return lambda module, args, kwargs, output: hook(name, [*args, *kwargs.values()][0], output)
+
+    with ExitStack() as stack:
+        for name in names:
+            module = model.get_submodule(name)
+            stack.callback(module.register_forward_hook(after(name), with_kwargs=True).remove)
+        yield
+
+
+def ends(model: nn.Module, images: Tensor, names: list[str]) -> dict[str, tuple[Tensor, Tensor]]:
+    """Input and output of modules by name; of several tensors the first."""
+    found: dict[str, tuple[Tensor, Tensor]] = {}
+    with hooked(
+        model, names, lambda name, x, y: found.update({name: (x.clone(), first(y).clone())})
+    ):
+        model(images)
+    return found
+
+
+def first(output: Any) -> Tensor:
+    return output if isinstance(output, Tensor) else output[0]
+
+
+def zeroed(name: str, x: Tensor, output: Any) -> Any:
+    """As a hook: zeros in place of what a module gives."""
+    if isinstance(output, Tensor):
+        return torch.zeros_like(output)
+    return (torch.zeros_like(output[0]), *output[1:])
+
+
+def placed(new: Tensor) -> Callable[..., Any]:
+    """As a hook: a tensor in place of the first that a module gives."""
+    return lambda name, x, output: new if isinstance(output, Tensor) else (new, *output[1:])
+
+
+def from_projections(attention: nn.Module, x: Tensor) -> Tensor:
+    """softmax(q kᵀ / √d) of a module's own projections of its input."""
+    if isinstance(attention, nn.MultiheadAttention):
+        q, k, _ = F.linear(x, attention.in_proj_weight, attention.in_proj_bias).chunk(3, -1)
+    elif hasattr(attention, "to_qkv"):  # vit-pytorch, with the norm inside
+        q, k, _ = attention.to_qkv(attention.norm(x)).chunk(3, -1)
+    elif hasattr(attention, "qkv"):
+        q, k, _ = attention.qkv(x).chunk(3, -1)
+    else:
+        q, k = (
+            next(getattr(attention, name) for name in names if hasattr(attention, name))(x)
+            for names in (("q_proj", "query"), ("k_proj", "key"))
+        )
+    heads = next(
+        getattr(attention, name)
+        for name in ("num_heads", "heads", "num_attention_heads")
+        if hasattr(attention, name)
+    )
+    q, k = (t.unflatten(-1, (heads, -1)).transpose(1, 2) for t in (q, k))  # [b, heads, tokens, d]
+    q, k = (
+        getattr(attention, name, nn.Identity())(t) for name, t in (("q_norm", q), ("k_norm", k))
+    )
+    return (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)
+
+
+def distances(grid: tuple[int, int], step: tuple[float, float]) -> Tensor:
+    """Between the centres of patches, in reading order."""
+    places = [(step[0] * (i // grid[1]), step[1] * (i % grid[1])) for i in range(math.prod(grid))]
+    return torch.tensor([[math.dist(a, b) for b in places] for a in places]).double()
+
+
+def mean_distance(weights: Tensor, where: range, apart: Tensor) -> Tensor:
+    """``[heads]``, of ``[batch, heads, tokens, tokens]``."""
+    between = weights[:, :, where][..., where].double()
+    return ((between * apart).sum(-1) / between.sum(-1)).mean((0, 2))
+
+
+def rolled_out(weights: list[Tensor]) -> list[Tensor]:
+    """Products of (A + I) / 2, a mean over heads, from the first block on."""
+    eye = torch.eye(weights[0].shape[-1]).double()
+    products = [(weights[0].double().mean(1) + eye) / 2]
+    for one in weights[1:]:
+        products.append((one.double().mean(1) + eye) / 2 @ products[-1])
+    return products
+
+
+def relevances(weights: list[Tensor]) -> list[Tensor]:
+    """R + mean of (A · dA)⁺ R from R = I, of weights whose gradients autograd has left on them."""
+    total = torch.eye(weights[0].shape[-1]).double().expand(len(weights[0]), -1, -1)
+    totals = []
+    for one in weights:
+        slope = torch.zeros_like(one) if one.grad is None else one.grad
+        total = total + (one.detach() * slope).double().clamp(min=0).mean(1) @ total
+        totals.append(total)
+    return totals
+
+
+def log_amplitudes(maps: Tensor) -> Tensor:
+    """``[rows, columns]``: mean log of |FFT| + 1e-6, over images and channels, by numpy."""
+    waves = np.abs(np.fft.fft2(maps.double().numpy()))
+    return torch.from_numpy(np.log(waves + 1e-6).mean((0, 1)))
