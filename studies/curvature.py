@@ -270,7 +270,7 @@ STUDY = Survey(
     (
         *(f"{kind}, {n}" for n in ("all", "tenth") for kind in MODELS),
         *(f"{kind}, {n}, probes" for n in ("all", "tenth") for kind in MODELS),
-        *(f"{kind}, all, relative" for kind in MODELS),
+        *(f"{kind}, all, relative" for kind in ("vit", "resnet", "hybrid")),
         THROUGH,
         *CIFAR10,
     ),
