@@ -12,6 +12,9 @@ statistics of the images measured.
 The share of negative curvature early in training is estimated with two probes, the same for every
 model; rows called ``probes`` estimate it with sixteen, others for every seed.
 
+Rows called ``relative`` have the largest eigenvalue late in training of steps in units of each
+weight's size, which no rescaling of weights that leaves the function as it is can change.
+
 The rows of CIFAR-10 measure the models that come with the package, where training ended.
 """
 
@@ -67,9 +70,9 @@ def measure(name: str, rehearsal: bool) -> Figures:
         return of_cifar10(name, rehearsal)
     if name == THROUGH:
         return through_training(rehearsal)
-    kind, amount, *probes = name.split(", ")
-    if probes:
-        return shares(kind, amount, rehearsal)
+    kind, amount, *figure = name.split(", ")
+    if figure:
+        return {"probes": shares, "relative": relative}[figure[0]](kind, amount, rehearsal)
     found: dict[str, Any] = {}
     for seed in SEEDS[:1] if rehearsal else SEEDS:
         data = digits(amount, seed)
@@ -107,6 +110,18 @@ def shares(kind: str, amount: str, rehearsal: bool) -> Figures:
         how: dict[str, Any] = {"probes": probes, "steps": steps, "label_smoothing": 0.1}
         seen = density(model, images, classes, seed=1 + seed, **how)
         add(found, {"negative": seen.negative.mean, "negative_half": seen.negative.half})
+    return short(found)
+
+
+def relative(kind: str, amount: str, rehearsal: bool) -> Figures:
+    """Of five trained models, the largest eigenvalue with each weight's step in its own units."""
+    found: dict[str, Any] = {}
+    for seed in SEEDS[:1] if rehearsal else SEEDS:
+        stop, steps = (1, 2) if rehearsal else (LATE, 20)
+        ((model, images, classes),) = grown(kind, digits(amount, seed), seed, (stop,))
+        how: dict[str, Any] = {"k": 1, "steps": steps, "label_smoothing": 0.1}
+        seen = curvature(model, images, classes, relative=True, **how)
+        add(found, {"top": seen.top.item(), "top_error": seen.top_errors.item()})
     return short(found)
 
 
@@ -255,6 +270,7 @@ STUDY = Survey(
     (
         *(f"{kind}, {n}" for n in ("all", "tenth") for kind in MODELS),
         *(f"{kind}, {n}, probes" for n in ("all", "tenth") for kind in MODELS),
+        *(f"{kind}, all, relative" for kind in ("vit", "resnet", "hybrid")),
         THROUGH,
         *CIFAR10,
     ),

@@ -40,6 +40,7 @@ def curvature(
     k: int = 5,
     steps: int = 40,
     gauss_newton: bool = False,
+    relative: bool = False,
     seed: int = 0,
     **how: Any,
 ) -> Curvature:
@@ -48,6 +49,7 @@ def curvature(
         curvature(vit, images, classes).top                          # of all weights
         curvature(vit, images, classes, "blocks.0.*").top            # of the first block's alone
         curvature(vit, images, classes, gauss_newton=True).top
+        curvature(vit, images, classes, relative=True).top           # of steps as large as weights
 
     Each step costs one exact product with the Hessian, about four times a gradient.
 
@@ -57,6 +59,9 @@ def curvature(
         k: Eigenvalues at each end.
         steps: Of Lanczos. Those of an end whose errors are too large need more.
         gauss_newton: Of the generalised Gauss-Newton matrix in place of the Hessian.
+        relative: With each weight's step in units of its own size, so of ``diag(|w|) H diag(|w|)``,
+            which stays as it is when weights are rescaled and the function is not: adaptive
+            sharpness, Kwon et al. (2021). Directions are in these units too.
         seed: Of the random start.
 
     Raises:
@@ -66,8 +71,9 @@ def curvature(
     loss = WeightLoss(model, images, classes, parameters, **how)
     if not 1 <= k <= min(steps, loss.point.shape[1]):
         raise ValueError(f"expected k from 1 to the number of steps, or of weights: got {k}")
-    product = loss.gauss_newton() if gauss_newton else loss.hessian()
-    found = lanczos(product, random_like(loss.point, seed), steps)
+    bent = loss.gauss_newton() if gauss_newton else loss.hessian()
+    unit = loss.point.abs() if relative else torch.ones_like(loss.point)
+    found = lanczos(lambda v: unit * bent(unit * v), random_like(loss.point, seed), steps)
     values, errors, vectors = found.values[0], found.errors[0], found.vectors[0]
     return Curvature(
         values.flip(0)[:k],

@@ -132,6 +132,33 @@ def test_both_ends_of_the_spectrum_with_errors_that_hold_and_directions():
     assert curvature(model, x, LABELS, steps=43, gauss_newton=True).bottom[0] > -1e-10
 
 
+def test_relative_curvature_is_of_steps_in_units_of_the_weights():
+    model, x = small(), images()
+    w = flat(model).detach()
+    for gauss_newton in False, True:
+        loss = WeightLoss(model, x, LABELS)
+        matrix = dense(loss.gauss_newton() if gauss_newton else loss.hessian(), len(w))
+        known = torch.linalg.eigvalsh(w.abs()[:, None] * matrix * w.abs())
+        how = {"k": 3, "steps": 43, "gauss_newton": gauss_newton, "relative": True}
+        close(curvature(model, x, LABELS, **how).top, known.flip(0)[:3])
+
+
+def test_relative_curvature_ignores_a_rescaling_that_leaves_the_function_as_it_is():
+    layers = nn.Flatten(), nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 3)
+    model, x = draw(nn.Sequential(*layers).double()), images()
+    tops = {}
+    for factor in 1, 16:
+        with torch.no_grad():
+            model[1].weight.mul_(factor)
+            model[1].bias.mul_(factor)
+            model[3].weight.div_(factor)
+        for relative in False, True:
+            found = curvature(model, x, LABELS, k=1, steps=20, relative=relative)
+            tops[factor, relative] = found.top.item()
+    assert tops[16, True] == pytest.approx(tops[1, True])
+    assert tops[16, False] > 2 * tops[1, False]
+
+
 def test_weight_decay_shifts_every_eigenvalue():
     model, x = small(), images()
     plain, decayed = (curvature(model, x, LABELS, steps=43, weight_decay=d) for d in (0, 0.25))
