@@ -34,6 +34,18 @@ def images(of: minivit.ViT, count: int) -> Tensor:
     return torch.randint(0, 256, size, generator=draws, dtype=torch.uint8)
 
 
+def asked(pictures: Tensor, jobs: list[dict]) -> str:
+    """Images and jobs as jobs.js takes them, in JSON."""
+    pixels = pictures.permute(0, 2, 3, 1).flatten(1).tolist()  # channels last
+    return json.dumps({"images": pixels, "jobs": jobs})
+
+
+def told(text: str) -> list[dict[str, Tensor]]:
+    """What jobs.js answers, as tensors."""
+    answers = json.loads(text)
+    return [{k: torch.tensor(v, dtype=torch.float64) for k, v in one.items()} for one in answers]
+
+
 def job(image: int, *ask: str, **switches: object) -> dict:
     return {"image": image, "ask": ask, "switches": switches}
 
@@ -46,12 +58,16 @@ def answers(tmp_path: Path):
 
     def run(of: minivit.ViT, pictures: Tensor, jobs: list[dict]) -> list[dict[str, Tensor]]:
         export_page(of, tmp_path / "model.js")
-        text = json.dumps({"images": pictures.permute(0, 2, 3, 1).flatten(1).tolist(), "jobs": jobs})
-        (tmp_path / "jobs.json").write_text(text)
+        (tmp_path / "jobs.json").write_text(asked(pictures, jobs))
         command = ["node", RUN, ENGINE, tmp_path / "model.js", tmp_path / "jobs.json"]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        found = json.loads(done.stdout)
-        return [{k: torch.tensor(v, dtype=torch.float64) for k, v in one.items()} for one in found]
+        return told(done.stdout)
 
     return run
+
+
+@pytest.fixture
+def many(name: str) -> int:
+    """How many images the logits are compared for."""
+    return 100 if name.startswith("digits") else 4

@@ -7,9 +7,10 @@ from einops import rearrange
 import minivit
 from minivit.analysis import logit_lens, rollout
 from minivit.analysis.deletion import mean_colour, spread
-from minivit.hub.page import KNOWN
+from minivit.hub.page import KNOWN, rounded
 from minivit.hub.zoo import described, shipped
 from minivit.networks.patches import patchify, unpatchify
+from tests.minivit.parity import draw
 from tests.page.conftest import images, job, model
 
 CLOSE = 1e-4  # of logits, whose spread is some units
@@ -24,8 +25,8 @@ def close(ours, theirs):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_logits_are_torchs(name, answers):
-    seen = images(model(name), 100 if name.startswith("digits") else 4)
+def test_logits_are_torchs(name, many, answers):
+    seen = images(model(name), many)
     found = answers(model(name), seen, [job(i, "logits") for i in range(len(seen))])
     expected = model(name)(model(name).preprocess(seen))
     assert expected.std(0).min() > 1e-2, "the images get different answers"
@@ -62,9 +63,10 @@ def test_every_switch_does_what_remove_does(name, answers):
         without = model(name)
         for part, blocks in steps:
             without = minivit.remove(without, part, blocks)
-        expected = without(without.preprocess(seen))[0]
+        # In float64: without norms logits reach 100, and float32 itself is off by 1e-4.
+        expected = without.double()(without.preprocess(seen).double())[0]
         assert close(one["logits"], expected), steps
-        moved += not torch.equal(expected, whole)
+        moved += not close(expected, whole)
     assert moved > len(cases) / 2
 
 
@@ -128,13 +130,11 @@ def test_patches_move_and_are_covered_as_images_are(name, answers):
 
 
 def test_a_model_of_another_shape_than_square_is_run_as_torch_runs_it(answers):
-    from tests.minivit.parity import draw
-
     of = minivit.create("vit_32px", image_size=(8, 12), patch_size=(2, 4), depth=2, classes=3)
     draw(of)
     of.eval().preprocess = minivit.Preprocess((8, 12), (8, 12))
     of.classes = ["a", "b", "c"]
-    minivit.hub.page.rounded(of)
+    rounded(of)
     seen = images(of, 2)
     found = answers(of, seen, [job(i, "logits", "rollout") for i in (0, 1)])
     assert close(torch.stack([one["logits"] for one in found]), of(of.preprocess(seen)))

@@ -34,7 +34,7 @@
     document.head.append(script);
   }));
 
-  const percent = (p) => `${p >= 0.9995 || p < 0.0005 ? Math.round(100 * p) : (100 * p).toFixed(1)} %`;
+  const percent = (p) => `${(100 * p).toFixed(1)}\u00a0%`;
   const softmax = (logits) => {
     const e = logits.map((v) => Math.exp(v - Math.max(...logits)));
     return e.map((v) => v / e.reduce((a, b) => a + b, 0));
@@ -45,7 +45,7 @@
     href: new URL(`ledger.html#${id}`, BOOK).href, class: "live-claim", "aria-label": `${about}: the verdict on claim ${id}`,
   }, id);
 
-  /** A worker that answers questions in turn; of those of one kind that wait, only the last. */
+  /** A worker that answers questions in turn; of those of one kind that wait, only the last is kept. */
   function newWorker() {
     const text = `(${minivitWorker})((${minivitEngine})())`;
     const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
@@ -105,7 +105,7 @@
     const { config, classes } = about, grid = [0, 1].map((i) => config.image_size[i] / config.patch_size[i]);
     const places = grid[0] * grid[1], extra = config.pool == "class" ? 1 : 0;
     const state = {
-      bytes: null, sample: null, mode: "ask", query: 0, picked: null, class: null,
+      bytes: null, sample: null, mode: "ask", query: places >> 1, picked: null, class: null,
       removed: new Set(), heads: new Set(), order: [...Array(places).keys()], covered: new Set(),
     };
     let answer = null, speaks = null;
@@ -151,7 +151,7 @@
     const picture = h("canvas", { role: "img", "aria-label": "The image that the model sees" });
     const overlay = h("canvas", { class: "live-overlay", "aria-hidden": "true" });
     const patches = [...Array(places).keys()].map((place) => h("button", {
-      type: "button", tabindex: place ? -1 : 0, onclick: () => tap(place),
+      type: "button", tabindex: place == state.query ? 0 : -1, onclick: () => tap(place),
       "aria-label": `Patch in row ${Math.floor(place / grid[1]) + 1}, column ${place % grid[1] + 1}`,
     }));
     const board = h("div", { class: "live-patches", role: "group", "aria-label": "Patches of the image",
@@ -295,12 +295,18 @@
     const newLens = (words) => {
       const value = h("span");
       lens.push(value);
-      return h("p", { class: "live-lens" }, `${words} the head would say `, value);
+      return h("p", { class: "live-lens" }, h("span", { class: "visually-hidden" }, words), value);
     };
-    const start = h("div", { class: "live-block" }, h("h3", {}, "Before the blocks"),
+    const linked = (words, part) => [words, " ", claim(VERDICTS[part], words), " "];
+    const titles = h("div", { class: "live-block live-titles" },
+      h("p", {}, "Tap a part, and it is gone"),
+      h("p", {}, ...parts.flatMap((part) => (part in VERDICTS ? linked(WORDS[part], part) : []))),
+      config.heads ? h("p", {}, ...linked("A head is a map: where the marked patch looks", "head")) : null,
+      h("p", {}, ...(config.heads ? linked("Rollout", "rollout") : []), "and what the head would say by then"));
+    const start = h("div", { class: "live-block" }, h("p", { class: "live-name" }, "Before the blocks"),
       h("div", { class: "live-switches" }, newToggle("removed", "positions", "Positions", "Positions"), claim(VERDICTS.positions, "Positions")),
-      newLens("Here"));
-    depth.append(start);
+      newLens("Before the blocks the head would say "));
+    depth.append(titles, start);
     for (let b = 0; b < config.depth; b++) {
       const maps = h("div", { class: "live-heads" });
       for (let head = 0; head < (config.heads ?? 0); head++) {
@@ -314,10 +320,10 @@
       const roll = h("canvas", { class: "live-roll", role: "img", "aria-label": `Rollout after block ${b + 1}` });
       rolled.push(roll);
       depth.append(h("div", { class: "live-block" },
-        h("h3", {}, `Block ${b + 1}`),
+        h("p", { class: "live-name" }, `Block ${b + 1}`),
         h("div", { class: "live-switches" }, ...parts.map((part) =>
           newToggle("removed", `${part}/${b}`, WORDS[part], `${WORDS[part]} of block ${b + 1}`))),
-        maps, h("div", { class: "live-after" }, roll, newLens("After it"))));
+        maps, h("div", { class: "live-after" }, roll, newLens(`After block ${b + 1} the head would say `))));
     }
 
     // Beside torch
@@ -377,7 +383,7 @@
       rolled.forEach((canvas, b) => drawMap(canvas, [...(answer.rollout[b] ?? Array(places).fill(0))], grid));
       lens.forEach((value, i) => {
         const said = best(answer.lens[i]);
-        value.replaceChildren(h("strong", {}, classes[said]), ` (${percent(answer.lens[i][said])})`);
+        value.replaceChildren(h("strong", {}, classes[said]), ` ${percent(answer.lens[i][said])}`);
       });
       table.hidden = !sample;
       if (!sample) return;
@@ -389,17 +395,13 @@
     }
 
     const frame = h("div", { class: "live-frame" }, picture, overlay, board);
-    const query = h("p", { class: "live-hint" }, "Each small map is one head: where the marked patch looks. Tap a head to switch it off ",
-      claim(VERDICTS.head, "Several heads"), ". Below: rollout ", claim(VERDICTS.rollout, "Rollout"), ". Switches: attention ",
-      claim(VERDICTS.attention, "Without attention"), ", MLP ", claim(VERDICTS.mlp, "Without MLPs"), ", norms ", claim(VERDICTS.norm, "Without norms"),
-      ", residual ", claim(VERDICTS.residual, "Without residual connections"), ".");
     await take(Uint8Array.from(samples[0].pixels), 0);
     root.replaceChildren(say,
       h("div", { class: "live-top" },
         h("div", {}, frame, modes, h("div", { class: "live-row" }, shuffle, clear, restore)),
         h("div", {}, answers, hint)),
       h("div", { class: "live-row" }, strip, own),
-      query, depth, table);
+      depth, table);
     new MutationObserver(show).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     root.dataset.ready = "";
   }

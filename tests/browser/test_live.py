@@ -1,0 +1,184 @@
+"""The page in which a model runs, as a reader uses it."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.conftest import SITE
+from tests.browser.test_pages import open_page
+
+LIVE = "book/live.html"
+
+
+@pytest.fixture
+def page(browser: Browser, site: str) -> Iterator[Page]:
+    visit = open_page(browser, site, LIVE, "light", 1280)
+    ready(visit.page)
+    yield visit.page
+    assert visit.errors == [] and visit.failed == []
+    assert [url for url in visit.requests if not url.startswith((site, "data:", "blob:"))] == []
+    visit.page.close()
+
+
+def ready(page: Page) -> None:
+    page.locator(".live[data-ready]").nth(1).wait_for(timeout=60_000)
+
+
+def digits(page: Page) -> Locator:
+    return page.locator("[data-model=digits_vit]")
+
+
+def said(page: Page) -> str:
+    return digits(page).locator(".live-say").inner_text()
+
+
+def chances(page: Page) -> list[str]:
+    return digits(page).locator(".live-value").all_inner_texts()
+
+
+def press(page: Page, name: str) -> None:
+    """Presses a button, and waits until the answer has changed."""
+    before = chances(page)
+    digits(page).get_by_role("button", name=name, exact=True).click()
+    expect(digits(page).locator(".live-classes")).not_to_have_text("".join(before))
+    page.wait_for_function("before => [...document.querySelectorAll('[data-model=digits_vit] .live-value')]"
+                           ".some((e, i) => e.innerText != before[i])", arg=before)  # fmt: skip
+
+
+def test_an_image_is_classified_when_the_page_opens(page: Page):
+    assert re.match(r"The model says 3 with \d\d", said(page))
+    assert digits(page).locator(".live-say").get_attribute("aria-live") == "polite"
+    other = page.locator("[data-model=cifar10_vit] .live-say")
+    assert re.match("The model says cat with", other.inner_text())
+
+
+@pytest.mark.parametrize("name", ["digits_vit", "cifar10_vit"])
+def test_every_sample_has_torchs_logits(page: Page, name: str):
+    live = page.locator(f"[data-model={name}]")
+    live.locator("summary").click()
+    for sample in live.locator(".live-samples button").all():
+        sample.click()
+        expect(sample).to_have_attribute("aria-pressed", "true")
+        page.wait_for_timeout(700)
+        found = re.search(r"difference: (\S+)\. ", live.locator(".live-truth p").inner_text())
+        assert 0 < float(found[1]) < 1e-4
+        cells = live.locator("tbody tr").all_inner_texts()
+        assert len(cells) == 10
+
+
+def test_switches_move_the_answer_and_are_put_back(page: Page):
+    before = chances(page)
+    press(page, "Attention of block 1")
+    assert "With everything in place" in said(page)
+    switch = digits(page).get_by_role("button", name="Attention of block 1", exact=True)
+    assert switch.get_attribute("aria-pressed") == "false"
+    for name in ("Head 2 of block 3", "Positions", "Norms of block 2", "MLP of block 4"):
+        press(page, name)
+    press(page, "Put everything back")
+    assert chances(page) == before and "in place" not in said(page)
+
+
+def test_without_positions_shuffled_patches_change_nothing(page: Page):
+    press(page, "Positions")
+    before = chances(page)
+    digits(page).get_by_role("button", name="Shuffle patches").click()
+    page.wait_for_timeout(700)
+    assert chances(page) == before
+    press(page, "Positions")
+    assert chances(page) != before
+
+
+def test_patches_are_asked_covered_and_swapped_by_keyboard(page: Page):
+    live, patch = digits(page), digits(page).locator(".live-patches button")
+    maps = "() => [...document.querySelectorAll('.live-head canvas')].map(c => c.toDataURL()).join()"
+    before, seen = chances(page), page.evaluate(maps)
+    live.locator(".live-patches button[tabindex='0']").focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    assert page.evaluate(maps) != seen and chances(page) == before
+    live.get_by_label("cover it").check()
+    patch.nth(5).press("Enter")
+    page.wait_for_timeout(500)
+    covered = chances(page)
+    assert covered != before
+    live.get_by_label("swap two").check()
+    patch.nth(1).press("Space")
+    patch.nth(14).press("Space")
+    page.wait_for_timeout(500)
+    assert chances(page) not in (before, covered)
+
+
+def test_a_class_shows_what_speaks_for_it(page: Page):
+    overlay = digits(page).locator(".live-overlay")
+    assert not overlay.is_visible()
+    digits(page).locator(".live-class").nth(3).click()
+    expect(overlay).to_be_visible()
+    assert "speak for 3" in digits(page).locator(".live-hint").inner_text()
+    digits(page).locator(".live-class").nth(3).click()
+    expect(overlay).not_to_be_visible()
+
+
+def test_a_one_is_drawn_by_hand(page: Page):
+    live = digits(page)
+    live.get_by_label("draw", exact=True).check()
+    live.get_by_role("button", name="Clear the pad").click()
+    box = live.locator(".live-patches").bounding_box()
+    unit = box["width"] / 8
+    page.mouse.move(box["x"] + 4 * unit, box["y"] + unit / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 4 * unit, box["y"] + 7.5 * unit, steps=30)
+    page.mouse.up()
+    expect(live.locator(".live-say")).to_contain_text("The model says 1")
+    assert not live.locator(".live-truth").is_visible(), "torch has never seen it"
+
+
+def test_a_file_is_read_and_a_damaged_one_changes_nothing(page: Page, tmp_path: Path):
+    live, choose = digits(page), digits(page).locator("input[type=file]")
+    before = chances(page)
+    (tmp_path / "broken.png").write_bytes(b"no image")
+    choose.set_input_files(tmp_path / "broken.png")
+    expect(live.locator(".live-say")).to_contain_text("no image that the browser can read")
+    assert chances(page) == before
+    zero = Image.new("L", (400, 300), 255)  # ink on paper, which the model never met
+    for x in range(400):
+        for y in range(300):
+            if 50 < ((x - 200) ** 2 * 1.8 + (y - 150) ** 2) ** 0.5 < 110:
+                zero.putpixel((x, y), 10)
+    zero.save(tmp_path / "zero.png")
+    choose.set_input_files(tmp_path / "zero.png")
+    expect(live.locator(".live-say")).to_contain_text("The model says 0")
+
+
+def test_it_works_from_a_folder(browser: Browser):
+    page = browser.new_page()
+    page.goto((SITE / LIVE).as_uri())
+    ready(page)
+    assert said(page).startswith("The model says 3")
+    page.close()
+
+
+def test_without_scripts_there_is_a_picture_and_a_sentence(browser: Browser, site: str):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(site + LIVE)
+    assert page.get_by_text("a vision transformer would run here").is_visible()
+    still = page.locator("img[src*=still]")
+    assert still.is_visible() and still.evaluate("e => e.naturalWidth") > 100
+    context.close()
+
+
+def test_the_first_answer_is_there_within_two_seconds_of_processor(browser: Browser, site: str):
+    context = browser.new_context()
+    page = context.new_page()
+    session = context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page.goto(site + LIVE)
+    page.locator("[data-model=digits_vit][data-ready]").wait_for(timeout=60_000)
+    found = session.send("Performance.getMetrics")["metrics"]
+    (spent,) = (one["value"] for one in found if one["name"] == "TaskDuration")
+    assert 0 < spent < 2
+    context.close()
