@@ -14,7 +14,12 @@ from minivit.hub.page import export_page, rounded
 
 MODELS = ("digits_vit", "cifar10_vit")
 FOLDER = "_static/live"
-PHOTOGRAPHS = {"chelsea": "a cat", "rocket": "a rocket", "astronaut": "an astronaut", "coffee": "a cup"}
+PHOTOGRAPHS = {
+    "chelsea": "a cat",
+    "rocket": "a rocket",
+    "astronaut": "an astronaut",
+    "coffee": "a cup",
+}
 
 
 def write(app: Sphinx, error: Exception | None) -> None:
@@ -29,28 +34,36 @@ def write(app: Sphinx, error: Exception | None) -> None:
         export_page(model, file)
         shown = samples(model)
         with file.open("a") as more:
-            more.write(f"(globalThis.minivitSamples ??= {{}}).{name} = {json.dumps(shown)};\n")
+            more.write(
+                f"(globalThis.minivitSamples ??= {{}}).{name} = {json.dumps(shown)};\n"
+            )
         if name == MODELS[0]:
-            (folder / "still.svg").write_text(still(model, shown[0]), encoding="utf-8")
+            (folder / "still.svg").write_text(
+                still(model, shown[0]), encoding="utf-8"
+            )
 
 
+@torch.no_grad()
 def samples(model: minivit.ViT) -> list[dict]:
     """Images that the model was not trained on: names, pixels, and torch's logits."""
     if model.config.channels == 1:
         test = load_data("DIGITS").test
         guesses = model(model.preprocess(test.images)).argmax(1)
-        first = [int((test.labels == digit).nonzero()[0]) for digit in (3, 0, 1, 2, 4, 5, 6, 7, 8, 9)]
+        order = 3, 0, 1, 2, 4, 5, 6, 7, 8, 9
+        first = [int((test.labels == digit).nonzero()[0]) for digit in order]
         missed = (guesses != test.labels).nonzero()[:2, 0].tolist()
         images = test.images[first + missed]
         names = [f"A {int(test.labels[i])}" for i in first]
-        names += [f"A {int(test.labels[i])}, which the model misreads" for i in missed]
+        names += [
+            f"A {int(test.labels[i])}, which the model misreads" for i in missed
+        ]
     else:
         size = model.preprocess.size
         images = torch.stack([photograph(name, size) for name in PHOTOGRAPHS])
         names = [f"A photograph of {what}" for what in PHOTOGRAPHS.values()]
-    with torch.no_grad():
-        logits = model(model.preprocess(images)).tolist()
-    pixels = images.permute(0, 2, 3, 1).flatten(1).tolist()  # channels last, as browsers have them
+    logits = model(model.preprocess(images)).tolist()
+    # Channels last, as browsers have them.
+    pixels = images.permute(0, 2, 3, 1).flatten(1).tolist()
     return [
         {"name": name, "pixels": some, "logits": answer}
         for name, some, answer in zip(names, pixels, logits, strict=True)

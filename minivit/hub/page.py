@@ -60,16 +60,16 @@ def export_page(model: Model, path: str | PathLike[str]) -> None:
         raise ValueError(f"expected a path that ends in .js: got {path}")
     text = base64.b64encode(packed(model)).decode()
     with replacing(path) as scratch:
-        scratch.write_text(f"(globalThis.minivitModels ??= {{}})[{json.dumps(path.stem)}] = `{text}`;\n")
+        scratch.write_text(
+            f"(globalThis.minivitModels ??= {{}})[{json.dumps(path.stem)}] = `{text}`;\n"
+        )
 
 
 def packed(model: Model) -> bytes:
     """The model in bytes: the header's length, the header, the numbers, all little-endian."""
     check(model)
     state = {k: v for k, v in model.state_dict().items() if not k.endswith(UNREAD)}
-    about = said(
-        About(model.config, model.preprocess, model.classes, model.licence, model.removed)
-    )
+    about = said(About(model.config, model.preprocess, model.classes, model.licence, model.removed))
     tensors = [[name, list(tensor.shape)] for name, tensor in state.items()]
     header = json.dumps({**about, "tensors": tensors}, ensure_ascii=False).encode()
     numbers = b"".join(half(name, tensor) for name, tensor in state.items())

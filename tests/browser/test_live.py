@@ -25,7 +25,9 @@ def page(browser: Browser, site: str) -> Iterator[Page]:
 
 
 def ready(page: Page) -> None:
-    page.locator(".live[data-ready]").nth(1).wait_for(timeout=60_000)
+    for live in page.locator(".live").all():  # those further down wait for their reader
+        live.scroll_into_view_if_needed()
+        expect(live).to_have_attribute("data-ready", "", timeout=60_000)
 
 
 def digits(page: Page) -> Locator:
@@ -78,14 +80,14 @@ def test_switches_move_the_answer_and_are_put_back(page: Page):
     assert switch.get_attribute("aria-pressed") == "false"
     for name in ("Head 2 of block 3", "Positions", "Norms of block 2", "MLP of block 4"):
         press(page, name)
-    press(page, "Put everything back")
+    press(page, "Put all back")
     assert chances(page) == before and "in place" not in said(page)
 
 
 def test_without_positions_shuffled_patches_change_nothing(page: Page):
     press(page, "Positions")
     before = chances(page)
-    digits(page).get_by_role("button", name="Shuffle patches").click()
+    digits(page).get_by_role("button", name="Shuffle").click()
     page.wait_for_timeout(700)
     assert chances(page) == before
     press(page, "Positions")
@@ -94,7 +96,9 @@ def test_without_positions_shuffled_patches_change_nothing(page: Page):
 
 def test_patches_are_asked_covered_and_swapped_by_keyboard(page: Page):
     live, patch = digits(page), digits(page).locator(".live-patches button")
-    maps = "() => [...document.querySelectorAll('.live-head canvas')].map(c => c.toDataURL()).join()"
+    maps = (
+        "() => [...document.querySelectorAll('.live-head canvas')].map(c => c.toDataURL()).join()"
+    )
     before, seen = chances(page), page.evaluate(maps)
     live.locator(".live-patches button[tabindex='0']").focus()
     page.keyboard.press("ArrowUp")
@@ -125,7 +129,7 @@ def test_a_class_shows_what_speaks_for_it(page: Page):
 def test_a_one_is_drawn_by_hand(page: Page):
     live = digits(page)
     live.get_by_label("draw", exact=True).check()
-    live.get_by_role("button", name="Clear the pad").click()
+    live.get_by_role("button", name="Clear").click()
     box = live.locator(".live-patches").bounding_box()
     unit = box["width"] / 8
     page.mouse.move(box["x"] + 4 * unit, box["y"] + unit / 2)

@@ -53,16 +53,44 @@ def test_what_a_page_cannot_run_is_refused_and_nothing_is_written(tmp_path):
     digits = minivit.load("digits_vit")
     assert_refused(
         [
-            (lambda: export_page(digits, tmp_path / "m.bin"), ValueError, r"ends in \.js: got .*m\.bin"),
-            (lambda: export_page(minivit.load("cifar10_alternet"), file), TypeError, "ViTs, Mixers and ResNets .*got Hybrid"),
+            (
+                lambda: export_page(digits, tmp_path / "m.bin"),
+                ValueError,
+                r"ends in \.js: got .*m\.bin",
+            ),
+            (
+                lambda: export_page(minivit.load("cifar10_alternet"), file),
+                TypeError,
+                "ViTs, Mixers and ResNets .*got Hybrid",
+            ),
             (lambda: export_page(torch.nn.Linear(1, 1), file), TypeError, "got Linear"),
             (lambda: export_page(changed(window=2), file), ValueError, "window=None: got window=2"),
-            (lambda: export_page(changed(norm="post"), file), ValueError, "norm='pre': got norm='post'"),
-            (lambda: export_page(changed(pool="attention"), file), ValueError, "pool='class' or 'mean': got pool='attention'"),
+            (
+                lambda: export_page(changed(norm="post"), file),
+                ValueError,
+                "norm='pre': got norm='post'",
+            ),
+            (
+                lambda: export_page(changed(pool="attention"), file),
+                ValueError,
+                "pool='class' or 'mean': got pool='attention'",
+            ),
             (lambda: export_page(resnet, file), ValueError, "stem='3x3': got stem='7x7'"),
-            (lambda: export_page(nameless, file), ValueError, "what classes are called: .* and None"),
-            (lambda: export_page(huge, file), ValueError, "half precision has: got others in head.bias"),
-            (lambda: export_page(changed(dim=512, depth=6), file), ValueError, r"at most 2,097,152 bytes .* got \d"),
+            (
+                lambda: export_page(nameless, file),
+                ValueError,
+                "what classes are called: .* and None",
+            ),
+            (
+                lambda: export_page(huge, file),
+                ValueError,
+                "half precision has: got others in head.bias",
+            ),
+            (
+                lambda: export_page(changed(dim=512, depth=6), file),
+                ValueError,
+                r"at most 2,097,152 bytes .* got \d",
+            ),
         ]
     )
     assert list(tmp_path.iterdir()) == []

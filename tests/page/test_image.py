@@ -35,7 +35,9 @@ def test_resized_cropped_and_grey_as_pil_does_it():
         smooth = draws.integers(0, 256, (5, 5, 3), dtype=np.uint8)
         image = Image.fromarray(smooth).resize((width, height), Image.Resampling.BICUBIC)
         data = image.convert("RGBA").tobytes()
-        given.append([{"data": list(data), "height": height, "width": width}, size, resize, len(mean)])
+        given.append(
+            [{"data": list(data), "height": height, "width": width}, size, resize, len(mean)]
+        )
         fit = minivit.Preprocess(size, resize, mean=mean, std=mean).fit(image)
         expected.append(fit[0].permute(1, 2, 0).flatten().int())
     task = json.dumps({"file": str(ENGINE.with_name("image.js")), "given": given})

@@ -321,10 +321,10 @@ function minivitEngine() {
     });
   }
 
-  /** By how much each logit falls when a patch is covered: [patches][classes]. */
-  function deletion(model, image, switches = {}) {
+  /** By how much each logit falls when one of some patches is covered: [places][classes]. */
+  function deletion(model, image, switches = {}, places = patchesOf(model).map((_, place) => place)) {
     const { logits } = forward(model, image, switches);
-    return patchesOf(model).map((_, place) => {
+    return places.map((place) => {
       const hidden = [...(switches.covered ?? []), place];
       const without = forward(model, image, { ...switches, covered: hidden }).logits;
       return logits.map((v, c) => v - without[c]);

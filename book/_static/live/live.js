@@ -45,7 +45,7 @@
     href: new URL(`ledger.html#${id}`, BOOK).href, class: "live-claim", "aria-label": `${about}: the verdict on claim ${id}`,
   }, id);
 
-  /** A worker that answers questions in turn; of those of one kind that wait, only the last is kept. */
+  /** A worker that answers questions in turn. Of those of one kind that wait, all but the last are never answered. */
   function newWorker() {
     const text = `(${minivitWorker})((${minivitEngine})())`;
     const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
@@ -105,10 +105,10 @@
     const { config, classes } = about, grid = [0, 1].map((i) => config.image_size[i] / config.patch_size[i]);
     const places = grid[0] * grid[1], extra = config.pool == "class" ? 1 : 0;
     const state = {
-      bytes: null, sample: null, mode: "ask", query: places >> 1, picked: null, class: null,
+      bytes: null, sample: null, mode: "ask", query: (grid[0] >> 1) * grid[1] + (grid[1] >> 1), picked: null, class: null,
       removed: new Set(), heads: new Set(), order: [...Array(places).keys()], covered: new Set(),
     };
-    let answer = null, speaks = null;
+    let answer = null, speaks = null, changes = 0;
 
     /** The switches as the engine takes them. */
     const switches = () => ({
@@ -119,12 +119,13 @@
     const touched = () => state.removed.size + state.heads.size + state.covered.size
       + state.order.some((from, to) => from != to) > 0;
 
-    async function change(changes = {}) {
-      Object.assign(state, changes);
+    async function change(values = {}) {
+      Object.assign(state, values);
       speaks = null;
+      changes++;
       show();
       try {
-        answer = await ask({ ask: "run", bytes: state.bytes, switches: switches() });
+        answer = await ask({ ask: "run", bytes: state.bytes, switches: switches(), touched: touched() });
         show();
         if (state.class !== null) await explain();
       } catch (error) {
@@ -132,8 +133,16 @@
       }
     }
 
+    /** What speaks for a class, some patches at a time, so that a change need not wait. */
     async function explain() {
-      speaks = await ask({ ask: "deletion", bytes: state.bytes, switches: switches() });
+      const then = changes, rows = [];
+      while (rows.length < places) {
+        const some = [...Array(Math.min(8, places - rows.length))].map((_, i) => rows.length + i);
+        rows.push(...await ask({ ask: "deletion", bytes: state.bytes, switches: switches(), places: some }));
+        if (changes != then) return;
+        hint.textContent = `Covering one patch after another: ${rows.length} of ${places} …`;
+      }
+      speaks = rows;
       show();
     }
 
@@ -224,7 +233,7 @@
       }), ` ${words}`));
     }
     const button = (words, onclick) => h("button", { type: "button", class: "live-button", onclick }, words);
-    const shuffle = button("Shuffle patches", () => {
+    const shuffle = button("Shuffle", () => {
       const order = [...state.order];
       for (let i = places - 1; i > 0; i--) {
         const j = Math.floor(Math.random() * (i + 1));
@@ -232,8 +241,8 @@
       }
       change({ order });
     });
-    const clear = button("Clear the pad", () => take(new Uint8Array(state.bytes.length)));
-    const restore = button("Put everything back", () => change({
+    const clear = button("Clear", () => take(new Uint8Array(state.bytes.length)));
+    const restore = button("Put all back", () => change({
       removed: new Set(), heads: new Set(), covered: new Set(),
       order: [...Array(places).keys()], picked: null,
     }));
@@ -246,7 +255,7 @@
       onclick: () => take(Uint8Array.from(sample.pixels), i),
     }, drawImage(h("canvas", { "aria-hidden": "true" }), sample.pixels, config.image_size, config.channels))));
     const file = h("input", { type: "file", accept: "image/*", onchange: () => open(file.files[0]) });
-    const own = h("label", { class: "live-button live-file" }, file, "Your image");
+    const own = h("label", { class: "live-button live-file" }, file, "Your own image, which stays here");
     async function open(chosen) {
       if (!chosen) return;
       try {
@@ -406,11 +415,14 @@
     root.dataset.ready = "";
   }
 
+  /** A model further down the page waits until its reader comes near. */
   function begin() {
-    for (const root of document.querySelectorAll(".live[data-model]:not([data-begun])")) {
-      root.dataset.begun = "";
-      mount(root).catch((error) => root.replaceChildren(h("p", { role: "alert" }, error.message)));
-    }
+    const near = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => {
+      if (!isIntersecting) return;
+      near.unobserve(target);
+      mount(target).catch((error) => target.replaceChildren(h("p", { role: "alert" }, error.message)));
+    }), { rootMargin: "400px" });
+    document.querySelectorAll(".live[data-model]").forEach((root) => near.observe(root));
   }
   requestAnimationFrame(() => setTimeout(begin)); // after the first paint
 })();

@@ -12,22 +12,21 @@ function minivitWorker(engine) {
       return { ...said, parameters: numbers.reduce((a, b) => a + b, 0) };
     },
     /** What the model answers, as it is and with the switches. */
-    run: ({ bytes, switches }) => {
+    run: ({ bytes, switches, touched }) => {
       const image = engine.normalised(model, bytes), start = performance.now();
       const after = engine.forward(model, image, switches);
       const milliseconds = performance.now() - start;
-      const before = engine.forward(model, image);
       return {
         milliseconds,
-        before: before.logits,
+        before: touched ? engine.forward(model, image).logits : after.logits,
         ...after,
         states: null, // of no use to the page
         lens: engine.lens(model, after, switches).map((row) => engine.softmax(row)),
         rollout: after.attention.length ? engine.rollout(model, after) : [],
       };
     },
-    deletion: ({ bytes, switches }) =>
-      engine.deletion(model, engine.normalised(model, bytes), switches),
+    deletion: ({ bytes, switches, places }) =>
+      engine.deletion(model, engine.normalised(model, bytes), switches, places),
   };
 
   onmessage = ({ data: { number, ask, ...given } }) => {
