@@ -16,6 +16,12 @@ from tests.page.conftest import images, job, model
 CLOSE = 1e-4  # of logits, whose spread is some units
 RUNS = [n for n in shipped() if type(minivit.create(n)) in KNOWN]
 PATCHES = ["digits_vit", "cifar10_vit_cls"]  # a mean and a class token are read
+SLICE = {"digits_vit", "digits_mixer", "digits_resnet", "cifar10_vit", "cifar10_feedforward"}
+
+
+def by_size(names):
+    """Of the larger models some are enough for `make test`; together they take a minute."""
+    return [pytest.param(n, marks=[] if n in SLICE else [pytest.mark.slow]) for n in names]
 
 
 def close(ours, theirs):
@@ -24,7 +30,7 @@ def close(ours, theirs):
     return (ours - theirs).abs().max() <= CLOSE
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", by_size(RUNS))
 def test_logits_are_torchs(name, many, answers):
     seen = images(model(name), many)
     found = answers(model(name), seen, [job(i, "logits") for i in range(len(seen))])
@@ -50,9 +56,10 @@ def removals(name):
         yield [("mixing" if mixer and part == "attention" else part, b) for part, b in steps]
 
 
-@pytest.mark.parametrize(
-    "name", [*PATCHES, "cifar10_vit", "digits_mixer", "cifar10_feedforward", "cifar10_vit_no_norm"]
-)
+MOST = [*PATCHES, "cifar10_vit", "digits_mixer", "cifar10_feedforward", "cifar10_vit_no_norm"]
+
+
+@pytest.mark.parametrize("name", by_size(MOST))
 def test_every_switch_does_what_remove_does(name, answers):
     seen = images(model(name), 1)
     cases = list(removals(name))
@@ -70,7 +77,7 @@ def test_every_switch_does_what_remove_does(name, answers):
     assert moved > len(cases) / 2
 
 
-@pytest.mark.parametrize("name", [*PATCHES, "cifar10_vit"])
+@pytest.mark.parametrize("name", by_size([*PATCHES, "cifar10_vit"]))
 def test_attention_states_lens_and_rollout_are_torchs(name, answers):
     of, seen = model(name), images(model(name), 2)
     found = answers(of, seen, [job(i, "attention", "states", "lens", "rollout") for i in (0, 1)])
@@ -87,7 +94,7 @@ def test_attention_states_lens_and_rollout_are_torchs(name, answers):
         assert close(one["rollout"], rolled[:, i])
 
 
-@pytest.mark.parametrize("name", PATCHES)
+@pytest.mark.parametrize("name", by_size(PATCHES))
 def test_a_head_that_is_off_adds_nothing(name, answers):
     of, seen = model(name), images(model(name), 1)
     heads = [[1, 0], [1, 3], [2, 2]]
@@ -107,7 +114,7 @@ def test_a_head_that_is_off_adds_nothing(name, answers):
     assert close(one["logits"], expected)
 
 
-@pytest.mark.parametrize("name", PATCHES)
+@pytest.mark.parametrize("name", by_size(PATCHES))
 def test_patches_move_and_are_covered_as_images_are(name, answers):
     of, seen = model(name), images(model(name), 1)
     c = of.config

@@ -208,12 +208,14 @@
     function stroke(event) {
       if (state.mode != "draw" || !event.buttons) return;
       const box = board.getBoundingClientRect(), [height, width] = config.image_size;
-      const x = ((event.clientX - box.left) / box.width) * width;
-      const y = ((event.clientY - box.top) / box.height) * height;
-      const bytes = state.bytes.slice();
-      for (let i = 0; i < bytes.length; i++) {
-        const away = Math.hypot((i % width) + 0.5 - x, Math.floor(i / width) + 0.5 - y);
-        bytes[i] = Math.max(bytes[i], 255 * Math.min(1, Math.max(0, 1.35 - away)));
+      const bytes = state.bytes.slice(), passed = event.getCoalescedEvents?.() ?? [];
+      for (const { clientX, clientY } of passed.length ? passed : [event]) {
+        const x = ((clientX - box.left) / box.width) * width;
+        const y = ((clientY - box.top) / box.height) * height;
+        for (let i = 0; i < bytes.length; i++) {
+          const away = Math.hypot((i % width) + 0.5 - x, Math.floor(i / width) + 0.5 - y);
+          bytes[i] = Math.max(bytes[i], 255 * Math.min(1, Math.max(0, 1.35 - away)));
+        }
       }
       event.preventDefault();
       change({ bytes, sample: null });
