@@ -137,7 +137,9 @@ def test_patches_move_and_are_covered_as_images_are(name, answers):
 
 
 def test_a_model_of_another_shape_than_square_is_run_as_torch_runs_it(answers):
-    of = minivit.create("vit_32px", image_size=(8, 12), patch_size=(2, 4), depth=2, classes=3)
+    of = minivit.create(
+        "vit_32px", image_size=(8, 12), patch_size=(2, 4), depth=2, pool="class", classes=3
+    )
     draw(of)
     of.eval().preprocess = minivit.Preprocess((8, 12), (8, 12))
     of.classes = ["a", "b", "c"]

@@ -29,11 +29,11 @@ function minivitWorker(engine) {
       engine.deletion(model, engine.normalised(model, bytes), switches, places),
   };
 
-  onmessage = ({ data: { number, ask, ...given } }) => {
+  onmessage = ({ data: { ask, ...given } }) => {
     try {
-      postMessage({ number, answer: answers[ask](given) });
+      postMessage({ answer: answers[ask](given) });
     } catch (error) {
-      postMessage({ number, error: error.message });
+      postMessage({ error: error.message });
     }
   };
 }
