@@ -14,6 +14,7 @@ from tests.minivit.parity import draw
 from tests.page.conftest import images, job, model
 
 CLOSE = 1e-4  # of logits, whose spread is some units
+RELATIVE = 1e-5  # of numbers above 10: without norms there are some of 10^9
 RUNS = [n for n in shipped() if type(minivit.create(n)) in KNOWN]
 PATCHES = ["digits_vit", "cifar10_vit_cls"]  # a mean and a class token are read
 SLICE = {"digits_vit", "digits_mixer", "digits_resnet", "cifar10_vit", "cifar10_feedforward"}
@@ -27,7 +28,7 @@ def by_size(names):
 def close(ours, theirs):
     assert ours.shape == theirs.shape
     assert theirs.abs().max() > 1e-3, "zeros would agree with anything that computes nothing"
-    return (ours - theirs).abs().max() <= CLOSE
+    return (ours - theirs).abs().max() <= max(CLOSE, RELATIVE * (theirs.abs().max() - 10))
 
 
 @pytest.mark.parametrize("name", by_size(RUNS))
@@ -70,7 +71,7 @@ def test_every_switch_does_what_remove_does(name, answers):
         without = model(name)
         for part, blocks in steps:
             without = minivit.remove(without, part, blocks)
-        # In float64: without norms logits reach 100, and float32 itself is off by 1e-4.
+        # In float64: without norms float32 itself is off by more than 1e-4.
         expected = without.double()(without.preprocess(seen).double())[0]
         assert close(one["logits"], expected), steps
         moved += not close(expected, whole)
@@ -83,7 +84,7 @@ def test_attention_states_lens_and_rollout_are_torchs(name, answers):
     found = answers(of, seen, [job(i, "attention", "states", "lens", "rollout") for i in (0, 1)])
     with minivit.record(of, "blocks.*.attention.weights", "blocks.*") as at:
         of(of.preprocess(seen))
-    lenses = logit_lens(of, of.preprocess(seen)).logits
+    lenses = logit_lens(of, of.preprocess(seen), batch_size=1).logits
     rolled = rollout(of, of.preprocess(seen)).patches
     for i, one in enumerate(found):
         weights = [at[f"blocks.{b}.attention.weights"][i] for b in range(of.config.depth)]

@@ -69,14 +69,20 @@
     async function change(values = {}) {
       Object.assign(state, values);
       Object.assign(model, { speaks: null, done: 0 });
-      changes++;
+      const then = ++changes, { sample } = state;
+      root.setAttribute("aria-busy", true);
+      show();
       try {
-        model.answer = await ask({
+        const answer = await ask({
           ask: "run", bytes: state.bytes, switches: switches(), touched: touched(),
         });
-        speak();
+        model.answer = { ...answer, sample };
+        if (changes == then) {
+          speak();
+          root.setAttribute("aria-busy", false);
+        }
         show();
-        if (state.class !== null) await weigh();
+        if (changes == then && state.class !== null) await weigh();
       } catch (error) {
         say.textContent = error.message;
       }

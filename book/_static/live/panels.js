@@ -246,15 +246,16 @@ function minivitPanels(tools, ledger) {
 
   /** The page's logits of a sample, and PyTorch's. */
   function truth(model) {
-    const { about, state } = model, sum = h("p"), body = h("tbody");
+    const { about } = model, sum = h("p"), body = h("tbody");
     const heads = ["class", "this page", "PyTorch", "difference"].map((t) => h("th", { scope: "col" }, t));
     const element = h("details", { class: "live-truth" }, h("summary", {}, "The same image in PyTorch"),
       sum, h("table", {}, h("thead", {}, h("tr", {}, ...heads)), body));
 
     function show() {
-      element.hidden = state.sample === null;
-      if (!model.answer || element.hidden) return;
-      const { before, milliseconds } = model.answer, { logits } = model.samples[state.sample];
+      const { before, milliseconds, sample } = model.answer ?? { sample: null };
+      element.hidden = sample === null;
+      if (sample === null) return;
+      const { logits } = model.samples[sample];
       const off = logits.map((v, c) => Math.abs(v - before[c]));
       sum.textContent = "Logits of this image with everything in place. Largest difference: "
         + `${Math.max(...off).toExponential(1)}. This page took ${milliseconds.toFixed(1)} ms.`;
