@@ -25,10 +25,12 @@ def page(browser: Browser, site: str) -> Iterator[Page]:
     visit.page.close()
 
 
-def ready(page: Page) -> None:
-    for live in page.locator(".live").all():  # those further down wait for their reader
-        live.scroll_into_view_if_needed()
-        expect(live).to_have_attribute("data-ready", "", timeout=60_000)
+def ready(page: Page, name: str = "digits_vit") -> Locator:
+    """Goes to a model, which waits for its reader, and waits for its first answer."""
+    live = page.locator(f"[data-model={name}]")
+    live.scroll_into_view_if_needed()
+    expect(live).to_have_attribute("data-ready", "", timeout=60_000)
+    return live
 
 
 def digits(page: Page) -> Locator:
@@ -56,13 +58,13 @@ def press(page: Page, name: str) -> None:
 def test_an_image_is_classified_when_the_page_opens(page: Page):
     assert re.match(r"The model says 3 with \d\d", said(page))
     assert digits(page).locator(".live-say").get_attribute("aria-live") == "polite"
-    other = page.locator("[data-model=cifar10_vit] .live-say")
+    other = ready(page, "cifar10_vit").locator(".live-say")
     assert re.match("The model says cat with", other.inner_text())
 
 
 @pytest.mark.parametrize("name", ["digits_vit", "cifar10_vit"])
 def test_every_sample_has_torchs_logits(page: Page, name: str):
-    live = page.locator(f"[data-model={name}]")
+    live = ready(page, name)
     live.locator("summary").click()
     for sample in live.locator(".live-samples button").all():
         sample.click()
@@ -149,7 +151,9 @@ def test_a_file_is_read_and_a_damaged_one_changes_nothing(page: Page, tmp_path: 
     before = chances(page)
     (tmp_path / "broken.png").write_bytes(b"no image")
     choose.set_input_files(tmp_path / "broken.png")
-    expect(live.locator(".live-say")).to_contain_text("no image that the browser can read", timeout=30_000)
+    expect(live.locator(".live-say")).to_contain_text(
+        "no image that the browser can read", timeout=30_000
+    )
     assert chances(page) == before
     zero = Image.new("L", (400, 300), 255)  # ink on paper, which the model never met
     for x in range(400):
