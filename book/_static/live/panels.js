@@ -238,7 +238,7 @@ function minivitPanels(tools, ledger) {
       h("p", {}, ...(config.heads ? linked("Rollout", "rollout") : []), "and what the head would say by then"));
     const start = h("div", { class: "live-block" }, h("p", { class: "live-name" }, "Before the blocks"),
       h("div", { class: "live-switches" }, newToggle("removed", "positions", "Positions", "Positions"),
-        ...linked("", "positions")),
+        ...linked("Positions", "positions").slice(1)),
       newLens(0, "Before the blocks"));
     const element = h("div", { class: "live-depth" }, titles, start, ...range(config.depth).map(block));
     return { element, show: () => model.answer && updates.forEach((update) => update(model.answer)) };
