@@ -1,0 +1,192 @@
+"""The page in which a model runs, as a reader uses it."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageDraw
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.conftest import SITE
+from tests.browser.test_engine import spent
+from tests.browser.test_pages import open_page
+
+LIVE = "book/live.html"
+
+
+@pytest.fixture
+def page(browser: Browser, site: str) -> Iterator[Page]:
+    visit = open_page(browser, site, LIVE, "light", 1280)
+    ready(visit.page)
+    yield visit.page
+    assert visit.errors == [] and visit.failed == []
+    assert [url for url in visit.requests if not url.startswith((site, "data:", "blob:"))] == []
+    visit.page.close()
+
+
+def ready(page: Page, name: str = "digits_vit") -> Locator:
+    """Goes to a model, which waits for its reader, and waits for its first answer."""
+    live = page.locator(f"[data-model={name}]")
+    live.scroll_into_view_if_needed()
+    expect(live).to_have_attribute("data-ready", "", timeout=60_000)
+    return live
+
+
+def digits(page: Page) -> Locator:
+    return page.locator("[data-model=digits_vit]")
+
+
+def said(page: Page) -> str:
+    return digits(page).locator(".live-say").inner_text()
+
+
+def chances(page: Page) -> list[str]:
+    return digits(page).locator(".live-value").all_inner_texts()
+
+
+def settle(live: Locator) -> None:
+    expect(live).to_have_attribute("aria-busy", "false", timeout=30_000)
+
+
+def press(page: Page, name: str) -> None:
+    """Presses a button of the digits' model, and waits for the answer."""
+    digits(page).get_by_role("button", name=name, exact=True).click()
+    settle(digits(page))
+
+
+def test_an_image_is_classified_when_the_page_opens(page: Page):
+    assert re.match(r"The model says 3 with \d\d", said(page))
+    assert digits(page).locator(".live-say").get_attribute("aria-live") == "polite"
+    other = ready(page, "cifar10_vit").locator(".live-say")
+    assert re.match("The model says cat with", other.inner_text())
+
+
+@pytest.mark.parametrize("name", ["digits_vit", "cifar10_vit"])
+def test_every_sample_has_torchs_logits(page: Page, name: str):
+    live = ready(page, name)
+    live.locator("summary").click()
+    for sample in live.locator(".live-samples button").all():
+        sample.click()
+        expect(sample).to_have_attribute("aria-pressed", "true")
+        settle(live)
+        found = re.search(r"difference: (\S+)\. ", live.locator(".live-truth p").inner_text())
+        assert 0 < float(found[1]) < 1e-4
+        cells = live.locator("tbody tr").all_inner_texts()
+        assert len(cells) == 10
+
+
+def test_switches_move_the_answer_and_are_put_back(page: Page):
+    before = chances(page)
+    press(page, "Attention of block 1")
+    assert "With everything in place" in said(page)
+    switch = digits(page).get_by_role("button", name="Attention of block 1", exact=True)
+    assert switch.get_attribute("aria-pressed") == "false"
+    for name in ("Head 2 of block 3", "Positions", "Norms of block 2", "MLP of block 4"):
+        last = chances(page)
+        press(page, name)
+        assert chances(page) != last, name
+    press(page, "Put all back")
+    assert chances(page) == before and "in place" not in said(page)
+
+
+def test_without_positions_shuffled_patches_change_nothing(page: Page):
+    press(page, "Positions")
+    before = chances(page)
+    digits(page).get_by_role("button", name="Shuffle").click()
+    settle(digits(page))
+    assert chances(page) == before
+    press(page, "Positions")
+    assert chances(page) != before
+
+
+def test_patches_are_asked_covered_and_swapped_by_keyboard(page: Page):
+    live, patch = digits(page), digits(page).locator(".live-patches button")
+    maps = (
+        "() => [...document.querySelectorAll('.live-head canvas')].map(c => c.toDataURL()).join()"
+    )
+    before, seen = chances(page), page.evaluate(maps)
+    live.locator(".live-patches button[tabindex='0']").focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    assert page.evaluate(maps) != seen and chances(page) == before
+    live.get_by_label("cover it").check()
+    patch.nth(5).press("Enter")
+    settle(live)
+    covered = chances(page)
+    assert covered != before
+    live.get_by_label("swap two").check()
+    patch.nth(1).press("Space")
+    patch.nth(14).press("Space")
+    settle(live)
+    assert chances(page) not in (before, covered)
+
+
+def test_a_class_shows_what_speaks_for_it(page: Page):
+    overlay = digits(page).locator(".live-overlay")
+    assert not overlay.is_visible()
+    digits(page).locator(".live-class").nth(3).click()
+    expect(overlay).to_be_visible(timeout=30_000)
+    assert "speak for 3" in digits(page).locator(".live-hint").inner_text()
+    digits(page).locator(".live-class").nth(3).click()
+    expect(overlay).not_to_be_visible()
+
+
+def test_a_one_is_drawn_by_hand(page: Page):
+    live = digits(page)
+    live.get_by_label("draw", exact=True).check()
+    live.get_by_role("button", name="Clear").click()
+    box = live.locator(".live-patches").bounding_box()
+    unit = box["width"] / 8
+    page.mouse.move(box["x"] + 4 * unit, box["y"] + unit / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 4 * unit, box["y"] + 7.5 * unit, steps=30)
+    page.mouse.up()
+    expect(live.locator(".live-say")).to_contain_text("The model says 1", timeout=30_000)
+    assert not live.locator(".live-truth").is_visible(), "torch has never seen it"
+
+
+def test_a_file_is_read_and_a_damaged_one_changes_nothing(page: Page, tmp_path: Path):
+    live, choose = digits(page), digits(page).locator("input[type=file]")
+    before = chances(page)
+    (tmp_path / "broken.png").write_bytes(b"no image")
+    choose.set_input_files(tmp_path / "broken.png")
+    expect(live.locator(".live-say")).to_contain_text(
+        "no image that the browser can read", timeout=30_000
+    )
+    assert chances(page) == before
+    zero = Image.new("L", (400, 300), 255)  # ink on paper, which the model never met
+    ImageDraw.Draw(zero).ellipse((120, 12, 280, 288), outline=10, width=36)
+    zero.save(tmp_path / "zero.png")
+    choose.set_input_files(tmp_path / "zero.png")
+    expect(live.locator(".live-say")).to_contain_text("The model says 0", timeout=30_000)
+
+
+def test_it_works_from_a_folder(browser: Browser):
+    page = browser.new_page()
+    page.goto((SITE / LIVE).as_uri())
+    ready(page)
+    assert said(page).startswith("The model says 3")
+    page.close()
+
+
+def test_without_scripts_there_is_a_picture_and_a_sentence(browser: Browser, site: str):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(site + LIVE)
+    assert "a vision transformer would run here" in page.locator("noscript p").first.inner_text()
+    assert page.locator("noscript p").first.is_visible()
+    still = page.locator("img[src*=still]")
+    assert still.is_visible() and still.evaluate("e => e.naturalWidth") > 100
+    context.close()
+
+
+def test_the_first_answer_is_there_within_two_seconds_of_processor(browser: Browser, site: str):
+    context = browser.new_context()
+    page = context.new_page()
+    session = context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page.goto(site + LIVE)
+    page.locator("[data-model=digits_vit][data-ready]").wait_for(timeout=60_000)
+    assert 0 < spent(session) < 2
+    context.close()

@@ -1,0 +1,73 @@
+"""Models written for pages, and the page's engine under Node."""
+
+import json
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+import minivit
+from minivit.hub.page import export_page, rounded
+
+ROOT = Path(__file__).resolve().parents[2]
+ENGINE = ROOT / "book/_static/live/engine.js"
+RUN = Path(__file__).with_name("run.mjs")
+
+
+@cache
+def model(name: str) -> minivit.ViT:
+    """A shipped model that holds the numbers that the page has."""
+    return rounded(minivit.load(name)).requires_grad_(False)
+
+
+def images(of: minivit.ViT, count: int) -> Tensor:
+    """Images of digits, and noise for models that see colours: uint8, as on disk."""
+    if of.config.channels == 1:
+        return minivit.data.load_data("DIGITS").test.images[:count]
+    height, width = of.config.image_size
+    draws = torch.Generator().manual_seed(0)
+    size = (count, of.config.channels, height, width)
+    return torch.randint(0, 256, size, generator=draws, dtype=torch.uint8)
+
+
+def asked(pictures: Tensor, jobs: list[dict]) -> str:
+    """Images and jobs as jobs.js takes them, in JSON."""
+    pixels = pictures.permute(0, 2, 3, 1).flatten(1).tolist()  # channels last
+    return json.dumps({"images": pixels, "jobs": jobs})
+
+
+def told(text: str) -> list[dict[str, Tensor]]:
+    """What jobs.js answers, as tensors."""
+    answers = json.loads(text)
+    return [{k: torch.tensor(v, dtype=torch.float64) for k, v in one.items()} for one in answers]
+
+
+def job(image: int, *ask: str, **switches: object) -> dict:
+    return {"image": image, "ask": ask, "switches": switches}
+
+
+@pytest.fixture
+def answers(tmp_path: Path):
+    """Runs jobs in the page's engine: what it answers, as tensors."""
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed, which runs the page's script outside a browser")
+
+    def run(of: minivit.ViT, pictures: Tensor, jobs: list[dict]) -> list[dict[str, Tensor]]:
+        export_page(of, tmp_path / "model.js")
+        (tmp_path / "jobs.json").write_text(asked(pictures, jobs))
+        command = ["node", RUN, ENGINE, tmp_path / "model.js", tmp_path / "jobs.json"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return told(done.stdout)
+
+    return run
+
+
+@pytest.fixture
+def many(name: str) -> int:
+    """How many images the logits are compared for."""
+    return 100 if name.startswith("digits") else 4
