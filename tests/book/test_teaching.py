@@ -48,7 +48,10 @@ def headings():
 def messages(exercise):
     """All texts of the chapter's checks, and of what they share."""
     chapter = EXERCISES[exercise].__module__.rpartition(".")[2]
-    files = [BOOK.parent / f"course/check/{chapter}.py", *(BOOK.parent / "course/check").glob("[am]*.py")]
+    files = [
+        BOOK.parent / f"course/check/{chapter}.py",
+        *(BOOK.parent / "course/check").glob("[am]*.py"),
+    ]
     return [
         node.value
         for file in files
@@ -60,8 +63,8 @@ def messages(exercise):
 def test_the_pages_are_in_the_table_of_contents_and_short():
     contents = yaml.safe_load((BOOK.parent / "_toc.yml").read_text(encoding="utf-8"))
     (part,) = [part for part in contents["parts"] if part["caption"] == "For teachers"]
-    listed = {chapter["file"].rpartition("/")[2] for chapter in part["chapters"]}
-    assert listed == set(PAGES)
+    pages = [page for one in part["chapters"] for page in (one, *one.get("sections", []))]
+    assert sorted(page["file"] for page in pages) == [f"book/teaching/{name}" for name in PAGES]
     assert all(len(text.splitlines()) <= 200 for text in PAGES.values())
 
 
@@ -112,3 +115,49 @@ def test_the_minutes_of_a_week_add_up(week):
     for name, minutes, text in parts:
         pattern = r"- (\d+) min:" if name == "In class" else r"(\d+) min\)"
         assert sum(map(int, re.findall(pattern, text))) == int(minutes), name
+
+
+def test_the_lecture_fits_its_slot_and_its_clocks_are_right():
+    clock = 0.0
+    for section in re.split(r"(?m)^## ", PAGES["lecture"])[1:]:
+        said = [line.removeprefix(">") for line in section.splitlines() if line.startswith(">")]
+        live = map(int, re.findall(r"\*\*(?:Live|Questions), (\d+) min\.\*\*", section))
+        assert said and abs(clock - int(re.search(r"\(from minute (\d+)\)", section)[1])) < 1
+        clock += sum(len(line.split()) for line in said) / WORDS_A_MINUTE + sum(live)
+    assert 35 < clock <= SLOT
+
+
+def test_the_hours_of_the_workshop_go_forward():
+    days = re.split(r"## Day \d", PAGES["workshop"].split("## What can go wrong")[0])[1:]
+    for day in days:
+        hours = [60 * int(h) + int(m) for h, m in re.findall(r"(?m)^- (\d+):(\d\d) ", day)]
+        assert hours == sorted(set(hours)) and hours[0] == 9 * 60 and hours[-1] <= 16 * 60 + 30
+        assert "End at 16:30" in day
+    assert len(days) == 3
+
+
+@pytest.mark.parametrize("page", ["prerequisites", "exam_marking"])
+def test_computations_are_right(page):
+    blocks = re.findall(r"```\n(>>>.*?)```", PAGES[page], re.DOTALL)
+    examples = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page, None, 0)
+    assert len(examples.examples) > 8
+    assert doctest.DocTestRunner().run(examples).failed == 0
+
+
+def test_the_exam_and_its_marking_guide_agree():
+    asked, marked = (
+        re.findall(r"(?m)^\*\*(\d+)\.\*\* \((\d+) points\)", PAGES[page])
+        for page in ("exam", "exam_marking")
+    )
+    assert asked == marked and [int(n) for n, _ in asked] == list(range(1, 16))
+    assert sum(int(points) for _, points in asked) == 60
+    assert "exam_marking" not in PAGES["exam"]
+
+
+def test_what_the_pages_name_of_the_package_is_there():
+    for name in set(re.findall(r"`minivit\.([\w.]+)`", ALL)):
+        assert attrgetter(name)(minivit) is not None
+    assert all(callable(getattr(check, name)) for name, *_ in NAMED.findall(ALL))
+    assert f"version {minivit.__version__}," in FLAT["errata"]
+    cited = (BOOK.parent / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {minivit.__version__}\n" in cited
