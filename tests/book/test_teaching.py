@@ -1,0 +1,173 @@
+"""The pages for teachers say nothing of the book that is not so, and plans fit their slots."""
+
+import ast
+import doctest
+import functools
+import re
+import runpy
+from operator import attrgetter
+
+import nbformat
+import pytest
+import yaml
+
+import minivit
+from book._ext.chapters import length, names, notebook
+from course import check
+from course.check.exercise import EXERCISES
+from course.claims.rows import BOOK, load
+
+FOLDER = BOOK / "teaching"
+PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.md"))}
+FLAT = {name: " ".join(text.split()) for name, text in PAGES.items()}  # lines joined
+ALL = " ".join(FLAT.values())
+COURSE = FLAT["course"] + " " + FLAT["course_second_half"]
+WEEKS = re.split(r"(?=## Week \d)", COURSE.replace("# The course: weeks 7 to 12", ""))[1:]
+NAMED = re.compile(r"`(\w+)` \((\d+)\.(\d+), (\d+) min\)")  # `multi_head` (2.2, 15 min)
+READ = re.compile(r"<\.\./(\w+)>` \((core|deeper|reading) (\d+) min\)")
+WORDS_A_MINUTE = 130
+SLOT = 45  # minutes of a lecture
+
+
+def headings():
+    """Number and minutes of each exercise: its name as checked -> (chapter, number, minutes)."""
+    found = {}
+    for number, name in names().items():
+        exercise = None
+        for cell in nbformat.read(notebook(name), as_version=4).cells:
+            if cell.cell_type == "markdown":
+                asked = re.findall(
+                    r"### Exercise (\d+):.*?About\s+(\d+)\s+minutes", cell.source, re.DOTALL
+                )
+                exercise = asked[-1] if asked else exercise
+            for called in re.findall(r"\bcheck\.(\w+)\(", cell.source):
+                found[called] = (str(number), *exercise)
+    return found
+
+
+@functools.cache
+def messages(exercise):
+    """All texts of the chapter's checks, and of what they share."""
+    chapter = EXERCISES[exercise].__module__.rpartition(".")[2]
+    files = [
+        BOOK.parent / f"course/check/{chapter}.py",
+        *(BOOK.parent / "course/check").glob("[am]*.py"),
+    ]
+    return [
+        node.value
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+
+
+@functools.cache
+def wrong(exercise):
+    """Wrong answers to an exercise, each with a piece of the message that it must get."""
+    chapter = EXERCISES[exercise].__module__.rpartition(".")[2]
+    answers = runpy.run_path(BOOK.parent / f"tests/course/{chapter}.py")
+    return answers["WRONG"][exercise]
+
+
+def test_the_pages_are_in_the_table_of_contents_and_short():
+    contents = yaml.safe_load((BOOK.parent / "_toc.yml").read_text(encoding="utf-8"))
+    (part,) = [part for part in contents["parts"] if part["caption"] == "For teachers"]
+    pages = [page for one in part["chapters"] for page in (one, *one.get("sections", []))]
+    assert sorted(page["file"] for page in pages) == [f"book/teaching/{name}" for name in PAGES]
+    assert all(len(text.splitlines()) <= 200 for text in PAGES.values())
+
+
+def test_every_exercise_is_named_with_its_number_and_minutes():
+    known = headings()
+    assert set(known) == set(EXERCISES)
+    for name, *place in NAMED.findall(ALL):
+        assert tuple(place) == known[name], name
+
+
+def test_every_message_that_is_quoted_is_what_a_wrong_answer_gets():
+    quoted = re.findall(r'`(\w+)`: "([^"]+)"(?: and "([^"]+)")?', ALL)
+    assert len(quoted) > 30
+    for name, *sentences in quoted:
+        for sentence in filter(None, sentences):
+            said = [text for text in messages(name) if sentence in text]
+            assert any(piece in text for text in said for piece, _ in wrong(name)), (name, sentence)
+
+
+def test_every_claim_and_figure_there_is():
+    claims = set(re.findall(r"\{(?:claim|measured)\}`(\w+)`", ALL))
+    assert len(claims) > 40 and claims <= set(load().claims)
+    captions = {
+        cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
+        for path in BOOK.glob("*.ipynb")
+        for cell in nbformat.read(path, as_version=4).cells
+    }
+    assert set(re.findall(r"\{numref\}`([\w-]+)`", ALL)) <= captions
+
+
+def test_chapters_there_are_take_the_minutes_below_their_titles():
+    chapters = {path.stem for path in BOOK.glob("*.*")}
+    assert set(re.findall(r"<\.\./([\w/]+)>", ALL)) <= chapters
+    for name, part, minutes in READ.findall(ALL):
+        part = "core" if part == "reading" else part
+        assert int(minutes) == getattr(length(notebook(name)), part), name
+
+
+def test_the_course_has_twelve_weeks_and_every_chapter():
+    assert [int(re.match(r"## Week (\d+)", week)[1]) for week in WEEKS] == list(range(1, 13))
+    read = {name for name, part, _ in READ.findall(COURSE) if part != "deeper"}
+    assert read == {path.stem for path in BOOK.glob("[0-9]*.ipynb")}
+
+
+@pytest.mark.parametrize("week", WEEKS, ids=lambda week: week[3:10])
+def test_the_minutes_of_a_week_add_up(week):
+    parts = re.findall(r"\*\*(Before|In class|After), (\d+) min.*?\*\*(.*?)(?=\*\*)", week)
+    assert [name for name, _, _ in parts] == ["Before", "In class", "After"]
+    for name, minutes, text in parts:
+        pattern = r"- (\d+) min:" if name == "In class" else r"(\d+) min\)"
+        assert sum(map(int, re.findall(pattern, text))) == int(minutes), name
+
+
+def test_the_lecture_fits_its_slot_and_its_clocks_are_right():
+    clock = 0.0
+    for section in re.split(r"(?m)^## ", PAGES["lecture"])[1:]:
+        said = [line.removeprefix(">") for line in section.splitlines() if line.startswith(">")]
+        live = map(int, re.findall(r"\*\*(?:Live|Questions), (\d+) min\.\*\*", section))
+        assert said and abs(clock - int(re.search(r"\(from minute (\d+)\)", section)[1])) < 1
+        clock += sum(len(line.split()) for line in said) / WORDS_A_MINUTE + sum(live)
+    assert 35 < clock <= SLOT
+
+
+def test_the_hours_of_the_workshop_go_forward():
+    days = re.split(r"## Day \d", PAGES["workshop"].split("## What can go wrong")[0])[1:]
+    for day in days:
+        hours = [60 * int(h) + int(m) for h, m in re.findall(r"(?m)^- (\d+):(\d\d) ", day)]
+        assert hours == sorted(set(hours)) and hours[0] == 9 * 60 and hours[-1] <= 16 * 60 + 30
+        assert "End at 16:30" in day
+    assert len(days) == 3
+
+
+@pytest.mark.parametrize("page", ["prerequisites", "exam_marking"])
+def test_computations_are_right(page):
+    blocks = re.findall(r"```\n(>>>.*?)```", PAGES[page], re.DOTALL)
+    examples = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page, None, 0)
+    assert len(examples.examples) > 8
+    assert doctest.DocTestRunner().run(examples).failed == 0
+
+
+def test_the_exam_and_its_marking_guide_agree():
+    asked, marked = (
+        re.findall(r"(?m)^\*\*(\d+)\.\*\* \((\d+) points\)", PAGES[page])
+        for page in ("exam", "exam_marking")
+    )
+    assert asked == marked and [int(n) for n, _ in asked] == list(range(1, 16))
+    assert sum(int(points) for _, points in asked) == 60
+    assert "exam_marking" not in PAGES["exam"]
+
+
+def test_what_the_pages_name_of_the_package_is_there():
+    for name in set(re.findall(r"`minivit\.([\w.]+)`", ALL)):
+        assert attrgetter(name)(minivit) is not None
+    assert all(callable(getattr(check, name)) for name, *_ in NAMED.findall(ALL))
+    assert f"version {minivit.__version__}," in FLAT["errata"]
+    cited = (BOOK.parent / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {minivit.__version__}\n" in cited
