@@ -69,7 +69,7 @@ def packed(model: Model) -> bytes:
     """The model in bytes: the header's length, the header, the numbers, all little-endian."""
     preprocess = check(model)
     state = {k: v for k, v in model.state_dict().items() if not k.endswith(UNREAD)}
-    about = said(About(model.config, model.preprocess, model.classes, model.licence, model.removed))
+    about = said(About(model.config, preprocess, model.classes, model.licence, model.removed))
     tensors = [[name, list(tensor.shape)] for name, tensor in state.items()]
     header = json.dumps({**about, "tensors": tensors}, ensure_ascii=False).encode()
     numbers = b"".join(half(name, tensor) for name, tensor in state.items())
