@@ -67,9 +67,9 @@ def export_page(model: Model, path: str | PathLike[str]) -> None:
 
 def packed(model: Model) -> bytes:
     """The model in bytes: the header's length, the header, the numbers, all little-endian."""
-    check(model)
+    preprocess = check(model)
     state = {k: v for k, v in model.state_dict().items() if not k.endswith(UNREAD)}
-    about = said(About(model.config, model.preprocess, model.classes, model.licence, model.removed))
+    about = said(About(model.config, preprocess, model.classes, model.licence, model.removed))
     tensors = [[name, list(tensor.shape)] for name, tensor in state.items()]
     header = json.dumps({**about, "tensors": tensors}, ensure_ascii=False).encode()
     numbers = b"".join(half(name, tensor) for name, tensor in state.items())
@@ -90,8 +90,12 @@ def half(name: str, tensor: Tensor) -> bytes:
     return rounded.contiguous().numpy().astype("<f2").tobytes()
 
 
-def check(model: Model) -> None:
-    """Refuses a model that the engine does not run, or that cannot name what it sees."""
+def check(model: Model) -> Preprocess:
+    """Refuses a model that the engine does not run, or that cannot name what it sees.
+
+    Returns:
+        How it wants its images prepared.
+    """
     if type(model) not in KNOWN:
         raise TypeError(
             "a page runs ViTs, Mixers and ResNets (minivit.ViT, minivit.ViTVariant, minivit.Mixer, "
@@ -102,11 +106,13 @@ def check(model: Model) -> None:
         if value not in values:
             expected = " or ".join(map(repr, values))
             raise ValueError(f"a page runs models with {field}={expected}: got {field}={value!r}")
-    if not isinstance(model.preprocess, Preprocess) or not model.classes:
+    preprocess = getattr(model, "preprocess", None)
+    if not isinstance(preprocess, Preprocess) or not model.classes:
         raise ValueError(
             "a page needs to know how images are prepared and what classes are called: expected "
-            f"model.preprocess and model.classes, got {model.preprocess!r} and {model.classes!r}"
+            f"model.preprocess and model.classes, got {preprocess!r} and {model.classes!r}"
         )
+    return preprocess
 
 
 def rounded(model: Model) -> Model:
