@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Float64
@@ -66,7 +67,7 @@ def _named_grid(module: nn.Module) -> Grid | None:
     named = getattr(module, "grid_size", None)
     if isinstance(named, tuple) and len(named) == 2:
         return rows_and_columns(named)
-    sizes = (getattr(module, name, None) for name in ("image_size", "patch_size"))
+    sizes: Any = (getattr(module, name, None) for name in ("image_size", "patch_size"))
     try:
         (height, width), (down, across) = (rows_and_columns(pair(size)) for size in sizes)
     except (TypeError, ValueError):

@@ -98,7 +98,7 @@ def _channels_last(
 ) -> Float[Tensor, "batch rows columns dim"]:
     """A feature map, whichever axis the model has its channels in: the first, where both fit."""
     first, last = tuple(x.shape[2:]), tuple(x.shape[1:3])
-    maps = getattr(grid, "maps", frozenset())
+    maps: frozenset[Grid] = getattr(grid, "maps", frozenset())
     known = maps or {grid}
     if last in known and first not in known:
         return x

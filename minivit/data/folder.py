@@ -91,7 +91,7 @@ def images_in(path: str | PathLike[str]) -> list[str]:
     if not Path(path).is_dir():
         return [str(path)]
     readable = _readable()
-    found = [str(file) for file in _walk(Path(path)) if file.suffix.lower() in readable]
+    found = [str(file) for file in walk(Path(path)) if file.suffix.lower() in readable]
     if not found:
         raise ValueError(f"expected images in {path}: found none")
     return found

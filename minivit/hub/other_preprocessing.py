@@ -46,7 +46,7 @@ def huggingfaces(processor: Any) -> Preprocess:
     sides, shortest = _height_and_width(resize), resize.get("shortest_edge")
     if (sides is None and shortest is None) or len(resize) != (2 if sides else 1):
         raise ValueError(f"expected a size of height and width or a shortest edge: got {resize}")
-    box: tuple[int, int] = sides or (shortest, shortest)
+    box: tuple[int, int] = sides or (shortest, shortest)  # type: ignore[assignment]
     crop = _height_and_width(processor.crop_size) if processor.do_center_crop else None
     if crop is None and shortest is not None:
         raise ValueError("images of many proportions are not cropped to one size")

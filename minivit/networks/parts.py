@@ -42,7 +42,7 @@ class GatedMLP(MLP):
     def __init__(self, dim: int, hidden: int, dropout: float = 0):
         super().__init__(dim, hidden, dropout)
         self.up = nn.Linear(dim, 2 * hidden)  # gates, then values
-        self.activation = nn.SiLU()
+        self.activation = nn.SiLU()  # type: ignore[assignment]
 
     def forward(self, x: Features) -> Features:
         gates, values = self.up(x).chunk(2, -1)  # [..., hidden] each

@@ -122,7 +122,7 @@ class ViTVariant(ViTWithPositions):
             self.norm = nn.Identity()  # type: ignore[assignment]
         if c.pool == "attention":
             self.pool: Any = AttentionPool(c.dim, c.heads, c.hidden)
-            self.pool.mlp.activation = ACTIVATIONS[c.activation]()
+            self.pool.mlp.activation = ACTIVATIONS[c.activation]()  # type: ignore[assignment]
         first = torch.zeros(1, c.pool.startswith("class"), c.dim)
         if c.registers:
             first = torch.cat([first, 0.02 * torch.randn(1, c.registers, c.dim)], 1)

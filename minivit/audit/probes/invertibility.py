@@ -1,6 +1,7 @@
 """What a model's parts keep of their input, and what of it can be found again."""
 
 import copy
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -67,7 +68,11 @@ def turned_round(subject: Subject) -> Measured:
             raise CannotAsk(f"{name!r} does not map tokens to tokens of the same width")
         tokens = x.flatten(0, 1)
         tokens = tokens[:: -(-len(tokens) // (64 if x.shape[2] <= 128 else 16))]
-        change = sign_change(lambda t, mlp=mlp: mlp(t[:, None])[:, 0], tokens)
+
+        def of_each(t: Tensor, mlp: Callable[[Tensor], Tensor] = mlp) -> Tensor:
+            return mlp(t[:, None])[:, 0]
+
+        change = sign_change(of_each, tokens)
         turned.append(change is not None and change.margin > 1e3)
     baselines = before_training(subject, figure_of(turned_round))
     return Measured(sum(turned) / len(turned), baselines=baselines)
