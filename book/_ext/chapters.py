@@ -84,7 +84,9 @@ def length(path: Path) -> Length:
             heading = re.search(r"^## (.*)", cell.source, re.MULTILINE)
             section = heading[1] if heading else section
             words[section] += len(cell.source.split())
-            asked += sum(map(int, re.findall(r"About\s+(\d+)\s+minutes", cell.source)))
+            asked += sum(
+                map(int, re.findall(r"About\s+(\d+)\s+minutes", cell.source))
+            )
         elif not FOLDED & set(cell.metadata.get("tags", [])):
             lines[section] += len(cell.source.splitlines())
     apart = ("Deeper", "Exercises")

@@ -58,10 +58,15 @@ def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
         )
     row, _, _ = longest[-1].rpartition(".")
     kind = type(model.get_submodule(longest[-1]))
-    for name in others:
-        if name.rpartition(".")[0] == row and type(model.get_submodule(name)) is kind:
-            raise ValueError(
-                f"expected blocks that keep the number and width of tokens: {name!r} in "
-                f"{type(model).__name__} does not"
-            )
+
+    def like(names: list[str]) -> list[str]:
+        """Those beside the longest row, in its list, of its kind."""
+        there = [name for name in names if name.rpartition(".")[0] == row and name not in longest]
+        return [name for name in there if type(model.get_submodule(name)) is kind]
+
+    if (changing := like(others)) and like(outer):  # a head alone is no other stage
+        raise ValueError(
+            f"expected blocks that keep the number and width of tokens: {changing[0]!r} in "
+            f"{type(model).__name__} does not"
+        )
     return longest

@@ -53,8 +53,6 @@ class Audit(Command):
     """instead of a model: a stored audit, of which --claims, or the quickest, are measured again"""
 
     def run(self, typed: str) -> int:
-        if self.batch_size < 1:
-            raise ValueError(f"expected at least one image at a time: got {self.batch_size}")
         if bool(self.model) == bool(self.check):
             raise ValueError("expected a model, or a stored audit after --check, and not both")
         return self._check(read(self.check)) if self.check else self._audit(typed)

@@ -75,15 +75,12 @@ def test_results_are_found_from_wherever_a_notebook_runs(folder):
     assert int(found.stdout) == len(study("digits").rows)
 
 
-def test_what_is_stored_was_computed_at_a_commit_but_for_three_long_searches():
+def test_what_is_stored_was_computed_at_a_commit():
     runs = [json.loads(path.read_text()) for path in RESULTS.glob("runs/*.json")]
     assert runs and not [run["key"] for run in runs if run["commit"].endswith("+")]
-    changed = {
-        (path.stem, name)
+    rows = [
+        (path.stem, name, str(row.get("commit", "")))
         for path in RESULTS.glob("*.json")
         for name, row in study(path.stem).rows.items()
-        if str(row.get("commit", "")).endswith("+")
-    }
-    assert changed == {  # they take an hour together
-        ("unwinding", name) for name in ("cifar10_vit", "cifar10_mixer", "vit_b_16 untrained")
-    }
+    ]
+    assert rows and not [row for row in rows if row[2].endswith("+")]

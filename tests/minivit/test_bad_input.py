@@ -58,7 +58,7 @@ def test_sizes_that_do_not_fit_are_refused():
 def test_choices_that_there_are_not_are_refused():
     cases = [
         (lambda: small(stem="convolution"), "patch or conv: got 'convolution'"),
-        (lambda: small(pool="cls"), "class, mean or attention: got 'cls'"),
+        (lambda: small(pool="cls"), r"class, mean, attention, class\+mean or class\+register: got 'cls'"),
         (lambda: small(positions="sincos"), "learned, sincos1d or sincos2d: got 'sincos'"),
         (lambda: small(norm="rms"), "norm is pre or post: got 'rms'"),
         (lambda: small(window=2, local=3), "got window=2 and local=3"),

@@ -156,12 +156,12 @@ def test_where_there_is_no_lens_it_says_so():
 
 
 class Pyramid(nn.Module):
-    """Blocks in one list, of which the second has wider tokens, as in Hiera."""
+    """Blocks in one list, of which the third has wider tokens, as in Hiera."""
 
     def __init__(self):
         super().__init__()
         self.embed, self.head = nn.Conv2d(3, 8, 8, 8), nn.Linear(16, 5)
-        self.blocks = nn.ModuleList([Wider(8, 8), Wider(8, 16), Wider(16, 16)])
+        self.blocks = nn.ModuleList([Wider(8, 8), Wider(8, 8), Wider(8, 16), Wider(16, 16)])
 
     def forward(self, images):
         x = self.embed(images).flatten(2).mT
@@ -175,5 +175,5 @@ class Wider(nn.Linear):
 
 
 def test_one_stage_of_several_in_a_list_is_not_taken_for_all_the_blocks():
-    with pytest.raises(ValueError, match="'blocks.1' in Pyramid does not"):
+    with pytest.raises(ValueError, match="'blocks.2' in Pyramid does not"):
         logit_lens(Pyramid(), images())

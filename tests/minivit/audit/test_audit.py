@@ -266,7 +266,7 @@ def test_digits_are_resampled_to_the_size_of_the_model(audit):
     [
         (["--images", "nowhere"], "expected DIGITS, CIFAR10, SHAPES or a folder: got nowhere"),
         (["--count", "0"], "expected at least one image: got --count 0"),
-        (["--batch-size", "0"], "expected at least one image at a time: got 0"),
+        (["--batch-size", "0"], "expected a whole number, at least 1: got --batch-size 0"),
         (["--beside", "cifar10_vit"], "expected two models that read the same images"),
         (["--check", "x.json"], "expected a model, or a stored audit after --check, and not both"),
     ],
