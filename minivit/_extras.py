@@ -1,7 +1,8 @@
 """Packages that only some of minivit needs, and what installs them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
 
 
 @contextmanager
@@ -13,3 +14,14 @@ def extra(name: str) -> Iterator[None]:
         raise ModuleNotFoundError(
             f'{error}. In the repository of minivit: pip install ".[{name}]"', name=error.name
         ) from error
+
+
+def installed(names: Iterable[str]) -> dict[str, str]:
+    """The versions of those of these packages that are installed."""
+    found = {}
+    for name in names:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

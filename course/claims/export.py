@@ -7,7 +7,6 @@ import csv
 import io
 import math
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from course.claims.others import others_of
 from course.claims.rows import BASES, SCALES, Claim, load
 from course.claims.verdict import half_width
 from course.results import study
+from minivit._extras import installed
 from minivit.audit.rules import WORDS, Rule, word_of
 
 SCHEMA = Path(__file__).with_name("ledger.schema.json")
@@ -43,7 +43,7 @@ def ledger(found: dict[str, Found], build: Build) -> dict[str, Any]:
         "license": "CC-BY-4.0",
         "commit": build.commit,
         "date": build.date,
-        "packages": _packages(),
+        "packages": installed(PACKAGES),
         "words": [*WORDS, "open"],
         "bases": BASES,
         "scales": SCALES,
@@ -131,17 +131,6 @@ def _study(name: str) -> dict[str, str]:
         "date": kept.date,
         "machine": kept.machine,
     }
-
-
-def _packages() -> dict[str, str]:
-    """The versions that are installed where the site is built, which the tests compare with."""
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def table(data: dict[str, Any]) -> str:

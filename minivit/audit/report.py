@@ -6,13 +6,13 @@
 import platform
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import torch
 
 import minivit
+from minivit._extras import installed
 from minivit.audit.answers import STATES, Answer
 from minivit.audit.images import Images
 from minivit.audit.ledger import AGREEMENTS, Claim, agreement
@@ -25,17 +25,12 @@ PACKAGES = ("torchvision", "timm", "transformers", "open_clip_torch", "numpy", "
 
 def versions() -> dict[str, str]:
     """The versions of what computes figures here."""
-    found = {
+    return {
         "minivit": minivit.__version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
+        **installed(PACKAGES),
     }
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def report(

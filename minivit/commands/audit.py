@@ -24,8 +24,7 @@ from minivit.audit.report import report, versions
 from minivit.audit.run import about, audit, chosen, code
 from minivit.audit.stored import read
 from minivit.audit.subject import subject_of, together
-from minivit.commands.command import Command, complain
-from minivit.hub.files import replacing
+from minivit.commands.command import Command, complain, write
 from minivit.hub.opened import Opened
 from minivit.hub.opening import open_any
 from minivit.training.defaults import device_of
@@ -75,9 +74,9 @@ class Audit(Command):
         made |= {"count": self.count, "command": typed, "date": date.today().isoformat()}
         by_claim = {probe.claim: probe for probe in probes}
         told = report(answers, by_claim, claims(), model=model, beside=other, images=images, **made)
-        _write(out / "audit.json", json.dumps(told, indent=1, ensure_ascii=False) + "\n")
-        _write(out / "audit.md", markdown(told))
-        _write(out / "audit.html", html(told, claims(), *looks(opened.model, subject.images)))
+        write(out / "audit.json", json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        write(out / "audit.md", markdown(told))
+        write(out / "audit.html", html(told, claims(), *looks(opened.model, subject.images)))
         print(f"{summary(told)}\nWritten to {out}: audit.html, audit.json, audit.md")
         return 1 if told["states"]["failed"] else 0
 
@@ -153,8 +152,3 @@ class Audit(Command):
 
 def _minutes(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
-
-
-def _write(path: Path, text: str) -> None:
-    with replacing(path) as scratch:
-        scratch.write_text(text, encoding="utf-8")

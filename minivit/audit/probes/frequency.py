@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from minivit.analysis import band_noise, high_pass, layer_frequencies, low_pass, stream_frequencies
 from minivit.analysis.frequency import LogAmplitude
 from minivit.audit.probe import CannotAsk, Measured, Subject, probe
-from minivit.audit.probes.parts import compared, sublayers
+from minivit.audit.probes.parts import both_kinds, compared
 from minivit.audit.probes.subjects import beyond_chance, groups, labels_of, right, spread, weighted
 from minivit.recording import record
 
@@ -56,9 +56,7 @@ def convolutions_raise(subject: Subject) -> Measured:
 )
 def stream_changes(subject: Subject) -> Measured:
     """By the high frequencies, relative to the constant wave, of sum and skip."""
-    attention, mlps = sublayers(subject.model, subject.images)
-    if not attention or not mlps:
-        raise CannotAsk("has no residual branches of both kinds, attention and MLP")
+    attention, mlps = both_kinds(subject.model, subject.images)
     some = groups(subject.images)
     found = [stream_frequencies(subject.model, x, batch_size=subject.batch_size) for x in some]
 

@@ -15,10 +15,10 @@ from minivit.audit.probes.parts import (
     FIRST,
     attends,
     attention_of,
+    both_kinds,
     outputs,
     read_by,
     row_of_layers,
-    sublayers,
 )
 from minivit.audit.probes.subjects import before_training, figure_of
 from minivit.inversion import invert_block, sign_change
@@ -58,9 +58,7 @@ def carried(subject: Subject) -> Measured:
 def turned_round(subject: Subject) -> Measured:
     """Derivative of a token with positive determinant at some tokens and negative at others."""
     model, images = copy.deepcopy(subject.model).double().eval(), subject.images[:4].double()
-    _, names = sublayers(model, images)
-    if not names:
-        raise CannotAsk("has no residual branches of both kinds, attention and MLP")
+    _, names = both_kinds(model, images)
     turned = []
     for name in names:
         mlp, x = sublayer(model, name, images)

@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_map_only
 from minivit.analysis.blocks import row_of_blocks
 from minivit.analysis.running import evaluating
 from minivit.audit.probe import CannotAsk, Measured, Subject, probe
-from minivit.audit.probes.parts import attends, attention_of, read_by, sublayers
+from minivit.audit.probes.parts import attends, attention_of, both_kinds, read_by
 from minivit.krylov import plain_attention
 from minivit.recording import record, sublayer
 from minivit.recording.hooks import before
@@ -64,9 +64,7 @@ def reach_of_attention(subject: Subject) -> Measured:
 def mlp_across_tokens(subject: Subject) -> Measured:
     """Largest derivative of the token in the middle by another one, of all MLPs."""
     model, image = exact(subject)
-    _, mlps = sublayers(model, image)
-    if not mlps:
-        raise CannotAsk("has no residual branches of both kinds, attention and MLP")
+    _, mlps = both_kinds(model, image)
     largest = []
     for name in mlps:
         function, x = on_tokens(model, name, image)

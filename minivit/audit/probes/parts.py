@@ -39,6 +39,14 @@ def sublayers(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
     return attention, [name for name in others if not _convolves(one(model, name))]
 
 
+def both_kinds(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
+    """The branches with attention and the MLPs, at least one of each."""
+    attention, mlps = sublayers(model, images)
+    if not mlps:  # there are none without attention
+        raise CannotAsk("has no residual branches of both kinds, attention and MLP")
+    return attention, mlps
+
+
 def _convolves(module: nn.Module) -> bool:
     parts = (part for part in module.modules() if isinstance(part, nn.Conv2d))
     return any(part.kernel_size != (1, 1) for part in parts)
