@@ -19,10 +19,10 @@ from minivit.networks.positions import sincos_1d, sincos_2d
 from tests.page.conftest import ENGINE, images, model
 
 CLOSE = 1e-10  # both sides compute in float64, but where a test says otherwise
-RUN = """
+RUN = r"""
 const { readFileSync } = require("fs");
 const { files, calls } = JSON.parse(readFileSync(0));
-files.forEach((file) => new Function(readFileSync(file, "utf8"))());
+new Function(files.map((file) => readFileSync(file, "utf8")).join("\n"))();
 const given = {};
 if (globalThis.minivitModels) {
   const text = readFileSync(process.env.ENGINE, "utf8");
@@ -42,7 +42,8 @@ def asked(tmp_path):
         pytest.skip("node is not installed, which runs the page's scripts outside a browser")
 
     def run(*calls, of=None):
-        files = [str(ENGINE.with_name("parts") / f"{part}.js") for part in {c[0] for c in calls}]
+        parts = {"base", *(call[0] for call in calls)}
+        files = [str(ENGINE.with_name("parts") / f"{part}.js") for part in sorted(parts)]
         if of is not None:
             export_page(of, tmp_path / "model.js")
             files.append(str(tmp_path / "model.js"))

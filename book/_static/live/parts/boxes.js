@@ -14,22 +14,23 @@
   });
 
   function mount({ h, range, button, panel, row, speech }) {
-    const engine = minivitEngine(), model = engine.open(minivitModels[MODEL]), { labels } = minivitDigits;
+    const engine = minivitEngine(), model = engine.open(minivitModels[MODEL]);
+    const { labels } = minivitDigits;
     const pixels = Uint8Array.from(atob(minivitDigits.pixels), (letter) => letter.charCodeAt(0));
     const images = labels.map((_, i) => pixels.subarray(i * SIDE * SIDE, (i + 1) * SIDE * SIDE));
     const said = new Int8Array(labels.length).fill(-1), off = new Set();
     let run = 0, whole = null;
     const say = speech(), lines = Math.ceil(labels.length / ACROSS);
-    const picture = panel(`${labels.length} test digits: missed ones in colour`, "The test digits; those that the model misses are coloured", [640, 32 * lines]);
-    const boxes = [];
-    const newBox = (part, block) => {
-      const box = h("button", { type: "button", class: "part-box", "aria-label": `${PARTS[part]} of block ${block + 1}`,
-        onclick: () => { toggle(`${part}/${block}`); } }, PARTS[part]);
-      boxes.push([`${part}/${block}`, box]);
-      return box;
-    };
+    const picture = panel(`${labels.length} test digits: missed ones in colour`,
+      "The test digits; those that the model misses are coloured", [640, 32 * lines]);
+    const boxes = {}; // by part and block
+    const newBox = (part, block) => (boxes[`${part}/${block}`] = h("button", {
+      type: "button", class: "part-box", "aria-label": `${PARTS[part]} of block ${block + 1}`,
+      onclick: () => toggle(`${part}/${block}`),
+    }, PARTS[part]));
     const stack = h("div", { class: "part-stack" }, ...range(model.config.depth).map((b) =>
-      h("div", { class: "part-block" }, h("span", {}, `Block ${b + 1}`), ...Object.keys(PARTS).map((part) => newBox(part, b)))));
+      h("div", { class: "part-block" }, h("span", {}, `Block ${b + 1}`),
+        ...Object.keys(PARTS).map((part) => newBox(part, b)))));
     function toggle(key) {
       if (!off.delete(key)) off.add(key);
       measure();
@@ -37,7 +38,8 @@
 
     /** Asks the model about all digits, some at a time, so that the page stays alive. */
     function measure() {
-      const mine = ++run, removed = [...off].map((key) => key.split("/")).map(([part, block]) => [part, Number(block)]);
+      const mine = ++run;
+      const removed = [...off].map((key) => key.split("/")).map(([part, b]) => [part, Number(b)]);
       said.fill(-1);
       let i = 0;
       (function next() {
@@ -54,7 +56,7 @@
     const count = () => labels.filter((label, i) => said[i] == label).length;
 
     function draw() {
-      boxes.forEach(([key, box]) => box.setAttribute("aria-pressed", !off.has(key)));
+      for (const [key, box] of Object.entries(boxes)) box.setAttribute("aria-pressed", !off.has(key));
       picture.draw((context, colour) => {
         const cell = picture.width / ACROSS, unit = cell / SIDE;
         images.forEach((image, i) => {
@@ -67,20 +69,25 @@
           image.forEach((v, k) => {
             if (!v) return;
             context.globalAlpha = (v / 255) * (said[i] < 0 ? 0.35 : 1);
-            context.fillRect(left + (k % SIDE) * unit, top + Math.floor(k / SIDE) * unit, unit, unit);
+            const [x, y] = [k % SIDE, Math.floor(k / SIDE)];
+            context.fillRect(left + x * unit, top + y * unit, unit, unit);
           });
         });
         context.globalAlpha = 1;
       });
       const done = said.filter((v) => v >= 0).length, right = count();
-      say.say(done < images.length ? `${done} of ${images.length} digits …`
-        : `Right for ${right} of ${images.length} digits, ${(100 * right / images.length).toFixed(1)} %`
-          + (off.size ? `; ${(100 * (whole - right) / images.length).toFixed(1)} points lost.` : "."));
+      const points = (some) => ((100 * some) / images.length).toFixed(1);
+      if (done < images.length) return say.say(`${done} of ${images.length} digits …`);
+      const lost = off.size && whole !== null ? `; ${points(whole - right)} points lost.` : ".";
+      say.say(`Right for ${right} of ${images.length} digits, ${points(right)} %${lost}`);
     }
-    function restore() { off.clear(); measure(); }
+    const restore = button("Put all back", () => {
+      off.clear();
+      measure();
+    });
     measure();
-    return { show: draw, element: h("div", {}, stack, row(button("Put all back", restore)), say.element, picture.element) };
+    return { show: draw, element: h("div", {}, stack, row(restore), say.element, picture.element) };
   }
-  return { title: "A model without some of its parts", needs: ["../engine.js", "digits.js", `../models/${MODEL}.js`],
-    compute: { answers }, mount };
+  const needs = ["../engine.js", "digits.js", `../models/${MODEL}.js`];
+  return { title: "A model without some of its parts", needs, compute: { answers }, mount };
 })();

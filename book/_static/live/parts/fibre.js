@@ -5,18 +5,7 @@
   const EPS = 1e-6; // as in the chapter
   const FAINTEST = 0.01; // contrast that a patch of the other photograph has at least
 
-  /** An image [side * side * 3], from 0 to 1, as patches: rows of 48 numbers. */
-  function patches(image, side = SIDE) {
-    const rows = [];
-    for (let y = 0; y < side; y += PATCH) for (let x = 0; x < side; x += PATCH) {
-      const patch = new Float64Array(3 * PATCH * PATCH);
-      for (let k = 0; k < patch.length; k++) patch[k] = image[place(x, y, k, side)];
-      rows.push(patch);
-    }
-    return rows;
-  }
-  const place = (x, y, k, side) =>
-    3 * ((y + Math.floor(k / (3 * PATCH))) * side + x + Math.floor((k % (3 * PATCH)) / 3)) + (k % 3);
+  const patches = (image, side = SIDE) => minivitPatches(side, PATCH).cut(image);
 
   function moments(row) {
     const mean = row.reduce((a, b) => a + b) / row.length;
@@ -42,53 +31,53 @@
 
   /** By how much the outputs of two lists of patches differ, in the median patch. */
   function change(ours, theirs) {
-    const gaps = ours.map((row, i) => row.reduce((most, v, k) => Math.max(most, Math.abs(v - theirs[i][k])), 0));
+    const gaps = ours.map((row, i) =>
+      row.reduce((most, v, k) => Math.max(most, Math.abs(v - theirs[i][k])), 0));
     return gaps.sort((a, b) => a - b)[(gaps.length - 1) >> 1]; // the lower one, as torch has it
   }
 
   /** 3e-6 as 3 × 10⁻⁶. */
   function inWords(v) {
     const [digits, power] = v.toExponential(0).split("e");
-    return `${digits} × 10${power.replace(/[-+]?0*/, power < 0 ? "⁻" : "").replace(/\d/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d])}`;
+    const small = String(Math.abs(power)).replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
+    return `${digits} × 10${power < 0 ? "⁻" : ""}${small}`;
   }
 
-  async function mount({ h, signed, percent, handle, image, columns, row, speech, opened, ownPhoto }) {
-    const unit = (bytes) => Float64Array.from(bytes, (v) => v / 255);
-    const cat = patches(unit(await opened(minivitPhotographs.chelsea, SIDE)));
-    let other = patches(unit(await opened(minivitPhotographs.astronaut, SIDE)));
+  async function mount({ h, signed, handle, image, columns, row, speech, opened, ownPhoto }) {
+    const read = (bytes) => patches(Float64Array.from(bytes, (v) => v / 255));
+    const cat = read(await opened(minivitPhotographs.chelsea, SIDE));
+    let other = read(await opened(minivitPhotographs.astronaut, SIDE));
     const own = cat.map(normed), words = (v) => `${Math.round(100 * v)} %`;
-    const brightness = handle({ label: "The other's brightness", min: 0, max: 1, step: 0.01, value: 1, words }, () => show());
-    const contrast = handle({ label: "The other's contrast", min: 0, max: 1, step: 0.01, value: 0, words }, () => show());
+    const slider = (label, value) =>
+      handle({ label, min: 0, max: 1, step: 0.01, value, words }, () => show());
+    const brightness = slider("Brightness", 1), contrast = slider("Contrast", 0);
     const left = image("Input: the cat's patches", "The photograph with other means and contrasts");
     const right = image("Output of LayerNorm", "What LayerNorm makes of every patch");
     const say = speech(), marker = h("span", { class: "part-marker" });
-    const scale = h("div", { class: "part-scale", "aria-hidden": "true" }, marker,
-      ...[-16, -12, -8, -4, 0].map((power) => h("span", { style: `left: ${spot(power)}%` }, "10", h("sup", {}, signed(power, 0)))));
-    function spot(power) { return (100 * (power + 17)) / 18; }
+    const spot = (power) => `left: ${(100 * (power + 17)) / 18}%`;
+    const ticks = [-16, -12, -8, -4, 0].map((power) =>
+      h("span", { style: spot(power) }, "10", h("sup", {}, signed(power, 0))));
+    const scale = h("div", { class: "part-scale", "aria-hidden": "true" }, marker, ...ticks);
+    const draw = (panel, rows) => panel.show(minivitPatches(SIDE, PATCH).joined(rows), [SIDE, SIDE]);
 
-    function draw(panel, rows, shown) {
-      const bytes = new Uint8ClampedArray(3 * SIDE * SIDE), across = SIDE / PATCH;
-      rows.forEach((one, i) => one.forEach((v, k) => {
-        bytes[place((i % across) * PATCH, Math.floor(i / across) * PATCH, k, SIDE)] = 255 * shown(v);
-      }));
-      panel.show(bytes, [SIDE, SIDE]);
-    }
     function show() {
       const rows = mixed(cat, other, brightness.value, contrast.value), outputs = rows.map(normed);
-      draw(left, rows, (v) => v);
-      draw(right, outputs, (v) => 0.5 + 0.2 * v);
-      const off = change(outputs, own), power = Math.log10(Math.max(off, 1e-17));
-      marker.style.left = `${spot(Math.max(power, -16.5))}%`;
-      say.say(off < 1e-9 ? "The output is the same, to rounding." : `The output is off by ${inWords(off)} in the median patch.`);
+      draw(left, rows);
+      draw(right, outputs.map((output) => output.map((v) => 0.5 + 0.2 * v)));
+      const off = change(outputs, own);
+      marker.style = spot(Math.log10(Math.max(off, 10 ** -16.5)));
+      say.say(off < 1e-9 ? "The output is the same, to rounding."
+        : `The output is off by ${inWords(off)} in the median patch.`);
     }
     const photo = ownPhoto(SIDE, "Another photograph of yours, which stays here", (bytes) => {
-      other = patches(unit(bytes));
-      Object.assign(brightness, { value: 1 });
-      Object.assign(contrast, { value: 1 });
+      other = read(bytes);
+      brightness.value = contrast.value = 1;
       show();
     }, say.say);
-    return { show, element: h("div", {}, row(brightness.element, contrast.element), columns(left.element, right.element),
-      say.element, h("p", { class: "part-title" }, "Change of the output, whose entries have size 1"), scale, row(photo)) };
+    const title = h("p", { class: "part-title" }, "Change of the output, whose entries have size 1");
+    const element = h("div", {}, row(brightness.element, contrast.element),
+      columns(left.element, right.element), say.element, title, scale, row(photo));
+    return { show, element };
   }
   return { title: "Brightness and contrast that LayerNorm does not see", needs: ["photographs.js"],
     compute: { patches, normed, mixed, change }, mount };

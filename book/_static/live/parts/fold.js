@@ -17,7 +17,8 @@
   function jacobian(x, sharp) {
     const apart = x[0] - x[1];
     return x.map((query, i) => {
-      const first = 1 / (1 + Math.exp(-sharp * query * apart)), slope = sharp * first * (1 - first) * apart;
+      const first = 1 / (1 + Math.exp(-sharp * query * apart));
+      const slope = sharp * first * (1 - first) * apart;
       // the output is x1 + first * apart, and first depends on query * apart
       const row = [first + slope * query, 1 - first - slope * query];
       row[i] += slope * apart;
@@ -35,75 +36,65 @@
         const out = attend(x, sharp), off = [out[0] - y[0], out[1] - y[1]], J = jacobian(x, sharp);
         if (Math.hypot(...off) < NEAR) break;
         const det = determinant(J) || 1e-12;
-        const by = [(J[1][1] * off[0] - J[0][1] * off[1]) / det, (J[0][0] * off[1] - J[1][0] * off[0]) / det];
+        const by = [J[1][1] * off[0] - J[0][1] * off[1], J[0][0] * off[1] - J[1][0] * off[0]];
+        by.forEach((v, i) => (by[i] = v / det));
         const short = Math.min(1, 0.5 / Math.hypot(...by)); // steps of half a unit at most
         x = x.map((v, i) => v - short * by[i]);
       }
       const out = attend(x, sharp);
-      if (!(Math.hypot(out[0] - y[0], out[1] - y[1]) < NEAR) || Math.max(...x.map(Math.abs)) > REACH) continue;
-      if (found.every((one) => Math.hypot(one[0] - x[0], one[1] - x[1]) > 1e-4)) found.push(x);
+      if (!(apart(out, y) < NEAR) || Math.max(...x.map(Math.abs)) > REACH) continue;
+      if (found.every((one) => apart(one, x) > 1e-3)) found.push(x);
     }
     return found;
   }
+  const apart = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]);
 
   function mount({ h, range, signed, handle, panel, points, columns, speech, row }) {
-    const sharp = handle({ label: "Sharpness b", min: -6, max: 4, step: 0.1, value: -6,
-      words: (v) => signed(v, 1) }, () => show());
+    const sharp = handle({
+      label: "Sharpness b", min: -6, max: 4, step: 0.1, value: -6, words: (v) => signed(v, 1),
+    }, () => show());
     const inputs = panel("Inputs", "The square of inputs; those on the chosen output are marked");
     const outputs = panel("Outputs", "Where attention sends the square's grid");
     const say = speech(), size = inputs.width;
-    const toScreen = (v) => ((v + REACH) / (2 * REACH)) * size, fromPlace = (p) => REACH * (2 * p - 1);
-    const start = attend([0.7, 1.8], -6);
-    let chosen = null;
-    chosen = points(outputs.frame, [[(start[0] / REACH + 1) / 2, (1 - start[1] / REACH) / 2]],
-      () => `The output ${chosenOutput().map((v) => signed(v, 2)).join(", ")}`, () => show(), 0.01);
-    let entered = null;
-    entered = points(inputs.frame, [[(0.7 / REACH + 1) / 2, (1 - 1.8 / REACH) / 2]],
-      () => `The input ${enteredInput().map((v) => signed(v, 2)).join(", ")}`, () => {
-        const y = attend(enteredInput(), sharp.value);
-        chosen.places[0] = [(y[0] / REACH + 1) / 2, (1 - y[1] / REACH) / 2];
-        show();
-      }, 0.01);
-    function enteredInput() {
-      const [x, y] = entered?.places[0] ?? [0.5, 0.5];
-      return [fromPlace(x), -fromPlace(y)];
-    }
-    function chosenOutput() {
-      const [x, y] = chosen?.places[0] ?? [0.5, 0.5];
-      return [fromPlace(x), -fromPlace(y)];
-    }
-    const place = ([a, b]) => [toScreen(a), size - toScreen(b)];
+    const toPlace = ([a, b]) => [(1 + a / REACH) / 2, (1 - b / REACH) / 2];
+    const fromPlace = ([x, y]) => [REACH * (2 * x - 1), REACH * (1 - 2 * y)];
+    const toScreen = (v) => toPlace(v).map((p) => p * size);
+    const words = (v) => v.map((one) => signed(one, 2)).join(", ");
+    const entered = [toPlace([0.7, 1.8])], chosen = [toPlace(attend([0.7, 1.8], -6))];
+    const input = points(inputs.frame, entered, () => `The input ${words(fromPlace(entered[0]))}`, () => {
+      chosen[0] = toPlace(attend(fromPlace(entered[0]), sharp.value));
+      show();
+    }, 0.01);
+    const output = points(outputs.frame, chosen, () => `The output ${words(fromPlace(chosen[0]))}`,
+      () => show(), 0.01);
 
     function axes(context, { line }) {
       context.strokeStyle = line;
       context.lineWidth = 1;
       context.strokeRect(0.5, 0.5, size - 1, size - 1);
-      context.beginPath();
-      context.moveTo(...place([-REACH, 0])); context.lineTo(...place([REACH, 0]));
-      context.moveTo(...place([0, -REACH])); context.lineTo(...place([0, REACH]));
-      context.stroke();
+      context.strokeRect(0, size / 2, size, 0);
+      context.strokeRect(size / 2, 0, 0, size);
     }
 
     function show() {
-      const b = sharp.value, y = chosenOutput(), found = inputsOf(y, b);
+      const b = sharp.value, found = inputsOf(fromPlace(chosen[0]), b);
       let reversed = 0;
       inputs.draw((context, colour) => {
-        const cells = 100;
+        const cells = 100, cell = size / cells;
         for (let i = 0; i < cells * cells; i++) {
-          const x = [i % cells, Math.floor(i / cells)].map((v) => fromPlace((v + 0.5) / cells));
-          if (determinant(jacobian(x, b)) >= -1e-12) continue;
+          const [x, y] = [(i % cells) + 0.5, Math.floor(i / cells) + 0.5];
+          if (determinant(jacobian(fromPlace([x / cells, y / cells]), b)) >= -1e-12) continue;
           reversed++;
-          const [left, bottom] = place(x);
           context.globalAlpha = 0.25;
           context.fillStyle = colour.second;
-          context.fillRect(left - size / cells / 2, bottom - size / cells / 2, size / cells, size / cells);
+          context.fillRect((x - 0.5) * cell, (y - 0.5) * cell, cell, cell);
         }
         context.globalAlpha = 1;
         reversed /= cells * cells;
         axes(context, colour);
         for (const x of found) {
           context.beginPath();
-          context.arc(...place(x), 8, 0, 7);
+          context.arc(...toScreen(x), 10, 0, 7);
           context.fillStyle = determinant(jacobian(x, b)) < 0 ? colour.second : colour.first;
           context.fill();
           context.lineWidth = 2;
@@ -119,22 +110,24 @@
           context.beginPath();
           for (const moving of range(85)) {
             const x = [fixed / 10 - REACH, moving / 20 - REACH];
-            context.lineTo(...place(attend(turned ? x.reverse() : x, b)));
+            context.lineTo(...toScreen(attend(turned ? x.reverse() : x, b)));
           }
           context.stroke();
         }
       });
-      const [x1, x2] = enteredInput(), nearest = found.sort((p, q) =>
-        Math.hypot(p[0] - x1, p[1] - x2) - Math.hypot(q[0] - x1, q[1] - x2))[0];
-      if (nearest) entered.places[0] = nearest.map((v, i) => (1 + (i ? -v : v) / REACH) / 2);
+      const from = fromPlace(entered[0]);
+      const [nearest] = found.sort((one, other) => apart(one, from) - apart(other, from));
+      if (nearest) entered[0] = toPlace(nearest);
       inputs.frame.classList.toggle("part-none", !nearest);
-      entered.show();
-      chosen.show();
-      const many = ["No input has", "One input has", "Two inputs have", "Three inputs have", "Four inputs have"];
+      input.show();
+      output.show();
+      const many = ["No input has", "One input has", "Two inputs have", "Three inputs have"];
       say.say(`${many[found.length] ?? `${found.length} inputs have`} this output. `
         + `Orientation is reversed on ${Math.round(100 * reversed)} % of the square.`);
     }
-    return { show, element: h("div", {}, row(sharp.element), say.element, columns(inputs.element, outputs.element)) };
+    const panels = columns(inputs.element, outputs.element);
+    return { show, element: h("div", {}, row(sharp.element), say.element, panels) };
   }
-  return { title: "Attention between two tokens folds the plane", compute: { attend, jacobian, inputsOf }, mount };
+  const title = "Attention between two tokens folds the plane";
+  return { title, compute: { attend, jacobian, inputsOf }, mount };
 })();

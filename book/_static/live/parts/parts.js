@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   const HERE = document.currentScript.src;
-  const TOOLS = ["../tools.js", "base.js"];
+  const TOOLS = ["../tools.js", "drawing.js", "base.js"];
 
   let kit = null; // of all parts of the page
   const scripts = {};
@@ -23,7 +23,8 @@
     await Promise.all((part.needs ?? []).map(load));
     kit ??= minivitKit(minivitTools());
     const { element, show } = await part.mount(kit);
-    const stage = kit.h("div", { class: `part part-${name}`, role: "group", "aria-label": part.title }, element);
+    const about = { class: `part part-${name}`, role: "group", "aria-label": part.title };
+    const stage = kit.h("div", about, element);
     root.querySelector(".live-part-still")?.remove();
     const still = root.querySelector("img"), frame = still.closest("p, figure, picture") ?? still;
     frame.replaceWith(stage);

@@ -18,35 +18,29 @@
     return { tokens, total, parts };
   }
 
-  const WORDS = { embedding: "patch embedding", projections: "projections", mlps: "MLPs", squares: "scores and averages" };
+  const PARTS = ["patch embedding", "projections", "MLPs", "scores and averages"];
 
-  async function mount({ h, range, percent, handle, panel, points, columns, row, speech, opened, ownPhoto }) {
-    let bytes = await opened(minivitPhotographs.astronaut, SIDE);
+  async function mount(kit) {
+    const { h, range, percent, handle, panel, points, bars, columns, row, speech, opened, ownPhoto } = kit;
     const size = handle({ label: "Side of a patch", min: 0, max: SIZES.length - 1, value: 6,
       words: (i) => `${SIZES[i]} px` }, () => show());
     const say = speech();
-    const cut = panel("The picture, cut", "A picture cut into patches"), one = panel("", "One patch, enlarged", [120, 120]);
+    const cut = panel("The picture, cut", "A picture cut into patches");
+    const one = panel("", "One patch, enlarged", [120, 120]);
     one.element.classList.add("part-small");
-    const source = h("canvas", { width: SIDE, height: SIDE });
-    let finger = null;
-    finger = points(cut.frame, [[0.47, 0.32]], () => {
+    const source = h("canvas");
+    const finger = [[0.47, 0.32]];
+    points(cut.frame, finger, () => {
       const [column, line] = at();
       return `Patch in row ${line + 1}, column ${column + 1}`;
     }, () => show(), 1 / 28);
     function at() {
       const count = SIDE / SIZES[size.value];
-      return (finger?.places[0] ?? [0, 0]).map((p) => Math.min(count - 1, Math.floor(p * count)));
+      return finger[0].map((p) => Math.min(count - 1, Math.floor(p * count)));
     }
-    function take(photo) {
-      bytes = photo;
-      source.getContext("2d").putImageData(new ImageData(Uint8ClampedArray.from({ length: 4 * SIDE * SIDE },
-        (_, i) => (i % 4 == 3 ? 255 : bytes[3 * (i >> 2) + (i % 4)])), SIDE, SIDE), 0, 0);
-    }
-    take(bytes);
-    const bars = Object.entries(WORDS).map(([key, words]) => {
-      const bar = h("span", { class: "part-bar" }), number = h("span", { class: "part-number" });
-      return { key, bar, number, element: h("div", { class: "part-weight" }, h("span", {}, words), h("span", { class: "part-track" }, bar), number) };
-    });
+    const shares = bars("Where the multiply-adds of a ViT-B go", PARTS);
+    const take = (photo) => kit.drawImage(source, photo, [SIDE, SIDE], 3);
+    take(await opened(minivitPhotographs.astronaut, SIDE));
 
     function show() {
       const patch = SIZES[size.value], count = SIDE / patch, { tokens, total, parts } = cost(patch);
@@ -57,30 +51,32 @@
         for (const y of range(count)) for (const x of range(count)) {
           if (gap == 0 && x) break; // rows at once: there are too many cells to see gaps
           const wide = gap ? patch : SIDE;
-          context.drawImage(source, x * patch, y * patch, wide, patch, x * cell, y * cell,
-            (gap ? cell : cut.width) - gap, cell - gap + (gap ? 0 : 0.5));
+          context.drawImage(source, x * patch, y * patch, wide, patch,
+            x * cell, y * cell, (gap ? cell : cut.width) - gap, cell - gap + (gap ? 0 : 0.5));
         }
         context.strokeStyle = colour.second;
         context.lineWidth = 3;
-        context.strokeRect(column * cell - 1, line * cell - 1, Math.max(cell, 4), Math.max(cell, 4));
+        const side = Math.max(cell, 4); // one that is seen
+        context.strokeRect(column * cell - 1, line * cell - 1, side, side);
       });
       one.heading.textContent = `The marked patch: ${(3 * patch ** 2).toLocaleString("en")} numbers`;
       one.draw((context) => {
         context.imageSmoothingEnabled = false;
-        context.drawImage(source, column * patch, line * patch, patch, patch, 0, 0, one.width, one.height);
+        const [x, y] = [column * patch, line * patch];
+        context.drawImage(source, x, y, patch, patch, 0, 0, one.width, one.height);
       });
-      bars.forEach(({ key, bar, number }) => {
-        bar.style.width = `${(100 * parts[key]) / total}%`;
-        number.textContent = percent(parts[key] / total);
-      });
-      const billions = total / 1e9;
+      const found = Object.values(parts).map((v) => v / total);
+      shares.show(found, found.map(percent));
+      const digits = { maximumFractionDigits: total < 1e11 ? 1 : 0 };
       say.say(`${tokens.toLocaleString("en")} tokens, `
-        + `${billions.toLocaleString("en", { maximumFractionDigits: billions < 100 ? 1 : 0 })} billion multiply-adds.`);
+        + `${(total / 1e9).toLocaleString("en", digits)} billion multiply-adds.`);
     }
-    const own = ownPhoto(SIDE, "Your own picture, which stays here", (photo) => { take(photo); show(); }, say.say);
-    const costs = h("div", {}, h("p", { class: "part-title" }, "Where the multiply-adds of a ViT-B go"),
-      ...bars.map((bar) => bar.element), one.element);
-    return { show, element: h("div", {}, row(size.element, own), say.element, columns(cut.element, costs)) };
+    const own = ownPhoto(SIDE, "Your own picture, which stays here", (photo) => {
+      take(photo);
+      show();
+    }, say.say);
+    const both = columns(cut.element, h("div", {}, shares.element, one.element));
+    return { show, element: h("div", {}, row(size.element, own), say.element, both) };
   }
   return { title: "A picture cut into patches", needs: ["photographs.js"], compute: { cost }, mount };
 })();

@@ -8,7 +8,8 @@
     const angle = t * 10000 ** ((-2 * Math.floor(k / 2)) / dim);
     return k % 2 ? Math.cos(angle) : Math.sin(angle);
   });
-  const oneDimensional = (rows, columns, dim) => Array.from({ length: rows * columns }, (_, i) => waves(i, dim));
+  const oneDimensional = (rows, columns, dim) =>
+    Array.from({ length: rows * columns }, (_, i) => waves(i, dim));
   const twoDimensional = (rows, columns, dim) => Array.from({ length: rows * columns }, (_, i) =>
     [...waves(Math.floor(i / columns), dim / 2), ...waves(i % columns, dim / 2)]);
 
@@ -30,26 +31,23 @@
     const size = [ROWS, COLUMNS, DIM], tables = [
       ["Learned, untrained", untrained(...size)], ["Sines and cosines, 1-D", oneDimensional(...size)],
       ["Sines and cosines, 2-D", twoDimensional(...size)]];
-    const say = speech(), fingers = [];
+    const say = speech(), fingers = [], finger = [[5.5 / COLUMNS, 4.5 / ROWS]];
     const panels = tables.map(([title], which) => {
       const one = panel(title, `${title}: how alike the marked place is to all others`, [300, 200]);
-      fingers[which] = points(one.frame, [[5.5 / COLUMNS, 4.5 / ROWS]], () => {
+      fingers[which] = points(one.frame, finger, () => { // one place, marked three times
         const i = marked();
-        return `Row ${Math.floor(i / COLUMNS) + 1}, column ${i % COLUMNS + 1}`;
-      }, () => {
-        for (const finger of fingers) finger.places[0] = [...fingers[which].places[0]];
-        show();
-      }, 1 / COLUMNS);
+        return `Row ${Math.floor(i / COLUMNS) + 1}, column ${(i % COLUMNS) + 1}`;
+      }, () => show(), 1 / COLUMNS);
       return one;
     });
     function marked() {
-      const [x, y] = fingers[0]?.places[0] ?? [0, 0];
-      return Math.min(ROWS - 1, Math.floor(y * ROWS)) * COLUMNS + Math.min(COLUMNS - 1, Math.floor(x * COLUMNS));
+      const [x, y] = finger[0], row = Math.min(ROWS - 1, Math.floor(y * ROWS));
+      return row * COLUMNS + Math.min(COLUMNS - 1, Math.floor(x * COLUMNS));
     }
 
     function show() {
       const i = marked(), maps = tables.map(([, table]) => alike(table, i));
-      panels.forEach((one, which) => one.draw((context, colour) => {
+      panels.forEach((one, which) => one.draw((context) => {
         const cell = one.width / COLUMNS;
         context.fillStyle = "#15181d";
         context.fillRect(0, 0, one.width, one.height);
@@ -60,12 +58,14 @@
         });
         context.globalAlpha = 1;
       }));
-      fingers.forEach((finger) => finger.show());
-      const below = i + COLUMNS < ROWS * COLUMNS ? i + COLUMNS : i - COLUMNS, beside = i % COLUMNS < COLUMNS - 1 ? i + 1 : i - 1;
+      fingers.forEach((one) => one.show());
+      const below = i + COLUMNS < ROWS * COLUMNS ? i + COLUMNS : i - COLUMNS;
+      const beside = i % COLUMNS < COLUMNS - 1 ? i + 1 : i - 1;
       const [, one, two] = maps.map((map) => `${signed(map[beside], 2)} and ${signed(map[below], 2)}`);
       say.say(`Cosine with the place beside it and with that a row away: 1-D ${one}, 2-D ${two}.`);
     }
     return { show, element: h("div", {}, say.element, columns(...panels.map((one) => one.element))) };
   }
-  return { title: "Which places have like positions", compute: { oneDimensional, twoDimensional, alike }, mount };
+  const title = "Which places have like positions";
+  return { title, compute: { oneDimensional, twoDimensional, alike }, mount };
 })();

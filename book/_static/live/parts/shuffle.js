@@ -10,13 +10,19 @@
     return { with: logits([]), without: logits([["positions", null]]) };
   }
 
-  function mount({ h, range, percent, best, softmax, button, image, columns, row, speech }) {
-    const engine = minivitEngine(), model = engine.open(minivitModels[MODEL]), samples = minivitSamples[MODEL];
-    const ACROSS = 4, SIDE = 8, PATCH = SIDE / ACROSS;
+  const SIDE = 8, ACROSS = 4, PATCH = SIDE / ACROSS;
+  /** Where number k of patch i stands in the image. */
+  const at = (i, k) => (Math.floor(i / ACROSS) * PATCH + Math.floor(k / PATCH)) * SIDE
+    + (i % ACROSS) * PATCH + (k % PATCH);
+
+  function mount({ h, range, percent, best, softmax, button, image, bars, columns, row, speech }) {
+    const engine = minivitEngine(), model = engine.open(minivitModels[MODEL]);
+    const samples = minivitSamples[MODEL];
     let bytes = samples[0].pixels, order = range(ACROSS ** 2), picked = null;
-    const say = speech(), board = image("Tap two patches: they change places", "A digit, its patches in the chosen order");
-    const patches = range(ACROSS ** 2).map((i) => h("button", { type: "button", onclick: () => tap(i),
-      "aria-label": `Patch in row ${Math.floor(i / ACROSS) + 1}, column ${i % ACROSS + 1}` }));
+    const say = speech();
+    const board = image("Tap two patches", "A digit, its patches in the chosen order");
+    const patches = order.map((i) => h("button", { type: "button", onclick: () => tap(i),
+      "aria-label": `Patch in row ${Math.floor(i / ACROSS) + 1}, column ${(i % ACROSS) + 1}` }));
     board.frame.append(h("div", { class: "part-grid", role: "group", "aria-label": "Patches" }, ...patches));
     function tap(i) {
       if (picked === null) picked = i;
@@ -33,45 +39,42 @@
       }
       show();
     }
-    const digits = h("div", { class: "part-digits", role: "group", "aria-label": "Digits" }, ...samples.slice(0, 10).map((sample) =>
-      h("button", { type: "button", class: "part-button", "aria-label": sample.name, onclick: () => {
-        bytes = sample.pixels;
-        order = range(ACROSS ** 2);
-        show();
-      } }, sample.name.slice(2, 3))));
-    const tables = ["With positions", "Without positions"].map((title) => {
-      const bars = model.classes.map((label) => {
-        const bar = h("span", { class: "part-bar" });
-        return { bar, element: h("div", { class: "part-weight" }, h("span", {}, label), h("span", { class: "part-track" }, bar)) };
-      });
-      return { bars, element: h("div", {}, h("p", { class: "part-title" }, title), ...bars.map((bar) => bar.element)) };
-    });
+    function restore() {
+      order = range(ACROSS ** 2);
+      picked = null;
+      show();
+    }
+    const digits = samples.slice(0, 10).map((sample) => button(sample.name.slice(2), () => {
+      bytes = sample.pixels;
+      restore();
+    }, sample.name));
+    const tables = { with: bars("With positions", model.classes, true),
+      without: bars("Without positions", model.classes, true) };
 
     function show() {
       const moved = new Uint8Array(bytes.length);
-      order.forEach((from, to) => range(PATCH * PATCH).forEach((k) => {
-        const at = (i) => (Math.floor(i / ACROSS) * PATCH + Math.floor(k / PATCH)) * SIDE + (i % ACROSS) * PATCH + (k % PATCH);
-        moved[at(to)] = bytes[at(from)];
-      }));
+      order.forEach((from, to) => {
+        for (const k of range(PATCH * PATCH)) moved[at(to, k)] = bytes[at(from, k)];
+      });
       board.show(moved, [SIDE, SIDE], 1);
       patches.forEach((one, i) => one.setAttribute("aria-pressed", i == picked));
-      const now = answers(engine, model, bytes, order), before = answers(engine, model, bytes, range(ACROSS ** 2));
-      const off = (which) => Math.max(...now[which].map((v, c) => Math.abs(v - before[which][c])));
-      ["with", "without"].forEach((which, t) => {
-        const chances = softmax(now[which]);
-        tables[t].bars.forEach(({ bar, element }, c) => {
-          bar.style.width = `${100 * chances[c]}%`;
-          element.classList.toggle("is-best", c == best(chances));
-        });
-      });
-      const moves = (v) => (v < 1e-9 ? "0" : v.toFixed(1)), chances = softmax(now.with);
-      say.say(`With positions: ${model.classes[best(chances)]}, ${percent(Math.max(...chances))}; logits moved by up to `
-        + `${moves(off("with"))}. Without: by ${moves(off("without"))}.`);
+      const now = answers(engine, model, bytes, order);
+      const before = answers(engine, model, bytes, range(ACROSS ** 2));
+      for (const which of ["with", "without"]) tables[which].show(softmax(now[which]));
+      const moves = (which) => {
+        const most = Math.max(...now[which].map((v, c) => Math.abs(v - before[which][c])));
+        return most < 1e-9 ? "0" : most.toFixed(1);
+      };
+      const chances = softmax(now.with), said = model.classes[best(chances)];
+      say.say(`With positions: ${said}, ${percent(Math.max(...chances))}; its logits have moved by up to `
+        + `${moves("with")}. Without: by ${moves("without")}.`);
     }
-    [[1, 2], [5, 6], [9, 10], [13, 14]].forEach(([i, j]) => ([order[i], order[j]] = [order[j], order[i]])); // to begin with
-    return { show, element: h("div", {}, say.element, columns(board.element, ...tables.map((table) => table.element)),
-      row(button("Shuffle", shuffle), button("Put all back", () => { order = range(ACROSS ** 2); picked = null; show(); }), digits)) };
+    for (const i of [1, 5, 9, 13]) [order[i], order[i + 1]] = [i + 1, i]; // the middle columns, to begin with
+    const panels = columns(board.element, tables.with.element, tables.without.element);
+    const buttons = row(button("Shuffle", shuffle), button("Put all back", restore),
+      h("div", { class: "part-digits", role: "group", "aria-label": "Digits" }, ...digits));
+    return { show, element: h("div", {}, say.element, panels, buttons) };
   }
-  return { title: "Shuffled patches, with and without positions", needs: ["../engine.js", `../models/${MODEL}.js`],
-    compute: { answers }, mount };
+  const needs = ["../engine.js", `../models/${MODEL}.js`];
+  return { title: "Shuffled patches, with and without positions", needs, compute: { answers }, mount };
 })();

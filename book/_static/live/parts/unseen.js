@@ -3,6 +3,7 @@
   "use strict";
   const SIDE = 96, PATCH = 8, DIM = 48; // 192 numbers of a patch become 48: the ratio of ViT-B/32
   const ACROSS = SIDE / PATCH, LENGTH = 3 * PATCH * PATCH;
+  const WIDE = 1.6; // half of the brush, in patches
 
   /** Uniform numbers between 0 and 1, always the same (mulberry32). */
   function uniforms(seed) {
@@ -18,7 +19,8 @@
   function embedding(dim = DIM, length = LENGTH, seed = 1) {
     const next = uniforms(seed);
     const normal = () => Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());
-    return Array.from({ length: dim }, () => Float64Array.from({ length }, () => normal() / Math.sqrt(length)));
+    const row = () => Float64Array.from({ length }, () => normal() / Math.sqrt(length));
+    return Array.from({ length: dim }, row);
   }
 
   /** Orthonormal vectors that span the rows: what the embedding sees. Gram-Schmidt, twice. */
@@ -43,49 +45,51 @@
   }
   const token = (patch, rows) => rows.map((row) => dot(row, patch));
 
-  const place = (i, k) => 3 * ((Math.floor(i / ACROSS) * PATCH + Math.floor(k / (3 * PATCH))) * SIDE
-    + (i % ACROSS) * PATCH + Math.floor((k % (3 * PATCH)) / 3)) + (k % 3);
-  const cut = (image) => Array.from({ length: ACROSS ** 2 }, (_, i) =>
-    Float64Array.from({ length: LENGTH }, (_, k) => image[place(i, k)]));
-
-  async function mount({ h, handle, choice, button, image, panel, points, columns, row, speech, opened }) {
-    const unit = async (name) => cut(Float64Array.from(await opened(minivitPhotographs[name], SIDE), (v) => v / 255));
-    const [cat, astronaut] = [await unit("chelsea"), await unit("astronaut")];
-    const rows = embedding(), directions = seenDirections(rows), tokens = cat.map((patch) => token(patch, rows));
-    const hidden = cat.map((patch, i) => unseen(astronaut[i].map((v, k) => v - patch[k]), directions));
+  async function mount({ h, choice, button, image, panel, points, columns, row, speech, opened }) {
+    const { cut, joined } = minivitPatches(SIDE, PATCH);
+    const read = async (name) =>
+      cut(Float64Array.from(await opened(minivitPhotographs[name], SIDE), (v) => v / 255));
+    const cat = await read("chelsea"), astronaut = await read("astronaut");
+    const rows = embedding(), directions = seenDirections(rows);
+    const tokens = cat.map((patch) => token(patch, rows));
     const open = cat.map((patch, i) => astronaut[i].map((v, k) => v - patch[k]));
-    let amount = new Float64Array(cat.length), seen = new Uint8Array(cat.length); // painted, and openly
-    const brush = choice("Brush", { hidden: "only what the embedding does not see", open: "the astronaut herself" }, "hidden", () => {});
+    const hidden = open.map((delta) => unseen(delta, directions));
+    const amount = new Float64Array(cat.length); // how much of each patch has been painted,
+    const openly = new Uint8Array(cat.length); // and whether the embedding may see it
+    const brush = choice("Brush", {
+      hidden: "only what the embedding does not see", open: "the astronaut herself",
+    }, "hidden", () => {});
     const picture = image("The picture: paint over it", "A cat, with what has been painted over it");
-    const table = panel("Change of its tokens", "By how much each token has changed: black for none");
+    const table = panel("Change of its tokens", "By how much each token has changed");
     const say = speech();
-    let finger = null;
-    finger = points(picture.frame, [[0.5, 0.5]], () => "The brush", (i) => { paint(finger.places[i]); show(); }, 1 / ACROSS);
+    const finger = [[0.5, 0.5]];
+    points(picture.frame, finger, () => "The brush", () => {
+      paint(finger[0]);
+      show();
+    }, 1 / ACROSS);
     function paint([x, y]) {
       for (let i = 0; i < cat.length; i++) {
-        const away = Math.hypot((i % ACROSS) + 0.5 - x * ACROSS, Math.floor(i / ACROSS) + 0.5 - y * ACROSS);
-        if (away > 1.6) continue;
-        amount[i] = Math.max(amount[i], 1.6 - away > 0.6 ? 1 : 0.5);
-        seen[i] = brush.value == "open";
+        const down = Math.floor(i / ACROSS) + 0.5 - y * ACROSS, right = (i % ACROSS) + 0.5 - x * ACROSS;
+        const away = Math.hypot(down, right);
+        if (away > WIDE) continue;
+        amount[i] = Math.max(amount[i], away < WIDE - 0.6 ? 1 : 0.5); // fainter at its edge
+        openly[i] = brush.value == "open";
       }
     }
-    function everything() { amount.fill(1); seen.fill(brush.value == "open"); show(); }
-    function clear() { amount.fill(0); seen.fill(0); show(); }
+    function fill(value) {
+      amount.fill(value);
+      openly.fill(brush.value == "open");
+      show();
+    }
+    const apart = (ours, theirs) =>
+      ours.reduce((top, v, k) => Math.max(top, Math.abs(v - theirs[k])), 0);
 
     function show() {
-      const bytes = new Uint8ClampedArray(3 * SIDE * SIDE), changes = [];
-      let most = 0, pixels = 0;
-      cat.forEach((patch, i) => {
-        const by = seen[i] ? open[i] : hidden[i], now = patch.map((v, k) => v + amount[i] * by[k]);
-        now.forEach((v, k) => {
-          bytes[place(i, k)] = 255 * v;
-          pixels = Math.max(pixels, Math.abs(v - patch[k]));
-        });
-        const change = token(now, rows).reduce((top, v, j) => Math.max(top, Math.abs(v - tokens[i][j])), 0);
-        changes.push(change);
-        most = Math.max(most, change);
-      });
-      picture.show(bytes, [SIDE, SIDE]);
+      const now = cat.map((patch, i) =>
+        patch.map((v, k) => v + amount[i] * (openly[i] ? open : hidden)[i][k]));
+      const changes = now.map((patch, i) => (amount[i] ? apart(token(patch, rows), tokens[i]) : 0));
+      const most = Math.max(...changes), pixels = Math.max(...now.map((patch, i) => apart(patch, cat[i])));
+      picture.show(joined(now), [SIDE, SIDE]);
       table.draw((context, colour) => {
         const cell = table.width / ACROSS;
         changes.forEach((v, i) => {
@@ -96,16 +100,17 @@
         context.globalAlpha = 1;
         context.strokeStyle = colour.line;
         for (let i = 0; i <= ACROSS; i++) {
-          context.beginPath(); context.moveTo(i * cell, 0); context.lineTo(i * cell, table.width); context.stroke();
-          context.beginPath(); context.moveTo(0, i * cell); context.lineTo(table.width, i * cell); context.stroke();
+          context.strokeRect(i * cell, 0, 0, table.width);
+          context.strokeRect(0, i * cell, table.width, 0);
         }
       });
       say.say(`Largest change of a pixel: ${pixels.toFixed(2)}. Of a number of a token: `
         + `${most < 1e-12 ? (pixels ? "0, to rounding" : "0") : most.toFixed(2)}.`);
     }
-    [[0.3, 0.35], [0.4, 0.35], [0.5, 0.4], [0.55, 0.5]].forEach(paint); // a first stroke, to begin with
-    return { show, element: h("div", {}, row(brush.element), say.element, columns(picture.element, table.element),
-      row(button("Paint all of it", everything), button("Clean", clear))) };
+    [[0.3, 0.35], [0.4, 0.35], [0.5, 0.4], [0.55, 0.5]].forEach(paint); // a first stroke
+    const buttons = row(button("Paint all of it", () => fill(1)), button("Clean", () => fill(0)));
+    const panels = columns(picture.element, table.element);
+    return { show, element: h("div", {}, row(brush.element), say.element, panels, buttons) };
   }
   return { title: "Painting in the null space of a patch embedding", needs: ["photographs.js"],
     compute: { embedding, seenDirections, unseen, token }, mount };
