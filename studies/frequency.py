@@ -46,6 +46,9 @@ from studies.shared.shape_models import fit, in_parts, new, shapes, steps_of
 VITS = ("cifar10_vit", "cifar10_vit_gap", "cifar10_vit_cls")
 MODELS = (*VITS, "cifar10_resnet", "cifar10_mixer")
 READOUTS = 5
+LONGER = (
+    4  # times the steps of the study of smoothing, after which these models have learned little
+)
 SEEDS = range(3)
 FEW = 500  # images to fit a readout, or to test it
 
@@ -238,7 +241,7 @@ def small(kind: str, rehearsal: bool) -> Figures:
         images, labels, _ = shapes("train", rehearsal)
         test, truth, _ = shapes("test", rehearsal)
         model = new(kind)
-        fit(model, images, labels, steps=steps_of(kind, rehearsal), seed=seed)
+        fit(model, images, labels, steps=LONGER * steps_of(kind, rehearsal), seed=seed)
         if kind == "resnet plain":
             raised = convolutions_raise(Subject(model, test[:250])).figure
         else:
