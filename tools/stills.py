@@ -12,15 +12,14 @@ import os
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import pydata_sphinx_theme
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Locator, Page, sync_playwright
 
-import minivit
-from book._ext.live import MODELS, samples
-from book._ext.parts import write_data
-from minivit.hub.page import export_page, rounded
+from book._ext import live
+from book._ext import parts as live_parts
 from tools.address import ROOT
 
 STATIC = ROOT / "book/_static"
@@ -31,35 +30,32 @@ THEME = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/s
 WIDTH = 688  # pixels of the book's column
 PAGE = """<!doctype html><html lang="en" data-theme="{theme}" data-mode="{theme}"><head>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>parts</title>
-<link rel="stylesheet" href="theme/pydata-sphinx-theme.css"><link rel="stylesheet" href="book.css">
-<link rel="stylesheet" href="live/parts/parts.css"></head>
+<link rel="stylesheet" href="_static/theme/pydata-sphinx-theme.css">
+<link rel="stylesheet" href="_static/book.css">
+<link rel="stylesheet" href="_static/live/parts/parts.css"></head>
 <body><main class="bd-article" style="max-width: {width}px; margin: auto; padding: 1rem">
 {parts}</main>
-<script defer src="live/parts/parts.js"></script></body></html>
+<script defer src="_static/live/parts/parts.js"></script></body></html>
 """
 
 
 def write_page(folder: Path, parts: list[str], theme: str = "light") -> Path:
     """A page with these parts and all that they load, in a folder of its own."""
-    if not (folder / "live").exists():
-        shutil.copytree(STATIC, folder, dirs_exist_ok=True)
-        shutil.copytree(THEME, folder / "theme")
-        write_data(folder / "live/parts")
-        (folder / "live/models").mkdir()
-        for name in MODELS:
-            model, file = rounded(minivit.load(name)), folder / f"live/models/{name}.js"
-            export_page(model, file)
-            with file.open("a") as more:
-                more.write(f"(globalThis.minivitSamples ??= {{}}).{name} = {samples(model)};\n")
+    if not (folder / "_static").exists():
+        shutil.copytree(STATIC, folder / "_static")
+        shutil.copytree(THEME, folder / "_static/theme")
+        build = SimpleNamespace(outdir=folder, builder=SimpleNamespace(format="html"))
+        for extension in (live, live_parts):  # as when the site is built
+            extension.write(build, None)
     each = (
-        f'<div class="live-part" data-part="{part}"><p><img alt=""></p></div>' for part in parts
+        f'<div class="live-part" data-part="{name}"><p><img alt=""></p></div>' for name in parts
     )
     page = folder / f"parts-{theme}.html"
     page.write_text(PAGE.format(theme=theme, width=WIDTH, parts="".join(each)), encoding="utf-8")
     return page
 
 
-def ready(page: Page, part: str):
+def ready(page: Page, part: str) -> Locator:
     """A part that has drawn itself."""
     page.locator(f"[data-part={part}]").scroll_into_view_if_needed()
     page.locator(f"[data-part={part}][data-ready]").wait_for(timeout=60_000)

@@ -16,8 +16,14 @@ SIDE = 224  # pixels of a photograph
 PHOTOGRAPHS = ("chelsea", "astronaut", "coffee")
 
 
-def write_data(folder: Path) -> None:
-    """Writes the images that parts begin with, as scripts, which pages from a folder can load."""
+def write(app: Sphinx, error: Exception | None) -> None:
+    """Writes the images that parts begin with, as scripts, which pages from a folder can load.
+
+    Sphinx calls this at the end.
+    """
+    if error is not None or app.builder.format != "html":
+        return
+    folder = Path(app.outdir) / "_static" / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     pictures = {name: picture(name) for name in PHOTOGRAPHS}
     (folder / "photographs.js").write_text(
@@ -44,12 +50,6 @@ def on_page(app: Sphinx, page: str, template: str, context: dict, doctree) -> No
     if 'class="live-part"' in context.get("body", ""):
         app.add_css_file(f"{FOLDER}/parts.css")
         app.add_js_file(f"{FOLDER}/parts.js", loading_method="defer")
-
-
-def write(app: Sphinx, error: Exception | None) -> None:
-    """Sphinx calls this at the end."""
-    if error is None and app.builder.format == "html":
-        write_data(Path(app.outdir) / "_static" / FOLDER)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
