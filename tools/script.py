@@ -9,6 +9,7 @@ WORDS_A_MINUTE = 130
 MINUTES = re.compile(r"\*\*(?:Live|Questions), (\d+) min\.\*\*")
 SPAN = re.compile(r"(\d+)\.(\d+)(?:-(\d+))?")  # 2.1-3: of section 2 the paragraphs 1 to 3
 LINK = re.compile(r"\{doc\}`([^<`]+?)\s*<[^>]*>`")
+HEADING = re.compile(r"(?m)^(## [^{\n]*)\{([^}\n]*)script=([\d.-]+)([^}\n]*)\}$")
 ROLE = re.compile(r"\{\w+\}`([^`]+)`")
 
 
@@ -25,11 +26,17 @@ def sections() -> list[list[str]]:
 
 
 def paragraphs(span: str) -> list[str]:
-    """Those of a span such as ``2.1-3``."""
+    """Those of a span such as ``2.1-3``.
+
+    Raises:
+        ValueError: It is no span, or the script does not have it.
+    """
     match = SPAN.fullmatch(span)
     if not match:
         raise ValueError(f"got {span!r}, expected for instance 2.1-3")
     section, first, last = int(match[1]), int(match[2]), int(match[3] or match[2])
+    if not 1 <= section <= len(sections()):
+        raise ValueError(f"the lecture has no section {section}")
     found = sections()[section - 1][first - 1 : last]
     if len(found) != last - first + 1:
         raise ValueError(f"section {section} of the lecture has no paragraph {last}")
@@ -48,9 +55,6 @@ def notes(span: str) -> str:
     """A span as speaker notes; what is to be done is bold, as in the script."""
     texts = (LINK.sub(r"*\1*", text.removeprefix("> ")) for text in paragraphs(span))
     return "::: notes\n" + "\n\n".join(ROLE.sub(r"`\1`", text) for text in texts) + "\n:::"
-
-
-HEADING = re.compile(r"(?m)^(## [^{\n]*)\{([^}\n]*)script=([\d.-]+)([^}\n]*)\}$")
 
 
 def spoken(deck: str) -> str:

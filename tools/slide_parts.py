@@ -2,11 +2,11 @@
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import nbformat
 from PIL import Image
@@ -23,6 +23,7 @@ from tools import script
 
 FIGURE = re.compile(r"!\[([^]]*)\]\(figure:([\w-]+)(?:#([\d,]+))?\)")  # a part of it: see cut
 ROLE = re.compile(r"\{(\w+)\}`([^`]+)`")  # {measured}`R65`, as in the book
+T = TypeVar("T")
 
 
 @cache
@@ -56,15 +57,26 @@ def claims() -> dict[str, dict[str, Any]]:
     return {row["id"]: row for row in export.ledger(found(), Build("", ""))["claims"]}
 
 
+def known(table: Mapping[str, T], name: str, what: str) -> T:
+    """What has this name.
+
+    Raises:
+        ValueError: Nothing has it.
+    """
+    if name not in table:
+        raise ValueError(f"a slide asks for the {what} {name!r}, and there is none")
+    return table[name]
+
+
 def measured(name: str) -> str:
     """A claim's figure, with its interval where it has one."""
-    row = claims()[name]
+    row = known(claims(), name, "claim")
     return ", ".join(filter(None, (row["figure"], row["interval"])))
 
 
 def verdict(name: str) -> str:
     """A claim's card: what is claimed, the word, the sentence, and what was measured."""
-    row = claims()[name]
+    row = known(claims(), name, "claim")
     word, _, sentence = row["verdict"].partition(": ")
     what = re.split(r"; beside|\. |: the ", row["measure"].rstrip("."))[0]
     figure = f'<p class="figure"><b>{escape(measured(name))}</b> {escape(what)}</p>'
@@ -90,12 +102,12 @@ def live(model: str) -> str:
 
 
 ROLES: dict[str, Callable[[str], str]] = {
-    "count": lambda name: f"{counts(found())[name]:,}",
+    "count": lambda name: f"{known(counts(found()), name, 'count'):,}",
     "live": live,
     "measured": measured,
     "slider": slider,
     "verdict": verdict,
-    "word": lambda name: claims()[name]["word"],
+    "word": lambda name: known(claims(), name, "claim")["word"],
 }
 
 
@@ -103,15 +115,15 @@ def filled(text: str, folder: Path | None = None) -> str:
     """A deck's Markdown with everything in its place; figures are written to the folder.
 
     Raises:
-        KeyError: A figure, a claim or a role is not there.
+        ValueError: A figure, a claim or a role is not there, or the script has no such paragraph.
     """
 
     def picture(match: re.Match[str]) -> str:
-        alt, file = figures()[match[2]]
+        alt, file = known(figures(), match[2], "figure")
         name = "-".join([match[2], *(match[3] or "").split(",")]).rstrip("-") + ".png"
         if folder:
             (folder / name).write_bytes(cut(file, match[3]) if match[3] else file)
         return f"![{match[1] or alt}](figures/{name})"
 
-    text = ROLE.sub(lambda match: ROLES[match[1]](match[2]), script.spoken(text))
+    text = ROLE.sub(lambda match: known(ROLES, match[1], "role")(match[2]), script.spoken(text))
     return FIGURE.sub(picture, text)

@@ -1,4 +1,4 @@
-"""Builds the slides of ``book/teaching/slides``, in a folder that needs no network, and prints them.
+"""Builds the slides of ``book/teaching/slides``, which need no network then, and prints them.
 
 ``make slides`` calls this. Pandoc makes pages for reveal.js of the Markdown files; models that run
 in slides are those of the site.
@@ -33,13 +33,16 @@ COLOURS = re.compile(
 )
 
 
-def reveal() -> Iterator[tuple[str, bytes]]:
+def reveal(folder: Path = Path(sys.prefix)) -> Iterator[tuple[str, bytes]]:
     """The files of reveal.js that slides need, from npm's registry the first time.
+
+    Args:
+        folder: Where the archive is kept: in .venv, since ``make clean`` leaves it there.
 
     Raises:
         ValueError: The archive is not the one that was tried.
     """
-    archive = Path(sys.prefix) / REVEAL.rpartition("/")[2]  # `make clean` leaves it there
+    archive = folder / REVEAL.rpartition("/")[2]
     if not archive.exists():
         with urllib.request.urlopen(REVEAL) as answer:
             archive.write_bytes(answer.read())
@@ -58,7 +61,12 @@ def page(text: str) -> str:
     """A deck as a page for reveal.js."""
     import pypandoc
 
-    options = [f"--template={SOURCES}/template.html", "--slide-level=2", "--mathml", "--columns=999"]
+    options = [
+        f"--template={SOURCES}/template.html",
+        "--slide-level=2",
+        "--mathml",
+        "--columns=999",
+    ]
     return pypandoc.convert_text(text, "revealjs", READER, extra_args=options)
 
 
