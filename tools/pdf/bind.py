@@ -38,6 +38,8 @@ def bound(browser: Browser, parts: list[Printed]) -> PdfWriter:
             book.add_annotation(
                 number, Link(rect=area, url=address)
             )  # others lead to what is left out
+    for page in book.pages:
+        page.compress_content_streams()
     outline(book, parts)
     return book
 
@@ -68,9 +70,11 @@ def outline(book: PdfWriter, parts: list[Printed]) -> None:
     part = None
     for one in parts:
         if one.file is None:
-            part = book.add_outline_item(one.title, one.first, is_open=False)
+            part = book.add_outline_item(title=one.title, page_number=one.first, is_open=False)
             continue
-        item = book.add_outline_item(one.title, one.first, parent=part, is_open=False)
+        item = book.add_outline_item(
+            title=one.title, page_number=one.first, parent=part, is_open=False
+        )
         for anchor, text in one.headings:
             index, fit = place(one, anchor)
-            book.add_outline_item(text, index, parent=item, fit=fit)
+            book.add_outline_item(title=text, page_number=index, parent=item, fit=fit)

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, BrowserContext
 from pypdf import PdfReader
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build/html"
-LEFT_OUT = ("book/solutions", "book/teaching/exam_marking")
+LEFT_OUT = ("book/solutions", "book/api", "book/teaching/exam_marking")
 HEIGHT = 842.88  # points of a sheet, A4 as Chromium has it
 MARGIN = 51  # points, on each side
 SCALE = 0.8  # type of 16 pixels becomes 9.6 points
@@ -48,9 +48,9 @@ def entries(toc: Path = ROOT / "_toc.yml") -> Iterator[tuple[str, str]]:
                     yield "page", page["file"]
 
 
-def printed(browser: Browser, address: str) -> Printed:
+def printed(browser: Browser | BrowserContext, address: str) -> Printed:
     """A page, as Chromium prints it when all that belongs on it is there."""
-    tab = browser.new_page(viewport={"width": 1000, "height": 1400})
+    tab = browser.new_page()
     tab.goto(address)
     tab.add_style_tag(content=LOOK)
     title, headings = tab.evaluate(SETTLE)

@@ -26,7 +26,8 @@ NUMBERS = f"""<!doctype html><meta charset="utf-8"><style>
 @page {{ size: A4; margin: 0 }}
 body {{ margin: 0; font: 8pt sans-serif; color: #555 }}
 div {{ position: relative; height: 296mm; overflow: hidden; break-after: page }}
-p {{ display: flex; justify-content: space-between; position: absolute; inset: auto {MARGIN}pt 8mm }}
+p {{ position: absolute; inset: auto {MARGIN}pt 8mm }}
+p {{ display: flex; justify-content: space-between }}
 </style>"""
 
 
