@@ -20,6 +20,8 @@ NO_SUID, NO_DEVICES = 2, 4
 MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, ATTR_RDONLY = 442, -100, 0x8000, 1
 SET_PDEATHSIG, SET_DUMPABLE, SET_NO_NEW_PRIVS = 1, 4, 38
 
+_apart = False  # whether enter has made this process the first of a namespace
+
 
 def enter(scratch: Path, hidden: Iterable[Path], megabytes: int = 64) -> list[str]:
     """Go on in namespaces of one's own, where this process is the first; say what is lacking.
@@ -54,6 +56,8 @@ def _go_on_as_first_process(libc: ctypes.CDLL) -> None:
     if child:
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         os._exit(status if status >= 0 else 128 - status)
+    global _apart
+    _apart = True
     libc.prctl(SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -122,8 +126,8 @@ def _data() -> int:
 
 
 def end_what_is_left() -> None:
-    """End what an answer left running. Known only where the own processes are a namespace."""
-    if sys.platform == "linux" and os.getpid() == 1:  # all others here were started by answers
+    """End what an answer left running, where the others of the namespace are all an answer's."""
+    if _apart and os.getpid() == 1:
         try:
             os.kill(-1, signal.SIGKILL)
         except ProcessLookupError:
