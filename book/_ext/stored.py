@@ -14,6 +14,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from book._ext.claims import found, html, note_dependencies, refused
+from book._ext.edition import address
 from book._ext.thumbnails import image, scaled
 from course.claims.rows import BOOK
 
@@ -49,12 +50,14 @@ class StoredImage(SphinxDirective):
         copy = small(*self.arguments)
         COPIES[copy.file] = copy.webp
         anchor = cell.metadata["mystnb"]["figure"]["name"]
-        page = f"book/{path.stem}.html#{anchor}"
-        link = (
-            f'<a href="{page}"><img src="{FOLDER}/{copy.file}" alt="{escape(copy.alt)}" '
-            f'width="{copy.width}" height="{copy.height}" loading="lazy"></a>'
+        picture = (
+            f'<img src="{FOLDER}/{copy.file}" alt="{escape(copy.alt)}" '
+            f'width="{copy.width}" height="{copy.height}" loading="lazy">'
         )
-        return [html(link)]
+        page = address(f"book/{path.stem}", f"book/{path.stem}.html")
+        return [
+            html(f'<a href="{page}#{anchor}">{picture}</a>' if page else picture)
+        ]
 
 
 class MeasuredRole(SphinxRole):
