@@ -1,7 +1,7 @@
 """Shows on other pages what the chapters have stored, so that nothing is drawn or written twice.
 
-``{stored} CHAPTER CELL`` puts in the output of a cell that moves; ``{stored-image} CHAPTER CELL`` a
-copy of its figure, with a link to it; ``{measured}`R65``` a claim's figure.
+``{stored-image} CHAPTER CELL`` puts in a copy of a cell's figure, with a link to it;
+``{measured}`R65``` a claim's figure.
 """
 
 from functools import cache
@@ -21,22 +21,6 @@ from course.claims.rows import BOOK
 WIDEST = 640  # pixels of a copy
 FOLDER = "_static/stored"
 COPIES: dict[str, bytes] = {}  # those that the pages of this build show
-
-
-class Stored(SphinxDirective):
-    """The slider that a chapter's cell has drawn."""
-
-    required_arguments = 2
-
-    def run(self):
-        path, cell = find(*self.arguments)
-        self.env.note_dependency(str(path))
-        (stored,) = (
-            out.data["text/html"]
-            for out in cell.outputs
-            if "text/html" in out.get("data", {})
-        )
-        return [html(stored)]
 
 
 class StoredImage(SphinxDirective):
@@ -100,7 +84,6 @@ def write(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Sphinx calls this."""
-    app.add_directive("stored", Stored)
     app.add_directive("stored-image", StoredImage)
     app.add_role("measured", MeasuredRole())
     app.connect("build-finished", write)
