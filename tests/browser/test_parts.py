@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import SITE
+from tests.browser.test_engine import spent
 from tests.browser.test_pages import open_page
 
 FOUND = re.compile(r'<div class="live-part" data-part="(\w+)"')
@@ -17,6 +18,7 @@ PARTS = [
     for part in FOUND.findall(page.read_text("utf-8"))
 ]
 # What a reader touches first: a slider, a point to drag, a box, a patch.
+FOLLOWS = 0.1  # seconds from a step of the hand to the drawing, as elsewhere in the page
 TOUCHED = "input[type=range], .part-pad, .part-box, .part-grid button"
 
 
@@ -126,3 +128,19 @@ def test_without_scripts_each_is_a_picture_and_a_sentence(browser: Browser, site
         still = root.locator("img")
         assert still.is_visible() and len(still.get_attribute("alt")) > 40
     context.close()
+
+
+@pytest.mark.parametrize(
+    ("part", "where"), [one for one in PARTS if one[0] not in ("boxes", "shuffle")]
+)
+def test_it_follows_the_hand(page: Page, part: str):
+    """In processor time: what else the machine does meanwhile is not counted."""
+    root = ready(page, part)
+    knob = root.locator("input[type=range], .part-point").first
+    knob.press("ArrowLeft")
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    before = spent(session)
+    for _ in range(10):
+        knob.press("ArrowRight")
+    assert 0 < (spent(session) - before) / 10 < FOLLOWS
