@@ -11,7 +11,7 @@ export OMP_NUM_THREADS = 1
 NBVAL := -m pytest --nbval --nbval-sanitize-with tests/nbval.cfg --nbval-cell-timeout 120 \
 	--nbval-kernel-name python3 -p no:cacheprovider -n auto --dist loadscope book
 
-.PHONY: help book student slides pdf serve test test-all test-site test-machines lint bench notebooks address site clean
+.PHONY: help book student slides pdf figures serve test test-all test-site test-machines lint bench notebooks address site clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -53,6 +53,9 @@ notebooks: $(READY)  ## re-execute the notebooks in place; equal results give an
 
 address:  ## put the repository's address into the notebooks of the branch `launch`
 	$(PYTHON) -m tools.address
+
+figures: $(READY)  ## draw the figures again to take: SVG, and PNG for print; the site offers them
+	$(RUN) -m tools.figures
 
 student: $(READY)  ## notebooks to hand out, without solutions: a folder and a zip
 	$(RUN) -m tools.edition.handout $(if $(CHAPTERS),--chapters $(CHAPTERS))

@@ -55,6 +55,9 @@ def write(edition: Edition, folder: Path) -> None:
             shutil.copytree(ROOT / name, folder / name, ignore=UNWANTED)
         else:
             shutil.copy(ROOT / name, folder)
+    drawn = ROOT / "_build/figures"  # by tools.figures
+    if drawn.is_dir():
+        shutil.copytree(drawn, folder / "_build/figures")
     write_yaml(folder / "_toc.yml", kept)
     said = {
         "left_out": {page: title(page) for page in sorted(left_out)},
