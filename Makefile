@@ -11,7 +11,8 @@ export OMP_NUM_THREADS = 1
 NBVAL := -m pytest --nbval --nbval-sanitize-with tests/nbval.cfg --nbval-cell-timeout 120 \
 	--nbval-kernel-name python3 -p no:cacheprovider -n auto --dist loadscope book
 
-.PHONY: help book serve test test-all test-site test-machines lint bench notebooks figures student address site clean
+.PHONY: help book serve test test-all test-site test-machines lint bench notebooks address figures
+.PHONY: student site slides pdf clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -62,6 +63,12 @@ student: $(READY)  ## notebooks to hand out, without solutions: a folder and a z
 
 site: $(READY)
 	$(if $(EDITION),$(RUN) -m tools.edition $(EDITION),$(VENV)/bin/jupyter-book build . -W -n --keep-going)
+
+slides: site  ## the slides, as pages that need no network and as PDFs: _build/slides
+	$(RUN) -m tools.slides
+
+pdf: site  ## the book as one PDF: _build/book.pdf
+	$(RUN) -m tools.pdf
 
 clean:  ## remove what was built; .venv stays
 	rm -rf _build
