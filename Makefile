@@ -11,7 +11,8 @@ export OMP_NUM_THREADS = 1
 NBVAL := -m pytest --nbval --nbval-sanitize-with tests/nbval.cfg --nbval-cell-timeout 120 \
 	--nbval-kernel-name python3 -p no:cacheprovider -n auto --dist loadscope book
 
-.PHONY: help book student slides pdf figures serve test test-all test-site test-machines lint bench notebooks address site clean
+.PHONY: help book serve test test-all test-site test-machines lint bench notebooks address figures
+.PHONY: student site slides pdf clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
