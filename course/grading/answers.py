@@ -51,9 +51,8 @@ def _why_missing(notebook: Notebook, chapter: Chapter, exercise: str) -> str:
         if re.search(rf"\b{exercise}\b", cell.text):
             return f"Cell {cell.number + 1}, which has {exercise}, is not Python: {said}."
     own = {cell.number for cell in notebook.cells if cell.id == chapter.cells.get(exercise)}
-    names = sorted(
-        {name for each in notebook.statements if each.cell in own for name in each.gives}
-    )
+    held = (each for each in notebook.statements if each.cell in own and not each.imports)
+    names = sorted({name for each in held for name in each.gives})
     if names:
         listed = " and ".join(names)
         return f"The notebook has no {exercise}; the cell that held it defines {listed}."
