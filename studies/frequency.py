@@ -4,7 +4,8 @@ The shipped models of CIFAR-10 are measured on its test images: log amplitudes b
 attention, MLP and convolution, and in the residual stream; accuracy on low- and high-pass images,
 and under noise of equal power in five bands. For shape against texture, linear readouts of their
 features learn generated images whose cues agree, and decide where they conflict. The rows of digits
-train small models, each on whole, on low-pass or on high-pass images, seconds each.
+train small models, each on whole, on low-pass or on high-pass images, seconds each; those of shapes
+ask what the layers of small models of generated shapes do to frequencies.
 """
 
 from collections.abc import Callable
@@ -29,7 +30,8 @@ from minivit.analysis import (
     stream_frequencies,
 )
 from minivit.analysis.frequency import LogAmplitude
-from minivit.audit.probes.frequency import BANDS, CUTOFFS, LEVEL, kept_mean
+from minivit.audit.probe import Subject
+from minivit.audit.probes.frequency import BANDS, CUTOFFS, LEVEL, convolutions_raise, kept_mean
 from minivit.data import Data, Split, load_data
 from minivit.data.shapes import draw_shapes
 from minivit.hub.preprocessing import Preprocess
@@ -39,10 +41,14 @@ from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
 from studies.shared.digit_models import plain
 from studies.shared.measures import features
+from studies.shared.shape_models import fit, in_parts, new, shapes, steps_of
 
 VITS = ("cifar10_vit", "cifar10_vit_gap", "cifar10_vit_cls")
 MODELS = (*VITS, "cifar10_resnet", "cifar10_mixer")
 READOUTS = 5
+LONGER = (
+    4  # times the steps of the study of smoothing, after which these models have learned little
+)
 SEEDS = range(3)
 FEW = 500  # images to fit a readout, or to test it
 
@@ -224,6 +230,30 @@ def digits(family: str, rehearsal: bool) -> Figures:
     return found
 
 
+def small(kind: str, rehearsal: bool) -> Figures:
+    """By seed: the share of a small model's layers that raise the high frequencies; its accuracy.
+
+    Layers are the attention of a ViT, and the 3 x 3 convolutions of stride 1 of a ResNet.
+    """
+    found: Figures = {"raised": [], "accuracy": []}
+    for seed in range(1 if rehearsal else 5):
+        torch.manual_seed(seed)
+        images, labels, _ = shapes("train", rehearsal)
+        test, truth, _ = shapes("test", rehearsal)
+        model = new(kind)
+        fit(model, images, labels, steps=LONGER * steps_of(kind, rehearsal), seed=seed)
+        if kind == "resnet plain":
+            raised = convolutions_raise(Subject(model, test[:250])).figure
+        else:
+            layers = layer_frequencies(model, test[:250], "blocks.?.attention")
+            ups = [one.after.high > one.before.high for one in layers.values()]
+            raised = sum(map(bool, ups)) / len(ups)
+        found["raised"].append(raised)
+        right = in_parts(model, test).argmax(1) == truth
+        found["accuracy"].append(right.double().mean().item())
+    return found
+
+
 @cache
 def banded(low: bool) -> Data:
     """The digits, low-pass or high-pass; the latter on grey, and rounded to whole numbers."""
@@ -256,11 +286,14 @@ ROWS: dict[str, Callable[[str, bool], Figures]] = {
     "robustness": robustness,
     "readouts": readouts,
     "digits": digits,
+    "shapes": small,
 }
 NAMES = (
     *(f"amplitudes: {name}" for name in MODELS),
     *(f"robustness: {name}" for name in MODELS),
     *(f"readouts: {name}" for name in MODELS),
     *(f"digits: {family}" for family in FAMILIES),
+    "shapes: vit attention",
+    "shapes: resnet plain",
 )
 STUDY = Survey("frequency", NAMES, measure, seeds=SEEDS)

@@ -34,6 +34,7 @@ from studies.shared.shape_models import (
     mixed,
     new,
     shapes,
+    steps_of,
 )
 
 SEEDS = range(5)
@@ -43,7 +44,6 @@ MORE = range(5, 15)  # seeds of which scores alone are kept
 LONGER = ("resnet plain", "resnet blur")  # in twice as many steps
 DENSE = ("vit attention", "vit none", "resnet plain", "resnet attention")
 CIFAR10 = ("cifar10_vit", "cifar10_vit_gap", "cifar10_mixer", "cifar10_resnet", "cifar10_alternet")
-STEPS = {"vit": 200, "resnet": 80}
 NARROW, PLAIN, WIDE = 0.5, 1.0, 2.0  # widths of smoothing, in patches
 
 
@@ -71,11 +71,6 @@ def measure(row: str, rehearsal: bool) -> Figures:
     if answers:
         found["together"] = vars(ensemble(torch.stack(answers), shapes("test", rehearsal)[1]))
     return plain(found)
-
-
-def steps_of(kind: str, rehearsal: bool) -> int:
-    """Steps of training; a ResNet learns faster, and its steps take longer."""
-    return 2 if rehearsal else STEPS[kind.split()[0]]
 
 
 def dense(kind: str, seed: int, rehearsal: bool) -> Figures:

@@ -1,6 +1,7 @@
 """The images of an audit: a folder's, a data set's, or generated ones, as the model reads them."""
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -180,4 +181,7 @@ def _indices(
         return None, "some images are in no class's folder"
     if unknown := [name for name in there if name.casefold() not in index]:
         return None, f"the model has no class {unknown[0]!r}"
+    known = Counter(name.casefold() for name in classes)
+    if twice := [name for name in there if known[name.casefold()] > 1]:
+        return None, f"the model has several classes {twice[0]!r}"
     return torch.tensor([index[name.casefold()] for name in there]), ""

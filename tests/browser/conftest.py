@@ -1,7 +1,5 @@
 """A browser, the built site served to it, and nothing else that it can reach."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -11,8 +9,9 @@ from threading import Thread
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from tools.chromium import program
+
 SITE = Path(__file__).resolve().parents[2] / "_build" / "html"
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 OFFLINE = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no other name can be resolved
     "--disable-background-networking",
@@ -45,10 +44,10 @@ def site() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium as the system has it, or as the variable CHROME says."""
-    names = [os.environ["CHROME"]] if "CHROME" in os.environ else CHROMIUM
-    chromium = next(filter(None, map(shutil.which, names)), None)
-    if chromium is None:
-        pytest.exit(f"not run: no Chromium found, looked for {', '.join(names)}", returncode=1)
+    try:
+        chromium = program()
+    except FileNotFoundError as error:
+        pytest.exit(f"not run: {error}", returncode=1)
     with sync_playwright() as playwright:
         chrome = playwright.chromium.launch(executable_path=chromium, args=OFFLINE)
         yield chrome

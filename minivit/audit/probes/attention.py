@@ -11,8 +11,9 @@ from minivit.analysis.running import batches
 from minivit.audit.probe import Measured, Subject, probe
 from minivit.audit.probes.subjects import before_training, figure_of, groups, spread, weighted
 
-# Tokens that models read while patches are deleted, as in the book: 60 images of 64 patches.
-DELETIONS = 60 * 64 * 64
+# Pairs of tokens that a head compares while patches are deleted, as in the book: 60 images of 64
+# patches.
+DELETIONS = 60 * 64 * 64**2
 
 
 def distances(subject: Subject) -> list[Float64[Tensor, "blocks heads"]]:
@@ -100,7 +101,7 @@ def rollout_with_identity(subject: Subject) -> Measured:
     """
     first, _ = batches(subject.images, 1)
     one = same_tokens(layouts(subject.model, first))
-    images = subject.images[: max(4, DELETIONS // (len(one.where) * one.tokens))]
+    images = subject.images[: max(4, DELETIONS // (len(one.where) * one.tokens**2))]
     changes = token_ablation(subject.model, images, batch_size=subject.batch_size).abs()
     with_it, without = (
         rollout(subject.model, images, identity=share, batch_size=subject.batch_size).patches[-1]

@@ -70,8 +70,9 @@ def turned_round(subject: Subject) -> Measured:
         def of_each(t: Tensor, mlp: Callable[[Tensor], Tensor] = mlp) -> Tensor:
             return mlp(t[:, None])[:, 0]
 
-        change = sign_change(of_each, tokens)
-        turned.append(change is not None and change.margin > 1e3)
+        few = tokens[:4]  # which settle it for most MLPs
+        changes = (sign_change(of_each, some) for some in (few, tokens))
+        turned.append(any(change is not None and change.margin > 1e3 for change in changes))
     baselines = before_training(subject, figure_of(turned_round))
     return Measured(sum(turned) / len(turned), baselines=baselines)
 

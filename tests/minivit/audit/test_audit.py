@@ -248,6 +248,10 @@ def test_labels_are_the_index_of_a_folder_s_name_among_the_model_s_classes(folde
     (folder / "loose.png").unlink()
     (folder / "three").rename(folder / "nine")
     assert images_for(opened, str(folder), 20, 0).unlabelled == "the model has no class 'nine'"
+    (folder / "nine").rename(folder / "crane")  # a bird and a machine, of ImageNet
+    opened = replace(opened, classes=["Seven", "crane", "Crane"])
+    why = images_for(opened, str(folder), 20, 0).unlabelled
+    assert why == "the model has several classes 'crane'"
 
 
 def test_without_labels_a_claim_that_needs_them_is_not_asked(audit):

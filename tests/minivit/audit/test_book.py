@@ -135,7 +135,7 @@ def test_variance_around_attention_is_that_of_the_study(name):
     around = torch.tensor(json.loads((BOOK / "results/smoothing.json").read_text())["rows"][name]["around"])  # fmt: skip
     stored = (around[3] / around[0]).log2()[0::2].mean().item()  # after, before; of attention
     found = figure("H29", model, model.preprocess(split.images[::4]), batch_size=50)
-    assert found == pytest.approx(stored, rel=1e-4)
+    assert found == pytest.approx(stored, abs=1e-4)  # which is stored with four digits
 
 
 @pytest.mark.slow
@@ -144,4 +144,5 @@ def test_tokens_that_know_their_patch_are_those_of_the_study():
     rows = json.loads((BOOK / "results/representations.json").read_text())["rows"]
     stored = rows[GAP]["hits"][0] - rows[RESNET]["hits"][0]  # of the first quarter of the images
     images = model.preprocess(mixed(cifar10(4000)).images[:1000])
-    assert figure("C15", model, images, beside=other, batch_size=50) == pytest.approx(stored)
+    found = figure("C15", model, images, beside=other, batch_size=50)
+    assert found == pytest.approx(stored, abs=1e-4)

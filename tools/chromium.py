@@ -1,0 +1,32 @@
+"""Chromium as the system has it, for what is printed."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+def program() -> str:
+    """Its path: the variable CHROME, or the first that is installed.
+
+    Raises:
+        FileNotFoundError: There is none.
+    """
+    names = [os.environ["CHROME"]] if "CHROME" in os.environ else NAMES
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None:
+        raise FileNotFoundError(f"no Chromium found, looked for {', '.join(names)}")
+    return found
+
+
+@contextmanager
+def opened() -> Iterator[Browser]:
+    """A browser without a window; a container allows it no sandbox."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"])
+        yield browser
+        browser.close()
