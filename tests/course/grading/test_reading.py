@@ -2,12 +2,14 @@
 
 import json
 
+import nbformat
 import pytest
 
 from course.grading.answers import answer
 from course.grading.chapters import BOOK, chapter, chapter_of, solutions
 from course.grading.definitions import needed, statements
 from course.grading.notebook import Unreadable, read
+from tools.edition.student import exchanged
 
 
 def slice_of(*cells, name="f"):
@@ -98,6 +100,17 @@ def test_a_chapter_is_known_by_its_exercises(tmp_path):
 def test_the_books_own_solution_is_nobodys_answer(tmp_path):
     notebook = read(next(BOOK.glob("03_*.ipynb")))
     assert "raise NotImplementedError" in answer(notebook, chapter(3), "add_positions").source
+
+
+def test_what_stands_in_for_a_solution_in_a_notebook_handed_out_is_nobodys_answer(tmp_path):
+    handed_out = nbformat.read(next(BOOK.glob("02_*.ipynb")), as_version=4)
+    exchanged(handed_out, "02_attention")
+    nbformat.write(handed_out, tmp_path / "a.ipynb")
+    notebook = read(tmp_path / "a.ipynb")
+    assert any("written_or(" in each.text for each in notebook.statements)
+    for name in chapter(2).exercises:
+        source = answer(notebook, chapter(2), name).source
+        assert source.endswith("raise NotImplementedError\n") and "written_or" not in source
 
 
 @pytest.mark.parametrize(

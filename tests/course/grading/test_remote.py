@@ -151,13 +151,15 @@ def test_only_expectations_count_that_not_every_finite_result_meets():
     assert examine("add_positions", source, 5, 300)["right"] == 0
 
 
-def test_answers_cannot_import_the_checks():
-    source = (
-        "from course.check.chapter_03 import *\ndef add_positions(tokens, table):\n    return 1\n"
-    )
+@pytest.mark.parametrize(
+    "line", ["from course.check.chapter_03 import *", "from course import check"]
+)
+def test_answers_cannot_import_the_checks(line):
+    source = f"{line}\ndef add_positions(tokens, table):\n    return 1\n"
     found = examine("add_positions", source, 5, 300)
     assert found["state"] == "failed"
-    assert "What the function needs cannot be defined. ModuleNotFoundError" in found["message"]
+    assert "What the function needs cannot be defined. " in found["message"]
+    assert f'Error in the line "{line}"' in found["message"]
 
 
 @pytest.mark.parametrize("name", ["training_step", "sharpest", "follow_rules", "largest_value"])
