@@ -3,19 +3,21 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/installed
-SITE := _build/html
+EDITION := $(strip $(if $(STUDENT),--student) $(if $(CHAPTERS),--chapters $(CHAPTERS)) $(if $(WHOLE),--whole $(WHOLE)))
+SITE := $(if $(EDITION),_build/edition/_build/html,_build/html)
 PORT ?= 8000
 
 export OMP_NUM_THREADS = 1
 NBVAL := -m pytest --nbval --nbval-sanitize-with tests/nbval.cfg --nbval-cell-timeout 120 \
 	--nbval-kernel-name python3 -p no:cacheprovider -n auto --dist loadscope book
 
-.PHONY: help book slides pdf epub serve test test-all test-site test-machines lint bench notebooks address site clean
+.PHONY: help book serve test test-all test-site test-machines lint bench notebooks address figures
+.PHONY: student site slides pdf epub clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-book: site  ## make .venv, install what is needed, build the site
+book: site  ## make .venv, build the site; STUDENT=1 without solutions, CHAPTERS=1,2,4 of these
 	@echo "The book is ready: open $(CURDIR)/$(SITE)/index.html, or run 'make serve'."
 
 serve: site  ## serve the site on localhost
@@ -53,8 +55,14 @@ notebooks: $(READY)  ## re-execute the notebooks in place; equal results give an
 address:  ## put the repository's address into the notebooks of the branch `launch`
 	$(PYTHON) -m tools.address
 
+figures: $(READY)  ## draw the figures again to take: SVG, and PNG for print; the site offers them
+	$(RUN) -m tools.figures
+
+student: $(READY)  ## notebooks to hand out, without solutions: a folder and a zip
+	$(RUN) -m tools.edition.handout $(if $(CHAPTERS),--chapters $(CHAPTERS))
+
 site: $(READY)
-	$(VENV)/bin/jupyter-book build . -W -n --keep-going
+	$(if $(EDITION),$(RUN) -m tools.edition $(EDITION),$(VENV)/bin/jupyter-book build . -W -n --keep-going)
 
 slides: site  ## the slides, as pages that need no network and as PDFs: _build/slides
 	$(RUN) -m tools.slides

@@ -28,7 +28,7 @@ class ChapterMap(SphinxDirective):
         _note_dependencies(self.env)
         parts = nodes.container(classes=["chapter-map"])
         for number, part in enumerate(load_map()["parts"]):
-            if self.arguments not in ([], [part["title"]]):
+            if not part["chapters"] or self.arguments not in ([], [part["title"]]):
                 continue
             heading = nodes.paragraph(classes=["map-part"])
             heading += nodes.strong(

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from html import escape
 
+from book._ext.edition import address, in_this_edition
 from book._ext.thumbnails import thumbnails
 from course.claims import card
 from course.claims.cite import Build, bibtex
@@ -67,9 +68,20 @@ def _more(
     if found is None:
         yield "Where", f"{title}, will answer for it"
     else:
-        page = relative(f"book/{claim.chapter}.html")
-        file = relative(f"_sources/book/{claim.chapter}.ipynb")
-        yield "Where", f'<a href="{page}#verdict-{claim.id}">{title}</a>'
+        name = f"book/{claim.chapter}"
+        page = address(name, relative(f"{name}.html"))
+        file = address(
+            name, relative(f"_sources/{name}.ipynb"), f"_sources/{name}.ipynb"
+        )
+        where = (
+            f'<a href="{page}#verdict-{claim.id}">{title}</a>' if page else title
+        )
+        yield (
+            "Where",
+            where
+            if in_this_edition(name)
+            else f"{where}, which this book leaves out",
+        )
         commands = []
         for name in claim.study:
             kept = study(name)
@@ -78,9 +90,10 @@ def _more(
                 f'<code>{kept.command}</code> gave <a href="{stored}">{name}.json</a> '
                 f"({kept.date}, commit {kept.commit}, {escape(kept.machine)})"
             )
+        notebook = f'<a href="{file}">notebook</a>' if file else "notebook"
         commands.append(
             f"<code>python -m tools.execute book/{claim.chapter}.ipynb</code> "
-            f'runs the chapter\'s <a href="{file}">notebook</a>'
+            f"runs the chapter's {notebook}"
         )
         yield "Repeat it", "<br>".join(commands)
     if others := data["others"]:

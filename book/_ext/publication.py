@@ -36,8 +36,10 @@ def write_what_is_no_page(app: Sphinx, error: Exception | None) -> None:
     if error is not None or app.builder.format != "html":
         return
     out, base = Path(app.outdir), app.config.html_baseurl
-    url = app.config.html_theme_options.get("repository_url", "")
-    for notebook in out.glob("_sources/**/*.ipynb"):
+    url = (
+        repository()
+    )  # the theme's option is Jupyter Book's own where there is none
+    for notebook in out.glob("_sources/**/*.ipynb") if url else ():
         notebook.write_bytes(filled(notebook.read_bytes(), url))
     texts = {"robots.txt": "", "sitemap.xml": ""}
     if base:

@@ -1,7 +1,7 @@
 """Shows on other pages what the chapters have stored, so that nothing is drawn or written twice.
 
-``{stored} CHAPTER CELL`` puts in the output of a cell that moves; ``{stored-image} CHAPTER CELL`` a
-copy of its figure, with a link to it; ``{measured}`R65``` a claim's figure.
+``{stored-image} CHAPTER CELL`` puts in a copy of a cell's figure, with a link to it;
+``{measured}`R65``` a claim's figure.
 """
 
 from functools import cache
@@ -14,28 +14,13 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from book._ext.claims import found, html, note_dependencies, refused
+from book._ext.edition import address
 from book._ext.thumbnails import image, scaled
 from course.claims.rows import BOOK
 
 WIDEST = 640  # pixels of a copy
 FOLDER = "_static/stored"
 COPIES: dict[str, bytes] = {}  # those that the pages of this build show
-
-
-class Stored(SphinxDirective):
-    """The slider that a chapter's cell has drawn."""
-
-    required_arguments = 2
-
-    def run(self):
-        path, cell = find(*self.arguments)
-        self.env.note_dependency(str(path))
-        (stored,) = (
-            out.data["text/html"]
-            for out in cell.outputs
-            if "text/html" in out.get("data", {})
-        )
-        return [html(stored)]
 
 
 class StoredImage(SphinxDirective):
@@ -49,12 +34,14 @@ class StoredImage(SphinxDirective):
         copy = small(*self.arguments)
         COPIES[copy.file] = copy.webp
         anchor = cell.metadata["mystnb"]["figure"]["name"]
-        page = f"book/{path.stem}.html#{anchor}"
-        link = (
-            f'<a href="{page}"><img src="{FOLDER}/{copy.file}" alt="{escape(copy.alt)}" '
-            f'width="{copy.width}" height="{copy.height}" loading="lazy"></a>'
+        picture = (
+            f'<img src="{FOLDER}/{copy.file}" alt="{escape(copy.alt)}" '
+            f'width="{copy.width}" height="{copy.height}" loading="lazy">'
         )
-        return [html(link)]
+        page = address(f"book/{path.stem}", f"book/{path.stem}.html")
+        return [
+            html(f'<a href="{page}#{anchor}">{picture}</a>' if page else picture)
+        ]
 
 
 class MeasuredRole(SphinxRole):
@@ -97,7 +84,6 @@ def write(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Sphinx calls this."""
-    app.add_directive("stored", Stored)
     app.add_directive("stored-image", StoredImage)
     app.add_role("measured", MeasuredRole())
     app.connect("build-finished", write)

@@ -98,7 +98,7 @@ class Attempt:
             except Exception as error:
                 if isinstance(error, NotImplementedError) and not error.args:
                     raise NotAttempted from None
-                raise NotYet(_describe(error)) from error
+                raise NotYet(describe(error)) from error
 
         for position, (old, new) in enumerate(zip(before, inputs, strict=True), start=1):
             if isinstance(old, Tensor) and not torch.equal(old, new):
@@ -137,7 +137,7 @@ class Attempt:
         self.met += 1
 
 
-def _describe(error: Exception) -> str:
+def describe(error: Exception) -> str:
     """The exception and, where Python knows it, the learner's line that led to it."""
     frames = traceback.extract_tb(error.__traceback__)[1:]  # the first is Attempt._call
     own = [frame.line for frame in frames if frame.filename == frames[0].filename]

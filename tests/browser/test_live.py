@@ -127,7 +127,7 @@ def test_a_class_shows_what_speaks_for_it(page: Page):
     assert not overlay.is_visible()
     digits(page).locator(".live-class").nth(3).click()
     expect(overlay).to_be_visible(timeout=30_000)
-    assert "speak for 3" in digits(page).locator(".live-hint").inner_text()
+    assert "speak for 3" in digits(page).locator(".live-hint").first.inner_text()
     digits(page).locator(".live-class").nth(3).click()
     expect(overlay).not_to_be_visible()
 
@@ -190,3 +190,39 @@ def test_the_first_answer_is_there_within_two_seconds_of_processor(browser: Brow
     page.locator("[data-model=digits_vit][data-ready]").wait_for(timeout=60_000)
     assert 0 < spent(session) < 2
     context.close()
+
+
+@pytest.mark.parametrize("block", [1, 4])
+def test_the_way_back_leads_to_the_image(page: Page, block: int):
+    back = digits(page).locator(".live-back")
+    back.get_by_label(str(block), exact=True).check()
+    back.get_by_role("button", name="Go back").click()
+    said = back.locator(".live-hint[aria-live]")
+    expect(said).to_contain_text("All 64 pixels are back", timeout=120_000)
+    titles = back.locator(".live-way strong").all_inner_texts()
+    assert titles[: block + 1] == [f"After block {block}", *undone(block)][: block + 1]
+    assert titles[-1] == "The image"
+    decibels = int(re.search(r"(\d+) dB", back.locator(".live-way li").last.inner_text())[1])
+    assert decibels > 200
+    digits(page).locator(".live-samples button").nth(1).click()
+    expect(back.locator(".live-way li")).to_have_count(0)
+
+
+def undone(block: int) -> list[str]:
+    return [f"Block {i} undone" for i in range(block, 1, -1)] or ["The image"]
+
+
+def test_without_residuals_there_is_no_way_back_and_the_page_says_why(page: Page):
+    press(page, "Residual of block 2")
+    digits(page).get_by_role("button", name="Go back").click()
+    said = digits(page).locator(".live-back .live-hint[aria-live]")
+    expect(said).to_contain_text("Without its residual connection")
+
+
+def test_pointing_at_a_class_shows_what_speaks_for_it_for_as_long(page: Page):
+    overlay = digits(page).locator(".live-overlay")
+    digits(page).locator(".live-class").nth(3).hover()
+    expect(overlay).to_be_visible(timeout=30_000)
+    assert "speak for 3" in digits(page).locator(".live-hint").first.inner_text()
+    page.mouse.move(5, 5)
+    expect(overlay).not_to_be_visible()

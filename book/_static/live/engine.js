@@ -211,30 +211,38 @@ function minivitEngine() {
     let x = embedded(model, map);
     if (config.pool == "class") x = Float64Array.of(...layers[""].class_token, ...x);
     if (layers.positions && !gone("positions")) x = sum(x, layers.positions.table);
-    const n = x.length / config.dim, states = [x], weights = [];
+    const states = [x], weights = [];
     for (let i = 0; i < config.depth; i++) {
-      const off = new Set((switches.heads ?? []).filter(([b]) => b == i).map(([, head]) => head));
-      const mixing = model.family == "Mixer" ? "mixing" : "attention";
-      const parts = config.first == "mlp" ? ["mlp", mixing] : [mixing, "mlp"];
-      parts.forEach((part, k) => {
-        const name = `blocks.${i}.${part}`;
-        let y = normed(model, x, n, `blocks.${i}.norm${k + 1}`, part, gone(`norm${k + 1}`, i));
-        if (gone(part, i)) {
-          if (!gone("residual", i)) return; // the branch adds nothing; without residual it hands on
-        } else if (part == "attention") {
-          const found = attention(y, n, layers, name, config.heads, off);
-          weights[i] = found.weights;
-          y = found.out;
-        } else if (part == "mixing") {
-          y = transposed(mlp(transposed(y, n), config.dim, layers, name), config.dim);
-        } else {
-          y = mlp(y, n, layers, name);
-        }
-        x = gone("residual", i) ? y : sum(x, y);
-      });
+      for (const add of branches(model, i, switches)) {
+        const found = add(x);
+        if (found.weights) weights[i] = found.weights;
+        x = gone("residual", i) ? found.out : sum(x, found.out);
+      }
       states.push(x);
     }
     return { logits: answer(model, x, switches), states, attention: weights };
+  }
+
+  /**
+   * The functions of tokens that a block adds to its tokens, in order: `out`, a part of the normed
+   * tokens, and attention's `weights`. Each knows its `part`. One that is gone adds nothing, and
+   * without the residual connection hands on its normed tokens.
+   */
+  function branches(model, i, switches = {}) {
+    const { config, layers } = model, gone = goneFrom(model, switches);
+    const off = new Set((switches.heads ?? []).filter(([b]) => b == i).map(([, head]) => head));
+    const mixing = model.family == "Mixer" ? "mixing" : "attention";
+    const parts = config.first == "mlp" ? ["mlp", mixing] : [mixing, "mlp"];
+    const add = (part, k) => (x) => {
+      const n = x.length / config.dim, name = `blocks.${i}.${part}`, norm = `norm${k + 1}`;
+      const y = normed(model, x, n, `blocks.${i}.${norm}`, part, gone(norm, i));
+      if (gone(part, i)) return { out: y };
+      if (part == "attention") return attention(y, n, layers, name, config.heads, off);
+      if (part == "mlp") return { out: mlp(y, n, layers, name) };
+      return { out: transposed(mlp(transposed(y, n), config.dim, layers, name), config.dim) };
+    };
+    return parts.map((part, k) => Object.assign(add(part, k), { part }))
+      .filter(({ part }) => !gone(part, i) || gone("residual", i));
   }
 
   /** Whether a part of a block, or of the whole model, has been taken out. */
@@ -369,5 +377,5 @@ function minivitEngine() {
     return left;
   }
 
-  return { open, forward, lens, rollout, deletion, normalised, softmax };
+  return { open, forward, branches, lens, rollout, deletion, normalised, patchesOf, softmax };
 }

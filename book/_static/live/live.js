@@ -1,12 +1,20 @@
-// A model in the page: <div class="live" data-model="digits_vit"></div> becomes one.
+// A model in the page: <div class="live" data-model="digits_vit" data-show="all"></div> becomes one.
 //
-// Loads what it needs once the page has been painted and the reader is near, computes in a worker,
-// and asks nothing of any other site.
+// Loads what it needs from beside itself, once the page has been painted and the reader is near,
+// computes in a worker, and asks nothing of any other site. The page may be anybody's.
 (() => {
   "use strict";
   const HERE = document.currentScript.src;
   const LEDGER = new URL("../../book/ledger.html", HERE).href;
-  const FILES = ["tools.js", "panels.js", "engine.js", "image.js", "worker.js"];
+  const FILES = ["tools.js", "panels.js", "back.js", "engine.js", "unwind.js", "image.js", "worker.js"];
+  const SHOWS = { // panels beside the image, those below, what is shown of each block, what a tap does
+    all: [["classes"], ["samples", "depth", "back", "truth"], ["switches", "heads", "after"], ["ask", "cover", "swap", "draw"]],
+    attention: [["depth"], ["samples"], ["heads"], ["ask", "draw"]],
+    lens: [["depth"], ["samples"], ["lens"], ["cover", "draw"]],
+    switches: [["classes"], ["samples", "depth"], ["switches", "lens"], ["cover", "swap", "draw"]],
+    back: [["back"], ["samples"], [], ["cover", "draw"]],
+  };
+  const LARGEST = 256; // pixels that the way back looks for: more take too long
 
   const scripts = {};
   /** Loads a script that lies beside this one, once. */
@@ -18,13 +26,31 @@
     document.head.append(script);
   }));
 
+  /** The components' look, unless the page has it. */
+  function dress() {
+    const href = new URL("live.css", HERE).href;
+    if ([...document.styleSheets].some((sheet) => sheet.href == href)) return null;
+    return scripts["live.css"] ??= new Promise((resolve) => {
+      const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href });
+      link.onload = link.onerror = resolve;
+      document.head.append(link);
+    });
+  }
+
+  let number = 0;
   async function mount(root) {
-    const name = root.dataset.model;
-    await Promise.all([...FILES, `models/${name}.js`].map(load));
-    const tools = minivitTools(), panels = minivitPanels(tools, LEDGER);
+    const name = root.dataset.model, layout = root.dataset.show ||= "all";
+    if (!Object.hasOwn(SHOWS, layout)) {
+      throw new Error(`data-show is one of ${Object.keys(SHOWS).join(", ")}: got "${layout}".`);
+    }
+    if (!/^\w+$/.test(name)) throw new Error(`data-model is the name of a model: got "${name}".`);
+    await Promise.all([dress(), ...[...FILES, `models/${name}.js`].map(load)]);
+    const [beside, below, columns, modes] = SHOWS[layout];
+    const tools = minivitTools();
+    const panels = { ...minivitPanels(tools, LEDGER), back: minivitBack(tools) };
     const { h, range, percent, best, softmax } = tools;
     const say = h("p", { class: "live-say", "aria-live": "polite" }, "The model is being loaded …");
-    root.append(say);
+    if (!root.children.length) root.append(say); // else a picture stands there until the first answer
     const ask = tools.newWorker(), images = minivitImage();
     const about = await ask({ ask: "open", text: minivitModels[name] });
     const { config, preprocess, classes } = about;
@@ -40,19 +66,9 @@
       picked: null, // the first of two patches to swap
     });
     const state = {
-      ...nothing(), bytes: null, sample: null, mode: "ask", class: null,
+      ...nothing(), bytes: null, sample: null, mode: modes[0], class: null, hovered: null,
       query: (grid[0] >> 1) * grid[1] + (grid[1] >> 1), // the patch whose attention is shown
     };
-    const model = {
-      name, about, samples, grid, places, state, nothing, say,
-      extra: config.pool == "class" ? 1 : 0, // tokens that are no patch
-      answer: null, // the worker's, to the last question
-      speaks: null, // by how much each logit falls without each patch
-      done: 0, // patches that have been covered to find that out
-      show, change, toggle, touched, take, choose, explain, open,
-    };
-    let changes = 0;
-
     /** The switches as the engine takes them. */
     const switches = () => ({
       removed: [...state.removed].map((key) => key.split("/"))
@@ -60,6 +76,16 @@
       heads: [...state.heads].map((key) => key.split("/").map(Number)),
       order: state.order, covered: [...state.covered],
     });
+    const model = {
+      number: ++number, columns, modes, // of the component, what it shows and what a tap does
+      name, about, samples, grid, places, state, nothing, say, ask, switches, bytesOf,
+      extra: config.pool == "class" ? 1 : 0, // tokens that are no patch
+      answer: null, // the worker's, to the last question
+      speaks: null, // by how much each logit falls without each patch
+      done: 0, // patches that have been covered to find that out
+      show, change, toggle, touched, take, choose, explain, hover, open,
+    };
+    let changes = 0;
 
     function touched() {
       const sizes = [state.removed, state.heads, state.covered].map((set) => set.size);
@@ -82,7 +108,7 @@
           root.setAttribute("aria-busy", false);
         }
         show();
-        if (changes == then && state.class !== null) await weigh();
+        if (changes == then && spoken() !== null) await weigh();
       } catch (error) {
         say.textContent = error.message;
       }
@@ -102,10 +128,27 @@
       show();
     }
 
+    /** The class that is explained. */
+    const spoken = () => state.hovered ?? state.class;
+
     function explain(c) {
-      state.class = state.class == c ? null : c;
+      Object.assign(state, { class: state.class == c ? null : c, hovered: null });
       show();
       if (state.class !== null && !model.speaks && !model.done) weigh();
+    }
+
+    /** The same for as long as the pointer is there, if it is known or soon will be. */
+    function hover(c) {
+      if (!model.answer || (!model.speaks && model.answer.milliseconds * places > 300)) return;
+      state.hovered = c;
+      show();
+      if (c !== null && !model.speaks && !model.done) weigh();
+    }
+
+    /** From the model's input to bytes. */
+    function bytesOf(seen) {
+      const { mean, std } = preprocess;
+      return Uint8ClampedArray.from(seen, (v, i) => 255 * (v * std[i % mean.length] + mean[i % mean.length]));
     }
 
     function toggle(set, key) {
@@ -141,14 +184,18 @@
       say.replaceChildren("The model says ", h("strong", {}, classes[top]), ` with ${percent(now[top])}.${instead}`);
     }
 
-    const shown = Object.fromEntries(Object.entries(panels).map(([key, panel]) => [key, panel(model)]));
+    const able = (panel) => panel != "back" || (places > 0 && !config.stem && grid[0] * grid[1] * config.channels
+      * config.patch_size[0] * config.patch_size[1] <= LARGEST);
+    if (![...beside, ...below].some(able)) throw new Error(`The way back of ${name} takes too long for a page.`);
+    const shown = Object.fromEntries(["board", ...beside, ...below].filter(able)
+      .map((key) => [key, panels[key](model)]));
+    const placed = (keys) => keys.filter((key) => key in shown).map((key) => shown[key].element);
     function show() {
       Object.values(shown).forEach((panel) => panel.show());
     }
     await choose(0);
     root.replaceChildren(say,
-      h("div", { class: "live-top" }, shown.board.element, shown.classes.element),
-      shown.samples.element, shown.depth.element, shown.truth.element);
+      h("div", { class: "live-top" }, shown.board.element, h("div", {}, ...placed(beside))), ...placed(below));
     root.addEventListener("dragover", (event) => event.preventDefault());
     root.addEventListener("drop", (event) => {
       event.preventDefault();
@@ -167,10 +214,13 @@
         const said = document.createElement("p");
         said.setAttribute("role", "alert");
         said.textContent = error.message;
-        target.replaceChildren(said);
+        target.append(said); // what stood there, a picture say, stays
       });
     }), { rootMargin: "400px" });
-    document.querySelectorAll(".live[data-model]").forEach((root) => near.observe(root));
+    document.querySelectorAll(".live[data-model], [data-model][data-show]").forEach((root) => {
+      root.classList.add("live");
+      near.observe(root);
+    });
   }
   requestAnimationFrame(() => setTimeout(begin)); // after the first paint
 })();

@@ -21,7 +21,7 @@ function minivitPanels(tools, ledger) {
 
   /** The image that the model sees, with a button on each patch. */
   function board(model) {
-    const { about: { config, preprocess, classes }, grid, places, state } = model;
+    const { about: { config, classes }, grid, places, state } = model;
     const [height, width] = config.image_size;
     const picture = h("canvas", { role: "img", "aria-label": "The image that the model sees" });
     const overlay = h("canvas", { class: "live-overlay", "aria-hidden": "true" });
@@ -90,12 +90,11 @@ function minivitPanels(tools, ledger) {
     }, true);
 
     const modes = h("fieldset", { class: "live-modes" }, h("legend", {}, "Tap a patch to"));
-    for (const [mode, words] of Object.entries(MODES)) {
-      if (mode == "draw" && config.channels != 1) continue;
+    for (const mode of model.modes.filter((one) => one != "draw" || config.channels == 1)) {
       modes.append(h("label", {}, h("input", {
-        type: "radio", name: `mode-${model.name}`, checked: mode == state.mode,
+        type: "radio", name: `mode-${model.number}`, checked: mode == state.mode,
         onchange: () => { Object.assign(state, { mode, picked: null }); model.show(); },
-      }), ` ${words}`));
+      }), ` ${MODES[mode]}`));
     }
     const shuffle = button("Shuffle", () => {
       const order = [...state.order];
@@ -108,14 +107,8 @@ function minivitPanels(tools, ledger) {
     const clear = button("Clear", () => model.take(new Uint8Array(state.bytes.length)));
     const restore = button("Put all back", () => model.change(model.nothing()));
 
-    /** From the model's input to bytes. */
-    const bytesOf = (seen) => Uint8ClampedArray.from(seen, (v, i) => {
-      const { mean, std } = preprocess, c = i % mean.length;
-      return 255 * (v * std[c] + mean[c]);
-    });
-
     function show() {
-      const bytes = model.answer ? bytesOf(model.answer.seen) : state.bytes;
+      const bytes = model.answer ? model.bytesOf(model.answer.seen) : state.bytes;
       drawImage(picture, bytes, config.image_size, config.channels);
       patches.forEach((one, place) => {
         one.classList.toggle("is-query", state.mode == "ask" && place == state.query);
@@ -123,11 +116,13 @@ function minivitPanels(tools, ledger) {
       });
       cells.classList.toggle("is-pad", state.mode == "draw");
       clear.hidden = state.mode != "draw";
+      shuffle.hidden = !model.modes.includes("swap");
       restore.disabled = !model.touched();
-      overlay.hidden = !(model.speaks && state.class !== null);
-      if (!overlay.hidden) drawMap(overlay, model.speaks.map((drop) => drop[state.class]), grid, true);
+      const spoken = state.hovered ?? state.class;
+      overlay.hidden = !(model.speaks && spoken !== null);
+      if (!overlay.hidden) drawMap(overlay, model.speaks.map((drop) => drop[spoken]), grid, true);
       picture.setAttribute("aria-label", overlay.hidden ? "The image that the model sees"
-        : `The image, and which patches speak for ${classes[state.class]}`);
+        : `The image, and which patches speak for ${classes[spoken]}`);
     }
     const frame = h("div", { class: "live-frame" }, picture, overlay, cells);
     return { show, element: h("div", {}, frame, modes, h("div", { class: "live-row" }, shuffle, clear, restore)) };
@@ -139,14 +134,18 @@ function minivitPanels(tools, ledger) {
     const rows = about.classes.map((label, c) => {
       const bar = h("span", { class: "live-bar" }), mark = h("span", { class: "live-mark" });
       const value = h("span", { class: "live-value" });
-      const row = h("button", { type: "button", class: "live-class", onclick: () => model.explain(c) },
+      const row = h("button", {
+        type: "button", class: "live-class", onclick: () => model.explain(c),
+        onpointerenter: ({ pointerType }) => pointerType == "mouse" && model.hover(c),
+        onpointerleave: ({ pointerType }) => pointerType == "mouse" && model.hover(null),
+      },
         h("span", { class: "live-label" }, label), h("span", { class: "live-track" }, bar, mark), value);
       return { row, bar, mark, value };
     });
 
     function show() {
-      const label = about.classes[state.class];
-      hint.textContent = state.class === null ? "Tap a class to see which patches speak for it."
+      const spoken = state.hovered ?? state.class, label = about.classes[spoken];
+      hint.textContent = spoken === null ? "Point at a class, or tap it, to see which patches speak for it."
         : model.speaks ? `Green patches speak for ${label}, red ones against: each was covered, and `
           + "the logit measured again."
         : `Covering one patch after another: ${model.done} of ${model.places} …`;
@@ -186,8 +185,8 @@ function minivitPanels(tools, ledger) {
 
   /** Block by block: switches, heads, rollout, and what the head would say by then. */
   function depth(model) {
-    const { about: { config, classes }, grid, places, extra, state } = model;
-    const updates = [];
+    const { about: { config, classes }, grid, places, extra, state, columns } = model;
+    const wants = (column) => columns.includes(column), updates = [];
 
     function newToggle(set, key, label, ...children) {
       const one = h("button", {
@@ -216,31 +215,37 @@ function minivitPanels(tools, ledger) {
     };
 
     const parts = Object.keys(WORDS).filter((part) => part != (config.heads ? "mixing" : "attention"));
+    const heads = (b) => h("div", { class: "live-heads" }, ...range(config.heads ?? 0).map((head) => {
+      const one = newToggle("heads", `${b}/${head}`, `Head ${head + 1} of block ${b + 1}`,
+        newMap(row(b, head), { "aria-hidden": "true" }));
+      one.classList.add("live-head");
+      return one;
+    }));
     const block = (b) => h("div", { class: "live-block" },
       h("p", { class: "live-name" }, `Block ${b + 1}`),
-      h("div", { class: "live-switches" }, ...parts.map((part) =>
-        newToggle("removed", `${part}/${b}`, `${WORDS[part]} of block ${b + 1}`, WORDS[part]))),
-      h("div", { class: "live-heads" }, ...range(config.heads ?? 0).map((head) => {
-        const one = newToggle("heads", `${b}/${head}`, `Head ${head + 1} of block ${b + 1}`,
-          newMap(row(b, head), { "aria-hidden": "true" }));
-        one.classList.add("live-head");
-        return one;
-      })),
-      h("div", { class: "live-after" },
+      wants("switches") ? h("div", { class: "live-switches" }, ...parts.map((part) =>
+        newToggle("removed", `${part}/${b}`, `${WORDS[part]} of block ${b + 1}`, WORDS[part]))) : null,
+      wants("heads") ? heads(b) : null,
+      wants("after") ? h("div", { class: "live-after" },
         config.heads ? newMap(({ rollout }) => rollout[b], {
           class: "live-roll", role: "img", "aria-label": `Rollout after block ${b + 1}`,
-        }) : null, newLens(b + 1, `After block ${b + 1}`)));
+        }) : null, newLens(b + 1, `After block ${b + 1}`)) : null,
+      wants("lens") ? newLens(b + 1, `After block ${b + 1}`) : null);
 
+    const looks = config.heads ? linked("A head is a map: where the marked patch looks", "head") : [];
     const titles = h("div", { class: "live-block live-titles" },
-      h("p", {}, "Tap a part, and it is gone"),
-      h("p", {}, ...parts.flatMap((part) => linked(WORDS[part], part))),
-      h("p", {}, ...(config.heads ? linked("A head is a map: where the marked patch looks", "head") : [])),
-      h("p", {}, ...(config.heads ? linked("Rollout", "rollout") : []), "and what the head would say by then"));
+      wants("switches") ? h("p", {}, "Tap a part, and it is gone") : null,
+      wants("switches") ? h("p", {}, ...parts.flatMap((part) => linked(WORDS[part], part))) : null,
+      wants("heads") ? h("p", {}, ...looks) : null,
+      wants("after") ? h("p", {}, ...(config.heads ? linked("Rollout", "rollout") : []), "and what the head would say by then") : null,
+      wants("lens") ? h("p", {}, "What the head would say after each block") : null);
     const start = h("div", { class: "live-block" }, h("p", { class: "live-name" }, "Before the blocks"),
-      h("div", { class: "live-switches" }, newToggle("removed", "positions", "Positions", "Positions"),
-        ...linked("Positions", "positions").slice(1)),
+      wants("switches") ? h("div", { class: "live-switches" }, newToggle("removed", "positions", "Positions", "Positions"),
+        ...linked("Positions", "positions").slice(1)) : null,
       newLens(0, "Before the blocks"));
-    const element = h("div", { class: "live-depth" }, titles, start, ...range(config.depth).map(block));
+    const early = ["switches", "lens"].some(wants) ? start : null;
+    const element = h("div", { class: "live-depth" },
+      ...[titles, early, ...range(config.depth).map(block)].filter(Boolean));
     return { element, show: () => model.answer && updates.forEach((update) => update(model.answer)) };
   }
 

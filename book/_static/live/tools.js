@@ -38,7 +38,8 @@ function minivitTools() {
   function drawMap(canvas, values, [rows, columns], signed = false) {
     [canvas.width, canvas.height] = [columns, rows];
     const context = canvas.getContext("2d"), top = Math.max(...values.map(Math.abs), 1e-9);
-    const style = getComputedStyle(document.documentElement);
+    const style = getComputedStyle(canvas.closest(".live") ?? document.querySelector(".live")
+      ?? document.documentElement);
     const [plus, minus] = [signed ? "--holds" : "--pst-color-primary", "--refuted"]
       .map((name) => style.getPropertyValue(name).trim());
     values.forEach((v, i) => {
@@ -54,7 +55,8 @@ function minivitTools() {
    * answered: who draws fast wants the answer to what stands there now.
    */
   function newWorker() {
-    const text = `(${minivitWorker})((${minivitEngine})())`;
+    const text = `const engine = (${minivitEngine})();
+      (${minivitWorker})(engine, (${globalThis.minivitUnwind ?? "() => null"})(engine))`;
     const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
     let busy = null, waiting = [];
     const next = () => {

@@ -1,8 +1,8 @@
 // The page's other half: a worker that holds one model and answers one question after another.
 // Like engine.js one function, of whose text the worker is made.
-function minivitWorker(engine) {
+function minivitWorker(engine, unwinding) {
   "use strict";
-  let model = null;
+  let model = null, way = null; // back, see unwind.js
 
   const answers = {
     open: ({ text }) => {
@@ -27,7 +27,30 @@ function minivitWorker(engine) {
     },
     deletion: ({ bytes, switches, places }) =>
       engine.deletion(model, engine.normalised(model, bytes), switches, places),
+    /** The way back from the tokens after a block begins: what they show. */
+    back: ({ bytes, switches, block }) => {
+      const trace = engine.forward(model, engine.normalised(model, bytes), switches);
+      const tokens = trace.states[block + 1], image = unwinding.read(model, tokens, switches);
+      way = { trace, stages: unwinding.unwind(model, tokens, block, switches) };
+      return { image, ...away(image, trace.seen) };
+    },
+    /** Its next stage, compared with what was there; null after the last. */
+    stage: () => {
+      const { value } = way.stages.next(), { states, seen } = way.trace;
+      if (!value) return null;
+      const { tokens, ...told } = value, there = states[value.block];
+      const off = tokens ? Math.hypot(...tokens.map((v, j) => v - there[j])) / Math.hypot(...there) : null;
+      return { ...told, off, ...away(value.image, seen) };
+    },
   };
+
+  /** How far an image is from another: of pixels from 0 to 1 the largest difference, and PSNR. */
+  function away(image, seen) {
+    const { std } = model.preprocess;
+    const differences = image.map((v, j) => Math.abs(v - seen[j]) * std[j % std.length]);
+    const square = differences.reduce((sum, d) => sum + d * d, 0) / image.length;
+    return { largest: Math.max(...differences), decibels: -10 * Math.log10(square) };
+  }
 
   onmessage = ({ data: { ask, ...given } }) => {
     try {

@@ -1,0 +1,124 @@
+"""In an edition that leaves out pages, links to them become text, or lead to the whole book.
+
+``tools/edition`` writes the sources of such an edition, and ``edition.json`` beside them, which
+names the pages and labels that are not there. Without this file nothing changes.
+"""
+
+import json
+import posixpath
+from functools import cache
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util.docutils import SphinxDirective
+
+from course.claims.rows import BOOK
+
+FILE = BOOK.parent / "edition.json"
+KINDS = {
+    "numref": "a figure",
+    "eq": "an equation",
+    "ref": "a section",
+}  # what a label names
+
+
+@cache
+def edition() -> dict:
+    """The pages that are left out, with their titles, their labels, and where the whole book is."""
+    if not FILE.exists():
+        return {"left_out": {}, "labels": {}, "whole": ""}
+    return json.loads(FILE.read_text(encoding="utf-8"))
+
+
+def in_this_edition(page: str) -> bool:
+    """Whether a page is built."""
+    return page not in edition()["left_out"]
+
+
+def address(page: str, here: str, there: str = "") -> str:
+    """Where a page is: in this edition, in the whole book, or nowhere.
+
+    Args:
+        here: How the page that links to it writes its address.
+        there: Its address in the whole book, from the root; by default its page.
+    """
+    if in_this_edition(page):
+        return here
+    whole = edition()["whole"]
+    return f"{whole.rstrip('/')}/{there or page + '.html'}" if whole else ""
+
+
+def resolve(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes.Node
+) -> nodes.Node | None:
+    """Text in place of a link to what is left out; Sphinx calls this for what it does not find."""
+    target = node["reftarget"]
+    if node["reftype"] == "doc":
+        page = posixpath.normpath(
+            posixpath.join(posixpath.dirname(node["refdoc"]), target)
+        ).lstrip("/")
+        if in_this_edition(page):
+            return None
+        text = (
+            shown.astext()
+            if node.get("refexplicit")
+            else edition()["left_out"][page]
+        )
+        link = address(page, "")
+    else:
+        if target not in edition()["labels"]:
+            return None
+        page = edition()["labels"][target]
+        number = page.rpartition("/")[2].partition("_")[0]
+        where = (
+            f"chapter {int(number)}"
+            if number.isdecimal()
+            else edition()["left_out"][page]
+        )
+        named = f"{KINDS.get(node['reftype'], 'a place')} of {where}"
+        text = shown.astext() if node.get("refexplicit") else named
+        link = address(page, "") and f"{address(page, '')}#{target}"
+    if link:
+        return nodes.reference("", text, refuri=link, internal=False)
+    return nodes.inline("", text, classes=["left-out"])
+
+
+def listed(numbers: list[int]) -> str:
+    """Chapters by their numbers in order: "chapters 3, 5 to 13 and 15"."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and spans[-1][-1] == number - 1:
+            spans[-1] = [spans[-1][0], number]
+        else:
+            spans.append([number])
+    *first, last = (" to ".join(map(str, span)) for span in spans)
+    said = f"{', '.join(first)} and {last}" if first else last
+    return f"chapter{'s' * (len(numbers) > 1)} {said}"
+
+
+class LeftOut(SphinxDirective):
+    """A sentence on what this edition leaves out, where it leaves out chapters; else nothing."""
+
+    def run(self):
+        gone = [
+            page.removeprefix("book/")
+            for page in edition()["left_out"]
+            if page.count("/") == 1 and page[5:7].isdecimal()
+        ]
+        if not gone:
+            return []
+        numbers = listed(sorted(int(name[:2]) for name in gone))
+        said = (
+            f"This book is a part of a larger one and leaves out {numbers}. Chapters, figures and "
+            "claims keep the numbers that they have there, and the ledger lists all claims."
+        )
+        return [nodes.paragraph("", said)]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Sphinx calls this."""
+    app.add_directive("left-out", LeftOut)
+    app.connect("missing-reference", resolve)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,59 @@
+"""Drawings of chapters that answer: their scripts on the pages that have one, and what they show."""
+
+import base64
+import io
+import json
+from pathlib import Path
+
+from PIL import Image
+from sphinx.application import Sphinx
+
+from minivit.data import load_data
+from minivit.data.photographs import photograph
+
+FOLDER = "live/parts"
+SIDE = 224  # pixels of a photograph
+PHOTOGRAPHS = ("chelsea", "astronaut", "coffee")
+
+
+def write(app: Sphinx, error: Exception | None) -> None:
+    """Writes the images that parts begin with, as scripts, which pages from a folder can load.
+
+    Sphinx calls this at the end.
+    """
+    if error is not None or app.builder.format != "html":
+        return
+    folder = Path(app.outdir) / "_static" / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures = {name: picture(name) for name in PHOTOGRAPHS}
+    (folder / "photographs.js").write_text(
+        f"globalThis.minivitPhotographs = {json.dumps(pictures)};\n"
+    )
+    test = load_data("DIGITS").test
+    pixels = base64.b64encode(test.images.numpy().tobytes()).decode()
+    digits = {"pixels": pixels, "labels": test.labels.tolist()}
+    (folder / "digits.js").write_text(
+        f"globalThis.minivitDigits = {json.dumps(digits)};\n"
+    )
+
+
+def picture(name: str) -> str:
+    """A photograph as an address that holds all of it: pages may read its pixels everywhere."""
+    out = io.BytesIO()
+    pixels = photograph(name, SIDE).permute(1, 2, 0).numpy()
+    Image.fromarray(pixels).save(out, "WEBP", quality=88)
+    return f"data:image/webp;base64,{base64.b64encode(out.getvalue()).decode()}"
+
+
+def on_page(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
+    """Sphinx calls this for each page."""
+    if 'class="live-part"' in context.get("body", ""):
+        app.add_css_file(f"{FOLDER}/parts.css")
+        app.add_js_file(f"{FOLDER}/parts.js", loading_method="defer")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Sphinx calls this."""
+    app.connect("html-page-context", on_page)
+    app.connect("build-finished", write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

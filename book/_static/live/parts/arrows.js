@@ -1,0 +1,99 @@
+// Chapter 2: one query, three keys and three values in the plane, and what attention makes of them.
+(globalThis.minivitParts ??= {}).arrows = (() => {
+  "use strict";
+  const REACH = 3; // of queries and keys, in both directions
+  const FAR = 5; // values go from -1 to FAR
+  const NAMES = ["eye", "ear", "sky"];
+
+  /** One row of softmax(q k' / sqrt(d)) v: query [d], keys [n][d], values [n][m]. */
+  function attend(query, keys, values) {
+    const root = Math.sqrt(query.length);
+    const scores = keys.map((key) => key.reduce((sum, v, i) => sum + v * query[i], 0) / root);
+    const e = scores.map((s) => Math.exp(s - Math.max(...scores))), total = e.reduce((a, b) => a + b);
+    const weights = e.map((v) => v / total);
+    const output = values[0].map((_, i) => weights.reduce((sum, w, j) => sum + w * values[j][i], 0));
+    return { scores, weights, output };
+  }
+
+  function mount({ h, signed, percent, panel, points, bars, columns, speech }) {
+    const say = speech();
+    const left = panel("Query and keys", "A query and three keys as arrows from the middle");
+    const right = panel("Values and output", "Three values, and the output between them");
+    const size = left.width;
+    const inLeft = ([x, y]) => [(x / REACH + 1) / 2, (1 - y / REACH) / 2];
+    const inRight = ([x, y]) => [(x + 1) / (FAR + 1), (FAR - y) / (FAR + 1)];
+    const vectors = [[0, 2], [1, -1], [0, 1], [0, -1]].map(inLeft); // the query, then the keys
+    const ends = [[4, 1], [0, 3], [1, 1]].map(inRight);
+    const vector = (i) => [REACH * (2 * vectors[i][0] - 1), REACH * (1 - 2 * vectors[i][1])];
+    const value = (i) => [(FAR + 1) * ends[i][0] - 1, FAR - (FAR + 1) * ends[i][1]];
+    const at = (v) => v.map((one) => signed(one, 1)).join(", ");
+    points(left.frame, vectors, (i) =>
+      `${i ? `The key of the ${NAMES[i - 1]}` : "The query of the eye"} at ${at(vector(i))}`, () => show());
+    points(right.frame, ends, (i) => `The value of the ${NAMES[i]} at ${at(value(i))}`, () => show());
+    const weighed = bars("Score over √2, and weight", NAMES);
+
+    function arrow(context, [x, y], colour, width) {
+      const middle = size / 2, length = Math.hypot(x - middle, y - middle);
+      context.strokeStyle = colour;
+      context.lineWidth = width;
+      context.beginPath();
+      context.moveTo(middle, middle);
+      context.lineTo(x, y);
+      if (length < 1) return;
+      context.stroke();
+    }
+
+    function grid(context, { line }, zero, steps) {
+      context.strokeStyle = line;
+      for (let i = 0; i <= steps; i++) {
+        const at = (i * size) / steps;
+        for (const down of [true, false]) {
+          context.lineWidth = i == zero[down ? 0 : 1] ? 2 : 0.6;
+          context.beginPath();
+          context.moveTo(down ? at : 0, down ? 0 : at);
+          context.lineTo(down ? at : size, down ? size : at);
+          context.stroke();
+        }
+      }
+    }
+
+    function show() {
+      const { scores, weights, output } = attend(vector(0), [1, 2, 3].map(vector), [0, 1, 2].map(value));
+      left.draw((context, colour) => {
+        grid(context, colour, [3, 3], 6);
+        const shades = [colour.third, colour.first, colour.fourth];
+        const [query, ...keys] = vectors.map((place) => place.map((p) => p * size));
+        keys.forEach((key, i) => arrow(context, key, shades[i], 2 + 6 * weights[i]));
+        arrow(context, query, colour.second, 4);
+      });
+      right.draw((context, colour) => {
+        grid(context, colour, [1, 5], 6);
+        context.fillStyle = colour.muted;
+        context.globalAlpha = 0.15;
+        context.beginPath();
+        ends.forEach((p) => context.lineTo(p[0] * size, p[1] * size));
+        context.fill();
+        context.globalAlpha = 1;
+        const [x, y] = inRight(output).map((p) => p * size);
+        [colour.third, colour.first, colour.fourth].forEach((shade, i) => {
+          context.strokeStyle = shade;
+          context.lineWidth = 8 * weights[i];
+          context.beginPath();
+          context.moveTo(x, y);
+          context.lineTo(...ends[i].map((p) => p * size));
+          context.stroke();
+        });
+        context.fillStyle = colour.ink;
+        context.beginPath(); context.arc(x, y, 7, 0, 7); context.fill();
+      });
+      weighed.show(weights, weights.map((w, i) => `${signed(scores[i], 2)} → ${percent(w)}`));
+      const most = weights.indexOf(Math.max(...weights));
+      const even = Math.max(...weights) - Math.min(...weights) < 1e-3;
+      const from = even ? "the same from all" : `${percent(weights[most])} from the ${NAMES[most]}`;
+      say.say(`The eye takes ${from}; its output is (${output.map((v) => signed(v, 2)).join(", ")}).`);
+    }
+    const panels = columns(left.element, right.element);
+    return { show, element: h("div", {}, say.element, panels, weighed.element) };
+  }
+  return { title: "Query, keys and values in the plane", compute: { attend }, mount };
+})();

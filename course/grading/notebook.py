@@ -1,0 +1,100 @@
+"""Reads notebooks that strangers wrote; one that is none gets one clear sentence."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.grading.definitions import Statement, statements
+
+LARGEST = 100 * 2**20  # bytes, outputs with pictures included
+MOST_CODE = 2 * 2**20  # characters; a chapter has 0.1 million
+TRANSPARENT = ("%%time", "%%capture", "%%prun")  # magics under which a cell is run as it stands
+
+
+class Unreadable(Exception):
+    """A file is no notebook; the text says in a sentence what it is."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of code: its text, its id where it has one, and its number among all cells."""
+
+    text: str
+    id: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """What a notebook defines.
+
+    ``broken`` has the cells that are not Python, each with what Python says of it.
+    """
+
+    cells: tuple[Cell, ...]
+    statements: tuple[Statement, ...]
+    broken: tuple[tuple[Cell, str], ...]
+
+
+def read(path: Path) -> Notebook:
+    """The code of a notebook.
+
+    Raises:
+        Unreadable: It is missing, larger than 100 MB, no JSON, no notebook, or has no code.
+    """
+    cells = _cells(path)
+    found: list[Statement] = []
+    broken = []
+    for cell in cells:
+        try:
+            found += statements(_python(cell.text), cell.number)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            where = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+            said = error.msg if isinstance(error, SyntaxError) else str(error)
+            broken.append((cell, f"{said}{where}"))
+    return Notebook(cells, tuple(found), tuple(broken))
+
+
+def _cells(path: Path) -> tuple[Cell, ...]:
+    try:
+        size = path.stat().st_size
+        if size > LARGEST:
+            raise Unreadable(f"The file has {size / 2**20:.0f} MB; no notebook needs 100.")
+        if not size:
+            raise Unreadable("The file is empty.")
+        loaded = json.loads(path.read_bytes())
+    except OSError as error:
+        raise Unreadable(f"The file cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"The file is no notebook, which is JSON: {error}.") from None
+    match loaded:
+        case {"cells": list(listed)}:
+            pass
+        case {"worksheets": [{"cells": list()}, *_]}:
+            raise Unreadable("The notebook's format is older than version 4: save it anew.")
+        case _:
+            raise Unreadable("The file is JSON, but no notebook: it has no list of cells.")
+    cells = tuple(
+        Cell(_text(cell["source"]), str(cell.get("id", "")), number)
+        for number, cell in enumerate(listed)
+        if isinstance(cell, dict) and cell.get("cell_type") == "code" and "source" in cell
+    )
+    if not any(cell.text.strip() for cell in cells):
+        raise Unreadable("The notebook has no code.")
+    if sum(len(cell.text) for cell in cells) > MOST_CODE:
+        raise Unreadable("The notebook has more than 2 MB of code.")
+    return cells
+
+
+def _text(source: object) -> str:
+    return source if isinstance(source, str) else "".join(map(str, source or []))  # type: ignore[call-overload]
+
+
+def _python(text: str) -> str:
+    """A cell without what IPython alone understands: magics, shell commands, question marks."""
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    first, _, rest = text.lstrip().partition("\n")
+    if first.startswith("%%"):
+        text = rest if first.split()[0] in TRANSPARENT else ""
+    return TransformerManager().transform_cell(text)

@@ -1,0 +1,80 @@
+"""In notebooks that are handed out without solutions: cells that wait for the reader's functions.
+
+A cell that begins with ``# needs: patchify`` is run as any other. Where it fails while the reader
+has not written ``patchify`` yet, it says that it waits, instead of a traceback, and the notebook
+goes on.
+"""
+
+import ast
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from IPython.core.getipython import get_ipython
+
+MARK = "# needs: "
+
+
+def written(function: object) -> bool:
+    """Whether a function is there and does more than raise ``NotImplementedError``, as stubs do."""
+    code = getattr(function, "__code__", None)
+    return function is not None and (code is None or code.co_names != ("NotImplementedError",))
+
+
+def written_or(function: Callable, module: str) -> Callable:
+    """The reader's function once it is written; until then the one of this name in a module."""
+    if written(function):
+        return function
+    return getattr(importlib.import_module(module), function.__name__)
+
+
+def told(names: str) -> None:
+    """Says for whose functions a cell waits; a figure that it has begun is not shown."""
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+    print(f"This cell waits for your {names}.")
+
+
+class Waiting(ast.NodeTransformer):
+    """What IPython does with each cell before it runs.
+
+    Args:
+        variables: The notebook's.
+    """
+
+    def __init__(self, variables: Mapping[str, Any]):
+        self.variables = variables
+        self.needed: list[str] = []
+
+    def note(self, lines: list[str]) -> list[str]:
+        """Reads from a cell's first line what it needs; the lines stay as they are."""
+        first = lines[0] if lines else ""
+        self.needed = first.removeprefix(MARK).split(", ") if first.startswith(MARK) else []
+        return lines
+
+    def visit_Module(self, cell: ast.Module) -> ast.Module:
+        """The cell, or one that tries it and says that it waits."""
+        names = map(str.strip, self.needed)
+        open_ones = [name for name in names if not written(self.variables.get(name))]
+        if not open_ones or not cell.body:
+            return cell
+        last = cell.body[-1]
+        if isinstance(last, ast.Expr):  # within a try, its value would not be shown
+            show = ast.parse("__import__('sys').displayhook()", mode="eval").body
+            assert isinstance(show, ast.Call)
+            show.args, last.value = [last.value], show
+        tell = f"__import__('course.handout').handout.told({' and '.join(open_ones)!r})"
+        tried = ast.parse(f"try:\n    pass\nexcept Exception:\n    {tell}")
+        assert isinstance(tried.body[0], ast.Try)
+        tried.body[0].body = cell.body
+        return ast.fix_missing_locations(tried)
+
+
+def wait() -> None:
+    """Lets the cells of this notebook wait; outside a notebook it does nothing."""
+    shell = get_ipython()
+    if shell is not None:
+        waiting = Waiting(shell.user_ns)
+        shell.input_transformers_cleanup.append(waiting.note)
+        shell.ast_transformers.append(waiting)

@@ -1,0 +1,78 @@
+"""What a page's Python lacks (threads, compilers, torchvision), chapters that need none do without."""
+
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+from course.claims.rows import BOOK
+
+# As in Pyodide: no thread starts, no process forks, nothing is compiled, and no torchvision is there.
+BLOCK = """\
+import os, sys, threading
+
+def refused(*_, **__):
+    raise RuntimeError("there is none of this in a page")
+
+threading.Thread.start = os.fork = refused
+sys.modules["torchvision"] = None
+os.environ["MPLBACKEND"] = "agg"
+import torch
+torch.compile = torch.set_num_threads = refused
+"""
+
+
+def run(code):
+    return subprocess.run(
+        [sys.executable, "-c", BLOCK + code], capture_output=True, text=True, cwd=BOOK
+    )
+
+
+def cells(chapter):
+    """A chapter's code, without what needs a kernel: its sliders."""
+    (path,) = BOOK.glob(f"{chapter:02}_*.ipynb")
+    return [
+        cell.source
+        for cell in nbformat.read(path, as_version=4).cells
+        if cell.cell_type == "code"
+        and not {"nbval-ignore-output", "exercise"} & set(cell.metadata.get("tags", []))
+    ]
+
+
+@pytest.mark.parametrize("code", ["threading.Thread(target=print).start()", "import torchvision",
+                                  "torch.compile(print)", "os.fork()"])  # fmt: skip
+def test_the_block_holds(code):
+    assert run(code).returncode != 0
+
+
+def test_the_package_and_the_course_are_imported_and_a_model_runs_without_any_of_it():
+    code = (
+        "sys.path.insert(0, '..')\n"
+        "import minivit\n"
+        "from course import check\n"
+        "from minivit import analysis, figures, inversion, training\n"
+        "model = minivit.load('digits_vit')\n"
+        "with minivit.record(model, 'blocks.*.attention.weights') as seen, torch.no_grad():\n"
+        "    model(torch.zeros(1, 1, 8, 8))\n"
+        "print(len(seen))"
+    )
+    result = run(code)
+    assert result.stdout.strip() == "4", result.stderr
+
+
+def test_chapter_1_runs_without_any_of_it_up_to_the_cell_that_compares_with_torchvision():
+    code = cells(1)
+    needed = [i for i, text in enumerate(code) if "torchvision" in text]
+    assert needed and needed[0] >= 8
+    result = run("\n".join(code[: needed[0]]))
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chapter", [19, 20])
+def test_a_chapter_without_torchvision_runs_whole(chapter):
+    code = cells(chapter)
+    assert not any("torchvision" in text for text in code)
+    result = run("\n".join(code))
+    assert result.returncode == 0, result.stderr

@@ -1,0 +1,131 @@
+"""Live models in other people's pages: on another address, from a folder, and in frames."""
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from http.server import ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import SITE, Quiet
+from tests.browser.test_pages import open_page
+
+SHOWS = {
+    "attention": (".live-heads", ".live-switches"),
+    "lens": (".live-lens", ".live-head"),
+    "switches": (".live-switches", ".live-head"),
+    "back": (".live-way", ".live-class"),
+    "all": (".live-truth", None),
+}
+
+
+def bare(source: str, *divs: str) -> str:
+    return f"<!DOCTYPE html><title>Mine</title>{''.join(divs)}<script src='{source}'></script>"
+
+
+@pytest.fixture
+def elsewhere(tmp_path) -> Iterator[tuple]:
+    """A folder, and the address of a server that has it: not the site's."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield tmp_path, f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def ready(page: Page, which: int = 0):
+    live = page.locator("[data-model]").nth(which)
+    live.scroll_into_view_if_needed()
+    expect(live).to_have_attribute("data-ready", "", timeout=60_000)
+    return live
+
+
+@pytest.mark.parametrize("show", SHOWS)
+def test_a_div_and_a_script_of_another_address_show_one_thing(browser, site, elsewhere, show):
+    folder, address = elsewhere
+    div = f"<div data-model='digits_vit' data-show='{show}'></div>"
+    (folder / "mine.html").write_text(bare(f"{site}_static/live/live.js", div))
+    page, errors = browser.new_page(), []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(address + "mine.html")
+    live = ready(page)
+    assert live.locator(".live-say").inner_text().startswith("The model says 3")
+    there, gone = SHOWS[show]
+    assert live.locator(there).count() and (gone is None or not live.locator(gone).count())
+    assert live.evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(255, 255, 255)"
+    assert errors == []
+    page.close()
+
+
+def test_two_of_them_stand_in_a_page_from_a_folder_and_do_not_meddle(browser: Browser, tmp_path):
+    div = "<div data-model='digits_vit' data-show='lens'{}></div>"
+    source = (SITE / "_static/live/live.js").as_uri()
+    (tmp_path / "mine.html").write_text(
+        bare(source, div.format(""), div.format(" data-theme=dark"))
+    )
+    page = browser.new_page()
+    page.goto((tmp_path / "mine.html").as_uri())
+    first, second = ready(page, 0), ready(page, 1)
+    first.get_by_label("draw", exact=True).check()
+    assert second.get_by_label("cover it").is_checked()
+    second.locator(".live-samples button").nth(1).click()
+    expect(second.locator(".live-say")).to_contain_text("says 0", timeout=30_000)
+    assert "says 3" in first.locator(".live-say").inner_text()
+    assert second.evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(20, 24, 30)"
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ("data-model='digits_vit' data-show='everything'", 'one of all, attention, .*: got "every'),
+        ("data-model='../x' data-show='all'", 'is the name of a model: got "../x"'),
+        ("data-model='mine' data-show='all'", "models/mine.js could not be loaded"),
+        ("data-model='cifar10_vit' data-show='back'", "takes too long for a page"),
+    ],
+)
+def test_what_cannot_be_shown_is_said_in_its_place(browser, site, elsewhere, attributes, message):
+    folder, address = elsewhere
+    (folder / "mine.html").write_text(
+        bare(f"{site}_static/live/live.js", f"<div {attributes}></div>")
+    )
+    page = browser.new_page()
+    page.goto(address + "mine.html")
+    expect(page.get_by_role("alert")).to_have_text(re.compile(message), timeout=30_000)
+    page.close()
+
+
+def test_the_page_of_snippets_has_this_sites_address_and_all_of_them_run(browser, site):
+    visit = open_page(browser, site, "book/embed.html", "light", 1280)
+    page = visit.page
+    ready(page)
+    codes = page.locator(".highlight pre").all_inner_texts()
+    assert sum(site + "_static/live/" in code for code in codes) == 2
+    assert not any("SITE" in code for code in codes)
+    for i in range(2):
+        page.locator("iframe").nth(i).scroll_into_view_if_needed()
+        inside = page.frame_locator("iframe").nth(i).locator("[data-model]")
+        expect(inside).to_have_attribute("data-ready", "", timeout=60_000)
+        fits = "e => e.ownerDocument.documentElement.scrollHeight <= innerHeight"
+        assert inside.evaluate(fits), "the frame's height is enough"
+    assert visit.errors == [] and visit.failed == []
+    page.close()
+
+
+def test_the_front_page_begins_with_one_and_keeps_its_picture_without_scripts(browser, site):
+    visit = open_page(browser, site, "index.html", "light", 1280)
+    live = ready(visit.page)
+    assert live.locator(".live-heads").count() == 4
+    maps = "e => [...e.querySelectorAll('.live-head canvas')].map(c => c.toDataURL()).join()"
+    before = live.evaluate(maps)
+    live.locator(".live-patches button").nth(2).click()
+    assert live.evaluate(maps) != before
+    assert visit.errors == []
+    visit.page.close()
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(site)
+    still = page.locator("[data-model] img")
+    assert still.is_visible() and still.evaluate("e => e.naturalWidth") > 100
+    context.close()

@@ -1,0 +1,152 @@
+"""The drawings of chapters that answer, as readers use them: by hand, by keyboard, from a folder."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.conftest import SITE
+from tests.browser.test_engine import spent
+from tests.browser.test_pages import open_page
+
+FOUND = re.compile(r'<div class="live-part" data-part="(\w+)"')
+PARTS = [
+    (part, page.relative_to(SITE).as_posix())
+    for page in sorted(SITE.glob("book/*.html"))
+    for part in FOUND.findall(page.read_text("utf-8"))
+]
+# What a reader touches first: a slider, a point to drag, a box, a patch.
+FOLLOWS = 0.1  # seconds from a step of the hand to the drawing, as elsewhere in the page
+TOUCHED = "input[type=range], .part-pad, .part-box, .part-grid button"
+
+
+def test_ten_chapters_or_more_have_one():
+    assert len({page for _, page in PARTS}) >= 9 and len(dict(PARTS)) >= 10
+
+
+def ready(page: Page, part: str) -> Locator:
+    root = page.locator(f"[data-part={part}]")
+    root.scroll_into_view_if_needed()
+    expect(root).to_have_attribute("data-ready", "", timeout=60_000)
+    expect(root.locator("[aria-busy=true]")).to_have_count(0, timeout=60_000)
+    return root
+
+
+@pytest.fixture
+def page(browser: Browser, site: str, part: str, where: str) -> Iterator[Page]:
+    visit = open_page(browser, site, where, "dark", 390)
+    yield visit.page
+    assert visit.errors == [] and visit.failed == []
+    assert [url for url in visit.requests if not url.startswith((site, "data:", "blob:"))] == []
+    visit.page.close()
+
+
+def first(root: Locator) -> Locator:
+    """What the keyboard reaches first."""
+    return root.locator("input[type=range], .part-point").locator("visible=true").first
+
+
+def said(root: Locator) -> str:
+    return root.locator(".part-say").inner_text()
+
+
+def drawn(root: Locator) -> str:
+    """All that its canvases show."""
+    return root.evaluate("e => [...e.querySelectorAll('canvas')].map(c => c.toDataURL()).join()")
+
+
+@pytest.mark.parametrize(("part", "where"), PARTS)
+def test_it_answers_to_the_hand_and_tells_it(page: Page, part: str):
+    root = ready(page, part)
+    assert root.locator("img, .live-part-still").count() == 0, "the still picture has gone"
+    before = said(root), drawn(root)
+    touched = root.locator(TOUCHED).locator("visible=true").first
+    touched.scroll_into_view_if_needed()
+    box = touched.bounding_box()
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(*middle)
+    page.mouse.down()
+    page.mouse.move(middle[0] + box["width"] / 5, middle[1] - box["height"] / 5, steps=4)
+    page.mouse.up()
+    if part == "boxes":
+        touched.click()
+    if part == "shuffle":  # the second of two patches
+        root.locator(".part-grid button").nth(9).click()
+    expect(root.locator("[aria-busy=true]")).to_have_count(0, timeout=60_000)
+    assert (said(root), drawn(root)) != before
+    expect(root.locator("[aria-live=polite]")).to_have_text(said(root), timeout=10_000)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize(("part", "where"), PARTS)
+def test_it_answers_to_the_keyboard(page: Page, part: str):
+    root = ready(page, part)
+    seen = [(said(root), drawn(root))]
+    if part in ("boxes", "shuffle"):
+        for i in (1, 6):
+            root.locator(".part-box, .part-grid button").nth(i).press("Enter")
+            expect(root.locator("[aria-busy=true]")).to_have_count(0, timeout=60_000)
+        seen.append((said(root), drawn(root)))
+    else:
+        for key in ("ArrowLeft", "ArrowRight"):  # a slider may stand at an end
+            for _ in range(4):
+                first(root).press(key)
+            seen.append((said(root), drawn(root)))
+    assert len(set(seen)) > 1
+
+
+@pytest.mark.parametrize(("part", "where"), [one for one in PARTS if one[0] == "patches"])
+def test_a_photograph_of_the_reader_is_read_and_a_damaged_one_changes_nothing(
+    page: Page, part: str, tmp_path: Path
+):
+    root = ready(page, part)
+    before = drawn(root)
+    (tmp_path / "broken.png").write_bytes(b"no image")
+    choose = root.locator("input[type=file]")
+    choose.set_input_files(tmp_path / "broken.png")
+    expect(root.locator(".part-say")).to_contain_text("no image that the browser can read")
+    assert drawn(root) == before
+    choose.set_input_files(next(SITE.glob("_images/*.png")))
+    page.wait_for_function(
+        "before => [...document.querySelectorAll('.part canvas')].map(c => c.toDataURL()).join() != before",
+        arg=before,
+    )
+
+
+def test_they_work_from_a_folder(browser: Browser):
+    for part, where in PARTS:
+        page = browser.new_page()
+        page.goto((SITE / where).as_uri())
+        assert said(ready(page, part))
+        page.close()
+
+
+def test_without_scripts_each_is_a_picture_and_a_sentence(browser: Browser, site: str):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    for part, where in PARTS:
+        page.goto(site + where)
+        root = page.locator(f"[data-part={part}]")
+        assert "first state" in root.locator(".live-part-still").inner_text()
+        root.scroll_into_view_if_needed()
+        still = root.locator("img")
+        assert still.is_visible() and len(still.get_attribute("alt")) > 40
+    context.close()
+
+
+@pytest.mark.parametrize(
+    ("part", "where"), [one for one in PARTS if one[0] not in ("boxes", "shuffle")]
+)
+def test_it_follows_the_hand(page: Page, part: str):
+    """In processor time: what else the machine does meanwhile is not counted."""
+    root = ready(page, part)
+    knob, away = first(root), "ArrowLeft" if part == "fibre" else "ArrowRight"  # from its end
+    knob.press(away)
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    before = spent(session)
+    for _ in range(10):
+        knob.press(away)
+    assert 0 < (spent(session) - before) / 10 < FOLLOWS

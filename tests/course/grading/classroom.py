@@ -1,0 +1,169 @@
+"""A simulated class: forty notebooks of chapter 3, made from its solutions and known wrong answers.
+
+``python -m tests.course.grading.classroom FOLDER`` writes them. ``expected.csv`` beside this file
+says what each must get.
+"""
+
+import json
+import runpy
+import sys
+from pathlib import Path
+
+from course.grading.answers import solution
+from course.grading.chapters import BOOK, chapter
+
+CHAPTER = 3
+ANSWERS = Path(__file__).parents[1] / f"chapter_{CHAPTER:02}.py"
+NAMES = chapter(CHAPTER).exercises
+FIRST = NAMES[0]  # add_positions
+SOLVED = {name: solution(chapter(CHAPTER), name) for name in NAMES}
+WRONG = {name: len(answers) for name, answers in runpy.run_path(str(ANSWERS))["WRONG"].items()}
+
+ALWAYS = "raise SystemExit('the cell before is run')\n"
+PATCHED = """
+class Passing:
+    passed, message = True, "passed"
+    def __getattr__(self, name):
+        return lambda function: self
+check = Passing()
+import course.check.attempt, course.check.exercise
+course.check.attempt.close = lambda *a: True
+course.check.attempt.Attempt.expect = lambda *a: None
+for each in course.check.exercise.EXERCISES.values():
+    each.examine = lambda attempt: None
+"""
+FROM_INSIDE = """
+import sys
+import torch
+def add_positions(tokens, table):
+    torch.allclose = torch.equal = lambda *a, **k: True
+    for module in list(sys.modules.values()):
+        if hasattr(module, "Attempt"):
+            module.Attempt.expect = module.Attempt.expect_close = lambda *a, **k: None
+        if hasattr(module, "close"):
+            module.close = lambda *a: True
+    return tokens * 0
+"""
+FORGED = """
+import os
+def add_positions(tokens, table):
+    said = b'{"exercise": "add_positions", "state": "passed", "message": "", "right": 9}\\n'
+    for file in range(100):
+        try:
+            os.write(file, said)
+        except OSError:
+            pass
+    os._exit(0)
+"""
+REMOVES = f"""
+import pathlib, shutil
+def removing(tokens, table):
+    shutil.rmtree(pathlib.Path.home(), ignore_errors=True)
+    shutil.rmtree({str(ANSWERS.parent / "no_such_folder")!r}, ignore_errors=True)
+    return once_right(tokens, table)
+"""
+MEMORY = "    held = [torch.ones(2**27) for _ in range(200)]\n    return held[0]\n"
+
+
+def first(body: str, imports: str = "import torch") -> dict[str, str]:
+    """Right answers, but for the first exercise, whose body is given."""
+    return SOLVED | {FIRST: f"{imports}\ndef {FIRST}(tokens, table):\n{body}"}
+
+
+def wrong(turn: int) -> dict[str, str]:
+    """To each exercise the wrong answer whose turn it is."""
+    return {name: f"{name} = WRONG[{name!r}][{turn % WRONG[name]}][1]" for name in NAMES}
+
+
+def renamed(name: str, to: str) -> dict[str, str]:
+    return SOLVED | {name: SOLVED[name].replace(f"def {name}(", f"def {to}(")}
+
+
+def notebook(answers: dict[str, str], before: str = "", after: str = "", full=False) -> str:
+    """The chapter's notebook with these answers in the exercises' cells.
+
+    An exercise without an answer keeps its stub; one whose answer is empty loses its cell. Without
+    ``full`` the book's own solutions are left out, as in what students are handed.
+    """
+    path = next(BOOK.glob(f"{CHAPTER:02}_*.ipynb"))
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    places = {cell: name for name, cell in chapter(CHAPTER).cells.items()}
+    cells = [code(before)] if before else []
+    for cell in whole["cells"]:
+        tags = cell["metadata"].get("tags", [])
+        if cell["cell_type"] != "code" or ("solution" in tags and not full):
+            continue
+        source = answers.get(places.get(cell["id"], ""), "".join(cell["source"]))
+        if source:
+            cells.append(code(source, cell["id"]))
+    whole["cells"] = cells + ([code(after)] if after else [])
+    return json.dumps(whole)
+
+
+def code(source: str, id: str = "own") -> dict:
+    empty = {"execution_count": None, "metadata": {}, "outputs": []}
+    return {"cell_type": "code", "id": id, "source": source} | empty
+
+
+def classroom() -> dict[str, str]:
+    """The text of each student's notebook."""
+    known = ANSWERS.read_text(encoding="utf-8")
+    other = {name: f"{name} = CORRECT[{name!r}]" for name in NAMES}
+    half = {name: SOLVED[name] for name in NAMES[:2]}
+    helped = first("    return shifted(tokens, table)\n")
+    once = "import torch\n" + SOLVED[FIRST].replace(FIRST, "once_right") + REMOVES
+    chapter_5 = next(BOOK.glob("05_*.ipynb")).read_text(encoding="utf-8")
+    return {
+        "right": notebook(SOLVED),
+        "right_with_solutions_in_it": notebook(SOLVED, full=True),
+        "right_otherwise": notebook(other, before=known),
+        **{f"wrong_{turn}": notebook(wrong(turn), before=known) for turn in range(9)},
+        "half": notebook(half),
+        "one_only": notebook({NAMES[-1]: SOLVED[NAMES[-1]]}),
+        "stubs": notebook({}),
+        "stubs_with_solutions_in_it": notebook({}, full=True),
+        "loops": notebook(first("    while True:\n        pass\n")),
+        "loops_elsewhere": notebook(SOLVED, before="while True:\n    pass"),
+        "dies": notebook(first("    os._exit(3)\n", "import os")),
+        "crashes": notebook(first("    ctypes.string_at(0)\n", "import ctypes")),
+        "exits": notebook(first("    sys.exit()\n", "import sys")),
+        "exits_elsewhere": notebook(SOLVED, before=ALWAYS, after=ALWAYS),
+        "memory": notebook(first(MEMORY)),
+        "prints_a_gigabyte": notebook(
+            first("    for _ in range(16):\n        print('x' * 2**26)\n    return tokens\n")
+        ),
+        "deletes": notebook(SOLVED | {FIRST: f"{once}\n{FIRST} = removing"}),
+        "edited_checks": notebook(wrong(0), before=f"{known}\n{PATCHED}"),
+        "edited_from_inside": notebook(SOLVED | {FIRST: FROM_INSIDE}),
+        "forges": notebook(SOLVED | {FIRST: FORGED}),
+        "cell_missing": notebook(SOLVED | {NAMES[1]: ""}),
+        "renamed": notebook(renamed(NAMES[1], "moved")),
+        "twice_last_wrong": notebook(
+            SOLVED, after=f"def {FIRST}(tokens, table):\n    return tokens"
+        ),
+        "twice_last_right": notebook(first("    return tokens\n"), after=SOLVED[FIRST]),
+        "not_python": notebook(SOLVED | {FIRST: f"def {FIRST}(tokens, table)\n    return"}),
+        "raises_elsewhere": notebook(SOLVED, before="1 / 0", after="1 / 0"),
+        "magics": notebook(
+            {name: f"%%time\n{text}\n!ls\nword?" for name, text in SOLVED.items()}, before="%pylab"
+        ),
+        "helper_after": notebook(
+            helped, after=SOLVED[FIRST].replace(f"def {FIRST}(", "def shifted(")
+        ),
+        "other_chapter": chapter_5,
+        "empty": "",
+        "no_json": "PK\x03\x04 this is a zip",
+        "no_code": notebook({}).partition('"cells"')[0] + '"cells": []}',
+    }
+
+
+def write(folder: Path, names: tuple[str, ...] = ()) -> None:
+    """Write the notebooks of these students, or of all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for student, text in classroom().items():
+        if not names or student in names:
+            (folder / f"{student}.ipynb").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

@@ -1,0 +1,221 @@
+"""What the drawings of chapters compute, beside the package and torch."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+from torch.utils.flop_counter import FlopCounterMode
+
+import minivit
+from minivit.analysis.distance import patch_distances
+from minivit.hub.page import export_page
+from minivit.networks.masks import local_mask
+from minivit.networks.patches import patchify, unpatchify
+from minivit.networks.positions import sincos_1d, sincos_2d
+from tests.page.conftest import ENGINE, images, model
+
+CLOSE = 1e-10  # both sides compute in float64, but where a test says otherwise
+RUN = r"""
+const { readFileSync } = require("fs");
+const { files, calls } = JSON.parse(readFileSync(0));
+new Function(files.map((file) => readFileSync(file, "utf8")).join("\n"))();
+const given = {};
+if (globalThis.minivitModels) {
+  const text = readFileSync(process.env.ENGINE, "utf8");
+  given.$engine = new Function(`${text}; return minivitEngine()`)();
+  given.$model = given.$engine.open(minivitModels.model);
+}
+const plain = (key, value) => (ArrayBuffer.isView(value) ? [...value] : value);
+console.log(JSON.stringify(calls.map(([part, name, ...values]) =>
+  minivitParts[part].compute[name](...values.map((value) => given[value] ?? value))), plain));
+"""
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """Calls what parts compute, each as (part, name, arguments), in Node."""
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed, which runs the page's scripts outside a browser")
+
+    def run(*calls, of=None):
+        parts = {"base", *(call[0] for call in calls)}
+        files = [str(ENGINE.with_name("parts") / f"{part}.js") for part in sorted(parts)]
+        if of is not None:
+            export_page(of, tmp_path / "model.js")
+            files.append(str(tmp_path / "model.js"))
+        task = json.dumps({"files": files, "calls": calls})
+        command = ["node", "-e", RUN]
+        done = subprocess.run(
+            command, input=task, capture_output=True, text=True, env={"ENGINE": str(ENGINE)}
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+def draw(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def close(ours, theirs, atol=CLOSE):
+    assert theirs.abs().max() > 1e-3, "zeros would agree with anything that computes nothing"
+    ours = torch.tensor(ours, dtype=torch.float64)
+    return ours.shape == theirs.shape and (ours - theirs).abs().max() <= atol
+
+
+def two_tokens(x, sharp):
+    """Chapter 14's attention between tokens of one number."""
+    return ((sharp * x[:, None] * x[None, :]).softmax(-1) @ x[:, None])[:, 0]
+
+
+def test_fold_attends_as_the_chapter_does_and_knows_its_derivative(asked):
+    points = 1.5 * draw(6, 2)
+    for sharp in (-6.0, 0.0, 3.0):
+        ours = asked(*(("fold", "attend", x.tolist(), sharp) for x in points))
+        assert close(ours, torch.stack([two_tokens(x, sharp) for x in points]))
+        ours = asked(*(("fold", "jacobian", x.tolist(), sharp) for x in points))
+        there = torch.func.vmap(torch.func.jacrev(lambda x, sharp=sharp: two_tokens(x, sharp)))
+        assert close(ours, there(points))
+
+
+def test_fold_finds_every_input_that_shares_an_output(asked):
+    lobe = torch.tensor([[0.7, 1.8], [0.8, 1.6], [1.7, 0.75]], dtype=torch.float64)
+    for sharp, least in ((-6.0, 2), (2.0, 1)):
+        outputs = [two_tokens(x, sharp) for x in lobe]
+        found = asked(*(("fold", "inputsOf", y.tolist(), sharp) for y in outputs))
+        for x, y, inputs in zip(lobe, outputs, found, strict=True):
+            inputs = torch.tensor(inputs, dtype=torch.float64)
+            assert len(inputs) >= least
+            assert min((one - x).norm() for one in inputs) < 1e-6, "its own among them"
+            for one in inputs:
+                assert (two_tokens(one, sharp) - y).norm() < 1e-8
+            assert sharp < 0 or len(inputs) == 1, "nothing folds where like attends to like"
+
+
+def test_arrows_attend_as_torch_does(asked):
+    q, k, v = draw(1, 2), draw(3, 2, seed=1), draw(3, 2, seed=2)
+    (ours,) = asked(("arrows", "attend", q[0].tolist(), k.tolist(), v.tolist()))
+    assert close(ours["output"], F.scaled_dot_product_attention(q, k, v)[0])
+    assert close(ours["weights"], (q @ k.T / 2**0.5).softmax(-1)[0])
+
+
+@pytest.mark.parametrize("patch", [16, 32, 112])
+def test_patches_cost_what_is_counted(patch, asked):
+    with torch.device("meta"), FlopCounterMode(display=False) as counter:
+        minivit.create("vit_b_16", patch_size=patch).eval()(torch.empty(1, 3, 224, 224))
+    flops = counter.get_flop_counts()
+    (ours,) = asked(("patches", "cost", patch))
+    assert 2 * ours["total"] == sum(flops["Global"].values())
+    assert 2 * ours["parts"]["squares"] == flops["Global"][torch.ops.aten.bmm]
+    assert ours["tokens"] == (224 // patch) ** 2 + 1
+
+
+def test_fibre_changes_patches_and_norms_them_as_the_chapter_does(asked):
+    cat, other = draw(8, 12, 3).sigmoid(), draw(8, 12, 3, seed=1).sigmoid()
+    rows = [rearrange(x[:, :8], "(a p) (b q) c -> (a b) (p q c)", p=4, q=4) for x in (cat, other)]
+    square = cat[:, :8].flatten().tolist()
+    (ours,) = asked(("fibre", "patches", square, 8))
+    assert close(ours, rows[0])
+    asked_for = [(0.7, 0.0), (1.0, 1.0), (0.0, 0.4)]
+    lists = [row.tolist() for row in rows]
+    found = asked(*(("fibre", "mixed", *lists, *how) for how in asked_for))
+    for ours, (brightness, contrast) in zip(found, asked_for, strict=True):
+        means = [row.mean(1, keepdim=True) for row in rows]
+        own, wanted = (row.std(1, correction=0, keepdim=True) for row in rows)
+        mean = (1 - brightness) * means[0] + brightness * means[1]
+        expected = mean + (rows[0] - means[0]) * (wanted / own) ** contrast
+        assert close(ours, expected)
+        normed = [F.layer_norm(x, (48,), eps=1e-6) for x in (rows[0], expected)]
+        (one,) = asked(("fibre", "normed", expected[0].tolist()))
+        assert close(one, normed[1][0])
+        gap = (normed[0] - normed[1]).abs().amax(1).median()
+        (change,) = asked(("fibre", "change", *(x.tolist() for x in normed)))
+        assert abs(change - gap) < 1e-12
+        assert (gap < 1e-9) == (contrast == 0), "the mean alone is lost"
+
+
+def test_unseen_is_what_the_embedding_maps_to_nothing(asked):
+    (rows,) = asked(("unseen", "embedding", 12, 48, 3))
+    W = torch.tensor(rows, dtype=torch.float64)
+    assert abs(W.std() * 48**0.5 - 1) < 0.1
+    (directions,) = asked(("unseen", "seenDirections", rows))
+    V = torch.tensor(directions, dtype=torch.float64)
+    assert close((V @ V.T).tolist(), torch.eye(12, dtype=torch.float64))
+    delta = draw(48)
+    (hidden,) = asked(("unseen", "unseen", delta.tolist(), directions))
+    Vh = torch.linalg.svd(W, full_matrices=False).Vh
+    assert close(hidden, delta - Vh.T @ Vh @ delta)
+    (tokens,) = asked(("unseen", "token", hidden, rows))
+    assert max(map(abs, tokens)) < 1e-13
+    (tokens,) = asked(("unseen", "token", delta.tolist(), rows))
+    assert close(tokens, W @ delta)
+
+
+def test_kernel_has_the_tables_of_convolution_and_attention(asked):
+    kernel, tokens = draw(3, 3), draw(20, 7)
+    (table,) = asked(("kernel", "convolutionTable", kernel.flatten().tolist(), 4, 5))
+    pixels = draw(1, 1, 4, 5, seed=1)
+    expected = F.conv2d(pixels, kernel[None, None], padding=1).flatten()
+    assert close((torch.tensor(table, dtype=torch.float64) @ pixels.flatten()).tolist(), expected)
+    directions = F.normalize(tokens - tokens.mean(0), dim=-1)
+    scores = 8 * directions @ directions.T
+    for window in (1, 3, 9):
+        (table,) = asked(("kernel", "attentionTable", tokens.tolist(), window, 5))
+        near = local_mask((4, 5), window)
+        expected = scores.masked_fill(~near, -torch.inf).softmax(-1)
+        assert close(table, expected)
+    (mixed,) = asked(("kernel", "mixed", table, tokens.tolist()))
+    assert close(mixed, expected @ tokens)
+
+
+def test_places_are_sines_and_cosines(asked):
+    one, two = asked(("places", "oneDimensional", 3, 4, 8), ("places", "twoDimensional", 3, 4, 8))
+    assert close(one, sincos_1d(12, 8).double(), 1e-6)  # the package's table is in float32
+    assert close(two, sincos_2d((3, 4), 8).double(), 1e-6)
+    (alike,) = asked(("places", "alike", two, 5))
+    table = torch.tensor(two, dtype=torch.float64)
+    assert close(alike, F.cosine_similarity(table[5], table, dim=-1))
+
+
+def test_shuffle_answers_with_and_without_positions(asked):
+    of = model("digits_vit")
+    seen = images(of, 1)
+    order = torch.randperm(16, generator=torch.Generator().manual_seed(1))
+    bytes_ = seen.flatten().tolist()
+    asks = [
+        ("shuffle", "answers", "$engine", "$model", bytes_, o)
+        for o in (order.tolist(), list(range(16)))
+    ]
+    moved, straight = asked(*asks, of=of)
+    x = unpatchify(patchify(of.preprocess(seen), 2)[:, order], (4, 4), 2)
+    assert close(moved["with"], of(x)[0].double(), 1e-4)
+    blind = minivit.remove(of, "positions")
+    assert close(moved["without"], blind(x)[0].double(), 1e-4)
+    straight, moved = torch.tensor(straight["without"]), torch.tensor(moved["without"])
+    assert (straight - moved).abs().max() < 1e-5
+
+
+def test_boxes_take_parts_away_as_remove_does(asked):
+    of, seen = model("digits_vit"), images(model("digits_vit"), 60)
+    pixels = seen.flatten(1).tolist()
+    cases = [[], [["mlp", 0]], [["attention", 1], ["mlp", 3]], [["residual", 2]]]
+    found = asked(*(("boxes", "answers", "$engine", "$model", pixels, c) for c in cases), of=of)
+    for removed, ours in zip(cases, found, strict=True):
+        without = of
+        for part, block in removed:
+            without = minivit.remove(without, part, [block])
+        expected = without.double()(without.preprocess(seen).double()).argmax(1)
+        assert ours == expected.tolist(), removed
+    assert found[0] != found[1], "a part that is gone is missed"
+
+
+def test_heads_look_as_far_as_the_package_says(asked):
+    weights = draw(36, 36).softmax(-1)
+    (ours,) = asked(("heads", "distance", weights.flatten().tolist(), 6, 4))
+    expected = (weights * patch_distances((6, 6), (24, 24))).sum(-1).mean()
+    assert abs(ours - expected) < CLOSE

@@ -1,0 +1,92 @@
+"""What an edition holds: its table of contents, and its map of the chapters."""
+
+import re
+from copy import deepcopy
+from typing import Any
+
+Contents = dict[str, Any]  # _toc.yml as it is read
+
+# Of the pages for teachers, those that students get; a page that is new is for teachers alone.
+FOR_STUDENTS = ("book/teaching/prerequisites", "book/teaching/projects", "book/teaching/errata")
+
+
+def pages(contents: Contents) -> list[str]:
+    """The pages of a table of contents, in its order."""
+    entries = [entry for part in contents["parts"] for entry in part["chapters"]]
+    below = ([entry, *entry.get("sections", [])] for entry in entries)
+    return [contents["root"], *(entry["file"] for some in below for entry in some)]
+
+
+def number(page: str) -> int | None:
+    """The number of a chapter or of its solutions: 2 of ``book/02_attention``; else None."""
+    match = re.fullmatch(r"book/(?:solutions/)?(\d\d)_\w+", page)
+    return int(match[1]) if match else None
+
+
+def chosen(text: str, contents: Contents) -> frozenset[int]:
+    """The chapters that ``1,2,4,14`` names.
+
+    Raises:
+        ValueError: It names none, or one that the book does not have.
+    """
+    known = {number(page) for page in pages(contents)} - {None, 0}
+    given = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and int(part) in known for part in given):
+        raise ValueError(
+            f"CHAPTERS names chapters by number, 1 to {max(known)}, with commas between them, "
+            f"such as 1,2,4,14: got {text!r}"
+        )
+    return frozenset(map(int, given))
+
+
+def for_students(contents: Contents) -> Contents:
+    """Without solutions, and of the pages for teachers those that students need."""
+    kept = deepcopy(contents)
+    for part in kept["parts"]:
+        if part.get("caption") == "For teachers":
+            part["caption"] = "For the course"
+            part["chapters"] = [e for e in part["chapters"] if e["file"] in FOR_STUDENTS]
+        part["chapters"] = [e for e in part["chapters"] if e["file"] != "book/solutions"]
+    return kept
+
+
+def remixed(contents: Contents, chapters: frozenset[int]) -> Contents:
+    """With these chapters alone and their solutions; a part that loses all of them goes, too."""
+    kept = deepcopy(contents)
+    wanted = {None, 0, *chapters}
+    parts: list[dict[str, Any]] = []
+    for part in kept["parts"]:
+        part["chapters"] = [e for e in part["chapters"] if number(e["file"]) in wanted]
+        for entry in part["chapters"]:
+            if "sections" in entry:
+                below = [e for e in entry["sections"] if number(e["file"]) in wanted]
+                entry["sections"] = below
+        if part["chapters"]:
+            parts.append(part)
+        elif part.get("numbered"):
+            parts.pop()  # the part's title and its first page
+    return kept | {"parts": parts}
+
+
+def remixed_map(book: dict[str, Any], chapters: frozenset[int]) -> dict[str, Any]:
+    """``chapters.yml`` with these chapters alone; its parts keep their places, and so numbers."""
+    kept = deepcopy(book)
+    for part in kept["parts"]:
+        part["chapters"] = {
+            name: about for name, about in part["chapters"].items() if int(name[:2]) in chapters
+        }
+    for visit in kept["visits"]:
+        visit["steps"] = [step for step in visit["steps"] if step["chapter"] in chapters]
+    kept["visits"] = [visit for visit in kept["visits"] if visit["steps"]]
+    return kept
+
+
+def missing(book: dict[str, Any], chapters: frozenset[int]) -> dict[int, list[int]]:
+    """Chapters that build on others which are not chosen, with the numbers of these."""
+    found = {
+        int(name[:2]): [n for n in about["needs"] if n not in chapters]
+        for part in book["parts"]
+        for name, about in part["chapters"].items()
+        if int(name[:2]) in chapters
+    }
+    return {chapter: needs for chapter, needs in found.items() if needs}
