@@ -11,7 +11,8 @@ export OMP_NUM_THREADS = 1
 NBVAL := -m pytest --nbval --nbval-sanitize-with tests/nbval.cfg --nbval-cell-timeout 120 \
 	--nbval-kernel-name python3 -p no:cacheprovider -n auto --dist loadscope book
 
-.PHONY: help book student slides pdf serve test test-all test-site test-machines lint bench notebooks address site clean
+.PHONY: help book serve test test-all test-site test-machines lint bench notebooks address figures
+.PHONY: student site slides pdf epub clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -54,6 +55,9 @@ notebooks: $(READY)  ## re-execute the notebooks in place; equal results give an
 address:  ## put the repository's address into the notebooks of the branch `launch`
 	$(PYTHON) -m tools.address
 
+figures: $(READY)  ## draw the figures again to take: SVG, and PNG for print; the site offers them
+	$(RUN) -m tools.figures
+
 student: $(READY)  ## notebooks to hand out, without solutions: a folder and a zip
 	$(RUN) -m tools.edition.handout $(if $(CHAPTERS),--chapters $(CHAPTERS))
 
@@ -65,6 +69,9 @@ slides: site  ## the slides, as pages that need no network and as PDFs: _build/s
 
 pdf: site  ## the book as one PDF: _build/book.pdf
 	$(RUN) -m tools.pdf
+
+epub: site  ## the book for e-book readers: _build/book.epub
+	$(RUN) -m tools.epub
 
 clean:  ## remove what was built; .venv stays
 	rm -rf _build

@@ -101,10 +101,28 @@ def live(model: str) -> str:
     return f'<div class="live" data-prevent-swipe data-model="{name}"{shown}></div>'
 
 
+@cache
+def stills() -> dict[str, str]:
+    """Of every drawing of a chapter that answers, the picture of its first state, as Markdown."""
+    pattern = re.compile(r'<div class="live-part" data-part="(\w+)">\s*(!\[[^]]*\]\([^)]*\))')
+    sources = (nbformat.read(path, as_version=4).cells for path in chapters())
+    return dict(found for cells in sources for c in cells for found in pattern.findall(c.source))
+
+
+def part(name: str) -> str:
+    """A drawing of a chapter that answers, and the still picture until it does."""
+    alt, file = known(stills(), name, "drawing")[2:-1].split("](_static/")
+    return (
+        f'<div class="live-part" data-prevent-swipe data-part="{name}">'
+        f'<img src="{file}" alt="{escape(alt)}"></div>'
+    )
+
+
 ROLES: dict[str, Callable[[str], str]] = {
     "count": lambda name: f"{known(counts(found()), name, 'count'):,}",
     "live": live,
     "measured": measured,
+    "part": part,
     "slider": slider,
     "verdict": verdict,
     "word": lambda name: known(claims(), name, "claim")["word"],

@@ -77,7 +77,8 @@ def build(out: Path = OUT) -> None:
     for name, file in reveal():
         (out / "reveal" / name).parent.mkdir(parents=True, exist_ok=True)
         (out / "reveal" / name).write_bytes(file)
-    shutil.copytree(STATIC / "live", out / "live")
+    for shared in ("live", "stills"):
+        shutil.copytree(STATIC / shared, out / shared)
     colours = COLOURS.findall((BOOK / "_static/book.css").read_text(encoding="utf-8"))
     look = (SOURCES / "slides.css").read_text(encoding="utf-8")
     (out / "slides.css").write_text("\n".join([*colours, look]), encoding="utf-8")

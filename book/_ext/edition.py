@@ -85,6 +85,19 @@ def resolve(
     return nodes.inline("", text, classes=["left-out"])
 
 
+def listed(numbers: list[int]) -> str:
+    """Chapters by their numbers in order: "chapters 3, 5 to 13 and 15"."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and spans[-1][-1] == number - 1:
+            spans[-1] = [spans[-1][0], number]
+        else:
+            spans.append([number])
+    *first, last = (" to ".join(map(str, span)) for span in spans)
+    said = f"{', '.join(first)} and {last}" if first else last
+    return f"chapter{'s' * (len(numbers) > 1)} {said}"
+
+
 class LeftOut(SphinxDirective):
     """A sentence on what this edition leaves out, where it leaves out chapters; else nothing."""
 
@@ -96,10 +109,10 @@ class LeftOut(SphinxDirective):
         ]
         if not gone:
             return []
-        numbers = ", ".join(str(int(name[:2])) for name in gone)
+        numbers = listed(sorted(int(name[:2]) for name in gone))
         said = (
-            f"This book is a part of a larger one and leaves out chapters {numbers}. Chapters, figures "
-            "and claims keep the numbers that they have there, and the ledger lists all claims."
+            f"This book is a part of a larger one and leaves out {numbers}. Chapters, figures and "
+            "claims keep the numbers that they have there, and the ledger lists all claims."
         )
         return [nodes.paragraph("", said)]
 

@@ -20,3 +20,8 @@ addEventListener("load", () => {
     picture.loading = "eager";
   }), 1500);
 });
+
+// The button under a figure copies its citation, and says that it has.
+if (window.ClipboardJS) {
+  new ClipboardJS(".take button").on("success", ({ trigger }) => (trigger.textContent = "citation copied"));
+}

@@ -136,7 +136,8 @@ def known(left_out: frozenset[str]) -> Known:
 
 def met(text: str, table: Known) -> Iterator[tuple[str, Run]]:
     """Each secret that a text has a run of, with the run."""
-    code = {tokens(without_comments(text)), tokens(text.replace("#", ""))}
+    opened = re.sub(r"(?m)^\s*#", "", text)  # what was commented out is read all the same
+    code = {tokens(without_comments(text)), tokens(without_comments(opened))}
     for is_code, forms in ((True, code), (False, {words(text)})):
         for form in forms:
             for i in range(len(form)):

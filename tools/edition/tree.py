@@ -55,6 +55,9 @@ def write(edition: Edition, folder: Path) -> None:
             shutil.copytree(ROOT / name, folder / name, ignore=UNWANTED)
         else:
             shutil.copy(ROOT / name, folder)
+    drawn = ROOT / "_build/figures"  # by tools.figures
+    if drawn.is_dir():
+        shutil.copytree(drawn, folder / "_build/figures")
     write_yaml(folder / "_toc.yml", kept)
     said = {
         "left_out": {page: title(page) for page in sorted(left_out)},
@@ -75,6 +78,7 @@ def for_students(folder: Path, left_out: frozenset[str]) -> None:
         if contents.number(page) is None or page.startswith("book/solutions"):
             for file in folder.glob(f"{page}.*"):
                 file.unlink()
+            shutil.rmtree(folder / page, ignore_errors=True)  # as of slides
     for path in sorted(folder.glob("book/*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
         exchanged(notebook, path.stem)
