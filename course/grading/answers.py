@@ -9,6 +9,7 @@ from course.grading.notebook import Notebook
 
 # Words that an answer has no need of. They are not forbidden, and worth a look.
 ODD = ("_getframe", "inspect", "ctypes", "gc.get_", "import course", "builtins", "open(")
+STAND_IN = "written_or("  # in notebooks handed out, where the book goes on with its solution
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,9 @@ def answer(notebook: Notebook, chapter: Chapter, exercise: str) -> Answer:
     """A student's answer: the last definition of the function, the book's solution aside."""
     book = {cell.number for cell in notebook.cells if squeezed(cell.text) in chapter.solved}
     found = [
-        each for each in notebook.statements if not (each.cell in book and exercise in each.gives)
+        each
+        for each in notebook.statements
+        if exercise not in each.gives or not (each.cell in book or STAND_IN in each.text)
     ]
     at = [i for i, each in enumerate(found) if exercise in each.gives]
     if not at:
@@ -51,9 +54,8 @@ def _why_missing(notebook: Notebook, chapter: Chapter, exercise: str) -> str:
         if re.search(rf"\b{exercise}\b", cell.text):
             return f"Cell {cell.number + 1}, which has {exercise}, is not Python: {said}."
     own = {cell.number for cell in notebook.cells if cell.id == chapter.cells.get(exercise)}
-    names = sorted(
-        {name for each in notebook.statements if each.cell in own for name in each.gives}
-    )
+    held = (each for each in notebook.statements if each.cell in own and not each.imports)
+    names = sorted({name for each in held for name in each.gives})
     if names:
         listed = " and ".join(names)
         return f"The notebook has no {exercise}; the cell that held it defines {listed}."

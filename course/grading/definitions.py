@@ -33,6 +33,10 @@ class Statement:
         return isinstance(self.node, simple) and not self.gives & (self.now | self._changes)
 
     @property
+    def imports(self) -> bool:
+        return isinstance(self.node, ast.Import | ast.ImportFrom)
+
+    @property
     def now(self) -> set[str]:
         """Names that it reads when it runs."""
         return self._names()[1]

@@ -110,7 +110,7 @@ def classroom() -> dict[str, str]:
     known = ANSWERS.read_text(encoding="utf-8")
     other = {name: f"{name} = CORRECT[{name!r}]" for name in NAMES}
     half = {name: SOLVED[name] for name in NAMES[:2]}
-    helped = first("    return shifted(tokens, table)\n") | {}
+    helped = first("    return shifted(tokens, table)\n")
     once = "import torch\n" + SOLVED[FIRST].replace(FIRST, "once_right") + REMOVES
     chapter_5 = next(BOOK.glob("05_*.ipynb")).read_text(encoding="utf-8")
     return {
@@ -130,7 +130,7 @@ def classroom() -> dict[str, str]:
         "exits_elsewhere": notebook(SOLVED, before=ALWAYS, after=ALWAYS),
         "memory": notebook(first(MEMORY)),
         "prints_a_gigabyte": notebook(
-            first("    for _ in range(1000):\n        print('x' * 2**20)\n    return table\n")
+            first("    for _ in range(16):\n        print('x' * 2**26)\n    return tokens\n")
         ),
         "deletes": notebook(SOLVED | {FIRST: f"{once}\n{FIRST} = removing"}),
         "edited_checks": notebook(wrong(0), before=f"{known}\n{PATCHED}"),

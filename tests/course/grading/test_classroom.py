@@ -1,0 +1,66 @@
+"""A simulated class is graded to exactly the table beside this file."""
+
+import csv
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from course.grading import command
+from tests.course.grading import classroom
+
+EXPECTED = Path(__file__).parent / "expected.csv"
+FEW = ("right_with_solutions_in_it", "dies", "edited_checks", "renamed", "other_chapter", "empty")
+LIMITS = ("--time", "15", "--memory", "1000", "--jobs", "2", "--chapter", str(classroom.CHAPTER))
+
+
+def graded(folder, names=()):
+    """Rows of student, exercise, state, points and message, for each notebook of a class."""
+    classroom.write(folder / "handed in", names)
+    out = folder / "graded"
+    assert command.main([str(folder / "handed in"), "--out", str(out), *LIMITS]) == 0
+    return [row for each in json.loads((out / "grades.json").read_text()) for row in rows(each)]
+
+
+def rows(each):
+    if each["problem"]:
+        yield [each["student"], "", "", f"{each['points']:g}", each["problem"]]
+    for mark in each["exercises"]:
+        points = f"{mark['points']:g}"
+        yield [each["student"], mark["name"], mark["state"], points, mark["message"]]
+
+
+def expected(names=None):
+    with EXPECTED.open(newline="", encoding="utf-8") as file:
+        return [row for row in csv.reader(file) if names is None or row[0] in names]
+
+
+def test_six_of_the_class_get_what_they_should(tmp_path):
+    assert graded(tmp_path, FEW) == expected(FEW)
+
+
+@pytest.mark.slow
+def test_a_class_of_forty_gets_what_it_should_in_under_ten_minutes(tmp_path):
+    began = time.monotonic()
+    found = graded(tmp_path)
+    assert found == expected()
+    assert len({student for student, *_ in found}) == 40
+    assert time.monotonic() - began < 600
+
+
+def test_the_table_gives_each_wrong_answer_the_message_that_is_known_for_it():
+    known = classroom.runpy.run_path(str(classroom.ANSWERS))["WRONG"]
+    found = {(student, name): message for student, name, _, _, message in expected()}
+    for turn in range(9):
+        for name in classroom.NAMES:
+            fragment, _ = known[name][turn % len(known[name])]
+            assert fragment in found[f"wrong_{turn}", name]
+
+
+def test_in_the_table_only_right_answers_have_all_points():
+    whole = {(student, name) for student, name, state, *_ in expected() if state == "passed"}
+    assert {(s, n) for s, n, _, points, _ in expected() if points == "10"} == whole
+    assert not {s for s, _ in whole} & {f"wrong_{turn}" for turn in range(9)}
+    assert ("edited_from_inside", classroom.FIRST) not in whole
+    assert ("forges", classroom.FIRST) not in whole

@@ -1,0 +1,141 @@
+"""What is taken out of a notebook: the function asked for, and what that needs."""
+
+import json
+
+import nbformat
+import pytest
+
+from course.grading.answers import answer
+from course.grading.chapters import BOOK, chapter, chapter_of, solutions
+from course.grading.definitions import needed, statements
+from course.grading.notebook import Unreadable, read
+from tools.edition.student import exchanged
+
+
+def slice_of(*cells, name="f"):
+    found = [each for number, cell in enumerate(cells) for each in statements(cell, number)]
+    target = max(i for i, each in enumerate(found) if name in each.gives)
+    return "\n".join(each.text for each in needed(found, target))
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["x = 1\n1 / 0", "def f(a):\n    x = a\n    return x"], "def f(a):\n    x = a\n    return x"),
+        (["x = 1", "x = 2", "def f():\n    return x"], "x = 2\ndef f():\n    return x"),
+        (["x = 1\nx += 1", "def f():\n    return x"], "x = 1\nx += 1\ndef f():\n    return x"),
+        (["d = {}\nd['k'] = 1", "def f():\n    return d"], "d = {}\nd['k'] = 1\ndef f():\n    return d"),
+        (["import math as m, os", "f = lambda: m.pi"], "import math as m, os\nf = lambda: m.pi"),
+        (["def f():\n    return g()", "def g():\n    pass"], "def f():\n    return g()\ndef g():\n    pass"),
+        (["try:\n    import a\nexcept ImportError:\n    a = None", "def f():\n    a"], "try:\n    import a\nexcept ImportError:\n    a = None\ndef f():\n    a"),
+        (["n = 3", "def f(k=n):\n    pass", "n = 4"], "n = 3\ndef f(k=n):\n    pass"),
+        (["n = 3", "def f():\n    n", "check.f(f)", "n = 4"], "n = 3\ndef f():\n    n"),
+        (["while True:\n    pass", "@cache\ndef f(): pass"], "@cache\ndef f(): pass"),
+        (["a = 1; b = 2", "def f(): return b"], "b = 2\ndef f(): return b"),
+    ],
+)  # fmt: skip
+def test_a_slice_holds_what_a_function_needs_and_no_more(cells, expected):
+    assert slice_of(*cells) == expected
+
+
+def test_every_solution_of_the_book_is_found_with_no_cell_that_measures_or_draws():
+    of = chapter(2)
+    for notebook in solutions(of):
+        for name in of.exercises:
+            at = [i for i, each in enumerate(notebook.statements) if name in each.gives]
+            taken = needed(list(notebook.statements), at[-1]) if at else []
+            assert len(taken) <= 5
+
+
+def written(tmp_path, *cells, ids=()):
+    listed = [
+        {"cell_type": "code", "source": text, "id": ids[i] if ids else f"x{i}", "metadata": {}}
+        for i, text in enumerate(cells)
+    ]
+    path = tmp_path / "a.ipynb"
+    path.write_text(json.dumps({"cells": listed}), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "The file is empty."),
+        ("PK zip", "The file is no notebook, which is JSON"),
+        ("[" * 100_000, "The file is no notebook"),
+        ("[1]", "it has no list of cells"),
+        ('{"worksheets": [{"cells": []}]}', "older than version 4"),
+        ('{"cells": []}', "The notebook has no code."),
+        (json.dumps({"cells": [{"cell_type": "code", "source": "#" * 3_000_000}]}), "2 MB of code"),
+    ],
+)
+def test_what_is_no_notebook_is_refused_in_one_sentence(tmp_path, content, said):
+    path = tmp_path / "a.ipynb"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(Unreadable) as raised:
+        read(path)
+    assert said in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_a_folder_called_like_a_notebook_is_refused(tmp_path):
+    with pytest.raises(Unreadable, match="cannot be read"):
+        read(tmp_path)
+
+
+def test_magics_are_left_out_and_a_broken_cell_costs_no_other(tmp_path):
+    path = written(
+        tmp_path, "%matplotlib inline\n%%bad", "%%time\nx = 1\n!ls", "%%html\n<b>", "y = (", "z = 2"
+    )
+    notebook = read(path)
+    assert {name for each in notebook.statements for name in each.gives} == {"x", "z"}
+    assert [cell.number for cell, _ in notebook.broken] == [3]
+
+
+def test_a_chapter_is_known_by_its_exercises(tmp_path):
+    assert chapter_of(read(next(BOOK.glob("05_*.ipynb")))).number == 5
+    assert chapter_of(read(written(tmp_path, "check.multi_head(mine)"))).number == 2
+    assert chapter_of(read(written(tmp_path, "print(1)"))) is None
+
+
+def test_the_books_own_solution_is_nobodys_answer(tmp_path):
+    notebook = read(next(BOOK.glob("03_*.ipynb")))
+    assert "raise NotImplementedError" in answer(notebook, chapter(3), "add_positions").source
+
+
+def test_what_stands_in_for_a_solution_in_a_notebook_handed_out_is_nobodys_answer(tmp_path):
+    handed_out = nbformat.read(next(BOOK.glob("02_*.ipynb")), as_version=4)
+    exchanged(handed_out, "02_attention")
+    nbformat.write(handed_out, tmp_path / "a.ipynb")
+    notebook = read(tmp_path / "a.ipynb")
+    assert any("written_or(" in each.text for each in notebook.statements)
+    for name in chapter(2).exercises:
+        source = answer(notebook, chapter(2), name).source
+        assert source.endswith("raise NotImplementedError\n") and "written_or" not in source
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("import torch\ndef plus(a): pass", "the cell that held it defines plus."),
+        ("def add_positions(a)", "Cell 1, which has add_positions, is not Python: expected ':'"),
+        ("", "its cell is missing, or the function was renamed."),
+    ],
+)
+def test_a_function_that_is_not_there_is_looked_for(tmp_path, cell, said):
+    of = chapter(3)
+    path = written(tmp_path, cell, "check.move_by(1)", ids=[of.cells["add_positions"], "b"])
+    assert said in answer(read(path), of, "add_positions").missing
+
+
+def test_what_a_teacher_should_look_at_is_noted(tmp_path):
+    path = written(
+        tmp_path,
+        "def add_positions(a): return a",
+        "import minivit, sys\ndef add_positions(a): return minivit.f(sys._getframe())",
+    )
+    notes = answer(read(path), chapter(3), "add_positions").notes
+    assert notes == (
+        "looks unusual: _getframe",
+        "defined in cells 1, 2; the last of them counts",
+        "uses minivit",
+    )

@@ -1,0 +1,208 @@
+"""Whatever a function does in its copy, the process that checks goes on, and says one clear line."""
+
+import contextlib
+import ctypes
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from course.check.attempt import Attempt, NotAttempted, NotYet
+from course.check.exercise import EXERCISES, Exercise, double_precision
+from course.grading import isolation
+from course.grading.examiner import examine
+from course.grading.remote import RemoteAttempt, Stopped
+
+ANSWERS = Path(__file__).parents[1]
+
+
+def call(function, *inputs, seconds=5.0, megabytes=300, **rest):
+    return RemoteAttempt(lambda: function, seconds, megabytes)(*inputs, **rest)
+
+
+def message(function, **limits):
+    with pytest.raises((NotYet, Stopped)) as raised:
+        call(function, torch.ones(2), shape=dict(n=2), **limits)
+    return str(raised.value)
+
+
+def test_a_result_comes_back_as_it_is_when_called_here():
+    x = torch.arange(6.0).reshape(2, 3)
+    assert torch.equal(call(lambda x: 2 * x.T, x, shape=dict(a=3, b=2)), 2 * x.T)
+    assert call(lambda x: float(x.sum()), x).item() == 15
+
+
+def loops(x):
+    while True:
+        pass
+
+
+def test_an_endless_loop_is_stopped_after_the_time_given():
+    began = time.monotonic()
+    assert message(loops, seconds=0.3) == "It was stopped after 0.3 s (--time)."
+    assert time.monotonic() - began < 5
+
+
+def test_the_time_is_that_of_all_calls_together():
+    attempt = RemoteAttempt(lambda: lambda x: time.sleep(0.3) or x, 0.5, 300)
+    attempt(torch.ones(2), shape=dict(n=2))
+    with pytest.raises(Stopped, match="stopped after 0.5 s"):
+        attempt(torch.ones(2), shape=dict(n=2))
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda x: os._exit(3), "died before it answered (exit code 3)"),
+        (lambda x: ctypes.string_at(0), "died before it answered (signal SIGSEGV)"),
+        (lambda x: os.kill(os.getpid(), signal.SIGTERM), "(signal SIGTERM)"),
+        (lambda x: sys.exit(), "It ends Python itself: SystemExit."),
+        (lambda x: [torch.ones(2**25) for _ in range(99)], "More than 300 MB of memory"),
+        (lambda x: b"x" * 2**33, "More than 300 MB of memory"),
+        (lambda x: 1 / 0, "ZeroDivisionError"),
+        (lambda x: None, "Nothing is returned"),
+        (lambda x: x.zero_(), "changes its argument 1 in place"),
+        (lambda x: nn.Linear(2, 2), "The result is of type Linear, expected a torch.Tensor."),
+        (lambda x: print("x" * 2**26) or "done", "The result is of type str"),
+    ],
+)
+def test_what_a_function_does_to_its_process_costs_one_line(function, said):
+    assert said in message(function)
+
+
+def test_a_file_cannot_grow_without_end(tmp_path):
+    def fills(x):
+        with open(tmp_path / "big", "wb") as file:
+            file.write(bytes(2**26))
+
+    assert "File too large" in message(fills)
+    assert (tmp_path / "big").stat().st_size <= 2**24
+
+
+def test_bytes_written_past_the_answer_are_no_answer():
+    def forges(x):
+        for file in range(3, 100):
+            with contextlib.suppress(OSError):
+                os.write(file, b'{"exercise": "f", "state": "passed", "right": 9}\n')
+        os._exit(0)
+
+    assert message(forges) == "What came back from the process that ran it could not be read."
+
+
+def test_a_stub_is_not_attempted():
+    def stub(x):
+        raise NotImplementedError
+
+    with pytest.raises(NotAttempted):
+        call(stub, torch.ones(2), shape=dict(n=2))
+
+
+def test_changes_to_the_checks_end_with_the_call(monkeypatch):
+    def patches(x):
+        Attempt.expect = Attempt.expect_close = lambda *a, **k: None
+        torch.allclose = lambda *a, **k: True
+        return x * 0
+
+    before = Attempt.expect, Attempt.expect_close, torch.allclose
+    attempt = RemoteAttempt(lambda: patches, 5, 300)
+    result = attempt(torch.ones(2), shape=dict(n=2))
+    assert (Attempt.expect, Attempt.expect_close, torch.allclose) == before
+    with pytest.raises(NotYet, match="wrong"):
+        attempt.expect_close(result, torch.ones(2), "wrong")
+
+
+def test_a_check_sees_what_a_call_did_to_a_module_and_to_what_counts():
+    model, seen = nn.Linear(2, 1), []
+
+    def counted(x):
+        seen.append(x)
+        return x
+
+    def step(model, gradient):
+        model(gradient(torch.ones(2))).sum().backward()
+        with torch.no_grad():
+            model.bias.fill_(5.0)
+        return 1.0
+
+    call(step, model, counted)
+    assert len(seen) == 1 and torch.equal(seen[0], torch.ones(2))
+    assert model.bias.item() == 5
+    assert torch.equal(model.weight.grad, torch.ones(1, 2))
+
+
+def test_the_error_that_a_function_raised_is_known_to_checks_that_ask():
+    def raises(x):
+        raise KeyError("cls_token")
+
+    with pytest.raises(NotYet) as raised:
+        call(raises, torch.ones(2), shape=dict(n=2))
+    assert type(raised.value.__cause__) is KeyError
+
+
+def test_only_expectations_count_that_not_every_finite_result_meets():
+    source = "def add_positions(tokens, table):\n    return tokens * float('nan')\n"
+    assert examine("add_positions", source, 5, 300)["right"] == 0
+
+
+@pytest.mark.parametrize(
+    "line", ["from course.check.chapter_03 import *", "from course import check"]
+)
+def test_answers_cannot_import_the_checks(line):
+    source = f"{line}\ndef add_positions(tokens, table):\n    return 1\n"
+    found = examine("add_positions", source, 5, 300)
+    assert found["state"] == "failed"
+    assert "What the function needs cannot be defined. " in found["message"]
+    assert f'Error in the line "{line}"' in found["message"]
+
+
+@pytest.mark.parametrize("name", ["training_step", "sharpest", "follow_rules", "largest_value"])
+def test_checks_that_look_at_more_than_the_result_say_the_same_as_in_a_notebook(name):
+    check = EXERCISES[name]
+    answers = runpy.run_path(str(ANSWERS / f"chapter_{check.__module__[-2:]}.py"))
+    for answer in [answers["CORRECT"][name], *(wrong for _, wrong in answers["WRONG"][name])]:
+        attempt = RemoteAttempt(lambda answer=answer: answer, 60, 2000)
+        try:
+            with double_precision():
+                check.examine(attempt)
+            said = f"passed ({attempt.met} checks)"
+        except NotYet as reason:
+            said = f"not yet: {reason}"
+        assert said == check(answer).message
+
+
+def test_a_check_that_cannot_go_on_costs_its_exercise_alone(monkeypatch):
+    def broken(attempt):
+        attempt()
+        raise IndexError("out of range")
+
+    monkeypatch.setitem(EXERCISES, "broken", Exercise(broken))
+    found = examine("broken", "def broken():\n    return 1.0\n", 5, 300)
+    assert found["state"] == "failed"
+    assert found["message"] == "The check cannot go on: IndexError: out of range."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(EXERCISES))
+def test_every_check_accepts_a_right_answer_that_runs_in_copies(name):
+    answers = runpy.run_path(str(ANSWERS / f"chapter_{EXERCISES[name].__module__[-2:]}.py"))
+    attempt = RemoteAttempt(lambda: answers["CORRECT"][name], 120, 4000)
+    with double_precision():
+        EXERCISES[name].examine(attempt)
+    assert attempt.right > 0
+
+
+def test_what_is_left_running_is_ended_only_inside_a_namespace_of_its_own():
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        isolation.end_what_is_left()
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()

@@ -1,0 +1,143 @@
+"""What comes of grading: points, tables for other systems, a page, and clear refusals."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+
+from course.grading import codec, command, plain, tables
+from course.grading.chapters import exercises
+from course.grading.grade import Graded
+from course.grading.page import page
+from course.grading.points import Mark, read_points, share
+from course.grading.submissions import Submission, find
+
+MARKS = (
+    Mark("move_by", "passed", "", 1.0, 10.0, 10.0),
+    Mark("rotary_2d", "failed", "It <turns> backwards.", 0.4, 4.0, 10.0, ("uses minivit",)),
+)
+DONE = Graded(Submission(Path("a.ipynb"), "Ada", "7", "canvas"), "03_positions", MARKS, possible=20)
+BROKEN = Graded(Submission(Path("b.ipynb"), "=1+1"), problem="The file is empty.", possible=20)
+
+
+def read_rows(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+@pytest.mark.parametrize(
+    ("state", "right", "asked", "expected"),
+    [("passed", 3, 8, 1), ("failed", 2, 8, 0.25), ("failed", 9, 8, 7 / 8), ("stopped", 4, 8, 0.5),
+     ("open", 0, 8, 0), ("missing", 0, 8, 0), ("failed", -1, 8, 0), ("failed", 3, 1, 0), ("failed", 0, 0, 0)],
+)  # fmt: skip
+def test_a_part_of_the_points_for_a_part_of_the_expectations(state, right, asked, expected):
+    assert share(state, right, asked) == expected
+
+
+def test_tables_have_a_row_for_each_notebook_whatever_became_of_it(tmp_path):
+    command.write(tmp_path, [DONE, BROKEN])
+    assert read_rows(tmp_path / "grades.csv") == [
+        ["student", "id", "chapter", "points", "possible", "move_by", "rotary_2d", "remark"],
+        ["Ada", "7", "03_positions", "14.0", "20", "10.0", "4.0", "rotary_2d: not yet: It <turns> backwards."],
+        ["'=1+1", "", "", "0", "20", "", "", "The file is empty."],
+    ]  # fmt: skip
+    canvas = read_rows(tmp_path / "canvas.csv")
+    assert canvas[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "03_positions"]
+    assert canvas[1:3] == [
+        ["    Points Possible", "", "", "", "", "20"],
+        ["Ada", "7", "", "", "", "14.0"],
+    ]
+    moodle = read_rows(tmp_path / "moodle.csv")
+    assert moodle[0][0] == "Identifier" and moodle[1][:4] == ["Participant 7", "Ada", "14.0", "20"]
+    assert "rotary_2d (4 of 10): not yet: It <turns> backwards." in moodle[1][4]
+    assert len(json.loads((tmp_path / "grades.json").read_text())) == 2
+    assert (tmp_path / "students" / "_1_1" / "report.html").exists()
+
+
+def test_gradescopes_file_has_scores_that_add_up():
+    result = tables.as_gradescope(DONE)
+    assert result["score"] == sum(test["score"] for test in result["tests"]) == 14
+    assert {test["status"] for test in result["tests"]} == {"passed", "failed"}
+    assert tables.as_gradescope(BROKEN)["output"] == "The file is empty."
+
+
+def test_the_page_says_points_and_messages_and_runs_nothing_that_a_student_wrote():
+    soup = BeautifulSoup(page(DONE), "html.parser")
+    assert "14 of 20" in soup.p.text and not soup.find("turns")
+    assert "It <turns> backwards." in soup.text and "40% of what is asked" in soup.text
+    assert "The file is empty." in page(BROKEN)
+
+
+def test_names_and_ids_come_from_what_canvas_and_moodle_call_files(tmp_path):
+    paths = ["lovelaceada_4711_99_02_attention.ipynb", "lovelaceada_LATE_4711_98_x-1.ipynb"]
+    paths += ["Ada Lovelace_815_assignsubmission_file_/x.ipynb", "grace/x.ipynb", "alan.ipynb"]
+    for name in (*paths, ".ipynb_checkpoints/x-checkpoint.ipynb"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    found = {each.path.relative_to(tmp_path).as_posix(): each for each in find(tmp_path)}
+    assert [(found[n].student.split(" (")[0], found[n].id) for n in paths] == [
+        ("lovelaceada", "4711"), ("lovelaceada", "4711"), ("Ada Lovelace", "815"), ("grace", ""), ("alan", "")
+    ]  # fmt: skip
+    assert len({each.student for each in found.values()}) == len(found) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("multi_head: -1", "gives multi_head -1 points, expected a number above 0"),
+        ("multi_head: true", "expected a number above 0"),
+        ("multi_hat: 1", "names 'multi_hat', which is no exercise"),
+        ("[1]", "should have lines such as"),
+        ("a: [", "is neither YAML nor JSON"),
+    ],
+)
+def test_points_that_make_no_sense_are_refused(tmp_path, text, said):
+    path = tmp_path / "points.yml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"points.yml") as raised:
+        read_points(path)
+    assert said in str(raised.value)
+
+
+def test_points_of_some_exercises_leave_the_others_out(tmp_path):
+    path = tmp_path / "points.yml"
+    path.write_text("multi_head: 4\nmasked_softmax: 1.5\n")
+    assert read_points(path) == {"multi_head": 4.0, "masked_softmax": 1.5}
+
+
+def test_a_place_without_notebooks_is_refused_and_nothing_is_written(tmp_path, capsys):
+    out = tmp_path / "out"
+    for place in (tmp_path, tmp_path / "nowhere"):
+        assert command.main([str(place), "--out", str(out)]) == 2
+    assert "has no notebook (*.ipynb) in it" in capsys.readouterr().err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("wrong", [["--chapter", "99"], ["--time", "0"], ["--memory", "x"]])
+def test_options_that_make_no_sense_are_refused(wrong, capsys):
+    with pytest.raises(SystemExit):
+        command.main([".", *wrong])
+    assert f"got {wrong[1]!r}, expected" in capsys.readouterr().err
+
+
+def test_every_exercise_belongs_to_a_chapter():
+    assert set(exercises()) == set(range(1, 24))
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b"\xff", b"[" * 10**5, b'{"plain": []}',
+    b'{"dtype": "torch.float32", "shape": [9], "data": ""}', b'{"dtype": "os", "shape": [], "data": ""}',
+])  # fmt: skip
+def test_bytes_that_nobody_encoded_are_a_value_error(data):
+    with pytest.raises(ValueError, match="not what encode writes"):
+        codec.decode(data)
+
+
+def test_checks_run_as_plain_functions():
+    def add_positions(tokens, table):
+        return tokens
+
+    with pytest.raises(AssertionError, match="add_positions: not yet: The tokens come back"):
+        plain.require("add_positions", add_positions)
+    assert 0 < plain.share("add_positions", add_positions, of=5) < 1
