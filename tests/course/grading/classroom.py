@@ -130,7 +130,9 @@ def classroom(decoy: Path) -> dict[str, str]:
         "exits_elsewhere": notebook(SOLVED, before=ALWAYS, after=ALWAYS),
         "memory": notebook(first(MEMORY)),
         "prints_a_gigabyte": notebook(
-            first("    for _ in range(16):\n        print('x' * 2**26)\n    return tokens\n")
+            first(
+                "    text = 'x' * 2**20\n    for _ in range(1024):\n        print(text)\n    return tokens\n"
+            )
         ),
         "deletes": notebook(SOLVED | {FIRST: once}),
         "edited_checks": notebook(wrong(0), before=f"{known}\n{PATCHED}"),
