@@ -11,7 +11,8 @@ export OMP_NUM_THREADS = 1
 NBVAL := -m pytest --nbval --nbval-sanitize-with tests/nbval.cfg --nbval-cell-timeout 120 \
 	--nbval-kernel-name python3 -p no:cacheprovider -n auto --dist loadscope book
 
-.PHONY: help book student slides pdf figures serve test test-all test-site test-machines lint bench notebooks address site clean
+.PHONY: help book serve test test-all test-site test-machines lint bench notebooks address figures
+.PHONY: student site slides pdf epub clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -68,6 +69,9 @@ slides: site  ## the slides, as pages that need no network and as PDFs: _build/s
 
 pdf: site  ## the book as one PDF: _build/book.pdf
 	$(RUN) -m tools.pdf
+
+epub: site  ## the book for e-book readers: _build/book.epub
+	$(RUN) -m tools.epub
 
 clean:  ## remove what was built; .venv stays
 	rm -rf _build

@@ -78,6 +78,7 @@ def for_students(folder: Path, left_out: frozenset[str]) -> None:
         if contents.number(page) is None or page.startswith("book/solutions"):
             for file in folder.glob(f"{page}.*"):
                 file.unlink()
+            shutil.rmtree(folder / page, ignore_errors=True)  # as of slides
     for path in sorted(folder.glob("book/*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
         exchanged(notebook, path.stem)
