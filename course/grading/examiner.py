@@ -32,7 +32,7 @@ def main() -> None:
     """Check the answers of a request: ``answers`` (exercise -> source), and the limits."""
     request = json.load(sys.stdin)
     lacking = isolation.enter(Path(request["scratch"]), map(Path, request["hidden"]))
-    # The copies get neither: the line to who grades is of this process alone.
+    # A copy closes all files but its own pipe, so this one is never an answer's.
     out = os.fdopen(os.dup(1), "w", buffering=1)
     isolation.hide_memory()
     os.chdir(request["scratch"])
