@@ -78,6 +78,8 @@ def for_students(folder: Path, left_out: frozenset[str]) -> None:
         if contents.number(page) is None or page.startswith("book/solutions"):
             for file in folder.glob(f"{page}.*"):
                 file.unlink()
+    for below in folder.glob("book/teaching/*/"):  # the sources of slides
+        shutil.rmtree(below)
     for path in sorted(folder.glob("book/*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
         exchanged(notebook, path.stem)
