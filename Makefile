@@ -12,7 +12,7 @@ NBVAL := -m pytest --nbval --nbval-sanitize-with tests/nbval.cfg --nbval-cell-ti
 	--nbval-kernel-name python3 -p no:cacheprovider -n auto --dist loadscope book
 
 .PHONY: help book serve test test-all test-site test-machines lint bench notebooks address figures
-.PHONY: student site slides pdf clean
+.PHONY: student site slides pdf epub clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -69,6 +69,9 @@ slides: site  ## the slides, as pages that need no network and as PDFs: _build/s
 
 pdf: site  ## the book as one PDF: _build/book.pdf
 	$(RUN) -m tools.pdf
+
+epub: site  ## the book for e-book readers: _build/book.epub
+	$(RUN) -m tools.epub
 
 clean:  ## remove what was built; .venv stays
 	rm -rf _build

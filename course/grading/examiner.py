@@ -66,6 +66,8 @@ def examine(name: str, source: str, seconds: float, megabytes: int) -> dict:
         state, message = "failed", str(reason)
     except Stopped as reason:
         state, message = "stopped", str(reason)
+    except Exception as error:  # in the check itself, which met what nobody has thought of
+        state, message = "failed", f"The check cannot go on: {type(error).__name__}: {error}."
     return {"state": state, "message": message, "right": attempt.right}
 
 
