@@ -30,6 +30,8 @@ def text(path):
 
 def test_it_brings_the_packages_and_fetches_nothing(folder):
     assert sorted(path.name for path in folder.glob("book/*.ipynb")) == CHAPTERS
+    stored = {path.name for path in ROOT.glob("book/results/**/*.json")}
+    assert {path.name for path in folder.glob("book/results/**/*.json")} == stored
     assert not (folder / "book/solutions").exists() and not (folder / "book/teaching").exists()
     for path in folder.glob("book/*.ipynb"):
         assert not re.search(r"git.*clone|urlopen|subprocess", text(path)), path.name
