@@ -9,6 +9,7 @@ import nbformat
 import pytest
 from PIL import Image
 
+from book._ext.live import MODELS
 from course.claims.rows import BOOK
 from tools import script, slides
 from tools.slide_parts import FIGURE, ROLE, claims, cut, figures, filled
@@ -60,6 +61,14 @@ def test_every_figure_claim_and_slider_is_there(deck):
 def test_what_is_not_there_is_named(source, message):
     with pytest.raises(ValueError, match=message):
         filled(source)
+
+
+def test_models_show_what_there_is_to_be_shown():
+    code = (BOOK / "_static/live/live.js").read_text(encoding="utf-8")
+    shows = re.findall(r"(?m)^    (\w+): \[\[", code)
+    asked = re.findall(r"\{live\}`(\w+) ?(\w*)`", "".join(SOURCES.values()))
+    assert len(asked) >= 4 and {show for _, show in asked} <= {"", *shows}
+    assert {model for model, _ in asked} <= set(MODELS)
 
 
 def test_a_verdict_is_the_ledgers():

@@ -9,7 +9,8 @@ async () => {
   for (const image of document.images) image.loading = "eager";
   await Promise.all([...document.images].map((image) => image.decode().catch(() => 0)));
   for (const model of document.querySelectorAll(".live[data-model]")) {
-    while (!("ready" in model.dataset)) { // it waits until its reader comes near
+    while (!("ready" in model.dataset || model.querySelector("[role=alert]"))) {
+      // It waits until its reader comes near.
       model.scrollIntoView();
       await later();
     }

@@ -5,7 +5,8 @@ Reveal.initialize({
 }).then(async () => {
   const printing = Reveal.isPrintView();
   for (const model of printing ? document.querySelectorAll(".live[data-model]") : []) {
-    while (!("ready" in model.dataset)) { // a model waits until its reader comes near
+    while (!("ready" in model.dataset || model.querySelector("[role=alert]"))) {
+      // It waits until its reader comes near.
       model.scrollIntoView();
       await new Promise((later) => setTimeout(later, 100));
     }

@@ -1,0 +1,84 @@
+"""Every slide is whole on a screen of 1280 by 720, with type that can be read, and without a network."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools import slides
+
+ARCHIVE = Path(sys.prefix) / slides.REVEAL.rpartition("/")[2]
+SMALLEST = 16  # pixels of type in a slide, but for what models and formulas write
+# Of the slide that is shown: what reaches over its edge, is too small, or is no image.
+FAULTS = """([smallest]) => {
+  const slide = document.querySelector("section.present"), faults = [];
+  const { right, bottom } = slide.getBoundingClientRect();
+  for (const node of slide.querySelectorAll("*")) {
+    const box = node.getBoundingClientRect();
+    if (!box.width || node.closest("aside, math, .live, .live-part")) continue;
+    if (box.right > right + 1 || box.bottom > bottom + 1) faults.push(`${node.tagName} is cut off`);
+    const words = [...node.childNodes].some((one) => one.nodeType == 3 && one.data.trim());
+    if (words && parseFloat(getComputedStyle(node).fontSize) < smallest) faults.push(`${node.tagName} is small`);
+    if (node.tagName == "IMG" && !node.naturalWidth) faults.push(`${node.src} is no image`);
+  }
+  return faults;
+}"""
+
+
+@pytest.fixture(scope="module")
+def folder(site, tmp_path_factory):
+    """The decks, built from the site."""
+    if not ARCHIVE.exists():
+        pytest.skip("reveal.js has not been fetched: `make slides` does")
+    out = tmp_path_factory.mktemp("slides")
+    slides.build(out)
+    return out
+
+
+@pytest.mark.parametrize("deck", slides.DECKS)
+def test_every_slide_is_whole_and_legible(browser, folder, deck):
+    page = browser.new_page(viewport={"width": 1280, "height": 720})
+    said = []
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("requestfailed", lambda request: said.append(request.url))
+    page.goto((folder / f"{deck}.html").as_uri())
+    page.wait_for_selector("html[data-settled]", state="attached")
+    for number in range(page.evaluate("Reveal.getTotalSlides()")):
+        page.evaluate(f"Reveal.slide({number})")
+        if page.locator("section.present .live").count():
+            page.wait_for_selector("section.present .live[data-ready]", timeout=60_000)
+        assert page.evaluate(FAULTS, [SMALLEST]) == [], f"slide {number + 1}"
+    assert said == []
+    page.close()
+
+
+def test_a_model_answers_in_a_slide(browser, folder):
+    page = browser.new_page(viewport={"width": 1280, "height": 720})
+    page.goto((folder / "part_2.html").as_uri())
+    page.wait_for_selector("html[data-settled]", state="attached")
+    page.evaluate("Reveal.slide([...document.querySelectorAll('.slides > section')]"
+                  ".findIndex((slide) => slide.querySelector('.live')))")  # fmt: skip
+    page.wait_for_selector("section.present .live[data-ready]", timeout=60_000)
+    before = page.locator("section.present .live-say").inner_text()
+    page.locator("section.present .live-row button").nth(2).click()
+    page.wait_for_function("(before) => document.querySelector('section.present .live-say').innerText != before",
+                           arg=before)  # fmt: skip
+    page.close()
+
+
+def test_a_slider_moves_and_the_slide_stays(browser, folder):
+    page = browser.new_page(viewport={"width": 1280, "height": 720})
+    page.goto((folder / "lecture.html").as_uri())
+    page.wait_for_selector("html[data-settled]", state="attached")
+    page.evaluate("Reveal.slide([...document.querySelectorAll('.slides > section')]"
+                  ".findIndex((slide) => slide.querySelector('.frames')))")  # fmt: skip
+    where, slider = (
+        page.evaluate("Reveal.getIndices().h"),
+        page.locator("section.present .frames input"),
+    )
+    shown = page.locator("section.present .frames output").inner_text()
+    slider.focus()
+    slider.press("ArrowRight")
+    assert page.locator("section.present .frames output").inner_text() != shown
+    assert page.evaluate("Reveal.getIndices().h") == where
+    page.close()
