@@ -33,7 +33,7 @@ PAGE = """<!doctype html><html lang="en" data-theme="{theme}" data-mode="{theme}
 <link rel="stylesheet" href="_static/theme/pydata-sphinx-theme.css">
 <link rel="stylesheet" href="_static/book.css">
 <link rel="stylesheet" href="_static/live/parts/parts.css"></head>
-<body><main class="bd-article" style="max-width: {width}px; margin: auto; padding: 1rem">
+<body><main class="bd-article" style="width: min(100%, {width}px); margin: auto; padding: 1rem">
 {parts}</main>
 <script defer src="_static/live/parts/parts.js"></script></body></html>
 """

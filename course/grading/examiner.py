@@ -32,7 +32,7 @@ def main() -> None:
     """Check the answers of a request: ``answers`` (exercise -> source), and the limits."""
     request = json.load(sys.stdin)
     lacking = isolation.enter(Path(request["scratch"]), map(Path, request["hidden"]))
-    # The copies get neither: the line to who grades is of this process alone.
+    # A copy closes all files but its own pipe, so this one is never an answer's.
     out = os.fdopen(os.dup(1), "w", buffering=1)
     isolation.hide_memory()
     os.chdir(request["scratch"])
@@ -66,6 +66,8 @@ def examine(name: str, source: str, seconds: float, megabytes: int) -> dict:
         state, message = "failed", str(reason)
     except Stopped as reason:
         state, message = "stopped", str(reason)
+    except Exception as error:  # in the check itself, which met what nobody has thought of
+        state, message = "failed", f"The check cannot go on: {type(error).__name__}: {error}."
     return {"state": state, "message": message, "right": attempt.right}
 
 

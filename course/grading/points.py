@@ -47,7 +47,8 @@ def share(state: State, right: int, asked: int) -> float:
     """
     if state == "passed":
         return 1.0
-    return max(0, min(right, asked - 1)) / asked if state in ("failed", "stopped") else 0.0
+    met = max(0, min(right, asked - 1)) if state in ("failed", "stopped") else 0
+    return met / max(asked, 1)
 
 
 def read_points(path: Path) -> dict[str, float]:

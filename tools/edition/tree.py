@@ -20,7 +20,6 @@ from tools.edition.student import exchanged, rewritten
 COPIED = ("book", "course", "ledger", "minivit", "studies", "tools", "_config.yml", "_toc.yml",
           "CHANGELOG.md", "CITATION.cff", "LICENSE", "LICENSE-text", "index.md",
           "requirements.txt")  # fmt: skip
-UNWANTED = shutil.ignore_patterns("__pycache__", ".*", "runs", "edition")
 # What a page can be pointed at: (name)=, :name: of a directive, (name) behind an equation.
 LABEL = re.compile(r"^\(([\w-]+)\)=$|^:(?:name|label): ([\w-]+)$|\$\$ \(([\w-]+)\)", re.MULTILINE)
 
@@ -31,6 +30,12 @@ class Edition(NamedTuple):
     student: bool = False
     chapters: frozenset[int] | None = None  # all of them
     whole: str = ""  # where the whole book is published; empty: nowhere to link to
+
+
+def unwanted(folder: str, names: list[str]) -> set[str]:
+    """What is not copied: caches, and what studies keep of their trainings."""
+    kept_by_studies = {"runs"} if Path(folder) == ROOT / "studies" else set()
+    return shutil.ignore_patterns("__pycache__", ".*")(folder, names) | kept_by_studies
 
 
 def table(edition: Edition) -> tuple[contents.Contents, frozenset[str]]:
@@ -52,7 +57,7 @@ def write(edition: Edition, folder: Path) -> None:
     folder.mkdir(parents=True)
     for name in COPIED:
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, folder / name, ignore=UNWANTED)
+            shutil.copytree(ROOT / name, folder / name, ignore=unwanted)
         else:
             shutil.copy(ROOT / name, folder)
     drawn = ROOT / "_build/figures"  # by tools.figures
@@ -78,6 +83,7 @@ def for_students(folder: Path, left_out: frozenset[str]) -> None:
         if contents.number(page) is None or page.startswith("book/solutions"):
             for file in folder.glob(f"{page}.*"):
                 file.unlink()
+            shutil.rmtree(folder / page, ignore_errors=True)  # as of slides
     for path in sorted(folder.glob("book/*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
         exchanged(notebook, path.stem)

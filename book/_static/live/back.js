@@ -1,7 +1,7 @@
 // The panel of the way back, see unwind.js: from the tokens after a block to the image, step by step.
 function minivitBack(tools) {
   "use strict";
-  const { h, button, range, drawImage } = tools;
+  const { h, button, range, percent, drawImage } = tools;
   const SVG = "http://www.w3.org/2000/svg";
   const PARTS = { attention: "attention", mixing: "mixing", mlp: "MLP" };
   const DEEPEST = -16; // power of ten of the error at the foot of a curve
@@ -23,8 +23,13 @@ function minivitBack(tools) {
     return svg;
   }
 
-  const power = (x) => (x < 1e-15 ? "rounding" : x.toExponential(0).replace("e-", " · 10⁻").replace(/\d+$/,
-    (digits) => [...digits].map((d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]).join("")));
+  /** A small number in words; of one above a thousandth its per cent. */
+  function power(x) {
+    if (x < 1e-15) return "rounding";
+    if (x > 1e-3) return percent(x);
+    const [digit, exponent] = x.toExponential(0).split("e-");
+    return `${digit} · 10⁻${[...exponent].map((d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]).join("")}`;
+  }
 
   return function back(model) {
     const { about: { config }, ask, switches, state } = model;
@@ -126,7 +131,7 @@ function minivitBack(tools) {
           + `of their size: it is not the image.${detour}`;
       } else if (last.decibels >= 60) {
         verdict.textContent = `All ${config.image_size[0] * config.image_size[1]} pixels are back, from the tokens `
-          + `${where} alone: the largest is off by ${power(last.largest)}. Nothing of the image was lost.${detour}${more}`;
+          + `${where} alone: none is off by more than ${power(last.largest)}. Nothing of the image was lost.${detour}${more}`;
       } else {
         verdict.textContent = `Another image with the same tokens ${where}: they differ by ${power(last.whole)}.${detour}`;
       }

@@ -55,11 +55,11 @@ def add_positions(tokens, table):
             pass
     os._exit(0)
 """
-REMOVES = f"""
-import pathlib, shutil
-def removing(tokens, table):
-    shutil.rmtree(pathlib.Path.home(), ignore_errors=True)
-    shutil.rmtree({str(ANSWERS.parent / "no_such_folder")!r}, ignore_errors=True)
+# Only ever a folder made for it: a test may run where nothing is shut in.
+REMOVES = """
+import shutil
+def add_positions(tokens, table):
+    shutil.rmtree(DECOY, ignore_errors=True)
     return once_right(tokens, table)
 """
 MEMORY = "    held = [torch.ones(2**27) for _ in range(200)]\n    return held[0]\n"
@@ -105,13 +105,13 @@ def code(source: str, id: str = "own") -> dict:
     return {"cell_type": "code", "id": id, "source": source} | empty
 
 
-def classroom() -> dict[str, str]:
-    """The text of each student's notebook."""
+def classroom(decoy: Path) -> dict[str, str]:
+    """The text of each student's notebook; one of them deletes the folder ``decoy``."""
     known = ANSWERS.read_text(encoding="utf-8")
     other = {name: f"{name} = CORRECT[{name!r}]" for name in NAMES}
     half = {name: SOLVED[name] for name in NAMES[:2]}
     helped = first("    return shifted(tokens, table)\n")
-    once = "import torch\n" + SOLVED[FIRST].replace(FIRST, "once_right") + REMOVES
+    once = SOLVED[FIRST].replace(FIRST, "once_right") + REMOVES.replace("DECOY", repr(str(decoy)))
     chapter_5 = next(BOOK.glob("05_*.ipynb")).read_text(encoding="utf-8")
     return {
         "right": notebook(SOLVED),
@@ -130,9 +130,11 @@ def classroom() -> dict[str, str]:
         "exits_elsewhere": notebook(SOLVED, before=ALWAYS, after=ALWAYS),
         "memory": notebook(first(MEMORY)),
         "prints_a_gigabyte": notebook(
-            first("    for _ in range(16):\n        print('x' * 2**26)\n    return tokens\n")
+            first(
+                "    text = 'x' * 2**20\n    for _ in range(1024):\n        print(text)\n    return tokens\n"
+            )
         ),
-        "deletes": notebook(SOLVED | {FIRST: f"{once}\n{FIRST} = removing"}),
+        "deletes": notebook(SOLVED | {FIRST: once}),
         "edited_checks": notebook(wrong(0), before=f"{known}\n{PATCHED}"),
         "edited_from_inside": notebook(SOLVED | {FIRST: FROM_INSIDE}),
         "forges": notebook(SOLVED | {FIRST: FORGED}),
@@ -158,9 +160,10 @@ def classroom() -> dict[str, str]:
 
 
 def write(folder: Path, names: tuple[str, ...] = ()) -> None:
-    """Write the notebooks of these students, or of all."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for student, text in classroom().items():
+    """Write the notebooks of these students, or of all, and a folder that one would delete."""
+    decoy = folder / "decoy"
+    decoy.mkdir(parents=True, exist_ok=True)
+    for student, text in classroom(decoy).items():
         if not names or student in names:
             (folder / f"{student}.ipynb").write_text(text, encoding="utf-8")
 

@@ -46,6 +46,8 @@ def test_a_class_of_forty_gets_what_it_should_in_under_ten_minutes(tmp_path):
     found = graded(tmp_path)
     assert found == expected()
     assert len({student for student, *_ in found}) == 40
+    lacking = json.loads((tmp_path / "graded" / "grades.json").read_text())[0]["isolation_lacks"]
+    assert lacking or (tmp_path / "handed in" / "decoy").exists()
     assert time.monotonic() - began < 600
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from course.check.attempt import Attempt, NotAttempted, NotYet
-from course.check.exercise import EXERCISES, double_precision
+from course.check.exercise import EXERCISES, Exercise, double_precision
 from course.grading import isolation
 from course.grading.examiner import examine
 from course.grading.remote import RemoteAttempt, Stopped
@@ -164,7 +164,6 @@ def test_answers_cannot_import_the_checks(line):
 
 @pytest.mark.parametrize("name", ["training_step", "sharpest", "follow_rules", "largest_value"])
 def test_checks_that_look_at_more_than_the_result_say_the_same_as_in_a_notebook(name):
-    """All answers to all exercises were compared so once; these lean on what a call changes."""
     check = EXERCISES[name]
     answers = runpy.run_path(str(ANSWERS / f"chapter_{check.__module__[-2:]}.py"))
     for answer in [answers["CORRECT"][name], *(wrong for _, wrong in answers["WRONG"][name])]:
@@ -176,6 +175,27 @@ def test_checks_that_look_at_more_than_the_result_say_the_same_as_in_a_notebook(
         except NotYet as reason:
             said = f"not yet: {reason}"
         assert said == check(answer).message
+
+
+def test_a_check_that_cannot_go_on_costs_its_exercise_alone(monkeypatch):
+    def broken(attempt):
+        attempt()
+        raise IndexError("out of range")
+
+    monkeypatch.setitem(EXERCISES, "broken", Exercise(broken))
+    found = examine("broken", "def broken():\n    return 1.0\n", 5, 300)
+    assert found["state"] == "failed"
+    assert found["message"] == "The check cannot go on: IndexError: out of range."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(EXERCISES))
+def test_every_check_accepts_a_right_answer_that_runs_in_copies(name):
+    answers = runpy.run_path(str(ANSWERS / f"chapter_{EXERCISES[name].__module__[-2:]}.py"))
+    attempt = RemoteAttempt(lambda: answers["CORRECT"][name], 120, 4000)
+    with double_precision():
+        EXERCISES[name].examine(attempt)
+    assert attempt.right > 0
 
 
 def test_what_is_left_running_is_ended_only_inside_a_namespace_of_its_own():

@@ -30,7 +30,7 @@ def read_rows(path):
 @pytest.mark.parametrize(
     ("state", "right", "asked", "expected"),
     [("passed", 3, 8, 1), ("failed", 2, 8, 0.25), ("failed", 9, 8, 7 / 8), ("stopped", 4, 8, 0.5),
-     ("open", 0, 8, 0), ("missing", 0, 8, 0), ("failed", -1, 8, 0), ("failed", 3, 1, 0)],
+     ("open", 0, 8, 0), ("missing", 0, 8, 0), ("failed", -1, 8, 0), ("failed", 3, 1, 0), ("failed", 0, 0, 0)],
 )  # fmt: skip
 def test_a_part_of_the_points_for_a_part_of_the_expectations(state, right, asked, expected):
     assert share(state, right, asked) == expected

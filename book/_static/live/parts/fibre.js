@@ -51,8 +51,8 @@
     const slider = (label, value) =>
       handle({ label, min: 0, max: 1, step: 0.01, value, words }, () => show());
     const brightness = slider("Brightness", 1), contrast = slider("Contrast", 0);
-    const left = image("Input: the cat's patches", "The photograph with other means and contrasts");
-    const right = image("Output of LayerNorm", "What LayerNorm makes of every patch");
+    const left = image("Input", "The photograph with other means and contrasts");
+    const right = image("Output", "What LayerNorm makes of every patch");
     const say = speech(), marker = h("span", { class: "part-marker" });
     const spot = (power) => `left: ${(100 * (power + 17)) / 18}%`;
     const ticks = [-16, -12, -8, -4, 0].map((power) =>

@@ -1,0 +1,92 @@
+"""What the page for teachers says can be done as it is written there."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import types
+
+import pytest
+
+from course.grading import command
+from course.grading.answers import solution
+from course.grading.chapters import BOOK, ROOT, chapter
+from course.grading.grade import Rules
+from course.grading.points import read_points
+
+PAGE = (BOOK / "teaching/grading.md").read_text(encoding="utf-8")
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_commands_grade_a_notebook_of_the_book_as_not_attempted(tmp_path):
+    make, grade = blocks("bash")[0].strip().splitlines()
+    assert f"\n{make.removeprefix('make ')}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    python, *rest = shlex.split(grade)
+    assert python == ".venv/bin/python"
+    (tmp_path / "handed_in").mkdir()
+    shutil.copy(next(BOOK.glob("03_*.ipynb")), tmp_path / "handed_in")
+    done = subprocess.run(
+        [sys.executable, *rest],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, "0/50" in done.stdout) == (0, True), done.stderr
+    listed = re.findall(r"^\| `([\w./]+)` \| ", PAGE, re.MULTILINE)
+    assert len(listed) == 6
+    for name in listed:
+        own = name.replace("NAME", "03_positions")
+        assert (tmp_path / "graded" / own).stat().st_size
+
+
+def test_options_and_numbers_are_those_of_the_command():
+    for option in re.findall(r"`(--\w+)", PAGE):
+        assert option in command._parser().format_help()
+    assert f"after {Rules().seconds:g} s" in PAGE and f"{Rules().megabytes} MB" in PAGE
+
+
+def test_the_points_are_read(tmp_path):
+    (tmp_path / "points.yml").write_text(blocks("yaml")[0])
+    assert read_points(tmp_path / "points.yml") == {"multi_head": 10, "masked_softmax": 5}
+
+
+@pytest.fixture
+def right():
+    names = {}
+    exec(solution(chapter(2), "multi_head"), names)
+    return names["multi_head"]
+
+
+def wrong(x, w_qkv, w_out, heads):
+    return x.clone()
+
+
+def test_nbgraders_cells_pass_a_right_answer_and_give_a_wrong_one_less(right):
+    require, share = blocks("python")[:2]
+    exec(require, {"multi_head": right})
+    with pytest.raises(AssertionError, match="multi_head: not yet"):
+        exec(require, {"multi_head": wrong})
+    start, end = share.strip().rsplit("\n", 1)
+    for answer, points in ((right, 4), (wrong, 2)):
+        names = {"multi_head": answer}
+        exec(start, names)
+        assert eval(end, names) == points
+
+
+def test_otters_file_requires_the_check(right, monkeypatch):
+    """Otter is stood in for; version 7.0.0 itself was run with this file once."""
+    otter = types.ModuleType("otter.test_files")
+    otter.test_case = lambda: lambda function: function
+    monkeypatch.setitem(sys.modules, "otter", types.ModuleType("otter"))
+    monkeypatch.setitem(sys.modules, "otter.test_files", otter)
+    names = {}
+    exec(blocks("python")[2], names)
+    names["test_multi_head"](right)
+    with pytest.raises(AssertionError, match="multi_head: not yet"):
+        names["test_multi_head"](wrong)

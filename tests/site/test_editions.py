@@ -1,0 +1,64 @@
+"""Built editions: no solution where students read, no broken link where chapters are left out."""
+
+import json
+import re
+
+import nbformat
+import pytest
+
+from tools.address import ROOT
+from tools.edition.__main__ import build
+from tools.edition.leaks import leaks
+from tools.edition.tree import Edition, table, write
+from tools.page_gates import PAGE_GATES
+from tools.site_gates import GATES, pages
+
+EDITIONS = {
+    "student": Edition(student=True),
+    "remix": Edition(chapters=frozenset({1, 2, 4, 14}), whole="https://owner.github.io/book/"),
+}
+
+
+@pytest.fixture(scope="module", params=EDITIONS)
+def built(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param) / "sources"
+    write(EDITIONS[request.param], folder)
+    assert build(EDITIONS[request.param], folder) == 0
+    return EDITIONS[request.param], folder / "_build/html"
+
+
+@pytest.mark.slow
+def test_the_gates_find_nothing(built):
+    _, site = built
+    assert [problem for gate in [*GATES, *PAGE_GATES] for problem in gate(site)] == []
+
+
+@pytest.mark.slow
+def test_the_ledger_has_all_claims_and_headings_their_numbers(built):
+    edition, site = built
+    claims = json.loads((site / "book/ledger.json").read_text(encoding="utf-8"))["claims"]
+    assert len(claims) > 200 and not any(claim["word"] == "open" for claim in claims)
+    for name, tree in pages(site):
+        if match := re.match(r"book/(\d\d)_", name):
+            number = int(match[1])
+            heading = tree.select_one("article h1 .section-number")
+            assert number == 0 or heading.get_text().strip(". \xa0") == str(number)
+            assert number == 0 or edition.chapters is None or number in edition.chapters
+
+
+@pytest.mark.slow
+def test_students_read_no_solution_and_one_that_is_planted_is_found(built):
+    edition, site = built
+    left_out = table(Edition(student=True))[1]
+    found = leaks(site, left_out)
+    if not edition.student:  # the same search, where solutions are
+        assert len(found) > 20
+        return
+    assert found == []
+    path = site / "_sources/book/02_attention.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    solved = nbformat.read(ROOT / "book/solutions/02_attention.ipynb", as_version=4)
+    notebook.cells += [cell for cell in solved.cells if "solution" in cell.metadata.get("tags", [])]
+    nbformat.write(notebook, path)
+    names = {line.split(": ")[1] for line in leaks(site, left_out)}
+    assert {"antisymmetric_share", "grouped_query_attention", "chunked_attention"} <= names
