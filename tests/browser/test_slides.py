@@ -60,7 +60,7 @@ def test_a_model_answers_in_a_slide(browser, folder):
                   ".findIndex((slide) => slide.querySelector('.live')))")  # fmt: skip
     page.wait_for_selector("section.present .live[data-ready]", timeout=60_000)
     before = page.locator("section.present .live-say").inner_text()
-    page.locator("section.present .live-row button").nth(2).click()
+    page.locator("section.present .live-samples button").nth(2).click()
     page.wait_for_function("(before) => document.querySelector('section.present .live-say').innerText != before",
                            arg=before)  # fmt: skip
     page.close()
