@@ -14,6 +14,7 @@
     switches: [["classes"], ["samples", "depth"], ["switches", "lens"], ["cover", "swap", "draw"]],
     back: [["back"], ["samples"], [], ["cover", "draw"]],
   };
+  const SOON = 2000; // milliseconds, of a first answer, which takes several times as long as others
   const LARGEST = 256; // pixels that the way back looks for: more take too long
 
   const scripts = {};
@@ -139,7 +140,7 @@
 
     /** The same for as long as the pointer is there, if it is known or soon will be. */
     function hover(c) {
-      if (!model.answer || (!model.speaks && model.answer.milliseconds * places > 300)) return;
+      if (c !== null && !model.speaks && !(model.answer?.milliseconds * places < SOON)) return;
       state.hovered = c;
       show();
       if (c !== null && !model.speaks && !model.done) weigh();
@@ -186,7 +187,7 @@
 
     const able = (panel) => panel != "back" || (places > 0 && !config.stem && grid[0] * grid[1] * config.channels
       * config.patch_size[0] * config.patch_size[1] <= LARGEST);
-    if (![...beside, ...below].some(able)) throw new Error(`The way back of ${name} takes too long for a page.`);
+    if (!beside.every(able)) throw new Error(`The way back of ${name} takes too long for a page.`);
     const shown = Object.fromEntries(["board", ...beside, ...below].filter(able)
       .map((key) => [key, panels[key](model)]));
     const placed = (keys) => keys.filter((key) => key in shown).map((key) => shown[key].element);
