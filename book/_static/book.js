@@ -22,6 +22,8 @@ addEventListener("load", () => {
 });
 
 // The button under a figure copies its citation, and says that it has.
-if (window.ClipboardJS) {
-  new ClipboardJS(".take button").on("success", ({ trigger }) => (trigger.textContent = "citation copied"));
-}
+addEventListener("DOMContentLoaded", () => {
+  if (!window.ClipboardJS) return;
+  const said = ({ trigger }) => (trigger.textContent = "citation copied");
+  new ClipboardJS(".take button").on("success", said);
+});
