@@ -8,7 +8,6 @@ For readers without scripts, in notebooks and in print. Needs Chromium and Playw
 
 import argparse
 import io
-import os
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,10 +15,11 @@ from types import SimpleNamespace
 
 import pydata_sphinx_theme
 from PIL import Image
-from playwright.sync_api import Locator, Page, sync_playwright
+from playwright.sync_api import Locator, Page
 
 from book._ext import live
 from book._ext import parts as live_parts
+from tools import chromium
 from tools.address import ROOT
 
 STATIC = ROOT / "book/_static"
@@ -69,16 +69,13 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", default=PARTS)
     asked = parser.parse_args().parts
     STILLS.mkdir(exist_ok=True)
-    chrome = os.environ.get("CHROME") or shutil.which("chromium") or shutil.which("google-chrome")
-    with TemporaryDirectory() as scratch, sync_playwright() as playwright:
+    with TemporaryDirectory() as scratch, chromium.opened() as browser:
         url = write_page(Path(scratch), asked).as_uri()
-        browser = playwright.chromium.launch(executable_path=chrome, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": WIDTH + 40, "height": 900})
         page.goto(url)
         for part in asked:
             png = ready(page, part).screenshot()
             Image.open(io.BytesIO(png)).save(STILLS / f"{part}.webp", "WEBP", quality=82, method=6)
-        browser.close()
 
 
 if __name__ == "__main__":

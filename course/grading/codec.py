@@ -47,16 +47,8 @@ def _plain(value: object) -> dict:
             return {"plain": int(value)}
         case numbers.Real():
             return {"plain": float(value)}
-        case list() | tuple():
-            return (
-                {type(value).__name__: [_plain(item) for item in value]}
-                if type(value)
-                in (
-                    list,
-                    tuple,
-                )
-                else _other(value)
-            )
+        case list() | tuple() if type(value) in (list, tuple):  # no named tuple
+            return {type(value).__name__: [_plain(item) for item in value]}
         case dict():
             return {"dict": [[_plain(key), _plain(item)] for key, item in value.items()]}
         case Tensor() if value.layout == torch.strided and str(value.dtype) in DTYPES:
