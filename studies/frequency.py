@@ -46,9 +46,7 @@ from studies.shared.shape_models import fit, in_parts, new, shapes, steps_of
 VITS = ("cifar10_vit", "cifar10_vit_gap", "cifar10_vit_cls")
 MODELS = (*VITS, "cifar10_resnet", "cifar10_mixer")
 READOUTS = 5
-LONGER = (
-    4  # times the steps of the study of smoothing, after which these models have learned little
-)
+LONGER = 4  # times the steps of the study of smoothing, which leave these models with little
 SEEDS = range(3)
 FEW = 500  # images to fit a readout, or to test it
 

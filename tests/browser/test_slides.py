@@ -52,12 +52,18 @@ def test_every_slide_is_whole_and_legible(browser, folder, deck):
     page.close()
 
 
-def test_a_model_answers_in_a_slide(browser, folder):
+def slide_with(browser, folder, deck, what):
+    """A deck, open at its first slide that has this."""
     page = browser.new_page(viewport={"width": 1280, "height": 720})
-    page.goto((folder / "part_2.html").as_uri())
+    page.goto((folder / f"{deck}.html").as_uri())
     page.wait_for_selector("html[data-settled]", state="attached")
-    page.evaluate("Reveal.slide([...document.querySelectorAll('.slides > section')]"
-                  ".findIndex((slide) => slide.querySelector('.live')))")  # fmt: skip
+    page.evaluate("(what) => Reveal.slide([...document.querySelectorAll('.slides > section')]"
+                  ".findIndex((slide) => slide.querySelector(what)))", what)  # fmt: skip
+    return page
+
+
+def test_a_model_answers_in_a_slide(browser, folder):
+    page = slide_with(browser, folder, "part_2", ".live")
     page.wait_for_selector("section.present .live[data-ready]", timeout=60_000)
     before = page.locator("section.present .live-say").inner_text()
     page.locator("section.present .live-samples button").nth(2).click()
@@ -67,11 +73,7 @@ def test_a_model_answers_in_a_slide(browser, folder):
 
 
 def test_a_slider_moves_and_the_slide_stays(browser, folder):
-    page = browser.new_page(viewport={"width": 1280, "height": 720})
-    page.goto((folder / "lecture.html").as_uri())
-    page.wait_for_selector("html[data-settled]", state="attached")
-    page.evaluate("Reveal.slide([...document.querySelectorAll('.slides > section')]"
-                  ".findIndex((slide) => slide.querySelector('.frames')))")  # fmt: skip
+    page = slide_with(browser, folder, "lecture", ".frames")
     where, slider = (
         page.evaluate("Reveal.getIndices().h"),
         page.locator("section.present .frames input"),

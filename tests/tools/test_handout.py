@@ -16,31 +16,30 @@ from tools.edition.tree import Edition
 CHAPTERS = sorted(path.name for path in ROOT.glob("book/*.ipynb"))
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("out") / "handout"
-    hand_out(Edition(), folder)
-    return folder
-
-
 def text(path):
     cells = nbformat.read(path, as_version=4).cells
     return "\n".join(cell.source for cell in cells)
 
 
-def test_it_brings_the_packages_and_fetches_nothing(folder):
-    assert sorted(path.name for path in folder.glob("book/*.ipynb")) == CHAPTERS
+def test_it_brings_the_packages_and_fetches_nothing(handed_out):
+    assert sorted(path.name for path in handed_out.glob("book/*.ipynb")) == CHAPTERS
     stored = {path.name for path in ROOT.glob("book/results/**/*.json")}
-    assert {path.name for path in folder.glob("book/results/**/*.json")} == stored
-    assert not (folder / "book/solutions").exists() and not (folder / "book/teaching").exists()
-    for path in folder.glob("book/*.ipynb"):
+    assert {path.name for path in handed_out.glob("book/results/**/*.json")} == stored
+    assert (
+        not (handed_out / "book/solutions").exists() and not (handed_out / "book/teaching").exists()
+    )
+    for path in handed_out.glob("book/*.ipynb"):
         assert not re.search(r"git.*clone|urlopen|subprocess", text(path)), path.name
     code = "import minivit, course, course.claims; print(minivit.__file__, course.__file__)"
-    said = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
-    assert said.stdout.split() == [str(folder / f"{n}/__init__.py") for n in ("minivit", "course")]
+    said = subprocess.run(
+        [sys.executable, "-c", code], cwd=handed_out, capture_output=True, text=True
+    )
+    assert said.stdout.split() == [
+        str(handed_out / f"{n}/__init__.py") for n in ("minivit", "course")
+    ]
 
 
-def test_pins_are_those_of_the_package_and_the_chapters(folder):
+def test_pins_are_those_of_the_package_and_the_chapters(handed_out):
     names = re.findall(r"^([\w.-]+)==", requirements(), re.MULTILINE)
     assert {"torch", "jupyterlab", "PyYAML"} <= set(names)
     assert not {"sphinx", "pytest", "timm"} & set(names)
@@ -54,10 +53,10 @@ def test_some_chapters_can_be_handed_out(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_each_notebook_runs_from_top_to_bottom(folder, name, monkeypatch):
+def test_each_notebook_runs_from_top_to_bottom(handed_out, name, monkeypatch):
     monkeypatch.delenv("PYTHONPATH", raising=False)
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))  # no git
-    path = folder / "book" / name
+    path = handed_out / "book" / name
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": path.parent}}
     NotebookClient(notebook, timeout=600, kernel_name="python3", resources=resources).execute()

@@ -9,7 +9,6 @@ import pytest
 
 from tools.address import ROOT
 from tools.edition import leaks as tool
-from tools.edition.handout import hand_out
 from tools.edition.leaks import TOKENS, WORDS, leaks, runs, secrets, solutions, tokens
 from tools.edition.printed import CELLS, FILES
 from tools.edition.tree import Edition, table
@@ -91,21 +90,14 @@ def test_a_page_that_is_left_out_is_found_and_so_is_its_name_in_the_search(tmp_p
     ]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("student") / "handout"
-    hand_out(Edition(), folder)
-    return folder
+def test_what_is_handed_out_holds_no_solution(handed_out):
+    assert leaks(handed_out, LEFT_OUT) == []
 
 
-def test_what_is_handed_out_holds_no_solution(folder):
-    assert leaks(folder, LEFT_OUT) == []
-
-
-def test_a_solution_is_found_in_the_chapter_that_prints_a_part_of_it(folder):
+def test_a_solution_is_found_in_the_chapter_that_prints_a_part_of_it(handed_out):
     """What a chapter may print of a solution hides no more of it than that."""
     for printed in CELLS:
-        path = folder / f"book/{printed.chapter}.ipynb"
+        path = handed_out / f"book/{printed.chapter}.ipynb"
         before = path.read_text(encoding="utf-8")
         kept = nbformat.reads(before, as_version=4)
         kept.cells.append(nbformat.v4.new_code_cell(sources()[printed.solution]))
