@@ -60,12 +60,17 @@ def made(row: str) -> tuple[ViT | Mixer, Tensor]:
 def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     """How near to each image unwinding ends, and where it failed."""
     model, images = made("digits_vit" if rehearsal else row)
+    return led_back(model, images[:1] if rehearsal else images)
+
+
+def led_back(model: ViT | Mixer, images: Tensor) -> dict[str, Any]:
+    """How near to each image unwinding the tokens after the last block ends."""
     model, images = model.double(), images.double()
     at = f"blocks.{len(model.blocks) - 1}"
     psnr = list[float | None]()
     exact = soon = 0
     ways = Counter[str]()
-    for image in (images[:1] if rehearsal else images).split(1):
+    for image in images.split(1):
         with torch.no_grad():
             tokens = activation(model, at)(image)
         start = time.process_time()

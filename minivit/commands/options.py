@@ -52,6 +52,11 @@ START = arg(
     help="begin with a trained model, given as to `predict`: positions are resampled to the size "
     "of the images, and the head is new unless the classes are the same",
 )
+TEACHER = arg(
+    metavar="MODEL",
+    help="a trained model of the same classes, given as to `predict`, whose decisions on the "
+    "augmented images count as much as the labels",
+)
 FREEZE = arg(
     metavar="PARTS",
     help="leave parts as they are: a number, for as many first blocks and all before them; "

@@ -11,7 +11,7 @@ import torch
 from tyro.conf import FlagCreatePairsOff, arg
 
 from minivit.commands.command import Command, draw, load, open_ours
-from minivit.commands.options import FREEZE, ONE_OF, START, Changes
+from minivit.commands.options import FREEZE, ONE_OF, START, TEACHER, Changes
 from minivit.data.dataset import Data
 from minivit.data.loading import SOURCES
 from minivit.hub.zoo import weights
@@ -37,6 +37,7 @@ class Train(Command):
     model: Annotated[str | None, ONE_OF] = None  # a name that `models` lists (None: a small ViT)
     start: Annotated[str | None, ONE_OF, START] = None
     freeze: Annotated[str | None, FREEZE] = None
+    teacher: Annotated[str | None, TEACHER] = None
     out: Path | None = None  # folder for all that is written (None: runs/DATA_MODEL)
     resume: FlagCreatePairsOff[bool] = False  # go on from --out, or begin
     save_every: float = 60  # seconds between two states to go on from
@@ -48,6 +49,7 @@ class Train(Command):
         given = {name: value for name, value in asdict(self.recipe).items() if value is not None}
         recipe = recipe_for(self.data, device, **given)
         start = open_ours(self.start) if self.start else None
+        teacher = open_ours(self.teacher) if self.teacher else None
         name = self.model or DEFAULTS.get(self.data, DEFAULTS["FOLDER"])[0]
         size: Size | None = self.size
         channels: int | None = self.channels
@@ -82,6 +84,7 @@ class Train(Command):
             progress=True,
             command=typed,
             start=self.start,
+            teacher=teacher,
         )
         print(f"validation  {results.validation}")
         print(f"test        {results.test}")

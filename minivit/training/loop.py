@@ -24,6 +24,7 @@ from minivit.networks.model import Model
 from minivit.networks.patches import pair
 from minivit.training.card import card
 from minivit.training.confusion import confusion
+from minivit.training.distillation import check as check_teacher
 from minivit.training.evaluate import Results, Scores, evaluate, logits_of, scores_of
 from minivit.training.recipe import Recipe
 from minivit.training.run import Run
@@ -49,6 +50,7 @@ def train(
     progress: bool = False,
     command: str | None = None,
     start: str | None = None,
+    teacher: Model | None = None,
 ) -> Results:
     """Trains a model in place, and scores it.
 
@@ -70,11 +72,14 @@ def train(
         command: The command line, for the card.
         start: Where the model's trained weights come from, if it has any; resuming needs the same,
             and the same frozen.
+        teacher: A trained model whose decisions on each augmented batch count as much as the labels
+            (hard distillation, Touvron et al. 2021); it stays as it is.
 
     Raises:
-        TypeError: The model is not one of minivit's.
-        ValueError: Model and data do not fit, the model cannot be trained, ``out`` holds a training
-            and ``resume`` is false, or it holds another one, or another process trains in it.
+        TypeError: The model, or the teacher, is not one of minivit's.
+        ValueError: Model, teacher and data do not fit, the model cannot be trained, ``out`` holds a
+            training and ``resume`` is false, or it holds another one, or another process trains in
+            it.
         FloatingPointError: The loss became infinite or not a number. What was saved stays.
         OSError: Something could not be written. What was saved before stays.
         Stopped: A signal came; the state is saved. Only with ``out``.
@@ -83,7 +88,11 @@ def train(
     if not save_every >= 0:
         raise ValueError(f"expected seconds, at least 0, between two states: got {save_every}")
     _check(model, data)
-    folder = None if out is None else Folder(Path(out), identity(model, data, recipe, start))
+    if teacher is not None:
+        check_teacher(teacher, data)
+    folder = (
+        None if out is None else Folder(Path(out), identity(model, data, recipe, start, teacher))
+    )
     with folder.held() if folder else nullcontext():
         saved = folder.open(resume) if folder else None
         size = pair(model.config.image_size)
@@ -93,7 +102,7 @@ def train(
         finished = saved["results"] if saved else None
         device = next(model.parameters()).device
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
-            run = Run(model, data, recipe)
+            run = Run(model, data, recipe, teacher)
             if saved:
                 run.load_state_dict(saved)
             elif recipe.minutes is not None:

@@ -15,6 +15,7 @@ from torch import Tensor
 from minivit.data.dataset import Data
 from minivit.networks.model import Model
 from minivit.training.augment import augment, mixup
+from minivit.training.distillation import WEIGHT, Teacher
 from minivit.training.evaluate import evaluate
 from minivit.training.freezing import frozen_modules
 from minivit.training.optimiser import Average, adamw, schedule
@@ -31,9 +32,12 @@ def draws_of(seed: int, stream: int, number: int) -> np.random.Generator:
 class Run:
     """A model in training, in place, after any number of steps; it has its ``preprocess``."""
 
-    def __init__(self, model: Model, data: Data, recipe: Recipe) -> None:
+    def __init__(
+        self, model: Model, data: Data, recipe: Recipe, teacher: Model | None = None
+    ) -> None:
         self.model, self.data, self.recipe = model, data, recipe
         self.device = next(model.parameters()).device
+        self.teacher = None if teacher is None else Teacher(teacher, data).to(self.device)
         self.batch = min(recipe.batch_size, len(data.train))
         self.epoch_steps = len(data.train) // self.batch  # images left over wait for the next epoch
         self.optimiser = adamw(model, recipe)
@@ -65,8 +69,11 @@ class Run:
             module.eval()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
             logits = self.model(images)
+            taught = self.teacher and self.teacher(images, self.mean, self.std)
         logits = logits.float()
         loss = F.cross_entropy(logits, targets)
+        if taught is not None:
+            loss = loss.lerp(F.cross_entropy(logits, taught), WEIGHT)
         self.optimiser.zero_grad()
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), recipe.clip)
@@ -142,7 +149,8 @@ class Run:
     def steps_within(self, minutes: float, rounds: int = 5) -> int:
         """Counts the steps that fit, scoring included, by timing some on a copy."""
         recipe = replace(self.recipe, minutes=None, steps=2 * rounds)
-        trial = Run(copy.deepcopy(self.model), self.data, recipe)
+        teacher = self.teacher and self.teacher.model
+        trial = Run(copy.deepcopy(self.model), self.data, recipe, teacher)
         for _ in range(rounds):
             trial.advance()
         warm = trial.seconds

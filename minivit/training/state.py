@@ -23,6 +23,7 @@ from minivit.hub.files import MODEL, read_pickle, reason, replacing, save
 from minivit.hub.header import fields_of
 from minivit.networks.model import Model
 from minivit.training.confusion import Confusion, as_csv, by_class, matrix_rows
+from minivit.training.distillation import fingerprint
 from minivit.training.freezing import frozen
 from minivit.training.recipe import Recipe
 from minivit.training.run import Run
@@ -33,9 +34,13 @@ LOCK = ".lock"
 
 
 def identity(
-    model: Model, data: Data, recipe: Recipe, start: str | None = None
+    model: Model,
+    data: Data,
+    recipe: Recipe,
+    start: str | None = None,
+    teacher: Model | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Model, data and recipe of a training, which must be the same to go on with it.
+    """Model, data, recipe and teacher of a training, which must be the same to go on with it.
 
     The images enter as a hash, which takes about a second for each gigabyte.
     """
@@ -49,6 +54,8 @@ def identity(
         made_of["start"] = start
     if still := frozen(model):
         made_of["frozen"] = still
+    if teacher is not None:
+        made_of["teacher"] = fingerprint(teacher)
     described = {
         "name": data.name,
         "classes": list(data.classes),

@@ -36,6 +36,7 @@ class Run:
         fraction: Of the training images; smaller fractions are subsets of larger ones.
         random_labels: Whether each training image has a class drawn at random.
         removed: Parts that :func:`minivit.remove` takes out before training.
+        teacher: A model that comes with the package and teaches this one, or none.
     """
 
     model: str
@@ -45,13 +46,13 @@ class Run:
     fraction: float = 1.0
     random_labels: bool = False
     removed: tuple[str, ...] = ()
+    teacher: str = ""
 
     @property
     def fields(self) -> dict[str, Any]:
-        """All of the above, as stored; ``removed`` is sorted, and left out where it is empty."""
-        fields = asdict(self)
-        removed = sorted(fields.pop("removed"))
-        return fields | {"removed": removed} if removed else fields
+        """All of the above, as stored; ``removed`` is sorted, and what is empty left out."""
+        fields = asdict(self) | {"removed": sorted(self.removed)}
+        return {k: v for k, v in fields.items() if v or k not in ("removed", "teacher")}
 
     @property
     def key(self) -> str:
@@ -101,7 +102,16 @@ def train_one(run: Run, place: Place = HERE, keep: bool = True) -> dict[str, Any
     folder = place.folder(run.key) if keep else None
     scores, diverged = None, None
     try:
-        trained = train(model, watched, run.recipe, out=folder, resume=keep, command=place.command)
+        teacher = minivit.load(run.teacher) if run.teacher else None
+        trained = train(
+            model,
+            watched,
+            run.recipe,
+            out=folder,
+            resume=keep,
+            command=place.command,
+            teacher=teacher,
+        )
     except FloatingPointError as error:  # a learning rate can be too large: that is a result too
         curve, seconds, diverged = [], None, str(error)
     else:

@@ -1,0 +1,113 @@
+"""A ResNet teaches a ViT: what its decisions are worth beside the labels.
+
+On few digits, five seeds: a ResNet, a ViT of the same images, and the same ViT from the same first
+weights with the ResNet as its teacher. On CIFAR-10, one training: ``cifar10_vit_gap``, whose patch
+embedding is a linear map, by its own recipe but in float32, with ``cifar10_resnet`` as its teacher;
+and whether its tokens lead back to the image.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+import minivit
+from minivit.data import Data, load_data
+from minivit.networks.model import Model
+from minivit.networks.vit import ViT
+from minivit.training import Recipe, train
+from studies.families import FAMILIES, STEPS
+from studies.runner.pool import gather, trained
+from studies.runner.run import Run
+from studies.runner.survey import Figures, Survey
+from studies.shared import inputs
+from studies.shared.digit_models import plain
+from studies.unwinding import led_back
+
+SEEDS = range(5)
+FRACTIONS = {"digits 63": 0.05, "digits 126": 0.1, "digits 378": 0.3}  # images to train on
+RESNET = ("resnet_8px", {"image_size": 16, "width": 16})
+VIT = ("vit_8px", {"image_size": 16, "patch_size": 4, "dim": 32, "depth": 4, "heads": 4})
+SHORT = Recipe(steps=150, batch_size=64, learning_rate=1e-2, average=0.95, shift=0.125)
+LONG = replace(SHORT, steps=500, learning_rate=5e-3, average=0.98)
+IMAGES = 20  # led back
+
+
+def measure(name: str, rehearsal: bool) -> Figures:
+    """The figures of one row."""
+    if name == "cifar10":
+        return plain(of_cifar10(rehearsal))
+    found: Figures = {
+        "teacher": [],
+        "alone": [],
+        "taught": [],
+        "alike": {"alone": [], "taught": []},
+    }
+    for seed in SEEDS[:1] if rehearsal else SEEDS:
+        data = digits(FRACTIONS[name], seed)
+        teacher = fit(RESNET, data, SHORT, seed, rehearsal)
+        said = answers(teacher, data)
+        found["teacher"].append(right(said, data))
+        for kind, by in (("alone", None), ("taught", teacher)):
+            seen = answers(fit(VIT, data, LONG, seed, rehearsal, by), data)
+            found[kind].append(right(seen, data))
+            found["alike"][kind].append((seen == said).double().mean().item())
+    return plain(found)
+
+
+def digits(fraction: float, seed: int) -> Data:
+    """Other images to train on for each seed, preprocessed as if all were."""
+    whole, few = (load_data("DIGITS", size=16, fraction=f, seed=seed) for f in (1.0, fraction))
+    return replace(few, mean=whole.mean, std=whole.std)
+
+
+def fit(
+    kind: tuple[str, dict[str, Any]],
+    data: Data,
+    recipe: Recipe,
+    seed: int,
+    rehearsal: bool,
+    teacher: Model | None = None,
+) -> Model:
+    """A model from the seed's first weights, trained."""
+    torch.manual_seed(seed)
+    model = minivit.create(kind[0], **kind[1])
+    steps = 2 if rehearsal else recipe.steps
+    train(model, data, replace(recipe, steps=steps, seed=seed), teacher=teacher)
+    return model
+
+
+@torch.no_grad()
+def answers(model: Model, data: Data) -> torch.Tensor:
+    """The classes of the test images."""
+    return model(model.preprocess(data.test.images)).argmax(1)
+
+
+def right(said: torch.Tensor, data: Data) -> float:
+    """Accuracy."""
+    return (said == data.test.labels).double().mean().item()
+
+
+def of_cifar10(rehearsal: bool) -> Figures:
+    """Scores of the taught model, how its accuracy grew, what it cost, how it is led back."""
+    if rehearsal:
+        return {"back": back(inputs.model("cifar10_vit_gap"), 1)}
+    recipe = replace(FAMILIES["gap"][0].recipe, steps=STEPS, average=0.998, precision="float32")
+    run = Run("vit_32px", {}, recipe, teacher="cifar10_resnet")
+    (found,) = gather([run])
+    return {
+        "run": run.key,
+        "accuracy": found["scores"]["test"]["accuracy"],
+        "validation": [line["validation"]["accuracy"] for line in found["curve"]],
+        "training_seconds": found["seconds"],
+        "back": back(minivit.load(trained(run)), IMAGES),
+    }
+
+
+def back(model: Model, count: int) -> Figures:
+    """How near to some images its tokens lead."""
+    assert isinstance(model, ViT)
+    return led_back(model, model.preprocess(inputs.pictures("CIFAR10", count).images))
+
+
+STUDY = Survey("distillation", [*FRACTIONS, "cifar10"], measure, seeds=SEEDS)
