@@ -25,6 +25,9 @@ class Teacher(nn.Module):
         ValueError: It is for images of another size, or of other classes.
     """
 
+    mean: Tensor
+    std: Tensor
+
     def __init__(self, model: Model, data: Data) -> None:
         super().__init__()
         check(model, data)

@@ -69,7 +69,9 @@ class Run:
             module.eval()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
             logits = self.model(images)
-            taught = self.teacher and self.teacher(images, self.mean, self.std)
+            taught = None
+            if self.teacher is not None:
+                taught = self.teacher(images, self.mean, self.std)
         logits = logits.float()
         loss = F.cross_entropy(logits, targets)
         if taught is not None:
@@ -149,7 +151,7 @@ class Run:
     def steps_within(self, minutes: float, rounds: int = 5) -> int:
         """Counts the steps that fit, scoring included, by timing some on a copy."""
         recipe = replace(self.recipe, minutes=None, steps=2 * rounds)
-        teacher = self.teacher and self.teacher.model
+        teacher = None if self.teacher is None else self.teacher.model
         trial = Run(copy.deepcopy(self.model), self.data, recipe, teacher)
         for _ in range(rounds):
             trial.advance()

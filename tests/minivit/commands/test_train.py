@@ -156,3 +156,17 @@ def test_the_log_and_the_state_are_as_small_as_before(tmp_path):
     assert main([*DIGITS, "--out", str(tmp_path / "run")]) == 0
     final = json.loads((tmp_path / "run/log.jsonl").read_text().splitlines()[-1])
     assert set(final["test"]) == {"accuracy", "log_likelihood", "calibration_error", "pictures"}
+
+
+def test_a_trained_model_teaches_another(tmp_path, capsys):
+    def loss(name, *options):
+        arguments = ["train", "--data", "DIGITS", "--steps", "3", "--threads", "1", *options]
+        assert main([*arguments, "--out", str(tmp_path / name)]) == 0
+        return json.loads((tmp_path / name / "log.jsonl").read_text().splitlines()[0])["loss"]
+
+    assert loss("alone") != loss("taught", "--teacher", "digits_mixer")
+    assert "--teacher digits_mixer" in (tmp_path / "taught" / "card.md").read_text()
+    out = str(tmp_path / "none")
+    assert main([*DIGITS, "--teacher", "cifar10_resnet", "--out", out]) == 2
+    assert "the teacher is for 3 channels, 32 x 32 pixels" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
