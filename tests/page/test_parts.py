@@ -21,10 +21,11 @@ from tests.page.conftest import ENGINE, images, model
 CLOSE = 1e-10  # both sides compute in float64, but where a test says otherwise
 RUN = r"""
 const { readFileSync } = require("fs");
-const { files, calls } = JSON.parse(readFileSync(0));
+const { files, shown, calls } = JSON.parse(readFileSync(0));
 new Function(files.map((file) => readFileSync(file, "utf8")).join("\n"))();
 const given = {};
-if (globalThis.minivitModels) {
+if (shown) {
+  new Function(readFileSync(shown, "utf16le"))();
   const text = readFileSync(process.env.ENGINE, "utf8");
   given.$engine = new Function(`${text}; return minivitEngine()`)();
   given.$model = given.$engine.open(minivitModels.model);
@@ -44,10 +45,10 @@ def asked(tmp_path):
     def run(*calls, of=None):
         parts = {"base", *(call[0] for call in calls)}
         files = [str(ENGINE.with_name("parts") / f"{part}.js") for part in sorted(parts)]
+        shown = str(tmp_path / "model.js") if of is not None else None
         if of is not None:
-            export_page(of, tmp_path / "model.js")
-            files.append(str(tmp_path / "model.js"))
-        task = json.dumps({"files": files, "calls": calls})
+            export_page(of, shown)
+        task = json.dumps({"files": files, "shown": shown, "calls": calls})
         command = ["node", "-e", RUN]
         done = subprocess.run(
             command, input=task, capture_output=True, text=True, env={"ENGINE": str(ENGINE)}

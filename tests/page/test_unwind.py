@@ -18,7 +18,7 @@ const { folder, file, given, call } = JSON.parse(readFileSync(0));
 const text = (name) => readFileSync(`${folder}/${name}.js`, "utf8");
 const engine = new Function(`${text("engine")}; return minivitEngine()`)();
 const way = new Function("engine", `${text("unwind")}; return minivitUnwind(engine)`)(engine);
-if (file) new Function(readFileSync(file, "utf8"))();
+if (file) new Function(readFileSync(file, "utf16le"))();
 const model = file && engine.open(minivitModels.model);
 const plain = (key, value) => (ArrayBuffer.isView(value) ? [...value] : value);
 const run = new Function("engine", "way", "model", "given", call);

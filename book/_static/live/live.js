@@ -53,7 +53,7 @@
     const say = h("p", { class: "live-say", "aria-live": "polite" }, "The model is being loaded …");
     if (!root.children.length) root.append(say); // else a picture stands there until the first answer
     const ask = tools.newWorker(), images = minivitImage();
-    const about = await ask({ ask: "open", text: minivitModels[name] });
+    const about = await ask({ ask: "open", stored: minivitModels[name] });
     const { config, preprocess, classes } = about;
     const grid = [0, 1].map((i) => config.image_size[i] / config.patch_size[i]);
     const places = grid[0] * grid[1], samples = minivitSamples[name];
