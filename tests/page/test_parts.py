@@ -1,5 +1,6 @@
 """What the drawings of chapters compute, beside the package and torch."""
 
+import copy
 import json
 import shutil
 import subprocess
@@ -43,8 +44,8 @@ def asked(tmp_path):
         pytest.skip("node is not installed, which runs the page's scripts outside a browser")
 
     def run(*calls, of=None):
-        parts = {"base", *(call[0] for call in calls)}
-        files = [str(ENGINE.with_name("parts") / f"{part}.js") for part in sorted(parts)]
+        parts = ["base", *sorted({call[0] for call in calls})]
+        files = [str(ENGINE.with_name("parts") / f"{part}.js") for part in parts]
         shown = str(tmp_path / "model.js") if of is not None else None
         if of is not None:
             export_page(of, shown)
@@ -141,14 +142,14 @@ def test_fibre_changes_patches_and_norms_them_as_the_chapter_does(asked):
 
 
 def test_unseen_is_what_the_embedding_maps_to_nothing(asked):
-    (rows,) = asked(("unseen", "embedding", 12, 48, 3))
+    (rows,) = asked(("unseen", "embedding", 12, 48))
     W = torch.tensor(rows, dtype=torch.float64)
     assert abs(W.std() * 48**0.5 - 1) < 0.1
-    (directions,) = asked(("unseen", "seenDirections", rows))
+    (directions,) = asked(("unseen", "orthonormal", rows))
     V = torch.tensor(directions, dtype=torch.float64)
     assert close((V @ V.T).tolist(), torch.eye(12, dtype=torch.float64))
     delta = draw(48)
-    (hidden,) = asked(("unseen", "unseen", delta.tolist(), directions))
+    (hidden,) = asked(("unseen", "beside", delta.tolist(), directions))
     Vh = torch.linalg.svd(W, full_matrices=False).Vh
     assert close(hidden, delta - Vh.T @ Vh @ delta)
     (tokens,) = asked(("unseen", "token", hidden, rows))
@@ -199,6 +200,78 @@ def test_shuffle_answers_with_and_without_positions(asked):
     assert close(moved["without"], blind(x)[0].double(), 1e-4)
     straight, moved = torch.tensor(straight["without"]), torch.tensor(moved["without"])
     assert (straight - moved).abs().max() < 1e-5
+
+
+def in_another_basis(of, Q, moved):
+    """Chapter 8's `turned`; `moved` is whether norms hand on their scale and shift."""
+    of = copy.deepcopy(of).double()
+
+    def read(norm, linear):
+        if moved:
+            linear.bias += linear.weight @ norm.bias
+            linear.weight *= norm.weight
+            norm.weight.fill_(1)
+            norm.bias.fill_(0)
+        linear.weight.copy_(linear.weight @ Q.T)
+
+    def write(layer):
+        layer.weight.copy_((Q @ layer.weight.flatten(1)).view_as(layer.weight))
+        layer.bias.copy_(Q @ layer.bias)
+
+    write(of.patch_embedding.projection)
+    of.positions.table.copy_(of.positions.table @ Q.T)
+    for block in of.blocks:
+        read(block.norm1, block.attention.qkv)
+        write(block.attention.out)
+        read(block.norm2, block.mlp.up)
+        write(block.mlp.down)
+    read(of.norm, of.head)
+    return of
+
+
+@pytest.mark.parametrize("keeps_mean", [True, False])
+def test_a_turn_is_orthogonal_and_keeps_the_mean_if_it_shall(keeps_mean, asked):
+    found = asked(*(("turn", "turn", 10, angle, keeps_mean) for angle in (0, 70, 360)))
+    none, some, whole = (torch.tensor(one, dtype=torch.float64).view(10, 10) for one in found)
+    eye, ones = torch.eye(10, dtype=torch.float64), torch.ones(10, dtype=torch.float64)
+    assert torch.equal(none, eye)
+    assert (whole - eye).abs().max() < 1e-14 < 0.1 < (some - eye).abs().max()
+    assert (some @ some.T - eye).abs().max() < 1e-14
+    assert ((some @ ones - ones).abs().max() < 1e-14) == keeps_mean
+
+
+@pytest.mark.parametrize(
+    ("keeps_mean", "moved"), [(True, True), (True, False), (False, True), (False, False)]
+)
+def test_turn_writes_the_model_in_another_basis_as_the_chapter_does(keeps_mean, moved, asked):
+    of = model("digits_vit")
+    seen = images(of, 1)
+    bytes_ = seen.flatten().tolist()
+    angles = (0, 60, 100)  # at 180 degrees any turn is -1, which norms let through
+    turns = asked(*(("turn", "turn", 64, angle, keeps_mean) for angle in angles))
+    answers = asked(
+        *(
+            ("turn", "answer", "$engine", "$model", bytes_, angle, keeps_mean, moved)
+            for angle in angles
+        ),
+        of=of,
+    )
+    straight, *_ = [torch.tensor(one["logits"]).double() for one in answers]
+    for Q, ours in zip(turns, answers, strict=True):
+        Q = torch.tensor(Q, dtype=torch.float64).view(64, 64)
+        there = in_another_basis(of, Q, moved)
+        with minivit.record(there, "blocks.*") as at:
+            expected = there(of.preprocess(seen).double())[0]
+        assert close(ours["logits"], expected, 1e-4)
+        assert close(ours["states"][2], at["blocks.1"].flatten(), 1e-4)
+        apart = (torch.tensor(ours["logits"]).double() - straight).abs().max()
+        if keeps_mean and moved:
+            assert apart < 1e-11, "the same function"
+            tokens = torch.tensor(answers[0]["states"]).double().view(5, 16, 64)
+            turned = torch.tensor(ours["states"]).double().view(5, 16, 64)
+            assert (turned - tokens @ Q.T).abs().max() < 1e-10
+        elif not torch.equal(Q, torch.eye(64, dtype=torch.float64)):
+            assert apart > 0.1, "another one"
 
 
 def test_boxes_take_parts_away_as_remove_does(asked):

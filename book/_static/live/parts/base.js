@@ -1,4 +1,42 @@
-// What parts are made with, beside tools.js and drawing.js: patches, sliders, photographs.
+// What parts are made with, beside tools.js and drawing.js: numbers, patches, sliders, photographs.
+
+/** Numbers that no training made, always the same ones, and directions. */
+function minivitNumbers() {
+  "use strict";
+  /** A function that draws normal numbers of variance 1: Box and Muller's, from mulberry32. */
+  function normals(seed) {
+    const uniform = () => {
+      seed = (seed + 0x6d2b79f5) | 0;
+      let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+      t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+      return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+    };
+    return () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
+  }
+
+  const dot = (a, b) => a.reduce((sum, v, k) => sum + v * b[k], 0);
+
+  /** What is left of a vector beside some directions. Twice, since once leaves more than rounding. */
+  function beside(vector, directions) {
+    const left = vector.slice();
+    for (let twice = 0; twice < 2; twice++) for (const u of directions) {
+      const along = dot(u, left);
+      u.forEach((x, k) => (left[k] -= along * x));
+    }
+    return left;
+  }
+
+  /** Orthonormal vectors that span the rows: Gram and Schmidt's. */
+  function orthonormal(rows) {
+    const found = [];
+    for (const row of rows) {
+      const v = beside(row, found), length = Math.sqrt(dot(v, v));
+      found.push(v.map((x) => x / length));
+    }
+    return found;
+  }
+  return { normals, dot, beside, orthonormal };
+}
 
 /** A square image [side * side * 3] and its patches, rows of numbers in reading order. */
 function minivitPatches(side, patch) {
@@ -29,6 +67,13 @@ function minivitKit(tools) {
 
   /** A number with a proper minus. */
   const signed = (v, digits) => v.toFixed(digits).replace(/^-0(\.0*)?$/, "0$1").replace("-", "\u2212");
+
+  /** 3e-6 as 3 × 10⁻⁶. */
+  function powerOfTen(v) {
+    const [digits, power] = v.toExponential(0).split("e");
+    const small = String(Math.abs(power)).replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
+    return `${digits} × 10${power < 0 ? "⁻" : ""}${small}`;
+  }
 
   /** A slider with its name before it and its value in words behind it. */
   function handle({ label, min, max, step = 1, value, words = String }, oninput) {
@@ -105,6 +150,7 @@ function minivitKit(tools) {
   }
 
   return {
-    ...tools, ...minivitDrawing(tools), signed, handle, choice, button, row, columns, speech, opened, ownPhoto,
+    ...tools, ...minivitDrawing(tools), signed, powerOfTen, handle, choice, button, row, columns, speech,
+    opened, ownPhoto,
   };
 }

@@ -11,6 +11,7 @@
   const load = (name) => (scripts[name] ??= new Promise((resolve, reject) => {
     const script = document.createElement("script");
     script.src = new URL(name, HERE).href;
+    script.async = false; // parts use base.js from their first line
     script.onload = resolve;
     script.onerror = () => reject(new Error(`${name} could not be loaded.`));
     document.head.append(script);
