@@ -4,6 +4,7 @@ import copy
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,8 +13,9 @@ from einops import rearrange
 from torch.utils.flop_counter import FlopCounterMode
 
 import minivit
+from book._ext import parts as live_parts
 from minivit.analysis.distance import patch_distances
-from minivit.hub.page import export_page
+from minivit.hub.page import export_page, rounded
 from minivit.networks.masks import local_mask
 from minivit.networks.patches import patchify, unpatchify
 from minivit.networks.positions import sincos_1d, sincos_2d
@@ -25,11 +27,11 @@ const { readFileSync } = require("fs");
 const { files, shown, calls } = JSON.parse(readFileSync(0));
 new Function(files.map((file) => readFileSync(file, "utf8")).join("\n"))();
 const given = {};
-if (shown) {
-  new Function(readFileSync(shown, "utf16le"))();
+for (const file of shown) new Function(readFileSync(file, "utf16le"))();
+if (shown.length) {
   const text = readFileSync(process.env.ENGINE, "utf8");
   given.$engine = new Function(`${text}; return minivitEngine()`)();
-  given.$model = given.$engine.open(minivitModels.model);
+  for (const name in minivitModels) given[`$${name}`] = given.$engine.open(minivitModels[name]);
 }
 const plain = (key, value) => (ArrayBuffer.isView(value) ? [...value] : value);
 console.log(JSON.stringify(calls.map(([part, name, ...values]) =>
@@ -43,12 +45,13 @@ def asked(tmp_path):
     if shutil.which("node") is None:
         pytest.skip("node is not installed, which runs the page's scripts outside a browser")
 
-    def run(*calls, of=None):
-        parts = ["base", *sorted({call[0] for call in calls})]
+    def run(*calls, of=None, and_of=None):
+        parts = ["numbers", *sorted({call[0] for call in calls})]
         files = [str(ENGINE.with_name("parts") / f"{part}.js") for part in parts]
-        shown = str(tmp_path / "model.js") if of is not None else None
-        if of is not None:
-            export_page(of, shown)
+        models = {"model": of, "other": and_of}
+        shown = [str(tmp_path / f"{name}.js") for name, one in models.items() if one is not None]
+        for path in map(Path, shown):
+            export_page(models[path.stem], path)
         task = json.dumps({"files": files, "shown": shown, "calls": calls})
         command = ["node", "-e", RUN]
         done = subprocess.run(
@@ -286,6 +289,38 @@ def test_boxes_take_parts_away_as_remove_does(asked):
         expected = without.double()(without.preprocess(seen).double()).argmax(1)
         assert ours == expected.tolist(), removed
     assert found[0] != found[1], "a part that is gone is missed"
+
+
+def test_donors_give_parts_as_transplants_do(asked):
+    of, host = model("digits_vit"), rounded(live_parts.start(1))
+    seen = images(of, 40)
+    pixels = seen.flatten(1).tolist()
+    blocks = [f"blocks.{b}" for b in range(4)]
+    cases = [[], ["head"], ["positions", *blocks, "norm", "head"], ["blocks.1", "head"]]
+    cases.append(["patch_embedding", *cases[2]])
+    call = "donors", "answers", "$engine", "$model", "$other"
+    found = asked(*((*call, parts, pixels) for parts in cases), of=of, and_of=host)
+    for parts, ours in zip(cases, found, strict=True):
+        state = {**host.state_dict()}
+        for name, tensor in of.state_dict().items():
+            if any(name.startswith(f"{part}.") for part in parts):
+                state[name] = tensor
+        grafted = copy.deepcopy(host)
+        grafted.load_state_dict(state)
+        assert ours == grafted.double()(of.preprocess(seen).double()).argmax(1).tolist(), parts
+    assert found[-1] == of(of.preprocess(seen)).argmax(1).tolist(), "all of the donor is the donor"
+
+
+def test_one_host_is_the_donors_own_start_and_the_other_is_not():
+    def numbers(of):
+        return torch.cat([p.flatten() for p in of.parameters() if p.ndim > 1])
+
+    trained = numbers(minivit.load("digits_vit"))
+    own, other = (
+        F.cosine_similarity(trained, numbers(live_parts.start(seed)), dim=0)
+        for seed in live_parts.STARTS
+    )
+    assert own > 0.8 and abs(other) < 0.1
 
 
 def test_heads_look_as_far_as_the_package_says(asked):
