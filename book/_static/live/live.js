@@ -6,7 +6,7 @@
   "use strict";
   const HERE = document.currentScript.src;
   const LEDGER = new URL("../../book/ledger.html", HERE).href;
-  const FILES = ["tools.js", "panels.js", "back.js", "engine.js", "unwind.js", "image.js", "worker.js"];
+  const FILES = ["tools", "board", "panels", "depth", "back", "engine", "solve", "unwind", "image", "worker"];
   const SHOWS = { // panels beside the image, those below, what is shown of each block, what a tap does
     all: [["classes"], ["samples", "depth", "back", "truth"], ["switches", "heads", "after"], ["ask", "cover", "swap", "draw"]],
     attention: [["depth"], ["samples"], ["heads"], ["ask", "draw"]],
@@ -45,10 +45,12 @@
       throw new Error(`data-show is one of ${Object.keys(SHOWS).join(", ")}: got "${layout}".`);
     }
     if (!/^\w+$/.test(name)) throw new Error(`data-model is the name of a model: got "${name}".`);
-    await Promise.all([dress(), ...[...FILES, `models/${name}.js`].map(load)]);
+    await Promise.all([dress(), ...[...FILES, `models/${name}`].map((file) => load(`${file}.js`))]);
     const [beside, below, columns, modes] = SHOWS[layout];
     const tools = minivitTools();
-    const panels = { ...minivitPanels(tools, LEDGER), back: minivitBack(tools) };
+    const panels = {
+      board: minivitBoard(tools), ...minivitPanels(tools), depth: minivitDepth(tools, LEDGER), back: minivitBack(tools),
+    };
     const { h, range, percent, best, softmax } = tools;
     const say = h("p", { class: "live-say", "aria-live": "polite" }, "The model is being loaded …");
     if (!root.children.length) root.append(say); // else a picture stands there until the first answer
