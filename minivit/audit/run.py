@@ -7,18 +7,15 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-import minivit
 from minivit.audit.answers import Answer, Store
 from minivit.audit.probe import PROBES, CannotAsk, Probe, Subject
+from minivit.audit.refusal import PACKAGE, fault, first_line, out_of_memory
 from minivit.hub.files import fingerprint
-
-PACKAGE = Path(minivit.__file__).parent
 
 
 def available() -> Mapping[str, Probe]:
@@ -78,13 +75,11 @@ def ask(probe: Probe, subject: Subject, seed: int) -> Answer:
             torch.manual_seed(seed)
             measured = probe.measure(subject)
         return Answer.of(probe.claim, measured, round(time.monotonic() - began, 2))
-    except Exception as error:  # a stranger's model may do anything
-        said, refused = f"{error}".partition("\n")[0], isinstance(error, CannotAsk)
-        why = said if refused else f"{type(error).__name__}: {said}"
-        if isinstance(error, MemoryError) or re.search("out of memory|allocate memory", said):
-            refused, why = False, "out of memory: try a smaller --batch-size"
-        seconds = round(time.monotonic() - began, 2)
-        return Answer(probe.claim, "cannot be asked" if refused else "failed", why, seconds=seconds)
+    except Exception as error:
+        state, why = "failed", fault(error)
+        if isinstance(error, CannotAsk) and not out_of_memory(error):
+            state, why = "cannot be asked", first_line(error)
+        return Answer(probe.claim, state, why, seconds=round(time.monotonic() - began, 2))
 
 
 def costs(probe: Probe) -> int:
