@@ -69,19 +69,22 @@ class Probe:
         measure: Gives a finite figure, or raises :class:`CannotAsk`; another error is a fault of
             the audit.
         slow: Whether ``--quick`` leaves it out.
+        needs: What it can be known by without running the model that the claim cannot be asked:
+            functions that raise :class:`CannotAsk`. ``measure`` calls them first.
     """
 
     claim: str
     asks: str
     measure: Callable[[Subject], Measured]
     slow: bool = False
+    needs: tuple[Callable[[Subject], object], ...] = ()
 
 
 PROBES: dict[str, Probe] = {}  # by claim
 
 
 def probe(
-    claim: str, asks: str, slow: bool = False
+    claim: str, asks: str, slow: bool = False, needs: tuple[Callable[[Subject], object], ...] = ()
 ) -> Callable[[Callable[[Subject], Measured]], Callable[[Subject], Measured]]:
     """Decorates the function that measures what a claim says of one model.
 
@@ -96,6 +99,8 @@ def probe(
         @wraps(measure)
         def asked(subject: Subject) -> Measured:
             try:
+                for need in needs:
+                    need(subject)
                 found = measure(subject)
             except CannotAsk:
                 raise
@@ -107,7 +112,7 @@ def probe(
                 raise CannotAsk(f"the figure is {found.figure}, no finite number")
             return found
 
-        PROBES[claim] = Probe(claim, asks, asked, slow)
+        PROBES[claim] = Probe(claim, asks, asked, slow, needs)
         return asked
 
     return register

@@ -133,18 +133,23 @@ def kept_by_network(subject: Subject) -> Measured:
     return Measured(found[-1].item() / numbers, baselines=baselines, curves={"rank": found})
 
 
+def own_blocks(subject: Subject) -> None:
+    """Refuses a model without a block of minivit's."""
+    if not any(isinstance(part, Block | MixerBlock) for part in subject.model.modules()):
+        raise CannotAsk("only blocks of minivit's own models can be undone: convert it first")
+
+
 @probe(
     "R24",
     "In what fraction of cases are the tokens that went into a block of this model found "
     "again from what it gave?",
     slow=True,
+    needs=(own_blocks,),
 )
 def undone(subject: Subject) -> Measured:
     """Pairs of block and image, each block alone, in float64, to a millionth."""
     model, images = copy.deepcopy(subject.model).double().eval(), subject.images[:FEW].double()
     names = row_of_layers(model, images)
-    if not all(isinstance(model.get_submodule(name), Block | MixerBlock) for name in names):
-        raise CannotAsk("only blocks of minivit's own models can be undone: convert it first")
     seen = outputs(model, images, names, len(images), first=names[0])
     pairs = zip([FIRST, *names], names, strict=False)
     hits = []
