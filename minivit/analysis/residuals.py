@@ -74,8 +74,8 @@ def residuals(
     """Reports every residual connection of a model that runs in the block, in order.
 
     ``report`` gets the name of the module that computes the branch, the branch and the skip, which
-    are the model's own tensors. ``name`` says which of the modules between them that is. A sum computed in place, or reshaped before a module reads it, is
-    not seen.
+    are the model's own tensors. ``name`` says which of the modules between them that is. A sum
+    computed in place, or reshaped before a module reads it, is not seen.
     """
     frames: list[_Frame] = []
 
