@@ -28,11 +28,11 @@ def refusal(error: Exception) -> str | None:
     """
     if out_of_memory(error):
         return None
-    steps = []
-    step = error.__traceback__
-    while step is not None:
-        steps.append(step)
-        step = step.tb_next
+    steps: list[TracebackType] = []
+    at = error.__traceback__
+    while at is not None:
+        steps.append(at)
+        at = at.tb_next
     if steps and _in(steps[-1], PACKAGE) and _raises(steps[-1]) and not isinstance(error, MISTAKES):
         return first_line(error)
     for step in reversed(steps):
