@@ -25,6 +25,8 @@ from course.claims.cite import citation
 from course.claims.rows import BOOK
 
 DRAWN = BOOK.parent / "_build/figures"
+# What has figures, too, and is not on the map of the chapters.
+FIRST, LAST = "00_in_an_hour", "recipes"
 PLACE, SMALL = "_static/figures", "_static/figures/small"
 FIGURE = re.compile(
     r'<figure class="[^"]*" id="(fig-[\w-]+)">(?:(?!</figure>).)*?'
@@ -93,10 +95,10 @@ def offer(
 
 @cache
 def figures() -> tuple[tuple[str, nbformat.NotebookNode, dict], ...]:
-    """Every named figure of the chapters in reading order: its chapter, its cell, its output."""
+    """Every named figure in reading order: its notebook, its cell, its output."""
     return tuple(
         (chapter, cell, output["data"])
-        for chapter in names().values()
+        for chapter in (FIRST, *names().values(), LAST)
         for cell in nbformat.read(notebook(chapter), as_version=4).cells
         for output in cell.get("outputs", [])
         if "image/png" in output.get("data", {})
@@ -153,7 +155,7 @@ def drawn() -> bool:
 
 
 def files() -> Iterator[Path]:
-    """The drawn figures of the chapters that this book has."""
+    """The drawn figures that this book has."""
     for _, cell, _ in figures():
         name = cell.metadata["mystnb"]["figure"]["name"]
         yield from sorted(DRAWN.glob(f"{name}.*"))

@@ -11,6 +11,7 @@ from PIL import Image
 
 from book._ext import take
 from tools import figures
+from tools.address import ROOT
 
 PAGE = """<p>before</p>
 <figure class="align-default" id="fig-one"><img alt="A line." src="../_images/abc.png" />
@@ -83,6 +84,13 @@ def test_the_line_stands_under_a_figure_and_not_under_a_slider(tmp_path, monkeyp
         )
 
 
-def test_every_named_figure_of_the_chapters_is_listed_once():
+def test_every_named_figure_of_a_notebook_is_listed_once():
     listed = [cell.metadata["mystnb"]["figure"]["name"] for _, cell, _ in take.figures()]
+    named = {
+        cell.metadata["mystnb"]["figure"]["name"]
+        for path in ROOT.glob("book/*.ipynb")
+        for cell in nbformat.read(path, as_version=4).cells
+        if "figure" in cell.metadata.get("mystnb", {})
+    }
     assert len(set(listed)) == len(listed) > 100
+    assert set(listed) == named
