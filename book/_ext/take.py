@@ -16,6 +16,7 @@ import nbformat
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from book._ext.chapters import names, notebook
@@ -93,12 +94,17 @@ def offer(
     context["body"] = FIGURE.sub(with_line, context["body"])
 
 
+def notebooks() -> list[str]:
+    """Names of the notebooks that this book has and that have figures, in reading order."""
+    return [FIRST, *names().values(), LAST]
+
+
 @cache
 def figures() -> tuple[tuple[str, nbformat.NotebookNode, dict], ...]:
     """Every named figure in reading order: its notebook, its cell, its output."""
     return tuple(
         (chapter, cell, output["data"])
-        for chapter in (FIRST, *names().values(), LAST)
+        for chapter in notebooks()
         for cell in nbformat.read(notebook(chapter), as_version=4).cells
         for output in cell.get("outputs", [])
         if "image/png" in output.get("data", {})
@@ -161,6 +167,16 @@ def files() -> Iterator[Path]:
         yield from sorted(DRAWN.glob(f"{name}.*"))
 
 
+def outdated(app: Sphinx, env: BuildEnvironment, *_: set[str]) -> list[str]:
+    """The pages to write again where other figures are drawn than at the last build."""
+    last = getattr(env, "drawn_figures", None)
+    env.drawn_figures = sorted(path.name for path in DRAWN.glob("*"))
+    if env.drawn_figures == last:
+        return []
+    pages = {"book/figures", *(f"book/{name}" for name in notebooks())}
+    return sorted(pages & env.found_docs)
+
+
 def write(app: Sphinx, error: Exception | None) -> None:
     """Writes the files; Sphinx calls this at the end."""
     if error is not None or app.builder.format != "html":
@@ -185,6 +201,7 @@ def write(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Sphinx calls this."""
     app.add_directive("figures-to-take", FiguresToTake)
+    app.connect("env-get-outdated", outdated)
     app.connect("html-page-context", offer)
     app.connect("build-finished", write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

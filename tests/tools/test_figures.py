@@ -4,6 +4,7 @@ import io
 import re
 import xml.etree.ElementTree as ElementTree
 from base64 import b64decode
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import nbformat
@@ -82,6 +83,17 @@ def test_the_line_stands_under_a_figure_and_not_under_a_slider(tmp_path, monkeyp
         assert (
             f'href="../_static/figures/fig-one.{kind}" download="fig-one.{kind}"' in context["body"]
         )
+
+
+def test_pages_are_written_again_once_other_figures_are_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr(take, "DRAWN", tmp_path)
+    env = SimpleNamespace(found_docs={"index", "book/figures", "book/02_attention"})
+    pages = ["book/02_attention", "book/figures"]
+    assert take.outdated(App, env) == pages  # the first build
+    assert take.outdated(App, env) == []
+    (tmp_path / "fig-one.svg").touch()
+    assert take.outdated(App, env) == pages
+    assert take.outdated(App, env) == []
 
 
 def test_every_named_figure_of_a_notebook_is_listed_once():
