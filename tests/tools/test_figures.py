@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import nbformat
 from PIL import Image
 
-from book._ext import take
+from book._ext import drawn, take
 from tools import figures
 from tools.address import ROOT
 
@@ -63,7 +63,7 @@ class App:
 
 
 def test_the_line_stands_under_a_figure_and_not_under_a_slider(tmp_path, monkeypatch):
-    monkeypatch.setattr(take, "DRAWN", tmp_path)
+    monkeypatch.setattr(drawn, "DRAWN", tmp_path)
     context = {"body": PAGE}
     take.offer(App, "book/02_attention", "page.html", context, None)
     (line,) = re.findall(r'<span class="take">.*</span></figcaption>', context["body"])
@@ -86,7 +86,7 @@ def test_the_line_stands_under_a_figure_and_not_under_a_slider(tmp_path, monkeyp
 
 
 def test_pages_are_written_again_once_other_figures_are_drawn(tmp_path, monkeypatch):
-    monkeypatch.setattr(take, "DRAWN", tmp_path)
+    monkeypatch.setattr(drawn, "DRAWN", tmp_path)
     env = SimpleNamespace(found_docs={"index", "book/figures", "book/02_attention"})
     pages = ["book/02_attention", "book/figures"]
     assert take.outdated(App, env) == pages  # the first build
@@ -97,7 +97,7 @@ def test_pages_are_written_again_once_other_figures_are_drawn(tmp_path, monkeypa
 
 
 def test_every_named_figure_of_a_notebook_is_listed_once():
-    listed = [cell.metadata["mystnb"]["figure"]["name"] for _, cell, _ in take.figures()]
+    listed = [cell.metadata["mystnb"]["figure"]["name"] for _, cell, _ in drawn.figures()]
     named = {
         cell.metadata["mystnb"]["figure"]["name"]
         for path in ROOT.glob("book/*.ipynb")
