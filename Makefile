@@ -77,6 +77,7 @@ clean:  ## remove what was built; .venv stays
 	rm -rf _build
 
 $(READY): requirements.txt
+	@echo "Installing what requirements.txt lists into $(VENV), once; this takes minutes."
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --requirement requirements.txt
 	touch $@

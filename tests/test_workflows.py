@@ -80,3 +80,8 @@ def test_an_action_is_the_same_wherever_it_is_used_and_says_its_version():
 def test_workflows_need_no_make():
     for path in WORKFLOWS:
         assert not re.search(r"run: make\b", path.read_text(encoding="utf-8")), path.name
+
+
+def test_the_published_site_offers_figures_that_were_drawn_before_it_is_built():
+    steps = (GITHUB / "workflows/pages.yml").read_text(encoding="utf-8")
+    assert 0 < steps.find("python -m tools.figures") < steps.find("jupyter-book build")

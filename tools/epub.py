@@ -26,7 +26,7 @@ METADATA = (
 )
 GONE = (
     "script, style, button, input, label, output, source, link, svg.icon, .headerlink, .stacked, "
-    "img[hidden], details:not(.verdict), .verdict .thumb"
+    ".take, a[download], img[hidden], details:not(.verdict), .verdict .thumb"
 )
 DATA = re.compile(r"data:image/\w+;base64,(.*)", re.DOTALL)
 
@@ -54,12 +54,15 @@ def chapter(site: Path, name: str, names: set[str], folder: Path) -> str:
             tag.unwrap()  # leads to what is left out
     for number, tag in enumerate(article.select("img")):
         tag["src"] = picture(site / name, tag, folder / f"{name.replace('/', '-')}-{number}.png")
+    for tag in article.select("figure[id], dt[id]"):  # pandoc leads no link to these themselves
+        tag.insert(0, tree.new_tag("span", id=tag.attrs.pop("id")))
     for section in article.select("section"):  # pandoc cuts at headings that stand in nothing
         heading = section.find(["h1", "h2", "h3", "h4"])
         if isinstance(heading, Tag):
-            if heading.name == "h1":
+            heading["id"] = section["id"]
+            if heading.name == "h1":  # the page's own name; the contents repeat what is inside
                 heading["id"] = anchor(address, "")
-            heading.append(tree.new_tag("span", id=section["id"]))
+                heading.insert_after(tree.new_tag("div", id=section["id"]))
         section.unwrap()
     return article.decode_contents()
 

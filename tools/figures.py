@@ -1,6 +1,6 @@
-"""Draws the chapters' figures again, to take: as SVG, and as PNG for print.
+"""Draws the book's figures again, to take: as SVG, and as PNG for print.
 
-    python -m tools.figures [NOTEBOOK ...]        default: all chapters
+    python -m tools.figures [NOTEBOOK ...]        default: all chapters, and the recipes
 
 They lie in ``_build/figures``, under the names by which the book points to them, and each says in
 its file what it is, under which licence, and how to cite it. ``make book`` puts them on the site.
@@ -71,7 +71,7 @@ def drawn(figure: Figure, kind: str) -> str:
 
 
 def draw(path: Path) -> list[Path]:
-    """Executes a chapter, and writes the figures that have a name."""
+    """Executes a notebook, and writes the figures that have a name."""
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": path.parent}}
     NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", resources=resources).execute()
@@ -88,9 +88,8 @@ def draw(path: Path) -> list[Path]:
 
 
 def main() -> int:
-    chapters = sorted(ROOT.glob("book/[0-9]*.ipynb"))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("notebook", nargs="*", type=Path, default=chapters)
+    parser.add_argument("notebook", nargs="*", type=Path, default=sorted(ROOT.glob("book/*.ipynb")))
     os.environ["OMP_NUM_THREADS"] = "1"  # the kernels inherit it
     with TemporaryDirectory() as folder:
         os.environ |= {"IPYTHONDIR": folder, "PYTHONPATH": str(ROOT)}

@@ -25,7 +25,7 @@ from tools.address import ROOT
 STATIC = ROOT / "book/_static"
 STILLS = STATIC / "stills"
 SCRIPTS = {path.stem for path in (STATIC / "live/parts").glob("*.js")}
-PARTS = sorted(SCRIPTS - {"base", "drawing", "parts"})
+PARTS = sorted(SCRIPTS - {"base", "drawing", "numbers", "parts"})
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static/styles"
 WIDTH = 688  # pixels of the book's column
 PAGE = """<!doctype html><html lang="en" data-theme="{theme}" data-mode="{theme}"><head>

@@ -33,7 +33,7 @@ def write(app: Sphinx, error: Exception | None) -> None:
         model = rounded(minivit.load(name))
         export_page(model, file)
         shown = samples(model)
-        with file.open("a") as more:
+        with file.open("a", encoding="utf-16-le") as more:
             more.write(
                 f"(globalThis.minivitSamples ??= {{}}).{name} = {json.dumps(shown)};\n"
             )

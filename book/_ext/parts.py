@@ -5,19 +5,26 @@ import io
 import json
 from pathlib import Path
 
+import torch
 from PIL import Image
 from sphinx.application import Sphinx
 
+import minivit
 from minivit.data import load_data
 from minivit.data.photographs import photograph
+from minivit.hub.page import export_page
 
 FOLDER = "live/parts"
 SIDE = 224  # pixels of a photograph
 PHOTOGRAPHS = ("chelsea", "astronaut", "coffee")
+STARTS = (
+    0,
+    1,
+)  # seeds of untrained models: that of digits_vit's training, and another
 
 
 def write(app: Sphinx, error: Exception | None) -> None:
-    """Writes the images that parts begin with, as scripts, which pages from a folder can load.
+    """Writes what parts begin with as scripts, which pages from a folder can load.
 
     Sphinx calls this at the end.
     """
@@ -35,6 +42,18 @@ def write(app: Sphinx, error: Exception | None) -> None:
     (folder / "digits.js").write_text(
         f"globalThis.minivitDigits = {json.dumps(digits)};\n"
     )
+    for seed in STARTS:
+        export_page(start(seed), folder / f"start_{seed}.js")
+
+
+def start(seed: int) -> minivit.ViT:
+    """digits_vit before its training, or what it would have been with another seed."""
+    trained = minivit.load("digits_vit")
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        untrained = type(trained)(trained.config).eval()
+    untrained.preprocess, untrained.classes = trained.preprocess, trained.classes
+    return untrained
 
 
 def picture(name: str) -> str:

@@ -7,8 +7,6 @@ as SVG, and as PNG for print, too. The directive ``figures-to-take`` lists them 
 import re
 import shutil
 import zipfile
-from collections.abc import Iterator
-from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -16,15 +14,16 @@ import nbformat
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
-from book._ext.chapters import names, notebook
+from book._ext import drawn
+from book._ext.chapters import notebook
 from book._ext.claims import html
 from book._ext.thumbnails import image, scaled
 from course.claims.cite import citation
 from course.claims.rows import BOOK
 
-DRAWN = BOOK.parent / "_build/figures"
 PLACE, SMALL = "_static/figures", "_static/figures/small"
 FIGURE = re.compile(
     r'<figure class="[^"]*" id="(fig-[\w-]+)">(?:(?!</figure>).)*?'
@@ -57,7 +56,7 @@ def line(name: str, png: str, up: str, number: str, url: str) -> str:
     files = {
         kind: f"{up}{PLACE}/{name}.{kind}"
         for kind in ("svg", "png")
-        if (DRAWN / f"{name}.{kind}").exists()
+        if (drawn.DRAWN / f"{name}.{kind}").exists()
     }
     files = {"png": png} | files
     links = " ".join(
@@ -91,25 +90,12 @@ def offer(
     context["body"] = FIGURE.sub(with_line, context["body"])
 
 
-@cache
-def figures() -> tuple[tuple[str, nbformat.NotebookNode, dict], ...]:
-    """Every named figure of the chapters in reading order: its chapter, its cell, its output."""
-    return tuple(
-        (chapter, cell, output["data"])
-        for chapter in names().values()
-        for cell in nbformat.read(notebook(chapter), as_version=4).cells
-        for output in cell.get("outputs", [])
-        if "image/png" in output.get("data", {})
-        and "figure" in cell.metadata.get("mystnb", {})
-    )
-
-
 class FiguresToTake(SphinxDirective):
     """Every figure, small, with its number, which leads to it, and how its caption begins."""
 
     def run(self) -> list[nodes.Node]:
         listing = nodes.bullet_list(classes=["figures-to-take"])
-        for chapter, cell, data in figures():
+        for chapter, cell, data in drawn.figures():
             self.env.note_dependency(str(notebook(chapter)))
             copy = small(chapter, cell, data)
             name = cell.metadata["mystnb"]["figure"]["name"]
@@ -130,14 +116,14 @@ class FiguresToTake(SphinxDirective):
             entry = nodes.list_item(
                 "", html(picture), nodes.paragraph("", "", link)
             )
-            if (DRAWN / f"{name}.svg").exists():
+            if (drawn.DRAWN / f"{name}.svg").exists():
                 entry += html(
                     f'<p><a href="../{PLACE}/{name}.svg" download>SVG</a> '
                     f'<a href="../{PLACE}/{name}.png" download>PNG</a></p>'
                 )
             listing += entry
         archive = f'<p><a href="../{PLACE}/figures.zip" download>All of them in one file</a></p>'
-        return [html(archive)] * drawn() + [listing]
+        return [html(archive)] * drawn.some() + [listing]
 
 
 def small(chapter: str, cell: nbformat.NotebookNode, data: dict):
@@ -147,16 +133,14 @@ def small(chapter: str, cell: nbformat.NotebookNode, data: dict):
     return scaled(f"{chapter[:2]}-{cell.id}", *found, 240)
 
 
-def drawn() -> bool:
-    """Whether figures were drawn again."""
-    return any(DRAWN.glob("*.svg"))
-
-
-def files() -> Iterator[Path]:
-    """The drawn figures of the chapters that this book has."""
-    for _, cell, _ in figures():
-        name = cell.metadata["mystnb"]["figure"]["name"]
-        yield from sorted(DRAWN.glob(f"{name}.*"))
+def outdated(app: Sphinx, env: BuildEnvironment, *_: set[str]) -> list[str]:
+    """The pages to write again where other figures are drawn than at the last build."""
+    last = getattr(env, "drawn_figures", None)
+    env.drawn_figures = sorted(path.name for path in drawn.DRAWN.glob("*"))
+    if env.drawn_figures == last:
+        return []
+    pages = {"book/figures", *(f"book/{name}" for name in drawn.notebooks())}
+    return sorted(pages & env.found_docs)
 
 
 def write(app: Sphinx, error: Exception | None) -> None:
@@ -166,16 +150,16 @@ def write(app: Sphinx, error: Exception | None) -> None:
     out = Path(app.outdir)
     shutil.rmtree(out / PLACE, ignore_errors=True)
     (out / SMALL).mkdir(parents=True)
-    for chapter, cell, data in figures():
+    for chapter, cell, data in drawn.figures():
         copy = small(chapter, cell, data)
         (out / SMALL / copy.file).write_bytes(copy.webp)
-    if drawn():
+    if drawn.some():
         with zipfile.ZipFile(
             out / PLACE / "figures.zip", "w", zipfile.ZIP_DEFLATED
         ) as archive:
             for name in ("LICENSE-text", "CITATION.cff"):
                 archive.write(BOOK.parent / name, f"figures/{name}")
-            for file in files():
+            for file in drawn.files():
                 shutil.copy(file, out / PLACE)
                 archive.write(file, f"figures/{file.name}")
 
@@ -183,6 +167,7 @@ def write(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Sphinx calls this."""
     app.add_directive("figures-to-take", FiguresToTake)
+    app.connect("env-get-outdated", outdated)
     app.connect("html-page-context", offer)
     app.connect("build-finished", write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

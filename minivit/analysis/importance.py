@@ -1,7 +1,7 @@
 """How much a model needs each part: heads, branches and blocks switched off, one at a time."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from minivit.analysis.ablation import By, Part, stand_ins, without
 from minivit.analysis.attentions import attentions
 from minivit.analysis.blocks import row_of_blocks
-from minivit.analysis.residuals import branches
+from minivit.analysis.residuals import branches, last
 from minivit.analysis.running import Images, batches, chosen, evaluating, with_classes
 from minivit.recording.calls import logits
 from minivit.recording.names import find, runnable, weights_of
@@ -41,8 +41,8 @@ def branch_importance(
     """Switches every branch off, one at a time, and measures what the model is without it.
 
     Branches are the sub-layers with a residual connection around them, each attention and each MLP,
-    found by :func:`~minivit.analysis.residuals.residuals`. The model is any classifier, of minivit,
-    torchvision, timm or Hugging Face.
+    found by :func:`~minivit.analysis.residuals.residuals`, together with a norm behind them, as in
+    Swin v2. The model is any classifier, of minivit, torchvision, timm or Hugging Face.
 
     Args:
         labels: Default: what the whole model predicts.
@@ -65,8 +65,11 @@ def branch_importance(
             each image, as in windows.
     """
     first, stream = batches(images, batch_size)
-    parts = [Part(name) for name in (_named(model, names) if names else branches(model, first))]
-    return _importance(model, stream, labels, parts, by, _batches(reference, batch_size), seed)
+    found = _named(model, names) if names else branches(model, first)
+    parts = [Part(name) for name in (found if names else branches(model, first, last))]
+    others = _batches(reference, batch_size)
+    importance = _importance(model, stream, labels, parts, by, others, seed)
+    return replace(importance, names=tuple(found))
 
 
 def _named(model: nn.Module, names: Sequence[str]) -> list[str]:

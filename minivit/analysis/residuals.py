@@ -19,14 +19,30 @@ from minivit.recording.names import runnable
 from minivit.recording.recorder import tensors_in
 
 Report = Callable[[str, Tensor, Tensor], None]  # of a module's name, its branch, and the skip
+Calls = list[tuple[str, int]]  # of modules, by name and number of parameters
+
+
+def largest(calls: Calls) -> str:
+    """The module that a branch is named after: the one with most parameters."""
+    return max(calls, key=lambda call: call[1])[0]
+
+
+def last(calls: Calls) -> str:
+    """The module that a branch ends in, but for what has no parameters.
+
+    It is another than the largest where a norm or a LayerScale stands behind: what a norm gives for
+    zeros is its bias, so that only zeros of its own leave the skip alone.
+    """
+    return next((name for name, size in reversed(calls) if size), calls[-1][0])
 
 
 class _Frame:
     """The tensors seen while one module runs: its inputs, and its parts' inputs and outputs."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: Callable[[Calls], str]) -> None:
+        self.name = name  # of a branch, by the parts that ran
         self.seen: list[tuple[Tensor, int]] = []  # and how many parts had run by then
-        self.calls: list[tuple[str, int]] = []  # the parts, by name and number of parameters
+        self.calls: Calls = []
 
     def meet(self, tensor: Tensor, report: Report) -> None:
         """Remembers a tensor, and reports it if it is the sum of two."""
@@ -47,26 +63,27 @@ class _Frame:
             branch, _ = seen[-1]
             for skip, calls in reversed(seen[:-1]):
                 if skip.shape == branch.shape == total.shape and torch.equal(skip + branch, total):
-                    name, _ = max(self.calls[calls:], key=lambda call: call[1])
-                    report(name, branch, skip)
+                    report(self.name(self.calls[calls:]), branch, skip)
                     return
 
 
 @contextmanager
-def residuals(model: nn.Module, report: Report) -> Iterator[None]:
+def residuals(
+    model: nn.Module, report: Report, name: Callable[[Calls], str] = largest
+) -> Iterator[None]:
     """Reports every residual connection of a model that runs in the block, in order.
 
     ``report`` gets the name of the module that computes the branch, the branch and the skip, which
-    are the model's own tensors. A sum computed in place, or reshaped before a module reads it, is
-    not seen.
+    are the model's own tensors. ``name`` says which of the modules between them that is. A sum
+    computed in place, or reshaped before a module reads it, is not seen.
     """
     frames: list[_Frame] = []
 
-    def watch(name: str, module: nn.Module) -> None:
+    def watch(part: str, module: nn.Module) -> None:
         size = sum(parameter.numel() for parameter in module.parameters())
 
         def begin(_: nn.Module, args: Any, kwargs: Any) -> None:
-            frame = _Frame()
+            frame = _Frame(name)
             given = tensors_in((args, kwargs))
             for tensor in given[:1]:
                 if frames:
@@ -79,22 +96,26 @@ def residuals(model: nn.Module, report: Report) -> Iterator[None]:
             for tensor in tensors_in(output)[:1]:
                 frame.meet(tensor, report)
                 if frames:
-                    frames[-1].calls.append((name, size))
+                    frames[-1].calls.append((part, size))
                     frames[-1].seen.append((tensor, len(frames[-1].calls)))
 
         stack.enter_context(before(module, begin))
         stack.enter_context(after(module, end))
 
     with ExitStack() as stack:
-        for name, module in runnable(model).items():
-            watch(name, module)
+        for part, module in runnable(model).items():
+            watch(part, module)
         yield
 
 
-def branches(model: nn.Module, images: Tensor) -> list[str]:
+def branches(model: nn.Module, images: Tensor, name: Callable[[Calls], str] = largest) -> list[str]:
     """Names the modules whose output is added to their input, in order, or raises ValueError."""
     found: list[str] = []
-    with evaluating(model), residuals(model, lambda name, branch, skip: found.append(name)):
+
+    def keep(name: str, branch: Tensor, skip: Tensor) -> None:
+        found.append(name)
+
+    with evaluating(model), residuals(model, keep, name):
         model(images[:1])
     if not found:
         raise ValueError(f"no residual connection is seen in {type(model).__name__}")

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from minivit.audit.refusal import fault, refusal
+
 SHOWN = 2  # images
 DOTS = 90  # an inch
 
@@ -34,8 +36,8 @@ def looks(model: nn.Module, images: Tensor) -> tuple[list[Look], str]:
     for i in dict.fromkeys((0, len(images) // SHOWN)):
         try:
             figure = rollout_overlay(model, images[i])
-        except (ValueError, LookupError, TypeError, RuntimeError) as error:
-            return [], f"{error}".partition("\n")[0]
+        except Exception as error:  # after hours of work, pictures alone are not worth a stop
+            return [], refusal(error) or fault(error)
         content = io.BytesIO()
         figure.savefig(content, format="png", dpi=DOTS, facecolor="white")
         width, height = (round(DOTS * inches) for inches in figure.get_size_inches())

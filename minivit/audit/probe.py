@@ -8,6 +8,8 @@ from functools import wraps
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from minivit.audit.refusal import refusal
+
 
 class CannotAsk(ValueError):
     """The claim cannot be asked of this model, or of these images; the message says why."""
@@ -64,28 +66,30 @@ class Probe:
     Args:
         claim: Its id in the ledger.
         asks: The question in a sentence, with "this model" for the model.
-        measure: Gives a finite figure, or raises :class:`CannotAsk` and nothing else.
+        measure: Gives a finite figure, or raises :class:`CannotAsk`; another error is a fault of
+            the audit.
         slow: Whether ``--quick`` leaves it out.
+        needs: What it can be known by without running the model that the claim cannot be asked:
+            functions that raise :class:`CannotAsk`. ``measure`` calls them first.
     """
 
     claim: str
     asks: str
     measure: Callable[[Subject], Measured]
     slow: bool = False
+    needs: tuple[Callable[[Subject], object], ...] = ()
 
 
 PROBES: dict[str, Probe] = {}  # by claim
-# What instruments raise for a model that they do not know, and models for what they cannot read.
-REFUSALS = (ValueError, LookupError, TypeError, RuntimeError, AssertionError)
 
 
 def probe(
-    claim: str, asks: str, slow: bool = False
+    claim: str, asks: str, slow: bool = False, needs: tuple[Callable[[Subject], object], ...] = ()
 ) -> Callable[[Callable[[Subject], Measured]], Callable[[Subject], Measured]]:
     """Decorates the function that measures what a claim says of one model.
 
-    An instrument that refuses the model, in one of the errors that instruments raise, cannot ask
-    it, and its message says why.
+    Where an instrument refuses the model, or the model stops, the claim cannot be asked. Any other
+    error is a fault of the audit, and goes on as it is.
     """
 
     def register(measure: Callable[[Subject], Measured]) -> Callable[[Subject], Measured]:
@@ -95,16 +99,20 @@ def probe(
         @wraps(measure)
         def asked(subject: Subject) -> Measured:
             try:
+                for need in needs:
+                    need(subject)
                 found = measure(subject)
             except CannotAsk:
                 raise
-            except REFUSALS as error:
-                raise CannotAsk(f"{error}".partition("\n")[0] or type(error).__name__) from error
+            except Exception as error:
+                if (why := refusal(error)) is None:
+                    raise
+                raise CannotAsk(why) from error
             if not math.isfinite(found.figure):
                 raise CannotAsk(f"the figure is {found.figure}, no finite number")
             return found
 
-        PROBES[claim] = Probe(claim, asks, asked, slow)
+        PROBES[claim] = Probe(claim, asks, asked, slow, needs)
         return asked
 
     return register

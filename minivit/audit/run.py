@@ -7,18 +7,16 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-import minivit
 from minivit.audit.answers import Answer, Store
+from minivit.audit.costs import Pace, cost
 from minivit.audit.probe import PROBES, CannotAsk, Probe, Subject
+from minivit.audit.refusal import PACKAGE, fault, first_line, out_of_memory
 from minivit.hub.files import fingerprint
-
-PACKAGE = Path(minivit.__file__).parent
 
 
 def available() -> Mapping[str, Probe]:
@@ -78,18 +76,11 @@ def ask(probe: Probe, subject: Subject, seed: int) -> Answer:
             torch.manual_seed(seed)
             measured = probe.measure(subject)
         return Answer.of(probe.claim, measured, round(time.monotonic() - began, 2))
-    except Exception as error:  # a stranger's model may do anything
-        said, refused = f"{error}".partition("\n")[0], isinstance(error, CannotAsk)
-        why = said if refused else f"{type(error).__name__}: {said}"
-        if isinstance(error, MemoryError) or re.search("out of memory|allocate memory", said):
-            refused, why = False, "out of memory: try a smaller --batch-size"
-        seconds = round(time.monotonic() - began, 2)
-        return Answer(probe.claim, "cannot be asked" if refused else "failed", why, seconds=seconds)
-
-
-def costs(probe: Probe) -> int:
-    """About how many times as long as a usual probe it takes."""
-    return 8 if probe.slow else 1
+    except Exception as error:
+        state, why = "failed", fault(error)
+        if isinstance(error, CannotAsk) and not out_of_memory(error):
+            state, why = "cannot be asked", first_line(error)
+        return Answer(probe.claim, state, why, seconds=round(time.monotonic() - began, 2))
 
 
 def audit(
@@ -100,7 +91,7 @@ def audit(
     conditions: Mapping[str, Any],
     seed: int = 0,
     quick: bool = False,
-    tell: Callable[[Answer, float], None] = lambda answer, left: None,
+    tell: Callable[[Answer, float | None], None] = lambda answer, left: None,
     warn: Callable[[str], None] = lambda what: None,
 ) -> list[Answer]:
     """Asks claims of a model, one after another.
@@ -108,11 +99,13 @@ def audit(
     Args:
         conditions: All that the answers depend on: hashes of weights, images and code, and so on.
         quick: Leave out what is slow.
-        tell: Called after each answer, with the seconds that are probably left.
+        tell: Called after each answer, with the seconds that are probably left, or None while that
+            is not known.
         warn: Called with a sentence about a kept answer that is damaged, and asked again.
     """
     probes, answers = list(probes), []
-    began, asked = time.monotonic(), 0
+    to_ask = [cost(probe, subject, quick) for probe in probes]
+    pace = Pace()
     for i, probe in enumerate(probes):
         this = key(probe.claim, conditions)
         kept = None
@@ -123,12 +116,10 @@ def audit(
         if kept is None and quick and probe.slow:
             kept = Answer(probe.claim, "left out", "it takes long, and --quick leaves it out")
         answer = kept or ask(probe, subject, seed)
-        if kept is None:
-            asked += costs(probe)
-            if answer.state != "failed":  # which another try may mend
-                store.put(answer, this)
+        if kept is None and answer.state != "failed":  # which another try may mend
+            store.put(answer, this)
+        if answer.state == "measured":
+            pace.note(to_ask[i], answer.seconds)
         answers.append(answer)
-        to_ask = sum(costs(one) for one in probes[i + 1 :] if not (quick and one.slow))
-        left = to_ask * (time.monotonic() - began) / max(asked, 1)
-        tell(answer, left)
+        tell(answer, pace.left(sum(to_ask[i + 1 :])))
     return answers

@@ -1,12 +1,11 @@
 """What is audited, made of models that were opened by name and of images."""
 
-import re
-
 import torch
 from torch import nn
 
 from minivit.audit.images import Images
 from minivit.audit.probe import Subject
+from minivit.audit.refusal import out_of_memory
 from minivit.hub.opened import Opened
 from minivit.hub.preprocessing import Preprocess
 
@@ -56,8 +55,8 @@ def _runs(opened: Opened, pixels: torch.Tensor) -> None:
         with torch.no_grad():
             opened.model(pixels)
     except Exception as error:  # a stranger's model may raise anything
-        said = f"{type(error).__name__}: {error}".partition("\n")[0]
-        if isinstance(error, MemoryError) or re.search("out of memory|allocate memory", said):
+        if out_of_memory(error):
             raise
+        said = f"{type(error).__name__}: {error}".partition("\n")[0]
         shape = list(pixels.shape[1:])
         raise ValueError(f"{opened.name} does not run on images {shape}: {said}") from error

@@ -105,11 +105,11 @@ class Audit(Command):
             def say(what: str) -> None:
                 bar.write(what, file=sys.stderr)
 
-            def tell(answer: Answer, left: float) -> None:
+            def tell(answer: Answer, left: float | None) -> None:
                 said = answer.reason
                 if answer.figure is not None:
                     said = claims()[answer.claim].printed(answer.figure)
-                more = f" (about {_minutes(left)} left)" if left >= 1 else ""
+                more = f" (about {_minutes(left)} left)" if left is not None and left >= 1 else ""
                 say(f"{answer.claim}  {answer.state}: {said}{more}")
                 bar.update()
 

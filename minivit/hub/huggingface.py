@@ -5,10 +5,9 @@ from typing import Any
 from torch import nn
 
 from minivit.hub.assembling import assembled, renamed
+from minivit.hub.huggingface_parts import settings_of
 from minivit.hub.other_libraries import huggingface_classes
 from minivit.hub.other_preprocessing import huggingfaces
-from minivit.hub.saying import activation_of, check_scale, the_one
-from minivit.networks.patches import pair
 from minivit.networks.vit import ViT
 
 # Parts of a key: transformers', ours. In this order.
@@ -68,33 +67,7 @@ POOL = (
     ("head.mlp.fc1.", "pool.mlp.up."),
     ("head.mlp.fc2.", "pool.mlp.down."),
 )
-# What each class of transformers' gives, in our words.
-POOLS = {
-    "ViTModel": "class",
-    "ViTForImageClassification": "class",
-    "DeiTModel": "class",
-    "DeiTForImageClassification": "class",
-    "DeiTForImageClassificationWithTeacher": "class+register",
-    "Dinov2Model": "class",
-    "Dinov2ForImageClassification": "class+mean",
-    "Dinov2WithRegistersModel": "class",
-    "Dinov2WithRegistersForImageClassification": "class+mean",
-    "CLIPVisionModel": "class",
-    "CLIPVisionModelWithProjection": "class",
-    "SiglipVisionModel": "attention",
-}
 UNREAD = ("mask_token", "pooler.")  # in training by masks alone; of no classifier
-# What others have that our ViT has not.
-OTHERS = {
-    "DINOv3": "rotary positions",
-    "Swin": "windows whose tokens are merged from stage to stage",
-    "Beit": "relative positions in attention",
-    "Data2Vec": "relative positions in attention",
-    "Siglip2": "patches in any number",
-    "CLIPModel": "text: give its vision_model",
-    "SiglipModel": "text: give its vision_model",
-    "ViTMAE": "a decoder, and tokens that are left out",
-}
 
 
 def from_huggingface(model: nn.Module, processor: Any = None) -> ViT:
@@ -122,63 +95,22 @@ def from_huggingface(model: nn.Module, processor: Any = None) -> ViT:
         ValueError: Another model, or a part that minivit's ViT does not have; or a processor that
             prepares images in another way than :class:`~minivit.hub.preprocessing.Preprocess` can.
     """
-    kind = type(model).__name__
-    if kind not in POOLS:
-        for start, what in OTHERS.items():
-            if kind.startswith(start):
-                raise ValueError(f"minivit's ViT does not have {what}: got a {kind}")
-        raise ValueError(f"expected one of {', '.join(POOLS)} of transformers: got {kind}")
-    tower: Any = model
-    settings = _settings(tower, kind)
+    settings = settings_of(model)
+    siglip = type(model).__name__ == "SiglipVisionModel"
     state = {
         key: tensor
         for key, tensor in model.state_dict().items()
         if not any(part in key for part in UNREAD)
     }
-    attention = POOL if kind == "SiglipVisionModel" else ()
-    state = renamed(state, (*EMBEDDINGS, *attention, *NAMES))
-    if kind == "SiglipVisionModel":
+    state = renamed(state, (*EMBEDDINGS, *(POOL if siglip else ()), *NAMES))
+    if siglip:
         _split_pool(state)
-    made = assembled(state, pool=POOLS[kind], **settings)
+    made = assembled(state, **settings)
     if classes := huggingface_classes(model):
         made.classes = classes
     if processor is not None:
         made.preprocess = huggingfaces(processor)
     return made.train(model.training)
-
-
-def _settings(model: Any, kind: str) -> dict[str, Any]:
-    """Reads from the modules what no shape tells, and refuses what our ViT does in another way."""
-    norms, activations, heads = {}, {}, {}
-    for name, part in model.named_modules():
-        if name.startswith("pooler"):
-            continue
-        if isinstance(part, nn.LayerNorm):
-            norms[name] = part.eps
-        if name.endswith("activation_fn"):
-            activations[name] = activation_of(part, name)
-        if type(part).__name__.endswith("SwiGLUFFN"):
-            if type(part.act_fn).__name__ not in ("SiLU", "SiLUActivation"):
-                raise ValueError(f"expected SiLU in {name}.act_fn: got {part.act_fn}")
-            activations[name] = "swiglu"
-        count = getattr(part, "num_attention_heads", getattr(part, "num_heads", None))
-        if count is not None:
-            heads[name] = count
-        scale = getattr(part, "scaling", getattr(part, "scale", None))
-        if isinstance(scale, float):
-            check_scale(name, scale, part.head_dim)
-    if getattr(model.config, "vision_use_head", True) is False:
-        raise ValueError("expected a SiglipVisionModel with its head, which pools: got one without")
-    return {
-        "image_size": pair(_size(model.config.image_size)),
-        "heads": the_one(heads, "number of heads"),
-        "norm_eps": the_one(norms, "eps of LayerNorm"),
-        "activation": the_one(activations, "activation"),
-    }
-
-
-def _size(size: Any) -> Any:
-    return size if isinstance(size, int) else tuple(size)
 
 
 def _split_pool(state: dict[str, Any]) -> None:

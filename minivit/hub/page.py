@@ -1,12 +1,14 @@
 """Models for web pages: one file each, which the engine in ``book/_static/live`` runs.
 
 The file is a script, since pages that are opened from a folder can load nothing else. It hands over
-one text in base64: the length of a header, a header in JSON, and the numbers in half precision.
+an object: what is said of the model, and its numbers as one string, a character each, which has the
+16 bits of a number in half precision as its code. The script is written in UTF-16, so that a number
+takes two bytes in it, too; browsers know that from the mark in front, whatever a server says.
 """
 
-import base64
+import codecs
 import json
-import struct
+import re
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,9 @@ from minivit.networks.resnet import ResNet
 from minivit.networks.variants import ViTVariant
 from minivit.networks.vit import ViT
 
-LARGEST = 2 * 2**20  # bytes, without base64: what a page may ask of a phone
+LARGEST = 2_000_000  # bytes of the file: what a page may ask of a phone
+# No string holds these as they are, or no file in UTF-16: halves of surrogates, from -512 to -128.
+ESCAPED = re.compile(r'["\\\n\r\ud800-\udfff]')
 UNREAD = "num_batches_tracked"  # BatchNorm's count of batches, of no use but in training
 
 # The settings that the engine knows, of those that say more than a size.
@@ -52,42 +56,48 @@ def export_page(model: Model, path: str | PathLike[str]) -> None:
     Raises:
         TypeError: The model is of another family.
         ValueError: It has a part that the engine does not know, no preprocessing or names, a number
-            beyond half precision's, or more than 2 MiB of them; or the path ends otherwise.
+            beyond half precision's, or so many that the file would be larger than 2 MB; or the path
+            ends otherwise.
         OSError: The file cannot be written.
     """
     path = Path(path)
     if path.suffix != ".js":
         raise ValueError(f"expected a path that ends in .js: got {path}")
-    text = base64.b64encode(packed(model)).decode()
-    with replacing(path) as scratch:
-        scratch.write_text(
-            f"(globalThis.minivitModels ??= {{}})[{json.dumps(path.stem)}] = `{text}`;\n"
+    content = script(model, path.stem)
+    if len(content) > LARGEST:
+        raise ValueError(
+            f"expected a model whose file has at most {LARGEST:,} bytes, for a page: "
+            f"got {len(content):,}"
         )
+    with replacing(path) as scratch:
+        scratch.write_bytes(content)
 
 
-def packed(model: Model) -> bytes:
-    """The model in bytes: the header's length, the header, the numbers, all little-endian."""
+def script(model: Model, name: str) -> bytes:
+    """What the file holds, whatever its size; the model's name is that in ``minivitModels``."""
+    text = f"(globalThis.minivitModels ??= {{}})[{json.dumps(name)}] = {packed(model)};\n"
+    return codecs.BOM_UTF16_LE + text.encode("utf-16-le")
+
+
+def packed(model: Model) -> str:
+    """The model as an object of JavaScript: what its header says, ``tensors`` and ``numbers``."""
     preprocess = check(model)
     state = {k: v for k, v in model.state_dict().items() if not k.endswith(UNREAD)}
     about = said(About(model.config, preprocess, model.classes, model.licence, model.removed))
     tensors = [[name, list(tensor.shape)] for name, tensor in state.items()]
-    header = json.dumps({**about, "tensors": tensors}, ensure_ascii=False).encode()
-    numbers = b"".join(half(name, tensor) for name, tensor in state.items())
-    content = struct.pack("<I", len(header)) + header + numbers
-    if len(content) > LARGEST:
-        raise ValueError(
-            f"expected a model of at most {LARGEST:,} bytes in half precision, for a page: "
-            f"got {len(content):,}"
-        )
-    return content
+    header = json.dumps({**about, "tensors": tensors})
+    codes = torch.cat([half(name, tensor) for name, tensor in state.items()]).view(torch.uint16)
+    letters = "".join(map(chr, codes.tolist()))
+    numbers = ESCAPED.sub(lambda letter: f"\\u{ord(letter[0]):04x}", letters)
+    return f'{header[:-1]}, "numbers": "{numbers}"}}'
 
 
-def half(name: str, tensor: Tensor) -> bytes:
-    """A tensor's numbers in half precision, little-endian."""
+def half(name: str, tensor: Tensor) -> Tensor:
+    """A tensor's numbers in half precision, in a row."""
     rounded = tensor.detach().cpu().half()
     if not rounded.isfinite().all():
         raise ValueError(f"expected numbers that half precision has: got others in {name}")
-    return rounded.contiguous().numpy().astype("<f2").tobytes()
+    return rounded.flatten()
 
 
 def check(model: Model) -> Preprocess:

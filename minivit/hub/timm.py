@@ -11,7 +11,8 @@ from minivit.hub.assembling import assembled, renamed
 from minivit.hub.opened import library
 from minivit.hub.other_libraries import timm_classes
 from minivit.hub.other_preprocessing import timms
-from minivit.hub.saying import activation_of, check_scale, the_one
+from minivit.hub.saying import the_one
+from minivit.hub.timm_parts import POOLS, check_taken, distilled, mlp_activation
 from minivit.networks.patches import pair
 from minivit.networks.vit import ViT
 
@@ -34,38 +35,14 @@ NAMES = (
     ("mlp.fc2.", "mlp.down."),
     ("head_dist.", "second_head."),
 )
-POOLS = {"token": "class", "avg": "mean", "map": "attention"}
-# Modules that our ViT has a part for, or that do nothing in evaluation mode.
-KNOWN = {
-    *("VisionTransformer", "VisionTransformerDistilled", "PatchEmbed", "Sequential", "Block"),
-    *("Attention", "Mlp", "LayerScale", "AttentionPoolLatent", "LayerNorm", "Linear", "Conv2d"),
-    *("Identity", "Dropout", "DropPath", "PatchDropout", "GELU", "GELUTanh", "QuickGELU"),
-    *("GluMlp", "SiLU"),
-}
-# What others have that our ViT has not.
-OTHERS = {
-    "Eva": "rotary positions or its own blocks (EVA, DINOv3, Perception Encoder)",
-    "SwinTransformer": "windows whose tokens are merged from stage to stage",
-    "SwinTransformerV2": "windows whose tokens are merged from stage to stage",
-    "Cait": "blocks of class attention behind the others",
-    "Beit": "relative positions in attention",
-    "VisionTransformerRelPos": "relative positions in attention",
-    "VisionTransformerSAM": "windows and relative positions",
-    "NaFlexVit": "patches in any number and their own positions",
-    "RmsNorm": "RMSNorm in place of LayerNorm",
-    "SwiGLU": "a gated MLP with a norm inside",
-    "ParallelScalingBlock": "attention and MLP side by side",
-    "ParallelThingsBlock": "several attentions and MLPs side by side",
-    "ResPostBlock": "norms behind attention and MLP, inside the residual",
-    "HybridEmbed": "a convolutional network in place of the patch embedding",
-}
 
 
 def from_timm(source: nn.Module | Mapping[str, Tensor], name: str | None = None) -> ViT:
     """Makes minivit's ViT of timm's ``VisionTransformer``, equal to it at its image size.
 
     It takes ViT, AugReg, DeiT (distilled too), DeiT III, DINO, MAE, DINOv2 with registers or
-    without, giant included, and the image towers of CLIP and SigLIP::
+    without, giant included, models that pool by the mean, with the last norm before it or behind,
+    and the image towers of CLIP and SigLIP::
 
         model = minivit.from_timm(timm.create_model("vit_small_patch14_dinov2", pretrained=True))
 
@@ -89,18 +66,19 @@ def from_timm(source: nn.Module | Mapping[str, Tensor], name: str | None = None)
     elif name is not None:
         raise ValueError(f"a module says itself what it is: got name={name!r}")
     module: Any = source
-    _check(module)
+    check_taken(module)
     parts = dict(module.named_modules())
     norms = {n: part.eps for n, part in parts.items() if isinstance(part, nn.LayerNorm)}
-    acts = {n: _activation(part, n) for n, part in parts.items() if n.endswith("mlp")}
+    acts = {n: mlp_activation(part, n) for n, part in parts.items() if n.endswith("mlp")}
     heads = {n: part.num_heads for n, part in parts.items() if hasattr(part, "num_heads")}
-    distilled = type(module).__name__ == "VisionTransformerDistilled"
+    behind = not isinstance(module.fc_norm, nn.Identity)
     model = assembled(
         renamed(module.state_dict(), NAMES),
         image_size=tuple(module.patch_embed.img_size),
         heads=the_one(heads, "number of heads"),
-        pool="class+register" if distilled else POOLS[module.global_pool],
+        pool="class+register" if distilled(module) else POOLS[module.global_pool],
         norm_eps=the_one(norms, "eps of LayerNorm"),
+        norm_after_pool=behind and module.global_pool != "token",  # of one token it is the same
         activation=the_one(acts, "activation"),
     )
     _describe(model, module)
@@ -124,44 +102,6 @@ def _filled(state: Mapping[str, Tensor], name: str | None) -> nn.Module:
         why = " ".join(str(error).split())
         raise ValueError(f"these weights are not those of timm's {name}: {why}") from error
     return module.eval()
-
-
-def _check(module: Any) -> None:
-    """Refuses what our ViT would compute in another way."""
-    kind = type(module).__name__
-    for name, part in module.named_modules():
-        kind = type(part).__name__
-        if kind not in KNOWN and (name or kind in OTHERS):
-            what = OTHERS.get(kind, f"a {kind}")
-            raise ValueError(f"minivit's ViT does not have {what}: got it in {name or 'the model'}")
-        if not name and (kind not in KNOWN or not hasattr(part, "patch_embed")):
-            raise ValueError(f"expected timm's VisionTransformer: got {kind}")
-        if kind == "Attention":
-            check_scale(name, part.scale, part.head_dim)
-            others = (part.q_norm, part.k_norm, part.norm)
-            if part.gate is not None or not all(isinstance(p, nn.Identity) for p in others):
-                raise ValueError(f"minivit's attention has no norms or gates inside: got {part}")
-    behind = not isinstance(module.fc_norm, nn.Identity)
-    for fits, what in (
-        (module.global_pool in POOLS, f"global_pool={module.global_pool!r}"),
-        (not module.pool_include_prefix, "a pool of all tokens, not of the patches alone"),
-        (not (behind and module.global_pool == "avg"), "a norm behind the mean (fc_norm)"),
-        (behind or not isinstance(module.norm, nn.Identity), "no norm behind the blocks"),
-        (module.pos_embed is not None, "no positions"),
-        (not module.patch_embed.dynamic_img_pad, "images that are padded"),
-        (isinstance(module.patch_embed.norm, nn.Identity), "a norm of patches"),
-    ):
-        if not fits:
-            raise ValueError(f"cannot convert a model of timm with {what}")
-
-
-def _activation(mlp: Any, name: str) -> str:
-    """Our name of what an MLP does between its maps."""
-    if type(mlp).__name__ != "GluMlp":
-        return activation_of(mlp.act, f"{name}.act")
-    if mlp.gate_last or not isinstance(mlp.act, nn.SiLU) or mlp.norm.__class__ is not nn.Identity:
-        raise ValueError(f"expected a SwiGLU in {name}, gates first and without a norm: got {mlp}")
-    return "swiglu"
 
 
 def _describe(model: ViT, module: Any) -> None:

@@ -14,7 +14,7 @@ from minivit.networks.masks import local_mask, window_mask
 from minivit.networks.parts import ACTIVATIONS, EmbeddedPositions, GatedMLP, scale_branches
 from minivit.networks.pooling import AttentionPool
 from minivit.networks.positions import FixedPositions, NoPositions, sincos_1d, sincos_2d
-from minivit.networks.shapes import Grid, Mask, Tokens
+from minivit.networks.shapes import Grid, Images, Logits, Mask, Tokens
 from minivit.networks.stem import ConvStem
 from minivit.networks.vit import NORM_EPS, Block, Positions, ViT, ViTConfig
 
@@ -42,6 +42,7 @@ class ViTVariantConfig(ViTConfig):
     layer_scale: float | None = None  # what its factors start from
     activation: Literal["gelu", "tanh", "quick", "swiglu"] = "gelu"
     norm_eps: float = NORM_EPS
+    norm_after_pool: bool = False  # the last norm reads one vector, not the tokens: timm's fc_norm
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,6 +62,12 @@ class ViTVariantConfig(ViTConfig):
             )
         if self.pool == "attention" and self.activation == "swiglu":
             raise ValueError("the MLP of an attention pool has no gates: got activation='swiglu'")
+        behind = self.norm == "pre" and self.pool in ("mean", "attention")
+        if self.norm_after_pool and not behind:
+            raise ValueError(
+                "norm_after_pool goes with pre-norm and pool='mean' or 'attention': got "
+                f"norm={self.norm!r}, pool={self.pool!r}"
+            )
         if self.pool == "class+register" and not self.registers:
             raise ValueError("pool='class+register' reads a register: expected registers=1 or more")
 
@@ -181,3 +188,8 @@ class ViTVariant(ViTWithPositions):
             return self.pool(patches)
         mean = patches.mean(1)
         return torch.cat([x[:, 0], mean], 1) if kind == "class+mean" else mean
+
+    def forward(self, images: Images) -> Logits:
+        if self.config.norm_after_pool:
+            return self.head(self.norm(self.pooled(self.tokens(images))))
+        return super().forward(images)

@@ -8,6 +8,7 @@ import sys
 import pytest
 import yaml
 from bs4 import BeautifulSoup
+from jupyter_book.config import get_final_config
 from nbformat import v4, writes
 
 from tools.address import ROOT, filled, normal, repository, site
@@ -17,10 +18,14 @@ URL = "https://github.com/Someone/a-book"
 NOWHERE = {"MINIVIT_REPOSITORY": ""}
 WORKFLOW = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "Someone/a-book"}
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["sphinx"]["config"]
+# Of the theme as the book has it. Jupyter Book names its own repository where there is no other.
+BOOK = get_final_config(user_yaml=ROOT / "_config.yml", cli_config={"latex_individualpages": False})
+THEME = BOOK[0]["html_theme_options"]
 CONF = f"""
 import sys; sys.path.insert(0, {str(ROOT)!r})
 extensions = ["myst_nb", "sphinx_book_theme", "sphinx.ext.githubpages", "book._ext.publication"]
 html_theme = "sphinx_book_theme"
+html_theme_options = {THEME}
 nb_execution_mode = "off"
 root_doc = "first"
 templates_path = [{str(ROOT / "book/_templates")!r}]

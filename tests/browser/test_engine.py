@@ -1,13 +1,18 @@
 """The page's engine in a real browser: what tests/page asks of it under Node, and its speed."""
 
-import base64
+from functools import partial
+from http.server import ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
-from playwright.sync_api import Browser
+import torch
+from playwright.sync_api import Browser, Page
 
-from minivit.hub.page import packed
-from tests.page.conftest import asked, images, model, told
+from minivit import ViT
+from minivit.hub.page import export_page, script
+from tests.browser.conftest import Quiet
+from tests.page.conftest import ENGINE, asked, images, model, told, with_every_half
 from tests.page.test_engine import (  # noqa: F401
     test_a_head_that_is_off_adds_nothing,
     test_attention_states_lens_and_rollout_are_torchs,
@@ -29,13 +34,18 @@ def page(browser: Browser, site: str):
     page.close()
 
 
+def give(page: Page, of: ViT) -> None:
+    """Runs a model's script in a page, which then has it in ``minivitModels.model``."""
+    page.add_script_tag(content=script(of, "model").decode("utf-16"))
+
+
 @pytest.fixture
 def answers(page):
-    run = "([text, asked]) => runJobs(minivitEngine(), text, JSON.parse(asked))"
+    run = "(asked) => runJobs(minivitEngine(), minivitModels.model, JSON.parse(asked))"
 
     def answer(of, pictures, jobs):
-        text = base64.b64encode(packed(of)).decode()
-        return told(page.evaluate(run, [text, asked(pictures, jobs)]))
+        give(page, of)
+        return told(page.evaluate(run, asked(pictures, jobs)))
 
     return answer
 
@@ -49,22 +59,60 @@ def many(name: str) -> int:
 @pytest.mark.parametrize(("name", "milliseconds"), [("digits_vit", 16), ("cifar10_vit", 100)])
 def test_an_answer_is_there_before_the_hand_notices(page, name, milliseconds):
     """Of a processor: what else the machine does at the time is not counted."""
-    text = base64.b64encode(packed(model(name))).decode()
+    give(page, model(name))
     pixels = images(model(name), 1)[0].permute(1, 2, 0).flatten().tolist()
     page.evaluate(
-        """([text, pixels]) => {
-            const engine = minivitEngine(), model = engine.open(text);
+        """(pixels) => {
+            const engine = minivitEngine(), model = engine.open(minivitModels.model);
             const image = engine.normalised(model, pixels);
             globalThis.answer = (n) => { while (n--) engine.forward(model, image); };
             answer(10);
         }""",
-        [text, pixels],
+        pixels,
     )
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
     before = spent(session)
     page.evaluate("answer(20)")
     assert 0 < (spent(session) - before) / 20 * 1000 < milliseconds
+
+
+class Says(Quiet):
+    """A server that says of each script in which encoding it is, rightly or not."""
+
+    extensions_map = {**Quiet.extensions_map, ".js": "text/javascript"}
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1", None])
+def test_a_model_is_read_whatever_the_server_says_of_its_encoding(browser, tmp_path, charset):
+    """None: from a folder. The worker that the model is handed to reads the same."""
+    of = with_every_half()
+    export_page(of, tmp_path / "m.js")
+    (tmp_path / "engine.js").write_text(ENGINE.read_text("utf-8"), "utf-8")
+    scripts = '<script src="m.js"></script><script src="engine.js"></script>'
+    (tmp_path / "m.html").write_text(f'<!DOCTYPE html><meta charset="utf-8">{scripts}')
+    Says.extensions_map[".js"] = f"text/javascript; charset={charset}"
+    read = """async () => {
+        const { open } = minivitEngine(), weights = [open(minivitModels.m)];
+        const text = `onmessage = ({ data }) => postMessage((${minivitEngine})().open(data))`;
+        const worker = new Worker(URL.createObjectURL(new Blob([text])));
+        const answer = new Promise((resolve) => (worker.onmessage = ({ data }) => resolve(data)));
+        worker.postMessage(minivitModels.m);
+        weights.push(await answer);
+        return weights.map(({ classes, layers }) =>
+            [classes, [...layers["blocks.0.mlp.up"].weight]]);
+    }"""
+    page = browser.new_page()
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Says, directory=tmp_path)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/" if charset else f"{tmp_path.as_uri()}/"
+        page.goto(address + "m.html")
+        found = page.evaluate(read)
+        server.shutdown()
+    page.close()
+    for classes, weight in found:
+        assert classes == of.classes
+        assert torch.equal(torch.tensor(weight), of.blocks[0].mlp.up.weight.flatten())
 
 
 def spent(session) -> float:

@@ -22,6 +22,9 @@ TIMMS = {
     "vit without biases of q, k and v": {"qkv_bias": False},
     "vit with means": {"class_token": False, "global_pool": "avg", "fc_norm": False},
     "vit with means beside a class token": {"global_pool": "avg", "fc_norm": False},
+    "vit with a norm behind the mean": {"class_token": False, "global_pool": "avg"},
+    "vit with a norm behind the mean, beside a class token": {"global_pool": "avg"},
+    "vit with a norm behind its token": {"fc_norm": True},
     "deit distilled": {"kind": VisionTransformerDistilled},
     "deit distilled, without a head": {"kind": VisionTransformerDistilled} | FEATURES,
     "deit 3": {"init_values": 1e-6, "no_embed_class": True},
@@ -33,6 +36,7 @@ TIMMS = {
     "clip with registers": CLIP | {"reg_tokens": 2},
     "siglip": SIGLIP | FEATURES,
     "siglip with registers": SIGLIP | {"reg_tokens": 2},
+    "siglip with a norm behind its pool": SIGLIP | {"fc_norm": True},
 }  # fmt: skip
 
 

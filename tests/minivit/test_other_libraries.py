@@ -1,6 +1,7 @@
 """What from_timm and from_huggingface make computes what theirs does, and a fault would be seen."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -131,6 +132,10 @@ def class_token_alone(model):
     model.pooled = lambda x: x[:, [0, 0]].flatten(1)
 
 
+def norm_before_the_pool(model):
+    model.config = replace(model.config, norm_after_pool=False)
+
+
 FAULTS = [
     (timms, "vit", swapped_q_and_k),
     (huggingfaces, "Dinov2Model", swapped_q_and_k),
@@ -147,6 +152,8 @@ FAULTS = [
     (timms, "dinov2 with registers", registers_last),
     (huggingfaces, "CLIPVisionModel", missing_norm_before_the_blocks),
     (timms, "deit distilled", class_token_alone),
+    (timms, "vit with a norm behind the mean", norm_before_the_pool),
+    (timms, "siglip with a norm behind its pool", norm_before_the_pool),
 ]
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import minivit
-from minivit.hub.page import export_page, rounded
+from minivit.hub.page import rounded, script
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = ROOT / "book/_static/live/engine.js"
@@ -22,6 +22,19 @@ RUN = Path(__file__).with_name("run.mjs")
 def model(name: str) -> minivit.ViT:
     """A shipped model that holds the numbers that the page has."""
     return rounded(minivit.load(name)).requires_grad_(False)
+
+
+def with_every_half() -> minivit.ViT:
+    """A model that has every finite number of half precision, and names beyond ASCII."""
+    codes = torch.arange(2**16).to(torch.uint16)
+    every = codes.view(torch.float16).float()
+    every = every[every.isfinite()]
+    of = minivit.create("vit_8px", dim=128, depth=1, mlp_ratio=4)  # 65,536 weights in `up`
+    with torch.no_grad():
+        of.blocks[0].mlp.up.weight.flatten()[: len(every)] = every
+    of.preprocess = minivit.Preprocess((8, 8), (8, 8), mean=(0.5,), std=(0.5,))
+    of.classes = ["é", '"', "\\", "猫", "🐈", "\n", "$", "`", "\u2028", "9"]
+    return rounded(of)
 
 
 def images(of: minivit.ViT, count: int) -> Tensor:
@@ -57,7 +70,7 @@ def answers(tmp_path: Path):
         pytest.skip("node is not installed, which runs the page's script outside a browser")
 
     def run(of: minivit.ViT, pictures: Tensor, jobs: list[dict]) -> list[dict[str, Tensor]]:
-        export_page(of, tmp_path / "model.js")
+        (tmp_path / "model.js").write_bytes(script(of, "model"))
         (tmp_path / "jobs.json").write_text(asked(pictures, jobs))
         command = ["node", RUN, ENGINE, tmp_path / "model.js", tmp_path / "jobs.json"]
         done = subprocess.run(command, capture_output=True, text=True)

@@ -1,6 +1,6 @@
 // What a test asks of the page's engine, in Node and in browsers: a list of answers to its jobs.
-function runJobs(engine, text, { images, jobs }) {
-  const model = engine.open(text);
+function runJobs(engine, stored, { images, jobs }) {
+  const model = engine.open(stored);
   const pictures = images.map((bytes) => engine.normalised(model, bytes));
   const plain = (key, value) => (ArrayBuffer.isView(value) ? [...value] : value); // JSON knows lists
   return JSON.stringify(jobs.map(({ image, ask, switches }) => {

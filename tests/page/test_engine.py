@@ -152,7 +152,7 @@ def test_a_model_of_another_shape_than_square_is_run_as_torch_runs_it(answers):
     assert close(torch.stack([one["rollout"] for one in found], 1), rolled)
 
 
-def test_every_shipped_model_but_a_hybrid_runs_in_a_page():
+def test_every_shipped_model_but_a_hybrid_is_of_a_kind_that_pages_run():
     assert {type(described(name)[0]).__name__ for name in set(shipped()) - set(RUNS)} <= {
         "HybridConfig"
     }

@@ -1,39 +1,79 @@
 """What is written for pages, and what is refused."""
 
-import base64
 import dataclasses
 import json
+import shutil
+import subprocess
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 import minivit
-from minivit.hub.page import export_page, packed
+from book._ext import live
+from minivit.hub.page import LARGEST, export_page
 from tests.minivit.refusals import assert_refused
+from tests.page.conftest import ENGINE, with_every_half
+
+
+def stored(file):
+    """What a file hands over: JSON, but for the control characters that its numbers have."""
+    text = file.read_bytes().decode("utf-16")  # strict, and as the mark in front says
+    name, _, value = text.partition(" = ")
+    assert name == f'(globalThis.minivitModels ??= {{}})["{file.stem}"]'
+    return json.loads(value.removesuffix(";\n"), strict=False)
 
 
 def test_a_file_holds_what_the_model_says_of_itself_and_its_numbers(tmp_path):
     model = minivit.load("digits_vit")
     export_page(model, tmp_path / "m.js")
-    text = (tmp_path / "m.js").read_text()
-    assert text.isascii() and text.startswith('(globalThis.minivitModels ??= {})["m"] = `')
-    content = base64.b64decode(text.split("`")[1])
-    end = 4 + int.from_bytes(content[:4], "little")
-    said = json.loads(content[4:end])
+    said = stored(tmp_path / "m.js")
     assert said["family"] == "ViT" and said["classes"] == list("0123456789")
     assert said["preprocess"]["mean"] == list(model.preprocess.mean)
-    numbers = torch.frombuffer(bytearray(content[end:]), dtype=torch.float16)
+    numbers = torch.frombuffer(bytearray(said["numbers"].encode("utf-16-le")), dtype=torch.float16)
     assert len(numbers) == sum(p.numel() for p in model.parameters())
     assert torch.equal(numbers[-10:].float(), model.head.bias)
     assert said["tensors"][-1] == ["head.bias", [10]]
 
 
-def test_a_model_with_parts_removed_says_so():
-    model = minivit.remove(minivit.load("digits_vit"), "mlp", [1])
-    content = packed(model)
-    said = json.loads(content[4 : 4 + int.from_bytes(content[:4], "little")])
+def test_a_model_with_parts_removed_says_so(tmp_path):
+    export_page(minivit.remove(minivit.load("digits_vit"), "mlp", [1]), tmp_path / "m.js")
+    said = stored(tmp_path / "m.js")
     assert said["removed"] == [["mlp", [1]]]
     assert not [name for name, _ in said["tensors"] if name.startswith("blocks.1.mlp")]
+
+
+READ = """
+const { readFileSync } = require("fs");
+const [engine, file] = process.argv.slice(1);
+new Function(readFileSync(file, "utf16le"))();
+const { open } = new Function(`${readFileSync(engine, "utf8")}; return minivitEngine()`)();
+const { layers, classes } = open(globalThis.minivitModels.m);
+console.log(JSON.stringify({ classes, weight: [...layers["blocks.0.mlp.up"].weight] }));
+"""
+
+
+def test_every_number_of_half_precision_is_read_as_it_was_written(tmp_path):
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed, which runs the page's script outside a browser")
+    model = with_every_half()
+    export_page(model, tmp_path / "m.js")
+    command = ["node", "-e", READ, ENGINE, tmp_path / "m.js"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    read = json.loads(done.stdout)
+    assert torch.equal(torch.tensor(read["weight"]), model.blocks[0].mlp.up.weight.flatten())
+    assert read["classes"] == model.classes
+
+
+def test_the_files_of_models_on_the_site_are_small_enough_for_phones(tmp_path):
+    build = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="html"))
+    live.write(build, None)
+    files = sorted(tmp_path.glob("_static/live/models/*.js"))
+    assert [file.stem for file in files] == sorted(live.MODELS)
+    for file in files:
+        assert file.stat().st_size <= LARGEST == 2_000_000, file.name
+        assert f"minivitSamples ??= {{}}).{file.stem} = [" in file.read_text("utf-16"), file.name
 
 
 def changed(**changes):
@@ -87,9 +127,9 @@ def test_what_a_page_cannot_run_is_refused_and_nothing_is_written(tmp_path):
                 "half precision has: got others in head.bias",
             ),
             (
-                lambda: export_page(changed(dim=512, depth=6), file),
+                lambda: export_page(minivit.load("cifar10_feedforward"), file),
                 ValueError,
-                r"at most 2,097,152 bytes .* got \d",
+                r"at most 2,000,000 bytes, .* got \d",
             ),
         ]
     )

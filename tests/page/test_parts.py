@@ -1,8 +1,10 @@
 """What the drawings of chapters compute, beside the package and torch."""
 
+import copy
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,8 +13,9 @@ from einops import rearrange
 from torch.utils.flop_counter import FlopCounterMode
 
 import minivit
+from book._ext import parts as live_parts
 from minivit.analysis.distance import patch_distances
-from minivit.hub.page import export_page
+from minivit.hub.page import export_page, rounded
 from minivit.networks.masks import local_mask
 from minivit.networks.patches import patchify, unpatchify
 from minivit.networks.positions import sincos_1d, sincos_2d
@@ -21,13 +24,14 @@ from tests.page.conftest import ENGINE, images, model
 CLOSE = 1e-10  # both sides compute in float64, but where a test says otherwise
 RUN = r"""
 const { readFileSync } = require("fs");
-const { files, calls } = JSON.parse(readFileSync(0));
+const { files, shown, calls } = JSON.parse(readFileSync(0));
 new Function(files.map((file) => readFileSync(file, "utf8")).join("\n"))();
 const given = {};
-if (globalThis.minivitModels) {
+for (const file of shown) new Function(readFileSync(file, "utf16le"))();
+if (shown.length) {
   const text = readFileSync(process.env.ENGINE, "utf8");
   given.$engine = new Function(`${text}; return minivitEngine()`)();
-  given.$model = given.$engine.open(minivitModels.model);
+  for (const name in minivitModels) given[`$${name}`] = given.$engine.open(minivitModels[name]);
 }
 const plain = (key, value) => (ArrayBuffer.isView(value) ? [...value] : value);
 console.log(JSON.stringify(calls.map(([part, name, ...values]) =>
@@ -41,13 +45,14 @@ def asked(tmp_path):
     if shutil.which("node") is None:
         pytest.skip("node is not installed, which runs the page's scripts outside a browser")
 
-    def run(*calls, of=None):
-        parts = {"base", *(call[0] for call in calls)}
-        files = [str(ENGINE.with_name("parts") / f"{part}.js") for part in sorted(parts)]
-        if of is not None:
-            export_page(of, tmp_path / "model.js")
-            files.append(str(tmp_path / "model.js"))
-        task = json.dumps({"files": files, "calls": calls})
+    def run(*calls, of=None, and_of=None):
+        parts = ["numbers", *sorted({call[0] for call in calls})]
+        files = [str(ENGINE.with_name("parts") / f"{part}.js") for part in parts]
+        models = {"model": of, "other": and_of}
+        shown = [str(tmp_path / f"{name}.js") for name, one in models.items() if one is not None]
+        for path in map(Path, shown):
+            export_page(models[path.stem], path)
+        task = json.dumps({"files": files, "shown": shown, "calls": calls})
         command = ["node", "-e", RUN]
         done = subprocess.run(
             command, input=task, capture_output=True, text=True, env={"ENGINE": str(ENGINE)}
@@ -140,14 +145,14 @@ def test_fibre_changes_patches_and_norms_them_as_the_chapter_does(asked):
 
 
 def test_unseen_is_what_the_embedding_maps_to_nothing(asked):
-    (rows,) = asked(("unseen", "embedding", 12, 48, 3))
+    (rows,) = asked(("unseen", "embedding", 12, 48))
     W = torch.tensor(rows, dtype=torch.float64)
     assert abs(W.std() * 48**0.5 - 1) < 0.1
-    (directions,) = asked(("unseen", "seenDirections", rows))
+    (directions,) = asked(("unseen", "orthonormal", rows))
     V = torch.tensor(directions, dtype=torch.float64)
     assert close((V @ V.T).tolist(), torch.eye(12, dtype=torch.float64))
     delta = draw(48)
-    (hidden,) = asked(("unseen", "unseen", delta.tolist(), directions))
+    (hidden,) = asked(("unseen", "beside", delta.tolist(), directions))
     Vh = torch.linalg.svd(W, full_matrices=False).Vh
     assert close(hidden, delta - Vh.T @ Vh @ delta)
     (tokens,) = asked(("unseen", "token", hidden, rows))
@@ -200,18 +205,121 @@ def test_shuffle_answers_with_and_without_positions(asked):
     assert (straight - moved).abs().max() < 1e-5
 
 
+def in_another_basis(of, Q, moved):
+    """Chapter 8's `turned`; `moved` is whether norms hand on their scale and shift."""
+    of = copy.deepcopy(of).double()
+
+    def read(norm, linear):
+        if moved:
+            linear.bias += linear.weight @ norm.bias
+            linear.weight *= norm.weight
+            norm.weight.fill_(1)
+            norm.bias.fill_(0)
+        linear.weight.copy_(linear.weight @ Q.T)
+
+    def write(layer):
+        layer.weight.copy_((Q @ layer.weight.flatten(1)).view_as(layer.weight))
+        layer.bias.copy_(Q @ layer.bias)
+
+    write(of.patch_embedding.projection)
+    of.positions.table.copy_(of.positions.table @ Q.T)
+    for block in of.blocks:
+        read(block.norm1, block.attention.qkv)
+        write(block.attention.out)
+        read(block.norm2, block.mlp.up)
+        write(block.mlp.down)
+    read(of.norm, of.head)
+    return of
+
+
+@pytest.mark.parametrize("keeps_mean", [True, False])
+def test_a_turn_is_orthogonal_and_keeps_the_mean_if_it_shall(keeps_mean, asked):
+    found = asked(*(("turn", "turn", 10, angle, keeps_mean) for angle in (0, 70, 360)))
+    none, some, whole = (torch.tensor(one, dtype=torch.float64).view(10, 10) for one in found)
+    eye, ones = torch.eye(10, dtype=torch.float64), torch.ones(10, dtype=torch.float64)
+    assert torch.equal(none, eye)
+    assert (whole - eye).abs().max() < 1e-14 < 0.1 < (some - eye).abs().max()
+    assert (some @ some.T - eye).abs().max() < 1e-14
+    assert ((some @ ones - ones).abs().max() < 1e-14) == keeps_mean
+
+
+@pytest.mark.parametrize(
+    ("keeps_mean", "moved"), [(True, True), (True, False), (False, True), (False, False)]
+)
+def test_turn_writes_the_model_in_another_basis_as_the_chapter_does(keeps_mean, moved, asked):
+    of = model("digits_vit")
+    seen = images(of, 1)
+    bytes_ = seen.flatten().tolist()
+    angles = (0, 60, 100)  # at 180 degrees any turn is -1, which norms let through
+    turns = asked(*(("turn", "turn", 64, angle, keeps_mean) for angle in angles))
+    answers = asked(
+        *(
+            ("turn", "answer", "$engine", "$model", bytes_, angle, keeps_mean, moved)
+            for angle in angles
+        ),
+        of=of,
+    )
+    logits = [torch.tensor(one["logits"], dtype=torch.float64) for one in answers]
+    states = [torch.tensor(one["states"], dtype=torch.float64).view(5, 16, 64) for one in answers]
+    for Q, ours, logit, state in zip(turns, answers, logits, states, strict=True):
+        Q = torch.tensor(Q, dtype=torch.float64).view(64, 64)
+        there = in_another_basis(of, Q, moved)
+        with minivit.record(there, "blocks.*") as at:
+            expected = there(of.preprocess(seen).double())[0]
+        assert close(ours["logits"], expected, 1e-4)
+        assert close(ours["states"][2], at["blocks.1"].flatten(), 1e-4)
+        apart = (logit - logits[0]).abs().max()
+        if keeps_mean and moved:
+            assert apart < 1e-11, "the same function"
+            assert (state - states[0] @ Q.T).abs().max() < 1e-10
+        elif not torch.equal(Q, torch.eye(64, dtype=torch.float64)):
+            assert apart > 0.1, "another one"
+
+
 def test_boxes_take_parts_away_as_remove_does(asked):
     of, seen = model("digits_vit"), images(model("digits_vit"), 60)
     pixels = seen.flatten(1).tolist()
     cases = [[], [["mlp", 0]], [["attention", 1], ["mlp", 3]], [["residual", 2]]]
     found = asked(*(("boxes", "answers", "$engine", "$model", pixels, c) for c in cases), of=of)
     for removed, ours in zip(cases, found, strict=True):
-        without = of
+        without = copy.deepcopy(of)
         for part, block in removed:
             without = minivit.remove(without, part, [block])
         expected = without.double()(without.preprocess(seen).double()).argmax(1)
         assert ours == expected.tolist(), removed
     assert found[0] != found[1], "a part that is gone is missed"
+
+
+def test_donors_give_parts_as_transplants_do(asked):
+    of, host = model("digits_vit"), rounded(live_parts.start(1))
+    seen = images(of, 40)
+    pixels = seen.flatten(1).tolist()
+    blocks = [f"blocks.{b}" for b in range(4)]
+    cases = [[], ["head"], ["positions", *blocks, "norm", "head"], ["blocks.1", "head"]]
+    cases.append(["patch_embedding", *cases[2]])
+    call = "donors", "answers", "$engine", "$model", "$other"
+    found = asked(*((*call, parts, pixels) for parts in cases), of=of, and_of=host)
+    for parts, ours in zip(cases, found, strict=True):
+        state = {**host.state_dict()}
+        for name, tensor in of.state_dict().items():
+            if any(name.startswith(f"{part}.") for part in parts):
+                state[name] = tensor
+        grafted = copy.deepcopy(host)
+        grafted.load_state_dict(state)
+        assert ours == grafted.double()(of.preprocess(seen).double()).argmax(1).tolist(), parts
+    assert found[-1] == of(of.preprocess(seen)).argmax(1).tolist(), "all of the donor is the donor"
+
+
+def test_one_host_is_the_donors_own_start_and_the_other_is_not():
+    def numbers(of):
+        return torch.cat([p.flatten() for p in of.parameters() if p.ndim > 1])
+
+    trained = numbers(minivit.load("digits_vit"))
+    own, other = (
+        F.cosine_similarity(trained, numbers(live_parts.start(seed)), dim=0)
+        for seed in live_parts.STARTS
+    )
+    assert own > 0.8 and abs(other) < 0.1
 
 
 def test_heads_look_as_far_as_the_package_says(asked):

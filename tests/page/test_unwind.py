@@ -17,12 +17,14 @@ const { readFileSync } = require("fs");
 const { folder, file, given, call } = JSON.parse(readFileSync(0));
 const text = (name) => readFileSync(`${folder}/${name}.js`, "utf8");
 const engine = new Function(`${text("engine")}; return minivitEngine()`)();
-const way = new Function("engine", `${text("unwind")}; return minivitUnwind(engine)`)(engine);
-if (file) new Function(readFileSync(file, "utf8"))();
+const solve = new Function(`${text("solve")}; return minivitSolve()`)();
+const made = new Function("engine", "solve", `${text("unwind")}; return minivitUnwind(engine, solve)`);
+const way = made(engine, solve);
+if (file) new Function(readFileSync(file, "utf16le"))();
 const model = file && engine.open(minivitModels.model);
 const plain = (key, value) => (ArrayBuffer.isView(value) ? [...value] : value);
-const run = new Function("engine", "way", "model", "given", call);
-console.log(JSON.stringify(run(engine, way, model, given), plain));
+const run = new Function("engine", "way", "solve", "model", "given", call);
+console.log(JSON.stringify(run(engine, way, solve, model, given), plain));
 """
 
 BACK = """
@@ -106,7 +108,7 @@ def test_what_is_switched_off_is_not_undone(node):
 def test_an_addition_is_undone_where_it_contracts_and_where_it_does_not(node, factor, newton):
     """x + factor x = y, for which x is known."""
     y = torch.linspace(-1, 2, 7).tolist()
-    call = "return way.undone((x) => x.map((v) => given[1] * v), Float64Array.from(given[0]))"
+    call = "return solve.undone((x) => x.map((v) => given[1] * v), Float64Array.from(given[0]))"
     found = node(call, [y, factor])
     assert (found["newton"] > 0) == newton and found["error"] < 2e-12
     assert found["x"] == pytest.approx([v / (1 + factor) for v in y], abs=1e-10)
@@ -114,7 +116,7 @@ def test_an_addition_is_undone_where_it_contracts_and_where_it_does_not(node, fa
 
 def test_where_nothing_is_mapped_to_the_tokens_the_way_back_says_so(node):
     """x + x^2 is never below -1/4."""
-    call = "return way.undone((x) => x.map((v) => v * v), Float64Array.from(given))"
+    call = "return solve.undone((x) => x.map((v) => v * v), Float64Array.from(given))"
     assert node(call, [-1.0, -2.0])["error"] > 0.1
 
 

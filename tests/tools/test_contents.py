@@ -8,6 +8,7 @@ import yaml
 from tools.address import ROOT
 from tools.edition.__main__ import arguments
 from tools.edition.contents import FOR_STUDENTS, chosen, missing, number, pages, remixed_map
+from tools.edition.leaks import leaks
 from tools.edition.tree import Edition, labels, table, write
 
 WHOLE = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
@@ -62,13 +63,26 @@ def test_figures_equations_and_sections_are_known_by_the_names_that_others_use()
     assert "verdicts" in labels("index")
 
 
-def test_sources_for_students_have_neither_solutions_nor_what_is_for_teachers(tmp_path):
-    write(Edition(student=True, chapters=SOME), tmp_path / "sources")
-    book = tmp_path / "sources/book"
-    assert not list(book.glob("solutions*")) or not list(book.glob("solutions/*"))
-    assert sorted(path.stem for path in book.glob("teaching/*")) == sorted(
-        page.rpartition("/")[2] for page in FOR_STUDENTS
+def test_a_smaller_book_for_students_keeps_both_promises(tmp_path):
+    both = Edition(student=True, chapters=SOME)
+    kept, left_out = table(both)
+    assert left_out == table(Edition(student=True))[1] | table(Edition(chapters=SOME))[1]
+    assert {number(page) for page in pages(kept)} == {None, 0, *SOME}
+
+    sources = tmp_path / "sources"
+    write(both, sources)
+    book = sources / "book"
+    assert yaml.safe_load((sources / "_toc.yml").read_text(encoding="utf-8")) == kept
+    assert yaml.safe_load((book / "chapters.yml").read_text(encoding="utf-8")) == remixed_map(
+        MAP, SOME
     )
+    assert all(list(sources.glob(f"{page}.*")) for page in pages(kept))
+    assert not list(book.glob("solutions/*"))
+    assert {path.stem for path in book.glob("teaching/*")} == {
+        page.rpartition("/")[2] for page in FOR_STUDENTS
+    }
     assert (book / "09_where_attention_looks.ipynb").exists()  # the ledger reads its verdicts
-    said = json.loads((tmp_path / "sources/edition.json").read_text())
+    assert leaks(book, left_out) == []
+    said = json.loads((sources / "edition.json").read_text())
+    assert set(said["left_out"]) == left_out
     assert said["labels"]["fig-distances"] == "book/09_where_attention_looks"

@@ -4,13 +4,15 @@ import io
 import re
 import xml.etree.ElementTree as ElementTree
 from base64 import b64decode
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import nbformat
 from PIL import Image
 
-from book._ext import take
+from book._ext import drawn, take
 from tools import figures
+from tools.address import ROOT
 
 PAGE = """<p>before</p>
 <figure class="align-default" id="fig-one"><img alt="A line." src="../_images/abc.png" />
@@ -61,7 +63,7 @@ class App:
 
 
 def test_the_line_stands_under_a_figure_and_not_under_a_slider(tmp_path, monkeypatch):
-    monkeypatch.setattr(take, "DRAWN", tmp_path)
+    monkeypatch.setattr(drawn, "DRAWN", tmp_path)
     context = {"body": PAGE}
     take.offer(App, "book/02_attention", "page.html", context, None)
     (line,) = re.findall(r'<span class="take">.*</span></figcaption>', context["body"])
@@ -83,6 +85,24 @@ def test_the_line_stands_under_a_figure_and_not_under_a_slider(tmp_path, monkeyp
         )
 
 
-def test_every_named_figure_of_the_chapters_is_listed_once():
-    listed = [cell.metadata["mystnb"]["figure"]["name"] for _, cell, _ in take.figures()]
+def test_pages_are_written_again_once_other_figures_are_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr(drawn, "DRAWN", tmp_path)
+    env = SimpleNamespace(found_docs={"index", "book/figures", "book/02_attention"})
+    pages = ["book/02_attention", "book/figures"]
+    assert take.outdated(App, env) == pages  # the first build
+    assert take.outdated(App, env) == []
+    (tmp_path / "fig-one.svg").touch()
+    assert take.outdated(App, env) == pages
+    assert take.outdated(App, env) == []
+
+
+def test_every_named_figure_of_a_notebook_is_listed_once():
+    listed = [cell.metadata["mystnb"]["figure"]["name"] for _, cell, _ in drawn.figures()]
+    named = {
+        cell.metadata["mystnb"]["figure"]["name"]
+        for path in ROOT.glob("book/*.ipynb")
+        for cell in nbformat.read(path, as_version=4).cells
+        if "figure" in cell.metadata.get("mystnb", {})
+    }
     assert len(set(listed)) == len(listed) > 100
+    assert set(listed) == named

@@ -69,6 +69,11 @@ def test_a_part_of_a_solution_is_found_and_its_signature_is_none(tmp_path):
     assert leaks(tmp_path, LEFT_OUT)[0].startswith("part.py: chunked_attention: ")
 
 
+def test_a_script_in_another_encoding_is_read(tmp_path):
+    (tmp_path / "model.js").write_text(sources()["chunked_attention"], encoding="utf-16")
+    assert leaks(tmp_path, LEFT_OUT)[0].startswith("model.js: chunked_attention: ")
+
+
 @pytest.mark.parametrize("page", ["book/solutions/02_attention", "book/teaching/exam_marking",
                                   "book/teaching/questions"])  # fmt: skip
 def test_what_a_solution_says_is_found_and_so_is_a_teachers_page(tmp_path, page):

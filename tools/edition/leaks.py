@@ -5,6 +5,7 @@ markup hide it. A run of them that is too long for chance counts, unless ``print
 """
 
 import ast
+import codecs
 import html
 import json
 import re
@@ -94,7 +95,8 @@ def secrets(pages: frozenset[str]) -> tuple[Secret, ...]:
 
 def readable(file: Path) -> str:
     """What one reads in a file: a notebook's cells and outputs, a page without its tags."""
-    text = file.read_text(encoding="utf-8")
+    content = file.read_bytes()  # models of pages are in UTF-16, and begin with its mark
+    text = content.decode("utf-16" if content.startswith(codecs.BOM_UTF16_LE) else "utf-8")
     if file.suffix == ".ipynb":
         cells = json.loads(text)["cells"]
         data = [o.get("data", {}) for cell in cells for o in cell.get("outputs", [])]

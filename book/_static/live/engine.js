@@ -12,16 +12,12 @@ function minivitEngine() {
   // ---- Models, as minivit.hub.page writes them
 
   /** What is said of a model, and its layers: `layers["blocks.0.mlp.up"].weight`. */
-  function open(base64) {
-    const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-    const view = new DataView(bytes.buffer);
-    const start = 4 + view.getUint32(0, true);
-    const model = JSON.parse(new TextDecoder().decode(bytes.subarray(4, start)));
-    let at = start;
+  function open({ numbers, ...model }) {
+    let at = 0;
     model.layers = {};
     for (const [name, shape] of model.tensors) {
       const data = new Float64Array(shape.reduce((a, b) => a * b, 1));
-      for (let i = 0; i < data.length; i++, at += 2) data[i] = fromHalf(view.getUint16(at, true));
+      for (let i = 0; i < data.length; i++) data[i] = fromHalf(numbers.charCodeAt(at++));
       const dot = name.lastIndexOf(".");
       const layer = (model.layers[name.slice(0, Math.max(dot, 0))] ??= {});
       layer[name.slice(dot + 1)] = data;

@@ -56,7 +56,7 @@ function minivitTools() {
    */
   function newWorker() {
     const text = `const engine = (${minivitEngine})();
-      (${minivitWorker})(engine, (${globalThis.minivitUnwind ?? "() => null"})(engine))`;
+      (${minivitWorker})(engine, (${minivitUnwind})(engine, (${minivitSolve})()))`;
     const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
     let busy = null, waiting = [];
     const next = () => {

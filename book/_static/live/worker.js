@@ -5,8 +5,8 @@ function minivitWorker(engine, unwinding) {
   let model = null, way = null; // back, see unwind.js
 
   const answers = {
-    open: ({ text }) => {
-      model = engine.open(text);
+    open: ({ stored }) => {
+      model = engine.open(stored);
       const { layers, tensors, ...said } = model;
       const numbers = tensors.map(([, shape]) => shape.reduce((a, b) => a * b, 1));
       return { ...said, parameters: numbers.reduce((a, b) => a + b, 0) };

@@ -16,7 +16,7 @@ from minivit.audit.probes.parts import (
     outputs,
     row_of_layers,
 )
-from minivit.audit.probes.subjects import before_training
+from minivit.audit.probes.subjects import before_training, second
 from minivit.recording.names import one
 
 
@@ -94,6 +94,7 @@ def narrower(subject: Subject) -> Measured:
     "V14",
     "Do the windows of a convolutional network's first layer overlap, and this model's "
     "patches not?",
+    needs=(second,),
 )
 def overlap(subject: Subject) -> Measured:
     """Fraction of the image's pixels in more than one window: the network's less the model's."""
@@ -142,6 +143,7 @@ def filters_beside(subject: Subject, wide: bool) -> Measured:
     "R29",
     "How many more of this model's patch filters have no pattern than of a convolutional "
     "network's first ones, where it has fewer features than patch values?",
+    needs=(second,),
 )
 def narrow_filters(subject: Subject) -> Measured:
     """The difference of fractions; a pattern is what one filter of white noise in 100 has."""
@@ -152,6 +154,7 @@ def narrow_filters(subject: Subject) -> Measured:
     "R31",
     "How many more of this model's patch filters have no pattern than of a convolutional "
     "network's first ones, where it has as many features as patch values or more?",
+    needs=(second,),
 )
 def wide_filters(subject: Subject) -> Measured:
     """As for R29, of patches with at least as many features as values."""

@@ -7,7 +7,15 @@ from minivit.analysis import band_noise, high_pass, layer_frequencies, low_pass,
 from minivit.analysis.frequency import LogAmplitude
 from minivit.audit.probe import CannotAsk, Measured, Subject, probe
 from minivit.audit.probes.parts import both_kinds, compared
-from minivit.audit.probes.subjects import beyond_chance, groups, labels_of, right, spread, weighted
+from minivit.audit.probes.subjects import (
+    beyond_chance,
+    groups,
+    labels_of,
+    right,
+    second,
+    spread,
+    weighted,
+)
 from minivit.recording import record
 
 # Lower ends of five bands in cycles per pixel; the lowest leaves the constant wave out.
@@ -105,7 +113,11 @@ def kept(model: nn.Module, subject: Subject) -> tuple[Tensor, Tensor]:
     return low, high
 
 
-@probe("H26", "How much more does this model go by low frequencies than a convolutional network?")
+@probe(
+    "H26",
+    "How much more does this model go by low frequencies than a convolutional network?",
+    needs=(second, labels_of),
+)
 def low_and_high(subject: Subject) -> Measured:
     """What it keeps of its accuracy beside the other's on low-pass images, less on high-pass."""
     (low, high), (their_low, their_high) = (kept(model, subject) for model in compared(subject))
@@ -136,6 +148,7 @@ def lost(model: nn.Module, subject: Subject) -> Tensor:
     "H27",
     "Is this model misled most by noise of low frequencies, and a convolutional network by "
     "noise of high ones?",
+    needs=(second, labels_of),
 )
 def noise_by_band(subject: Subject) -> Measured:
     """Accuracy lost under the lowest band less the highest; the other's the other way; the less."""

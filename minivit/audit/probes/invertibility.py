@@ -27,6 +27,7 @@ from minivit.networks.vit import Block
 from minivit.recording import activation, sublayer
 
 NUMBERS = 2048  # of an input, at most, of which the whole derivative is computed
+MARGIN = 1e3  # of a sign that no rounding could turn
 FEW = 6  # images whose blocks are undone
 NEWTON = 10  # steps, for a branch that stretches what it reads
 FOUND = 1e-6  # the relative error of tokens that are found again
@@ -70,9 +71,8 @@ def turned_round(subject: Subject) -> Measured:
         def of_each(t: Tensor, mlp: Callable[[Tensor], Tensor] = mlp) -> Tensor:
             return mlp(t[:, None])[:, 0]
 
-        few = tokens[:4]  # which settle it for most MLPs
-        changes = (sign_change(of_each, some) for some in (few, tokens))
-        turned.append(any(change is not None and change.margin > 1e3 for change in changes))
+        change = sign_change(of_each, tokens, enough=MARGIN)
+        turned.append(change is not None and change.margin > MARGIN)
     baselines = before_training(subject, figure_of(turned_round))
     return Measured(sum(turned) / len(turned), baselines=baselines)
 
@@ -133,18 +133,23 @@ def kept_by_network(subject: Subject) -> Measured:
     return Measured(found[-1].item() / numbers, baselines=baselines, curves={"rank": found})
 
 
+def own_blocks(subject: Subject) -> None:
+    """Refuses a model without a block of minivit's."""
+    if not any(isinstance(part, Block | MixerBlock) for part in subject.model.modules()):
+        raise CannotAsk("only blocks of minivit's own models can be undone: convert it first")
+
+
 @probe(
     "R24",
     "In what fraction of cases are the tokens that went into a block of this model found "
     "again from what it gave?",
     slow=True,
+    needs=(own_blocks,),
 )
 def undone(subject: Subject) -> Measured:
     """Pairs of block and image, each block alone, in float64, to a millionth."""
     model, images = copy.deepcopy(subject.model).double().eval(), subject.images[:FEW].double()
     names = row_of_layers(model, images)
-    if not all(isinstance(model.get_submodule(name), Block | MixerBlock) for name in names):
-        raise CannotAsk("only blocks of minivit's own models can be undone: convert it first")
     seen = outputs(model, images, names, len(images), first=names[0])
     pairs = zip([FIRST, *names], names, strict=False)
     hits = []

@@ -1,7 +1,7 @@
 """The parts of a model from any library that claims speak of, found by watching it run."""
 
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -31,9 +31,14 @@ def sublayers(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
         ValueError: No residual connection is seen.
     """
     names = list(dict.fromkeys(branches(model, images)))
-    # After the run, record refuses the modules in which no attention was heard: here the others.
-    with suppress(RuntimeError), evaluating(model), record(model, *map(weights_of, names)) as heard:
-        model(images[:1])
+    ran = False
+    try:
+        with evaluating(model), record(model, *map(weights_of, names)) as heard:
+            model(images[:1])
+            ran = True
+    except RuntimeError:  # at the end for modules in which no attention was heard: the others
+        if not ran:
+            raise
     attention = [name for name in names if weights_of(name) in heard]
     others = (name for name in names if name not in attention) if attention else ()
     return attention, [name for name in others if not _convolves(one(model, name))]

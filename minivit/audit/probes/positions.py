@@ -56,6 +56,7 @@ def neighbours(subject: Subject) -> Measured:
     "V16",
     "How much of its accuracy does this model keep on the same images one and a half times "
     "as large?",
+    needs=(labels_of,),
 )
 def larger_images(subject: Subject) -> Measured:
     """Accuracy with its positions resampled and nothing else changed, over that at its size."""

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from minivit.analysis import CKA, localisation
 from minivit.audit.probe import CannotAsk, Measured, Subject, probe
 from minivit.audit.probes.parts import attention_of, compared, outputs, row_of_layers
-from minivit.audit.probes.subjects import before_training, groups, spread
+from minivit.audit.probes.subjects import before_training, groups, second, spread
 from minivit.recording.names import runnable
 
 MANY = 1000  # images without which too few tokens are told apart from their neighbours
@@ -64,6 +64,7 @@ def ends_alike(subject: Subject, first_map: bool) -> Measured:
 @probe(
     "C11",
     "How much more alike are first and last layers in this model than in a convolutional network?",
+    needs=(second,),
 )
 def beside_network(subject: Subject) -> Measured:
     """Mean CKA of the first two and the last two layers, the first map among them."""
@@ -76,6 +77,7 @@ def beside_network(subject: Subject) -> Measured:
     "C20",
     "How much more alike are first and last blocks in this model than in a Mixer, which has"
     " no attention?",
+    needs=(second,),
 )
 def beside_mixer(subject: Subject) -> Measured:
     """Mean CKA of the first two and the last two blocks."""
@@ -101,6 +103,7 @@ def maps_of(model: nn.Module, images: Tensor) -> None:
     "C12",
     "Is a convolutional network's lower half like this model's lowest quarter, and its "
     "upper half like the next third?",
+    needs=(second,),
 )
 def matches(subject: Subject) -> Measured:
     """Fraction of the network's layers for which the most similar one lies in that range."""
@@ -120,16 +123,21 @@ def in_range(values: Float64[Tensor, "layers others"]) -> float:
     return sum(found) / len(found)
 
 
+def many(subject: Subject) -> None:
+    """Refuses images that are too few."""
+    if len(subject.images) < MANY:
+        raise CannotAsk(f"needs {MANY:,} images: the fraction grows with their number")
+
+
 @probe(
     "C15",
     "How many more tokens of this model's last block are most like their own patch than "
     "positions of a convolutional network's?",
     slow=True,
+    needs=(second, many),
 )
 def own_patches(subject: Subject) -> Measured:
     """Fraction of positions, by CKA with the pixels of every patch."""
-    if len(subject.images) < MANY:
-        raise CannotAsk(f"needs {MANY:,} images: the fraction grows with their number")
     pair = compared(subject)
     batches = [some for some in subject.images.split(MANY) if len(some) == MANY]
     shares = []

@@ -13,6 +13,7 @@ from minivit.audit.probes.subjects import (
     before_training,
     figure_of,
     groups,
+    second,
     spread,
     weighted,
 )
@@ -63,6 +64,7 @@ def variances(model: nn.Module, subject: Subject) -> tuple[Tensor, list[int]]:
     "H32",
     "Does the variance over positions grow from block to block, in this model and in a "
     "convolutional network, and peak there at the end of each stage?",
+    needs=(second,),
 )
 def variance_grows(subject: Subject) -> Measured:
     """Share of the steps at one size at which it grows, or of the stages at whose end it peaks."""

@@ -9,7 +9,8 @@ from jaxtyping import Bool, Int64
 from torch import Tensor, nn
 
 from minivit.analysis.running import batches, evaluating
-from minivit.audit.probe import REFUSALS, CannotAsk, Measured, Subject
+from minivit.audit.probe import CannotAsk, Measured, Subject
+from minivit.audit.refusal import refusal
 from minivit.recording.calls import logits
 
 GROUPS = 4  # of images, for intervals of figures that no single image has
@@ -48,8 +49,10 @@ def before_training(
     subject = replace(subject, model=twin, images=few, labels=labels, untrained=None)
     try:
         found = measure(subject)
-    except REFUSALS:  # as of positions that begin as zeros
-        return {}
+    except Exception as error:
+        if refusal(error) is None:
+            raise
+        return {}  # as of positions that begin as zeros
     return {"untrained": found} if math.isfinite(found) else {}
 
 

@@ -20,32 +20,41 @@ class SignChange:
     margin: float  # the smaller of the two values of minivit.krylov.sign_margin; above 1
 
 
-def sign_change(function: Operator, x: Float[Tensor, "batch ..."]) -> SignChange | None:
+def sign_change(
+    function: Operator, x: Float[Tensor, "batch ..."], enough: float | None = None
+) -> SignChange | None:
     """Looks for two inputs, in float64, whose Jacobian determinants differ in sign.
 
     They prove that a smooth function is not injective: a continuous injective map into a space of
     as many dimensions keeps orientation everywhere or reverses it everywhere, since its local
     degree is constant. Returns the pair with the widest margin; none if all certain signs agree.
 
+    Args:
+        enough: A margin that settles it: the search ends with the first pair beyond it.
+
     Raises:
         ValueError: The function does not give as many numbers as it reads.
     """
-    signs, margins = [], []
-    for entry in x.split(1):
+    best: dict[float, tuple[float, int]] = {}  # of each sign: the widest margin, and the input's
+    for i, entry in enumerate(x.split(1)):
         j = jacobian(function, entry)[0]
         if j.shape[0] != j.shape[1]:
             raise ValueError(f"a determinant needs a square Jacobian: got {list(j.shape)}")
-        signs.append(torch.linalg.slogdet(j).sign.item())
-        margins.append(sign_margin(torch.linalg.svdvals(j)).item())
+        sign = torch.linalg.slogdet(j).sign.item()
+        margin = sign_margin(torch.linalg.svdvals(j)).item()
+        if margin > best.get(sign, (1.0, 0))[0]:  # at 1, rounding could turn the sign
+            best[sign] = margin, i
+        found = _pair(best)
+        if found is not None and enough is not None and found.margin > enough:
+            break
+    return _pair(best)
 
-    def best(sign: int) -> int | None:
-        certain = [i for i, m in enumerate(margins) if m > 1 and signs[i] == sign]
-        return max(certain, key=lambda i: margins[i], default=None)
 
-    positive, negative = best(1), best(-1)
-    if positive is None or negative is None:
+def _pair(best: dict[float, tuple[float, int]]) -> SignChange | None:
+    if not {1, -1} <= best.keys():
         return None
-    return SignChange(positive, negative, min(margins[positive], margins[negative]))
+    (up, positive), (down, negative) = best[1], best[-1]
+    return SignChange(positive, negative, min(up, down))
 
 
 def collide_across_fold(

@@ -168,3 +168,29 @@ def test_attention_that_folds_heads_into_images_has_no_heads_to_switch_off():
     model = nn.Sequential(nn.Conv2d(3, 8, 8, 8), nn.Flatten(2), Folded(), nn.Flatten())
     with pytest.raises(ValueError, match=r"keys\]: got \[1, 8, 8\] in '2'"):
         head_importance(model, torch.randn(2, 3, 24, 32))
+
+
+class NormBehind(nn.Module):
+    """An MLP with its norm behind it, inside the residual connection, as in Swin v2."""
+
+    def __init__(self):
+        super().__init__()
+        self.mlp = nn.Sequential(nn.Linear(DIM, 2 * DIM), nn.GELU(), nn.Linear(2 * DIM, DIM))
+        self.norm, self.off = nn.LayerNorm(DIM), False
+
+    def forward(self, x):
+        return x if self.off else x + self.norm(self.mlp(x))
+
+
+def test_a_branch_with_a_norm_behind_it_leaves_the_skip_alone():
+    blocks = nn.Sequential(NormBehind(), NormBehind())
+    model = draw(nn.Sequential(nn.Flatten(), nn.Linear(3 * 4 * 4, DIM), blocks, nn.Linear(DIM, 5)))
+    pictures = torch.randn(2, 3, 4, 4, generator=torch.Generator().manual_seed(0))
+    found = branch_importance(model.eval(), pictures, LABELS)
+    assert found.names == ("2.0.mlp", "2.1.mlp")  # the norm is no name for it
+    with torch.no_grad():
+        assert blocks[0].norm.bias.abs().max() > 0.1  # what the norm gives for zeros
+        for block, loss in zip(blocks, found.loss, strict=True):
+            block.off = True
+            assert loss.item() == pytest.approx(scores(model, pictures, LABELS)[0])
+            block.off = False

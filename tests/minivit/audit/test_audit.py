@@ -89,7 +89,7 @@ def test_what_cannot_be_asked_fails_or_is_left_out_says_why_and_has_no_number(au
     assert found["states"] == {"measured": 1, "cannot be asked": 2, "failed": 1, "left out": 1}
     said = {name: (found[name]["state"], found[name]["reason"]) for name in probes}
     assert said["A02"] == ("cannot be asked", "it needs <attention>")
-    assert said["A03"] == ("failed", "KeyError: 'blocks\\nand more'")
+    assert said["A03"] == ("failed", "an error of the audit: KeyError: 'blocks\\nand more'")
     assert said["A04"] == ("left out", "it takes long, and --quick leaves it out")
     assert said["A05"] == ("cannot be asked", "its figure is no finite number: nan")
     for name in ("A02", "A03", "A04", "A05"):

@@ -226,6 +226,22 @@ def test_two_signs_prove_that_a_map_is_not_injective_and_a_linear_one_has_one():
         sign_change(lambda x: x[:, :1], random(5, 4))
 
 
+def test_a_search_for_two_signs_ends_where_a_margin_settles_it():
+    asked = []
+
+    def noted(x):
+        asked.append(len(x))
+        return square(x)
+
+    x = torch.tensor([[1e-14, 1.0], [-1.0, 1.0], [2.0, 1.0], [-3.0, 1.0]]).double()
+    whole, every = sign_change(noted, x), len(asked)
+    asked.clear()
+    early = sign_change(noted, x, enough=1e3)  # the sign of the first is certain, and no more
+    assert (early.positive, early.negative) == (2, 1) and 1e3 < early.margin <= whole.margin
+    assert len(asked) == 3 * every // 4
+    assert sign_change(noted, x, enough=1e99) == whole  # where none is enough, the widest
+
+
 def test_across_a_fold_there_is_a_collision():
     ends = torch.tensor([[2.0, 1.0]]).double(), torch.tensor([[-1.0, 3.0]]).double()
     pair = collide_across_fold(square, *ends, apart=0.1)

@@ -1,5 +1,6 @@
 """Everybody's architectures: small, each with what its author's code says of it."""
 
+from functools import partial
 from importlib import import_module
 
 import torch
@@ -69,6 +70,26 @@ def timm_vit(name="vit_tiny_patch16_224", extra=1, patches=None, options=None, *
     return Tried(of_timm(name, **sizes), grids=grids, **(default | said))
 
 
+def with_stem(**options):
+    """MobileCLIP's, small."""
+    hybrid = Library("timm.models.vision_transformer_hybrid")
+    stem = hybrid.ConvStem(channels=(4, 8, 16), kernel_size=(2, 2, 2), stride=(2, 2, 2), padding=0)
+    embed = partial(hybrid.HybridEmbed, backbone=stem, proj=False)
+    return timm.models.VisionTransformer(embed_layer=embed, no_embed_class=True, **options)
+
+
+def of_maxxvit(window=None, **sizes):
+    maxxvit = Library("timm.models.maxxvit")
+    parts = maxxvit.MaxxVitTransformerCfg(window_size=window)
+    config = maxxvit.MaxxVitCfg(**sizes, transformer_cfg=parts)
+    return maxxvit.MaxxVit(config, img_size=64, num_classes=5)
+
+
+def of_mvitv2(**sizes):
+    mvitv2 = Library("timm.models.mvitv2")
+    return mvitv2.MultiScaleVit(mvitv2.MultiScaleVitCfg(**sizes), img_size=64, num_classes=5)
+
+
 def rows(pattern, middle, end, depth=2):
     """Blocks, and the stream before and between their branches."""
     blocks = tuple(pattern.format(i) for i in range(depth))
@@ -91,7 +112,7 @@ def hugging(kind, config, pattern, middle="layernorm_after", norm="layernorm", a
 TORCHVISION = {
     "torchvision ViT": Tried(lambda: torchvision.models.VisionTransformer(32, 8, 2, 2, 16, 16, num_classes=5), "*.self_attention.weights", end=lambda m, x: m.heads(m.encoder.ln(x)[:, 0]), positions=lambda m: m.encoder.pos_embedding[0, 1:].unflatten(0, (4, 4)), **rows("encoder.layers.encoder_layer_{}", "ln_2", "encoder.ln")),
     "torchvision Swin": Tried(lambda: torchvision.models.SwinTransformer([4, 4], 12, [2, 2], [1, 2], [4, 4], num_classes=5), "*.attn.weights", plain=False, blocks=("features.1.0",), branches=8, channels_last=True),
-    "torchvision Swin v2": Tried(lambda: torchvision.models.SwinTransformer([4, 4], 12, [2, 2], [1, 2], [4, 4], num_classes=5, block=torchvision.models.swin_transformer.SwinTransformerBlockV2, downsample_layer=torchvision.models.swin_transformer.PatchMergingV2), "*.attn.weights", plain=False, blocks=("features.1.0",), branches=8, channels_last=True),
+    "torchvision Swin v2": Tried(lambda: torchvision.models.SwinTransformer([4, 4], 12, [2, 2], [1, 2], [4, 4], num_classes=5, block=torchvision.models.swin_transformer.SwinTransformerBlockV2, downsample_layer=torchvision.models.swin_transformer.PatchMergingV2), "*.attn.weights", plain=False, ends={"attn": "norm1", "mlp": "norm2"}, blocks=("features.1.0",), branches=8, channels_last=True),
     "torchvision MaxViT": Tried(lambda: torchvision.models.MaxVit((64, 64), 8, 8, [16], [1], 8, 0.0, num_classes=5), "*_attention.weights", (64, 64), blocks=("blocks.0.layers.0",), branches=5),
     "torchvision ResNet": Tried(lambda: torchvision.models.ResNet(torchvision.models.resnet.BasicBlock, [1, 1, 1, 1], num_classes=5), "*.weights", (64, 64), blocks=("layer1.0", "layer2.0")),
 }  # fmt: skip
@@ -114,12 +135,14 @@ VITS_OF_TIMM = {
     "timm EVA-02": timm_vit("eva02_tiny_patch14_224", end=mean(), plain=False),
     "timm ViT with RoPE": timm_vit("vit_base_patch16_rope_224", **ROTATED),
     "timm ViT with relative positions": timm_vit("vit_relpos_small_patch16_224", 0, end=mean(0), plain=False, positions=None),
+    "timm ViT with a stem of convolutions": Tried(lambda: with_stem(**TIMM | {"patch_size": 1}), end=cls, positions=table(0)),
     "timm FlexiViT": timm_vit("flexivit_small", positions=table(0)),
     "timm Perception Encoder": timm_vit("vit_pe_core_tiny_patch16_384", plain=False, weights="blocks.*.attn.weights", others=(2,), end=lambda m, x: m.head(m.attn_pool(m.norm(x)))),
     "timm NaFlexViT": Tried(of_timm("naflexvit_base_patch16_gap", embed_dim=16, depth=2, num_heads=2, num_classes=5, patch_size=8), grids={20: Patches((4, 4), 4)}, give=(4, 4), end=mean(4)),
     "timm MLP-Mixer": Tried(lambda: Library("timm.models.mlp_mixer").MlpMixer(img_size=32, patch_size=8, num_blocks=2, embed_dim=16, num_classes=5), "*.weights", grids={16: Patches((4, 4), 0)}, end=lambda m, x: m.head(m.norm(x).mean(1))),
 }  # fmt: skip
 
+MBCONV = {"conv2_kxk": "conv3_1x1"}
 HIERARCHIES_OF_TIMM = {
     "timm Swin": Tried(of_timm("swin_tiny_patch4_window7_224", img_size=56, embed_dim=12, depths=(1, 1), num_heads=(1, 2), num_classes=5), size=(56, 56), plain=False, blocks=("layers.0.blocks.0",), channels_last=True),
     "timm Swin v2": Tried(of_timm("swinv2_tiny_window8_256", img_size=64, embed_dim=12, depths=(1, 1), num_heads=(1, 2), num_classes=5), size=(64, 64), plain=False, blocks=("layers.0.blocks.0",), channels_last=True),
@@ -130,6 +153,12 @@ HIERARCHIES_OF_TIMM = {
     "timm Hiera": Tried(of_timm("hiera_tiny_224", embed_dim=16, stages=(1, 1, 1, 1), img_size=64, num_classes=5), size=(64, 64), plain=False, blocks=("blocks.0",), positions=table(0, (16, 16)), grids={256: Patches((16, 16), 0, (4, 4))}, branches=5),
     "timm PVT v2": Tried(of_timm("pvt_v2_b0", num_classes=5, depths=(1, 1, 1, 1), embed_dims=(8, 8, 16, 16), num_heads=(1, 1, 2, 2)), size=(64, 64), plain=False, blocks=("stages.0.blocks.0",), branches=8, grids={4: Patches((2, 2), 0, (32, 32)), 256: Patches((16, 16), 0, (4, 4))}),
     "timm SAM": Tried(of_timm("samvit_base_patch16_224", embed_dim=16, depth=2, num_heads=2, num_classes=5), size=(224, 224), plain=False, channels_last=True),
+    "timm LeViT": Tried(lambda: Library("timm.models.levit").Levit(img_size=64, embed_dim=(16, 24, 32), key_dim=8, num_heads=(2, 3, 4), depth=(1, 1, 1), num_classes=5), size=(64, 64), plain=False, others=(1, 3), blocks=("stages.0.blocks.0",), branches=8, grids={16: Patches((4, 4), 0, (16, 16))}),
+    "timm CoAtNet": Tried(lambda: of_maxxvit(embed_dim=(8, 8, 32, 32), depths=(1, 1, 1, 1), stem_width=8), size=(64, 64), plain=False, blocks=("stages.2.blocks.0", "stages.3.blocks.0"), branches=6, ends=MBCONV, grids={16: Patches((4, 4), 0, (16, 16)), 4: Patches((2, 2), 0, (32, 32))}),
+    "timm MaxViT": Tried(lambda: of_maxxvit(embed_dim=(32, 32), depths=(1, 1), stem_width=8, block_type=("M", "M"), window=(4, 4)), size=(64, 64), plain=False, weights="*.attn.weights", blocks=("stages.0.blocks.0", "stages.1.blocks.0"), branches=10, ends=MBCONV),
+    "timm MobileViT": Tried(of_timm("mobilevit_xxs", num_classes=5), size=(64, 64), plain=False, weights="*.transformer.?.attn.weights", blocks=("stages.2.1",), branches=21, ends={"conv1_1x1": "conv3_1x1"}),
+    "timm MViTv2": Tried(lambda: of_mvitv2(depths=(1, 1, 1, 1), embed_dim=8), size=(64, 64), plain=False, blocks=("stages.0",), branches=5, grids={64: Patches((8, 8), 0, (8, 8)), 256: Patches((16, 16), 0, (4, 4))}),
+    "timm VOLO": Tried(lambda: Library("timm.models.volo").VOLO([1, 1], img_size=64, stem_hidden_dim=8, embed_dims=[16, 16], num_heads=[2, 2], downsamples=(True, False), outlook_attention=(True, False), num_classes=5, use_aux_head=False), size=(64, 64), plain=False, weights="network.2.*.attn.weights", others=(0, 2, 3), blocks=("post_network.0", "post_network.1"), end=cls, grids={16: Patches((4, 4), 0, (16, 16)), 17: Patches((4, 4), 1, (16, 16))}),
     "timm ConvNeXt": Tried(of_timm("convnext_atto", num_classes=5), "*.weights", size=(64, 64), branches=12, blocks=("stages.0", "stages.1")),
 }  # fmt: skip
 
@@ -170,7 +199,7 @@ HUGGING_FACE = {
     "HF CLIP, classifier": Tried(lambda: hf.CLIPForImageClassification(hf.CLIPConfig(vision_config=HF, num_labels=5)), "*.self_attn.weights", end=lambda m, x: m.classifier(x[:, 1:].mean(1)), positions=clip_positions(1), **CLIP),
     "HF SigLIP, classifier": Tried(lambda: hf.SiglipForImageClassification(hf.SiglipConfig(**SIGLIP, num_labels=5)), "*.self_attn.weights", grids={16: Patches((4, 4), 0)}, others=(2,), end=lambda m, x: m.classifier(m.vision_model.post_layernorm(x).mean(1)), positions=clip_positions(0), **CLIP),
     "HF BEiT": hugging("BeitForImageClassification", "BeitConfig", "beit.layers.{}", norm="beit.layernorm", end=mean_of("beit")),
-    "HF Data2Vec": hugging("Data2VecVisionForImageClassification", "Data2VecVisionConfig", "data2vec_vision.encoder.layer.{}", norm="data2vec_vision.layernorm", end=mean_of("data2vec_vision"), attention="*.attention.attention.weights"),
+    "HF Data2Vec": hugging("Data2VecVisionForImageClassification", "Data2VecVisionConfig", "data2vec_vision.encoder.layer.{}", norm="data2vec_vision.layernorm", end=mean_of("data2vec_vision"), ends={"intermediate": "output"}, attention="*.attention.attention.weights"),
     "HF MSN": hugging("ViTMSNForImageClassification", "ViTMSNConfig", "vit.layers.{}", norm="vit.layernorm"),
     "HF I-JEPA": hugging("IJepaForImageClassification", "IJepaConfig", "ijepa.layers.{}", norm="ijepa.layernorm", extra=0, end=lambda m, x: m.classifier(m.ijepa.layernorm(x).mean(1)), positions=lambda m: m.ijepa.embeddings.position_embeddings[0].unflatten(0, (4, 4))),
     "HF YOLOS": hugging("YolosModel", "YolosConfig", "encoder.layer.{}", norm="layernorm", attention="*.attention.attention.weights", sizes={"image_size": [32, 32], "num_detection_tokens": 10, "use_mid_position_embeddings": False}, extra=11, positions=lambda m: m.embeddings.position_embeddings[0, 1:17].unflatten(0, (4, 4))),

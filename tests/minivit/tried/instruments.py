@@ -127,7 +127,7 @@ def branch_importance(model: nn.Module, images: Tensor, tried: Tried) -> None:
     assert len(found.names) == tried.branches, found.names
     labels = tried.answer(model(images)).argmax(1)
     for name, loss in zip(found.names, found.loss, strict=True):
-        with by_hand.hooked(model, [name], by_hand.zeroed):
+        with by_hand.hooked(model, [tried.end_of(name)], by_hand.zeroed):
             close(loss, cross_entropy(tried.answer(model(images)), labels))
 
 

@@ -42,6 +42,7 @@ REASONS = {
     r"expected logits": "no logits",
     r"does not follow from": "the answer needs more than the last block",
     r"neither tokens of a known grid|are no \d|known size|patches of": "the grid of a stage is not known",
+    r"of \d+ tokens come from": "the grid of a stage is not known",
     r"patches: got|reading order": "the tokens are no grid of patches",
     r"one image at a time": "all images in one sequence",
     r"as many tensors|one floating tensor": "blocks give several tensors",

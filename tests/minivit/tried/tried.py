@@ -1,5 +1,6 @@
 """What is said of an architecture, for its instruments to be checked by hand."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import prod
@@ -36,10 +37,18 @@ class Tried:
     blocks: tuple[str, ...] = ("blocks.0", "blocks.1")
     stream: tuple[str, ...] = ("blocks.0", "blocks.0.norm2", "blocks.1", "blocks.1.norm2", "norm")
     branches: int = 4
+    # Patterns of the modules that branches are named after, and what they end in, where that is
+    # neither these nor a factor of what they give.
+    ends: Mapping[str, str] = field(default_factory=dict)
     end: Callable[[Any, Tensor], Tensor] | None = None  # from the last block's tokens to logits
     answer: Callable[[Any], Any] = lambda output: getattr(output, "logits", output)
     positions: Callable[[Any], Tensor] | None = None  # [rows, columns, dim]
     channels_last: bool = False  # maps are [batch, rows, columns, channels]
+
+    def end_of(self, branch: str) -> str:
+        for pattern, end in self.ends.items():
+            branch = re.sub(f"{pattern}$", end, branch)
+        return branch
 
     def patches(self, tokens: int) -> Patches:
         return self.grids[tokens]

@@ -1,34 +1,20 @@
-// What parts are made with, beside tools.js and drawing.js: patches, sliders, photographs.
-
-/** A square image [side * side * 3] and its patches, rows of numbers in reading order. */
-function minivitPatches(side, patch) {
-  "use strict";
-  const across = side / patch, length = 3 * patch * patch;
-  /** Where number k of patch i stands in the image. */
-  const at = (i, k) => {
-    const y = Math.floor(i / across) * patch + Math.floor(k / (3 * patch));
-    const x = (i % across) * patch + Math.floor((k % (3 * patch)) / 3);
-    return 3 * (y * side + x) + (k % 3);
-  };
-  const cut = (image) => Array.from({ length: across * across }, (_, i) =>
-    Float64Array.from({ length }, (_, k) => image[at(i, k)]));
-  /** The image of patches whose numbers go from 0 to 1, as bytes. */
-  function joined(rows) {
-    const bytes = new Uint8ClampedArray(3 * side * side);
-    rows.forEach((row, i) => row.forEach((v, k) => (bytes[at(i, k)] = 255 * v)));
-    return bytes;
-  }
-  return { across, length, at, cut, joined };
-}
-
+// What parts are made with, beside tools.js, numbers.js and drawing.js: sliders, buttons, images.
 function minivitKit(tools) {
   "use strict";
   const { h } = tools;
   const BASE = document.querySelector("script[src*='parts/base.js']").src;
+  const SLICE = 12; // milliseconds of work between two frames
   let parts = 0; // names of groups of radio buttons differ
 
   /** A number with a proper minus. */
   const signed = (v, digits) => v.toFixed(digits).replace(/^-0(\.0*)?$/, "0$1").replace("-", "\u2212");
+
+  /** 3e-6 as 3 × 10⁻⁶. */
+  function powerOfTen(v) {
+    const [digits, power] = v.toExponential(0).split("e");
+    const small = String(Math.abs(power)).replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
+    return `${digits} × 10${power < 0 ? "⁻" : ""}${small}`;
+  }
 
   /** A slider with its name before it and its value in words behind it. */
   function handle({ label, min, max, step = 1, value, words = String }, oninput) {
@@ -76,6 +62,31 @@ function minivitKit(tools) {
     return { element: h("div", {}, seen, heard), say };
   }
 
+  /**
+   * A function that does something n times, a little between two frames, so that the page stays alive,
+   * and tells after each time how often it has; a second call ends the first.
+   */
+  function patiently() {
+    let run = 0;
+    return (n, once, tell) => {
+      const mine = ++run;
+      let i = 0;
+      (function next() {
+        if (mine != run) return;
+        for (const start = performance.now(); i < n && performance.now() - start < SLICE; i++) once(i);
+        tell(i);
+        if (i < n) setTimeout(next);
+      })();
+    };
+  }
+
+  /** The test digits, [64] bytes each, and what they are. */
+  function testDigits() {
+    const { labels, pixels } = minivitDigits, size = 64;
+    const bytes = Uint8Array.from(atob(pixels), (letter) => letter.charCodeAt(0));
+    return { labels, images: labels.map((_, i) => bytes.subarray(i * size, (i + 1) * size)) };
+  }
+
   /** The bytes [side * side * 3] of an image that scripts brought, cut to a square. */
   async function opened(url, side) {
     const picture = new Image();
@@ -105,6 +116,7 @@ function minivitKit(tools) {
   }
 
   return {
-    ...tools, ...minivitDrawing(tools), signed, handle, choice, button, row, columns, speech, opened, ownPhoto,
+    ...tools, ...minivitDrawing(tools), signed, powerOfTen, handle, choice, button, row, columns, speech,
+    patiently, testDigits, opened, ownPhoto,
   };
 }

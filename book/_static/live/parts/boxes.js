@@ -3,7 +3,6 @@
   "use strict";
   const MODEL = "digits_vit", PARTS = { attention: "Attention", mlp: "MLP", residual: "Residual" };
   const SIDE = 8, ACROSS = 20; // images in a row of the picture
-  const SLICE = 12; // milliseconds of work between two frames
 
   const switches = (removed) => ({ removed: removed.map(([part, block]) => [part, [block]]) });
 
@@ -13,13 +12,11 @@
     return logits.indexOf(Math.max(...logits));
   });
 
-  function mount({ h, range, button, panel, row, speech }) {
+  function mount({ h, range, button, panel, row, speech, patiently, testDigits }) {
     const engine = minivitEngine(), model = engine.open(minivitModels[MODEL]);
-    const { labels } = minivitDigits;
-    const pixels = Uint8Array.from(atob(minivitDigits.pixels), (letter) => letter.charCodeAt(0));
-    const images = labels.map((_, i) => pixels.subarray(i * SIDE * SIDE, (i + 1) * SIDE * SIDE));
+    const { labels, images } = testDigits(), soon = patiently();
     const said = new Int8Array(labels.length).fill(-1), off = new Set();
-    let run = 0, whole = null;
+    let whole = null;
     const say = speech(), lines = Math.ceil(labels.length / ACROSS);
     const picture = panel(`${labels.length} test digits: missed ones in colour`,
       "The test digits; those that the model misses are coloured", [640, 32 * lines]);
@@ -36,22 +33,15 @@
       measure();
     }
 
-    /** Asks the model about all digits, some at a time, so that the page stays alive. */
+    /** Asks the model about all digits. */
     function measure() {
-      const mine = ++run;
       const removed = [...off].map((key) => key.split("/")).map(([part, b]) => [part, Number(b)]);
       said.fill(-1);
-      let i = 0;
-      (function next() {
-        if (mine != run) return;
-        for (const start = performance.now(); i < images.length && performance.now() - start < SLICE; i++) {
-          [said[i]] = answers(engine, model, [images[i]], removed);
-        }
-        stack.setAttribute("aria-busy", i < images.length);
-        if (i == images.length && !removed.length) whole = count();
+      soon(images.length, (i) => ([said[i]] = answers(engine, model, [images[i]], removed)), (done) => {
+        stack.setAttribute("aria-busy", done < images.length);
+        if (done == images.length && !removed.length) whole = count();
         draw();
-        if (i < images.length) setTimeout(next);
-      })();
+      });
     }
     const count = () => labels.filter((label, i) => said[i] == label).length;
 

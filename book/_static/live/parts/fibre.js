@@ -36,14 +36,7 @@
     return gaps.sort((a, b) => a - b)[(gaps.length - 1) >> 1]; // the lower one, as torch has it
   }
 
-  /** 3e-6 as 3 × 10⁻⁶. */
-  function inWords(v) {
-    const [digits, power] = v.toExponential(0).split("e");
-    const small = String(Math.abs(power)).replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
-    return `${digits} × 10${power < 0 ? "⁻" : ""}${small}`;
-  }
-
-  async function mount({ h, signed, handle, image, columns, row, speech, opened, ownPhoto }) {
+  async function mount({ h, signed, powerOfTen, handle, image, columns, row, speech, opened, ownPhoto }) {
     const read = (bytes) => patches(Float64Array.from(bytes, (v) => v / 255));
     const cat = read(await opened(minivitPhotographs.chelsea, SIDE));
     let other = read(await opened(minivitPhotographs.astronaut, SIDE));
@@ -67,7 +60,7 @@
       const off = change(outputs, own);
       marker.style = spot(Math.log10(Math.max(off, 10 ** -16.5)));
       say.say(off < 1e-9 ? "The output is the same, to rounding."
-        : `The output is off by ${inWords(off)} in the median patch.`);
+        : `The output is off by ${powerOfTen(off)} in the median patch.`);
     }
     const photo = ownPhoto(SIDE, "Another photograph of yours, which stays here", (bytes) => {
       other = read(bytes);

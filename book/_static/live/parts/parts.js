@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   const HERE = document.currentScript.src;
-  const TOOLS = ["../tools.js", "drawing.js", "base.js"];
+  const TOOLS = ["../tools.js", "numbers.js", "drawing.js", "base.js"];
 
   let kit = null; // of all parts of the page
   const scripts = {};
@@ -11,6 +11,7 @@
   const load = (name) => (scripts[name] ??= new Promise((resolve, reject) => {
     const script = document.createElement("script");
     script.src = new URL(name, HERE).href;
+    script.async = false; // in the order in which they are asked for
     script.onload = resolve;
     script.onerror = () => reject(new Error(`${name} could not be loaded.`));
     document.head.append(script);

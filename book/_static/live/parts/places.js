@@ -15,15 +15,13 @@
 
   /** Numbers like those that training begins with; their size does not matter to a cosine. */
   function untrained(rows, columns, dim) {
-    let state = 1;
-    const next = () => (state = (state * 48271) % 2147483647) / 2147483647; // Lehmer's generator
-    const normal = () => Math.sqrt(-2 * Math.log(next())) * Math.cos(2 * Math.PI * next());
+    const normal = minivitNumbers().normals(1);
     return Array.from({ length: rows * columns }, () => Array.from({ length: dim }, normal));
   }
 
   /** Cosines of one row of a table with all of them. */
   function alike(table, i) {
-    const dot = (a, b) => a.reduce((sum, v, k) => sum + v * b[k], 0);
+    const { dot } = minivitNumbers();
     return table.map((row) => dot(row, table[i]) / Math.sqrt(dot(row, row) * dot(table[i], table[i])));
   }
 

@@ -5,43 +5,12 @@
   const ACROSS = SIDE / PATCH, LENGTH = 3 * PATCH * PATCH;
   const WIDE = 1.6; // half of the brush, in patches
 
-  /** Uniform numbers between 0 and 1, always the same (mulberry32). */
-  function uniforms(seed) {
-    return () => {
-      seed = (seed + 0x6d2b79f5) | 0;
-      let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-      t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-      return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-    };
-  }
-
+  const { normals, dot, beside, orthonormal } = minivitNumbers();
   /** An untrained embedding: [dim][length], normal numbers of variance 1 / length. */
-  function embedding(dim = DIM, length = LENGTH, seed = 1) {
-    const next = uniforms(seed);
-    const normal = () => Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());
+  function embedding(dim = DIM, length = LENGTH) {
+    const normal = normals(1);
     const row = () => Float64Array.from({ length }, () => normal() / Math.sqrt(length));
     return Array.from({ length: dim }, row);
-  }
-
-  /** Orthonormal vectors that span the rows: what the embedding sees. Gram-Schmidt, twice. */
-  function seenDirections(rows) {
-    const found = [];
-    for (const row of rows) {
-      const v = row.slice();
-      for (let twice = 0; twice < 2; twice++) for (const u of found) subtract(v, u, dot(u, v));
-      const length = Math.sqrt(dot(v, v));
-      found.push(v.map((x) => x / length));
-    }
-    return found;
-  }
-  const dot = (a, b) => a.reduce((sum, v, k) => sum + v * b[k], 0);
-  const subtract = (v, u, times) => u.forEach((x, k) => (v[k] -= times * x));
-
-  /** The part of a change of one patch that adds nothing to its token. */
-  function unseen(delta, directions) {
-    const left = delta.slice();
-    for (let twice = 0; twice < 2; twice++) for (const u of directions) subtract(left, u, dot(u, left));
-    return left;
   }
   const token = (patch, rows) => rows.map((row) => dot(row, patch));
 
@@ -50,10 +19,10 @@
     const read = async (name) =>
       cut(Float64Array.from(await opened(minivitPhotographs[name], SIDE), (v) => v / 255));
     const cat = await read("chelsea"), astronaut = await read("astronaut");
-    const rows = embedding(), directions = seenDirections(rows);
+    const rows = embedding(), seen = orthonormal(rows);
     const tokens = cat.map((patch) => token(patch, rows));
     const open = cat.map((patch, i) => astronaut[i].map((v, k) => v - patch[k]));
-    const hidden = open.map((delta) => unseen(delta, directions));
+    const hidden = open.map((delta) => beside(delta, seen));
     const amount = new Float64Array(cat.length); // how much of each patch has been painted,
     const openly = new Uint8Array(cat.length); // and whether the embedding may see it
     const brush = choice("Brush", {
@@ -113,5 +82,5 @@
     return { show, element: h("div", {}, row(brush.element), say.element, panels, buttons) };
   }
   return { title: "Painting in the null space of a patch embedding", needs: ["photographs.js"],
-    compute: { embedding, seenDirections, unseen, token }, mount };
+    compute: { embedding, orthonormal, beside, token }, mount };
 })();

@@ -1,0 +1,138 @@
+// A live model between two answers: its image, its switches, what is explained. The panels read it,
+// and change it by its functions. `given` is what live.js knows of it.
+function minivitModel(tools, given, page) {
+  "use strict";
+  const { h, range, percent, best, softmax } = tools, { about, samples, modes, ask } = given;
+  const { show, say, busy } = page; // what the page does about it
+  const SOON = 2000; // milliseconds, of a first answer, which takes several times as long as others
+  const { config, preprocess, classes } = about, images = minivitImage();
+  const grid = [0, 1].map((i) => config.image_size[i] / config.patch_size[i]);
+  const places = grid[0] * grid[1];
+
+  /** The switches when nothing has been touched. */
+  const nothing = () => ({
+    removed: new Set(), // "attention/2" of a block, "positions" of the whole
+    heads: new Set(), // "2/0": block and head
+    covered: new Set(), // places
+    order: range(places), // for each place the patch that is put there
+    picked: null, // the first of two patches to swap
+  });
+  const state = {
+    ...nothing(), bytes: null, sample: null, mode: modes[0], class: null, hovered: null,
+    query: (grid[0] >> 1) * grid[1] + (grid[1] >> 1), // the patch whose attention is shown
+  };
+  /** The switches as the engine takes them. */
+  const switches = () => ({
+    removed: [...state.removed].map((key) => key.split("/"))
+      .map(([part, block]) => [part, block ? [Number(block)] : null]),
+    heads: [...state.heads].map((key) => key.split("/").map(Number)),
+    order: state.order, covered: [...state.covered],
+  });
+  const model = {
+    ...given, grid, places, state, nothing, switches, show,
+    extra: config.pool == "class" ? 1 : 0, // tokens that are no patch
+    answer: null, // the worker's, to the last question
+    speaks: null, // by how much each logit falls without each patch
+    done: 0, // patches that have been covered to find that out
+    bytesOf, change, toggle, touched, take, choose, explain, hover, open,
+  };
+  let changes = 0;
+
+  function touched() {
+    const sizes = [state.removed, state.heads, state.covered].map((set) => set.size);
+    return sizes.some(Boolean) || state.order.some((from, to) => from != to);
+  }
+
+  async function change(values = {}) {
+    Object.assign(state, values);
+    Object.assign(model, { speaks: null, done: 0 });
+    const then = ++changes, { sample } = state;
+    busy(true);
+    show();
+    try {
+      const answer = await ask({
+        ask: "run", bytes: state.bytes, switches: switches(), touched: touched(),
+      });
+      model.answer = { ...answer, sample };
+      if (changes == then) {
+        speak();
+        busy(false);
+      }
+      show();
+      if (changes == then && spoken() !== null) await weigh();
+    } catch (error) {
+      say(error.message);
+    }
+  }
+
+  /** What speaks for each class, some patches at a time, so that a change need not wait. */
+  async function weigh() {
+    const then = changes, rows = [];
+    while (rows.length < places) {
+      const some = range(Math.min(8, places - rows.length)).map((i) => rows.length + i);
+      rows.push(...await ask({ ask: "deletion", bytes: state.bytes, switches: switches(), places: some }));
+      if (changes != then) return;
+      model.done = rows.length;
+      show();
+    }
+    model.speaks = rows;
+    show();
+  }
+
+  /** The class that is explained. */
+  const spoken = () => state.hovered ?? state.class;
+
+  function explain(c) {
+    Object.assign(state, { class: state.class == c ? null : c, hovered: null });
+    show();
+    if (state.class !== null && !model.speaks && !model.done) weigh();
+  }
+
+  /** The same for as long as the pointer is there, if it is known or soon will be. */
+  function hover(c) {
+    if (c !== null && !model.speaks && !(model.answer?.milliseconds * places < SOON)) return;
+    state.hovered = c;
+    show();
+    if (c !== null && !model.speaks && !model.done) weigh();
+  }
+
+  /** From the model's input to bytes. */
+  function bytesOf(seen) {
+    const { mean, std } = preprocess;
+    return Uint8ClampedArray.from(seen, (v, i) => 255 * (v * std[i % mean.length] + mean[i % mean.length]));
+  }
+
+  function toggle(set, key) {
+    if (!state[set].delete(key)) state[set].add(key);
+    change();
+  }
+
+  /** Takes another image; parts that are gone stay so. */
+  function take(bytes, sample = null) {
+    return change({ bytes, sample, covered: new Set(), order: range(places), picked: null });
+  }
+  function choose(i) {
+    return take(Uint8Array.from(samples[i].pixels), i);
+  }
+
+  async function open(file) {
+    if (!file) return;
+    try {
+      const bytes = await images.fromFile(file, preprocess);
+      const ink = config.channels == 1 && images.isOnPaper(bytes, config.image_size[1]);
+      await take(ink ? bytes.map((v) => 255 - v) : bytes);
+    } catch (error) {
+      say(error.message);
+    }
+  }
+
+  function speak() {
+    const now = softmax([...model.answer.logits]), before = softmax([...model.answer.before]);
+    const top = best(now), was = best(before);
+    const instead = !touched() ? "" : top == was
+      ? ` With everything in place it says so with ${percent(before[was])}.`
+      : ` With everything in place it says ${classes[was]} (${percent(before[was])}).`;
+    say("The model says ", h("strong", {}, classes[top]), ` with ${percent(now[top])}.${instead}`);
+  }
+  return model;
+}
