@@ -27,13 +27,13 @@ function minivitLevel(solver) {
       const jacobian = columns(slope(g, x, value), x.length), before = away;
       for (; length >= SHORTEST; length /= 2) {
         const found = held(g, jacobian, plus(x, minus(goal, x), length), x, value, start);
-        if (!found || !(norm(minus(goal, found.x)) < before)) continue;
+        if (!found || !(norm(minus(goal, found.x)) < (1 - 1e-9) * before)) continue;
         ({ x, value } = found);
         away = norm(minus(goal, x));
         yield { x, value, off: found.off, away };
         break;
       }
-      if (away > (1 - NEARER) * before) return;
+      if (!(away < (1 - NEARER) * before)) return;
       length = Math.min(1, 2 * length);
     }
   }
