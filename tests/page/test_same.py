@@ -55,9 +55,9 @@ def test_every_step_of_a_walk_leads_nearer_and_holds_the_logits(node):
     assert away[-1] == pytest.approx(
         torch.dist(torch.tensor(points[-1]["x"]).double(), goal).item()
     )
-    start = torch.tensor(points[0]["value"])
+    start = torch.tensor(points[0]["value"]).double()
     for point in points:
-        off = (torch.tensor(point["value"]) - start).abs().max().item()
+        off = (torch.tensor(point["value"]).double() - start).abs().max().item()
         assert off <= 1e-6 and point["off"] == pytest.approx(off, abs=1e-12)
 
 
