@@ -25,16 +25,19 @@ return pairs.map(([from, to]) => {
 def logits(pixels: list[list[float]]) -> torch.Tensor:
     """Torch's, in float64, of images of numbers from 0 to 1; the weights are the page's."""
     exact = minivit.remove(model("digits_vit"), "attention", []).double()  # a copy
-    shown = rearrange(torch.tensor(pixels).double(), "n (c h w) -> n c h w", c=1, h=8)
+    shown = rearrange(torch.tensor(pixels, dtype=torch.float64), "n (c h w) -> n c h w", c=1, h=8)
     preprocess = model("digits_vit").preprocess
     with torch.no_grad():
         return exact((shown - preprocess.mean[0]) / preprocess.std[0])
 
 
-@pytest.mark.parametrize("most", [5, pytest.param(1000, marks=pytest.mark.slow, id="to the end")])
-def test_another_image_has_the_same_logits_in_torch(node, most):
+@pytest.mark.parametrize(
+    ("count", "most"),
+    [(1, 5), pytest.param(5, 1000, marks=pytest.mark.slow, id="to the end")],
+)
+def test_another_image_has_the_same_logits_in_torch(node, count, most):
     of, sides = model("digits_vit"), images(model("digits_vit"), 6).flatten(1)
-    pairs = [(i, i + 1) for i in range(5)]
+    pairs = [(i, i + 1) for i in range(count)]
     walks = node(WALK, {"sides": sides.tolist(), "pairs": pairs, "most": most}, of)
     for (start, _), points in zip(pairs, walks, strict=True):
         first, last = points[0]["x"], points[-1]["x"]
@@ -53,11 +56,11 @@ def test_every_step_of_a_walk_leads_nearer_and_holds_the_logits(node):
     assert len(points) == 6 and away == sorted(away, reverse=True)
     goal = torch.tensor(sides[1].tolist()).double() / 255
     assert away[-1] == pytest.approx(
-        torch.dist(torch.tensor(points[-1]["x"]).double(), goal).item()
+        torch.dist(torch.tensor(points[-1]["x"], dtype=torch.float64), goal).item()
     )
-    start = torch.tensor(points[0]["value"]).double()
+    start = torch.tensor(points[0]["value"], dtype=torch.float64)
     for point in points:
-        off = (torch.tensor(point["value"]).double() - start).abs().max().item()
+        off = (torch.tensor(point["value"], dtype=torch.float64) - start).abs().max().item()
         assert off <= 1e-6 and point["off"] == pytest.approx(off, abs=1e-12)
 
 
