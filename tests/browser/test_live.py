@@ -223,3 +223,19 @@ def test_pointing_at_a_class_shows_what_speaks_for_it_for_as_long(page: Page):
     assert "speak for 3" in digits(page).locator(".live-hint").first.inner_text()
     page.mouse.move(5, 5)
     expect(overlay).not_to_be_visible()
+
+
+def test_two_images_have_one_answer_and_a_walk_can_be_stopped(page: Page):
+    same = digits(page).locator(".live-same")
+    same.get_by_role("button", name="Walk").click()
+    expect(same.locator("li")).to_have_count(2, timeout=60_000)
+    same.get_by_role("button", name="Stop").click()
+    expect(same.locator(".live-hint[aria-live]")).to_contain_text(
+        "the model cannot tell them apart"
+    )
+    one, other = same.locator("li > span:first-of-type").all_inner_texts()
+    assert one == other and one.startswith("The model says 3 with")
+    drawn = same.locator("canvas").evaluate_all("all => all.map(e => e.toDataURL())")
+    assert len(set(drawn)) == 2
+    digits(page).locator(".live-samples button").nth(1).click()
+    expect(same.locator("li")).to_have_count(0)

@@ -11,11 +11,26 @@ import torch
 from torch import Tensor
 
 import minivit
-from minivit.hub.page import rounded, script
+from minivit.hub.page import export_page, rounded, script
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = ROOT / "book/_static/live/engine.js"
 RUN = Path(__file__).with_name("run.mjs")
+CALL = """
+const { readFileSync } = require("fs");
+const { folder, file, given, call } = JSON.parse(readFileSync(0));
+const text = (name) => readFileSync(`${folder}/${name}.js`, "utf8");
+const engine = new Function(`${text("engine")}; return minivitEngine()`)();
+const solve = new Function(`${text("solve")}; return minivitSolve()`)();
+const made = new Function("engine", "solve", `${text("unwind")}; return minivitUnwind(engine, solve)`);
+const way = made(engine, solve);
+const level = new Function("solve", `${text("level")}; return minivitLevel(solve)`)(solve);
+if (file) new Function(readFileSync(file, "utf16le"))();
+const model = file && engine.open(minivitModels.model);
+const plain = (key, value) => (ArrayBuffer.isView(value) ? [...value] : value);
+const run = new Function("engine", "way", "solve", "level", "model", "given", call);
+console.log(JSON.stringify(run(engine, way, solve, level, model, given), plain));
+"""
 
 
 @cache
@@ -76,6 +91,26 @@ def answers(tmp_path: Path):
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return told(done.stdout)
+
+    return run
+
+
+@pytest.fixture
+def node(tmp_path: Path):
+    """Runs lines of JavaScript with the page's engine, solvers and a model: what they return."""
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed, which runs the page's script outside a browser")
+
+    def run(call, given, of=None):
+        file = str(tmp_path / "model.js") if of is not None else None
+        if of is not None:
+            export_page(of, file)
+        task = {"folder": str(ENGINE.parent), "file": file, "given": given, "call": call}
+        done = subprocess.run(
+            ["node", "-e", CALL], input=json.dumps(task), capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
 
     return run
 

@@ -1,31 +1,11 @@
 """The page's way back finds images again, and torch says so."""
 
-import json
-import shutil
-import subprocess
-
 import pytest
 import torch
 from einops import rearrange
 
 import minivit
-from minivit.hub.page import export_page
-from tests.page.conftest import ENGINE, images, model
-
-RUN = """
-const { readFileSync } = require("fs");
-const { folder, file, given, call } = JSON.parse(readFileSync(0));
-const text = (name) => readFileSync(`${folder}/${name}.js`, "utf8");
-const engine = new Function(`${text("engine")}; return minivitEngine()`)();
-const solve = new Function(`${text("solve")}; return minivitSolve()`)();
-const made = new Function("engine", "solve", `${text("unwind")}; return minivitUnwind(engine, solve)`);
-const way = made(engine, solve);
-if (file) new Function(readFileSync(file, "utf16le"))();
-const model = file && engine.open(minivitModels.model);
-const plain = (key, value) => (ArrayBuffer.isView(value) ? [...value] : value);
-const run = new Function("engine", "way", "solve", "model", "given", call);
-console.log(JSON.stringify(run(engine, way, solve, model, given), plain));
-"""
+from tests.page.conftest import images, model
 
 BACK = """
 return given.map(([bytes, last, switches]) => {
@@ -34,25 +14,6 @@ return given.map(([bytes, last, switches]) => {
   return { tokens, stages: [...way.unwind(model, tokens, last, switches)] };
 });
 """
-
-
-@pytest.fixture
-def node(tmp_path):
-    if shutil.which("node") is None:
-        pytest.skip("node is not installed, which runs the page's script outside a browser")
-
-    def run(call, given, of=None):
-        file = str(tmp_path / "model.js") if of is not None else None
-        if of is not None:
-            export_page(of, file)
-        task = {"folder": str(ENGINE.parent), "file": file, "given": given, "call": call}
-        done = subprocess.run(
-            ["node", "-e", RUN], input=json.dumps(task), capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    return run
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 // The panel of the way back, see unwind.js: from the tokens after a block to the image, step by step.
 function minivitBack(tools) {
   "use strict";
-  const { h, button, range, percent, drawImage } = tools;
+  const { h, button, range, power, drawImage } = tools;
   const SVG = "http://www.w3.org/2000/svg";
   const PARTS = { attention: "attention", mixing: "mixing", mlp: "MLP" };
   const DEEPEST = -16; // power of ten of the error at the foot of a curve
@@ -21,14 +21,6 @@ function minivitBack(tools) {
       svg.append(line);
     }
     return svg;
-  }
-
-  /** A small number in words; of one above a thousandth its per cent. */
-  function power(x) {
-    if (x < 1e-15) return "rounding";
-    if (x > 1e-3) return percent(x);
-    const [digit, exponent] = x.toExponential(0).split("e-");
-    return `${digit} · 10⁻${[...exponent].map((d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]).join("")}`;
   }
 
   return function back(model) {

@@ -6,15 +6,15 @@
   "use strict";
   const HERE = document.currentScript.src;
   const LEDGER = new URL("../../book/ledger.html", HERE).href;
-  const FILES = ["tools", "model", "board", "panels", "depth", "back", "engine", "solve", "unwind", "image", "worker"];
+  const FILES = ["tools", "model", "board", "panels", "depth", "back", "same", "engine", "solve", "unwind", "level", "image", "worker"];
   const SHOWS = { // panels beside the image, those below, what is shown of each block, what a tap does
-    all: [["classes"], ["samples", "depth", "back", "truth"], ["switches", "heads", "after"], ["ask", "cover", "swap", "draw"]],
+    all: [["classes"], ["samples", "depth", "back", "same", "truth"], ["switches", "heads", "after"], ["ask", "cover", "swap", "draw"]],
     attention: [["depth"], ["samples"], ["heads"], ["ask", "draw"]],
     lens: [["depth"], ["samples"], ["lens"], ["cover", "draw"]],
     switches: [["classes"], ["samples", "depth"], ["switches", "lens"], ["cover", "swap", "draw"]],
-    back: [["back"], ["samples"], [], ["cover", "draw"]],
+    back: [["back"], ["samples", "same"], [], ["cover", "draw"]],
   };
-  const LARGEST = 256; // pixels that the way back looks for: more take too long
+  const LARGEST = 256; // pixels that are looked for, or walked: more take too long
 
   const scripts = {};
   /** Loads a script that lies beside this one, once. */
@@ -48,7 +48,8 @@
     const [beside, below, columns, modes] = SHOWS[layout];
     const tools = minivitTools();
     const panels = {
-      board: minivitBoard(tools), ...minivitPanels(tools), depth: minivitDepth(tools, LEDGER), back: minivitBack(tools),
+      board: minivitBoard(tools), ...minivitPanels(tools), depth: minivitDepth(tools, LEDGER),
+      back: minivitBack(tools), same: minivitSame(tools, LEDGER),
     };
     const { h } = tools;
     const say = h("p", { class: "live-say", "aria-live": "polite" }, "The model is being loaded …");
@@ -64,7 +65,7 @@
     });
     const { config } = about, { grid, places } = model;
 
-    const able = (panel) => panel != "back" || (places > 0 && !config.stem && grid[0] * grid[1] * config.channels
+    const able = (panel) => !["back", "same"].includes(panel) || (places > 0 && !config.stem && grid[0] * grid[1] * config.channels
       * config.patch_size[0] * config.patch_size[1] <= LARGEST);
     if (!beside.every(able)) throw new Error(`The way back of ${name} takes too long for a page.`);
     const shown = Object.fromEntries(["board", ...beside, ...below].filter(able)

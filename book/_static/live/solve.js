@@ -46,11 +46,7 @@ function minivitSolve() {
     let value = g(x), error = relative(value, y), steps = 0;
     const residuals = [error], path = [x];
     while (steps < most && error > ROUNDING) {
-      const at = value, push = (v) => { // J v = (g(x + h v) - g(x)) / h, Knoll & Keyes (2004)
-        const h = (TINY * (1 + norm(x))) / norm(v);
-        return minus(g(plus(x, v, h)), at).map((d) => d / h);
-      };
-      const step = solve(push, minus(y, value));
+      const step = solve(slope(g, x, value), minus(y, value));
       let k = 0, found;
       for (; k < HALVINGS; k++) {
         const trial = plus(x, step, 2 ** -k), there = g(trial), away = relative(there, y);
@@ -64,6 +60,18 @@ function minivitSolve() {
     }
     return { x, error, residuals, path, steps };
   }
+
+  /** v -> J v, J the Jacobian of g at x: (g(x + h v) - g(x)) / h, Knoll & Keyes (2004). */
+  function slope(g, x, value) {
+    return (v) => {
+      const h = (TINY * (1 + norm(x))) / norm(v);
+      return minus(g(plus(x, v, h)), value).map((d) => d / h);
+    };
+  }
+
+  /** All of J, a column for each of n numbers. */
+  const columns = (push, n) =>
+    Array.from({ length: n }, (_, k) => push(Float64Array.from({ length: n }, (_, j) => (j == k ? 1 : 0))));
 
   /** J s = r to three digits by GMRES, Saad & Schultz (1986): s among r, J r, J^2 r, ... */
   function krylov(push, r) {
@@ -106,5 +114,5 @@ function minivitSolve() {
     return { mix, left: norm(b) };
   }
 
-  return { SOLVED, plus, relative, undone, newton, leastSquares };
+  return { SOLVED, dot, norm, plus, minus, relative, undone, newton, slope, columns, leastSquares };
 }

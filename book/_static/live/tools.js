@@ -16,6 +16,13 @@ function minivitTools() {
   const button = (words, onclick) => h("button", { type: "button", class: "live-button", onclick }, words);
   const range = (length) => [...Array(length).keys()];
   const percent = (p) => `${(100 * p).toFixed(1)}\u00a0%`;
+  /** A small number in words; of one above a thousandth its per cent. */
+  function power(x) {
+    if (x < 1e-15) return "rounding";
+    if (x > 1e-3) return percent(x);
+    const [digit, exponent] = x.toExponential(0).split("e-");
+    return `${digit} · 10⁻${[...exponent].map((d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]).join("")}`;
+  }
   const best = (values) => values.indexOf(Math.max(...values));
   function softmax(logits) {
     const e = logits.map((v) => Math.exp(v - Math.max(...logits)));
@@ -55,8 +62,8 @@ function minivitTools() {
    * answered: who draws fast wants the answer to what stands there now.
    */
   function newWorker() {
-    const text = `const engine = (${minivitEngine})();
-      (${minivitWorker})(engine, (${minivitUnwind})(engine, (${minivitSolve})()))`;
+    const text = `const engine = (${minivitEngine})(), solver = (${minivitSolve})();
+      (${minivitWorker})(engine, (${minivitUnwind})(engine, solver), (${minivitLevel})(solver))`;
     const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
     let busy = null, waiting = [];
     const next = () => {
@@ -75,5 +82,5 @@ function minivitTools() {
     });
   }
 
-  return { h, button, range, percent, best, softmax, drawImage, drawMap, newWorker };
+  return { h, button, range, percent, power, best, softmax, drawImage, drawMap, newWorker };
 }

@@ -5,7 +5,7 @@
 // at the image that is sought. Numbers have 64 bits; one function, as engine.js.
 function minivitUnwind(engine, solver) {
   "use strict";
-  const { SOLVED, plus, relative, undone, newton, leastSquares } = solver;
+  const { SOLVED, plus, relative, undone, newton, columns, leastSquares } = solver;
   /**
    * The way back from the tokens after block `last`, a stage at a time: each block but the first is
    * undone, then the first and the embedding together, over the pixels, since most tokens belong to
@@ -68,7 +68,7 @@ function minivitUnwind(engine, solver) {
   function read(model, tokens, switches = {}) {
     const { weight, bias, shape } = model.layers["patch_embedding.projection"];
     const [dim, channels, rows, across] = shape, numbers = channels * rows * across;
-    const columns = Array.from({ length: numbers }, (_, k) =>
+    const kernels = Array.from({ length: numbers }, (_, k) =>
       Float64Array.from({ length: dim }, (_, d) => weight[d * numbers + k]));
     const without = (switches.removed ?? []).some(([part]) => part == "positions");
     const table = without ? null : model.layers.positions?.table;
@@ -77,7 +77,7 @@ function minivitUnwind(engine, solver) {
     places.forEach((indices, place) => {
       const at = (place + first) * dim;
       const token = tokens.slice(at, at + dim).map((v, d) => v - bias[d] - (table?.[at + d] ?? 0));
-      const { mix } = leastSquares(columns, token);
+      const { mix } = leastSquares(kernels, token);
       indices.forEach((j, k) => { // pixel by pixel; a weight's numbers stand channel by channel
         image[j] = mix[(k % channels) * rows * across + Math.floor(k / channels)];
       });
@@ -87,10 +87,7 @@ function minivitUnwind(engine, solver) {
 
   /** The image whose tokens after block i are these, near a guess: Gauss & Newton's method. */
   function toPixels(model, tokens, i, guess, switches) {
-    const solve = (push, r) => { // all of J, a column for each pixel
-      const unit = (k) => guess.map((_, j) => (j == k ? 1 : 0));
-      return leastSquares(Array.from(guess, (_, k) => push(unit(k))), r).mix;
-    };
+    const solve = (push, r) => leastSquares(columns(push, guess.length), r).mix;
     return newton(after(model, i, switches), tokens, guess, solve, 20);
   }
 

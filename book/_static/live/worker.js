@@ -1,8 +1,8 @@
 // The page's other half: a worker that holds one model and answers one question after another.
 // Like engine.js one function, of whose text the worker is made.
-function minivitWorker(engine, unwinding) {
+function minivitWorker(engine, unwinding, level) {
   "use strict";
-  let model = null, way = null; // back, see unwind.js
+  let model = null, way = null, walk = null; // see unwind.js, level.js
 
   const answers = {
     open: ({ stored }) => {
@@ -41,6 +41,22 @@ function minivitWorker(engine, unwinding) {
       const { tokens, ...told } = value, there = states[value.block];
       const off = tokens ? Math.hypot(...tokens.map((v, j) => v - there[j])) / Math.hypot(...there) : null;
       return { ...told, off, ...away(value.image, seen) };
+    },
+    /** A walk begins to another image with the same logits, from what the model sees to a goal. */
+    same: ({ bytes, switches: { order, covered, ...held }, goal }) => {
+      const { seen } = engine.forward(model, engine.normalised(model, bytes), { order, covered });
+      const { mean, std } = model.preprocess, c = mean.length;
+      const look = (x) => engine.forward(model, engine.normalised(model, x.map((v) => 255 * v)), held);
+      const start = seen.map((v, j) => v * std[j % c] + mean[j % c]); // from 0 to 1
+      const points = level.walk((x) => look(x).logits, start, Float64Array.from(goal, (v) => v / 255));
+      walk = { points, last: (x) => look(x).states.at(-1), tokens: look(start).states.at(-1) };
+    },
+    /** The walk's next point, and how far its last tokens are from the first image's; null at the end. */
+    nearer: () => {
+      const { value } = walk.points.next();
+      if (!value) return null;
+      const tokens = walk.last(value.x), apart = tokens.map((v, j) => v - walk.tokens[j]);
+      return { ...value, tokens: Math.hypot(...apart) / Math.hypot(...walk.tokens) };
     },
   };
 
