@@ -101,7 +101,7 @@ function minivitBack(tools) {
     /** The last search, an image after another. */
     async function pixels(stage, mine) {
       const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-      const canvas = step(stage.solved ? "The image" : "No such image found", stage.image, [
+      const canvas = step(stage.solved ? "The image" : "No image found this way", stage.image, [
         `searched from the tokens after block ${stage.block + 1}, in ${stage.path.length - 1} steps`,
         `${stage.decibels.toFixed(0)} dB`,
       ], stage.residuals);

@@ -28,6 +28,7 @@ function minivitBoard(tools) {
         return model.change({ order, picked: null });
       }
       state[state.mode == "swap" ? "picked" : "query"] = place;
+      state.asked = state.mode == "ask";
       model.show();
     }
 
@@ -92,6 +93,13 @@ function minivitBoard(tools) {
     const clear = button("Clear", () => model.take(new Uint8Array(state.bytes.length)));
     const restore = button("Put all back", () => model.change(model.nothing()));
 
+    /** From where the heads of a block take, on average, what they add to the marked patch. */
+    function looks(attention) {
+      const n = places + model.extra, heads = range(config.heads);
+      const from = (head) => (head * n + state.query + model.extra) * n + model.extra;
+      return range(places).map((j) => heads.reduce((sum, head) => sum + attention[from(head) + j], 0));
+    }
+
     function show() {
       const bytes = model.answer ? model.bytesOf(model.answer.seen) : state.bytes;
       drawImage(picture, bytes, config.image_size, config.channels);
@@ -104,10 +112,18 @@ function minivitBoard(tools) {
       shuffle.hidden = !model.modes.includes("swap");
       restore.disabled = !model.touched();
       const spoken = state.hovered ?? state.class;
-      overlay.hidden = !(model.speaks && spoken !== null);
-      if (!overlay.hidden) drawMap(overlay, model.speaks.map((drop) => drop[spoken]), grid, true);
-      picture.setAttribute("aria-label", overlay.hidden ? "The image that the model sees"
-        : `The image, and which patches speak for ${classes[spoken]}`);
+      const said = "The image that the model sees";
+      overlay.hidden = false;
+      if (model.speaks && spoken !== null) {
+        drawMap(overlay, model.speaks.map((drop) => drop[spoken]), grid, true);
+        picture.setAttribute("aria-label", `${said}, and which patches speak for ${classes[spoken]}`);
+      } else if (state.asked && model.answer?.attention.length) {
+        drawMap(overlay, looks(model.answer.attention.at(-1)), grid, true);
+        picture.setAttribute("aria-label", `${said}, and where the marked patch looks in the last block`);
+      } else {
+        overlay.hidden = true;
+        picture.setAttribute("aria-label", said);
+      }
     }
     const frame = h("div", { class: "live-frame" }, picture, overlay, cells);
     return { show, element: h("div", {}, frame, modes, h("div", { class: "live-row" }, shuffle, clear, restore)) };

@@ -68,10 +68,10 @@ function minivitDepth(tools, ledger) {
 
     const looks = config.heads ? linked("A head is a map: where the marked patch looks", "head") : [];
     const titles = h("div", { class: "live-block live-titles" },
-      wants("switches") ? h("p", {}, "Tap a part, and it is gone") : null,
+      wants("switches") ? h("p", {}, "Tap a part to switch it off") : null,
       wants("switches") ? h("p", {}, ...parts.flatMap((part) => linked(WORDS[part], part))) : null,
       wants("heads") ? h("p", {}, ...looks) : null,
-      wants("after") ? h("p", {}, ...(config.heads ? linked("Rollout", "rollout") : []), "and what the head would say by then") : null,
+      wants("after") ? h("p", {}, ...(config.heads ? linked("Rollout", "rollout") : []), "and the answer, if the model ended here") : null,
       wants("lens") ? h("p", {}, "What the head would say after each block") : null);
     const start = h("div", { class: "live-block" }, h("p", { class: "live-name" }, "Before the blocks"),
       wants("switches") ? h("div", { class: "live-switches" }, newToggle("removed", "positions", "Positions", "Positions"),

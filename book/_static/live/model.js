@@ -16,6 +16,7 @@ function minivitModel(tools, given, page) {
     covered: new Set(), // places
     order: range(places), // for each place the patch that is put there
     picked: null, // the first of two patches to swap
+    asked: false, // whether a patch was tapped to see where it looks
   });
   const state = {
     ...nothing(), bytes: null, sample: null, mode: modes[0], class: null, hovered: null,
