@@ -11,6 +11,8 @@ from urllib.parse import unquote, urlsplit
 
 from bs4 import BeautifulSoup, Tag
 
+from tools.text import text_of
+
 HEAVIEST = 1_500_000  # bytes of a page and of what no other page uses
 SHORTEST_ALT = 15  # characters: fewer cannot say what a figure shows
 
@@ -77,7 +79,7 @@ def foreign_urls(site: Path) -> list[str]:
     found = [(name, url) for name, tree in pages(site) for url in loaded(tree)]
     for suffix, addresses in ((".css", in_css), (".js", IN_SCRIPT.findall)):
         for path in site.rglob(f"*{suffix}"):
-            text = path.read_text(encoding="utf-8")
+            text = text_of(path)
             found += [(path.relative_to(site).as_posix(), url) for url in addresses(text)]
     return [
         f"{name}: fetches {url}"

@@ -56,9 +56,10 @@ def test_a_foreign_url_in_a_page_is_found(planted: str, site: Path):
     ],
 )
 def test_a_foreign_url_in_a_shared_file_is_found(file: str, text: str, site: Path):
-    (site / "_static" / file).write_text(text)
-    (problem,) = foreign_urls(site)
-    assert problem.startswith(f"_static/{file}: fetches ")
+    for encoding in ("utf-8", "utf-16"):  # the latter with its mark, as models of pages have it
+        (site / "_static" / file).write_text(text, encoding=encoding)
+        (problem,) = foreign_urls(site)
+        assert problem.startswith(f"_static/{file}: fetches ")
 
 
 @pytest.mark.parametrize(

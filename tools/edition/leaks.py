@@ -5,7 +5,6 @@ markup hide it. A run of them that is too long for chance counts, unless ``print
 """
 
 import ast
-import codecs
 import html
 import json
 import re
@@ -19,6 +18,7 @@ import nbformat
 
 from tools.address import ROOT
 from tools.edition.printed import CELLS, FILES
+from tools.text import text_of
 
 TOKENS = 20  # of code in a row that are no chance; a shorter solution counts as a whole
 WORDS = 16  # of prose
@@ -95,8 +95,7 @@ def secrets(pages: frozenset[str]) -> tuple[Secret, ...]:
 
 def readable(file: Path) -> str:
     """What one reads in a file: a notebook's cells and outputs, a page without its tags."""
-    content = file.read_bytes()  # models of pages are in UTF-16, and begin with its mark
-    text = content.decode("utf-16" if content.startswith(codecs.BOM_UTF16_LE) else "utf-8")
+    text = text_of(file)
     if file.suffix == ".ipynb":
         cells = json.loads(text)["cells"]
         data = [o.get("data", {}) for cell in cells for o in cell.get("outputs", [])]
