@@ -21,13 +21,19 @@ NAMES = [name for _, name in EVERY]
 IMAGES = torch.randn(2, 3, 16, 16, generator=torch.Generator().manual_seed(1)).double()
 
 
+def assert_same(model, other):
+    """To the bit. Torch's matmul folds a weight that trains in another way, which may round."""
+    frozen = [one.requires_grad_(False) for one in (model, other)]
+    assert torch.equal(*(one(IMAGES.float()) for one in frozen))
+
+
 @pytest.mark.parametrize(("make", "name"), EVERY, ids=NAMES)
 def test_a_converted_model_comes_back_from_its_file(make, name, tmp_path):
     model, path = converted(make(name, torch.float32)), tmp_path / "model.safetensors"
     minivit.save(model, path)
     back = minivit.load(path)
     assert type(back) is type(model) and back.config == model.config
-    assert torch.equal(back(IMAGES.float()), model(IMAGES.float()))
+    assert_same(back, model)
 
 
 def test_models_that_differ_in_nothing_are_plain_vits():
@@ -101,8 +107,7 @@ def test_parts_can_be_removed_from_every_model(make, name, tmp_path):
         other = minivit.remove(model, part)
         assert not torch.allclose(other(IMAGES.float()), whole)
         minivit.save(other, tmp_path / f"{part}.safetensors")
-        back = minivit.load(tmp_path / f"{part}.safetensors")
-        assert torch.equal(back(IMAGES.float()), other(IMAGES.float()))
+        assert_same(minivit.load(tmp_path / f"{part}.safetensors"), other)
 
 
 def test_without_positions_the_norm_before_the_blocks_and_the_registers_stay():
