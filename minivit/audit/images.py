@@ -12,7 +12,7 @@ from jaxtyping import Float, Int64, UInt8
 from PIL import Image
 from torch import Tensor
 
-from minivit.data.folder import walk
+from minivit.data.listing import walk
 from minivit.data.loading import SOURCES, load_data
 from minivit.data.photographs import crops
 from minivit.data.pictures import open_picture

@@ -13,7 +13,7 @@ from tyro.conf import Positional, arg
 
 from minivit.commands.command import Command, checked, complain, counted, open_model, write
 from minivit.commands.options import ImageSize, ModelName
-from minivit.data.folder import images_in
+from minivit.data.listing import images_in
 from minivit.data.pictures import open_picture
 from minivit.hub.opened import Opened
 from minivit.recording.calls import logits

@@ -6,7 +6,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from minivit.data import load_data
-from minivit.data.shapes import CLASSES, OUTLINES, TEXTURES, draw_shapes
+from minivit.data.outlines import OUTLINES
+from minivit.data.shapes import CLASSES, draw_shapes
+from minivit.data.textures import TEXTURES
 
 
 def plane(half, points):
