@@ -2,7 +2,6 @@
 
 import math
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,18 +13,16 @@ from typing import Any
 
 import torch
 
-from minivit._extras import extra
 from minivit.data.dataset import Data
-from minivit.data.splits import PARTS
-from minivit.hub.families import OURS
 from minivit.hub.files import MODEL, save
 from minivit.hub.preprocessing import Preprocess
 from minivit.networks.model import Model
 from minivit.networks.patches import pair
 from minivit.training.card import card
+from minivit.training.checks import check, check_teacher
 from minivit.training.confusion import confusion
-from minivit.training.distillation import check as check_teacher
 from minivit.training.evaluate import Results, Scores, evaluate, logits_of, scores_of
+from minivit.training.progress import Progress
 from minivit.training.recipe import Recipe
 from minivit.training.run import Run
 from minivit.training.state import Folder, identity
@@ -87,7 +84,7 @@ def train(
     recipe = recipe or Recipe()
     if not save_every >= 0:
         raise ValueError(f"expected seconds, at least 0, between two states: got {save_every}")
-    _check(model, data)
+    check(model, data)
     if teacher is not None:
         check_teacher(teacher, data)
     folder = (
@@ -151,40 +148,6 @@ def _take_steps(run: Run, folder: Folder | None, save_every: float, progress: bo
                 raise Stopped(seen[0], run.step, run.steps)
 
 
-class Progress:
-    """Shows a bar on standard error, or a line for each epoch where that is not a terminal."""
-
-    def __init__(self, done: int, steps: int, shown: bool) -> None:
-        with extra("train"):
-            from tqdm import tqdm
-        self.shown = shown
-        hidden = not (shown and sys.stderr.isatty())
-        self.bar = tqdm(
-            total=steps, initial=done, unit="step", dynamic_ncols=True, leave=False, disable=hidden
-        )
-
-    def __enter__(self) -> "Progress":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.bar.close()
-
-    def step(self, loss: float, accuracy: float) -> None:
-        """Counts a step and shows the means over the epoch so far."""
-        self.bar.set_postfix_str(f"loss {loss:.3f}, accuracy {accuracy:.1%}", refresh=False)
-        self.bar.update()
-
-    def line(self, line: dict[str, Any], epochs: int) -> None:
-        """Prints an epoch's line of the log."""
-        if self.shown:
-            self.bar.write(
-                f"epoch {line['epoch']}/{epochs}  loss {line['loss']:.3f}  "
-                f"accuracy {line['accuracy']:.1%}, held out {line['validation']['accuracy']:.1%}  "
-                f"{line['images_per_second']:.0f} images/s",
-                file=sys.stderr,
-            )
-
-
 @contextmanager
 def _signals(caught: bool) -> Iterator[list[int]]:
     """Gives a list to which a SIGINT or SIGTERM adds its number; a second one interrupts."""
@@ -207,28 +170,3 @@ def _signals(caught: bool) -> Iterator[list[int]]:
         yield seen
     finally:
         restore()
-
-
-def _check(model: Model, data: Data) -> None:
-    if not isinstance(model, Model):
-        raise TypeError(f"expected {OURS}: got {type(model).__name__}")
-    config = model.config
-    wanted = (config.channels, *pair(config.image_size), config.classes)
-    got = (*data.train.images.shape[1:], len(data.classes))
-    if wanted != got:
-        said = ["{} channels, {} x {} pixels, {} classes".format(*sizes) for sizes in (wanted, got)]
-        raise ValueError(f"the model is for {said[0]}: {data.name} has {said[1]}")
-    for part in PARTS:
-        labels = getattr(data, part).labels
-        if not len(labels) or labels.min() < 0 or labels.max() >= config.classes:
-            raise ValueError(
-                f"expected images with labels from 0 to {config.classes - 1} in the {part} part "
-                f"of {data.name}: got {labels.unique().tolist()[:20]}"
-            )
-    parameters = list(model.parameters())
-    if odd := {str(p.dtype) for p in parameters if p.dtype != torch.float32}:
-        raise ValueError(f"expected weights in torch.float32: got {', '.join(sorted(odd))}")
-    if any(p.is_meta for p in parameters):
-        raise ValueError("expected weights in memory: got a model on the meta device")
-    if not any(p.requires_grad for p in parameters):
-        raise ValueError("expected a parameter that trains: none requires a gradient")

@@ -83,7 +83,11 @@ def test_training_goes_on_with_the_same_teacher_alone(teacher, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "error", "said"),
     [
-        ({"image_size": 16}, ValueError, "1 channels, 16 x 16 pixels: noise has 1 channels, 8 x 8"),
+        (
+            {"image_size": 16},
+            ValueError,
+            "for 1 channels, 16 x 16 pixels, 2 classes: noise has 1 channels, 8",
+        ),
         ({}, ValueError, "expected a trained teacher of the classes dark, bright: got one of unn"),
         (None, TypeError, "expected a teacher that is .*: got Linear"),
     ],

@@ -12,7 +12,8 @@ import safetensors.torch
 import torch
 
 import minivit
-from minivit.training.loop import Progress, Stopped, train
+from minivit.training.loop import Stopped, train
+from minivit.training.progress import Progress
 from minivit.training.recipe import Recipe
 from minivit.training.run import Run
 from tests.minivit.training.small import TINY, bright_or_dark, tiny
