@@ -34,7 +34,7 @@ from minivit.networks.model import Model
 from minivit.training import Recipe
 from minivit.training.run import Run
 from studies.runner.survey import Figures, Survey
-from studies.shared.digit_models import tenth
+from studies.shared.digit_models import fraction_of
 from studies.shared.inputs import model as shipped
 from studies.shared.inputs import pictures
 
@@ -97,7 +97,7 @@ def measure(name: str, rehearsal: bool) -> Figures:
 def digits(amount: str, seed: int) -> Data:
     """All digits, or a tenth of them."""
     whole = load_data("DIGITS")
-    return whole if amount == "all" else tenth(whole, seed)
+    return whole if amount == "all" else fraction_of(whole, 0.1, seed)
 
 
 def shares(kind: str, amount: str, rehearsal: bool) -> Figures:

@@ -11,19 +11,18 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
 
 import minivit
 from minivit.data import Data, Split, load_data
 from minivit.networks.model import Model
 from minivit.networks.vit import ViT
-from minivit.training import Recipe, train
+from minivit.training import Recipe, evaluate, logits_of, train
 from studies.families import FAMILIES, STEPS
 from studies.runner.pool import gather, trained
 from studies.runner.run import Run
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
-from studies.shared.digit_models import plain
+from studies.shared.digit_models import fraction_of, plain
 from studies.unwinding import led_back
 
 SEEDS = range(5)
@@ -42,47 +41,34 @@ def measure(name: str, rehearsal: bool) -> Figures:
     whole = load_data("DIGITS", size=16)
     found: Figures = {"teacher": [], "differs": [], "alone": [], "taught": [], "unlabelled": []}
     for seed in SEEDS[:1] if rehearsal else SEEDS:
-        few = load_data("DIGITS", size=16, fraction=FEW, seed=seed)
-        few = replace(few, mean=whole.mean, std=whole.std)
-        teacher = fit(RESNET, few, SHORT, seed, rehearsal)
-        found["teacher"].append(accuracy(teacher, whole.test))
-        found["differs"].append(1 - accuracy(teacher, few.train))
-        decided = replace(whole, train=Split(whole.train.images, answers(teacher, whole.train)))
+        few = fraction_of(whole, FEW, seed)
+        teacher, right = fitted(RESNET, few, SHORT, seed, rehearsal)
+        found["teacher"].append(right)
+        found["differs"].append(1 - evaluate(teacher, few.train).accuracy)
+        images = whole.train.images
+        decided = logits_of(teacher, whole.train).argmax(1)
         for kind, data, by in (
             ("alone", few, None),
             ("taught", few, teacher),
-            ("unlabelled", decided, None),
+            ("unlabelled", replace(whole, train=Split(images, decided)), None),
         ):
-            pupil = fit(VIT, data, LONG, seed, rehearsal, by)
-            found[kind].append(accuracy(pupil, whole.test))
+            found[kind].append(fitted(VIT, data, LONG, seed, rehearsal, by)[1])
     return plain(found)
 
 
-def fit(
+def fitted(
     kind: tuple[str, dict[str, Any]],
     data: Data,
     recipe: Recipe,
     seed: int,
     rehearsal: bool,
     teacher: Model | None = None,
-) -> Model:
-    """A model from the seed's first weights, trained."""
+) -> tuple[Model, float]:
+    """A model trained from the seed's first weights, and its accuracy on the test part."""
     torch.manual_seed(seed)
     model = minivit.create(kind[0], **kind[1])
-    steps = 2 if rehearsal else recipe.steps
-    train(model, data, replace(recipe, steps=steps, seed=seed), teacher=teacher)
-    return model
-
-
-@torch.no_grad()
-def answers(model: Model, part: Split) -> Tensor:
-    """The classes that a model sees."""
-    return model(model.preprocess(part.images)).argmax(1)
-
-
-def accuracy(model: Model, part: Split) -> float:
-    """The fraction of them that are right."""
-    return (answers(model, part) == part.labels).double().mean().item()
+    recipe = replace(recipe, steps=2 if rehearsal else recipe.steps, seed=seed)
+    return model, train(model, data, recipe, teacher=teacher).test.accuracy
 
 
 def of_cifar10(rehearsal: bool) -> Figures:

@@ -22,7 +22,7 @@ from minivit.training import Recipe, train
 from minivit.training.evaluate import evaluate
 from minivit.training.run import Run
 from studies.runner.survey import Figures, Survey
-from studies.shared.digit_models import plain, tenth
+from studies.shared.digit_models import fraction_of, plain
 from studies.shared.reach import MIXING, vit
 
 SEEDS = range(5)
@@ -70,7 +70,7 @@ def digits(amount: str, seed: int) -> Data:
     whole = load_data("DIGITS")
     if amount != "tenth":
         return whole
-    few = tenth(whole, seed)
+    few = fraction_of(whole, 0.1, seed)
     many = Split(few.train.images.repeat(10, 1, 1, 1), few.train.labels.repeat(10))
     return replace(few, train=many)
 

@@ -23,7 +23,7 @@ from minivit.training import Recipe, train
 from minivit.training.evaluate import evaluate
 from studies.runner.run import operations
 from studies.runner.survey import Figures, Survey
-from studies.shared.digit_models import plain, tenth
+from studies.shared.digit_models import fraction_of, plain
 from studies.shared.masked_patches import masked_patches
 from studies.shared.sequences import LONGEST, Attending, Kind, Reader, pairs, right, taught
 
@@ -153,14 +153,13 @@ def digits(kind: str, seeds: Sequence[int], rehearsal: bool) -> Figures:
         "search": {str(rate): accuracy for rate, accuracy in search.items()},
         "rate": rate,
     }
+    keys = ("train", "validation", "test")
     for name, few in (("all", False), ("tenth", True)):
-        parts = over(
-            dict(zip(("train", "validation", "test"),
-                     fitted(kind, tenth(whole, seed) if few else whole, rate, seed, steps),
-                     strict=True))
-            for seed in seeds
-        )  # fmt: skip
-        found[name] = parts
+        parts = [fraction_of(whole, 0.1, seed) if few else whole for seed in seeds]
+        found[name] = over(
+            dict(zip(keys, fitted(kind, part, rate, seed, steps), strict=True))
+            for part, seed in zip(parts, seeds, strict=True)
+        )
     return found
 
 

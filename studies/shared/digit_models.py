@@ -34,7 +34,7 @@ def digits(rehearsal: bool) -> dict[str, Any]:
     seeds = SEEDS[:2] if rehearsal else SEEDS
     grown = [
         {kind: trained(kind, whole, seed, rehearsal) for kind in MODELS}
-        | {"few": trained("vit", tenth(whole, seed), seed, rehearsal)}
+        | {"few": trained("vit", fraction_of(whole, 0.1, seed), seed, rehearsal)}
         for seed in seeds
     ]
     found: dict[str, Any] = {}
@@ -63,9 +63,10 @@ def digits(rehearsal: bool) -> dict[str, Any]:
     return found
 
 
-def tenth(whole: Data, seed: int) -> Data:
+def fraction_of(whole: Data, fraction: float, seed: int) -> Data:
     """Some of the digits to train on, other ones for each seed, preprocessed as if all were."""
-    few = load_data("DIGITS", fraction=0.1, seed=seed)
+    size = whole.train.images.shape[2]
+    few = load_data("DIGITS", size=size, fraction=fraction, seed=seed)
     return replace(few, mean=whole.mean, std=whole.std)
 
 

@@ -4,7 +4,7 @@ import torch
 from minivit.analysis import Localisation
 from minivit.audit.probes.representations import across
 from minivit.data import load_data
-from studies.shared.digit_models import plain, summary, tenth
+from studies.shared.digit_models import fraction_of, plain, summary
 
 
 def test_the_mean_over_pairs_leaves_the_diagonal_out():
@@ -26,9 +26,9 @@ def test_figures_are_rounded_however_deep_they_lie():
     assert plain(found) == {"a": [[0.1235, 1.0], 0.3333], "b": {"c": 0.6667}}
 
 
-def test_a_tenth_of_the_digits_differs_by_seed_and_not_in_preprocessing():
+def test_a_fraction_of_the_digits_differs_by_seed_and_not_in_preprocessing():
     whole = load_data("DIGITS")
-    a, b = tenth(whole, 0), tenth(whole, 1)
+    a, b = fraction_of(whole, 0.1, 0), fraction_of(whole, 0.1, 1)
     assert len(a.train) == pytest.approx(len(whole.train) / 10, rel=0.1)
     assert a.mean == b.mean == whole.mean and a.std == whole.std
     assert not torch.equal(a.train.images, b.train.images)
