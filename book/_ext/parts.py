@@ -17,10 +17,8 @@ from minivit.hub.page import export_page
 FOLDER = "live/parts"
 SIDE = 224  # pixels of a photograph
 PHOTOGRAPHS = ("chelsea", "astronaut", "coffee")
-STARTS = (
-    0,
-    1,
-)  # seeds of untrained models: that of digits_vit's training, and another
+# Seeds of untrained models: that of digits_vit's training, and another.
+STARTS = (0, 1)
 
 
 def write(app: Sphinx, error: Exception | None) -> None:

@@ -37,7 +37,7 @@ def refusal(error: Exception) -> str | None:
         return first_line(error)
     for step in reversed(steps):
         if step.tb_frame.f_code is CALL:
-            return f"the model stopped: {type(error).__name__}: {error}".partition("\n")[0]
+            return f"the model stopped: {named(error)}"
         if _in(step, PACKAGE) and not _in(step, NETWORKS):
             break
     return None
@@ -48,11 +48,16 @@ def first_line(error: Exception) -> str:
     return f"{error}".partition("\n")[0] or type(error).__name__
 
 
+def named(error: Exception) -> str:
+    """An error's type and its message, in one line."""
+    return f"{type(error).__name__}: {error}".partition("\n")[0]
+
+
 def fault(error: Exception) -> str:
     """What to say of an error that is no refusal."""
     if out_of_memory(error):
         return "out of memory: try a smaller --batch-size"
-    return f"an error of the audit: {type(error).__name__}: {first_line(error)}"
+    return f"an error of the audit: {named(error)}"
 
 
 def out_of_memory(error: Exception) -> bool:

@@ -5,7 +5,7 @@ from torch import nn
 
 from minivit.audit.images import Images
 from minivit.audit.probe import Subject
-from minivit.audit.refusal import out_of_memory
+from minivit.audit.refusal import named, out_of_memory
 from minivit.hub.opened import Opened
 from minivit.hub.preprocessing import Preprocess
 
@@ -57,6 +57,5 @@ def _runs(opened: Opened, pixels: torch.Tensor) -> None:
     except Exception as error:  # a stranger's model may raise anything
         if out_of_memory(error):
             raise
-        said = f"{type(error).__name__}: {error}".partition("\n")[0]
         shape = list(pixels.shape[1:])
-        raise ValueError(f"{opened.name} does not run on images {shape}: {said}") from error
+        raise ValueError(f"{opened.name} does not run on images {shape}: {named(error)}") from error

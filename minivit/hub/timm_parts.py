@@ -35,7 +35,6 @@ OTHERS = {
 
 def check_taken(module: Any) -> None:
     """Refuses what our ViT would compute in another way."""
-    kind = type(module).__name__
     for name, part in module.named_modules():
         kind = type(part).__name__
         if kind not in KNOWN and (name or kind in OTHERS):
