@@ -104,7 +104,9 @@ def live(model: str) -> str:
 @cache
 def stills() -> dict[str, str]:
     """Of every drawing of a chapter that answers, the picture of its first state, as Markdown."""
-    pattern = re.compile(r'<div class="live-part" data-part="(\w+)">\s*(!\[[^]]*\]\([^)]*\))')
+    pattern = re.compile(
+        r'<div class="live-part" data-part="(\w+)">.*?(!\[[^]]*\]\([^)]*\))', re.DOTALL
+    )
     sources = (nbformat.read(path, as_version=4).cells for path in chapters())
     return dict(found for cells in sources for c in cells for found in pattern.findall(c.source))
 

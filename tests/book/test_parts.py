@@ -12,8 +12,8 @@ from tools.stills import PARTS, STATIC, STILLS
 
 PART = re.compile(
     r'<div class="live-part" data-part="(\w+)">\n\n'
-    r"!\[([^\]]{40,})\]\(_static/stills/(\w+)\.webp\)\n\n"
     r"\S.{20,}\n\n"  # what to drag, and what is seen then
+    r"!\[([^\]]{40,})\]\(_static/stills/(\w+)\.webp\)\n\n"
     r'<p class="live-part-still">.{20,}</p>\n\n</div>'
 )
 

@@ -32,11 +32,11 @@ function minivitBack(tools) {
       ...range(config.depth).map((b) => h("label", {}, h("input", {
         type: "radio", name: `back-${model.number}`, value: b, checked: b == config.depth - 1, onchange: forget,
       }), ` ${b + 1}`)));
-    const element = h("section", { class: "live-back", "aria-label": "The way back" },
+    const element = h("section", { class: "live-search live-back", "aria-label": "The way back" },
       h("p", { class: "live-name" }, "The way back"),
       h("p", { class: "live-hint" }, "Are the pixels still in the tokens? Each block is undone by solving its "
         + "equation, from the tokens alone."),
-      h("div", { class: "live-row" }, from, start), strip, verdict);
+      h("div", { class: "live-row" }, from, start), verdict, strip);
     let runs = 0, shown = null;
 
     /** What was found belongs to another image, or to other switches. */

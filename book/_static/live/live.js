@@ -8,11 +8,11 @@
   const LEDGER = new URL("../../book/ledger.html", HERE).href;
   const FILES = ["tools", "model", "board", "panels", "depth", "back", "same", "engine", "solve", "unwind", "level", "image", "worker"];
   const SHOWS = { // panels beside the image, those below, what is shown of each block, what a tap does
-    all: [["classes"], ["samples", "depth", "back", "same", "truth"], ["switches", "heads", "after"], ["ask", "cover", "swap", "draw"]],
-    attention: [["depth"], ["samples"], ["heads"], ["ask", "draw"]],
-    lens: [["depth"], ["samples"], ["lens"], ["cover", "draw"]],
-    switches: [["classes"], ["samples", "depth"], ["switches", "lens"], ["cover", "swap", "draw"]],
-    back: [["back"], ["samples", "same"], [], ["cover", "draw"]],
+    all: [["classes"], ["depth", "back", "same", "truth"], ["switches", "heads", "after"], ["ask", "cover", "swap", "draw"]],
+    attention: [["depth"], [], ["heads"], ["ask", "draw"]],
+    lens: [["depth"], [], ["lens"], ["cover", "draw"]],
+    switches: [["classes"], ["depth"], ["switches", "lens"], ["cover", "swap", "draw"]],
+    back: [["back"], ["same"], [], ["cover", "draw"]],
   };
   const LARGEST = 256; // pixels that are looked for, or walked: more take too long
 
@@ -68,12 +68,12 @@
     const able = (panel) => !["back", "same"].includes(panel) || (places > 0 && !config.stem && grid[0] * grid[1] * config.channels
       * config.patch_size[0] * config.patch_size[1] <= LARGEST);
     if (!beside.every(able)) throw new Error(`The way back of ${name} takes too long for a page.`);
-    const shown = Object.fromEntries(["board", ...beside, ...below].filter(able)
+    const shown = Object.fromEntries(["board", "samples", ...beside, ...below].filter(able)
       .map((key) => [key, panels[key](model)]));
     const placed = (keys) => keys.filter((key) => key in shown).map((key) => shown[key].element);
     await model.choose(0);
     root.replaceChildren(say,
-      h("div", { class: "live-top" }, shown.board.element, h("div", {}, ...placed(beside))), ...placed(below));
+      h("div", { class: "live-top" }, h("div", {}, ...placed(["board", "samples"])), h("div", {}, ...placed(beside))), ...placed(below));
     root.addEventListener("dragover", (event) => event.preventDefault());
     root.addEventListener("drop", (event) => {
       event.preventDefault();

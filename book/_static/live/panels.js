@@ -22,6 +22,7 @@ function minivitPanels(tools) {
     function show() {
       const spoken = state.hovered ?? state.class, label = about.classes[spoken];
       hint.textContent = spoken === null ? "Point at a class, or tap it, to see which patches speak for it."
+        + (model.touched() ? " An upright mark: with everything in place." : "")
         : model.speaks ? `Green patches speak for ${label}, red ones against: each was covered, and `
           + "the logit measured again."
         : `Covering one patch after another: ${model.done} of ${model.places} …`;

@@ -15,11 +15,11 @@ function minivitSame(tools, ledger) {
     go.classList.add("live-go");
     const pair = h("ol", { class: "live-way live-pair" });
     const verdict = h("p", { class: "live-hint", "aria-live": "polite" });
-    const element = h("section", { class: "live-back live-same", "aria-label": "Two images, one answer" },
+    const element = h("section", { class: "live-search live-same", "aria-label": "Two images, one answer" },
       h("p", { class: "live-name" }, "Two images, one answer"),
       h("p", { class: "live-hint" }, `${numbers} pixels become ${classes.length} logits, so other images must have `
         + "the very same ones. Walk from this image towards another, and hold every logit where it is."),
-      h("div", { class: "live-row" }, h("label", {}, "Towards ", goal), go), pair, verdict);
+      h("div", { class: "live-row" }, h("label", {}, "Towards ", goal), go), verdict, pair);
     let runs = 0, walking = false, first = null, last = null, seen = null;
 
     /** What was found belongs to another image, another goal, or other switches. */

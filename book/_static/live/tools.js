@@ -20,8 +20,13 @@ function minivitTools() {
   function power(x) {
     if (x < 1e-15) return "rounding";
     if (x > 1e-3) return percent(x);
-    const [digit, exponent] = x.toExponential(0).split("e-");
-    return `${digit} · 10⁻${[...exponent].map((d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]).join("")}`;
+    return powerOfTen(x);
+  }
+  /** 3e-6 as 3 × 10⁻⁶. */
+  function powerOfTen(v) {
+    const [digits, power] = v.toExponential(0).split("e");
+    const small = String(Math.abs(power)).replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
+    return `${digits} × 10${power < 0 ? "⁻" : ""}${small}`;
   }
   const best = (values) => values.indexOf(Math.max(...values));
   function softmax(logits) {
@@ -82,5 +87,5 @@ function minivitTools() {
     });
   }
 
-  return { h, button, range, percent, power, best, softmax, drawImage, drawMap, newWorker };
+  return { h, button, range, percent, power, powerOfTen, best, softmax, drawImage, drawMap, newWorker };
 }

@@ -9,13 +9,6 @@ function minivitKit(tools) {
   /** A number with a proper minus. */
   const signed = (v, digits) => v.toFixed(digits).replace(/^-0(\.0*)?$/, "0$1").replace("-", "\u2212");
 
-  /** 3e-6 as 3 × 10⁻⁶. */
-  function powerOfTen(v) {
-    const [digits, power] = v.toExponential(0).split("e");
-    const small = String(Math.abs(power)).replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
-    return `${digits} × 10${power < 0 ? "⁻" : ""}${small}`;
-  }
-
   /** A slider with its name before it and its value in words behind it. */
   function handle({ label, min, max, step = 1, value, words = String }, oninput) {
     const output = h("output");
@@ -116,7 +109,7 @@ function minivitKit(tools) {
   }
 
   return {
-    ...tools, ...minivitDrawing(tools), signed, powerOfTen, handle, choice, button, row, columns, speech,
+    ...tools, ...minivitDrawing(tools), signed, handle, choice, button, row, columns, speech,
     patiently, testDigits, opened, ownPhoto,
   };
 }

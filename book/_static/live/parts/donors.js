@@ -39,6 +39,7 @@
       },
     }, named(part)));
     const stack = h("div", { class: "part-stack", role: "group", "aria-label": "Trained parts" }, ...boxes);
+    const legend = h("p", { class: "part-title" }, "Press a part: filled, as trained; dashed, as before training");
     const right = hosts.map(() => 0), table = bars("Digits read", Object.values(HOSTS));
     let done = 0;
 
@@ -49,7 +50,7 @@
         right[k] += answers(engine, donor, host, [...trained], [images[i]])[0] == labels[i];
       }), (asked) => {
         done = asked;
-        stack.setAttribute("aria-busy", done < images.length);
+        table.element.setAttribute("aria-busy", done < images.length);
         show();
       });
     }
@@ -72,7 +73,7 @@
     });
     measure();
     const buttons = row(only("All trained", parts), only("The head alone", ["head"]));
-    return { show, element: h("div", {}, stack, buttons, say.element, table.element) };
+    return { show, element: h("div", {}, legend, stack, buttons, say.element, table.element) };
   }
   const starts = Object.keys(HOSTS).map((name) => `${name}.js`);
   const needs = ["../engine.js", "digits.js", `../models/${DONOR}.js`, ...starts];
