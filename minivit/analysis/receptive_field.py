@@ -90,6 +90,9 @@ def receptive_field(
         place: Row and column on the grid. Default: the middle, ``(rows // 2, columns // 2)``.
         channels: How many channels at most, with a backward pass for each. If there are more, a
             random subset is drawn, always the same.
+
+    Raises:
+        ValueError: The activation is on no grid, or does not depend on the images.
     """
     if channels < 1:
         raise ValueError(f"expected at least one channel: got {channels}")
@@ -107,7 +110,12 @@ def receptive_field(
         y = activation[:, :, row, column]  # [batch, dim]
         drawn = torch.randperm(y.shape[1], generator=torch.Generator().manual_seed(0))[:channels]
         for channel in drawn.tolist():
-            (gradient,) = torch.autograd.grad(y[:, channel].sum(), x, retain_graph=True)
+            gradient = None
+            if y.requires_grad:
+                answer = y[:, channel].sum()
+                (gradient,) = torch.autograd.grad(answer, x, retain_graph=True, allow_unused=True)
+            if gradient is None:
+                raise ValueError(f"{at!r} does not depend on the images")
             total += gradient.double().abs().mean(1).sum(0).cpu()
             count += len(batch)
     middle = tuple(

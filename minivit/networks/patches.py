@@ -6,8 +6,8 @@ from einops import rearrange
 from minivit.networks.shapes import Grid, Images, Patches, Size
 
 
-def pair(size: Size) -> tuple[int, int]:
-    """Height and width: of a square where one number is given."""
+def pair(size: Size | list[int]) -> tuple[int, int]:
+    """Height and width: of a square where one number is given; other libraries give lists."""
     sides = tuple(size) if isinstance(size, tuple | list) else (size, size)
     whole = [isinstance(n, int | torch.SymInt) and not isinstance(n, bool) for n in sides]
     if len(sides) != 2 or not all(whole):

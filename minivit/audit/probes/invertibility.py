@@ -42,6 +42,8 @@ def carried(subject: Subject) -> Measured:
     errors = []
     for name in row_of_layers(model, images):
         block, x = sublayer(model, name, images)
+        if x.ndim != 3:
+            raise CannotAsk(f"{name!r} reads {list(x.shape)}: no tokens")
         draws = torch.Generator().manual_seed(0)
         shift = torch.randn(*x.shape[:2], 1, dtype=x.dtype, generator=draws).to(x.device)
         with torch.no_grad():

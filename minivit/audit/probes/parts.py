@@ -152,15 +152,27 @@ def outputs(
 
 
 def convolutions_before(model: nn.Module, images: Tensor, block: str) -> list[str]:
-    """The convolutions that run before a block, in order."""
-    ran: list[str] = []
-    there: list[int] = []
-    with ExitStack() as stack:
-        for name, module in runnable(model).items():
-            if isinstance(module, nn.Conv2d):
-                note = after(module, lambda *_, name=name: ran.append(name))
-                stack.enter_context(note)
-        stack.enter_context(before(one(model, block), lambda *_: there.append(len(ran))))
-        stack.enter_context(evaluating(model))
-        model(images[:1])
-    return ran[: there[0]]
+    """The convolutions that run before a block, in order, but for those that see no image.
+
+    XCiT computes its positions by one: it gives the same for a black image.
+    """
+
+    def run(x: Tensor) -> list[tuple[str, Tensor]]:
+        ran: list[tuple[str, Tensor]] = []
+        there: list[int] = []
+        with ExitStack() as stack:
+            for name, module in runnable(model).items():
+                if isinstance(module, nn.Conv2d):
+
+                    def note(_: nn.Module, args: Any, output: Tensor, name: str = name) -> None:
+                        ran.append((name, output.clone()))
+
+                    stack.enter_context(after(module, note))
+            stack.enter_context(before(one(model, block), lambda *_: there.append(len(ran))))
+            stack.enter_context(evaluating(model))
+            model(x)
+        return ran[: there[0]]
+
+    first, black = run(images[:1]), run(torch.zeros_like(images[:1]))
+    pairs = zip(first, black, strict=True)
+    return [name for (name, seen), (_, dark) in pairs if not torch.equal(seen, dark)]
