@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import minivit
 from minivit.analysis import attention_distance
-from minivit.networks.vit import ViT
 from studies.runner.pool import trained
 from studies.runner.run import Run, spread
 from studies.runner.storage import Place
@@ -59,7 +58,7 @@ def measure(finals: Mapping[str, Sequence[Run]], place: Place) -> Rows:
             "transfer": [transfer(model, few) for model in models],
             "transfer_untrained": transfer(fresh, few),
         }
-        if isinstance(fresh, ViT):
+        if ROWS[name][0] in ("vit", "narrow"):  # what has attention
             images = fresh.preprocess(spread(runs[0].load().test, 250).images)
             found[name]["attention_distance"] = [  # in pixels, of each block over its heads
                 attention_distance(model, images).pixels.mean(1).tolist() for model in models
