@@ -72,7 +72,7 @@ function minivitDepth(tools, ledger) {
       wants("switches") ? h("p", {}, ...parts.flatMap((part) => linked(WORDS[part], part))) : null,
       wants("heads") ? h("p", {}, ...looks) : null,
       wants("after") ? h("p", {}, ...(config.heads ? linked("Rollout", "rollout") : []), "and the answer, if the model ended here") : null,
-      wants("lens") ? h("p", {}, "What the head would say after each block") : null);
+      wants("lens") ? h("p", {}, "What the model would answer if it ended after each block") : null);
     const start = h("div", { class: "live-block" }, h("p", { class: "live-name" }, "Before the blocks"),
       wants("switches") ? h("div", { class: "live-switches" }, newToggle("removed", "positions", "Positions", "Positions"),
         ...linked("Positions", "positions").slice(1)) : null,
