@@ -47,5 +47,6 @@ def test_on_pypi_links_lead_to_the_repository_or_are_words(url):
     links = re.findall(r"\]\(([^)]+)\)", shown)
     assert all(link.startswith("https://") for link in links)
     assert any(link.startswith(f"{url}/actions/") for link in links) == bool(url)
-    for path in re.findall(r"/blob/HEAD/([^)]+)", shown):
+    for path in re.findall(r"/(?:blob|raw)/HEAD/([^)]+)", shown):
         assert (ROOT / path).is_file()
+    assert ("/raw/HEAD/" in shown) == ("![" in shown) == bool(url)  # images, not pages about them

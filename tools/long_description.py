@@ -1,7 +1,7 @@
 """README as PyPI shows it; hatchling calls this when it builds.
 
-On GitHub relative links lead to the repository's files. Elsewhere they need its address, and are
-plain words where there is none.
+On GitHub relative links lead to the repository's files. Elsewhere they need its address; where
+there is none, links are plain words and images are left out.
 """
 
 import re
@@ -12,14 +12,17 @@ from typing import Any
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 BADGE = re.compile(r"\[!\[[^]]*\]\([^)]*\)\]\([^)]*\)\s*")
+IMAGE = re.compile(r"(!\[[^]]*\])\((?!https:)([^)]+)\)\n\n")
 LINK = re.compile(r"\[([^]]+)\]\((?!https:)([^)]+)\)")
 
 
 def alone(readme: str, url: str) -> str:
     """README with links that hold outside of the repository."""
     if not url:
-        return LINK.sub(r"\1", BADGE.sub("", readme))
-    return LINK.sub(rf"[\1]({url}/blob/HEAD/\2)", readme.replace("](../../", f"]({url}/"))
+        return LINK.sub(r"\1", IMAGE.sub("", BADGE.sub("", readme)))
+    readme = readme.replace("](../../", f"]({url}/")
+    readme = IMAGE.sub(rf"\1({url}/raw/HEAD/\2)\n\n", readme)
+    return LINK.sub(rf"[\1]({url}/blob/HEAD/\2)", readme)
 
 
 class LongDescription(MetadataHookInterface):
