@@ -1,0 +1,153 @@
+// Chapter 7: a small vision transformer that is trained in the page.
+(globalThis.minivitParts ??= {}).learn = (() => {
+  "use strict";
+  const STEPS = 400, EACH = 10; // of a training, and between two looks at it
+  const KEPT = 6; // earlier trainings that stay
+  const RATES = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2];
+  const FIRST = { rate: 0.02, images: 1259, seed: 0, removed: [] };
+  const PARTS = { attention: "Attention", mlp: "MLPs", norm: "Norms", residual: "Residual connections",
+    positions: "Positions" };
+
+  /** What sets a training apart from the first one, in words. */
+  function different({ rate, images, seed, removed }) {
+    const names = removed.map((part) => PARTS[part].replace(/^[A-Z](?!LP)/, (letter) => letter.toLowerCase()));
+    return [
+      rate == FIRST.rate ? "" : `rate ${rate}`, images == FIRST.images ? "" : `${images} digits`,
+      seed == FIRST.seed ? "" : `seed ${seed}`, names.length ? `without ${names.join(", ")}` : "",
+    ].filter(Boolean).join(", ") || "as set at first";
+  }
+
+  /** A worker of trainer.js, made from the text of its functions. */
+  function newWorker(hear, fail) {
+    const text = `const engine = (${minivitEngine})(), numbers = (${minivitNumbers})();
+      const training = (${minivitTraining})(engine, (${minivitGradient})(engine), numbers);
+      const answer = (${minivitTrainer})(engine, training, numbers).serve((told) => postMessage(told));
+      onmessage = ({ data }) => answer(data);`;
+    const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
+    worker.onmessage = ({ data }) => hear(data);
+    worker.onerror = fail;
+    return worker;
+  }
+
+  function mount(kit) {
+    const { h, percent, handle, choice, button, bars, columns, row, speech, digitsOf, testDigits, load } = kit;
+    const engine = minivitEngine(), say = speech(), test = testDigits(), { mean, std } = minivitDigits;
+    const training = minivitTraining(engine, minivitGradient(engine), minivitNumbers());
+    const out = new Set(), earlier = []; // parts left out; trainings that have ended
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches ? 5 : 1; // looks to a new drawing
+    let run = null, worker = null, running = false, waiting = false, ended = 0;
+
+    const rate = handle({ label: "Learning rate", min: 0, max: RATES.length - 1,
+      value: RATES.indexOf(FIRST.rate), words: (i) => RATES[i] }, () => anew());
+    const seed = handle({ label: "Seed", min: 0, max: 9, value: FIRST.seed }, () => anew());
+    const images = choice("Training digits", { 63: "63", 250: "250", 1259: "1,259" }, FIRST.images, () => anew());
+    const boxes = Object.entries(PARTS).map(([part, words]) => h("button", {
+      type: "button", class: "part-box", value: part, onclick: () => {
+        if (!out.delete(part)) out.add(part);
+        anew();
+      },
+    }, words));
+    const legend = h("p", { class: "part-title" }, "Press a part to train without it");
+    const stack = h("div", { class: "part-stack", role: "group", "aria-label": "Parts" }, ...boxes);
+    const go = button("Train", () => train()), back = button("Start again", () => anew());
+    const curves = (title, top, guess, ticks) => minivitCurves(kit,
+      { title, label: `${title} by step`, steps: STEPS, top, guess, ticks });
+    const loss = curves("Training loss", 3, Math.log(10), [0, 1, 2, 3].map((v) => [v, v]));
+    const right = curves("Accuracy", 1, 0.1, [[0, "0"], [0.5, "50"], [1, "100"]]);
+    const look = minivitLook(kit, engine, { side: 8, across: 4, blocks: 2, heads: 4 });
+    const table = h("div", { class: "part-runs" });
+
+    /** An untrained model as the knobs say; what was trained before goes to the earlier ones. */
+    function anew() {
+      keep();
+      running = false;
+      const start = { steps: STEPS, rate: RATES[rate.value], images: Number(images.value), seed: seed.value };
+      const names = Object.keys(PARTS).filter((part) => out.has(part));
+      const about = { seed: start.seed, removed: names.map((part) => [part, null]), preprocess: { mean, std } };
+      const model = training.untrained(about), words = different({ ...start, removed: names });
+      run = { number: (run?.number ?? 0) + 1, start: { ...start, ...about }, words, model, seen: [], told: null };
+      show();
+      say.say(`Untrained, ${words}: all it can do is guess.`);
+    }
+    /** Puts a training that has begun among the earlier ones. */
+    function keep() {
+      if (!run?.seen.length || run.kept) return;
+      run.kept = ++ended;
+      earlier.push(run);
+      if (earlier.length > KEPT) earlier.shift();
+    }
+
+    async function train() {
+      if (run.told?.done) anew();
+      running = !running;
+      show();
+      if (!running) return say.say(`Paused at step ${run.told?.t ?? 0} of ${STEPS}.`);
+      try {
+        await load("digits_training.js");
+        worker ??= newWorker(hear, () => stop("This browser runs no worker, in which the model would be trained."));
+        ask();
+      } catch (error) {
+        stop(error.message);
+      }
+    }
+    function stop(words) {
+      running = waiting = false;
+      show();
+      say.say(words);
+    }
+    function ask() {
+      if (!running || waiting || !worker) return;
+      waiting = true;
+      worker.postMessage({ number: run.number, go: EACH,
+        start: run.begun ? null : run.start, data: worker.has ? null : { train: digitsOf(minivitTrainingDigits), test } });
+      run.begun = worker.has = true;
+    }
+    function hear(told) {
+      waiting = false;
+      if (told.number == run.number) take(told); // else the reader has begun another meanwhile
+      ask();
+    }
+    function take(told) {
+      Object.assign(run, { told, model: { ...run.model, layers: told.layers } });
+      run.seen.push(told);
+      if (told.done) {
+        running = false;
+        keep();
+      }
+      if (told.done || run.seen.length % calm == 0) show();
+      if (told.done || told.t % 50 == 0) say.say(state(told));
+    }
+    function state({ t, loss, accuracy, fitted, diverged, done }) {
+      if (diverged) {
+        return `Diverged: after ${t} steps the loss is ${loss.toFixed(2)}, above the 2.30 of guessing. Each step `
+          + "goes so far that it undoes the last. Choose a lower rate.";
+      }
+      return `${done ? "Trained" : `Step ${t} of ${STEPS}`}, ${run.words}: ${percent(accuracy)} of `
+        + `${test.labels.length} test digits are right, ${percent(fitted)} of those it trains on.`;
+    }
+
+    function show() {
+      const { seen, told } = run, line = (one, what) => one.seen.map((at) => [at.t, at[what]]);
+      const before = earlier.filter((one) => one != run);
+      const grey = (what) => before.map((one) => ({ number: one.kept, points: line(one, what) }));
+      loss.draw(line(run, "loss"), grey("loss"));
+      right.draw(line(run, "accuracy"), grey("accuracy"), line(run, "fitted"));
+      loss.heading.textContent = `Training loss${told ? `: ${told.loss.toFixed(2)}` : ""}`;
+      right.heading.textContent = `Accuracy: test${told ? ` ${percent(told.accuracy)}` : ""}; dashed, training`;
+      look.show(run.model);
+      boxes.forEach((box) => box.setAttribute("aria-pressed", !out.has(box.value)));
+      go.textContent = running ? "Pause" : run.told?.done ? "Train again" : told ? "Go on" : "Train";
+      const rows = earlier.map((one) => `${one.kept}. ${one.words}`);
+      const list = bars("Trainings so far: accuracy on test digits", rows);
+      list.show(earlier.map(({ told }) => told.accuracy), earlier.map(({ told: { accuracy, diverged, done, t } }) =>
+        diverged ? "diverged" : `${percent(accuracy)}${done ? "" : `, step ${t}`}`));
+      table.replaceChildren(...(earlier.length ? [list.element] : []));
+    }
+    anew();
+    return { show, element: h("div", {}, row(rate.element, seed.element), row(images.element), legend, stack,
+      row(go, back), say.element, columns(loss.element, right.element), look.element, table) };
+  }
+  const needs = ["../engine.js", "../gradient.js", "../training.js", "../trainer.js", "../curves.js", "../look.js",
+    "digits.js"];
+  return { title: "A vision transformer that you train", needs, compute: { different }, mount };
+})();
