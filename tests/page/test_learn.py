@@ -182,7 +182,9 @@ def test_the_first_weights_are_drawn_as_minivit_draws_them(page):
     layers = page("return training.untrained({ seed: 3 }).layers", {})
     torch.manual_seed(0)
     theirs = minivit.ViT(sized()).state_dict()
-    assert {f"{a}.{b}" for a, parts in layers.items() for b in parts if b != "shape"} == theirs.keys()
+    assert {
+        f"{a}.{b}" for a, parts in layers.items() for b in parts if b != "shape"
+    } == theirs.keys()
     for name, expected in theirs.items():
         layer, _, part = name.rpartition(".")
         ours = torch.tensor(layers[layer][part])

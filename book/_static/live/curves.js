@@ -1,4 +1,6 @@
-// Curves of trainings: the one that runs in colour, earlier ones in grey with their numbers at the end.
+// Trainings as curves and as a list.
+
+/** A chart: the training that runs in colour, earlier ones in grey with their numbers at the end. */
 function minivitCurves(kit, about) {
   "use strict";
   const { title, label, top, ticks, guess, steps } = about;
@@ -31,13 +33,14 @@ function minivitCurves(kit, about) {
     context.stroke();
     context.setLineDash([]);
   }
-  /** Numbers beside the ends of earlier curves, none over another. */
-  function numbered(context, ends) {
-    let above = CEILING - LINE;
+  /** Numbers beside the ends of earlier curves, none over another: from the lowest up. */
+  function numbered(context, earlier) {
+    const ends = earlier.map(({ number, points }) => [number, ...points.at(-1)]).sort((a, b) => a[2] - b[2]);
+    let below = FLOOR + LINE;
     context.textAlign = "left";
-    for (const { number, t, v } of ends.sort((a, b) => b.v - a.v)) {
-      above = Math.max(above + LINE, y(v) + 4);
-      context.fillText(number, x(t) + 4, above);
+    for (const [number, t, v] of ends) {
+      below = Math.min(below - LINE, y(v) + 4);
+      context.fillText(number, x(t) + 5, below);
     }
   }
 
@@ -49,10 +52,7 @@ function minivitCurves(kit, about) {
       context.globalAlpha = 0.55;
       for (const { points } of earlier) path(context, points);
       context.globalAlpha = 1;
-      numbered(context, earlier.map(({ number, points }) => {
-        const [t, v] = points.at(-1);
-        return { number, t, v };
-      }));
+      numbered(context, earlier);
       context.lineWidth = 2;
       context.strokeStyle = colour.second;
       path(context, beside, [5, 3]);
@@ -68,4 +68,33 @@ function minivitCurves(kit, about) {
     });
   }
   return { ...made, draw };
+}
+
+/** Loss and accuracy of a training beside those of earlier ones, and the list of all that have ended. */
+function minivitCharts(kit, steps) {
+  "use strict";
+  const { h, percent, bars, columns } = kit;
+  const chart = (title, top, guess, ticks) =>
+    minivitCurves(kit, { title, label: `${title} by step`, steps, top, guess, ticks });
+  const loss = chart("Training loss", 3, Math.log(10), [0, 1, 2, 3].map((v) => [v, v]));
+  const right = chart("Accuracy", 1, 0.1, [[0, "0"], [0.5, "50"], [1, "100"]]);
+  const table = h("div", { class: "part-runs" });
+
+  function show(run, earlier) {
+    const { told } = run, share = (what) => (told ? ` ${percent(told[what])}` : "");
+    const line = (one, what) => one.seen.map((at) => [at.t, at[what]]);
+    const grey = (what) => earlier.filter((one) => one != run)
+      .map((one) => ({ number: one.kept, points: line(one, what) }));
+    loss.draw(line(run, "loss"), grey("loss"));
+    right.draw(line(run, "accuracy"), grey("accuracy"), line(run, "fitted"));
+    loss.heading.textContent = `Training loss${told ? `: ${told.loss.toFixed(2)}` : ""}`;
+    right.heading.textContent = `Accuracy: test${share("accuracy")}; dashed: training${share("fitted")}`;
+    const names = earlier.map((one) => `${one.kept}. ${one.words}`);
+    const list = bars("Trainings so far: accuracy on test digits", names);
+    const end = ({ told: { accuracy, diverged, done, t } }) =>
+      diverged ? "diverged" : `${percent(accuracy)}${done ? "" : `, step ${t}`}`;
+    list.show(earlier.map((one) => one.told.accuracy), earlier.map(end));
+    table.replaceChildren(...(earlier.length ? [list.element] : []));
+  }
+  return { element: columns(loss.element, right.element), table, show };
 }

@@ -22,7 +22,9 @@ function minivitGradient(engine) {
   }
   /** Puts y [n, width] there. */
   function paste(x, d, row, column, y, width) {
-    for (let j = 0, i = row; j < y.length; i++) for (let c = 0; c < width; c++) x[i * d + column + c] = y[j++];
+    for (let j = 0, i = row; j < y.length; i++) {
+      for (let c = 0; c < width; c++) x[i * d + column + c] = y[j++];
+    }
   }
   /** The rows of x [rows, d], summed: [d]. */
   function columnSums(x, d) {

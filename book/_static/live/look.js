@@ -2,8 +2,8 @@
 function minivitLook(kit, engine, sizes) {
   "use strict";
   const { side, across, blocks, heads } = sizes; // pixels and patches in a row
-  const { h, range, percent, best, softmax, button, image, points, columns, drawImage, drawMap, testDigits } = kit;
-  const test = testDigits(), shown = range(10).map((digit) => test.labels.indexOf(digit)); // the first of each
+  const { h, range, percent, best, softmax, button, image, points, columns, drawImage, drawMap } = kit;
+  const test = kit.testDigits(), shown = range(10).map((digit) => test.labels.indexOf(digit)); // the first
   let chosen = shown[3], model = null;
 
   const answers = shown.map((i) => {
@@ -22,11 +22,12 @@ function minivitLook(kit, engine, sizes) {
   const named = ([x, y]) => `row ${y + 1}, column ${x + 1}`;
   const mark = points(picture.frame, finger, () => `Patch in ${named(at())}`, () => show(model), 1 / across);
   const maps = range(blocks).map(() => range(heads).map(() => h("canvas", { role: "img" })));
-  const grid = h("div", { class: "part-thumbs" }, ...maps.flatMap((some, b) => [h("span", {}, `Block ${b + 1}`),
-    ...some.map((canvas) => h("div", { class: "part-head" }, canvas))]));
+  const grid = h("div", { class: "part-thumbs" }, ...maps.flatMap((some, b) =>
+    [h("span", {}, `Block ${b + 1}`), ...some.map((canvas) => h("div", { class: "part-head" }, canvas))]));
   const title = (words) => h("p", { class: "part-title" }, words);
   const element = h("div", {}, title("What it says of ten test digits: choose one"), row,
-    columns(picture.element, h("div", {}, title("Where its heads look from the marked patch"), grid)));
+    h("div", { class: "part-look" },
+    columns(picture.element, h("div", {}, title("Where its heads look from there"), grid))));
 
   function show(of) {
     model = of;
@@ -40,6 +41,7 @@ function minivitLook(kit, engine, sizes) {
         `A ${test.labels[i]}: the model says ${unsure ? "nothing yet" : `${guess}, ${percent(top)}`}`);
     }
     picture.show(test.images[chosen], [side, side], 1);
+    finger[0] = at().map((place) => (place + 0.5) / across); // the middle of the patch
     mark.show();
     const { attention } = engine.forward(model, engine.normalised(model, test.images[chosen]));
     const n = across * across, [x, y] = at(), query = y * across + x;

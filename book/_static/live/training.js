@@ -20,7 +20,8 @@ function minivitTraining(engine, gradients, numbers) {
       { weight: filled(to * from, draw), bias: filled(to, bias), shape: [to, from] });
     const between = (bound) => () => bound * (2 * uniform() - 1);
     const xavier = (to, from) => between(Math.sqrt(6 / (to + from)));
-    const norm = (name) => (layers[name] = { weight: filled(dim, ones), bias: filled(dim, zeros), shape: [dim] });
+    const norm = (name) => (layers[name] =
+      { weight: filled(dim, ones), bias: filled(dim, zeros), shape: [dim] });
     map("patch_embedding.projection", dim, high * wide, () => normal() / Math.sqrt(high * wide));
     layers["patch_embedding.projection"].shape = [dim, 1, high, wide];
     const places = (height / high) * (width / wide), hidden = ratio * dim;

@@ -10,11 +10,12 @@
 
   /** What sets a training apart from the first one, in words. */
   function different({ rate, images, seed, removed }) {
-    const names = removed.map((part) => PARTS[part].replace(/^[A-Z](?!LP)/, (letter) => letter.toLowerCase()));
+    const small = (words) => words.replace(/^[A-Z](?!LP)/, (letter) => letter.toLowerCase());
+    const names = removed.map((part) => small(PARTS[part]));
     return [
       rate == FIRST.rate ? "" : `rate ${rate}`, images == FIRST.images ? "" : `${images} digits`,
       seed == FIRST.seed ? "" : `seed ${seed}`, names.length ? `without ${names.join(", ")}` : "",
-    ].filter(Boolean).join(", ") || "as set at first";
+    ].filter(Boolean).join(", ") || "first settings";
   }
 
   /** A worker of trainer.js, made from the text of its functions. */
@@ -30,7 +31,7 @@
   }
 
   function mount(kit) {
-    const { h, percent, handle, choice, button, bars, columns, row, speech, digitsOf, testDigits, load } = kit;
+    const { h, percent, handle, choice, button, row, speech, digitsOf, testDigits, load } = kit;
     const engine = minivitEngine(), say = speech(), test = testDigits(), { mean, std } = minivitDigits;
     const training = minivitTraining(engine, minivitGradient(engine), minivitNumbers());
     const out = new Set(), earlier = []; // parts left out; trainings that have ended
@@ -40,7 +41,8 @@
     const rate = handle({ label: "Learning rate", min: 0, max: RATES.length - 1,
       value: RATES.indexOf(FIRST.rate), words: (i) => RATES[i] }, () => anew());
     const seed = handle({ label: "Seed", min: 0, max: 9, value: FIRST.seed }, () => anew());
-    const images = choice("Training digits", { 63: "63", 250: "250", 1259: "1,259" }, FIRST.images, () => anew());
+    const images = choice("Training digits", { 63: "63", 250: "250", 1259: "1,259" }, FIRST.images,
+      () => anew());
     const boxes = Object.entries(PARTS).map(([part, words]) => h("button", {
       type: "button", class: "part-box", value: part, onclick: () => {
         if (!out.delete(part)) out.add(part);
@@ -50,41 +52,40 @@
     const legend = h("p", { class: "part-title" }, "Press a part to train without it");
     const stack = h("div", { class: "part-stack", role: "group", "aria-label": "Parts" }, ...boxes);
     const go = button("Train", () => train()), back = button("Start again", () => anew());
-    const curves = (title, top, guess, ticks) => minivitCurves(kit,
-      { title, label: `${title} by step`, steps: STEPS, top, guess, ticks });
-    const loss = curves("Training loss", 3, Math.log(10), [0, 1, 2, 3].map((v) => [v, v]));
-    const right = curves("Accuracy", 1, 0.1, [[0, "0"], [0.5, "50"], [1, "100"]]);
+    const charts = minivitCharts(kit, STEPS);
     const look = minivitLook(kit, engine, { side: 8, across: 4, blocks: 2, heads: 4 });
-    const table = h("div", { class: "part-runs" });
 
     /** An untrained model as the knobs say; what was trained before goes to the earlier ones. */
     function anew() {
       keep();
       running = false;
-      const start = { steps: STEPS, rate: RATES[rate.value], images: Number(images.value), seed: seed.value };
+      const chosen = { rate: RATES[rate.value], images: Number(images.value), seed: seed.value };
       const names = Object.keys(PARTS).filter((part) => out.has(part));
-      const about = { seed: start.seed, removed: names.map((part) => [part, null]), preprocess: { mean, std } };
-      const model = training.untrained(about), words = different({ ...start, removed: names });
-      run = { number: (run?.number ?? 0) + 1, start: { ...start, ...about }, words, model, seen: [], told: null };
+      const removed = names.map((part) => [part, null]); // from all blocks
+      const start = { ...chosen, steps: STEPS, removed, preprocess: { mean, std } };
+      run = { // `seen`: what was told at each look; `told`: the last of it
+        number: (run?.number ?? 0) + 1, start, words: different({ ...chosen, removed: names }),
+        model: training.untrained(start), seen: [], told: null,
+      };
       show();
-      say.say(`Untrained, ${words}: all it can do is guess.`);
+      say.say(`Untrained (${run.words}): it can only guess.`);
     }
     /** Puts a training that has begun among the earlier ones. */
     function keep() {
       if (!run?.seen.length || run.kept) return;
       run.kept = ++ended;
+      earlier.splice(0, earlier.length >= KEPT ? 1 : 0);
       earlier.push(run);
-      if (earlier.length > KEPT) earlier.shift();
     }
 
     async function train() {
       if (run.told?.done) anew();
       running = !running;
       show();
-      if (!running) return say.say(`Paused at step ${run.told?.t ?? 0} of ${STEPS}.`);
+      if (!running) return say.say(paused());
       try {
         await load("digits_training.js");
-        worker ??= newWorker(hear, () => stop("This browser runs no worker, in which the model would be trained."));
+        worker ??= newWorker(hear, () => stop("The worker in which the model trains has failed."));
         ask();
       } catch (error) {
         stop(error.message);
@@ -98,8 +99,8 @@
     function ask() {
       if (!running || waiting || !worker) return;
       waiting = true;
-      worker.postMessage({ number: run.number, go: EACH,
-        start: run.begun ? null : run.start, data: worker.has ? null : { train: digitsOf(minivitTrainingDigits), test } });
+      const data = worker.has ? null : { train: digitsOf(minivitTrainingDigits), test }; // once
+      worker.postMessage({ number: run.number, go: EACH, data, start: run.begun ? null : run.start });
       run.begun = worker.has = true;
     }
     function hear(told) {
@@ -107,47 +108,36 @@
       if (told.number == run.number) take(told); // else the reader has begun another meanwhile
       ask();
     }
-    function take(told) {
-      Object.assign(run, { told, model: { ...run.model, layers: told.layers } });
+    function take({ layers, ...told }) {
+      Object.assign(run, { told, model: { ...run.model, layers } });
       run.seen.push(told);
-      if (told.done) {
-        running = false;
-        keep();
-      }
-      if (told.done || run.seen.length % calm == 0) show();
-      if (told.done || told.t % 50 == 0) say.say(state(told));
+      running &&= !told.done;
+      if (told.done) keep();
+      if (!running || run.seen.length % calm == 0) show();
+      if (!running && !told.done) say.say(paused()); // those were the steps asked for before
+      else if (told.done || told.t % 50 == 0) say.say(state(told));
     }
+    const paused = () => `Paused at step ${run.told?.t ?? 0} of ${STEPS}.`;
     function state({ t, loss, accuracy, fitted, diverged, done }) {
       if (diverged) {
-        return `Diverged: after ${t} steps the loss is ${loss.toFixed(2)}, above the 2.30 of guessing. Each step `
-          + "goes so far that it undoes the last. Choose a lower rate.";
+        return `Diverged: after ${t} steps the loss is ${loss.toFixed(2)}, above the 2.30 of guessing. `
+          + "The steps are too long, and each overshoots. Choose a lower rate.";
       }
-      return `${done ? "Trained" : `Step ${t} of ${STEPS}`}, ${run.words}: ${percent(accuracy)} of `
+      return `${done ? "Trained" : `Step ${t} of ${STEPS}`} (${run.words}): ${percent(accuracy)} of `
         + `${test.labels.length} test digits are right, ${percent(fitted)} of those it trains on.`;
     }
 
     function show() {
-      const { seen, told } = run, line = (one, what) => one.seen.map((at) => [at.t, at[what]]);
-      const before = earlier.filter((one) => one != run);
-      const grey = (what) => before.map((one) => ({ number: one.kept, points: line(one, what) }));
-      loss.draw(line(run, "loss"), grey("loss"));
-      right.draw(line(run, "accuracy"), grey("accuracy"), line(run, "fitted"));
-      loss.heading.textContent = `Training loss${told ? `: ${told.loss.toFixed(2)}` : ""}`;
-      right.heading.textContent = `Accuracy: test${told ? ` ${percent(told.accuracy)}` : ""}; dashed, training`;
+      charts.show(run, earlier);
       look.show(run.model);
       boxes.forEach((box) => box.setAttribute("aria-pressed", !out.has(box.value)));
-      go.textContent = running ? "Pause" : run.told?.done ? "Train again" : told ? "Go on" : "Train";
-      const rows = earlier.map((one) => `${one.kept}. ${one.words}`);
-      const list = bars("Trainings so far: accuracy on test digits", rows);
-      list.show(earlier.map(({ told }) => told.accuracy), earlier.map(({ told: { accuracy, diverged, done, t } }) =>
-        diverged ? "diverged" : `${percent(accuracy)}${done ? "" : `, step ${t}`}`));
-      table.replaceChildren(...(earlier.length ? [list.element] : []));
+      go.textContent = running ? "Pause" : run.told?.done ? "Train again" : run.told ? "Go on" : "Train";
     }
     anew();
     return { show, element: h("div", {}, row(rate.element, seed.element), row(images.element), legend, stack,
-      row(go, back), say.element, columns(loss.element, right.element), look.element, table) };
+      row(go, back), say.element, charts.element, look.element, charts.table) };
   }
-  const needs = ["../engine.js", "../gradient.js", "../training.js", "../trainer.js", "../curves.js", "../look.js",
-    "digits.js"];
+  const files = ["engine", "gradient", "training", "trainer", "curves", "look", "parts/digits"];
+  const needs = files.map((file) => `../${file}.js`);
   return { title: "A vision transformer that you train", needs, compute: { different }, mount };
 })();
