@@ -81,14 +81,15 @@ function minivitCharts(kit, steps) {
   const table = h("div", { class: "part-runs" });
 
   function show(run, earlier) {
-    const { told } = run, share = (what) => (told ? ` ${percent(told[what])}` : "");
+    const { told } = run;
     const line = (one, what) => one.seen.map((at) => [at.t, at[what]]);
     const grey = (what) => earlier.filter((one) => one != run)
       .map((one) => ({ number: one.kept, points: line(one, what) }));
     loss.draw(line(run, "loss"), grey("loss"));
     right.draw(line(run, "accuracy"), grey("accuracy"), line(run, "fitted"));
     loss.heading.textContent = `Training loss${told ? `: ${told.loss.toFixed(2)}` : ""}`;
-    right.heading.textContent = `Accuracy: test${share("accuracy")}; dashed: training${share("fitted")}`;
+    right.heading.textContent = !told ? "Accuracy: test; dashed: training"
+      : `Test ${percent(told.accuracy)}, training (dashed) ${percent(told.fitted)}`;
     const names = earlier.map((one) => `${one.kept}. ${one.words}`);
     const list = bars("Trainings so far: accuracy on test digits", names);
     const end = ({ told: { accuracy, diverged, done, t } }) =>
