@@ -11,6 +11,7 @@ from sphinx.application import Sphinx
 
 import minivit
 from minivit.data import load_data
+from minivit.data.dataset import Split
 from minivit.data.photographs import photograph
 from minivit.hub.page import export_page
 
@@ -34,14 +35,22 @@ def write(app: Sphinx, error: Exception | None) -> None:
     (folder / "photographs.js").write_text(
         f"globalThis.minivitPhotographs = {json.dumps(pictures)};\n"
     )
-    test = load_data("DIGITS").test
-    pixels = base64.b64encode(test.images.numpy().tobytes()).decode()
-    digits = {"pixels": pixels, "labels": test.labels.tolist()}
+    data = load_data("DIGITS")
+    test = {**digits(data.test), "mean": data.mean, "std": data.std}
     (folder / "digits.js").write_text(
-        f"globalThis.minivitDigits = {json.dumps(digits)};\n"
+        f"globalThis.minivitDigits = {json.dumps(test)};\n"
+    )
+    (folder / "digits_training.js").write_text(
+        f"globalThis.minivitTrainingDigits = {json.dumps(digits(data.train))};\n"
     )
     for seed in STARTS:
         export_page(start(seed), folder / f"start_{seed}.js")
+
+
+def digits(split: Split) -> dict[str, str | list[int]]:
+    """Images of 8 x 8 pixels, a byte each, in base64, and their labels."""
+    pixels = base64.b64encode(split.images.numpy().tobytes()).decode()
+    return {"pixels": pixels, "labels": split.labels.tolist()}
 
 
 def start(seed: int) -> minivit.ViT:

@@ -22,8 +22,8 @@ FOLLOWS = 0.1  # seconds from a step of the hand to the drawing, as elsewhere in
 TOUCHED = "input[type=range], .part-pad, .part-box, .part-grid button"
 
 
-def test_eleven_chapters_have_one():
-    assert len({page for _, page in PARTS}) >= 11 and len(dict(PARTS)) >= 12
+def test_twelve_chapters_have_one():
+    assert len({page for _, page in PARTS}) >= 12 and len(dict(PARTS)) >= 13
 
 
 def ready(page: Page, part: str) -> Locator:
@@ -148,3 +148,70 @@ def test_it_follows_the_hand(page: Page, part: str):
     for _ in range(10):
         knob.press(away)
     assert 0 < (spent(session) - before) / 10 < FOLLOWS
+
+
+def press(root: Locator, words: str) -> None:
+    root.get_by_role("button", name=words, exact=True).press("Enter")
+
+
+def accuracy(root: Locator) -> float:
+    """What the drawing says of test digits, in percent."""
+    found = re.search(
+        r"Test\s([\d.]+)", root.locator(".part-title", has_text="dashed").inner_text()
+    )
+    return float(found[1]) if found else 0
+
+
+LEARN = [one for one in PARTS if one[0] == "learn"]
+
+
+@pytest.mark.parametrize(("part", "where"), LEARN)
+def test_a_training_moves_the_accuracy_and_pauses(page: Page, part: str):
+    root = ready(page, part)
+    press(root, "Train")
+    expect(root.locator(".part-say")).to_contain_text("Step 100", timeout=60_000)
+    press(root, "Pause")
+    expect(root.locator(".part-say")).to_contain_text("Paused at step")
+    for _ in range(5):  # steps that had been asked for are still told
+        before = drawn(root)
+        page.wait_for_timeout(3_000)
+        if drawn(root) == before:
+            break
+    else:
+        pytest.fail("it goes on while it is paused")
+    assert "Paused" in said(root) and accuracy(root) > 40
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    press(root, "Go on")
+    expect(root.locator(".part-say")).to_contain_text("Step 150", timeout=60_000)
+
+
+@pytest.mark.parametrize(("part", "where"), LEARN[:1])
+def test_another_knob_begins_another_training_and_keeps_the_first_in_the_plot(
+    page: Page, part: str
+):
+    root = ready(page, part)
+    press(root, "Train")
+    expect(root.locator(".part-say")).to_contain_text("Step 50", timeout=60_000)
+    press(root, "Positions")
+    expect(root.locator(".part-say")).to_have_text(
+        "Untrained (without positions): it can only guess."
+    )
+    expect(root.locator(".part-runs .part-weight")).to_have_count(1)
+    page.wait_for_timeout(1_000)
+    assert accuracy(root) == 0, (
+        "what the first training still answers is not taken for the second's"
+    )
+    for _ in range(3):  # on, off and on again
+        root.locator(".part-button").first.press("Enter")
+    expect(root.locator(".part-say")).to_contain_text("Step 50 of 400 (without", timeout=60_000)
+
+
+@pytest.mark.parametrize(("part", "where"), LEARN[:1])
+def test_a_rate_that_is_too_high_is_told_and_ends_the_training(page: Page, part: str):
+    root = ready(page, part)
+    for _ in range(6):
+        first(root).press("ArrowRight")
+    press(root, "Train")
+    expect(root.locator(".part-say")).to_contain_text("Diverged: after", timeout=60_000)
+    expect(root.locator(".part-runs")).to_contain_text("diverged")
+    expect(root.locator("[aria-live=polite]")).to_contain_text("Choose a lower rate")

@@ -327,3 +327,11 @@ def test_heads_look_as_far_as_the_package_says(asked):
     (ours,) = asked(("heads", "distance", weights.flatten().tolist(), 6, 4))
     expected = (weights * patch_distances((6, 6), (24, 24))).sum(-1).mean()
     assert abs(ours - expected) < CLOSE
+
+
+def test_learn_says_what_sets_a_training_apart(asked):
+    first = {"rate": 0.02, "images": 1259, "seed": 0, "removed": []}
+    other = {"rate": 0.1, "images": 63, "seed": 4, "removed": ["attention", "mlp", "positions"]}
+    found = asked(("learn", "different", first), ("learn", "different", other))
+    words = "rate 0.1, 63 digits, seed 4, without attention, MLPs, positions"
+    assert found == ["first settings", words]

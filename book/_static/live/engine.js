@@ -373,5 +373,8 @@ function minivitEngine() {
     return left;
   }
 
-  return { open, forward, branches, lens, rollout, deletion, normalised, patchesOf, softmax };
+  return {
+    open, forward, branches, lens, rollout, deletion, normalised, patchesOf, softmax, linear, transposed,
+    goneFrom,
+  };
 }

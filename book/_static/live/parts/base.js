@@ -73,12 +73,13 @@ function minivitKit(tools) {
     };
   }
 
-  /** The test digits, [64] bytes each, and what they are. */
-  function testDigits() {
-    const { labels, pixels } = minivitDigits, size = 64;
+  /** Digits as a script brings them, [64] bytes each, and what they are. */
+  function digitsOf({ labels, pixels }) {
+    const size = 64;
     const bytes = Uint8Array.from(atob(pixels), (letter) => letter.charCodeAt(0));
     return { labels, images: labels.map((_, i) => bytes.subarray(i * size, (i + 1) * size)) };
   }
+  const testDigits = () => digitsOf(minivitDigits);
 
   /** The bytes [side * side * 3] of an image that scripts brought, cut to a square. */
   async function opened(url, side) {
@@ -110,6 +111,6 @@ function minivitKit(tools) {
 
   return {
     ...tools, ...minivitDrawing(tools), signed, handle, choice, button, row, columns, speech,
-    patiently, testDigits, opened, ownPhoto,
+    patiently, digitsOf, testDigits, opened, ownPhoto,
   };
 }

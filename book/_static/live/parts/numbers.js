@@ -3,14 +3,19 @@
 /** Numbers that no training made, always the same ones, and directions. */
 function minivitNumbers() {
   "use strict";
-  /** A function that draws normal numbers of variance 1: Box and Muller's, from mulberry32. */
-  function normals(seed) {
-    const uniform = () => {
+  /** A function that draws numbers from 0 to 1: mulberry32. */
+  function uniforms(seed) {
+    return () => {
       seed = (seed + 0x6d2b79f5) | 0;
       let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
       t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
       return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
     };
+  }
+
+  /** One that draws normal numbers of variance 1: Box and Muller's. */
+  function normals(seed) {
+    const uniform = uniforms(seed);
     return () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
   }
 
@@ -35,7 +40,7 @@ function minivitNumbers() {
     }
     return found;
   }
-  return { normals, dot, beside, orthonormal };
+  return { uniforms, normals, dot, beside, orthonormal };
 }
 
 /** A square image [side * side * 3] and its patches, rows of numbers in reading order. */

@@ -22,7 +22,7 @@
     await Promise.all([...TOOLS, `${name}.js`].map(load));
     const part = minivitParts[name];
     await Promise.all((part.needs ?? []).map(load));
-    kit ??= minivitKit(minivitTools());
+    kit ??= { ...minivitKit(minivitTools()), load };
     const { element, show } = await part.mount(kit);
     const about = { class: `part part-${name}`, role: "group", "aria-label": part.title };
     const stage = kit.h("div", about, element);

@@ -1,0 +1,227 @@
+"""The page's training of a small ViT, beside torch's autograd and AdamW."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import minivit
+from minivit.data import load_data
+from minivit.networks.vit import ViTConfig
+from minivit.training import Recipe
+from minivit.training.optimiser import adamw, schedule
+from tests.page.conftest import ENGINE
+
+FILES = "engine", "gradient", "training", "trainer", "parts/numbers"
+RUN = r"""
+const { readFileSync } = require("fs");
+const { files, given, call } = JSON.parse(readFileSync(0));
+const made = new Function(`${files.map((file) => readFileSync(file, "utf8")).join("\n")};
+  const engine = minivitEngine(), numbers = minivitNumbers();
+  const training = minivitTraining(engine, minivitGradient(engine), numbers);
+  return { engine, training, trainer: minivitTrainer(engine, training, numbers) };`)();
+for (const layer of Object.values(given.layers ?? {})) {
+  for (const part of ["weight", "bias", "table"]) {
+    if (layer[part]) layer[part] = Float64Array.from(layer[part]);
+  }
+}
+const plain = (key, value) => (ArrayBuffer.isView(value) ? [...value] : value);
+const found = new Function(...Object.keys(made), "given", call)(...Object.values(made), given);
+console.log(JSON.stringify(found, plain));
+"""
+GRADIENT = "return training.lossAndGradient(given, given.images, given.labels)"
+STEPS = """
+const moments = {}, { steps, rate } = given, losses = [];
+for (let t = 0; t < steps; t++) {
+  const { loss, gradient } = training.lossAndGradient(given, given.images, given.labels);
+  training.adamw(given.layers, gradient, moments, t + 1, rate * training.schedule(t, steps));
+  losses.push(loss);
+}
+return { losses, layers: given.layers };
+"""
+TRAIN = """
+const { removed = [], seed = 0, until } = given, model = training.untrained({ seed, removed });
+const run = trainer.begin(model, given.images, given.labels, given), told = [];
+for (let i = 0; i < until && !told.at(-1)?.done; i++) told.push(run.step());
+return { told, accuracy: trainer.accuracy(model, given.test, given.truth) };
+"""
+CASES = [
+    [],
+    [("attention", None)],
+    [("mlp", None)],
+    [("norm", None)],
+    [("norm2", [1])],
+    [("residual", None)],
+    [("positions", None)],
+    [("attention", [0]), ("residual", [0])],
+    [("mlp", None), ("norm", None), ("residual", None), ("positions", None)],
+]
+
+
+@pytest.fixture
+def page():
+    """Runs lines of JavaScript with what trains in the page: what they return."""
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed, which runs the page's scripts outside a browser")
+
+    def run(call, given):
+        files = [str(ENGINE.parent / f"{name}.js") for name in FILES]
+        task = json.dumps({"files": files, "given": given, "call": call})
+        done = subprocess.run(["node", "-e", RUN], input=task, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+def sized():
+    """The sizes that the page trains."""
+    sizes = {"image_size": 8, "patch_size": 2, "channels": 1, "classes": 10, "pool": "mean"}
+    return ViTConfig(**sizes, dim=16, depth=2, heads=4, mlp_ratio=2)
+
+
+def drawn(removed=()):
+    """A ViT of these sizes in float64, every number of which has been drawn, without some parts."""
+    of, draws = minivit.ViT(sized()).double(), torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for name, p in of.named_parameters():
+            p.copy_(0.3 * torch.randn(p.shape, generator=draws, dtype=torch.float64))
+            if "norm" in name and name.endswith("weight"):
+                p += 1
+    for part, blocks in removed:
+        of = minivit.remove(of, part, blocks)
+    return of
+
+
+def digits(count, part="train"):
+    """Normalised images [count, 1, 8, 8] in float64, and labels."""
+    data = load_data("DIGITS")
+    split = getattr(data, part)[list(range(count))]
+    return (split.images.double() / 255 - data.mean[0]) / data.std[0], split.labels
+
+
+def as_page(of, images, labels):
+    """A model of torch as the page has it, and a batch."""
+    layers = {}
+    for name, tensor in (drawn().state_dict() | of.state_dict()).items():
+        layer, _, part = name.rpartition(".")
+        layers.setdefault(layer, {})[part] = tensor.flatten().tolist()
+        if part == "weight":
+            layers[layer]["shape"] = list(tensor.shape)
+    c = of.config
+    config = {k: getattr(c, k) for k in ("channels", "classes", "dim", "depth", "heads", "pool")}
+    config |= {"image_size": [8, 8], "patch_size": [2, 2]}
+    batch = {"images": images.flatten(1).tolist(), "labels": labels.tolist()}
+    return {"config": config, "layers": layers, "removed": of.removed, "family": "ViT", **batch}
+
+
+@pytest.mark.parametrize("removed", CASES, ids=str)
+def test_the_gradient_of_every_parameter_is_that_of_autograd(removed, page):
+    """In float64 with an exact GELU on both sides."""
+    of, (images, labels) = drawn(removed), digits(7)
+    logits = of(images)
+    loss = F.cross_entropy(logits, labels)
+    loss.backward()
+    ours = page(GRADIENT, as_page(of, images, labels))
+    assert abs(ours["loss"] / loss.item() - 1) < 1e-12
+    assert (torch.tensor(ours["logits"]).double() - logits.flatten()).abs().max() < 1e-6
+    found = {
+        f"{layer}.{part}": torch.tensor(values, dtype=torch.float64)
+        for layer, parts in ours["gradient"].items()
+        for part, values in parts.items()
+    }
+    theirs = {name: p.grad for name, p in of.named_parameters() if p.grad is not None}
+    assert found.keys() == theirs.keys(), "of the parts that are there, and of no other"
+    for name, expected in theirs.items():
+        largest = expected.abs().max()
+        assert largest > 1e-7, name
+        away = (found[name].view_as(expected) - expected).abs().max()
+        assert away < 1e-8 * largest, name
+
+
+def test_the_page_shows_the_function_that_it_trains(page):
+    """The engine's GELU is within 1.5e-7 of the exact one, which is trained."""
+    of, (images, labels) = drawn(), digits(5)
+    call = """return [training.lossAndGradient(given, given.images, given.labels).logits,
+      given.images.flatMap((image) => [...engine.forward(given, image).logits])]"""
+    ours, shown = (torch.tensor(one).double() for one in page(call, as_page(of, images, labels)))
+    assert 0 < (ours - shown).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.3])
+def test_ten_steps_are_those_of_torch(rate, page):
+    """With clipping, schedule and weight decay; at 0.3 some gradients are clipped."""
+    of, (images, labels) = drawn(), digits(9)
+    ours = page(STEPS, as_page(of, images, labels) | {"steps": 10, "rate": rate})
+    optimizer, losses = adamw(of, Recipe(weight_decay=0.05)), []
+    for t in range(10):
+        for group in optimizer.param_groups:
+            group["lr"] = rate * schedule(t, 10, 0.1)
+        loss = F.cross_entropy(of(images), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        length = nn.utils.clip_grad_norm_(of.parameters(), 1.0)
+        losses.append(loss.item())
+        assert t or length > 1, "the first gradient is clipped"
+        optimizer.step()
+    assert torch.allclose(torch.tensor(ours["losses"]), torch.tensor(losses), rtol=1e-5)
+    for name, theirs in of.named_parameters():
+        layer, _, part = name.rpartition(".")
+        found = torch.tensor(ours["layers"][layer][part]).double().view_as(theirs)
+        if name.endswith("qkv.bias"):  # AdamW makes steps of the rounding in the keys' gradients
+            found, theirs = ((one[:16], one[32:]) for one in (found, theirs))
+            found, theirs = torch.cat(found), torch.cat(theirs)
+        assert (found - theirs).abs().max() < 1e-6, name
+
+
+def test_the_first_weights_are_drawn_as_minivit_draws_them(page):
+    layers = page("return training.untrained({ seed: 3 }).layers", {})
+    torch.manual_seed(0)
+    theirs = minivit.ViT(sized()).state_dict()
+    assert {
+        f"{a}.{b}" for a, parts in layers.items() for b in parts if b != "shape"
+    } == theirs.keys()
+    for name, expected in theirs.items():
+        layer, _, part = name.rpartition(".")
+        ours = torch.tensor(layers[layer][part])
+        assert ours.numel() == expected.numel()
+        if len(set(expected.flatten().tolist())) == 1:
+            assert (ours == expected.flatten()).all(), name
+        elif ours.numel() >= 64:
+            assert abs(ours.std() / expected.std() - 1) < 0.25, name
+            assert abs(ours.mean()) < 0.4 * ours.std(), name
+
+
+def begin(count=1259, **how):
+    train, test = digits(count), digits(359, "test")
+    task = {"images": train[0].flatten(1).tolist(), "labels": train[1].tolist()}
+    task |= {"test": test[0].flatten(1).tolist(), "truth": test[1].tolist()}
+    return task | {"steps": 400, "rate": 0.02, **how}
+
+
+def test_a_seed_gives_one_curve(page):
+    first, same, other = (
+        [told["loss"] for told in page(TRAIN, begin(100, seed=seed, until=12))["told"]]
+        for seed in (1, 1, 2)
+    )
+    assert first == same != other
+    assert abs(first[0] - torch.tensor(10.0).log()) < 1e-6, "it begins at chance"
+
+
+def test_a_training_of_400_steps_reads_nine_digits_in_ten(page):
+    done = page(TRAIN, begin(until=400))
+    assert done["accuracy"] > 0.9 and len(done["told"]) == 400
+    assert done["told"][-1]["done"] and not done["told"][-1]["diverged"]
+    assert done["told"][-1]["fitted"] > 0.95 and done["told"][-1]["loss"] < 0.3
+
+
+@pytest.mark.parametrize(("rate", "diverges"), [(2, True), (0.05, False)])
+def test_a_rate_at_which_the_loss_climbs_above_guessing_is_told(rate, diverges, page):
+    told = page(TRAIN, begin(300, rate=rate, until=60))["told"]
+    assert [one["diverged"] for one in told[:-1]] == [False] * (len(told) - 1)
+    assert told[-1]["diverged"] == diverges
+    assert (len(told) < 60) == diverges, "it stops there"
