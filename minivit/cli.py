@@ -1,6 +1,6 @@
 """The command line: ``minivit train``, ``eval``, ``predict``, ``look``, ``audit``, ``export``, ...
 
-Bad input gives a message and exit code 2; `predict` goes on to the next image, and ends with 2.
+Bad input gives a message and exit code 2; `predict` continues with the next image, and ends with 2.
 """
 
 import io
@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
         return complain("out of memory: try a smaller --batch-size")
     except Stopped as stopped:
         again = typed if command.resume else f"{typed} --resume"
-        print(f"{stopped}. To go on:\n    {again}", file=sys.stderr)
+        print(f"{stopped}. To continue:\n    {again}", file=sys.stderr)
         return 128 + stopped.signum
     except KeyboardInterrupt:
         return 130

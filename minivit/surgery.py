@@ -28,13 +28,13 @@ def remove(model: Model, part: str, blocks: Collection[int] | None = None) -> Vi
     """Gives a copy of a model without one of its parts; all other numbers are the same.
 
     - ``"attention"``, ``"mixing"``, ``"mlp"``: the branch adds nothing to the residual stream;
-      without residuals it hands on its input. Its norm stays.
+      without residuals it passes on its input. Its norm stays.
     - ``"norm"``, ``"norm1"``, ``"norm2"``: the identity; their scales and shifts go too.
-    - ``"residual"``: a block hands on its branches without adding them to their inputs.
+    - ``"residual"``: a block passes on its branches without adding them to their inputs.
     - ``"positions"``: nothing is added to the tokens.
 
     Parts may be removed in any order, before training or after. ``removed`` of the copy names them,
-    and :func:`~minivit.hub.files.save` writes them down.
+    and :func:`~minivit.hub.files.save` stores them.
 
     Args:
         model: A ViT or a Mixer.

@@ -38,9 +38,9 @@ def patchify(attempt: Attempt) -> None:
                 "The patches are counted downwards. Reading order goes along a row first.": (
                     grid.transpose(1, 2).flatten(1, 2)
                 ),
-                "Rows and columns of pixels are exchanged: every patch is mirrored at its "
-                "diagonal.": pixels.mT.flatten(2),
-                "The channel stands last in a patch. All numbers of its first channel should come "
+                "Rows and columns of pixels are exchanged: every patch is mirrored across "
+                "its diagonal.": pixels.mT.flatten(2),
+                "The channel comes last in a patch. All numbers of its first channel should come "
                 "first, then those of the second.": pixels.flatten(3).mT.flatten(2),
             },
         )
@@ -67,8 +67,8 @@ def convolution_weight(attempt: Attempt) -> None:
         torch.stack(filters),
         "With one channel, filter k should be column k of the matrix, cut into rows of the patch.",
         mistakes={
-            "Rows and columns of the patch are exchanged: every filter is mirrored at its "
-            "diagonal.": torch.stack(filters).mT,
+            "Rows and columns of the patch are exchanged: every filter is mirrored across "
+            "its diagonal.": torch.stack(filters).mT,
             "The matrix is cut up as it lies in memory, which mixes the filters. A filter is a "
             "column of it: bring that axis to the front first.": grey.reshape(dim, 1, size, size),
         },
@@ -87,7 +87,7 @@ def convolution_weight(attempt: Attempt) -> None:
         "matrix belongs to pixel (i, j) and channel c.",
         mistakes={
             "The channel is taken for the slowest of the three. In this matrix the channels of one "
-            "pixel stand side by side.": matrix.T.reshape(dim, channels, size, size),
+            "pixel are side by side.": matrix.T.reshape(dim, channels, size, size),
         },
     )
 
@@ -106,12 +106,12 @@ def merged_tokens(attempt: Attempt) -> None:
     attempt.expect_close(
         merge(four, 2, 2),
         four.reshape(batch, 1, 4 * dim),
-        "On a 2 x 2 grid, the four tokens should stand one after another.",
+        "On a 2 x 2 grid, the four tokens should follow one another.",
         mistakes={
             "The numbers of the four tokens are interleaved. Each token should stay together.": (
                 four.mT.reshape(batch, 1, 4 * dim)
             ),
-            "The four stand in the order top left, bottom left, top right, bottom right. The right "
+            "The four are in the order top left, bottom left, top right, bottom right. The right "
             "neighbour comes before the one below.": four[:, [0, 2, 1, 3]].reshape(batch, 1, -1),
         },
     )
@@ -134,12 +134,12 @@ def merged_tokens(attempt: Attempt) -> None:
         f"On a grid of {rows} rows and {columns} columns the groups are wrong. Each should hold "
         "two neighbours of one row and the two below them.",
         mistakes={
-            "Four tokens that follow each other are merged: they lie in one line. Two of the four "
+            "Four tokens that follow one another are merged: they lie in one row. Two of the four "
             "should come from the row below.": tokens.reshape(batch, -1, 4 * dim),
             f"Rows and columns are exchanged: the grid is read as {columns} rows of {rows}.": (
                 groups(tokens, rows, exchanged)
             ),
-            "The groups are counted downwards. They should stand in reading order, like the "
+            "The groups are counted downwards. They should be in reading order, like the "
             "tokens.": groups(tokens, columns, downwards),
         },
     )
@@ -179,9 +179,9 @@ def padded_patches(attempt: Attempt) -> None:
         downwards = expected.unflatten(1, (rows, -1)).transpose(1, 2).flatten(1, 2)
         inside = expected.unflatten(2, (channels, -1)).mT.flatten(2)
         mistakes = {
-            "A patch's numbers stand in another order. All of its first channel come first, row by "
+            "A patch's numbers are in the wrong order. All of its first channel come first, row by "
             "row, then those of the second.": inside,
-            "The patches are counted downwards. They should stand in reading order.": downwards,
+            "The patches are counted downwards. They should be in reading order.": downwards,
         }
         if right or below:
             around = [right // 2, right - right // 2, below // 2, below - below // 2]
@@ -241,7 +241,7 @@ def denoised(attempt: Attempt) -> None:
         denoise(images, size, every),
         images,
         "With patches that do not overlap, and all components kept, the image should come back "
-        "unchanged. Cutting and putting back do not fit each other.",
+        "unchanged. Cutting and putting back do not match.",
         mistakes={
             "The mean patch is missing. It was subtracted and should be added again.": (
                 put_back(patches - mean, images, size, size)
@@ -271,7 +271,7 @@ def denoised(attempt: Attempt) -> None:
         "With no components kept, every patch should become the mean patch of its image.",
         mistakes={
             "With no components kept the result is 0: the mean patch was not subtracted first. The "
-            "components are those of the patches less their mean.": torch.zeros_like(images),
+            "components are those of the patches minus their mean.": torch.zeros_like(images),
             "Each patch becomes flat. The mean to subtract is that of the patches, not that "
             "of the numbers in each.": put_back(own.expand_as(patches), images, size, size),
             "All images share a mean patch. Each should have its own.": put_back(
@@ -283,7 +283,7 @@ def denoised(attempt: Attempt) -> None:
         denoise(images, size, 2),
         put_back(projected(patches, 2), images, size, size),
         "With two components kept the result is wrong. They are the first two right singular "
-        "vectors of the patches less their mean.",
+        "vectors of the patches minus their mean.",
         mistakes={
             "The two components with the least variance are kept. Keep those with the most.": (
                 put_back(projected(patches, 2, largest=False), images, size, size)

@@ -465,8 +465,8 @@ def chunked_attention(attempt: Attempt) -> None:
         expected,
         "With several chunks the result is wrong, even where the first holds the maximum.",
         mistakes={
-            "The outputs of the chunks are averaged. A chunk counts by the sum of its "
-            "exponentials, and chunks differ in that.": separate.mean(0),
+            "The outputs of the chunks are averaged. Weight each by the sum of its "
+            "exponentials.": separate.mean(0),
             "Each chunk has its own softmax, and the outputs are summed. Divide once, at the "
             "end, by the sum of the exponentials of all chunks.": separate.sum(0),
         },

@@ -47,7 +47,7 @@ def layer_norm(attempt: Attempt) -> None:
             "The mean and variance are those of the whole batch. Each token has its own.": normed(
                 x, (0, 1, 2)
             ),
-            "The mean is subtracted for the variance alone.": x / deviation,
+            "The mean is subtracted only for the variance.": x / deviation,
             "The mean is subtracted, but nothing is divided by the standard deviation.": centred,
             "The sum of squares is not divided by dim.": centred / (deviation * 5**0.5),
             "You divide by the variance, not by its root.": centred / deviation**2,
@@ -71,7 +71,7 @@ def layer_norm(attempt: Attempt) -> None:
         "With eps = 0.5 the result is wrong. eps is added to the variance, inside the root.",
         mistakes={
             "eps is not used. It is added to the variance, inside the root.": normed(x),
-            "eps is added to the standard deviation. It stands inside the root, beside the "
+            "eps is added to the standard deviation. It belongs inside the root, beside the "
             "variance.": centred / (deviation + 0.5),
             "eps is squared. It is added to the variance as it is.": normed(x, eps=0.25),
         },
@@ -106,19 +106,19 @@ def block(attempt: Attempt) -> None:
             "What attention computes is not added to the stream: the stream is lost.": attention(
                 norm1(x)
             ),
-            "What attention adds is lost: the MLP should read and add to the stream behind "
+            "What attention adds is lost: the MLP should read and add to the stream after "
             "attention.": x,
             "What the MLP computes is not added to the stream.": torch.zeros_like(x),
             "The normed tokens are added. The stream itself should be.": (
                 norm1(x) + attention(norm1(x))
             ),
-            "The norm stands before the MLP, and attention has norm2. Its norm is norm1.": (
+            "The norm comes before the MLP, and attention has norm2. Its norm is norm1.": (
                 x + attention(norm2(x))
             ),
-            "The norms stand behind the additions. That is post-norm; here each branch reads a "
+            "The norms come after the additions. That is post-norm; here each branch reads a "
             "normed copy.": norm2(norm1(x + attention(x))),
             "The result is normed. The stream itself is not normed in a block.": norm2(after),
-            "What attention computes is normed before it is added. Its norm stands before it.": (
+            "What attention computes is normed before it is added. Its norm belongs before it.": (
                 x + norm1(attention(x))
             ),
             "The stream is added twice.": x + after,
@@ -130,7 +130,7 @@ def block(attempt: Attempt) -> None:
         "With attention that gives zeros the result should be x + mlp(norm2(x)).",
         mistakes={
             "The MLP reads the stream without a norm.": x + mlp(x),
-            "Where attention gives zeros, the MLP adds nothing. It should read the stream behind "
+            "Where attention gives zeros, the MLP adds nothing. It should read the stream after "
             "attention and add to it.": x,
             "The MLP reads norm1. It has a norm of its own, norm2.": x + mlp(norm1(x)),
             "What the MLP computes is normed before it is added.": x + norm2(mlp(x)),
@@ -209,9 +209,9 @@ def ordered_block(attempt: Attempt) -> None:
         after,
         "res-post, with an MLP that gives zeros: the result should be x + norm1(attention(x)).",
         mistakes={
-            "res-post: the norm stands behind the addition. That is post-norm; here the branch "
+            "res-post: the norm comes after the addition. That is post-norm; here the branch "
             "is normed first and then added.": norm2(norm1(x + attention(x))),
-            "res-post: the norm stands before attention. That is pre-norm.": x + attention(read),
+            "res-post: the norm comes before attention. That is pre-norm.": x + attention(read),
             "res-post: the stream itself is not added.": norm1(attention(x)),
             "res-post: attention has norm2 and the MLP norm1.": x + norm2(attention(x)),
             "res-post: the result of attention is not normed.": x + attention(x),
@@ -226,8 +226,8 @@ def ordered_block(attempt: Attempt) -> None:
             "res-post: the MLP reads the stream as it was before attention.": after + norm2(mlp(x)),
             "res-post: the MLP's result is not normed.": after + mlp(after),
             "res-post: norm1 is used for the MLP too.": after + norm1(mlp(after)),
-            "res-post: the MLP's norm stands before it.": after + mlp(norm2(after)),
-            "res-post: the MLP's norm stands behind the addition.": norm2(after + mlp(after)),
+            "res-post: the MLP's norm comes before it.": after + mlp(norm2(after)),
+            "res-post: the MLP's norm comes after the addition.": norm2(after + mlp(after)),
         },
     )
 
@@ -253,7 +253,7 @@ def drop_path(attempt: Attempt) -> None:
         "When not training the branch should come back as it is.",
         mistakes={
             "When not training the branch is scaled. The scale belongs to training.": 0.75 * branch,
-            "When not training nothing is left of the branch.": 0 * branch,
+            "When not training the branch is lost.": 0 * branch,
         },
     )
     attempt.expect_close(
@@ -352,7 +352,7 @@ def logit_shares(attempt: Attempt) -> None:
     attempt.expect_close(
         attempt(parts, gamma, weight, 0.0, shape=shape),
         shares(scale, gamma, centred),
-        "gamma should multiply each feature behind the norm, before the weights.",
+        "gamma should multiply each feature after the norm, before the weights.",
         mistakes={
             "gamma is not used.": shares(scale, ones, centred),
             "gamma multiplies the parts before the norm.": shares(
@@ -368,7 +368,7 @@ def logit_shares(attempt: Attempt) -> None:
         "With eps = 2 the shares are wrong. eps is added to the variance, inside the root.",
         mistakes={
             "eps is not used.": shares(scale, gamma, centred),
-            "eps is added to the standard deviation. It stands inside the root.": shares(
+            "eps is added to the standard deviation. It belongs inside the root.": shares(
                 scale + 2, gamma, centred
             ),
         },

@@ -31,7 +31,7 @@ def mix_tokens(attempt: Attempt) -> None:
         mistakes={
             "With down all zeros the result should be down_bias. It is not used.": 0 * x,
             "x is added. The residual is added outside, by the block.": x + down_bias[:, None],
-            "A GELU is applied to the result. It stands between the two linear maps alone.": (
+            "A GELU is applied to the result. It belongs only between the two linear maps.": (
                 gelu(down_bias)[:, None].expand(batch, tokens, dim)
             ),
         },
@@ -45,7 +45,7 @@ def mix_tokens(attempt: Attempt) -> None:
     attempt.expect_close(
         attempt(x, up, up_bias, down, down_bias, shape=shape),
         layer(gelu(u)),
-        "The result is wrong although its shape is right. The tokens should stand on the last axis "
+        "The result is wrong although its shape is right. The tokens should be on the last axis "
         "while both linear maps are applied, with the GELU between.",
         mistakes={
             "There is no GELU between the two linear maps.": layer(u),
@@ -149,16 +149,16 @@ def spatial_gate(attempt: Attempt) -> None:
             "V is normed over the tokens. Norm it over its features, the last axis.": (
                 u * normed(v, 1, 0.1)
             ),
-            "All features are normed before they are cut. Norm V alone.": (
+            "All features are normed before they are cut. Norm only V.": (
                 u * normed(x, -1, 0.1)[..., half:]
             ),
             "U is added, not multiplied.": u + gate,
             "U is missing: the gate multiplies it.": gate,
-            "The variance is divided by its number less one. In Tensor.var, correction=0.": (
+            "The variance is divided by its number minus one. In Tensor.var, correction=0.": (
                 u * normed(v, -1, 0.1, fewer=1)
             ),
             "eps is not used. It is added to the variance, inside the root.": u * normed(v, -1, 0),
-            "eps is added to the standard deviation. It stands inside the root.": (
+            "eps is added to the standard deviation. It belongs inside the root.": (
                 u * (v - v.mean(-1, keepdim=True)) / (v.std(-1, correction=0)[..., None] + 0.1)
             ),
         },
@@ -257,7 +257,7 @@ def resized_mixing(attempt: Attempt) -> None:
         "Each new position takes its nearest old one. Interpolate bilinearly.": (
             plane(old, new, nearest=True)
         ),
-        "The tokens are interpolated along their list, in one dimension. They stand on a grid of "
+        "The tokens are interpolated along their list, in one dimension. They lie on a grid of "
         "rows and columns.": line(before, after),
         "Rows and columns of the grids are swapped.": swapped,
     }

@@ -325,7 +325,7 @@ def convolution_by_attention(attempt: Attempt) -> None:
         "It is right for a sharpness of 50 and wrong for 0.3, where a head attends to several.",
         mistakes={
             "The distance is not squared in the scores.": nine_heads(x, weight, grid, 0.3, power=1),
-            "The weights are hard: each head takes the nearest token alone. Use a softmax.": (
+            "The weights are hard: each head takes only the nearest token. Use a softmax.": (
                 convolved(weight)
             ),
             "The scores are divided, as by a square root of a width. They have no scale but the "

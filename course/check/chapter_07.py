@@ -63,7 +63,7 @@ def training_step(attempt: Attempt) -> None:
         middle - rate * second,
         "The first step is right, a second with other images is not.",
         mistakes={
-            "The gradient of the step before is still there, for PyTorch adds to it. Call "
+            "The gradient of the step before is still there, since PyTorch adds to it. Call "
             "optimizer.zero_grad() in every step, before loss.backward().": (
                 middle - rate * (second + g)
             ),
@@ -237,7 +237,7 @@ def sharp_gradient(attempt: Attempt) -> None:
             "Each entry is divided by its own size. Divide by the norm of the whole "
             "vector.": slope_at(weights + rho * g.sign()),
             "This is the point, not the gradient there.": weights + away,
-            "The two gradients are added. Return the second alone.": (slope_at(weights + away) + g),
+            "The two gradients are added. Return only the second.": (slope_at(weights + away) + g),
             "This differentiates through the step as well. Call gradient twice and do nothing "
             "else.": through(curvature, weights, slope, rho),
         },
@@ -347,7 +347,7 @@ def best_temperature(attempt: Attempt) -> None:
         )
         attempt.expect(
             nearly(best) or not nearly(1.0),
-            "The result is 1, as if nothing had to be mended. Was the temperature searched for?",
+            "The result is 1, as if nothing needed correcting. Was the temperature searched for?",
         )
         attempt.expect(
             bool(found > 0.06),

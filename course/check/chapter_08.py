@@ -193,7 +193,7 @@ def cosine_by_offset(attempt: Attempt) -> None:
                 "The columns are mirrored: for offset (1, 1) compare with the position below "
                 "and to the right.": (sums / pairs).flip(1),
                 "The mean vector is subtracted first. Compare the vectors as they are.": middle,
-                "The offset 0 stands in the corner. It belongs in the middle, at "
+                "The offset 0 is in the corner. It belongs in the middle, at "
                 "[rows - 1, columns - 1].": (sums / pairs).roll((1 - rows, 1 - columns), (0, 1)),
             },
         )

@@ -92,7 +92,7 @@ def mean_offset(attempt: Attempt) -> None:
         f"All look at the first patch, on a grid of {rows} rows and {columns} columns: half a row "
         "up and two columns to the left.",
         mistakes={
-            "The signs are turned, or lost: subtract where the query is from where the key is.": (
+            "The signs are reversed, or lost: subtract where the query is from where the key is.": (
                 torch.tensor([0.5, 2.0]).expand(heads, 2)
             ),
             "The axes are exchanged, where down should come first, or the grid is read as "
@@ -129,7 +129,7 @@ def relevance(attempt: Attempt) -> None:
     attempt.expect_close(
         rolled(weights, torch.zeros_like(gradients)),
         eye,
-        "Where the score does not depend on attention, every token keeps itself alone: the "
+        "Where the score does not depend on attention, every token keeps only itself: the "
         "identity.",
     )
     one = weights[:1], gradients[:1]
@@ -147,7 +147,7 @@ def relevance(attempt: Attempt) -> None:
             ),
             "The heads are added up. Take their mean.": eye + heads * kept(one[0][0], one[1][0]),
             "The identity is missing: what a token had, it keeps.": kept(one[0][0], one[1][0]),
-            "Weights and gradients are not multiplied: the gradient alone is used.": (
+            "Weights and gradients are not multiplied: only the gradient is used.": (
                 eye + one[1][0].clamp(min=0).mean(0)
             ),
         },
@@ -158,8 +158,8 @@ def relevance(attempt: Attempt) -> None:
         (eye + high) @ (eye + low),
         "For two blocks the update is R + A R, with the first block first.",
         mistakes={
-            "The order is turned: a later block reads what earlier ones have mixed, so that it "
-            "stands on the left.": (eye + low) @ (eye + high),
+            "The order is reversed: a later block reads what earlier ones have mixed, so that it "
+            "belongs on the left.": (eye + low) @ (eye + high),
             "The blocks are added up. Each should act on what came before.": eye + low + high,
         },
     )
@@ -190,7 +190,7 @@ def integrated_gradients(attempt: Attempt) -> None:
         weights * way,
         "For a linear score each number's part is its weight times its change from the baseline.",
         mistakes={
-            "This is the gradient alone. Multiply it by the image minus the baseline.": (
+            "This is only the gradient. Multiply it by the image minus the baseline.": (
                 weights.expand_as(way)
             ),
             "The gradient is multiplied by the image, where it should be by the image minus "
@@ -204,10 +204,10 @@ def integrated_gradients(attempt: Attempt) -> None:
         weights * (images.square() - baseline.square()),
         "For a score of squares, middles of equal pieces give the integral exactly.",
         mistakes={
-            "The gradient is taken at the image alone. Take it all along the path.": (
+            "The gradient is taken only at the image. Take it all along the path.": (
                 2 * weights * images * way
             ),
-            "The gradient is taken at the baseline alone. Take it all along the path.": (
+            "The gradient is taken only at the baseline. Take it all along the path.": (
                 2 * weights * baseline * way
             ),
             "The path starts at zero. It should start at the baseline.": weights * images * way,

@@ -180,7 +180,7 @@ def streamed_cka(attempt: Attempt) -> None:
             "This is the mean of the batches' own values, by size.": (sizes * alone).sum(),
             "Each batch is centred by its own mean. It should be the mean of all images, which is "
             "known at the end.": aligned(*(torch.cat(side) for side in zip(*within, strict=True))),
-            "This is the last batch alone.": alone[-1],
+            "This is only the last batch.": alone[-1],
             "You take the mean of the batches' means. A larger batch counts for more.": aligned(
                 *(t - torch.stack([c.mean(0) for c in t.split(7)]).mean(0) for t in (x, y)),
                 over=None,

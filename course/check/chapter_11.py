@@ -253,7 +253,7 @@ def robust_images(attempt: Attempt) -> None:
     )
     attempt.expect(
         model.w.grad is None,
-        "The model's parameters have gradients now. Ask for the gradient of the images alone.",
+        "The model's parameters have gradients now. Ask only for the gradient of the images.",
     )
     shifts = [(0, 0), (1, 2), (-2, 1)]
     moved = (start, w, shifts, 1, 0.02)
@@ -284,7 +284,7 @@ def robust_images(attempt: Attempt) -> None:
             "The images leave the range from 0 to 1. Cut them off after each step.": (
                 climbed(*far, clip="never")
             ),
-            "The images are cut off at the end alone. Cut them off after each step: the next "
+            "The images are cut off only at the end. Cut them off after each step: the next "
             "gradient should be that of an image that can be seen.": climbed(*far, clip="last"),
         },
     )

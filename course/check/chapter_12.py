@@ -45,7 +45,7 @@ def noise_gain(attempt: Attempt) -> None:
         values.pow(-2).mean().sqrt(),
         "With the singular values 3, 2, 1, 1/2 and 1/4 the result is wrong.",
         mistakes={
-            "This is the worst direction alone. Noise has all directions, and their squares "
+            "This is only the worst direction. Noise has all directions, and their squares "
             "are averaged.": 1 / values.min(),
             "The factors 1 / sigma are averaged. For independent errors the squares add.": (
                 1 / values

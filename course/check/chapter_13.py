@@ -100,7 +100,7 @@ def rms_input(attempt: Attempt) -> None:
             "gamma is undone only at the end. Undo it before you take the mean square.": (
                 w * (eps / (1 - (w * gamma).square().mean(-1, keepdim=True)).abs()).sqrt()
             ),
-            "gamma is undone for the scale alone.": x * gamma,
+            "gamma is undone only for the scale.": x * gamma,
             "You multiply by gamma.": x * gamma.square(),
         },
     )
@@ -240,7 +240,7 @@ def norm_pullback(attempt: Attempt) -> None:
             "z is made with eps, but the division at the end lacks it.": (
                 pulled_with(x, g, wide) / s
             ),
-            "eps is added to the standard deviation. It stands inside the root.": (
+            "eps is added to the standard deviation. It belongs inside the root.": (
                 pulled_with(x, g, s + 0.5) / (s + 0.5)
             ),
         },

@@ -57,7 +57,7 @@ def undo_residual(attempt: Attempt) -> None:
         asked(0),
         y,
         "With steps = 0 the result should be y.",
-        mistakes={"You take a step too many.": iterated(1)},
+        mistakes={"You take one step too many.": iterated(1)},
     )
     attempt.expect_close(
         asked(1),
@@ -65,7 +65,7 @@ def undo_residual(attempt: Attempt) -> None:
         "After one step from y the result should be y - branch(y).",
         mistakes={
             "You add the branch. It was added; take it away.": y + branch(y),
-            "You take a step too many.": iterated(2),
+            "You take one step too many.": iterated(2),
             "Nothing has moved after one step.": y,
             "You begin at zero. Begin at y.": y - branch(torch.zeros_like(y)),
         },
@@ -80,7 +80,7 @@ def undo_residual(attempt: Attempt) -> None:
         mistakes={
             "Every step applies the branch to y. Apply it to the newest guess.": iterated(1),
             "You subtract the branch from the guess. Subtract it from y.": x,
-            "You take a step too few.": iterated(2),
+            "You take one step too few.": iterated(2),
         },
     )
 
@@ -155,7 +155,7 @@ def held_attention(attempt: Attempt) -> None:
                 one[0].T.contiguous(), turned
             ),
             "This is the transposed matrix.": right.T,
-            "Tokens and entries are swapped: read a token after the other, row by row.": torch.kron(
+            "Tokens and entries are swapped: read one token after another, row by row.": torch.kron(
                 turned, one[0]
             ),
             "w_out is not used.": expected(one, w_v, torch.eye(dim)),

@@ -44,7 +44,7 @@ STEPS = {
     "first": "You take the direction of the largest value. The smallest is the slowest.",
     "down": "After 8 steps a little more than the share is left. Round up.",
     "unsquared": "The ratio of the values has to be squared.",
-    "power": "The error shrinks by 1 less the squared ratio, not by the squared ratio.",
+    "power": "The error shrinks by 1 minus the squared ratio, not by the squared ratio.",
     "order": "You take the last value for the smallest. They may come in any order.",
     "none": "At 0 steps nothing has happened: all of the error is left.",
 }
@@ -199,7 +199,7 @@ def block_without(attempt: Attempt) -> None:
         {
             "The second step reads x, not what the first step made.": mixed(x) + mlp(norm2(x)),
             "The second step lacks its residual connection.": mlp(norm2(mixed(x))),
-            "The norms stand behind the additions. Here they stand before the parts.": norm2(
+            "The norms come after the additions. Here they come before the parts.": norm2(
                 norm1(x + attention(x)) + mlp(norm1(x + attention(x)))
             ),
         },

@@ -17,10 +17,10 @@ def main_effects(attempt: Attempt) -> None:
         torch.tensor([2.0]),
         "With one part, 3 without it and 5 with it, its effect is 2.",
         mistakes={
-            "The sign is wrong: with the part (index 1) less without it (index 0).": torch.tensor(
+            "The sign is wrong: with the part (index 1) minus without it (index 0).": torch.tensor(
                 [-2.0]
             ),
-            "This is half of the effect: with the part less the mean of all.": torch.tensor([1.0]),
+            "This is half of the effect: with the part minus the mean of all.": torch.tensor([1.0]),
             "This is the result with the part. Subtract that without it.": torch.tensor([5.0]),
         },
     )
@@ -169,8 +169,8 @@ def by_weights(attempt: Attempt) -> None:
         jacobian(behind, only),
         "With one patch that is not zero the result is wrong. It should be K_oi a_j.",
         mistakes={
-            "The entries of W are read column by column. Read them row by row: entry [i, j] stands "
-            "at i * n + j.": by_columns(behind, only),
+            "The entries of W are read column by column. Read them row by row: entry [i, j] "
+            "belongs at i * n + j.": by_columns(behind, only),
             "The sums are taken before the product. Each patch meets its own part of behind.": (
                 jacobian(behind.sum(1, keepdim=True), only.sum(0, keepdim=True))
             ),
@@ -219,8 +219,8 @@ def partial_correlation(attempt: Attempt) -> None:
         "With x and y that depend on z the result is wrong.",
         mistakes={
             "z is not used: this is the plain correlation.": plain(x, y),
-            "z is taken from x alone. Take it from y too.": plain(x - 4 * z, y),
-            "z is taken from y alone. Take it from x too.": plain(x, y + 3 * z),
+            "z is taken only from x. Take it from y too.": plain(x - 4 * z, y),
+            "z is taken only from y. Take it from x too.": plain(x, y + 3 * z),
         },
     )
     attempt.expect_close(

@@ -102,7 +102,7 @@ def sharpest(attempt: Attempt) -> None:
             "This is the largest eigenvalue; that of largest size is below zero here.": (
                 torch.tensor(2.5)
             ),
-            "The square of the eigenvalue comes back.": torch.tensor(25.0),
+            "The square of the eigenvalue is returned.": torch.tensor(25.0),
         },
     )
     attempt.expect(

@@ -19,7 +19,7 @@ def position_variance(attempt: Attempt) -> None:
         "Where each feature has mean 0 over the tokens it is the mean square of all entries.",
         mistakes={
             "The squares are added up. Take their mean, over tokens and features.": 15 * known,
-            "You divide by the number of tokens less 1. Divide by the number of tokens.": (
+            "You divide by the number of tokens minus 1. Divide by the number of tokens.": (
                 known * 5 / 4
             ),
             "This is the standard deviation. The variance is its square.": known.sqrt(),
@@ -37,11 +37,11 @@ def position_variance(attempt: Attempt) -> None:
         known,
         "A number added to a feature in all tokens should change nothing.",
         mistakes={
-            "You do not take the mean away.": moved.square().mean((1, 2)),
-            "You take away one mean for all features. Each feature has its own.": torch.stack(
+            "You do not subtract the mean.": moved.square().mean((1, 2)),
+            "You subtract one mean for all features. Each feature has its own.": torch.stack(
                 [(one - one.mean()).square().mean() for one in moved]
             ),
-            "You take away the mean of each token. It should be that of each feature.": (
+            "You subtract the mean of each token. It should be that of each feature.": (
                 (moved - moved.mean(2, keepdim=True)).square().mean((1, 2))
             ),
         },
@@ -77,7 +77,7 @@ def gaussian_weights(attempt: Attempt) -> None:
             "The whole table sums to 1. Each row should.": table / table.sum(),
             "The weights grow with the distance. A minus sign is missing.": rows(1 / table),
             "The distance is not squared.": rows(weights(1.5, power=1)),
-            "The 2 below the squared distance is missing.": rows(weights(1.5, half=1)),
+            "The 2 under the squared distance is missing.": rows(weights(1.5, half=1)),
             "The width is not squared.": rows(weights(1.5**0.5)),
         },
     )
@@ -111,7 +111,7 @@ def gain_of_averaging(attempt: Attempt) -> None:
             "You take the mean over the classes. A squared error is their sum.": gain / 3,
             "You add up the images. Take the mean error of an image.": gain * 6,
             "You add up the members. Take their mean.": gain * 4,
-            "You divide by the number of members less 1. Divide by their number.": gain * 4 / 3,
+            "You divide by the number of members minus 1. Divide by their number.": gain * 4 / 3,
             "This is a distance, not its square.": centred.square().sum(-1).sqrt().mean(),
             "The mean over the images is taken away. It should be that over the members.": (
                 (p - p.mean(1, keepdim=True)).square().sum(-1).mean()
@@ -159,12 +159,12 @@ def with_weights(attempt: Attempt) -> None:
             "All features get the mean of the heads' weights. Each head has its own.": (
                 by_head(weights.mean(0).expand(4, -1, -1), values, out)
             ),
-            "Neighbouring features belong to different heads. A head has features in a row.": (
+            "Neighbouring features belong to different heads. A head's features are consecutive.": (
                 by_head(weights, values, out, interleaved=True)
             ),
-            "Here the maps are matrices that stand behind the tokens: x @ values.": (
+            "Here the maps multiply the tokens from the right: x @ values.": (
                 by_head(weights, values.T, out.T)
             ),
-            "The input is added. This is the branch alone.": x + by_head(weights, values, out),
+            "The input is added. This is only the branch.": x + by_head(weights, values, out),
         },
     )

@@ -75,7 +75,7 @@ def with_mean(attempt: Attempt) -> None:
                 "The mean over the tokens is put in. Take that over the images.": (
                     put_in(here.mean(1, keepdim=True).expand_as(here))
                 ),
-                "What stands in is a sum over the images. Divide by their number.": (
+                "What is put in is a sum over the images. Divide by their number.": (
                     put_in(there.sum(0))
                 ),
             },
@@ -148,7 +148,7 @@ def read_out(attempt: Attempt) -> None:
             ),
             "The norm is left out.": head(tokens.mean(1)),
             "The tokens are added up. Take their mean.": head(norm(tokens).sum(1)),
-            "The first token is read alone. Take the mean of all.": head(norm(tokens)[:, 0]),
+            "Only the first token is read. Take the mean of all.": head(norm(tokens)[:, 0]),
             "The norm acts a second time, on the mean.": head(norm(norm(tokens).mean(1))),
         },
     )
@@ -180,7 +180,7 @@ def add_block(attempt: Attempt) -> None:
                 add(positive(each.mean(1)))
             ),
             "The heads are added up. Take their mean.": add(positive(each).sum(1)),
-            "The product is turned round: the new block stands on the left of R.": (
+            "The product is in the wrong order: the new block belongs on the left of R.": (
                 R + R @ positive(each).mean(1)
             ),
             "R itself is not added: what passes a block by its shortcut is lost.": (

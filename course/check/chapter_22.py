@@ -54,10 +54,10 @@ def neighbourhood(attempt: Attempt) -> None:
             f"For {rows} x {columns} patches and k = {k} the result is wrong (True counts as 1).",
             mistakes={
                 "True and False are exchanged: True says that a patch may attend.": 1 - expected,
-                "The neighbourhood goes on at the opposite edge. It ends with the image.": (
+                "The neighbourhood wraps round to the opposite edge. It ends with the image.": (
                     near(round_torus, half)
                 ),
-                "Beyond the end of a row the neighbourhood goes on in another one. It ends with "
+                "Beyond the end of a row the neighbourhood continues in another one. It ends with "
                 "the image.": mask_of(range(n), runs_over),
                 "The corners of the k x k patches are missing. A corner is k // 2 patches down and "
                 "k // 2 across: steps down and across are not added.": near(operator.add, half),
@@ -82,7 +82,7 @@ def neighbourhood(attempt: Attempt) -> None:
                 "Only the columns are compared. Compare the rows too.": (
                     near(lambda down, across: across, half)
                 ),
-                "Near in a row or near in a column is enough here. Both are needed.": near(
+                "Here it is enough to be near in row or in column. Both are needed.": near(
                     min, half
                 ),
                 "Patch i is at row i // columns, column i % columns: here the number of rows takes "
@@ -172,7 +172,7 @@ def shifted_windows(attempt: Attempt) -> None:
                 "right of the corner.": (
                     same(lambda row, column: ((row + s) // 3, (column + s) // 3))
                 ),
-                "The windows go on at the opposite edge, as torch.roll would have it. They end "
+                "The windows wrap round to the opposite edge, as with torch.roll. They end "
                 "with the image.": (
                     same(lambda row, column: ((row - s) % 5 // 3, (column - s) % 7 // 3))
                 ),
@@ -182,10 +182,10 @@ def shifted_windows(attempt: Attempt) -> None:
                 ),
                 "The shift is one of reading order, from the end of a row into the next. Shift "
                 "rows and columns.": same(lambda row, column: (row // 3, column // 3), moved),
-                "The windows are shifted down alone. Shift them to the right too.": (
+                "The windows are only shifted down. Shift them to the right too.": (
                     same(lambda row, column: ((row - s) // 3, column // 3))
                 ),
-                "The windows are shifted to the right alone. Shift them down too.": (
+                "The windows are only shifted to the right. Shift them down too.": (
                     same(lambda row, column: (row // 3, (column - s) // 3))
                 ),
                 "The patches before the first whole window have joined it. They make smaller "
@@ -194,7 +194,7 @@ def shifted_windows(attempt: Attempt) -> None:
                 ),
                 "A patch before the first whole window attends to none. The windows there are "
                 "smaller.": expected * (1 - before) * (1 - before.T),
-                "A patch before the first whole window attends to itself alone. The windows there "
+                "A patch before the first whole window attends only to itself. The windows there "
                 "are smaller.": torch.maximum(
                     expected * (1 - before) * (1 - before.T), torch.eye(n)
                 ),
@@ -254,7 +254,7 @@ def static_mixing(attempt: Attempt) -> None:
             ),
             "The heads have every third feature. A head has a slice of features that lie side by "
             "side.": mix(weights, turn=True),
-            "The heads are put one after another along the tokens. Move their axis behind that of "
+            "The heads are put one after another along the tokens. Move their axis after that of "
             "the tokens before they are put side by side.": each.reshape(batch, n, dim),
             "All heads have the weights of the first.": mix(weights[:1].expand(heads, -1, -1)),
             "The heads' weights are averaged. Each mixes its own slice of the values.": (
@@ -315,7 +315,7 @@ def alternate(attempt: Attempt) -> None:
             right,
             f"For blocks = {blocks} and attention = {attention} the stages are wrong.",
             {
-                "All attention of a stage stands in a row at its end. Every other block stays a "
+                "All attention of a stage is grouped at its end. Every other block stays a "
                 "convolution.": of_stages(lambda n, k: "c" * (n - k) + "a" * k),
                 "A stage has too many blocks. Each pair of a c and an a takes two of its n.": (
                     of_stages(lambda n, k: "c" * (n - k) + "ca" * k)

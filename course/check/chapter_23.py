@@ -18,7 +18,7 @@ def training_flops(attempt: Attempt) -> None:
         "For 5 multiply-adds an image, 700 images and 11 epochs the cost is wrong.",
         mistakes={
             "A multiply-add is two operations.": known / 2,
-            "These are the forward passes alone; the backward pass costs two more.": known / 3,
+            "These are only the forward passes; the backward pass costs two more.": known / 3,
             "A training step is a forward pass and twice as much backward: three in all.": (
                 known * 2 / 3
             ),
@@ -46,7 +46,7 @@ def cost_to_reach(attempt: Attempt) -> None:
         between(0.6, 1),
         "Between the second and the third model, at three fifths, the cost is wrong.",
         mistakes={
-            "You interpolate the cost. Interpolate its logarithm, and take that back.": (
+            "You interpolate the cost. Interpolate its logarithm, and undo that.": (
                 straight(0.6, 1)
             ),
             "This is the logarithm of the cost.": between(0.6, 1).log(),
@@ -98,7 +98,7 @@ def power_law(attempt: Attempt) -> None:
     attempt.expect_close(
         attempt(sizes, noisy, shape=shape),
         fitted,
-        "For errors beside the law, the line of least squares through the logarithms is another.",
+        "For errors off the law, the line of least squares through the logarithms is different.",
         mistakes={
             "You go through the first and the last point. Fit all, by least squares.": torch.stack(
                 [(y[0] - through * x[0]).exp(), -through]
@@ -147,7 +147,7 @@ def gru_step(attempt: Attempt) -> None:
                 step(order=(1, 0, 2))
             ),
             "r is not used: it multiplies what n gets from the state.": step(reset="none"),
-            "r multiplies the whole of n's argument. It belongs to the state's part alone.": (
+            "r multiplies the whole of n's argument. It belongs only to the state's part.": (
                 step(reset="all")
             ),
             "r multiplies the state before its map. Here it multiplies U h + c.": (
@@ -181,7 +181,7 @@ def quantise(attempt: Attempt) -> None:
     attempt.expect_close(
         attempt(codebook[[3, 1]], codebook, shape=dict(patches=2, numbers=3)),
         codebook[[3, 1]],
-        "A patch that is a code should stay.",
+        "A patch that is a code should stay as it is.",
     )
 
 

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(str(error))
     write(options.out, graded, options.name)
     for lack in sorted({lack for each in graded for lack in each.lacking}):
-        print(f"not shut in: {lack}", file=sys.stderr)
+        print(f"not isolated: {lack}", file=sys.stderr)
     print(f"{len(graded)} graded: {options.out}/grades.csv")
     return 0
 
@@ -64,9 +64,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("place", type=Path, metavar="FILE|FOLDER")
     add = parser.add_argument
     add("--out", type=Path, default=Path("graded"), help="folder for the results (graded)")
-    add("--chapter", type=_chapter, help="number of the only chapter that counts")
+    add("--chapter", type=_chapter, help="the one chapter that counts, by number")
     add("--points", type=Path, help="YAML or JSON: exercise: points; others do not count")
-    add("--whole", action="store_true", help="no points for a part of what a check asks")
+    add("--whole", action="store_true", help="no points for part of what a check asks")
     add("--name", default="", help="the assignment's name in Canvas")
     add("--time", type=_above_zero, default=30.0, metavar="S", help="seconds an answer may take")
     add("--memory", type=_whole, default=2000, metavar="MB", help="that a call may allocate")
@@ -93,7 +93,7 @@ def _above_zero(text: str) -> float:
 
 def _whole(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"got {text!r}, expected a whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"got {text!r}, expected a whole number, at least 1")
     return int(text)
 
 

@@ -59,7 +59,7 @@ def _cells(path: Path) -> tuple[Cell, ...]:
     try:
         size = path.stat().st_size
         if size > LARGEST:
-            raise Unreadable(f"The file has {size / 2**20:.0f} MB; no notebook needs 100.")
+            raise Unreadable(f"The file has {size / 2**20:.0f} MB; a notebook never needs 100.")
         if not size:
             raise Unreadable("The file is empty.")
         loaded = json.loads(path.read_bytes())
@@ -71,7 +71,7 @@ def _cells(path: Path) -> tuple[Cell, ...]:
         case {"cells": list(listed)}:
             pass
         case {"worksheets": [{"cells": list()}, *_]}:
-            raise Unreadable("The notebook's format is older than version 4: save it anew.")
+            raise Unreadable("The notebook's format is older than version 4: save it again.")
         case _:
             raise Unreadable("The file is JSON, but no notebook: it has no list of cells.")
     cells = tuple(

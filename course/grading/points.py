@@ -64,11 +64,11 @@ def read_points(path: Path) -> dict[str, float]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is neither YAML nor JSON: {error}") from None
     if not isinstance(loaded, Mapping) or not loaded:
-        raise ValueError(f"{path} should have lines such as 'multi_head: 10', one an exercise")
+        raise ValueError(f"{path} should have lines such as 'multi_head: 10', one per exercise")
     known = {name for names in exercises().values() for name in names}
     for name, value in loaded.items():
         if name not in known:
-            raise ValueError(f"{path} names {name!r}, which is no exercise of the book")
+            raise ValueError(f"{path} names {name!r}, which is not an exercise of the book")
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
             raise ValueError(f"{path} gives {name} {value!r} points, expected a number above 0")
     return {name: float(value) for name, value in loaded.items()}

@@ -29,7 +29,7 @@ class Part:
 
 @contextmanager
 def without(model: nn.Module, part: Part, instead: dict[str, Tensor]) -> Iterator[None]:
-    """Switches a part off. Where nothing stands in for its name, zeros do."""
+    """Switches a part off: zeros take its place unless something else does."""
 
     def off(output: Any) -> Any:
         old = tensors_in(output)[0]
@@ -91,7 +91,7 @@ def stand_ins(
 
 
 def other_images(count: int, seed: int) -> Tensor:
-    """For each image another one: the next on a random round through all of them."""
+    """For each image another one: the next in a random cycle through all of them."""
     order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
     return torch.empty_like(order).scatter_(0, order, order.roll(-1))
 

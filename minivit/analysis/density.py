@@ -28,7 +28,7 @@ class Estimate:
 class Density:
     """The spectral density of a symmetric matrix, as each random probe sees it.
 
-    A probe's density is a row of points, each with a share of all eigenvalues; shares add up to 1.
+    A probe's density is a row of points, each a fraction of all eigenvalues; they add up to 1.
     """
 
     points: Float[Tensor, "probes steps"]  # ascending

@@ -53,7 +53,7 @@ class Dictionary(nn.Module):
 
     @torch.no_grad()
     def fit(self, tokens: Float[Tensor, "*batch dim"]) -> Fit:
-        """Measures how well it describes tokens, as a rule others than it was learnt from."""
+        """Measures how well it describes tokens, usually not those it was learnt from."""
         x = tokens.flatten(0, -2)
         codes = self.codes(x)
         left = (x - self.decoded(codes)).double().square().sum()

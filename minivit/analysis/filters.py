@@ -167,7 +167,7 @@ class FilterSpectra:
 def filter_spectra(
     filters: Float[Tensor, "filters channels height width"], *, draws: int = 2000, seed: int = 0
 ) -> FilterSpectra:
-    """Measures norm and pattern of filters apart: drawn on its own scale, every filter looks alive.
+    """Measures norm and pattern of filters separately: rescaled, every filter looks alive.
 
     The norm limits how much a filter can add to a token; the spectrum shows whether it has a
     pattern. Power is the squared Fourier transform, summed over channels, and a frequency and its

@@ -43,7 +43,7 @@ class LogAmplitude:
 
     @property
     def relative(self) -> Float64[Tensor, "rows columns"]:
-        """Less that of the constant wave."""
+        """Minus that of the constant wave."""
         return self.values - self.values[0, 0]
 
     @property

@@ -1,7 +1,7 @@
 """The waves in what a model's parts read and give, and in the stream that they add to.
 
 Two questions have two answers. Does a part, such as attention, smooth what it reads? That compares
-its input with its output. Is the residual stream smoother behind it? That compares the skip with
+its input with its output. Is the residual stream smoother after it? That compares the skip with
 the sum, as Park & Kim (2022) do.
 """
 
@@ -98,7 +98,7 @@ def stream_frequencies(
 
     They have the names of the modules that compute the branches. Residual connections are found by
     :func:`~minivit.analysis.residuals.residuals`; where a ReLU follows the sum, as in ResNets, none
-    is seen: give the blocks to :func:`layer_frequencies`. Those behind the pooling are left out.
+    is seen: give the blocks to :func:`layer_frequencies`. Those after the pooling are left out.
 
     Raises:
         ValueError: There is no residual connection, or one on no known grid.

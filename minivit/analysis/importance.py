@@ -41,7 +41,7 @@ def branch_importance(
     """Switches every branch off, one at a time, and measures what the model is without it.
 
     Branches are the sub-layers with a residual connection around them, each attention and each MLP,
-    found by :func:`~minivit.analysis.residuals.residuals`, together with a norm behind them, as in
+    found by :func:`~minivit.analysis.residuals.residuals`, together with a norm after them, as in
     Swin v2. The model is any classifier, of minivit, torchvision, timm or Hugging Face.
 
     Args:

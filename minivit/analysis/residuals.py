@@ -30,7 +30,7 @@ def largest(calls: Calls) -> str:
 def last(calls: Calls) -> str:
     """The module that a branch ends in, but for what has no parameters.
 
-    It is another than the largest where a norm or a LayerScale stands behind: what a norm gives for
+    It is not the largest where a norm or a LayerScale follows: what a norm gives for
     zeros is its bias, so that only zeros of its own leave the skip alone.
     """
     return next((name for name, size in reversed(calls) if size), calls[-1][0])

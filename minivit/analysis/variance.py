@@ -114,7 +114,7 @@ def branch_variance(
     names: list[str] = []
 
     def note(name: str, branch: Tensor, skip: Tensor) -> None:
-        if branch.ndim > 2:  # and no vector for each image, behind the pooling
+        if branch.ndim > 2:  # and not a vector for each image, after the pooling
             names.append(name)
 
     with evaluating(model), residuals(model, note):

@@ -1,4 +1,4 @@
-"""What came of asking one claim of a model, and where it is kept until the audit is done."""
+"""The answer to one claim for one model, and where it is kept until the audit is done."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ STATES = ("measured", "cannot be asked", "failed", "left out")
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of asking one claim.
+    """The answer to one claim.
 
     Args:
         state: One of ``STATES``.
@@ -48,9 +48,9 @@ class Answer:
         figure = float(measured.figure)
         why = ""
         if not math.isfinite(figure):
-            why = f"its figure is no finite number: {figure}"
+            why = f"its figure is not a finite number: {figure}"
         elif each is not None and not math.isfinite(each.sum()):
-            why = "for some of the images its figure is no finite number"
+            why = "its figure is not a finite number for some of the images"
         if why:
             return cls(claim, "cannot be asked", why, seconds=seconds)
         several = each is not None and len(each) > 1
@@ -73,7 +73,7 @@ def _finite(line: Float[Tensor, "layers"]) -> list[float | None]:
 
 
 class Store:
-    """Answers in files, each written whole, so that a killed audit goes on where it was."""
+    """Answers in files, each written whole, so that a killed audit can resume."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / FOLDER

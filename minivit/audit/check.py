@@ -22,7 +22,7 @@ def same_inputs(stored: Mapping[str, Any], model: Mapping[str, Any], images: str
         ("images", stored["images"]["sha256"], images),
     )
     return [
-        f"the {what} are others: {there[:16]} there, {here[:16]} here"
+        f"the {what} differ: {there[:16]} there, {here[:16]} here"
         for what, there, here in pairs
         if there != here
     ]

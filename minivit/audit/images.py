@@ -24,12 +24,12 @@ from minivit.hub.opened import Opened
 SIDE = 128  # of generated shapes in pixels, the most that they can have
 CROP = 224  # windows of photographs are at least so wide; the smallest photograph has 300
 WORTH = {
-    "own": "Images of the user's. The figures hold for images like these.",
+    "own": "The user's own images. The figures hold for images like these.",
     "test": "The test part of the data set: a model that trained on other parts has not seen it.",
     "generated": (
         "Generated shapes, and crops of four photographs: enough to see that every probe runs, and "
-        "for claims about weights alone. What depends on images is known for these images alone, "
-        "which no model was made for: give --images for figures to cite."
+        "for claims about weights alone. Figures that depend on images hold for these only, which "
+        "no model was made for: for figures to cite, give --images."
     ),
 }
 
@@ -136,7 +136,7 @@ def _folder(opened: Opened, source: str, count: int) -> Images:
     """Images of a folder, in an order that no file system changes; broken ones are left out."""
     root = Path(source)
     if not root.is_dir():
-        what = "that is a file" if root.exists() else "there is none of that name"
+        what = "which is a file" if root.exists() else "which does not exist"
         raise FileNotFoundError(f"expected {', '.join(SOURCES)} or a folder: got {source}, {what}")
     formats = Image.registered_extensions().items()
     readable = {suffix for suffix, kind in formats if kind in Image.OPEN}
@@ -157,7 +157,7 @@ def _folder(opened: Opened, source: str, count: int) -> Images:
         what = f"{len(skipped)} that cannot be read" if skipped else "none"
         raise ValueError(f"expected images in {root}: got {what}")
     there = tuple(sorted(set(names)))
-    index, why = None, "the folder has no folders of classes"
+    index, why = None, "the folder has no folder for each class"
     if there != ("",):
         index, why = _indices(there, opened.classes)
     labels = None
@@ -176,12 +176,12 @@ def _indices(
     if list(there) == list(classes):
         return torch.arange(len(classes)), ""
     if all(name.isdigit() for name in classes):
-        return None, "the model's classes have numbers and no names"
+        return None, "the model's classes are numbers, not names"
     if "" in there:
-        return None, "some images are in no class's folder"
+        return None, "some images are not in a class's folder"
     if unknown := [name for name in there if name.casefold() not in index]:
         return None, f"the model has no class {unknown[0]!r}"
     known = Counter(name.casefold() for name in classes)
     if twice := [name for name in there if known[name.casefold()] > 1]:
-        return None, f"the model has several classes {twice[0]!r}"
+        return None, f"the model has several classes named {twice[0]!r}"
     return torch.tensor([index[name.casefold()] for name in there]), ""

@@ -10,10 +10,10 @@ from minivit.audit.rules import NO, UNCERTAIN, YES, Rule, word_of
 
 LEDGER = Path(__file__).with_name("ledger.json")  # `python -m tools.carried` writes it
 AGREEMENTS = {
-    "same word": "the rule gives this model the word that it gives the book's",
-    "same side": "another word, and the same yes or no",
-    "other side": "a yes where the book has a no, or a no where it has a yes",
-    "undecided": "the interval, or the book's, reaches across yes and no",
+    "same word": "the rule gives this model the same word as the book's",
+    "same side": "a different word, but the same yes or no",
+    "other side": "yes where the book says no, or no where it says yes",
+    "undecided": "the interval, or the book's, spans both yes and no",
 }
 AGREES = ("same word", "same side")
 
@@ -49,7 +49,7 @@ class Claim:
     def decide(self, figure: float, half: float) -> str:
         """The word of the claim's rule for a figure and half its interval.
 
-        The word alone: the sentences behind it speak of the book's models.
+        The word alone: the sentences after it speak of the book's models.
         """
         return word_of(self.rule.decide(figure, half))
 

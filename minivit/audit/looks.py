@@ -1,4 +1,4 @@
-"""Pictures of where a model looks, for the audit's page."""
+"""Images of where a model looks, for the audit's page."""
 
 import base64
 import io
@@ -14,7 +14,7 @@ DOTS = 90  # an inch
 
 @dataclass(frozen=True)
 class Look:
-    """A picture as the text of an address, and what it shows."""
+    """An image as a data URL, and what it shows."""
 
     source: str  # data:image/png;base64,...
     alt: str

@@ -18,7 +18,7 @@ MEANS = {  # of the states without a figure
 def html(
     report: Mapping[str, Any], claims: Mapping[str, Claim], looks: Sequence[Look], unseen: str
 ) -> str:
-    """The page: ``looks`` are its pictures, ``unseen`` says why there are none."""
+    """The page: ``looks`` are its images, ``unseen`` says why there are none."""
     strips = {row["id"]: _strip(row, claims[row["id"]]) for row in measured(report)}
     return _rendered("audit.html.j2", report, looks=looks, unseen=unseen, strips=strips)
 
@@ -34,7 +34,7 @@ def measured(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def summary(report: Mapping[str, Any]) -> str:
-    """What came of it, in a sentence."""
+    """The outcome, in a sentence."""
     counts, states = report["agreement"], report["states"]
     agree = counts["same word"] + counts["same side"]
     said = [f"{agree} of {states['measured']} measured claims agree with the book"]

@@ -26,7 +26,7 @@ class Subject:
         untrained: Makes the same model with weights as they are before training, where that is
             known: for the baseline.
         beside: Another model, which reads the same images, for the claims that compare two.
-        white: What white is more than black in the numbers that the model reads, for each channel:
+        white: How far white is above black in the numbers that the model reads, for each channel:
             one over the standard deviation that the preprocessing divides by. For the claims about
             noise, whose strength is a fraction of it.
         batch_size: Images at a time.
@@ -109,7 +109,7 @@ def probe(
                     raise
                 raise CannotAsk(why) from error
             if not math.isfinite(found.figure):
-                raise CannotAsk(f"the figure is {found.figure}, no finite number")
+                raise CannotAsk(f"the figure is {found.figure}, not a finite number")
             return found
 
         PROBES[claim] = Probe(claim, asks, asked, slow, needs)

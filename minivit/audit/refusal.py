@@ -57,7 +57,7 @@ def fault(error: Exception) -> str:
     """What to say of an error that is no refusal."""
     if out_of_memory(error):
         return "out of memory: try a smaller --batch-size"
-    return f"an error of the audit: {named(error)}"
+    return f"an error in the audit: {named(error)}"
 
 
 def out_of_memory(error: Exception) -> bool:

@@ -114,7 +114,7 @@ def audit(
         except ValueError as error:
             warn(f"{error}: asked again")
         if kept is None and quick and probe.slow:
-            kept = Answer(probe.claim, "left out", "it takes long, and --quick leaves it out")
+            kept = Answer(probe.claim, "left out", "it takes long, so --quick leaves it out")
         answer = kept or ask(probe, subject, seed)
         if kept is None and answer.state != "failed":  # which another try may mend
             store.put(answer, this)

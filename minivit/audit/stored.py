@@ -34,7 +34,7 @@ def read(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found["format"] != FORMAT:
-            raise ValueError(f"its format is {found['format']!r}, and {FORMAT} is read")
+            raise ValueError(f"its format is {found['format']!r}, not {FORMAT}")
         if not found["states"]["measured"]:
             raise ValueError("no claim in it was measured")
         for row in found["claims"]:

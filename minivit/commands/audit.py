@@ -32,7 +32,7 @@ from minivit.training.defaults import device_of
 
 @dataclass(kw_only=True)
 class Audit(Command):
-    """Ask the claims of the book's ledger of any model."""
+    """Measure the claims of the book's ledger on any model."""
 
     model: Positional[str] = ""
     """timm:NAME, hf:NAME, torchvision:NAME, a name that `models` lists, a file or the folder of a
@@ -44,8 +44,8 @@ class Audit(Command):
     claims: str = ""  # such as R46,V33 (default: all that have a probe)
     quick: FlagCreatePairsOff[bool] = False  # leave out what takes long
     beside: str = ""  # another model that reads the same images, for claims that compare two
-    untrained: FlagCreatePairsOff[bool] = False  # the architecture with weights as before training
-    out: Path | None = None  # folder (None: audits/MODEL); what is in it is not asked again
+    untrained: FlagCreatePairsOff[bool] = False  # the architecture with its weights before training
+    out: Path | None = None  # folder (None: audits/MODEL); answers in it are kept
     batch_size: int = 8  # images at a time, which bounds the memory
     seed: int = 0  # of what is random
     check: Path | None = None
@@ -125,7 +125,7 @@ class Audit(Command):
                     warn=say,
                 )
             except KeyboardInterrupt:
-                say("Interrupted. What was answered is kept: the same command goes on.")
+                say("Interrupted. Answers so far are kept: the same command continues.")
                 raise
 
     def _check(self, stored: Mapping[str, Any]) -> int:
@@ -146,7 +146,7 @@ class Audit(Command):
             complain(problem)
         if not problems:
             names = ", ".join(probe.claim for probe in probes)
-            print(f"{self.check}: measured again, {names} came out the same")
+            print(f"{self.check}: {names} measured again, with the same result")
         return 1 if problems else 0
 
 

@@ -79,7 +79,7 @@ def checked(path: Path, *endings: str) -> Path:
     """A path for a file to be written, before the work for it is done.
 
     Raises:
-        ValueError: Its name ends otherwise than in one of ``endings``.
+        ValueError: Its name does not end in one of ``endings``.
         FileNotFoundError: There is no such folder.
     """
     if path.suffix.lower() not in endings:
@@ -108,7 +108,7 @@ def counted(items: Sequence[Item], unit: str, shown: bool) -> Iterator[Item]:
         return
     try:
         from tqdm import tqdm
-    except ModuleNotFoundError:  # naming images needs no package of training's
+    except ModuleNotFoundError:  # naming images needs no package for training
         yield from items
     else:
         yield from tqdm(items, unit=f" {unit}", disable=None, leave=False)

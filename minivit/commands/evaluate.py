@@ -17,7 +17,7 @@ from minivit.training.evaluate import logits_of, scores_of
 
 @dataclass(kw_only=True)
 class Eval(Command):
-    """Score a trained model, as a whole and class by class."""
+    """Score a trained model, overall and class by class."""
 
     checkpoint: Positional[ModelName]
     data: str  # as for `train`
@@ -36,7 +36,7 @@ class Eval(Command):
         data = load(self.data, size=pair(config.image_size), channels=config.channels)
         if list(model.classes) != list(data.classes):
             raise ValueError(
-                f"the model tells {', '.join(model.classes)} apart: {data.name} has "
+                f"the classes of the model are {', '.join(model.classes)}: {data.name} has "
                 f"{', '.join(data.classes)}"
             )
         part = getattr(data, self.part)

@@ -13,7 +13,7 @@ from minivit.hub.onnx import export
 
 @dataclass(kw_only=True)
 class Export:
-    """Write a trained model for programs without Python, and check that the file answers alike."""
+    """Write a trained model for programs without Python, and check that its answers agree."""
 
     model: Positional[ModelName]
     to: Literal["onnx"] = "onnx"  # the format

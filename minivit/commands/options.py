@@ -12,8 +12,8 @@ ModelName = Annotated[
     str,
     arg(
         metavar="MODEL",
-        help="a trained model: a name such as cifar10_vit, the folder of a training, a "
-        ".safetensors file, or one of another library, timm:NAME, hf:NAME or torchvision:NAME, or "
+        help="a trained model: a name such as cifar10_vit, the folder of a training run, a "
+        ".safetensors file, one of another library (timm:NAME, hf:NAME or torchvision:NAME), or "
         "module:function, a function of yours that returns one",
     ),
 ]
@@ -21,7 +21,7 @@ ImageSize = Annotated[
     int | None,
     arg(
         metavar="PIXELS",
-        help="side of the images, for which positions are resampled (None: the model's own)",
+        help="side of the images, to which positions are resampled (None: the model's own)",
     ),
 ]
 

@@ -23,15 +23,15 @@ from minivit.training.defaults import device_of
 STANDARD_OUTPUT = Path("-")
 MANY = arg(
     metavar="IMAGE|FOLDER ...",
-    help="files of images, or folders: their images are taken in the order of their names, and "
-    "those of the folders inside after them",
+    help="image files, or folders: their images are taken in the order of their names, followed by "
+    "those of the folders inside",
     help_behavior_hint="(required)",
 )
 
 
 @dataclass(kw_only=True)
 class Predict(Command):
-    """Name what images show.
+    """Classify images.
 
     An image that cannot be read is named on standard error and left out; the exit code is then 2.
     """

@@ -38,9 +38,9 @@ class Train(Command):
     start: Annotated[str | None, ONE_OF, START] = None
     freeze: Annotated[str | None, FREEZE] = None
     teacher: Annotated[str | None, TEACHER] = None
-    out: Path | None = None  # folder for all that is written (None: runs/DATA_MODEL)
-    resume: FlagCreatePairsOff[bool] = False  # go on from --out, or begin
-    save_every: float = 60  # seconds between two states to go on from
+    out: Path | None = None  # folder for all output (None: runs/DATA_MODEL)
+    resume: FlagCreatePairsOff[bool] = False  # continue from --out, or start anew
+    save_every: float = 60  # seconds between saved states
     recipe: Annotated[Any, arg(constructor=Changes)] = field(default_factory=Changes)
     """Defaults are for any data unless it is named."""
 
@@ -63,7 +63,7 @@ class Train(Command):
             raise ValueError(f"give --out a folder outside the images: {out} is in {self.data}")
         data = load(self.data, size=size, channels=channels, fraction=self.fraction)
         if not start and weights().get(name):
-            untrained = "it begins untrained: to use the weights that there are, give --from"
+            untrained = "it starts untrained: to use the existing weights, give --from"
             print(f"{untrained} {name}", file=sys.stderr)
         torch.manual_seed(recipe.seed)
         model = continued(start, data) if start else model_for(self.data, data, self.model)
@@ -111,7 +111,7 @@ def _draw(out: Path, results: Results, classes: Sequence[str]) -> None:
     try:
         from minivit.figures import confusion_figure, curve
     except ModuleNotFoundError as error:
-        print(f"no figures of the training, which --resume will draw: {error}", file=sys.stderr)
+        print(f"no figures of the training, but --resume will draw them: {error}", file=sys.stderr)
         return
     by_epoch = curve(results.lines)
     for path in wanted[:2]:

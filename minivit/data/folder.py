@@ -28,7 +28,7 @@ def folder(path: str | PathLike[str], size: Size = 64, channels: int = 3) -> Dat
     are no validation images, 10 % of each training class are held out, and 20 % where there are no
     test images, chosen by a hash of their paths inside the folder.
 
-    Warns of files that are no images and of damaged ones, which are left out, and of images that
+    Warns of files that are not images and of damaged ones, which are left out, and of images that
     are also among the training images.
 
     Args:

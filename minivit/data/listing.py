@@ -46,7 +46,7 @@ def listed(root: Path) -> tuple[tuple[str, ...], list[File]]:
         )
     for part in parts:
         if unknown := sorted(set(names[part]) - set(names["train"])):
-            raise ValueError(f"{parts[part]} has classes that train has not: {unknown}")
+            raise ValueError(f"{parts[part]} has classes that train does not have: {unknown}")
     files = [
         File(path, path.relative_to(root).as_posix(), part, name)
         for part, folder in parts.items()
@@ -113,7 +113,7 @@ def walk(folder: Path, seen: set[Path] | None = None) -> Iterator[Path]:
 def images_in(path: str | PathLike[str]) -> list[str]:
     """The images in a folder and in those inside, sorted by name; of a file, the file.
 
-    Hidden names and files that are no images by their names are left out.
+    Hidden files, and files whose names are not those of images, are left out.
 
     Raises:
         ValueError: A folder without images.

@@ -53,7 +53,7 @@ def load_data(
     elif Path(source).is_dir():
         data = folder(source, size or 64, channels or 3)
     else:
-        what = "that is a file" if Path(source).exists() else "there is none of that name"
+        what = "which is a file" if Path(source).exists() else "which does not exist"
         raise FileNotFoundError(f"expected {', '.join(SOURCES)} or a folder: got {source}, {what}")
     if fraction == 1:
         return data

@@ -20,7 +20,7 @@ CHUNK = 1024  # images resized at a time, as float32
 def open_picture(path: str | PathLike[str]) -> Image.Image:
     """Opens an image in any format that Pillow reads, as RGB, or as L where the file is grey.
 
-    It is rotated as its EXIF tag says, 16 bits are rounded to 8, and what is transparent lies on
+    It is rotated as its EXIF tag says, 16 bits are rounded to 8, and transparency becomes
     white. Of several frames the first is taken. Colour profiles are not applied.
 
     Raises:

@@ -20,7 +20,7 @@ def digits(size: Size | None = None, channels: int | None = None) -> Data:
     """Handwritten digits, 1,797 grey images of 8 x 8 pixels, which come with scikit-learn.
 
     70 % are for training and 20 % for the test, drawn at random: the same people wrote both, so
-    accuracies are higher than for a stranger's hand.
+    accuracies are higher than for a new writer's hand.
 
     Alpaydin & Kaynak (1998), "Optical Recognition of Handwritten Digits".
     """

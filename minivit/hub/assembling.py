@@ -1,4 +1,4 @@
-"""A ViT of ours from the numbers of another library's, once they bear our names.
+"""A ViT of ours from the numbers of another library's, once they have our names.
 
 What other libraries split is joined here, and what they leave out is filled in with numbers that
 change nothing: q, k and v; a bias that is not there; positions of tokens that are no patches; a

@@ -37,7 +37,7 @@ def save(model: Model, path: str | PathLike[str]) -> None:
         path: The file, in a folder that exists.
 
     Raises:
-        TypeError: The model is none of minivit's, or its preprocessing no
+        TypeError: The model is none of minivit's, or its preprocessing is no
             :class:`minivit.hub.preprocessing.Preprocess`.
         ValueError: The path does not end in ``.safetensors``, the names are not one a class, the
             model no longer fits its ``config``, or a number in it is not finite.

@@ -1,4 +1,4 @@
-"""Which of Hugging Face's models are minivit's ViT in all parts, and what no shape tells."""
+"""Which of Hugging Face's models are minivit's ViT in all parts, and what shapes do not tell."""
 
 from typing import Any
 

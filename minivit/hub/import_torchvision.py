@@ -6,8 +6,8 @@ would have declared (``torchvision::nms``, then ``qnms``). Its models, weight en
 sets are Python alone: with the two operators declared, nothing else is missing for them.
 
 After :func:`mend` a plain ``import torchvision`` works, that of ``timm`` included. Nothing is done
-before somebody imports it, and nothing then if it works by itself. ``import minivit`` does not call
-it: how the imports of a program work is the program's own affair. The course does, for its
+until somebody imports it, nor then if it works by itself. ``import minivit`` does not call
+it: how the imports of a program work is the program's own business. The course does, for its
 chapters, and minivit does where it needs torchvision itself.
 """
 

@@ -46,7 +46,7 @@ def load(
             executed. Default: those that come with the package, else ``"IMAGENET1K_V1"``.
         **changes: Sizes that the weights are for, such as ``classes=10``, as for
             :func:`~minivit.hub.zoo.create`, or what counts in training, such as ``dropout=0.1``.
-            Another ``image_size`` than that of the weights gives
+            An ``image_size`` other than that of the weights gives
             :func:`~minivit.hub.resizing.resized`; of a file that does not say its size, it is that.
 
     Raises:

@@ -86,7 +86,7 @@ def export(opened: Opened, path: Path) -> float:
             largest = max(largest, expected.abs().max().item())
         if not max(differences) <= TOLERANCE * max(largest, 1):
             raise ValueError(
-                f"the exported {opened.name} answers otherwise than the model, by "
+                f"the exported {opened.name} differs from the model by "
                 f"{max(differences):.2g}: nothing was written"
             )
     return max(differences)
@@ -121,7 +121,7 @@ def _about(opened: Opened) -> dict[str, str]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what the exporter says on its way, which is for its own authors."""
+    """Without the exporter's messages, which are for its own authors."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

@@ -22,8 +22,8 @@ class Opened:
         classes: Names of the logits; none where they are not known, or there are no logits.
         name: As it was asked for.
         licence: Terms of the weights, where they are stated.
-        untrained: Makes the same architecture with weights as before training; none where nobody
-            knows how.
+        untrained: Makes the same architecture with weights as before training; none where that is
+            not known.
         unprepared: Why ``preprocess`` is none.
     """
 
@@ -58,10 +58,10 @@ def library(package: str) -> Any:
 
 @contextmanager
 def fetching(name: str) -> Iterator[None]:
-    """Around what gets files from the Hugging Face Hub, or from its cache.
+    """Around code that gets files from the Hugging Face Hub, or from its cache.
 
     Raises:
-        ValueError: The hub has no such repository, or it is for those who were let in.
+        ValueError: The hub has no such repository, or it needs permission.
         OSError: The files are neither in the cache nor can they be fetched.
     """
     from huggingface_hub.errors import RepositoryNotFoundError

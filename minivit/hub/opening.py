@@ -50,7 +50,7 @@ def open_any(name: str, untrained: bool = False) -> Opened:
         untrained: Whether its weights are as before training; nothing is fetched then, but for a
             model of the Hugging Face Hub the file of its sizes, which has to be in the cache or
             within reach. ``hf:dinov2``, a type, needs no file: it has the sizes of the type's
-            default. A ``module:function`` is taken as it comes.
+            default. A ``module:function`` is taken as it is.
 
     Raises:
         ModuleNotFoundError: The library is not installed.
@@ -74,7 +74,7 @@ def _ours(name: str, untrained: bool) -> Opened:
     if not named and not path.exists() and path.suffix != ".safetensors":
         described(name)  # says what names there are
     if not untrained and name in MODELS and not MODELS[name][1]:
-        raise ValueError(f"there are no weights for {name}: it can be opened untrained alone")
+        raise ValueError(f"there are no weights for {name}: it can only be opened untrained")
     file = str(path / MODEL) if not named and path.is_dir() else name
     model = _untrained(file) if untrained else load(file)
 

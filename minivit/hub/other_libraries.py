@@ -143,7 +143,7 @@ def _tried(make: Callable[[], Any]) -> tuple[Any, str | None]:
 
 @contextmanager
 def _quiet(*names: str) -> Iterator[None]:
-    """Without what libraries log on the way: their errors say the same."""
+    """Without what libraries log: their errors say the same."""
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

@@ -3,7 +3,7 @@
 The file is a script, since pages that are opened from a folder can load nothing else. It hands over
 an object: what is said of the model, and its numbers as one string, a character each, which has the
 16 bits of a number in half precision as its code. The script is written in UTF-16, so that a number
-takes two bytes in it, too; browsers know that from the mark in front, whatever a server says.
+takes two bytes in it, too; browsers see that from the byte order mark, whatever a server says.
 """
 
 import codecs
@@ -57,7 +57,7 @@ def export_page(model: Model, path: str | PathLike[str]) -> None:
         TypeError: The model is of another family.
         ValueError: It has a part that the engine does not know, no preprocessing or names, a number
             beyond half precision's, or so many that the file would be larger than 2 MB; or the path
-            ends otherwise.
+            does not end in ``.js``.
         OSError: The file cannot be written.
     """
     path = Path(path)

@@ -41,8 +41,8 @@ class Preprocess:
         stretch: Whether an image is resized to ``resize`` itself, whatever its proportions.
 
     Raises:
-        ValueError: ``resize`` is smaller than ``size``, ``mean`` and ``std`` have not one or three
-            entries each, or the interpolation is another.
+        ValueError: ``resize`` is smaller than ``size``, ``mean`` and ``std`` do not have one or
+            three entries each, or the interpolation is unknown.
     """
 
     size: tuple[int, int]
@@ -91,10 +91,10 @@ class Preprocess:
 
         Args:
             pictures: A PIL image of at most 8 bits a channel (it is turned as its EXIF tag says,
-                what is transparent lies on white, and grey, palette and others become RGB, which
+                transparency becomes white, and grey, palette and others become RGB, which
                 torchvision leaves to its data sets), a uint8 tensor
                 ``[channels, height, width]`` or ``[batch, channels, height, width]``, or a list
-                of these. PIL resizes the one kind and torch the other, and they round and clip
+                of these. PIL resizes images and torch resizes tensors, and they round and clip
                 differently.
 
         Raises:
@@ -112,7 +112,7 @@ class Preprocess:
         return (x.float() / 255 - mean) / std
 
     def fit(self, picture: Picture) -> Tensor:
-        """Resizes and crops alone: uint8 ``[batch, channels, *size]``, batch 1 for one image."""
+        """Only resizes and crops: uint8 ``[batch, channels, *size]``, batch 1 for one image."""
         if isinstance(picture, Tensor):
             x = self._resized_tensor(picture)
         else:

@@ -41,7 +41,7 @@ def from_timm(source: nn.Module | Mapping[str, Tensor], name: str | None = None)
     """Makes minivit's ViT of timm's ``VisionTransformer``, equal to it at its image size.
 
     It takes ViT, AugReg, DeiT (distilled too), DeiT III, DINO, MAE, DINOv2 with registers or
-    without, giant included, models that pool by the mean, with the last norm before it or behind,
+    without, giant included, models that pool by the mean, with the last norm before or after it,
     and the image towers of CLIP and SigLIP::
 
         model = minivit.from_timm(timm.create_model("vit_small_patch14_dinov2", pretrained=True))

@@ -19,7 +19,7 @@ OTHERS = {
     "Eva": "rotary positions or its own blocks (EVA, DINOv3, Perception Encoder)",
     "SwinTransformer": "windows whose tokens are merged from stage to stage",
     "SwinTransformerV2": "windows whose tokens are merged from stage to stage",
-    "Cait": "blocks of class attention behind the others",
+    "Cait": "blocks of class attention after the others",
     "Beit": "relative positions in attention",
     "VisionTransformerRelPos": "relative positions in attention",
     "VisionTransformerSAM": "windows and relative positions",
@@ -28,7 +28,7 @@ OTHERS = {
     "SwiGLU": "a gated MLP with a norm inside",
     "ParallelScalingBlock": "attention and MLP side by side",
     "ParallelThingsBlock": "several attentions and MLPs side by side",
-    "ResPostBlock": "norms behind attention and MLP, inside the residual",
+    "ResPostBlock": "norms after attention and MLP, inside the residual",
     "HybridEmbed": "a convolutional network in place of the patch embedding",
 }
 
@@ -52,7 +52,7 @@ def check_taken(module: Any) -> None:
         (module.global_pool in POOLS, f"global_pool={module.global_pool!r}"),
         (not module.pool_include_prefix, "a pool of all tokens, not of the patches alone"),
         (not (behind and distilled(module)), "a norm that no token goes through"),
-        (behind or not isinstance(module.norm, nn.Identity), "no norm behind the blocks"),
+        (behind or not isinstance(module.norm, nn.Identity), "no norm after the blocks"),
         (module.pos_embed is not None, "no positions"),
         (not module.patch_embed.dynamic_img_pad, "images that are padded"),
         (isinstance(module.patch_embed.norm, nn.Identity), "a norm of patches"),

@@ -13,7 +13,7 @@ from minivit.hub.files import replacing
 
 
 def fetch(url: str) -> Path:
-    """Gives the file behind a URL: from torch.hub's cache, or downloaded with a progress bar.
+    """Gives the file at a URL: from torch.hub's cache, or downloaded with a progress bar.
 
     Both are checked against the hash that torchvision writes into a file's name (the first eight
     hexadecimal digits of its SHA-256). A cached file that differs is fetched again, with a warning,

@@ -27,7 +27,7 @@ def shipped() -> dict[str, Path]:
 
 
 def weights() -> dict[str, tuple[str, ...]]:
-    """The names of the trained weights that there are for each model, by its name."""
+    """The names of the trained weights available for each model, by its name."""
     known = {name: names for name, (_, names) in MODELS.items()}
     return known | dict.fromkeys(shipped(), ("shipped",))
 

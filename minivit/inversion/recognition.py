@@ -48,7 +48,7 @@ def recognise(
 
     Raises:
         TypeError: The images are not uint8.
-        ValueError: There are no images, not a class for each, or no judges, or a judge that cannot
+        ValueError: There are no images, no class for each, or no judges, or a judge that cannot
             prepare images, does not know a class, or is in training mode.
     """
     if pictures.dtype != torch.uint8:

@@ -1,4 +1,4 @@
-"""The result of an inversion, with the distances of each evaluation on the way."""
+"""The result of an inversion, with the distances at each evaluation along the way."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True, eq=False)
 class Inversion:
-    """What :func:`~minivit.inversion.optimise.invert` found, and all evaluations on the way.
+    """What :func:`~minivit.inversion.optimise.invert` found, and all evaluations along the way.
 
     An evaluation is one forward and backward pass. Images may take different numbers of them: the
     rest is NaN. Fields that need the original image are ``None`` where only a target was given.

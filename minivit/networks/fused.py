@@ -13,7 +13,7 @@ def explicit_is_faster(q: Tensor, mask: Tensor | None = None) -> bool:
     takes a sixth to a half of the time for 16 to 577 tokens, with a mask for 50 to 101. (Medians,
     interleaved; torch 2.13, one thread of a Xeon with AMX. On a GPU not measured.)
 
-    The fused kernel has no second and no forward-mode derivative on a CPU. Who needs them enters
+    The fused kernel has no second and no forward-mode derivative on a CPU. If you need them, enter
     ``torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)``.
     """
     half = q.dtype in (torch.bfloat16, torch.float16)

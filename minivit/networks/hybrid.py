@@ -1,6 +1,6 @@
 """Convolution and attention in one network: stages of blocks of each kind.
 
-The ResNet with a ViT behind it is that of Dosovitskiy et al. (2021); stages of tokens with pooling
+The ResNet followed by a ViT is that of Dosovitskiy et al. (2021); stages of tokens with pooling
 between them are those of Heo et al. (2021), "Rethinking Spatial Dimensions of Vision Transformers"
 (PiT); attention at the ends of a ResNet's stages is that of Park & Kim (2022), "How Do Vision
 Transformers Work?" (AlterNet).

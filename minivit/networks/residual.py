@@ -38,7 +38,7 @@ def convolution(channels: int, width: int, side: int, stride: int, norm: str) ->
 class Stem(nn.Module):
     """From images to the first feature map: a convolution, a norm, a ReLU.
 
-    ``"7x7"`` has stride 2 and max pooling of stride 2 behind it, which leave a quarter of height
+    ``"7x7"`` has stride 2, followed by max pooling of stride 2, which leave a quarter of height
     and width; ``"3x3"`` has stride 1, for small images.
     """
 

@@ -8,7 +8,7 @@ from torch import Tensor
 Images = Float[Tensor, "batch channels height width"]
 Patches = Float[Tensor, "batch patches numbers"]  # a patch's numbers: channel, row, column
 Maps = Float[Tensor, "batch features rows columns"]  # of a ResNet
-NewMaps = Float[Tensor, "batch new_features new_rows new_columns"]  # behind a stride
+NewMaps = Float[Tensor, "batch new_features new_rows new_columns"]  # after a stride
 Tokens = Float[Tensor, "batch tokens dim"]
 Features = Float[Tensor, "*batch dim"]  # tokens, or one vector for each image
 Logits = Float[Tensor, "batch classes"]

@@ -13,9 +13,9 @@ from minivit.recording.names import one
 
 
 def refuse_training(model: nn.Module, name: str = "the model") -> None:
-    """Raises ValueError if any part of the model is in training mode: it is no fixed function."""
+    """Raises ValueError if any part of the model is in training mode: not a fixed function."""
     if any(part.training for part in model.modules()):
-        raise ValueError(f"{name} is in training mode and no fixed function: call eval() first")
+        raise ValueError(f"{name} is in training mode and not a fixed function: call eval() first")
 
 
 def logits(model: nn.Module, images: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch classes"]:

@@ -25,13 +25,13 @@ def replace(model: nn.Module, values: Mapping[str, Any]) -> Iterator[None]:
         with minivit.replace(model, {"blocks.*.mlp": torch.zeros_like}):
             model(other)  # no MLP adds anything
 
-    It is the sister of :func:`record`: names are the same, with ``.weights`` for attention weights,
+    It is the twin of :func:`record`: names are the same, with ``.weights`` for attention weights,
     and what is recorded under a name is what can be given for it. Activation patching is that of
     Vig et al. (2020) and Meng et al. (2022).
 
-    A tensor has the shape of the output, or is a batch of one, for every image the same; it is
+    A tensor has the shape of the output, or is a batch of one, the same for every image; it is
     cast to the output's type and device, and gradients flow through it. A function gets the output,
-    as it is recorded, and what it returns goes on, whatever its shape. Of an output with exactly
+    as it is recorded, and its result is passed on, whatever its shape. Of an output with exactly
     one tensor, such as ``(tensor, None)``, the tensor is replaced; of one with more, all are: give
     a structure like it.
 

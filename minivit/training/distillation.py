@@ -16,7 +16,7 @@ WEIGHT = 0.5  # of the loss on the teacher's decisions, beside that on the label
 
 
 class Teacher(nn.Module):
-    """The classes that a model sees in a batch as its pupil gets it, augmented and mixed.
+    """The classes that a model sees in a batch as its student gets it, augmented and mixed.
 
     Raises:
         TypeError: The model is not one of minivit's.
@@ -31,7 +31,7 @@ class Teacher(nn.Module):
         check_teacher(model, data)
         how: Any = model.preprocess
         self.model = copy.deepcopy(model).eval().requires_grad_(False)
-        # Of its own images; those of the pupil may have been counted over fewer.
+        # Of its own images; those of the student may have been counted over fewer.
         for name, of in (("mean", how.mean), ("std", how.std)):
             self.register_buffer(name, torch.tensor(of).view(-1, 1, 1))
 

@@ -1,4 +1,4 @@
-"""How good a classifier is: how often it is right, and how well it knows how often."""
+"""How good a classifier is: its accuracy, and how well its confidence matches it."""
 
 from dataclasses import dataclass
 from typing import Any

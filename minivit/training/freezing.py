@@ -1,4 +1,4 @@
-"""Parts of a model that a training leaves as they are."""
+"""Parts of a model that training leaves as they are."""
 
 import re
 from collections.abc import Iterator

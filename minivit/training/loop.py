@@ -29,7 +29,7 @@ from minivit.training.state import Folder, identity
 
 
 class Stopped(KeyboardInterrupt):
-    """A training was interrupted by the signal ``signum``; it is saved and can go on."""
+    """A training was interrupted by the signal ``signum``; it is saved and can be resumed."""
 
     def __init__(self, signum: int, step: int, steps: int) -> None:
         super().__init__(f"stopped after step {step} of {steps}, which is saved")
@@ -60,12 +60,12 @@ def train(
             that require no gradient stay as they are, and so do the statistics of norms beside
             them: :func:`~minivit.training.freezing.freeze` chooses some.
         out: A folder for ``model.safetensors``, ``card.md``, ``log.jsonl``, ``confusion.csv`` and
-            ``classes.csv`` of the test part, and ``state.pt``, from which the training can go on.
+            ``classes.csv`` of the test part, and ``state.pt``, from which training can resume.
             Default: nothing is written.
-        resume: Go on from ``out`` if it holds a state, else begin. What is finished is not trained
-            again.
+        resume: Continue from ``out`` if it holds a state, else start. A finished training is not
+            repeated.
         save_every: Seconds between two states. On SIGINT and SIGTERM the state is saved too.
-        progress: Whether to show a bar, or, where there is no terminal, a line for each epoch.
+        progress: Whether to show a bar or, without a terminal, a line for each epoch.
         command: The command line, for the card.
         start: Where the model's trained weights come from, if it has any; resuming needs the same,
             and the same frozen.

@@ -13,8 +13,8 @@ from minivit.training.recipe import Recipe
 def adamw(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
     """AdamW (Loshchilov & Hutter 2019), which decays the weights of linear maps and convolutions.
 
-    Norms, biases, positions, class tokens and all other parameters do not decay: nothing speaks for
-    zero there.
+    Norms, biases, positions, class tokens and all other parameters do not decay: there is no reason
+    to pull them towards zero.
     """
     maps = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
     decaying = {id(m.weight) for m in model.modules() if isinstance(m, maps)}

@@ -18,7 +18,7 @@ class Recipe:
         epochs: Passes over the training images.
         steps: Batches, instead of epochs.
         minutes: About how long on this machine, instead of epochs: a few steps are timed, and the
-            number that fits is fixed before the first.
+            number that fits is fixed before training starts.
         batch_size: Images per step, or all of them if there are fewer.
         learning_rate: At its peak.
         warmup: Fraction of the steps over which the learning rate grows from zero.
@@ -68,7 +68,7 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.steps is not None and self.minutes is not None:
             raise ValueError(
-                f"a training lasts steps or minutes: got {self.steps} and {self.minutes}"
+                f"give steps or minutes, not both: got {self.steps} and {self.minutes}"
             )
         for field, value in list(vars(self).items()):
             if isinstance(value, float):  # NumPy's too, which a state cannot hold

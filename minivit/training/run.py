@@ -173,7 +173,7 @@ class Run:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Returns the run to where the state was taken."""
+        """Returns the run to where the state was saved."""
         self.model.load_state_dict(state["weights"])
         self.average.model.load_state_dict(state["average"])
         self.optimiser.load_state_dict(state["optimiser"])

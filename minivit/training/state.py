@@ -1,7 +1,7 @@
 """The files of a training, which may be killed at any moment: its state and its log.
 
 The state is written under another name and renamed, so the last whole one is always there. It
-holds the lines of the log, so that a log which ran ahead of it is corrected when it goes on.
+holds the lines of the log, so that a log which ran ahead of it is corrected when training resumes.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ def identity(
     start: str | None = None,
     teacher: Model | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Model, data, recipe and teacher of a training, which must be the same to go on with it.
+    """Model, data, recipe and teacher of a training, which must be the same to resume it.
 
     The images enter as a hash, which takes about a second for each gigabyte.
     """
@@ -99,7 +99,7 @@ class Folder:
             lock.release()
 
     def open(self, resume: bool) -> dict[str, Any] | None:
-        """Gives the state to go on from, or None; nothing in it is executed.
+        """Gives the state to resume from, or None; nothing in it is executed.
 
         Raises:
             ValueError: There is a training and ``resume`` is false, or another one, or a broken
@@ -110,12 +110,12 @@ class Folder:
         there = [name for name, is_there in ((STATE, state), (MODEL, model)) if is_there]
         if there and not resume:
             raise ValueError(
-                f"{self.path} already holds {' and '.join(there)}: resume to go on with it, or "
+                f"{self.path} already holds {' and '.join(there)}: resume to continue it, or "
                 "give another folder to begin anew"
             )
         if there == [MODEL]:
             raise ValueError(
-                f"{self.path} holds a model and no state to go on from: give another folder"
+                f"{self.path} holds a model and no state to resume from: give another folder"
             )
         if state and (differences := _differences(_plain(state["identity"]), self.identity)):
             raise ValueError(
@@ -186,7 +186,7 @@ def _explained(folder: Path) -> Iterator[None]:
         kept = (folder / STATE).exists()
         raise OSError(
             f"cannot write in {folder}: {error.strerror or error}"
-            + (". What was saved there before is whole: resume to go on from it" if kept else "")
+            + (". What was saved there before is whole: resume to continue from it" if kept else "")
         ) from error
 
 

@@ -145,8 +145,8 @@ WRONG = {
         ("as they lie in memory", lambda x, p: x.reshape(len(x), -1, x.shape[1] * p * p)),
         ("lie far apart", patches_by("b c (h r) (w s) -> b (r s) (c h w)")),
         ("counted downwards", patches_by("b c (r h) (s w) -> b (s r) (c h w)")),
-        ("mirrored at its diagonal", patches_by("b c (r h) (s w) -> b (r s) (c w h)")),
-        ("channel stands last", patches_by("b c (r h) (s w) -> b (r s) (h w c)")),
+        ("mirrored across its diagonal", patches_by("b c (r h) (s w) -> b (r s) (c w h)")),
+        ("channel comes last", patches_by("b c (r h) (s w) -> b (r s) (h w c)")),
         ("axes are in another order", lambda x, p: F.unfold(x, p, stride=p)),
         ("patches of 7 x 7", lambda x, p: by_unfold(x, p) * (1 if p == 6 else -1)),
         (
@@ -155,20 +155,20 @@ WRONG = {
         ),
     ],
     "convolution_weight": [
-        ("mirrored at its diagonal", weight_by("(h w c) d -> d c w h")),
+        ("mirrored across its diagonal", weight_by("(h w c) d -> d c w h")),
         ("taken for the slowest", weight_by("(c h w) d -> d c h w")),
         ("as it lies in memory", lambda matrix, c, size: matrix.reshape(-1, c, size, size)),
         ("axes are in another order", weight_by("(h w c) d -> c d h w")),
         ("belongs to pixel (i, j)", weight_by("(h c w) d -> d c h w")),
     ],
     "merged_tokens": [
-        ("lie in one line", lambda tokens, rows, columns: tokens.unflatten(1, (-1, 4)).flatten(2)),
+        ("lie in one row", lambda tokens, rows, columns: tokens.unflatten(1, (-1, 4)).flatten(2)),
         ("interleaved", merged_by("b (r i s j) d -> b (r s) (d i j)")),
         ("top left, bottom left", merged_by("b (r i s j) d -> b (r s) (j i d)")),
         ("counted downwards", merged_by("b (r i s j) d -> b (s r) (i j d)")),
         ("read as 8 rows of 6", lambda x, rows, columns: merged_by_slices(x, columns, rows)),
         (
-            "four tokens should stand",
+            "four tokens should follow",
             lambda x, rows, columns: merged_by_slices(x, rows, columns).flip(-1),
         ),
     ],
@@ -190,7 +190,7 @@ WRONG = {
         ),
     ],
     "denoised": [
-        ("do not fit each other", partial(faulty_denoising, order="colours last")),
+        ("do not match", partial(faulty_denoising, order="colours last")),
         ("added up", partial(faulty_denoising, divide="nothing")),
         ("divided by the same number", partial(faulty_denoising, divide="same")),
         ("mean patch is missing", partial(faulty_denoising, add_mean=False)),

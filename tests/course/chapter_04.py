@@ -207,7 +207,7 @@ WRONG = {
         ("That is batch norm", partial(faulty_norm, axes=(0, 1))),
         ("those of a whole image", partial(faulty_norm, axes=(1, 2))),
         ("those of the whole batch", partial(faulty_norm, axes=(0, 1, 2))),
-        ("for the variance alone", partial(faulty_norm, centre=False)),
+        ("only for the variance", partial(faulty_norm, centre=False)),
         ("nothing is divided", partial(faulty_norm, root=0)),
         ("not divided by dim.", lambda x, w, b, e: by_torch(x, w / 5**0.5, b, e)),
         ("not by its root", partial(faulty_norm, root=1)),
@@ -282,7 +282,7 @@ WRONG = {
         ("nothing was dropped", lambda branch, rate, training: branch.clone()),
         ("not training the branch should come back", partial(faulty_drop, always=True)),
         ("branch is scaled", lambda b, rate, t: by_picture(b, rate, t) * (1 if t else 1 - rate)),
-        ("nothing is left of", lambda branch, rate, training: branch * training),
+        ("the branch is lost", lambda branch, rate, training: branch * training),
         (
             "its own draw",
             lambda b, rate, t: b * (1 - float(t and rate > 0)),

@@ -173,7 +173,7 @@ WRONG = {
         ("before the table", lambda x, w, b, eps: by_layer_norm(x, w, 0 * b, eps)),
         ("V is not normed", partial(faulty_gate, norm=None)),
         ("over the tokens", partial(faulty_gate, norm=1)),
-        ("less one", partial(faulty_gate, correction=1)),
+        ("minus one", partial(faulty_gate, correction=1)),
         ("The table is transposed", partial(faulty_gate, table=lambda w: w.T)),
         ("eps is not used", lambda x, w, b, eps: by_layer_norm(x, w, b, 0.0)),
         ("before the table", partial(faulty_gate, first=True)),

@@ -235,7 +235,7 @@ WRONG = {
     ],
     "best_temperature": [
         ("This is 1 / T", lambda z, y: 1 / by_newton(z, y)),
-        ("as if nothing had to be mended", lambda z, y: 1.0),
+        ("as if nothing needed correcting", lambda z, y: 1.0),
         ("own guesses", lambda z, y: by_grid(z, z.argmax(1), entropy)),
         ("The mean cross-entropy is", fixed_iterations),
         ("The mean cross-entropy is", partial(by_grid, cost=wrong_share)),

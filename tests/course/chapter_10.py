@@ -164,7 +164,7 @@ WRONG = {
             partial(each_alone, mean=lambda values, sizes: (values * sizes).sum() / sizes.sum()),
         ),
         ("centred by its own mean", own_means),
-        ("the last batch alone", lambda x, y, batch: by_grams(*parts(x, y, batch)[-1])),
+        ("only the last batch", lambda x, y, batch: by_grams(*parts(x, y, batch)[-1])),
         ("smaller than the others", full_batches),
         ("A larger batch counts for more", means_of_means),
         ("Keep sums", whole),

@@ -154,7 +154,7 @@ WRONG = {
         ("shift are exchanged", lambda *a: climb(*a, exchanged=True)),
         ("the other way", other_way),
         ("leave the range", lambda *a: climb(*a, clip="never")),
-        ("at the end alone", lambda *a: climb(*a, clip="last")),
+        ("only at the end", lambda *a: climb(*a, clip="last")),
     ],
 }
 

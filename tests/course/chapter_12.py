@@ -89,7 +89,7 @@ CORRECT = {
 
 WRONG = {
     "noise_gain": [
-        ("worst direction alone", lambda w: 1 / values(w).min()),
+        ("only the worst direction", lambda w: 1 / values(w).min()),
         ("factors 1 / sigma", lambda w: (1 / values(w)).mean()),
         ("This is the mean square", lambda w: values(w).pow(-2).mean()),
         ("noise of the whole patch", lambda w: torch.linalg.pinv(w).norm()),

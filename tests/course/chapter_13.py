@@ -149,7 +149,7 @@ WRONG = {
         ("sum of squares", partial(faulty_rms, read=lambda y, w: w * w.shape[-1] ** 0.5)),
         ("have one scale", partial(faulty_rms, axes=(0, 1, 2))),
         ("undone only at the end", partial(faulty_rms, read=lambda y, w: y)),
-        ("undone for the scale alone", partial(faulty_rms, end=lambda x, g: x * g)),
+        ("undone only for the scale", partial(faulty_rms, end=lambda x, g: x * g)),
         ("You multiply by gamma", partial(faulty_rms, end=lambda x, g: x * g * g)),
         ("though with 0.5 it was right", lambda y, g, e: by_square(y, g, 0.5)),
     ],

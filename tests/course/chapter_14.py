@@ -106,7 +106,7 @@ WRONG = {
         ("The scale is 2 whatever", lambda scores, keys: 2 * faulty_queries(scores, keys, 0)),
     ],
     "undo_residual": [
-        ("a step too many", partial(faulty_undo, more=1)),
+        ("one step too many", partial(faulty_undo, more=1)),
         ("add the branch", partial(faulty_undo, sign=1)),
         (
             "begin at zero",

@@ -149,8 +149,8 @@ WRONG = {
         ("The sign is wrong", lambda x, y, z: -by_formula(x, y, z)),
         ("squared correlation", lambda x, y, z: by_formula(x, y, z) ** 2),
         ("z is not used", lambda x, y, z: cosine(x - x.mean(), y - y.mean())),
-        ("from x alone", partial(faulty_partial, of_y=False, slope=lambda v, z: v @ z / (z @ z))),
-        ("from y alone", partial(faulty_partial, of_x=False, slope=lambda v, z: v @ z / (z @ z))),
+        ("only from x", partial(faulty_partial, of_y=False, slope=lambda v, z: v @ z / (z @ z))),
+        ("only from y", partial(faulty_partial, of_x=False, slope=lambda v, z: v @ z / (z @ z))),
         ("Divide x . z by z . z", faulty_partial),
         (
             "Subtract the means",

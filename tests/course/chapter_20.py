@@ -57,12 +57,12 @@ CORRECT = {
 WRONG = {
     "position_variance": [
         ("squares are added up", lambda x: 15 * by_features(x)),
-        ("tokens less 1", lambda x: x.var(1).mean(1)),
+        ("tokens minus 1", lambda x: x.var(1).mean(1)),
         ("standard deviation", lambda x: by_features(x).sqrt()),
         ("add up the features", lambda x: x.var(1, correction=0).sum(1)),
         ("variance of the features of each token", lambda x: x.var(2, correction=0).mean(1)),
         ("All images are mixed", lambda x: by_features(x).mean().expand(2)),
-        ("do not take the mean away", partial(faulty_variance, centre=None)),
+        ("do not subtract the mean", partial(faulty_variance, centre=None)),
         ("one mean for all features", partial(faulty_variance, centre=(1, 2))),
     ],
     "gaussian_weights": [
@@ -71,7 +71,7 @@ WRONG = {
         ("whole table sums to 1", partial(faulty_weights, end=lambda t: t / t.sum())),
         ("minus sign is missing", partial(faulty_weights, sign=1)),
         ("distance is not squared", lambda places, width: faulty_weights(places, width, power=1)),
-        ("The 2 below", partial(faulty_weights, half=1.0)),
+        ("The 2 under", partial(faulty_weights, half=1.0)),
         ("width is not squared", lambda places, width: faulty_weights(places, width**0.5)),
         ("keep to itself", lambda places, width: faulty_weights(places, max(width, 1.0))),
         ("nearly equal", lambda places, width: faulty_weights(places, min(width, 2.0))),
@@ -80,7 +80,7 @@ WRONG = {
         ("mean over the classes. A squared", partial(faulty_gain, classes=torch.mean)),
         ("add up the images", lambda p: p.shape[1] * by_pairs(p)),
         ("add up the members", lambda p: len(p) * by_pairs(p)),
-        ("number of members less 1", lambda p: p.var(0).sum(-1).mean()),
+        ("number of members minus 1", lambda p: p.var(0).sum(-1).mean()),
         ("not its square", lambda p: (p - p.mean(0)).norm(dim=-1).mean()),
         ("mean over the images is taken", partial(faulty_gain, over=1)),
         ("mean over the classes is taken", partial(faulty_gain, over=2)),
@@ -95,7 +95,7 @@ WRONG = {
             partial(faulty_heads, change=lambda w: w.mean(0).expand_as(w)),
         ),
         ("different heads", partial(faulty_heads, split="b n (d h) -> b h n d")),
-        ("stand behind the tokens", lambda x, w, v, o: by_chunks(x, w, v.T, o.T)),
+        ("multiply the tokens from the right", lambda x, w, v, o: by_chunks(x, w, v.T, o.T)),
         ("input is added", lambda x, w, v, o: x + by_chunks(x, w, v, o)),
     ],
 }

@@ -111,7 +111,7 @@ WRONG = {
         ("before the norm", lambda tokens, norm, head: head(norm(tokens.mean(1)))),
         ("norm is left out", lambda tokens, norm, head: head(tokens.mean(1))),
         ("added up", lambda tokens, norm, head: head(norm(tokens).sum(1))),
-        ("read alone", lambda tokens, norm, head: head(norm(tokens[:, 0]))),
+        ("Only the first token is read", lambda tokens, norm, head: head(norm(tokens[:, 0]))),
         ("second time", lambda tokens, norm, head: head(norm(norm(tokens).mean(1)))),
     ],
     "add_block": [
@@ -122,7 +122,7 @@ WRONG = {
             lambda R, w, s: R + (w * s).mean(1).relu() @ R,
         ),
         ("heads are added up", partial(faulty_block, mean=torch.sum)),
-        ("turned round", lambda R, w, s: R + R @ (w * s).relu().mean(1)),
+        ("in the wrong order", lambda R, w, s: R + R @ (w * s).relu().mean(1)),
         ("not added", lambda R, w, s: (w * s).relu().mean(1) @ R),
         ("gradients are not used", lambda R, w, s: R + w.mean(1) @ R),
         ("attention weights are not", lambda R, w, s: R + s.relu().mean(1) @ R),

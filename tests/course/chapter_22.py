@@ -196,7 +196,7 @@ NEAR = {
     ),
     "Only the rows": lambda down, across, k: down.abs() <= k // 2,
     "Only the columns": lambda down, across, k: across.abs() <= k // 2,
-    "near in a column is enough": lambda down, across, k: (
+    "enough to be near in row": lambda down, across, k: (
         (down.abs() <= k // 2) | (across.abs() <= k // 2)
     ),
     "attend to itself": lambda down, across, k: (
@@ -208,7 +208,7 @@ NEAR = {
 WRONG = {
     "neighbourhood": [
         *((text, partial(faulty_neighbourhood, within=within)) for text, within in NEAR.items()),
-        ("goes on at the opposite edge", round_torus),
+        ("neighbourhood wraps round", round_torus),
         ("in another one", by_offsets),
         (
             "corners of the k x k patches",
@@ -265,9 +265,9 @@ WRONG = {
         ),
         ("are not shifted", partial(one_side, moves=(0, 0))),
         ("are shifted up", partial(one_side, moves=(-1, -1))),
-        ("down alone", partial(one_side, moves=(1, 0))),
-        ("right alone", partial(one_side, moves=(0, 1))),
-        ("as torch.roll would", rolled),
+        ("only shifted down", partial(one_side, moves=(1, 0))),
+        ("only shifted to the right", partial(one_side, moves=(0, 1))),
+        ("as with torch.roll", rolled),
         (
             "rolled up and to the left",
             lambda rows, columns, window, shift: rolled(rows, columns, window, -shift),
@@ -284,7 +284,7 @@ WRONG = {
             partial(windows, label=lambda at, _, window, shift: (at - shift).clamp(0) // window),
         ),
         ("attends to none. The windows", before_alone),
-        ("to itself alone", partial(before_alone, itself=True)),
+        ("only to itself", partial(before_alone, itself=True)),
     ],
     "static_mixing": [
         ("Take their softmax", partial(faulty_mixing, weigh=lambda s: s)),
@@ -336,7 +336,7 @@ WRONG = {
     "alternate": [
         (text, partial(faulty_alternate, build=build))
         for text, build in {
-            "in a row at its end": lambda n, k: "c" * (n - k) + "a" * k,
+            "grouped at its end": lambda n, k: "c" * (n - k) + "a" * k,
             "takes two of its n": lambda n, k: "c" * (n - k) + "ca" * k,
             "none is added": lambda n, k: "c" * n + "ca" * k,
             "block of a stage is a convolution": lambda n, k: "c" * (n - 2 * k) + "ac" * k,

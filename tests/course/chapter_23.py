@@ -98,7 +98,7 @@ CORRECT = {
 WRONG = {
     "training_flops": [
         ("is two operations", lambda m, images, epochs: 3 * m * images * epochs),
-        ("forward passes alone", lambda m, images, epochs: 2 * m * images * epochs),
+        ("only the forward passes", lambda m, images, epochs: 2 * m * images * epochs),
         ("three in all", lambda m, images, epochs: 4 * m * images * epochs),
         ("epochs are missing", lambda m, images, epochs: 6 * m * images),
         ("number of images", lambda m, images, epochs: 6 * m * epochs),

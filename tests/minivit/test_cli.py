@@ -172,7 +172,9 @@ def test_bad_input_is_one_line_and_exit_code_2(digits, pictures, tmp_path, capsy
     assert "the recipe's seed is 0 there, 5 here" in said
     assert "16 to 128 pixels each way" in error(capsys, "eval", digits, "--data", "SHAPES")
     said = error(capsys, "eval", digits, "--data", pictures)
-    assert "the model tells 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 apart" in said and "blue, red" in said
+    assert (
+        "the classes of the model are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9" in said and "blue, red" in said
+    )
     assert "no model 'gone'" in error(capsys, "eval", "gone", "--data", "DIGITS")
     card = digits / "card.md"
     assert f"expected an image at {card}" in error(capsys, "predict", card, "--model", digits)
@@ -202,7 +204,7 @@ def test_an_interrupt_says_how_to_go_on(tmp_path, capsys, monkeypatch):
     assert main(arguments) == 128 + signal.SIGINT
     said = capsys.readouterr().err
     again = f"python -m minivit train --data DIGITS --out '{tmp_path}/my run' {' '.join(SHORT)} --resume"
-    assert said == f"stopped after step 4 of 19, which is saved. To go on:\n    {again}\n"
+    assert said == f"stopped after step 4 of 19, which is saved. To continue:\n    {again}\n"
     monkeypatch.undo()
     assert main(shlex.split(again)[3:]) == 0
 
@@ -332,7 +334,7 @@ def test_every_default_that_the_help_states_is_what_a_run_with_no_option_uses(ca
 def test_a_training_that_does_not_use_the_weights_that_there_are_says_so(tmp_path, capsys):
     command = ["train", "--data", "DIGITS", "--fraction", "0.1", "--steps", "1", *SHORT[2:]]
     assert main([*command, "--model", "digits_mixer", "--out", str(tmp_path / "a")]) == 0
-    said = "it begins untrained: to use the weights that there are, give --from digits_mixer"
+    said = "it starts untrained: to use the existing weights, give --from digits_mixer"
     assert capsys.readouterr().err.splitlines()[0] == said
     assert main([*command, "--model", "mixer_8px", "--out", str(tmp_path / "b")]) == 0
     assert "untrained" not in capsys.readouterr().err

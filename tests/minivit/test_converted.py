@@ -230,7 +230,7 @@ TINY = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 3, "im
         (lambda: timm_with(global_pool="max"), "global_pool='max'"),
         (lambda: timm_with(pos_embed="none"), "no positions"),
         (lambda: timm_with(norm_layer="rmsnorm"), "RMSNorm in place of LayerNorm: got it in"),
-        (lambda: timm_with(final_norm=False), "no norm behind the blocks"),
+        (lambda: timm_with(final_norm=False), "no norm after the blocks"),
         (lambda: timm_with("dinov2 giant", mlp_layer=SwiGLU), "a gated MLP with a norm inside: got it in blocks.0.mlp"),
         (lambda: timm_with("dinov2 giant", act_layer=nn.GELU), "a SwiGLU in blocks.0.mlp, gates first and without a norm: got"),
         (lambda: timm_with("dinov2 giant", mlp_layer=GluMlp), "a SwiGLU in blocks.0.mlp, gates first"),

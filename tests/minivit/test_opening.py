@@ -211,7 +211,7 @@ def test_a_function_of_the_users_in_the_current_folder(tmp_path, monkeypatch):
         ("hf:nobody/nothing", False, OSError, "cannot open hf:nobody/nothing: .*HF_HOME"),
         ("hf:nobody/nothing", True, OSError, "cannot open hf:nobody/nothing: .*a type such as hf:dinov2"),
         ("torchvision:vit_b_23", False, ValueError, "no classifier 'vit_b_23': did you mean vit_b_32"),
-        ("vit_8px", False, ValueError, "no weights for vit_8px: it can be opened untrained alone"),
+        ("vit_8px", False, ValueError, "no weights for vit_8px: it can only be opened untrained"),
         ("vit_9px", False, ValueError, "no model 'vit_9px': did you mean"),
         ("vit_9px", True, ValueError, "no model 'vit_9px': did you mean"),
         ("nowhere.safetensors", False, FileNotFoundError, "nowhere.safetensors"),

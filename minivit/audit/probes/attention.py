@@ -36,8 +36,8 @@ def farthest(far: Float64[Tensor, "blocks heads"]) -> Float64[Tensor, "blocks"]:
 
 @probe(
     "C13",
-    "By how much does the nearest head of this model's last block look further than that of"
-    " its first?",
+    "How much longer is the shortest attention distance among the heads of this model's last"
+    " block than among those of its first?",
 )
 def nearest_head(subject: Subject) -> Measured:
     """In units of the distance of uniform attention."""
@@ -53,8 +53,8 @@ def nearest_head(subject: Subject) -> Measured:
 
 @probe(
     "L20",
-    "By how much do the distances of heads spread wider in this model's first block than in"
-    " its last?",
+    "How much wider is the range of attention distances among the heads of this model's first"
+    " block than among those of its last?",
 )
 def spread_of_heads(subject: Subject) -> Measured:
     """Farthest less nearest head, in units of the distance of uniform attention."""
@@ -90,14 +90,14 @@ def attention_to_itself(subject: Subject) -> Measured:
 
 @probe(
     "V33",
-    "By how much does the identity term make rollout of this model's attention agree better"
-    " with what deleting a patch does?",
+    "How much better does rollout of this model's attention match the effect of deleting patches"
+    " with the identity term than without it?",
     slow=True,
 )
 def rollout_with_identity(subject: Subject) -> Measured:
     """Rank correlation with the change of the answer, with the identity less without it.
 
-    Deleting takes a pass for each patch, so that of large models a few images have to do.
+    Deleting takes a pass for each patch, so for large models a few images must do.
     """
     first, _ = batches(subject.images, 1)
     one = same_tokens(layouts(subject.model, first))

@@ -27,7 +27,7 @@ def own_patch(size: tuple[int, int], grid: tuple[int, int], place: tuple[int, in
         ValueError: The grid does not divide the image.
     """
     if any(side % n for side, n in zip(size, grid, strict=True)):
-        raise ValueError(f"images of {size} are not divided by a grid of {grid}")
+        raise ValueError(f"a grid of {grid} does not divide images of {size}")
     cells = [torch.arange(side) // (side // n) for side, n in zip(size, grid, strict=True)]
     return (cells[0] == place[0])[:, None] & (cells[1] == place[1])
 
@@ -49,19 +49,19 @@ def stem_of(model: nn.Module, images: Tensor) -> list[str]:
 
 @probe(
     "V30",
-    "How many pixels outside its own patch reach an output of this model's patch embedding?",
+    "How many pixels outside its own patch affect an output of this model's patch embedding?",
 )
 def reach_of_embedding(subject: Subject) -> Measured:
     """Of one image; a stem of several convolutions counts as a whole."""
-    attention_of(subject.model, subject.images)  # of a convolutional network nobody claims this
+    attention_of(subject.model, subject.images)  # nobody claims this of a convolutional network
     image = subject.images[:1]
     return Measured(outside(subject.model, image, stem_of(subject.model, image)[-1]))
 
 
 @probe(
     "V32",
-    "How far does this model's first block see, if its first attention looks as it does and"
-    " adds nothing?",
+    "On how many pixels outside its own patch does a token after this model's first block depend,"
+    " if attention there keeps its weights but adds nothing?",
 )
 def reach_without_addition(subject: Subject) -> Measured:
     """Pixels outside its own patch on which the token in the middle depends, of one image."""
@@ -75,25 +75,25 @@ def reach_without_addition(subject: Subject) -> Measured:
     return Measured(silent, baselines={"with what attention adds": outside(model, image, first)})
 
 
-@probe("V17", "Do this model's tokens have fewer numbers than its patches?")
+@probe("V17", "Do this model's tokens have fewer numbers than its patches have pixel values?")
 def narrower(subject: Subject) -> Measured:
     """1 if they do, 0 if not: the fraction of one model."""
     model, image = subject.model, subject.images[:1]
     attention_of(model, image)
     grid = patch_grid(model, image)
     if grid is None:
-        raise CannotAsk("has no convolution, so that its patches are not known")
+        raise CannotAsk("has no convolution, so its patches are not known")
     names = row_of_layers(model, image)
     tokens = outputs(model, image, names[:1], 1, first=names[0])[FIRST]
     if tokens.ndim != 3:
-        raise CannotAsk(f"its first block reads {list(tokens.shape)}: no tokens")
+        raise CannotAsk(f"its first block reads {list(tokens.shape)}, not tokens")
     return Measured(float(tokens.shape[2] < image.numel() / (grid[0] * grid[1])))
 
 
 @probe(
     "V14",
-    "Do the windows of a convolutional network's first layer overlap, and this model's "
-    "patches not?",
+    "Do the windows of a convolutional network's first layer overlap, while this model's "
+    "patches do not?",
     needs=(second,),
 )
 def overlap(subject: Subject) -> Measured:
@@ -126,11 +126,11 @@ def filters_beside(subject: Subject, wide: bool) -> Measured:
     filters = first_filters(vit)
     layer = next(m for m in vit.modules() if isinstance(m, nn.Conv2d))
     if layer.kernel_size != layer.stride:
-        raise CannotAsk(f"its first convolution, {layer}, is no patch embedding")
+        raise CannotAsk(f"its first convolution, {layer}, is not a patch embedding")
     features, values = len(filters), filters[0].numel()
     if wide != (features >= values):
-        many = "as many features as values or more" if wide else "fewer features than values"
-        raise CannotAsk(f"asks of patches with {many}: this model makes {features} of {values}")
+        many = "at least as many features as values" if wide else "fewer features than values"
+        raise CannotAsk(f"is about patches with {many}: this model has {features} and {values}")
     theirs = without_pattern(network)
     mine = subject.model is vit
     baselines = (
@@ -141,8 +141,8 @@ def filters_beside(subject: Subject, wide: bool) -> Measured:
 
 @probe(
     "R29",
-    "How many more of this model's patch filters have no pattern than of a convolutional "
-    "network's first ones, where it has fewer features than patch values?",
+    "With fewer features than patch values, how much larger is the fraction of filters without a "
+    "pattern in this model's patch embedding than in a convolutional network's first layer?",
     needs=(second,),
 )
 def narrow_filters(subject: Subject) -> Measured:
@@ -152,8 +152,8 @@ def narrow_filters(subject: Subject) -> Measured:
 
 @probe(
     "R31",
-    "How many more of this model's patch filters have no pattern than of a convolutional "
-    "network's first ones, where it has as many features as patch values or more?",
+    "With no fewer features than patch values, how much larger is the fraction of filters without "
+    "a pattern in this model's patch embedding than in a convolutional network's first layer?",
     needs=(second,),
 )
 def wide_filters(subject: Subject) -> Measured:

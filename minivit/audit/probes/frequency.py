@@ -1,4 +1,4 @@
-"""Low-pass, high-pass: what a model does to frequencies, and which it goes by."""
+"""Low-pass, high-pass: what a model does to frequencies, and which it relies on."""
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +29,7 @@ def high(parts: list[LogAmplitude], some: list[Tensor]) -> float:
     return LogAmplitude(weighted([part.values for part in parts], some)).high.item()
 
 
-@probe("H04", "What share of this model's 3 x 3 convolutions raises the high frequencies?")
+@probe("H04", "What fraction of this model's 3 x 3 convolutions raise the high frequencies?")
 def convolutions_raise(subject: Subject) -> Measured:
     """Of those of stride 1: more of the high frequencies in the output than in the input."""
     convolutions = {
@@ -59,8 +59,8 @@ def convolutions_raise(subject: Subject) -> Measured:
 
 @probe(
     "H23",
-    "After what share of its sub-layers is this model's residual stream as the source says:"
-    " smoother behind attention, but for the first, and rougher behind an MLP?",
+    "After what fraction of its sub-layers does this model's residual stream change as the source"
+    " says: smoother after attention, except the first, and rougher after an MLP?",
 )
 def stream_changes(subject: Subject) -> Measured:
     """By the high frequencies, relative to the constant wave, of sum and skip."""
@@ -115,7 +115,7 @@ def kept(model: nn.Module, subject: Subject) -> tuple[Tensor, Tensor]:
 
 @probe(
     "H26",
-    "How much more does this model go by low frequencies than a convolutional network?",
+    "How much more does this model rely on low frequencies than a convolutional network does?",
     needs=(second, labels_of),
 )
 def low_and_high(subject: Subject) -> Measured:
@@ -130,7 +130,7 @@ def low_and_high(subject: Subject) -> Measured:
 def lost(model: nn.Module, subject: Subject) -> Tensor:
     """Accuracy that a model loses under noise of equal power in each band."""
     if subject.white is None:
-        raise CannotAsk("needs to know what white is in the numbers that the model reads")
+        raise CannotAsk("needs the values that the model reads for black and for white")
     labels, images = labels_of(subject), subject.images
     white = torch.tensor(subject.white).view(-1, 1, 1).to(images)
 
@@ -146,12 +146,12 @@ def lost(model: nn.Module, subject: Subject) -> Tensor:
 
 @probe(
     "H27",
-    "Is this model misled most by noise of low frequencies, and a convolutional network by "
-    "noise of high ones?",
+    "Is this model misled most by low-frequency noise, and a convolutional network by "
+    "high-frequency noise?",
     needs=(second, labels_of),
 )
 def noise_by_band(subject: Subject) -> Measured:
-    """Accuracy lost under the lowest band less the highest; the other's the other way; the less."""
+    """Accuracy lost under the lowest band less the highest; reversed for the other; the smaller."""
     mine, theirs = (lost(model, subject) for model in compared(subject))
     figure = min((mine[0] - mine[-1]).item(), (theirs[-1] - theirs[0]).item())
     return Measured(figure, curves={"accuracy lost": mine, "the other's": theirs})

@@ -1,4 +1,4 @@
-"""What a model's parts keep of their input, and what of it can be found again."""
+"""What a model's parts keep of their input, and how much of it can be recovered."""
 
 import copy
 from collections.abc import Callable
@@ -33,7 +33,7 @@ NEWTON = 10  # steps, for a branch that stretches what it reads
 FOUND = 1e-6  # the relative error of tokens that are found again
 
 
-@probe("R43", "Does a block of this model carry a number that its LayerNorms forget?")
+@probe("R43", "Do this model's blocks keep the constant that LayerNorm removes from a token?")
 def carried(subject: Subject) -> Measured:
     """Relative error of the outputs' difference being the inputs', for tokens that differ by a
     constant each, which no LayerNorm can tell apart; the largest of all blocks."""
@@ -43,7 +43,7 @@ def carried(subject: Subject) -> Measured:
     for name in row_of_layers(model, images):
         block, x = sublayer(model, name, images)
         if x.ndim != 3:
-            raise CannotAsk(f"{name!r} reads {list(x.shape)}: no tokens")
+            raise CannotAsk(f"{name!r} reads {list(x.shape)}, not tokens")
         draws = torch.Generator().manual_seed(0)
         shift = torch.randn(*x.shape[:2], 1, dtype=x.dtype, generator=draws).to(x.device)
         with torch.no_grad():
@@ -54,8 +54,8 @@ def carried(subject: Subject) -> Measured:
 
 @probe(
     "R50",
-    "What share of this model's MLPs turn orientation round, so that some outputs have "
-    "several inputs?",
+    "What fraction of this model's MLPs reverse orientation at some tokens and not at others, so "
+    "that some outputs have several inputs?",
     slow=True,
 )
 def turned_round(subject: Subject) -> Measured:
@@ -79,7 +79,7 @@ def turned_round(subject: Subject) -> Measured:
     return Measured(sum(turned) / len(turned), baselines=baselines)
 
 
-@probe("R63", "How many numbers does the derivative of this model's attention lack for full rank?")
+@probe("R63", "By how much does the derivative of this model's attention fall short of full rank?")
 def rank_of_attention(subject: Subject) -> Measured:
     """At the tokens of one image; the most of all attention layers."""
     model, image = exact(subject)
@@ -88,7 +88,7 @@ def rank_of_attention(subject: Subject) -> Measured:
         attention, x = on_tokens(model, name, image)
         if x.numel() > NUMBERS:
             raise CannotAsk(
-                f"{name!r} reads {x.numel():,} numbers: a derivative can be taken of {NUMBERS:,}"
+                f"{name!r} reads {x.numel():,} numbers: derivatives are limited to {NUMBERS:,}"
             )
         lacking.append(x.numel() - int(spectrum(attention, x, dense=True).rank()))
     baselines = before_training(subject, figure_of(rank_of_attention))
@@ -100,7 +100,7 @@ def ranks(subject: Subject) -> tuple[Float64[Tensor, "layers"], int]:
     model, image = exact(subject)
     if image.numel() > NUMBERS:
         raise CannotAsk(
-            f"an image has {image.numel():,} numbers: a derivative can be taken of {NUMBERS:,}"
+            f"an image has {image.numel():,} numbers: derivatives are limited to {NUMBERS:,}"
         )
     found = [
         spectrum(activation(model, name), image, dense=True).rank(1e-12).item()
@@ -109,7 +109,11 @@ def ranks(subject: Subject) -> tuple[Float64[Tensor, "layers"], int]:
     return torch.tensor(found).double(), image.numel()
 
 
-@probe("C16", "How many numbers do this model's blocks lose of what its embedding kept?", slow=True)
+@probe(
+    "C16",
+    "How many dimensions of an image that this model's embedding keeps are lost in its blocks?",
+    slow=True,
+)
 def lost_by_blocks(subject: Subject) -> Measured:
     """Fall of the derivative's rank from what the first block reads to what the last one gives."""
     attention_of(subject.model, subject.images)
@@ -123,13 +127,13 @@ def lost_by_blocks(subject: Subject) -> Measured:
 
 @probe(
     "C17",
-    "What fraction of an image's numbers reaches this convolutional network's last map?",
+    "What fraction of an image's dimensions reaches this convolutional network's last map?",
     slow=True,
 )
 def kept_by_network(subject: Subject) -> Measured:
     """Rank of the derivative, as a fraction of the image's numbers, of one image."""
     if attends(subject.model, subject.images[:1]):
-        raise CannotAsk("asks of a convolutional network: this model has attention")
+        raise CannotAsk("is about convolutional networks: this model has attention")
     found, numbers = ranks(subject)
     baselines = before_training(subject, figure_of(kept_by_network))
     return Measured(found[-1].item() / numbers, baselines=baselines, curves={"rank": found})
@@ -138,13 +142,13 @@ def kept_by_network(subject: Subject) -> Measured:
 def own_blocks(subject: Subject) -> None:
     """Refuses a model without a block of minivit's."""
     if not any(isinstance(part, Block | MixerBlock) for part in subject.model.modules()):
-        raise CannotAsk("only blocks of minivit's own models can be undone: convert it first")
+        raise CannotAsk("only blocks of minivit's own models can be inverted: convert it first")
 
 
 @probe(
     "R24",
-    "In what fraction of cases are the tokens that went into a block of this model found "
-    "again from what it gave?",
+    "In what fraction of cases can the input tokens of a block of this model be recovered from "
+    "its output?",
     slow=True,
     needs=(own_blocks,),
 )

@@ -1,4 +1,4 @@
-"""Which tokens a part of a model brings together, by derivatives that are zero or are not."""
+"""Which tokens a part of a model mixes, judged by which derivatives are zero."""
 
 import copy
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def on_tokens(model: nn.Module, name: str, image: Tensor) -> tuple[OnTokens, Ten
     """A part of a model as a function of tokens, and those that it reads."""
     function, x = sublayer(model, name, image)
     if x.ndim != 3 or len(x) != 1 or function(x).shape != x.shape:
-        raise CannotAsk(f"{name!r} reads {list(x.shape)}: no tokens [1, tokens, dim] of an image")
+        raise CannotAsk(f"{name!r} reads {list(x.shape)}, not tokens [1, tokens, dim] of an image")
     return function, x
 
 
@@ -60,7 +60,7 @@ def reach_of_attention(subject: Subject) -> Measured:
     return Measured(min(shares), curves={"fraction of the tokens": torch.tensor(shares)})
 
 
-@probe("R12", "How much does a token behind an MLP of this model depend on other tokens?")
+@probe("R12", "How much does a token after an MLP of this model depend on other tokens?")
 def mlp_across_tokens(subject: Subject) -> Measured:
     """Largest derivative of the token in the middle by another one, of all MLPs."""
     model, image = exact(subject)
@@ -76,7 +76,7 @@ def mlp_across_tokens(subject: Subject) -> Measured:
 
 @probe(
     "L10",
-    "In what fraction of pairs does a token of this model depend on a later one?",
+    "In what fraction of pairs of tokens in this model does the earlier one depend on the later?",
     slow=True,
 )
 def later_tokens(subject: Subject) -> Measured:
@@ -138,8 +138,8 @@ def shuffled(subject: Subject) -> list[tuple[float, float]]:
 
 @probe(
     "H10",
-    "Does this model's attention give reordered outputs for reordered tokens, and know no "
-    "order of its own?",
+    "Does reordering the input tokens of this model's attention reorder its outputs in the same "
+    "way and change nothing else?",
 )
 def equivariance(subject: Subject) -> Measured:
     """Largest relative difference of all attention layers, other arguments as they were."""

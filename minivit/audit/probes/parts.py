@@ -48,7 +48,7 @@ def both_kinds(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
     """The branches with attention and the MLPs, at least one of each."""
     attention, mlps = sublayers(model, images)
     if not mlps:  # there are none without attention
-        raise CannotAsk("has no residual branches of both kinds, attention and MLP")
+        raise CannotAsk("does not have residual branches of both kinds, attention and MLP")
     return attention, mlps
 
 
@@ -79,7 +79,7 @@ def compared(subject: Subject) -> tuple[nn.Module, nn.Module]:
     attending = [attends(model, subject.images[:1]) for model in pair]
     if sum(attending) != 1:
         either = "both have it" if all(attending) else "neither has it"
-        raise CannotAsk(f"compares a model with attention with one without: of these two {either}")
+        raise CannotAsk(f"compares a model with attention with one without: of these, {either}")
     return pair if attending[0] else pair[::-1]
 
 

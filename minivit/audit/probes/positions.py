@@ -1,4 +1,4 @@
-"""What a model has learned about positions, and whether it can do with others."""
+"""What a model has learned about positions, and whether it copes with others."""
 
 import copy
 import inspect
@@ -54,8 +54,8 @@ def neighbours(subject: Subject) -> Measured:
 
 @probe(
     "V16",
-    "How much of its accuracy does this model keep on the same images one and a half times "
-    "as large?",
+    "What fraction of its accuracy does this model keep when the same images are enlarged one "
+    "and a half times?",
     needs=(labels_of,),
 )
 def larger_images(subject: Subject) -> Measured:

@@ -39,9 +39,7 @@ def tables(subject: Subject, *models: nn.Module) -> list[Float64[Tensor, "rows c
 def far(values: Float64[Tensor, "layers layers"]) -> float:
     """Mean CKA of the first two layers with the last two."""
     if len(values) < 4:
-        raise CannotAsk(
-            f"has {len(values)} layers, of which the first two and last two are no four"
-        )
+        raise CannotAsk(f"has {len(values)} layers, so that the first two and the last two overlap")
     return values[:2, -2:].mean().item()
 
 
@@ -63,7 +61,8 @@ def ends_alike(subject: Subject, first_map: bool) -> Measured:
 
 @probe(
     "C11",
-    "How much more alike are first and last layers in this model than in a convolutional network?",
+    "How much more alike are the first and last layers in this model than in a convolutional"
+    " network?",
     needs=(second,),
 )
 def beside_network(subject: Subject) -> Measured:
@@ -75,7 +74,7 @@ def beside_network(subject: Subject) -> Measured:
 
 @probe(
     "C20",
-    "How much more alike are first and last blocks in this model than in a Mixer, which has"
+    "How much more alike are the first and last blocks in this model than in a Mixer, which has"
     " no attention?",
     needs=(second,),
 )
@@ -83,7 +82,7 @@ def beside_mixer(subject: Subject) -> Measured:
     """Mean CKA of the first two and the last two blocks."""
     _, mixer = compared(subject)
     if is_on_maps(mixer, subject.images):
-        raise CannotAsk("needs a second model on tokens and without attention, such as a Mixer")
+        raise CannotAsk("needs a second model that has tokens but no attention, such as a Mixer")
     return ends_alike(subject, first_map=False)
 
 
@@ -101,8 +100,8 @@ def maps_of(model: nn.Module, images: Tensor) -> None:
 
 @probe(
     "C12",
-    "Is a convolutional network's lower half like this model's lowest quarter, and its "
-    "upper half like the next third?",
+    "Are the layers of a convolutional network's lower half most like this model's lowest "
+    "quarter, and those of its upper half most like the next third?",
     needs=(second,),
 )
 def matches(subject: Subject) -> Measured:
@@ -124,15 +123,15 @@ def in_range(values: Float64[Tensor, "layers others"]) -> float:
 
 
 def many(subject: Subject) -> None:
-    """Refuses images that are too few."""
+    """Refuses too few images."""
     if len(subject.images) < MANY:
         raise CannotAsk(f"needs {MANY:,} images: the fraction grows with their number")
 
 
 @probe(
     "C15",
-    "How many more tokens of this model's last block are most like their own patch than "
-    "positions of a convolutional network's?",
+    "How much larger is the fraction of positions that are most like their own patch in this "
+    "model's last block than in a convolutional network's?",
     slow=True,
     needs=(second, many),
 )
@@ -172,8 +171,8 @@ def taken(model: nn.Module, block: str) -> list[str]:
 
 @probe(
     "C22",
-    "How much more alike do this model's blocks look by their outputs than by their norms "
-    "or hidden activations?",
+    "How much more alike do this model's blocks look when compared by their outputs than by "
+    "their norms or hidden activations?",
 )
 def where_taken(subject: Subject) -> Measured:
     """Mean CKA between different blocks: of outputs, less of the least alike of the others."""
@@ -182,7 +181,7 @@ def where_taken(subject: Subject) -> Measured:
     row = row_of_layers(model, subject.images)
     inside = [tap for tap in taken(model, row[0]) if all(tap in taken(model, b) for b in row)]
     if not inside or len(row) < 2:
-        raise CannotAsk("its blocks have no norms or activations of the same names")
+        raise CannotAsk("its blocks share no names of norms or activations")
     means: dict[str, list[float]] = {}
     for some in groups(subject.images):
         for tap in ("", *inside):

@@ -1,4 +1,4 @@
-"""Whether attention smooths, and how the variance over positions goes through the depth."""
+"""Whether attention smooths, and how the variance over positions changes with depth."""
 
 import torch
 from jaxtyping import Float64
@@ -23,7 +23,7 @@ BEFORE, AFTER = PLACES.index("before"), PLACES.index("after")
 
 @probe(
     "H29",
-    "By how much does attention raise the variance over positions on this model's residual stream?",
+    "By how much does attention raise the variance over positions in this model's residual stream?",
 )
 def variance_by_attention(subject: Subject) -> Measured:
     """Mean binary logarithm of the ratio after to before."""
@@ -62,12 +62,12 @@ def variances(model: nn.Module, subject: Subject) -> tuple[Tensor, list[int]]:
 
 @probe(
     "H32",
-    "Does the variance over positions grow from block to block, in this model and in a "
-    "convolutional network, and peak there at the end of each stage?",
+    "Does the variance over positions grow from block to block in this model and in a "
+    "convolutional network, and peak at the end of each stage of the network?",
     needs=(second,),
 )
 def variance_grows(subject: Subject) -> Measured:
-    """Share of the steps at one size at which it grows, or of the stages at whose end it peaks."""
+    """The smaller fraction: of steps at one size that grow, or of stages that peak at their end."""
     vit, network = compared(subject)
     grows: list[bool] = []
     curves: dict[str, Tensor] = {}

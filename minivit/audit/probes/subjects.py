@@ -52,7 +52,7 @@ def before_training(
     except Exception as error:
         if refusal(error) is None:
             raise
-        return {}  # as of positions that begin as zeros
+        return {}  # as for positions that begin as zeros
     return {"untrained": found} if math.isfinite(found) else {}
 
 
@@ -71,7 +71,7 @@ def second(subject: Subject) -> nn.Module:
 def labels_of(subject: Subject) -> Int64[Tensor, "images"]:
     """The class of each image."""
     if subject.labels is None:
-        raise CannotAsk("needs the class of each image: images in a folder for each class")
+        raise CannotAsk("needs the class of each image: give a folder of images for each class")
     if len(subject.labels) != len(subject.images):
         raise ValueError(f"{len(subject.labels)} labels for {len(subject.images)} images")
     return subject.labels.cpu()

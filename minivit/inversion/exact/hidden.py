@@ -1,4 +1,4 @@
-"""Directions along which an output does not change, not even beyond first order: behind ReLUs.
+"""Directions along which an output does not change, not even beyond first order: after ReLUs.
 
 A ReLU with a negative input passes nothing on, and still does after a small change. Where enough of
 them are closed, an input can move without any trace in the output, until one of them opens.

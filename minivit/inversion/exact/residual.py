@@ -48,7 +48,7 @@ def branches(block: nn.Module, mask: Tensor | None = None) -> list[Operator]:
     around = block.norm1, block.norm2
     if isinstance(block, PostNormBlock) and any(type(norm) is not nn.Identity for norm in around):
         raise ValueError(
-            "with norm='post' the norm stands behind the addition, and it forgets a number of every"
+            "with norm='post' the norm comes after the addition, and it forgets a number of every"
             " token: expected norm='pre', or a model without norms"
         )
     if isinstance(block, Block):

@@ -89,9 +89,9 @@ def test_what_cannot_be_asked_fails_or_is_left_out_says_why_and_has_no_number(au
     assert found["states"] == {"measured": 1, "cannot be asked": 2, "failed": 1, "left out": 1}
     said = {name: (found[name]["state"], found[name]["reason"]) for name in probes}
     assert said["A02"] == ("cannot be asked", "it needs <attention>")
-    assert said["A03"] == ("failed", "an error of the audit: KeyError: 'blocks\\nand more'")
-    assert said["A04"] == ("left out", "it takes long, and --quick leaves it out")
-    assert said["A05"] == ("cannot be asked", "its figure is no finite number: nan")
+    assert said["A03"] == ("failed", "an error in the audit: KeyError: 'blocks\\nand more'")
+    assert said["A04"] == ("left out", "it takes long, so --quick leaves it out")
+    assert said["A05"] == ("cannot be asked", "its figure is not a finite number: nan")
     for name in ("A02", "A03", "A04", "A05"):
         assert found[name]["figure"] is found[name]["word"] is found[name]["agreement"] is None
 
@@ -193,7 +193,7 @@ def test_an_interrupt_says_how_to_go_on(audit, probes):
     probes["A02"] = Probe("A02", "?", interrupted)
     code, found, said = audit()
     assert code == 130 and not found["claims"]
-    assert said.err.endswith("What was answered is kept: the same command goes on.\n")
+    assert said.err.endswith("Answers so far are kept: the same command continues.\n")
 
 
 def test_a_claim_that_has_no_probe_is_named_with_those_that_have_one(audit):
@@ -227,7 +227,7 @@ def test_a_broken_file_is_left_out_and_counted(audit, folder, tmp_path):
     assert said.err.splitlines()[0] == f"left out: {skipped}"
     assert "1 left out as unreadable" in (tmp_path / "out/audit.md").read_text()
     assert found["images"]["labels"] is False
-    assert found["images"]["unlabelled"] == "the model's classes have numbers and no names"
+    assert found["images"]["unlabelled"] == "the model's classes are numbers, not names"
 
 
 def test_labels_are_the_index_of_a_folder_s_name_among_the_model_s_classes(folder, probes):
@@ -243,7 +243,8 @@ def test_labels_are_the_index_of_a_folder_s_name_among_the_model_s_classes(folde
     assert found.sha256 == again.sha256 != images_for(opened, str(folder), 20, 1).sha256
     Image.new("L", (9, 9)).save(folder / "loose.png")
     assert (
-        images_for(opened, str(folder), 20, 0).unlabelled == "some images are in no class's folder"
+        images_for(opened, str(folder), 20, 0).unlabelled
+        == "some images are not in a class's folder"
     )
     (folder / "loose.png").unlink()
     (folder / "three").rename(folder / "nine")
@@ -251,7 +252,7 @@ def test_labels_are_the_index_of_a_folder_s_name_among_the_model_s_classes(folde
     (folder / "nine").rename(folder / "crane")  # a bird and a machine, of ImageNet
     opened = replace(opened, classes=["Seven", "crane", "Crane"])
     why = images_for(opened, str(folder), 20, 0).unlabelled
-    assert why == "the model has several classes 'crane'"
+    assert why == "the model has several classes named 'crane'"
 
 
 def test_without_labels_a_claim_that_needs_them_is_not_asked(audit):
@@ -294,7 +295,7 @@ def test_a_model_of_nan_has_no_figure_that_depends_on_its_answers(audit, tmp_pat
     code, found, _ = audit(model=str(tmp_path / "huge.safetensors"))
     assert code == 0 and found["A01"]["state"] == "measured"
     assert found["A02"]["state"] == "cannot be asked"
-    assert found["A02"]["reason"] == "its figure is no finite number: nan"
+    assert found["A02"]["reason"] == "its figure is not a finite number: nan"
 
 
 def test_a_model_that_does_not_run_on_the_images_is_refused(audit, tmp_path, monkeypatch):
@@ -343,7 +344,7 @@ def test_a_claim_measured_again_is_the_same_and_a_forged_one_is_found(audit, tmp
     path = tmp_path / "out/audit.json"
     arguments = ["audit", "--check", str(path), "--device", "cpu"]
     assert main(arguments) == 0
-    assert "measured again, A0" in capsys.readouterr().out
+    assert "measured again, with the same result" in capsys.readouterr().out
     report = json.loads(path.read_text())
     row = next(row for row in report["claims"] if row["id"] == "A02")
     row["figure"] += 0.1
@@ -354,7 +355,7 @@ def test_a_claim_measured_again_is_the_same_and_a_forged_one_is_found(audit, tmp
     report["model"]["weights"] = "0" * 64
     path.write_text(json.dumps(report))
     assert main([*arguments, "--claims", "A01"]) == 1
-    assert "the weights are others: 0000000000000000 there" in capsys.readouterr().err
+    assert "the weights differ: 0000000000000000 there" in capsys.readouterr().err
 
 
 def test_a_stored_audit_with_a_text_for_a_figure_is_refused(audit, tmp_path):

@@ -165,7 +165,7 @@ def test_the_interval_is_student_s_and_a_single_number_has_none():
     assert answer.half is None and answer.count == 0
     bad = Answer.of("A01", Measured(0.2, torch.tensor([0.2, math.nan])), 0.0)
     assert (bad.state, bad.figure) == ("cannot be asked", None)
-    assert bad.reason == "for some of the images its figure is no finite number"
+    assert bad.reason == "its figure is not a finite number for some of the images"
 
 
 def test_two_images_are_shown_where_attention_is_recorded_and_else_why_not():

@@ -29,7 +29,7 @@ def registered(monkeypatch):
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_a_figure_that_is_no_number_is_none(registered, value):
     measure = registered(lambda subject: Measured(value))
-    with pytest.raises(CannotAsk, match="no finite number"):
+    with pytest.raises(CannotAsk, match="not a finite number"):
         measure(Subject(nn.Identity(), torch.zeros(1, 3, 4, 4)))
 
 
@@ -43,7 +43,7 @@ def test_claims_about_two_models_ask_for_the_second(name):
     model, images, labels = digits()
     assert asked(name, model, images, labels) == "needs a second model: --beside NAME"
     reason = asked(name, model, images, labels, beside=model, white=(1.0,))
-    assert "of these two both have it" in reason
+    assert "of these, both have it" in reason
 
 
 @pytest.mark.parametrize("name", WITH_LABELS)
@@ -57,7 +57,9 @@ def test_claims_about_accuracy_ask_for_classes(name):
 def test_noise_needs_to_know_what_white_is():
     model = minivit.load("cifar10_vit_gap")
     images, resnet = torch.randn(4, 3, 32, 32), minivit.load("cifar10_resnet")
-    assert "what white is" in asked("H27", model, images, torch.zeros(4).long(), beside=resnet)
+    assert "for black and for white" in asked(
+        "H27", model, images, torch.zeros(4).long(), beside=resnet
+    )
 
 
 def test_a_model_that_guesses_keeps_no_accuracy():

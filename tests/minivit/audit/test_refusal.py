@@ -101,7 +101,7 @@ def test_a_mistake_of_a_probe_is_a_failure_of_the_audit(monkeypatch):
     monkeypatch.setattr(parts, "branches", lambda *_: ["blocks.7"])
     found = ask(PROBES["H12"], Subject(model, images), 0)
     assert found.state == "failed"
-    assert found.reason.startswith("an error of the audit: LookupError: no module matches")
+    assert found.reason.startswith("an error in the audit: LookupError: no module matches")
 
 
 def test_a_mistake_in_the_baseline_is_not_passed_over():
@@ -126,4 +126,4 @@ def test_a_mistake_in_the_pictures_leaves_the_report_without_them(monkeypatch):
         return {}["no key"]
 
     monkeypatch.setattr("minivit.figures.rollout_overlay", broken)
-    assert looks(*digits(2)[:2]) == ([], "an error of the audit: KeyError: 'no key'")
+    assert looks(*digits(2)[:2]) == ([], "an error in the audit: KeyError: 'no key'")

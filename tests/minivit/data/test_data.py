@@ -89,11 +89,11 @@ def test_settings_out_of_range_are_refused(settings, said):
 def test_an_unknown_source_is_told_which_there_are(tmp_path):
     with pytest.raises(
         FileNotFoundError,
-        match="expected DIGITS, CIFAR10, SHAPES or a folder: got CIFAR100, there is none",
+        match="expected DIGITS, CIFAR10, SHAPES or a folder: got CIFAR100, which does not exist",
     ):
         load_data("CIFAR100")
     (tmp_path / "cat.png").touch()
-    with pytest.raises(FileNotFoundError, match="got .*cat.png, that is a file"):
+    with pytest.raises(FileNotFoundError, match="got .*cat.png, which is a file"):
         load_data(tmp_path / "cat.png")
 
 

@@ -323,7 +323,8 @@ def test_a_folder_that_is_no_data_set_is_refused_with_the_reason(root, case):
 def test_a_class_that_the_training_folder_has_not_is_named(divided):
     picture(divided / "test" / "c" / "0.png")
     with pytest.raises(
-        ValueError, match=re.escape(f"{divided / 'test'} has classes that train has not: ['c']")
+        ValueError,
+        match=re.escape(f"{divided / 'test'} has classes that train does not have: ['c']"),
     ):
         folder(divided, 8)
 

@@ -218,7 +218,7 @@ def test_a_model_whose_state_is_gone_is_not_written_over(tmp_path):
     train(tiny(), bright_or_dark(), RECIPE, out=tmp_path)
     (tmp_path / "state.pt").unlink()
     before = (tmp_path / "model.safetensors").read_bytes()
-    with pytest.raises(ValueError, match="holds a model and no state to go on from: give another"):
+    with pytest.raises(ValueError, match="holds a model and no state to resume from: give another"):
         train(tiny(), bright_or_dark(), replace(RECIPE, seed=1), out=tmp_path, resume=True)
     assert (tmp_path / "model.safetensors").read_bytes() == before
 

@@ -16,7 +16,7 @@ CPU = torch.device("cpu")
         ({"epochs": 0}, "epochs must be above 0 and at most 1000000000: got 0"),
         ({"epochs": float("nan")}, "epochs must be above 0 and at most 1000000000: got nan"),
         ({"steps": 0}, "steps must be a whole number, at least 1, at most 1000000000: got 0"),
-        ({"steps": 5, "minutes": 1}, "lasts steps or minutes: got 5 and 1"),
+        ({"steps": 5, "minutes": 1}, "give steps or minutes, not both: got 5 and 1"),
         ({"batch_size": 2.5}, "batch_size must be a whole number, at least 1: got 2.5"),
         ({"batch_size": None}, "batch_size must be a whole number"),
         ({"learning_rate": float("inf")}, "learning_rate must be above 0: got inf"),
