@@ -52,8 +52,8 @@ INSTEAD = {
          "   written yet says so, and waits. Then"),
     ],
     "02_attention": [
-        ("The solution is the text of the book's package, `minivit`, with types that name the "
-         "shapes. Is it\nwhat PyTorch computes",
+        ("The solution is the code of the book's package, `minivit`, with types that name the "
+         "shapes. Is it what\nPyTorch computes",
          "The book's package, `minivit`, has these functions with types that name the shapes. Is "
          "it\nwhat PyTorch computes"),
     ],
