@@ -88,7 +88,7 @@ def test_names_and_ids_come_from_what_canvas_and_moodle_call_files(tmp_path):
     [
         ("multi_head: -1", "gives multi_head -1 points, expected a number above 0"),
         ("multi_head: true", "expected a number above 0"),
-        ("multi_hat: 1", "names 'multi_hat', which is no exercise"),
+        ("multi_hat: 1", "names 'multi_hat', which is not an exercise"),
         ("[1]", "should have lines such as"),
         ("a: [", "is neither YAML nor JSON"),
     ],
