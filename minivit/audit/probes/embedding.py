@@ -130,7 +130,7 @@ def filters_beside(subject: Subject, wide: bool) -> Measured:
     features, values = len(filters), filters[0].numel()
     if wide != (features >= values):
         many = "at least as many features as values" if wide else "fewer features than values"
-        raise CannotAsk(f"is about patches with {many}: this model has {features} and {values}")
+        raise CannotAsk(f"is about patches with {many}: this model makes {features} of {values}")
     theirs = without_pattern(network)
     mine = subject.model is vit
     baselines = (
