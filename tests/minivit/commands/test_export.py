@@ -73,7 +73,7 @@ def test_trained_models_are_exported(tmp_path, name):
 @pytest.mark.parametrize(
     ("fixed", "said"),
     [
-        (False, "the exported digits_vit answers otherwise than the model"),
+        (False, "the exported digits_vit differs from the model by"),
         (True, "the exported digits_vit does not take 3 images at a time"),
     ],
 )
