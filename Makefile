@@ -9,7 +9,7 @@ PORT ?= 8000
 
 export OMP_NUM_THREADS = 1
 NBVAL := -m pytest --nbval --nbval-sanitize-with tests/nbval.cfg --nbval-cell-timeout 120 \
-	--nbval-kernel-name python3 -p no:cacheprovider -n auto --dist loadscope book
+	--nbval-kernel-name python3 -p no:cacheprovider -n auto --dist loadscope --ignore book/ledger book
 
 .PHONY: help book serve test test-all test-site test-machines lint bench notebooks address figures
 .PHONY: student site slides pdf epub clean
@@ -36,7 +36,7 @@ test-site: site  ## every page in headless Chromium, with no network
 	$(RUN) -m pytest tests/browser
 
 test-machines: $(READY)  ## unit tests and notebooks as on other processors; goes on where it was
-	$(RUN) -m tools.machines
+	$(RUN) -m book.tools.machines
 
 lint: $(READY)
 	$(RUN) -m ruff check .
@@ -50,28 +50,28 @@ bench: $(READY)  ## speed beside other libraries and stock layers; how soon inve
 	$(RUN) -m benchmarks.curvature
 
 notebooks: $(READY)  ## re-execute the notebooks in place; equal results give an empty diff
-	$(RUN) -m tools.execute
+	$(RUN) -m book.tools.execute
 
 address:  ## put the repository's address into the notebooks of the branch `launch`
-	$(PYTHON) -m tools.address
+	$(PYTHON) -m book.tools.address
 
 figures: $(READY)  ## draw the figures again to take: SVG, and PNG for print; the site offers them
-	$(RUN) -m tools.figures
+	$(RUN) -m book.tools.figures
 
 student: $(READY)  ## notebooks to hand out, without solutions: a folder and a zip
-	$(RUN) -m tools.edition.handout $(if $(CHAPTERS),--chapters $(CHAPTERS))
+	$(RUN) -m book.tools.edition.handout $(if $(CHAPTERS),--chapters $(CHAPTERS))
 
 site: $(READY)
-	$(if $(EDITION),$(RUN) -m tools.edition $(EDITION),$(VENV)/bin/jupyter-book build . -W -n --keep-going)
+	$(if $(EDITION),$(RUN) -m book.tools.edition $(EDITION),$(VENV)/bin/jupyter-book build . -W -n --keep-going)
 
 slides: site  ## the slides, as pages that need no network and as PDFs: _build/slides
-	$(RUN) -m tools.slides
+	$(RUN) -m book.tools.slides
 
 pdf: site  ## the book as one PDF: _build/book.pdf
-	$(RUN) -m tools.pdf
+	$(RUN) -m book.tools.pdf
 
 epub: site  ## the book for e-book readers: _build/book.epub
-	$(RUN) -m tools.epub
+	$(RUN) -m book.tools.epub
 
 clean:  ## remove what was built; .venv stays
 	rm -rf _build

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor, nn
 
 import minivit
-from minivit.analysis import curvature
-from minivit.data import load_data
-from minivit.krylov import plain_attention
+from vitlab.data import load_data
+from vitlab.instruments import curvature
+from vitlab.krylov import plain_attention
 
 K = 3
 Batch = tuple[Tensor, Tensor]

@@ -23,13 +23,13 @@ from torch import Tensor, nn
 
 import minivit
 from benchmarks.report import write
-from minivit.data import load_data
-from minivit.data.photographs import crops
-from minivit.hub import zoo
-from minivit.inversion import Inversion, invert
-from minivit.networks.mixer import MixerConfig
-from minivit.networks.model import Model
-from minivit.networks.vit import ViTConfig
+from minivit import catalogue as zoo
+from minivit.mixer import MixerConfig
+from minivit.model import Model
+from minivit.vit import ViTConfig
+from vitlab.data import load_data
+from vitlab.data.photographs import crops
+from vitlab.inversion import Inversion, invert
 
 UNTRAINED = "vit_b_32"
 BLOCKS = (1, 6, 12)  # of vit_b_32

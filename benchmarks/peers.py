@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 import minivit
-from minivit.hub.import_torchvision import imported, mend
+from minivit.import_torchvision import imported, mend
 
 PATCH = {"vit_b_32": 32, "vit_b_16": 16}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from minivit.hub.files import replacing
+from minivit.files import replacing
 
 
 def write(path: Path, rows: list[dict[str, Any]], settings: dict[str, float]) -> None:

@@ -20,9 +20,9 @@ from torch import Tensor, nn
 import minivit
 from benchmarks.report import write
 from benchmarks.speed import interval, seconds
-from minivit.hub.import_torchvision import imported
-from minivit.training.optimiser import adamw
-from minivit.training.recipe import Recipe
+from minivit.import_torchvision import imported
+from vitlab.training.optimiser import adamw
+from vitlab.training.recipe import Recipe
 
 BasicBlock = imported().models.resnet.BasicBlock
 

@@ -13,13 +13,70 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from minivit.networks.ablated import WITHOUT_RESIDUAL, Nothing, Same
-from minivit.networks.model import Model, check_structure, structure
-from minivit.networks.parts import EmbeddedPositions, WithoutPositions
-from minivit.networks.positions import NoPositions
-from minivit.networks.state import check_state
-from minivit.networks.stochastic_depth import BRANCHES
-from minivit.networks.vit import ViT
+from minivit.hybrid import Hybrid, HybridConfig
+from minivit.mixer import FeedForwardBlock, Mixer, MixerBlock, MixerConfig
+from minivit.model import Config, Model, Removed, check_state, check_structure, structure
+from minivit.parts import EmbeddedPositions, WithoutPositions
+from minivit.positions import NoPositions
+from minivit.resnet import ResNet, ResNetConfig
+from minivit.shapes import Mask, Tokens
+from minivit.variants import PostNormBlock, ViTVariant, ViTVariantConfig
+from minivit.vit import BRANCHES, Block, ViT, ViTConfig
+
+
+class Nothing(nn.Module):
+    """A branch that adds nothing to the residual stream."""
+
+    def forward(self, x: Tokens, mask: Mask | None = None) -> Tokens:
+        return torch.zeros_like(x)
+
+
+class Same(nn.Module):
+    """The identity: a removed branch of a block without residual connections."""
+
+    def forward(self, x: Tokens, mask: Mask | None = None) -> Tokens:
+        return x
+
+
+class NoResidualBlock(Block):
+    """A :class:`~minivit.vit.Block` without the residual connections."""
+
+    def forward(self, x: Tokens, mask: Mask | None = None) -> Tokens:
+        x = self.attention(self.norm1(x), mask)
+        return self.mlp(self.norm2(x))
+
+
+class NoResidualPostNormBlock(PostNormBlock):
+    """The same of a :class:`~minivit.variants.PostNormBlock`."""
+
+    def forward(self, x: Tokens, mask: Mask | None = None) -> Tokens:
+        x = self.norm1(self.attention(x, mask))
+        return self.norm2(self.mlp(x))
+
+
+class NoResidualMixerBlock(MixerBlock):
+    """The same of a :class:`~minivit.mixer.MixerBlock`."""
+
+    def forward(self, x: Tokens, mask: Mask | None = None) -> Tokens:
+        x = self.mixing(self.norm1(x))
+        return self.mlp(self.norm2(x))
+
+
+class NoResidualFeedForwardBlock(FeedForwardBlock):
+    """The same of a :class:`~minivit.mixer.FeedForwardBlock`."""
+
+    def forward(self, x: Tokens, mask: Mask | None = None) -> Tokens:
+        x = self.mlp(self.norm1(x))
+        return self.mixing(self.norm2(x))
+
+
+WITHOUT_RESIDUAL: dict[type[nn.Module], type[nn.Module]] = {
+    Block: NoResidualBlock,
+    PostNormBlock: NoResidualPostNormBlock,
+    MixerBlock: NoResidualMixerBlock,
+    FeedForwardBlock: NoResidualFeedForwardBlock,
+}
+
 
 WHOLE = ("patch_embedding", "class_token", "positions", "pool", "head")  # parts not in the blocks
 
@@ -34,7 +91,7 @@ def remove(model: Model, part: str, blocks: Collection[int] | None = None) -> Vi
     - ``"positions"``: nothing is added to the tokens.
 
     Parts may be removed in any order, before training or after. ``removed`` of the copy names them,
-    and :func:`~minivit.hub.files.save` stores them.
+    and :func:`~minivit.files.save` stores them.
 
     Args:
         model: A ViT or a Mixer.
@@ -43,7 +100,7 @@ def remove(model: Model, part: str, blocks: Collection[int] | None = None) -> Vi
 
     Raises:
         TypeError: Another model; other libraries' go through
-            :func:`~minivit.hub.torchvision.from_torchvision` or its sisters first.
+            :func:`~minivit.torchvision.from_torchvision` or its sisters first.
         ValueError: There is no such part or block, or the model has stochastic depth, which leaves
             nothing without residuals.
     """
@@ -103,7 +160,7 @@ def transplant(
 
     Raises:
         TypeError: Other models; other libraries' go through
-            :func:`~minivit.hub.torchvision.from_torchvision` or its sisters first.
+            :func:`~minivit.torchvision.from_torchvision` or its sisters first.
         ValueError: There is no such part or block, there are no numbers in it, or it has other
             shapes or settings in one model than in the other.
     """
@@ -133,7 +190,7 @@ def _checked(model: Model) -> ViT:
     if not isinstance(model, ViT):
         raise TypeError(
             f"expected a minivit.ViT or minivit.Mixer: got {type(model).__name__}. Those of other "
-            "libraries go through minivit.from_timm, from_huggingface or from_torchvision first"
+            "libraries go through vitlab.from_timm, from_huggingface or from_torchvision first"
         )
     return model
 
@@ -184,3 +241,34 @@ def _structure(model: ViT, part: str, names: list[str]) -> dict[str, Any]:
 def _within(names: list[str], found: dict[str, Any]) -> dict[str, Any]:
     """What lies under these names."""
     return {k: v for k, v in found.items() if any(f"{k}.".startswith(f"{n}.") for n in names)}
+
+
+FAMILIES: dict[type[Config], type[Model]] = {
+    ViTConfig: ViT,
+    ViTVariantConfig: ViTVariant,
+    MixerConfig: Mixer,
+    ResNetConfig: ResNet,
+    HybridConfig: Hybrid,
+}
+NAMES = ", ".join(f"minivit.{kind.__name__}" for kind in FAMILIES.values())
+OURS = f"a model of minivit's ({NAMES})"
+
+
+def build(config: Config, removed: Removed = ()) -> Model:
+    """Makes the untrained model that a configuration describes, without the parts removed."""
+    model: Any = FAMILIES[type(config)](config)
+    for part, blocks in removed:
+        model = remove(model, part, blocks)
+    return model
+
+
+def family(config: Config) -> str:
+    """Names the family of a configuration: ``"ViT"`` for a ``ViTConfig``."""
+    return FAMILIES[type(config)].__name__
+
+
+def blocks(config: Any) -> int:
+    """Counts the blocks of the model that a configuration describes."""
+    if not hasattr(config, "stages"):
+        return int(config.depth)
+    return sum(len(stage) if isinstance(stage, str) else stage for stage in config.stages)

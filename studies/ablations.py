@@ -19,15 +19,15 @@ import torch
 from torch import Tensor
 
 import minivit
-from minivit.analysis.spectra import Spectrum, spectrum
-from minivit.data import load_data
-from minivit.data.photographs import photograph
-from minivit.networks.model import Model
-from minivit.recording import activation
-from minivit.training import Recipe, train
+from minivit.model import Model
 from studies.runner.survey import Survey
 from studies.shared import inputs
 from studies.shared.recovery import highlight, psnr, recovered, start, without
+from vitlab.calls import activation
+from vitlab.data import load_data
+from vitlab.data.photographs import photograph
+from vitlab.instruments.spectra import Spectrum, spectrum
+from vitlab.training import Recipe, train
 
 SEEDS = range(5)
 # 48 numbers of a patch to 64 features: the ratio of 768 to 1024 in ViT-L/16, and its 24 blocks.

@@ -27,16 +27,16 @@ import torch
 from torch import Tensor, nn
 
 import minivit
-from minivit.analysis.curvature import batch_maxima, curvature
-from minivit.analysis.density import Density, density
-from minivit.data import Data, load_data
-from minivit.networks.model import Model
-from minivit.training import Recipe
-from minivit.training.run import Run
+from minivit.model import Model
 from studies.runner.survey import Figures, Survey
 from studies.shared.digit_models import fraction_of
 from studies.shared.inputs import model as shipped
 from studies.shared.inputs import pictures
+from vitlab.data import Data, load_data
+from vitlab.instruments.curvature import batch_maxima, curvature
+from vitlab.instruments.density import Density, density
+from vitlab.training import Recipe
+from vitlab.training.run import Run
 
 SEEDS = range(5)
 VIT = {"depth": 3, "dim": 32, "heads": 2}

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import minivit
-from minivit.analysis import attention_distance
 from studies.runner.pool import trained
 from studies.runner.run import Run, spread
 from studies.runner.storage import Place
 from studies.runner.study import Rows, Study
 from studies.shared.measures import FEW, transfer
 from studies.shared.small_models import NOTHING, WHOLE, search, variants
+from vitlab.instruments import attention_distance
 
 ENDS = (1_000, 5_000, WHOLE)
 # Of each row: family, images, whether it is plain, and seeds.

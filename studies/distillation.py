@@ -13,10 +13,8 @@ from typing import Any
 import torch
 
 import minivit
-from minivit.data import Data, Split, load_data
-from minivit.networks.model import Model
-from minivit.networks.vit import ViT
-from minivit.training import Recipe, evaluate, logits_of, train
+from minivit.model import Model
+from minivit.vit import ViT
 from studies.families import FAMILIES, STEPS
 from studies.runner.pool import gather, trained
 from studies.runner.run import Run
@@ -24,6 +22,8 @@ from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
 from studies.shared.digit_models import fraction_of, plain
 from studies.unwinding import led_back
+from vitlab.data import Data, Split, load_data
+from vitlab.training import Recipe, evaluate, logits_of, train
 
 SEEDS = range(5)
 FEW = 0.05  # of the digits have labels: 63

@@ -21,7 +21,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import minivit
-from minivit.analysis import (
+from minivit.model import Model
+from studies.runner.survey import Survey
+from vitlab.data import load_data
+from vitlab.data.photographs import PHOTOGRAPHS, crops
+from vitlab.instruments import (
     filter_spectra,
     first_filters,
     place_recovery,
@@ -29,11 +33,7 @@ from minivit.analysis import (
     principal_components,
     subspace_overlap,
 )
-from minivit.data import load_data
-from minivit.data.photographs import PHOTOGRAPHS, crops
-from minivit.networks.model import Model
-from minivit.training.augment import shift_and_flip
-from studies.runner.survey import Survey
+from vitlab.training.augment import shift_and_flip
 
 SEEDS, STEPS = range(16), 200
 VIT = {"image_size": 28, "patch_size": 7, "channels": 1, "depth": 1}

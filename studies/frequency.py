@@ -23,7 +23,20 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
 import minivit
-from minivit.analysis import (
+from minivit.model import Model
+from minivit.preprocessing import Preprocess
+from studies.runner.pool import gather, trained
+from studies.runner.run import Run
+from studies.runner.survey import Figures, Survey
+from studies.shared import inputs, small_models
+from studies.shared.digit_models import plain
+from studies.shared.measures import features
+from studies.shared.shape_models import fit, in_parts, new, shapes, steps_of
+from vitlab.claims.probe import Subject
+from vitlab.claims.probes.frequency import BANDS, CUTOFFS, LEVEL, convolutions_raise, kept_mean
+from vitlab.data import Data, Split, load_data
+from vitlab.data.shapes import draw_shapes
+from vitlab.instruments import (
     attention_response,
     band_noise,
     cue_conflict,
@@ -32,21 +45,8 @@ from minivit.analysis import (
     low_pass,
     stream_frequencies,
 )
-from minivit.analysis.frequency import LogAmplitude
-from minivit.audit.probe import Subject
-from minivit.audit.probes.frequency import BANDS, CUTOFFS, LEVEL, convolutions_raise, kept_mean
-from minivit.data import Data, Split, load_data
-from minivit.data.shapes import draw_shapes
-from minivit.hub.preprocessing import Preprocess
-from minivit.networks.model import Model
-from minivit.training import Recipe, train
-from studies.runner.pool import gather, trained
-from studies.runner.run import Run
-from studies.runner.survey import Figures, Survey
-from studies.shared import inputs, small_models
-from studies.shared.digit_models import plain
-from studies.shared.measures import features
-from studies.shared.shape_models import fit, in_parts, new, shapes, steps_of
+from vitlab.instruments.frequency import LogAmplitude
+from vitlab.training import Recipe, train
 
 VITS = ("cifar10_vit", "cifar10_vit_gap", "cifar10_vit_cls")
 AGAIN = {f"cifar10_resnet, seed {seed}": seed for seed in (1, 2)}

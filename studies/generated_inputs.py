@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 import minivit
-from minivit.analysis.filters import dct2
-from minivit.data.photographs import crops
-from minivit.inversion import generate, recognise
-from minivit.networks.model import Model
+from minivit.model import Model
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
+from vitlab.data.photographs import crops
+from vitlab.instruments.filters import dct2
+from vitlab.inversion import generate, recognise
 
 MODELS = {"vit": "cifar10_vit_gap", "mixer": "cifar10_mixer", "resnet": "cifar10_resnet"}
 STEPS, CROPS_AFTER = 100, 67  # crops move in the last third, as after 200 steps of 300

@@ -15,13 +15,13 @@ from functools import cache
 import torch
 
 import minivit
-from minivit.data import Data, load_data
-from minivit.networks.model import Model
-from minivit.training import Recipe, train
-from minivit.training.evaluate import evaluate
+from minivit.model import Model
 from studies.runner.run import operations
 from studies.runner.survey import Figures, Survey
 from studies.shared.digit_models import plain
+from vitlab.data import Data, load_data
+from vitlab.training import Recipe, train
+from vitlab.training.evaluate import evaluate
 
 SEEDS = range(5)
 RATES = (3e-3, 1e-2, 3e-2)

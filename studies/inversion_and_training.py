@@ -16,12 +16,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import minivit
-from minivit.data import load_data
-from minivit.inversion import Diverged, invert
-from minivit.krylov import jacobian
-from minivit.networks.model import Model
-from minivit.recording import activation
+from minivit.model import Model
 from studies.runner.survey import Survey
+from vitlab.calls import activation
+from vitlab.data import load_data
+from vitlab.inversion import Diverged, invert
+from vitlab.krylov import jacobian
 
 VIT: dict[str, Any] = {"dim": 32, "depth": 3, "heads": 4}
 MIXER: dict[str, Any] = {"dim": 32, "depth": 3}

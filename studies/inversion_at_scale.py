@@ -15,13 +15,13 @@ from PIL import Image
 from torch import Tensor
 
 import minivit
-from minivit.data.photographs import photograph
-from minivit.hub.import_torchvision import imported
-from minivit.hub.preprocessing import Preprocess
-from minivit.inversion import invert
-from minivit.networks.model import Model
-from minivit.networks.patches import pair
+from minivit.import_torchvision import imported
+from minivit.model import Model
+from minivit.patches import pair
+from minivit.preprocessing import Preprocess
 from studies.runner.survey import NotHere, Survey
+from vitlab.data.photographs import photograph
+from vitlab.inversion import invert
 
 # Pixels, torchvision's weights, and blocks counted from 1: of ResNet50, the ends of its stages.
 MODELS: dict[str, tuple[int, str, tuple[int, ...]]] = {

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor, nn
 
 import minivit
-from minivit.data.photographs import photograph
-from minivit.inversion import invert, linear_guess
-from minivit.networks.vit import ViT
-from minivit.recording import activation
+from minivit.vit import ViT
 from studies.inversion_in_miniature import brought_back
 from studies.runner.survey import Survey
+from vitlab.calls import activation
+from vitlab.data.photographs import photograph
+from vitlab.inversion import invert, linear_guess
 
 NAMES = ("astronaut", "chelsea")
 BLOCKS = (0, 2, 5)

@@ -6,11 +6,11 @@ the source's start, in float32.
 
 from typing import Any
 
-from minivit.inversion import decibels, invert
-from minivit.krylov import norms
 from studies.runner.survey import Survey
 from studies.shared.recovery import start
 from studies.unwinding import TRAINED, made
+from vitlab.inversion import decibels, invert
+from vitlab.krylov import norms
 
 STEPS = 120
 

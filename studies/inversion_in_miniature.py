@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 import minivit
-from minivit.data.photographs import crops, photograph
-from minivit.inversion import Inversion, invert
-from minivit.networks.patches import patchify
-from minivit.networks.vit import PatchEmbedding, ViT
+from minivit.patches import patchify
+from minivit.vit import PatchEmbedding, ViT
 from studies.runner.survey import Survey
+from vitlab.data.photographs import crops, photograph
+from vitlab.inversion import Inversion, invert
 
 SEEDS = tuple(range(5))
 FLOAT32 = 100.0  # dB, beyond which rounding decides

@@ -15,13 +15,13 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import minivit
-from minivit.data.photographs import crops
-from minivit.inversion import invert_residual, levenberg_marquardt, lipschitz
-from minivit.krylov import Operator, jacobian, norms
-from minivit.networks.model import Model
-from minivit.networks.vit import ViT
-from minivit.recording import activation
+from minivit.model import Model
+from minivit.vit import ViT
 from studies.runner.survey import Survey
+from vitlab.calls import activation
+from vitlab.data.photographs import crops
+from vitlab.inversion import invert_residual, levenberg_marquardt, lipschitz
+from vitlab.krylov import Operator, jacobian, norms
 
 PARTS = ("norm", "attention", "mlp")
 CORNER = 2  # tokens on its side

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 import minivit
-from minivit.inversion import Diverged, invert
 from studies.inversion_in_miniature import astronaut, brought_back, miniature
 from studies.runner.survey import Survey
+from vitlab.inversion import Diverged, invert
 
 SEEDS = tuple(range(10))
 STEP_SIZES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)

@@ -14,16 +14,16 @@ import torch
 from torch import Tensor, nn
 
 import minivit
-from minivit.analysis import branch_importance, cka
-from minivit.analysis.ablation import By
-from minivit.data import load_data
-from minivit.networks.model import Model
-from minivit.training import Recipe, train
+from minivit.model import Model
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
 from studies.shared.digit_models import plain
 from studies.shared.planted import planted, two_digits
 from studies.shared.shape_models import SIZES, fit, in_parts, shapes
+from vitlab.data import load_data
+from vitlab.instruments import branch_importance, cka
+from vitlab.instruments.ablation import By
+from vitlab.training import Recipe, train
 
 SEEDS = range(5)
 STAGES = {"three stages": (5, 5, 5), "one stage": (15,)}

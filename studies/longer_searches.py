@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 
 import minivit
-from minivit.data.photographs import crops
-from minivit.inversion import Diverged, Inversion, decibels, invert, linear_guess
-from minivit.networks.model import Model
-from minivit.networks.vit import ViT
-from minivit.recording import activation
+from minivit.model import Model
+from minivit.vit import ViT
 from studies.inversion_of_one_layer import undone
 from studies.runner.survey import Survey
 from studies.shared.recovery import highlight, psnr, start, without
+from vitlab.calls import activation
+from vitlab.data.photographs import crops
+from vitlab.inversion import Diverged, Inversion, decibels, invert, linear_guess
 
 SEEDS = range(5)
 TRAINED = "cifar10_vit_gap"

@@ -15,15 +15,15 @@ from typing import Any
 
 import torch
 
-from minivit.analysis.density import density
-from minivit.data import Data, load_data
-from minivit.data.dataset import Split
-from minivit.training import Recipe, train
-from minivit.training.evaluate import evaluate
-from minivit.training.run import Run
 from studies.runner.survey import Figures, Survey
 from studies.shared.digit_models import fraction_of, plain
 from studies.shared.reach import MIXING, vit
+from vitlab.data import Data, load_data
+from vitlab.data.dataset import Split
+from vitlab.instruments.density import density
+from vitlab.training import Recipe, train
+from vitlab.training.evaluate import evaluate
+from vitlab.training.run import Run
 
 SEEDS = range(5)
 RATES = (3e-3, 1e-2, 3e-2)

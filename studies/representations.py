@@ -15,15 +15,15 @@ import torch
 from torch import Tensor
 
 import minivit
-from minivit.analysis import Localisation, branch_ratios, cka, probes, readable
-from minivit.analysis.representations import representations
-from minivit.audit.probes.representations import across
-from minivit.data import Split
-from minivit.networks.model import Model
-from minivit.networks.patches import patchify
+from minivit.model import Model
+from minivit.patches import patchify
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
 from studies.shared.digit_models import SEEDS, digits, plain, points, summary
+from vitlab.claims.probes.representations import across
+from vitlab.data import Split
+from vitlab.instruments import Localisation, branch_ratios, cka, probes, readable
+from vitlab.instruments.representations import representations
 
 VIT, CLASS, MIXER, RESNET = (f"cifar10_{x}" for x in ("vit_gap", "vit_cls", "mixer", "resnet"))
 BETWEEN, DIGITS = "vit and resnet", "digits"

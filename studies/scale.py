@@ -15,17 +15,17 @@ import torch
 from torch import Tensor, nn
 
 import minivit
-from minivit.data import Data, load_data
-from minivit.networks.maps import to_map, to_tokens
-from minivit.networks.model import Model
-from minivit.networks.vit import ViT
-from minivit.training import Recipe, train
-from minivit.training.evaluate import evaluate
+from minivit.hybrid import to_map, to_tokens
+from minivit.model import Model
+from minivit.vit import ViT
 from studies.runner.run import operations
 from studies.runner.survey import Figures, Survey
 from studies.shared.digit_models import fraction_of, plain
 from studies.shared.masked_patches import masked_patches
 from studies.shared.sequences import LONGEST, Attending, Kind, Reader, pairs, right, taught
+from vitlab.data import Data, load_data
+from vitlab.training import Recipe, train
+from vitlab.training.evaluate import evaluate
 
 SEEDS = range(5)
 RATES = (1e-3, 3e-3, 1e-2)

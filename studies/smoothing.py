@@ -13,16 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import minivit
-from minivit.analysis.ensembles import ensemble, position_ensembles
-from minivit.analysis.smoothing import (
-    between_patches,
-    box_blur,
-    gaussian_smoothing,
-    mean_attention,
-)
-from minivit.analysis.variance import branch_variance, feature_variance
-from minivit.networks.model import Model
-from minivit.networks.vit import MultiHeadAttention, ViT
+from minivit.model import Model
+from minivit.vit import MultiHeadAttention, ViT
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
 from studies.shared.digit_models import plain
@@ -36,6 +28,14 @@ from studies.shared.shape_models import (
     shapes,
     steps_of,
 )
+from vitlab.instruments.ensembles import ensemble, position_ensembles
+from vitlab.instruments.smoothing import (
+    between_patches,
+    box_blur,
+    gaussian_smoothing,
+    mean_attention,
+)
+from vitlab.instruments.variance import branch_variance, feature_variance
 
 SEEDS = range(5)
 KINDS = ("vit attention", "vit none", "vit gaussian", "vit convolution",

@@ -5,10 +5,10 @@ they tell how fast a model learns rather than how far it gets. At the middle wid
 rates are tried, to see which stem tolerates more of them; at the others two.
 """
 
-from minivit.training import Recipe
 from studies.runner.run import Run
 from studies.runner.study import Study
 from studies.shared.small_models import rates, variants
+from vitlab.training import Recipe
 
 STEPS = 300  # of the ViT with patches, 64 images each
 # Images a second in training with a convolutional stem over those with patches, by width, as

@@ -1,7 +1,7 @@
 """Can images be recovered exactly from the last block?
 
 Twenty images that a model was not trained on go through all of its blocks in float64;
-:func:`minivit.inversion.unwind` gets the tokens alone. Trained models and untrained ones, on one
+:func:`vitlab.inversion.unwind` gets the tokens alone. Trained models and untrained ones, on one
 thread; fewer images for torchvision's size, and for the model whose stem has ReLUs: each search
 takes minutes there.
 """
@@ -15,15 +15,15 @@ import torch
 from torch import Tensor
 
 import minivit
-from minivit.data.photographs import crops
-from minivit.inversion import Unwound, decibels, hidden_directions, unwind
-from minivit.krylov import norms
-from minivit.networks.mixer import Mixer
-from minivit.networks.stem import ConvStem
-from minivit.networks.vit import ViT
-from minivit.recording import activation
+from minivit.mixer import Mixer
+from minivit.parts import ConvStem
+from minivit.vit import ViT
 from studies.runner.survey import Survey
 from studies.shared import inputs
+from vitlab.calls import activation
+from vitlab.data.photographs import crops
+from vitlab.inversion import Unwound, decibels, hidden_directions, unwind
+from vitlab.krylov import norms
 
 PICTURES = 20
 FEW = {"vit_b_16 untrained": 1, "cifar10_vit": 4}

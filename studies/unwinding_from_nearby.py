@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
-from minivit.inversion import Told, decibels, invert, noise
-from minivit.krylov import norms
-from minivit.recording import activation
 from studies.runner.survey import Survey
 from studies.unwinding import made
+from vitlab.calls import activation
+from vitlab.inversion import Told, decibels, invert, noise
+from vitlab.krylov import norms
 
 PICTURES = 4
 NOISE = (0.01, 0.1, 0.3)  # its standard deviation, as a fraction of that of the images

@@ -15,7 +15,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import minivit
-from minivit.analysis import (
+from minivit.parts import local_mask
+from minivit.vit import MultiHeadAttention, ViT
+from studies.runner.survey import Survey
+from studies.shared import inputs
+from vitlab.claims.probes.attention import rank_correlation
+from vitlab.instruments import (
     Importance,
     attention_distance,
     branch_importance,
@@ -25,11 +30,6 @@ from minivit.analysis import (
     saliency,
     token_ablation,
 )
-from minivit.audit.probes.attention import rank_correlation
-from minivit.networks.masks import local_mask
-from minivit.networks.vit import MultiHeadAttention, ViT
-from studies.runner.survey import Survey
-from studies.shared import inputs
 
 PICTURES, FEW = 300, 60  # FEW where every patch is deleted in turn
 UNTRAINED = "vit_32px untrained"

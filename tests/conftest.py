@@ -8,15 +8,19 @@ from jaxtyping import install_import_hook
 # is a float.
 install_import_hook(
     [
-        "minivit.networks",
-        "minivit.analysis",
-        "minivit.inversion",
-        "minivit.figures",
+        *(
+            f"minivit.{name}"
+            for name in ["vit", "patches", "positions", "model", "parts", "variants"]
+        ),
+        *(f"minivit.{name}" for name in ["mixer", "resnet", "hybrid"]),
+        "vitlab.instruments",
+        "vitlab.inversion",
+        "vitlab.figures",
     ],
     "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
 )
 
-from minivit.hub.import_torchvision import mend  # noqa: E402
+from minivit.import_torchvision import mend  # noqa: E402
 
 mend()  # before a test imports torchvision, or timm
 

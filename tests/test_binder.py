@@ -8,8 +8,8 @@ from importlib.metadata import metadata, packages_distributions
 
 from packaging.specifiers import SpecifierSet
 
-from tools.address import ROOT
-from tools.first_cell import notebooks
+from book.tools.address import ROOT
+from book.tools.first_cell import notebooks
 
 LINES = (ROOT / ".binder/requirements.txt").read_text(encoding="utf-8").splitlines()
 WANTED = {re.split("==", line)[0].lower() for line in LINES if re.match(r"\w", line)}
@@ -46,7 +46,7 @@ def test_the_python_is_one_that_every_package_allows():
 
 def test_the_packages_are_those_that_notebooks_and_what_they_run_import():
     names = {name.split(".")[0] for source in sources() for name in imported(source)}
-    names -= {*sys.stdlib_module_names, "minivit", "course", "studies", "tools"}
+    names -= {*sys.stdlib_module_names, "minivit", "vitlab", "course", "studies", "book"}
     found = packages_distributions()
     needed = {found[name][0].lower() for name in names}
     assert needed - NOT_WANTED == WANTED

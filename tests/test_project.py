@@ -97,14 +97,14 @@ def outside(wheel, tmp_path_factory):
     return run
 
 
-def test_the_wheel_holds_minivit_alone_and_is_small(wheel):
+def test_the_wheel_holds_the_two_packages_alone_and_is_small(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     about = f"minivit-{minivit.__version__}.dist-info"
-    assert {name.split("/")[0] for name in names} == {"minivit", about}
+    assert {name.split("/")[0] for name in names} == {"minivit", "vitlab", about}
     assert {
         "minivit/py.typed",
-        "minivit/networks/vit.py",
-        "minivit/figures/book.mplstyle",
+        "minivit/vit.py",
+        "vitlab/figures/book.mplstyle",
         f"{about}/licenses/LICENSE",
     } <= set(names)
     assert wheel.stat().st_size < 4e6

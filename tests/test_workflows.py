@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.address import ROOT
+from book.tools.address import ROOT
 
 GITHUB = ROOT / ".github"
 WORKFLOWS = sorted(GITHUB.glob("workflows/*.yml"))
@@ -84,4 +84,4 @@ def test_workflows_need_no_make():
 
 def test_the_published_site_offers_figures_that_were_drawn_before_it_is_built():
     steps = (GITHUB / "workflows/pages.yml").read_text(encoding="utf-8")
-    assert 0 < steps.find("python -m tools.figures") < steps.find("jupyter-book build")
+    assert 0 < steps.find("python -m book.tools.figures") < steps.find("jupyter-book build")

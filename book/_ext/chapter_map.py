@@ -12,7 +12,7 @@ from book._ext.chapters import MAP, length, load_map, names, notebook
 from book._ext.claims import found
 from course.claims.card import css_class
 from course.claims.rows import BOOK, load
-from minivit.audit.rules import word_of
+from vitlab.claims.rules import word_of
 
 
 class ChapterMap(SphinxDirective):

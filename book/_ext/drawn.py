@@ -1,4 +1,4 @@
-"""The figures of the book's notebooks, and the files in which ``tools.figures`` drew them again."""
+"""The figures of the book's notebooks, and the files in which ``book.tools.figures`` drew them again."""
 
 from collections.abc import Iterator
 from functools import cache

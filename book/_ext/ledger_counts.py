@@ -4,7 +4,7 @@ from collections import Counter
 
 from course.claims.ledger import Found
 from course.claims.rows import load
-from minivit.audit.rules import NO, word_of
+from vitlab.claims.rules import NO, word_of
 
 MISSES = 20  # of so many 95 % intervals, one misses its truth
 

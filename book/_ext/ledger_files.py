@@ -9,12 +9,12 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 from book._ext.thumbnails import thumbnails
+from book.tools.address import git
 from course.claims import export
 from course.claims.cite import Build, bibtex
 from course.claims.ledger import harvest
 from course.claims.rows import load
 from course.results import RESULTS
-from tools.address import git
 
 
 @cache

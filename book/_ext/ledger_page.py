@@ -12,7 +12,7 @@ from course.claims.cite import Build, bibtex
 from course.claims.ledger import Found
 from course.claims.rows import BASES, SCALES, Claim, load
 from course.results import study
-from minivit.audit.rules import WORDS, word_of
+from vitlab.claims.rules import WORDS, word_of
 
 LEDGER = "book/ledger"
 PRESETS = {  # what one tap shows
@@ -92,7 +92,7 @@ def _more(
             )
         notebook = f'<a href="{file}">notebook</a>' if file else "notebook"
         commands.append(
-            f"<code>python -m tools.execute book/{claim.chapter}.ipynb</code> "
+            f"<code>python -m book.tools.execute book/{claim.chapter}.ipynb</code> "
             f"runs the chapter's {notebook}"
         )
         yield "Repeat it", "<br>".join(commands)

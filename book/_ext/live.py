@@ -8,9 +8,9 @@ import torch
 from sphinx.application import Sphinx
 
 import minivit
-from minivit.data import load_data
-from minivit.data.photographs import photograph
-from minivit.hub.page import export_page, rounded
+from vitlab.convert.page import export_page, rounded
+from vitlab.data import load_data
+from vitlab.data.photographs import photograph
 
 MODELS = ("digits_vit", "cifar10_vit")
 FOLDER = "_static/live"

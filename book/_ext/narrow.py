@@ -1,4 +1,4 @@
-"""Gives phones the figures that stand one below the other, which ``tools/narrow.py`` drew."""
+"""Gives phones the figures that stand one below the other, which ``book/tools/narrow.py`` drew."""
 
 import base64
 import hashlib

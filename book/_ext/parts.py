@@ -10,10 +10,10 @@ from PIL import Image
 from sphinx.application import Sphinx
 
 import minivit
-from minivit.data import load_data
-from minivit.data.dataset import Split
-from minivit.data.photographs import photograph
-from minivit.hub.page import export_page
+from vitlab.convert.page import export_page
+from vitlab.data import load_data
+from vitlab.data.dataset import Split
+from vitlab.data.photographs import photograph
 
 FOLDER = "live/parts"
 SIDE = 224  # pixels of a photograph

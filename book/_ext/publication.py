@@ -8,7 +8,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from tools.address import BRANCH, filled, repository, site
+from book.tools.address import BRANCH, filled, repository, site
 
 BUTTONS = {
     "use_repository_button": True,

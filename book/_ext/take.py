@@ -1,6 +1,6 @@
 """Under each figure a line to take it along: its files, and how to cite it.
 
-Every figure is there as the PNG of its page. Those that ``tools.figures`` has drawn again are there
+Every figure is there as the PNG of its page. Those that ``book.tools.figures`` has drawn again are there
 as SVG, and as PNG for print, too. The directive ``figures-to-take`` lists them all.
 """
 

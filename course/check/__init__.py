@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from course.check.exercise import EXERCISES
-from minivit.hub.import_torchvision import mend
+from minivit.import_torchvision import mend
 
 mend()  # every chapter imports this first, and some torchvision after it
 

@@ -6,7 +6,7 @@ from html import escape
 
 from course.claims.ledger import Found
 from course.claims.rows import BASES, SCALES, Amendment, Claim, load
-from minivit.audit.rules import word_of
+from vitlab.claims.rules import word_of
 
 # What a page says in place of the short headings that a terminal and nbval get.
 HEADINGS = {

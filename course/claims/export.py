@@ -18,8 +18,8 @@ from course.claims.others import others_of
 from course.claims.rows import BASES, SCALES, Claim, load
 from course.claims.verdict import half_width
 from course.results import study
-from minivit._extras import installed
-from minivit.audit.rules import WORDS, Rule, word_of
+from vitlab.claims.rules import WORDS, Rule, word_of
+from vitlab.extras import installed
 
 SCHEMA = Path(__file__).with_name("ledger.schema.json")
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "einops", "scikit-learn", "scikit-image")

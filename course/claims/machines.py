@@ -7,7 +7,7 @@ from typing import Any
 
 from course.claims.rows import BOOK
 
-MACHINES = BOOK / "machines.json"  # written by tools/machines.py
+MACHINES = BOOK / "machines.json"  # written by book/tools/machines.py
 
 
 @cache

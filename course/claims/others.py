@@ -1,14 +1,14 @@
-"""What the stored audits of ``ledger/models`` say of the claims: other models than the book's."""
+"""What the audits in ``book/ledger/models`` say of the claims: other models than the book's."""
 
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from course.claims.rows import BOOK
-from minivit.audit import ledger
-from minivit.audit.stored import Other, others, read
+from vitlab.claims import ledger
+from vitlab.claims.stored import Other, others, read
 
-MODELS = BOOK.parent / "ledger" / "models"
+MODELS = BOOK / "ledger" / "models"
 
 
 def files() -> list[Path]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from minivit.audit.rules import UNMEASURED, Rule
+from vitlab.claims.rules import UNMEASURED, Rule
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 CIFAR10 = "; CIFAR-10 from JPEG files of quality 75"  # the copy that all studies used
@@ -55,7 +55,7 @@ class Claim:
     format: str = ".2g"
     replicates: str = "seeds"
     study: tuple[str, ...] = ()
-    probe: bool = False  # of minivit.audit, which asks the claim of any model
+    probe: bool = False  # of vitlab.claims, which asks the claim of any model
     rule: Rule | None = None
     because: str = ""
     one_sided: str = ""

@@ -39,7 +39,7 @@ def answer(notebook: Notebook, chapter: Chapter, exercise: str) -> Answer:
     if len(cells) > 1:
         listed = ", ".join(map(str, cells))
         notes.append(f"defined in cells {listed}; the last of them counts")
-    if re.search(r"\bminivit\b", source.replace("minivit.networks.shapes", "")):
+    if re.search(r"\bminivit\b", source.replace("minivit.shapes", "")):
         notes.append("uses minivit")
     return Answer(exercise, source, notes=tuple(notes))
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
-from minivit.data import Data, Split
-from minivit.networks.patches import pair
-from minivit.training.run import Run as Training
+from minivit.patches import pair
 from studies.runner.run import TRAINED_ON, WATCHED, Run
+from vitlab.data import Data, Split
+from vitlab.training.run import Run as Training
 
 # Images to train on, to validate and to test.
 PICTURES = {

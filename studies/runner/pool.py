@@ -15,10 +15,10 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from minivit.training import Stopped
-from minivit.training.state import MODEL
 from studies.runner.run import Run, train_one
 from studies.runner.storage import HERE, Place
+from vitlab.training import Stopped
+from vitlab.training.state import MODEL
 
 
 def result(run: Run, place: Place = HERE) -> dict[str, Any] | None:

@@ -11,12 +11,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 import minivit
-from minivit.data import Data, Split, load_data
-from minivit.data.splits import evenly
-from minivit.networks.model import Model
-from minivit.networks.patches import pair
-from minivit.training import Recipe, evaluate, train
+from minivit.model import Model
+from minivit.patches import pair
 from studies.runner.storage import HERE, Place, provenance, store
+from vitlab.data import Data, Split, load_data
+from vitlab.data.splits import evenly
+from vitlab.training import Recipe, evaluate, train
 
 TRAINED_ON = 5000  # images of the training part that a model is scored on, without augmentation
 # Images of the validation part that an epoch is scored on where a fraction of the training images
@@ -32,7 +32,7 @@ class Run:
         model: One of :func:`minivit.models`.
         changes: Fields of its configuration that differ.
         recipe: Its ``seed`` draws the first weights too.
-        data: What :func:`~minivit.data.load_data` takes.
+        data: What :func:`~vitlab.data.load_data` takes.
         fraction: Of the training images; smaller fractions are subsets of larger ones.
         random_labels: Whether each training image has a class drawn at random.
         removed: Parts that :func:`minivit.remove` takes out before training.

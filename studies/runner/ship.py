@@ -11,12 +11,12 @@ import sys
 from collections.abc import Mapping
 
 import minivit
-from minivit.data import load_data
-from minivit.hub.files import replacing
-from minivit.hub.zoo import CHECKPOINTS, MODELS
-from minivit.training import Scores, evaluate
-from minivit.training.state import CARD, MODEL
+from minivit.catalogue import CHECKPOINTS, MODELS
+from minivit.files import replacing
 from studies.runner.storage import HERE, Place
+from vitlab.data import load_data
+from vitlab.training import Scores, evaluate
+from vitlab.training.state import CARD, MODEL
 
 TOLERANCE = 0.005  # of an accuracy
 LICENCE = "MIT"  # of the weights, as of the code
@@ -27,7 +27,7 @@ TRAINED_ON = {
     "CIFAR10": "CIFAR-10 (A. Krizhevsky (2009), Learning Multiple Layers of Features from Tiny "
     "Images), whose images are not included; the copy of it that was used holds them as JPEG "
     "files of quality 75",
-    "SHAPES": "images drawn by `minivit.data.shapes`",
+    "SHAPES": "images drawn by `vitlab.data.shapes`",
 }
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from minivit.hub.files import replacing
-from minivit.training.defaults import has_bfloat16
+from minivit.files import replacing
+from vitlab.training.defaults import has_bfloat16
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 import minivit
-from minivit.analysis import Localisation, cka, localisation, probes, readable
-from minivit.data import Data, load_data
-from minivit.networks.model import Model
-from minivit.training import Recipe, train
+from minivit.model import Model
+from vitlab.data import Data, load_data
+from vitlab.instruments import Localisation, cka, localisation, probes, readable
+from vitlab.training import Recipe, train
 
 SEEDS = range(8)
 SMALL = {"depth": 6, "dim": 32, "heads": 2}

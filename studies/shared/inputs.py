@@ -3,11 +3,11 @@
 from functools import cache
 
 import minivit
-from minivit.data import Data, Split, load_data
-from minivit.hub.zoo import shipped
-from minivit.networks.model import Model
+from minivit.catalogue import shipped
+from minivit.model import Model
 from studies.runner.run import spread
 from studies.runner.survey import NotHere
+from vitlab.data import Data, Split, load_data
 
 
 def model(name: str) -> Model:

@@ -10,10 +10,10 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 import minivit
-from minivit.analysis.probes import probe
-from minivit.data import load_data
-from minivit.networks.vit import ViT
+from minivit.vit import ViT
 from studies.runner.survey import Figures
+from vitlab.data import load_data
+from vitlab.instruments.probes import probe
 
 PATCHES, MASKED, PIXELS = 16, 10, 4
 LABELS = (2, 5, 20)  # of each class

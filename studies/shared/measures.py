@@ -9,8 +9,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 
-from minivit.data import Data, Split, load_data
-from minivit.networks.model import Model
+from minivit.model import Model
+from vitlab.data import Data, Split, load_data
 
 FEW = 2000  # images that a linear map is fitted on, and as many to test it
 

@@ -7,7 +7,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import minivit
-from minivit.analysis import (
+from minivit.model import Model
+from studies.runner.survey import Figures
+from studies.shared.shape_models import fit, in_parts
+from vitlab.data.planted import Planted, plant_digits
+from vitlab.instruments import (
     deletion_curves,
     patch_means,
     relevance,
@@ -15,10 +19,6 @@ from minivit.analysis import (
     saliency,
     token_ablation,
 )
-from minivit.data.planted import Planted, plant_digits
-from minivit.networks.model import Model
-from studies.runner.survey import Figures
-from studies.shared.shape_models import fit, in_parts
 
 VIT: dict[str, Any] = {"image_size": 16, "patch_size": 4, "dim": 64, "depth": 3}
 GRID = (4, 4)  # patches of these images, four in each quarter

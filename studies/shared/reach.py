@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 import minivit
-from minivit.networks.masks import window_mask
-from minivit.networks.model import Model
-from minivit.networks.vit import ViT
+from minivit.model import Model
+from minivit.parts import window_mask
+from minivit.vit import ViT
 
 GRID = (8, 8)  # of patches, each of which is one pixel
 SIZES: dict[str, Any] = {"patch_size": 1, "dim": 32, "depth": 4, "heads": 4}

@@ -4,11 +4,11 @@ import torch
 from torch import Tensor, nn
 
 import minivit
-from minivit.inversion import Diverged, decibels, invert
-from minivit.networks.mixer import Mixer
-from minivit.networks.model import Model
-from minivit.networks.patches import patchify
-from minivit.networks.vit import ViT
+from minivit.mixer import Mixer
+from minivit.model import Model
+from minivit.patches import patchify
+from minivit.vit import ViT
+from vitlab.inversion import Diverged, decibels, invert
 
 
 def without(model: Model, parts: str) -> Model:

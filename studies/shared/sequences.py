@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from minivit.networks.vit import MLP
+from minivit.vit import MLP
 
 KEY, VALUES = 32, 8
 DIM = 64

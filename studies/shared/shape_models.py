@@ -10,10 +10,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import minivit
-from minivit.analysis.smoothing import between_patches, gaussian_smoothing
-from minivit.data.shapes import Shapes, draw_shapes
-from minivit.networks.maps import to_map, to_tokens
-from minivit.networks.model import Model
+from minivit.hybrid import to_map, to_tokens
+from minivit.model import Model
+from vitlab.data.shapes import Shapes, draw_shapes
+from vitlab.instruments.smoothing import between_patches, gaussian_smoothing
 
 SIZE, PATCH, CLASSES = 20, 4, 4  # pixels; of the ten classes the first four
 GRID = (SIZE // PATCH, SIZE // PATCH)

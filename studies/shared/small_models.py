@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from minivit.training import Recipe
 from studies.runner.run import Run
+from vitlab.training import Recipe
 
 RECIPE = Recipe(
     steps=300,

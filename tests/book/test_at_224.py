@@ -7,11 +7,12 @@ import pytest
 import torch
 
 import minivit
+import vitlab
 from course.claims.rows import BOOK
-from minivit import inversion
-from minivit.hub.preprocessing import Preprocess
-from minivit.inversion import invert
-from tests.minivit.parity import draw
+from minivit.preprocessing import Preprocess
+from tests.parity import draw
+from vitlab import inversion
+from vitlab.inversion import invert
 
 
 def definitions(cells):
@@ -118,7 +119,7 @@ def test_chapter_15_compares_optimisers_at_the_first_and_the_last_block(monkeypa
         model.preprocess = Preprocess((64, 64), (64, 64))
         return model
 
-    monkeypatch.setattr(minivit.inversion, "invert", lambda *a, **k: invert(*a, **k | {"steps": 2}))
+    monkeypatch.setattr(vitlab.inversion, "invert", lambda *a, **k: invert(*a, **k | {"steps": 2}))
     run_at_224(monkeypatch, load, "15_inverting_representations", {})
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["blocks.0:", "blocks.1:"]
@@ -134,7 +135,7 @@ def test_chapter_12_surveys_trained_rows_where_they_may_be_fetched(monkeypatch, 
 
     torch.manual_seed(0)
     # Fewer examples than the chapter has, and a patch embedding of its own.
-    namespace = {"embedding": minivit.networks.vit.PatchEmbedding(32, 768).requires_grad_(False)}
+    namespace = {"embedding": minivit.vit.PatchEmbedding(32, 768).requires_grad_(False)}
     namespace |= {"cat": torch.randn(1, 3, 224, 224), "mean": torch.zeros(3072)}
     namespace |= {"X": torch.randn(1000, 3072)}
     run_at_224(monkeypatch, load, "12_what_the_patch_embedding_keeps", namespace)

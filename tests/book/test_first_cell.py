@@ -11,8 +11,8 @@ import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from tools.address import ROOT, filled, launch
-from tools.first_cell import first_cell
+from book.tools.address import ROOT, filled, launch
+from book.tools.first_cell import first_cell
 
 URL = "https://github.com/someone/a-book"
 NAMES = ["book/02_attention.ipynb", "book/solutions/02_attention.ipynb"]
@@ -48,7 +48,7 @@ def origin(tmp_path, monkeypatch):
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{role}_NAME", "t")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "t@localhost")
-    monkeypatch.setattr("tools.address.ROOT", origin)
+    monkeypatch.setattr("book.tools.address.ROOT", origin)
     launch(URL)
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
     monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{origin.as_uri()}.insteadOf")

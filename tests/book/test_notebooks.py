@@ -7,10 +7,10 @@ from collections import Counter
 import nbformat
 import pytest
 
+from book.tools.first_cell import first_cell, notebooks
 from course.claims.ledger import chapters, harvest
 from course.claims.rows import load
 from course.claims.typed import typed_figures
-from tools.first_cell import first_cell, notebooks
 
 CHAPTERS = [path for path in chapters() if path.stem in load().chapters]  # but the first hour
 MEGABYTES = 2.0  # of one notebook: a reader's browser and every clone carry it
@@ -40,7 +40,7 @@ def verdicts_called(path):
 @of(notebooks())
 def test_the_first_cell_is_the_projects_and_says_nothing(path):
     cell = code(path)[0]
-    assert cell.source == first_cell(path), "run `python -m tools.first_cell`"
+    assert cell.source == first_cell(path), "run `python -m book.tools.first_cell`"
     assert cell.outputs == []
 
 

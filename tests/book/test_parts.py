@@ -7,8 +7,8 @@ import nbformat
 import pytest
 from PIL import Image
 
+from book.tools.stills import PARTS, STATIC, STILLS
 from course.claims.ledger import chapters
-from tools.stills import PARTS, STATIC, STILLS
 
 PART = re.compile(
     r'<div class="live-part" data-part="(\w+)">\n\n'

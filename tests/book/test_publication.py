@@ -11,8 +11,8 @@ from bs4 import BeautifulSoup
 from jupyter_book.config import get_final_config
 from nbformat import v4, writes
 
-from tools.address import ROOT, filled, normal, repository, site
-from tools.first_cell import first_cell, notebooks
+from book.tools.address import ROOT, filled, normal, repository, site
+from book.tools.first_cell import first_cell, notebooks
 
 URL = "https://github.com/Someone/a-book"
 NOWHERE = {"MINIVIT_REPOSITORY": ""}

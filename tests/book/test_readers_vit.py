@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from sklearn.datasets import load_digits
 
 from course.claims.rows import BOOK
-from minivit.networks import vit
+from minivit import vit
 
 BUILT = {
     "01_images_as_sequences": ["PatchEmbedding"],

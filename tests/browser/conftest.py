@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from tools.chromium import program
+from book.tools.chromium import program
 
 SITE = Path(__file__).resolve().parents[2] / "_build" / "html"
 OFFLINE = (

@@ -10,7 +10,6 @@ import torch
 from playwright.sync_api import Browser, Page
 
 from minivit import ViT
-from minivit.hub.page import export_page, script
 from tests.browser.conftest import Quiet
 from tests.page.conftest import ENGINE, asked, images, model, told, with_every_half
 from tests.page.test_engine import (  # noqa: F401
@@ -20,6 +19,7 @@ from tests.page.test_engine import (  # noqa: F401
     test_logits_are_torchs,
     test_patches_move_and_are_covered_as_images_are,
 )
+from vitlab.convert.page import export_page, script
 
 JOBS = Path(__file__).parents[1] / "page/jobs.js"
 

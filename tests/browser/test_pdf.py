@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 from pypdf import PdfReader, PdfWriter
 
-from tools.pdf.bind import bound
-from tools.pdf.printed import MARGIN, Printed, printed
+from book.tools.pdf.bind import bound
+from book.tools.pdf.printed import MARGIN, Printed, printed
 
 A4 = 595  # points wide
 FIRST = """<html><meta charset="utf-8">

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import slides
+from book.tools import slides
 
 ARCHIVE = Path(sys.prefix) / slides.REVEAL.rpartition("/")[2]
 SMALLEST = 16  # pixels of type in a slide, but for what models and formulas write

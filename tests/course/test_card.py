@@ -10,7 +10,7 @@ from course.claims import __main__ as command
 from course.claims import card
 from course.claims.ledger import Found
 from course.claims.rows import BOOK, Amendment, Claim
-from minivit.audit.rules import WORDS, Rule
+from vitlab.claims.rules import WORDS, Rule
 
 CLAIM = Claim(
     id="R01",

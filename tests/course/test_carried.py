@@ -2,15 +2,15 @@
 
 import json
 
+from book.tools.carried import carried
 from course.claims import harvest, load
-from minivit.audit.ledger import LEDGER, claims
-from minivit.audit.probe import PROBES
-from tools.carried import carried
+from vitlab.claims.ledger import LEDGER, claims
+from vitlab.claims.probe import PROBES
 
 
 def test_the_claims_that_are_carried_are_those_of_claims_yml_and_of_the_stored_cards():
     there = json.loads(LEDGER.read_text(encoding="utf-8"))
-    assert there == json.loads(json.dumps(carried())), "run python -m tools.carried"
+    assert there == json.loads(json.dumps(carried())), "run python -m book.tools.carried"
     assert {claim["id"] for claim in there["claims"]} == set(PROBES)
 
 

@@ -11,7 +11,7 @@ from course.claims.cite import Build, bibtex
 from course.claims.export import ledger, table
 from course.claims.ledger import Found
 from course.claims.rows import load
-from minivit.audit.rules import word_of
+from vitlab.claims.rules import word_of
 
 BUILD = Build("0123456789ab", "2026-11-22", "https://example.org/")
 FOUND = {

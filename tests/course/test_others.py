@@ -1,4 +1,4 @@
-"""Stored audits: the files of ledger/models, and how the ledger counts them."""
+"""Stored audits: the files of book/ledger/models, and how the ledger counts them."""
 
 import copy
 import json
@@ -9,9 +9,9 @@ import pytest
 
 from book._ext.ledger_page import _others
 from course.claims.others import files
-from minivit.audit.ledger import agreement, claims
-from minivit.audit.report import SCHEMA
-from minivit.audit.stored import others, read
+from vitlab.claims.ledger import agreement, claims
+from vitlab.claims.report import SCHEMA
+from vitlab.claims.stored import others, read
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.stem)

@@ -1,6 +1,6 @@
 from course.claims.rows import load
-from minivit.audit.probe import PROBES as SEEN
-from minivit.audit.probes import PROBES
+from vitlab.claims.probe import PROBES as SEEN
+from vitlab.claims.probes import PROBES
 
 CLAIMS = load().claims
 

@@ -7,9 +7,9 @@ import subprocess
 import pytest
 import yaml
 
+from book.tools.address import ROOT
+from book.tools.rule_history import ROWS, Change, changes, same, why_not
 from course.claims.verdict import MIME
-from tools.address import ROOT
-from tools.rule_history import ROWS, Change, changes, same, why_not
 
 ASKED_FOR_HALF = {">= 0.5": "holds", "otherwise": "not seen at this scale"}
 ASKS_FOR_LESS = {">= 0.4": "holds", "otherwise": "not seen at this scale"}

@@ -7,7 +7,7 @@ from course.claims import Claim, verdict
 from course.claims.ledger import MIME
 from course.claims.rows import load
 from course.claims.verdict import Verdict, decided
-from minivit.audit.rules import Rule, word_of
+from vitlab.claims.rules import Rule, word_of
 
 FIELDS = {
     "id": "R01",

@@ -4,9 +4,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from minivit import MultiHeadAttention, attention_weights, scaled_dot_product_attention
-from minivit.networks.fused import explicit_is_faster
-from minivit.networks.masks import local_mask, window_mask
-from tests.minivit.refusals import unchecked
+from minivit.parts import local_mask, window_mask
+from minivit.vit import explicit_is_faster
+from tests.refusals import unchecked
 
 # batch, heads, queries, keys, d_head, d_value: all different, so that no axis can stand for another
 B, H, N, M, D, V = 2, 3, 5, 7, 4, 6
@@ -120,7 +120,7 @@ def test_the_fused_path_equals_the_explicit_one(monkeypatch, kind, dtype, tolera
     results = []
     for explicit in True, False:
         monkeypatch.setattr(
-            "minivit.networks.vit.explicit_is_faster", lambda q, mask, answer=explicit: answer
+            "minivit.vit.explicit_is_faster", lambda q, mask, answer=explicit: answer
         )
         results.append(outputs_and_gradients(layer, x, MASKS[kind]))
     assert len(taken) == 1
@@ -131,7 +131,7 @@ def test_the_fused_path_equals_the_explicit_one(monkeypatch, kind, dtype, tolera
 
 @pytest.mark.parametrize("explicit", [True, False])
 def test_dropout_removes_a_fraction_of_the_weights_while_training(monkeypatch, explicit):
-    monkeypatch.setattr("minivit.networks.vit.explicit_is_faster", lambda q, mask: explicit)
+    monkeypatch.setattr("minivit.vit.explicit_is_faster", lambda q, mask: explicit)
     torch.manual_seed(0)
     layer, x = MultiHeadAttention(4, 1, attention_dropout=0.25), torch.ones(1, 4000, 4)
     with torch.no_grad():  # values and outputs are 1 where no weight is dropped

@@ -4,11 +4,10 @@ import pytest
 import torch
 
 import minivit
-from minivit.networks.masks import local_mask, window_mask
-from minivit.networks.patches import patchify, unpatchify
-from minivit.networks.positions import resample, sincos_1d, sincos_2d
-from minivit.networks.stem import ConvStem
-from tests.minivit.refusals import assert_refused
+from minivit.parts import ConvStem, local_mask, window_mask
+from minivit.patches import patchify, unpatchify
+from minivit.positions import resample, sincos_1d, sincos_2d
+from tests.refusals import assert_refused
 
 
 def small(*shape, dtype=torch.float32, device="cpu", **changes):

@@ -9,11 +9,11 @@ import pytest
 import safetensors.torch
 import torch
 
-from minivit.hub.files import read, save
-from minivit.hub.loading import load
-from minivit.hub.preprocessing import Preprocess
-from minivit.hub.zoo import create, shipped
-from tests.minivit.refusals import unchecked
+from minivit.catalogue import create, shipped
+from minivit.files import read, save
+from minivit.loading import load
+from minivit.preprocessing import Preprocess
+from tests.refusals import unchecked
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ def test_a_message_names_the_file_and_its_family_and_no_model_of_the_zoo(tmp_pat
 def test_a_file_of_ours_is_read_once(tmp_path, saved, monkeypatch):
     path, paths = tmp_path / "model.safetensors", []
     path.write_bytes(saved[1])
-    monkeypatch.setattr("minivit.hub.loading.read", lambda path: paths.append(path) or read(path))
+    monkeypatch.setattr("minivit.loading.read", lambda path: paths.append(path) or read(path))
     load(path)
     assert paths == [path]
 

@@ -2,10 +2,9 @@ import pytest
 import torch
 from torch import nn
 
-from minivit.networks.ablated import NoResidualBlock, NoResidualPostNormBlock, Nothing
-from minivit.networks.stochastic_depth import StochasticDepth, add_stochastic_depth
-from minivit.networks.variants import PostNormBlock
-from minivit.networks.vit import MLP, Block, MultiHeadAttention
+from minivit.surgery import NoResidualBlock, NoResidualPostNormBlock, Nothing
+from minivit.variants import PostNormBlock
+from minivit.vit import MLP, Block, MultiHeadAttention, StochasticDepth, add_stochastic_depth
 
 X = torch.randn(2, 5, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 

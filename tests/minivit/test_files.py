@@ -9,11 +9,11 @@ import safetensors.torch
 import torch
 from torch import nn
 
-from minivit.hub.files import replacing, save
-from minivit.hub.loading import load
-from minivit.hub.preprocessing import Preprocess
-from minivit.hub.zoo import create
-from minivit.networks.ablated import NoResidualBlock
+from minivit.catalogue import create
+from minivit.files import replacing, save
+from minivit.loading import load
+from minivit.preprocessing import Preprocess
+from minivit.surgery import NoResidualBlock
 
 SMALL = {"image_size": (8, 16), "patch_size": 4, "dim": 8, "depth": 2, "heads": 2, "classes": 3}
 VARIANTS = [

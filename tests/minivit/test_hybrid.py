@@ -10,13 +10,12 @@ from torch import nn
 
 import minivit
 from minivit import Hybrid, HybridConfig, ResNet, ResNetConfig, ViT, ViTConfig
-from minivit.networks.hybrid import alternate
-from minivit.networks.maps import AttentionBlock, TokenBlock, to_map, to_tokens
-from minivit.networks.masks import window_mask
-from minivit.networks.residual import BasicBlock
-from minivit.networks.vit import Block
-from tests.minivit.parity import TOLERANCE, draw
-from tests.minivit.refusals import unchecked
+from minivit.hybrid import AttentionBlock, TokenBlock, alternate, to_map, to_tokens
+from minivit.parts import window_mask
+from minivit.resnet import BasicBlock
+from minivit.vit import Block
+from tests.parity import TOLERANCE, draw
+from tests.refusals import unchecked
 
 NAMES = ["alternet_32px", "pit_32px", "hybrid_32px"]
 KINDS = {"c": BasicBlock, "a": AttentionBlock, "t": TokenBlock}

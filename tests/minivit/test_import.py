@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-import minivit
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(code):
@@ -13,7 +13,7 @@ def run(code):
 
 
 def test_import_minivit_loads_nothing_heavier_than_torch_and_einops():
-    heavy = "{'torchvision', 'matplotlib', 'IPython', 'scipy', 'skimage', 'course', 'yaml', 'PIL', 'safetensors', 'sklearn', 'minivit.training', 'minivit.cli'}"
+    heavy = "{'torchvision', 'matplotlib', 'IPython', 'scipy', 'skimage', 'course', 'yaml', 'PIL', 'safetensors', 'sklearn', 'vitlab'}"
     result = run(f"import sys, minivit; print({heavy} & set(sys.modules))")
     assert result.stdout.strip() == "set()", result.stderr
 
@@ -25,9 +25,9 @@ USE = "import torch, torchvision.transforms.v2; print(torchvision.models.vit_b_3
     "code",
     [
         f"from course import check\nimport torchvision\n{USE}",
-        f"from minivit.hub.import_torchvision import mend\nmend()\nimport timm, torchvision\n{USE}",
+        f"from minivit.import_torchvision import mend\nmend()\nimport timm, torchvision\n{USE}",
         f"try: import torchvision\nexcept RuntimeError: pass\nfrom course import check\nimport timm\n{USE}",
-        f"from minivit.hub.import_torchvision import imported\ntorchvision = imported()\n{USE}",
+        f"from minivit.import_torchvision import imported\ntorchvision = imported()\n{USE}",
     ],
 )
 def test_torchvision_imports_whatever_build_of_torch_is_installed(code):
@@ -44,14 +44,14 @@ def test_import_minivit_leaves_the_imports_of_a_program_as_they_are():
 
 def test_a_torchvision_that_works_by_itself_is_run_once_and_nothing_is_declared(tmp_path):
     (tmp_path / "torchvision.py").write_text("print('run')")
-    code = "from minivit.hub import import_torchvision as one; one.mend(); import torchvision; print(one._declared)"
+    code = "from minivit import import_torchvision as one; one.mend(); import torchvision; print(one._declared)"
     assert run(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {code}").stdout == "run\n[]\n"
 
 
 def test_a_package_that_is_missing_is_one_sentence_with_what_installs_it():
     for missing, code, said in (
-        ("matplotlib", "import minivit; minivit.figures", 'minivit: pip install ".[figures]"'),
-        ("sklearn", "from minivit.data import load_data; load_data('DIGITS')", 'minivit: pip install ".[train]"'),
+        ("matplotlib", "import vitlab; vitlab.figures", 'minivit: pip install ".[figures]"'),
+        ("sklearn", "from vitlab.data import load_data; load_data('DIGITS')", 'minivit: pip install ".[train]"'),
         ("torchvision", "import minivit; minivit.load('vit_b_32')", "pip install torch==2."),
     ):  # fmt: skip
         result = run(f"import sys; sys.modules[{missing!r}] = None\n{code}")
@@ -68,66 +68,93 @@ def test_another_failure_of_torchvision_is_not_hidden(tmp_path):
     assert "RuntimeError: something else" in result.stderr
 
 
-# From the ground up: a room imports from those before it, and from no other.
-FLOORS = [
-    "_extras",
-    "networks",
+# From the ground up: a module of minivit, and a folder or module of vitlab, imports only from those
+# before it.
+MINIVIT = [
+    "hooks",
+    "import_torchvision",
+    "shapes",
+    "attention",
+    "patches",
+    "positions",
+    "model",
+    "preprocessing",
     "recording",
-    "krylov",
+    "replacing",
+    "resnet",
+    "vit",
+    "parts",
+    "torchvision_resnet",
+    "torchvision_vit",
+    "torchvision",
+    "variants",
+    "hybrid",
+    "mixer",
     "surgery",
-    "hub",
-    "analysis",
+    "files",
+    "catalogue",
+    "loading",
+]
+VITLAB = [
+    "extras",
+    "calls",
+    "krylov",
+    "instruments",
     "inversion",
     "figures",
+    "convert",
     "data",
     "training",
-    "audit",
+    "claims",
     "commands",
-    "cli",
 ]
 
 
-def test_imports_go_down_only():
-    package = Path(minivit.__file__).parent
-    for path in package.rglob("*.py"):
-        room = path.relative_to(package).parts[0].removesuffix(".py")
+@pytest.mark.parametrize("package, floors", [("minivit", MINIVIT), ("vitlab", VITLAB)])
+def test_imports_go_down_only(package, floors):
+    for path in (ROOT / package).rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert package == "vitlab" or not re.search(r"(import|from) (vitlab|course|book)", text), (
+            path
+        )
+        assert not re.search(r"^ *(import|from) (course|book|studies)", text, re.M), path
+        room = path.relative_to(ROOT / package).parts[0].removesuffix(".py")
         if room in ("__init__", "__main__"):
             continue
-        imported = re.findall(r"^ *from minivit\.(\w+)", path.read_text(encoding="utf-8"), re.M)
+        imported = re.findall(rf"^ *from {package}\.(\w+)", text, re.M)
         for other in set(imported) - {room}:
-            assert FLOORS.index(other) < FLOORS.index(room), f"{path}: {room} imports {other}"
+            assert floors.index(other) < floors.index(room), f"{path}: {room} imports {other}"
 
 
-def test_inversion_and_analysis_are_imported_by_name_and_do_not_know_each_other():
-    for name, others in ("inversion", "'analysis'"), ("analysis", "'inversion'"):
-        code = f"import sys, minivit; assert 'minivit.{name}' not in sys.modules; import minivit.{name}\n"
-        code += (
-            f"print({others} in [m.split('.')[1] for m in sys.modules if m.startswith('minivit.')])"
-        )
-        result = run(code)
-        assert result.stdout.strip() == "False", result.stderr
-    assert run("import minivit.inversion; minivit.inversion.fibre").returncode == 0
-
-
-def test_the_packages_inside_are_there_after_import_minivit_and_load_when_touched():
-    names = ["analysis", "figures", "inversion", "training"]
-    code = (
-        f"import sys, minivit; names = {names}\n"
-        "print({f'minivit.{n}' for n in names} & set(sys.modules), set(names) <= set(dir(minivit)))\n"
-        "print([getattr(minivit, n).__name__ for n in names])\n"
-        "minivit.nothing"
+def test_minivit_works_where_vitlab_is_hidden():
+    result = run(
+        "import sys; sys.modules['vitlab'] = None; import minivit, torch\n"
+        "model = minivit.load('digits_vit')\n"
+        "with minivit.record(model, 'blocks.*.attention.weights') as seen:\n"
+        "    model(torch.zeros(2, 1, 8, 8))\n"
+        "print(len(seen), minivit.remove(model, 'mlp').removed)"
     )
-    result = run(code)
+    assert result.stdout == "4 (('mlp', None),)\n", result.stderr
+
+
+def test_the_packages_of_vitlab_are_there_after_its_import_and_load_when_touched():
+    names = ["claims", "data", "figures", "inversion", "training"]
+    result = run(
+        f"import sys, vitlab; names = {names}\n"
+        "print({f'vitlab.{n}' for n in names} & set(sys.modules), set(names) <= set(dir(vitlab)))\n"
+        "print([getattr(vitlab, n).__name__ for n in names])\n"
+        "vitlab.nothing"
+    )
     before, after = result.stdout.splitlines()
-    assert (before, after) == ("set() True", str([f"minivit.{name}" for name in names]))
-    assert result.stderr.endswith("module 'minivit' has no attribute 'nothing'\n")
+    assert (before, after) == ("set() True", str([f"vitlab.{name}" for name in names]))
+    assert result.stderr.endswith("module 'vitlab' has no attribute 'nothing'\n")
 
 
 @pytest.mark.slow  # half a minute where mypy has looked at nothing before
-def test_type_checkers_see_the_packages_inside_and_names_that_there_are_not(tmp_path):
+def test_type_checkers_see_the_packages_of_vitlab_and_names_that_there_are_not(tmp_path):
     (tmp_path / "use.py").write_text(
-        "import minivit\nreveal_type(minivit.figures.heat)\nminivit.nothing\n"
+        "import vitlab\nreveal_type(vitlab.figures.heat)\nvitlab.nothing\n"
     )
     command = [sys.executable, "-m", "mypy", str(tmp_path / "use.py")]
-    said = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
-    assert "def (values: " in said[0] and 'Module has no attribute "nothing"' in said[1]
+    lines = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
+    assert "def (values: " in lines[0] and 'Module has no attribute "nothing"' in lines[1]

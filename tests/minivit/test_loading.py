@@ -10,12 +10,11 @@ import torchvision
 from PIL import Image
 from safetensors.torch import save_file
 
-from minivit.hub.files import save
-from minivit.hub.header import fields_of
-from minivit.hub.loading import load
-from minivit.hub.preprocessing import Preprocess
-from minivit.hub.zoo import MODELS, create
-from minivit.networks.vit import ViT, ViTConfig
+from minivit.catalogue import MODELS, create
+from minivit.files import fields_of, save
+from minivit.loading import load
+from minivit.preprocessing import Preprocess
+from minivit.vit import ViT, ViTConfig
 
 NAMED = [(name, weights) for name, (_, known) in MODELS.items() for weights in known]
 

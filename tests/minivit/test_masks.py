@@ -1,6 +1,6 @@
 import torch
 
-from minivit.networks.masks import local_mask, window_mask
+from minivit.parts import local_mask, window_mask
 
 
 def drawn(mask, patch, grid):

@@ -11,11 +11,11 @@ from torch import nn
 
 import minivit
 from minivit import MixerConfig
-from minivit.hub.catalogue import FEEDFORWARD
-from minivit.hub.families import build
-from minivit.networks.mixer import FeedForwardBlock
-from tests.minivit.parity import assert_same, draw, observe, pictures
-from tests.minivit.refusals import unchecked
+from minivit.catalogue import FEEDFORWARD
+from minivit.mixer import FeedForwardBlock
+from minivit.surgery import build
+from tests.parity import assert_same, draw, observe, pictures
+from tests.refusals import unchecked
 
 # Small, and with every number another: 6 tokens, or 7 with the class token.
 SMALL = MixerConfig((12, 10), (4, 5), 2, 7, dim=24, depth=2, mixing_hidden=11, mlp_ratio=1.5)

@@ -7,7 +7,7 @@ import safetensors.torch
 import torch
 
 import minivit
-from minivit.hub.old_files import current
+from minivit.files import current
 
 PLAIN = {"stem": "patch", "positions": "learned", "window": None, "local": None, "norm": "pre"}
 WHOLE = {"attention": True, "mlp": True, "residual": True}

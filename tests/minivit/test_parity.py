@@ -7,8 +7,8 @@ import torch
 from einops import rearrange
 from torch import nn
 
-from minivit.networks.variants import PostNormBlock
-from tests.minivit.parity import assert_same, convert, observe, pictures, reference, unseen
+from minivit.variants import PostNormBlock
+from tests.parity import assert_same, convert, observe, pictures, reference, unseen
 
 MEAN = torch.tensor([0.485, 0.456, 0.406], dtype=torch.float64)[:, None, None]
 STD = torch.tensor([0.229, 0.224, 0.225], dtype=torch.float64)[:, None, None]

@@ -4,10 +4,10 @@ import torchvision
 from torch import nn
 
 import minivit
-from minivit.networks.patches import grid_of, patchify, unpatchify
-from minivit.networks.stem import ConvStem
-from minivit.networks.vit import PatchEmbedding
-from tests.minivit.refusals import unchecked
+from minivit.parts import ConvStem
+from minivit.patches import grid_of, patchify, unpatchify
+from minivit.vit import PatchEmbedding
+from tests.refusals import unchecked
 
 # batch, channels, rows, columns, patch height, patch width, dim: all different
 B, C, R, S, H, W, D = 2, 3, 4, 5, 6, 7, 8

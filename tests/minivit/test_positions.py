@@ -4,9 +4,9 @@ import pytest
 import torch
 import torchvision
 
-from minivit.networks.positions import resample, sincos_1d, sincos_2d
-from minivit.networks.variants import positions_of
-from minivit.networks.vit import Positions
+from minivit.positions import resample, sincos_1d, sincos_2d
+from minivit.variants import positions_of
+from minivit.vit import Positions
 
 
 def test_sincos_1d_is_the_formula():

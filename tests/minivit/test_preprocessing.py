@@ -7,9 +7,9 @@ import torch
 import torchvision
 from PIL import Image
 
-from minivit.data.pictures import open_picture
-from minivit.hub.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Preprocess
-from tests.minivit.refusals import unchecked
+from minivit.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Preprocess
+from tests.refusals import unchecked
+from vitlab.data.pictures import open_picture
 
 MODELS = ["vit_b_16", "vit_b_32", "vit_l_16", "vit_l_32", "vit_h_14"]
 SIZES = [(300, 401), (401, 300), (37, 90), (1, 1), (2, 51), (256, 256), (224, 224), (518, 517)]

@@ -14,7 +14,7 @@ from transformers import ViTConfig, ViTModel
 
 import minivit
 from minivit.recording import record
-from tests.minivit.refusals import unchecked
+from tests.refusals import unchecked
 
 B, N, DIM, HEADS, DEPTH = 2, 7, 24, 3, 3  # N tokens where no image gives them
 

@@ -9,11 +9,12 @@ import torchvision
 from torch import nn
 
 import minivit
-from minivit.analysis import attention_distance
-from minivit.analysis.running import evaluating
-from minivit.recording import activation, record, sublayer
-from minivit.recording.hooks import uncompiled
-from tests.minivit.parity import draw
+from minivit.hooks import uncompiled
+from minivit.recording import record
+from tests.parity import draw
+from vitlab.calls import activation, sublayer
+from vitlab.instruments import attention_distance
+from vitlab.instruments.running import evaluating
 
 THREADS, CALLS = 8, 25
 

@@ -8,14 +8,15 @@ import torch
 from torch import nn
 
 import minivit
-from minivit.analysis import rollout
-from minivit.recording import record, replace
+from minivit.recording import record
+from minivit.replacing import replace
 from tests.minivit import test_recording_attention as everybody
-from tests.minivit.analysis.models import MODELS, Known, everybodys
-from tests.minivit.analysis.models import images as pictures_of
-from tests.minivit.refusals import assert_refused, unchecked
 from tests.minivit.test_recording import Gives, Net, is_clean
 from tests.minivit.test_recording_threads import THREADS, in_threads, model_of, picture
+from tests.refusals import assert_refused, unchecked
+from tests.vitlab.instruments.models import MODELS, Known, everybodys
+from tests.vitlab.instruments.models import images as pictures_of
+from vitlab.instruments import rollout
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ import torch
 from PIL import Image
 
 import minivit
-from minivit.hub.preprocessing import Preprocess
-from minivit.hub.resizing import resized
-from tests.minivit.parity import draw
-from tests.minivit.refusals import unchecked
+from minivit.loading import resized
+from minivit.preprocessing import Preprocess
+from tests.parity import draw
+from tests.refusals import unchecked
 
 SIZES = [64, (32, 48), 16]
 
@@ -69,13 +69,13 @@ def test_load_takes_another_image_size_for_a_name_a_file_and_a_folder(tmp_path):
 def test_torchvisions_weights_come_at_their_own_size_and_are_then_resampled(monkeypatch, tmp_path):
     from torchvision.models import ViT_B_32_Weights
 
-    from minivit.hub.zoo import MODELS
-    from minivit.networks.vit import ViTConfig
+    from minivit.catalogue import MODELS
+    from minivit.vit import ViTConfig
 
     config = ViTConfig(patch_size=32, dim=12, depth=2, heads=3)
     monkeypatch.setitem(MODELS, "vit_b_32", (config, MODELS["vit_b_32"][1]))
     torch.save(draw(minivit.ViT(config)).state_dict(), tmp_path / "a.pth")
-    monkeypatch.setattr("minivit.hub.loading.fetch", lambda url: tmp_path / "a.pth")
+    monkeypatch.setattr("minivit.loading.fetch", lambda url: tmp_path / "a.pth")
     images = torch.randn(1, 3, 96, 128)
     model = minivit.load("vit_b_32", image_size=(96, 128))
     with torch.no_grad():

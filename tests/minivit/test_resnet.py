@@ -10,10 +10,10 @@ from torch import nn
 
 import minivit
 from minivit import ResNet, ResNetConfig
-from minivit.hub.catalogue import MODELS
-from minivit.networks.residual import BasicBlock
-from tests.minivit.parity import assert_same, blocks_of, convert, draw, observe, same
-from tests.minivit.refusals import unchecked
+from minivit.catalogue import MODELS
+from minivit.resnet import BasicBlock
+from tests.parity import assert_same, blocks_of, convert, draw, observe, same
+from tests.refusals import unchecked
 
 BLOCKS = torchvision.models.resnet.BasicBlock, torchvision.models.resnet.Bottleneck
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)

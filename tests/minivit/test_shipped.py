@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import minivit
-from minivit.data import load_data
-from minivit.hub.zoo import CHECKPOINTS, MODELS, shipped
-from minivit.training import evaluate
+from minivit.catalogue import CHECKPOINTS, MODELS, shipped
+from vitlab.data import load_data
+from vitlab.training import evaluate
 
 DIGITS = ("digits_mixer", "digits_resnet", "digits_vit")
 

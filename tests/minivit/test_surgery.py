@@ -11,8 +11,8 @@ from torch import nn
 
 import minivit
 from minivit import remove, transplant
-from minivit.hub.files import save
-from tests.minivit.parity import draw
+from minivit.files import save
+from tests.parity import draw
 
 SIZES = {"image_size": 8, "patch_size": 4, "channels": 2, "classes": 5, "dim": 12, "depth": 3}
 MODELS = {

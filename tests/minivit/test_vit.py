@@ -3,11 +3,11 @@ import torch
 from torch import nn
 
 from minivit import ViT, ViTConfig
-from minivit.hub.families import build
-from minivit.hub.zoo import changed
-from minivit.networks.pooling import AttentionPool
-from minivit.networks.positions import resample
-from tests.minivit.refusals import unchecked
+from minivit.catalogue import changed
+from minivit.parts import AttentionPool
+from minivit.positions import resample
+from minivit.surgery import build
+from tests.refusals import unchecked
 
 # Small, and with every number another.
 SMALL = ViTConfig((12, 20), (4, 5), 2, 7, dim=24, depth=2, heads=3, mlp_ratio=1.5)

@@ -8,8 +8,8 @@ import pytest
 import torch
 import torchvision
 
-from minivit.hub.catalogue import MODELS
-from minivit.hub.weights import fetch
+from minivit.catalogue import MODELS
+from minivit.loading import fetch
 
 CONTENT = bytes(range(256)) * 4000  # 1 MB
 NAME = f"vit-{hashlib.sha256(CONTENT).hexdigest()[:8]}.pth"

@@ -3,8 +3,8 @@ import torch
 import torchvision
 
 import minivit
-from minivit.hub.families import build
-from minivit.hub.zoo import MODELS, shipped
+from minivit.catalogue import MODELS, shipped
+from minivit.surgery import build
 
 NAMES = ["vit_b_16", "vit_b_32", "vit_l_16", "vit_l_32", "vit_h_14"]
 
@@ -76,7 +76,7 @@ def test_models_is_a_readable_table_and_draws_no_random_number():
 def test_models_take_no_memory_for_parameters(monkeypatch):
     made = []
     monkeypatch.setattr(
-        "minivit.hub.zoo.build", lambda *about: made.append(build(*about)) or made[-1]
+        "minivit.catalogue.build", lambda *about: made.append(build(*about)) or made[-1]
     )
     minivit.models()
     assert len(made) == len(MODELS) + len(shipped())

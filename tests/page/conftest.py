@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 import minivit
-from minivit.hub.page import export_page, rounded, script
+import vitlab
+from vitlab.convert.page import export_page, rounded, script
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = ROOT / "book/_static/live/engine.js"
@@ -55,7 +56,7 @@ def with_every_half() -> minivit.ViT:
 def images(of: minivit.ViT, count: int) -> Tensor:
     """Images of digits, and noise for models that see colours: uint8, as on disk."""
     if of.config.channels == 1:
-        return minivit.data.load_data("DIGITS").test.images[:count]
+        return vitlab.data.load_data("DIGITS").test.images[:count]
     height, width = of.config.image_size
     draws = torch.Generator().manual_seed(0)
     size = (count, of.config.channels, height, width)

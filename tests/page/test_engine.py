@@ -5,13 +5,13 @@ import torch
 from einops import rearrange
 
 import minivit
-from minivit.analysis import logit_lens, rollout
-from minivit.analysis.deletion import mean_colour, spread
-from minivit.hub.page import KNOWN, rounded
-from minivit.hub.zoo import described, shipped
-from minivit.networks.patches import patchify, unpatchify
-from tests.minivit.parity import draw
+from minivit.catalogue import described, shipped
+from minivit.patches import patchify, unpatchify
 from tests.page.conftest import images, job, model
+from tests.parity import draw
+from vitlab.convert.page import KNOWN, rounded
+from vitlab.instruments import logit_lens, rollout
+from vitlab.instruments.deletion import mean_colour, spread
 
 CLOSE = 1e-4  # of logits, whose spread is some units
 RELATIVE = 1e-5  # of numbers above 10: without norms there are some of 10^9

@@ -11,9 +11,9 @@ import torch
 
 import minivit
 from book._ext import live
-from minivit.hub.page import LARGEST, export_page
-from tests.minivit.refusals import assert_refused
 from tests.page.conftest import ENGINE, with_every_half
+from tests.refusals import assert_refused
+from vitlab.convert.page import LARGEST, export_page
 
 
 def stored(file):

@@ -10,11 +10,11 @@ import torch.nn.functional as F
 from torch import nn
 
 import minivit
-from minivit.data import load_data
-from minivit.networks.vit import ViTConfig
-from minivit.training import Recipe
-from minivit.training.optimiser import adamw, schedule
+from minivit.vit import ViTConfig
 from tests.page.conftest import ENGINE
+from vitlab.data import load_data
+from vitlab.training import Recipe
+from vitlab.training.optimiser import adamw, schedule
 
 FILES = "engine", "gradient", "training", "trainer", "parts/numbers"
 RUN = r"""

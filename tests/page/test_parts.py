@@ -14,12 +14,12 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import minivit
 from book._ext import parts as live_parts
-from minivit.analysis.distance import patch_distances
-from minivit.hub.page import export_page, rounded
-from minivit.networks.masks import local_mask
-from minivit.networks.patches import patchify, unpatchify
-from minivit.networks.positions import sincos_1d, sincos_2d
+from minivit.parts import local_mask
+from minivit.patches import patchify, unpatchify
+from minivit.positions import sincos_1d, sincos_2d
 from tests.page.conftest import ENGINE, images, model
+from vitlab.convert.page import export_page, rounded
+from vitlab.instruments.distance import patch_distances
 
 CLOSE = 1e-10  # both sides compute in float64, but where a test says otherwise
 RUN = r"""

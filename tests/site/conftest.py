@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.page_gates import FIRST_LOAD
+from book.tools.page_gates import FIRST_LOAD
 
 GOOD_ALT = 'alt="A curve that rises and then falls again."'
 META = {

@@ -6,12 +6,12 @@ import re
 import nbformat
 import pytest
 
-from tools.address import ROOT
-from tools.edition.__main__ import build
-from tools.edition.leaks import leaks
-from tools.edition.tree import Edition, table, write
-from tools.page_gates import PAGE_GATES
-from tools.site_gates import GATES, pages
+from book.tools.address import ROOT
+from book.tools.edition.__main__ import build
+from book.tools.edition.leaks import leaks
+from book.tools.edition.tree import Edition, table, write
+from book.tools.page_gates import PAGE_GATES
+from book.tools.site_gates import GATES, pages
 
 EDITIONS = {
     "student": Edition(student=True),

@@ -4,9 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from book.tools.page_gates import PAGE_GATES
+from book.tools.site_gates import (
+    GATES,
+    HEAVIEST,
+    alt_texts,
+    broken_links,
+    foreign_urls,
+    heavy_pages,
+)
 from tests.site.conftest import GOOD_ALT
-from tools.page_gates import PAGE_GATES
-from tools.site_gates import GATES, HEAVIEST, alt_texts, broken_links, foreign_urls, heavy_pages
 
 
 @pytest.mark.parametrize("gate", [*GATES, *PAGE_GATES], ids=lambda gate: gate.__name__)

@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from book._ext.ledger_counts import counts
+from book.tools.page_gates import compressed
+from book.tools.site_gates import pages
 from course.claims import card, harvest, load
-from minivit.audit.ledger import LEDGER
-from minivit.audit.rules import word_of
-from tools.page_gates import compressed
-from tools.site_gates import pages
+from vitlab.claims.ledger import LEDGER
+from vitlab.claims.rules import word_of
 
 SITE = Path(__file__).resolve().parents[2] / "_build" / "html"
 HEAVIEST = 150_000  # bytes of the page, compressed
@@ -75,7 +75,7 @@ def test_cards_lead_to_the_cell_the_results_the_command_and_the_permalink(cards,
             claim = load().claims[name]
             assert f"{claim.chapter}.html#verdict-{name}" in links
             commands = [code.get_text() for code in shown.select("dd > code")]
-            assert f"python -m tools.execute book/{claim.chapter}.ipynb" in commands
+            assert f"python -m book.tools.execute book/{claim.chapter}.ipynb" in commands
             for study in claim.study:
                 assert f"python -m studies {study}" in commands
                 assert f"../_static/results/{study}.json" in links

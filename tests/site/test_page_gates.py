@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from book.tools.page_gates import FIRST_LOAD, first_load, icons, metadata, pictures
 from tests.site.conftest import META, VIEWPORT, noise
-from tools.page_gates import FIRST_LOAD, first_load, icons, metadata, pictures
 
 CARD = '<link rel="canonical" href="https://example.org/"><meta property="og:url" content="x">'
 

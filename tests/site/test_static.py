@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from book.tools.address import repository, site
+from book.tools.page_gates import PAGE_GATES
+from book.tools.site_gates import GATES, pages
 from course.claims import load
-from tools.address import repository, site
-from tools.page_gates import PAGE_GATES
-from tools.site_gates import GATES, pages
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"

@@ -1,10 +1,10 @@
 import pytest
 import torch
 
-from minivit.analysis import Localisation
-from minivit.audit.probes.representations import across
-from minivit.data import load_data
 from studies.shared.digit_models import fraction_of, plain, summary
+from vitlab.claims.probes.representations import across
+from vitlab.data import load_data
+from vitlab.instruments import Localisation
 
 
 def test_the_mean_over_pairs_leaves_the_diagonal_out():

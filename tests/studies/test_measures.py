@@ -2,9 +2,9 @@ import pytest
 import torch
 
 import minivit
-from minivit.data import Data, Split
-from minivit.hub.preprocessing import Preprocess
+from minivit.preprocessing import Preprocess
 from studies.shared.measures import confidence, features, transfer
+from vitlab.data import Data, Split
 
 GENERATOR = torch.Generator().manual_seed(0)
 IMAGES = torch.randint(0, 256, (6, 3, 32, 32), dtype=torch.uint8, generator=GENERATOR)

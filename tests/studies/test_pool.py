@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from minivit.data import Split
-from minivit.training import Recipe, Stopped
-from minivit.training.run import Run as Training
 from studies.runner.pool import gather, result, trained
 from studies.runner.run import Run, spread, train_one
 from studies.runner.storage import HERE, Place
+from vitlab.data import Split
+from vitlab.training import Recipe, Stopped
+from vitlab.training.run import Run as Training
 
 RECIPE = Recipe(steps=4, batch_size=16)
 RUN = Run("vit_8px", {"dim": 8, "depth": 1, "heads": 2}, RECIPE, data="DIGITS")

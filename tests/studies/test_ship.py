@@ -7,12 +7,12 @@ import torch
 from safetensors.torch import load_file
 
 import minivit
-from minivit.training import Recipe
 from studies.runner.pool import trained
 from studies.runner.run import Run
 from studies.runner.ship import ship
 from studies.runner.storage import Place
 from studies.runner.study import Study
+from vitlab.training import Recipe
 
 RUN = Run("resnet_8px", {"width": 8}, Recipe(epochs=2), data="DIGITS")
 STUDY = Study("small", {"row": [RUN]}, lambda name, best: [best])

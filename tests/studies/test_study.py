@@ -3,8 +3,6 @@ from dataclasses import replace
 
 import pytest
 
-from minivit.data import load_data
-from minivit.training import Recipe
 from studies.runner.command import NAMES, command, load
 from studies.runner.cost import PICTURES
 from studies.runner.pool import result
@@ -12,6 +10,8 @@ from studies.runner.run import Run
 from studies.runner.storage import HERE, Place
 from studies.runner.study import Study, scores_compared
 from studies.runner.table import best, interval
+from vitlab.data import load_data
+from vitlab.training import Recipe
 
 
 def run(rate=1e-3, seed=0):

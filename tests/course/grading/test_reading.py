@@ -5,11 +5,11 @@ import json
 import nbformat
 import pytest
 
+from book.tools.edition.student import exchanged
 from course.grading.answers import answer
 from course.grading.chapters import BOOK, chapter, chapter_of, solutions
 from course.grading.definitions import needed, statements
 from course.grading.notebook import Unreadable, read
-from tools.edition.student import exchanged
 
 
 def slice_of(*cells, name="f"):

@@ -1,0 +1,41 @@
+"""Writes the stored verdicts anew after their words changed in ``claims.yml``, without executing.
+
+    python -m book.tools.cards [NOTEBOOK ...]        default: all chapters
+
+The figures are those stored with every digit beside each verdict. nbval then compares the cards
+with what an execution gives.
+"""
+
+import argparse
+from pathlib import Path
+
+import nbformat
+
+from course.claims.ledger import MIME, chapters
+from course.claims.rows import load
+from course.claims.verdict import Verdict
+
+
+def write_cards(path: Path) -> bool:
+    """Writes the verdicts of one notebook anew; says whether one changed."""
+    before = path.read_text(encoding="utf-8")
+    notebook = nbformat.reads(before, as_version=4)
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if seen := output.get("metadata", {}).get(MIME):
+                card = Verdict(load().claims[seen["id"]], seen["seeds"] or None)
+                output.data, output.metadata = map(nbformat.from_dict, card._repr_mimebundle_())
+    after = nbformat.writes(notebook) + "\n"
+    path.write_text(after, encoding="utf-8")
+    return after != before
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("notebook", nargs="*", type=Path, default=chapters())
+    for path in parser.parse_args().notebook:
+        print(f"{path.name}: {'changed' if write_cards(path) else 'unchanged'}")
+
+
+if __name__ == "__main__":
+    main()

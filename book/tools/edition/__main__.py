@@ -1,0 +1,71 @@
+"""Builds a book for students, or of some chapters.
+
+    python -m book.tools.edition [--student] [--chapters 1,2,4,14] [--whole ADDRESS]
+
+The pages are in ``_build/edition/_build/html``, in place of those of an edition before. Chapters
+keep their numbers, and the ledger all its claims. What students are not to read is looked for in
+all that was built, and ends it if found.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from book.tools.address import ROOT
+from book.tools.edition import contents
+from book.tools.edition.leaks import leaks
+from book.tools.edition.tree import Edition, table, write
+
+
+def arguments(given: list[str] | None = None) -> Edition:
+    """The edition that the command line names; ends with one line where it names none."""
+    parser = argparse.ArgumentParser(prog="book.tools.edition", description=__doc__.splitlines()[0])
+    parser.add_argument("--student", action="store_true", help="without solutions")
+    parser.add_argument("--chapters", metavar="1,2,4", help="of these chapters alone")
+    parser.add_argument("--whole", default="", help="address of the whole book, to link to")
+    said = parser.parse_args(given)
+    chapters = None
+    if said.chapters is not None:
+        whole = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+        try:
+            chapters = contents.chosen(said.chapters, whole)
+        except ValueError as error:
+            parser.exit(2, f"{error}\n")
+    return Edition(said.student, chapters, said.whole)
+
+
+def build(edition: Edition, folder: Path) -> int:
+    """Builds the pages from an edition's sources."""
+    environment = dict(os.environ)
+    if edition.student:
+        environment["MINIVIT_REPOSITORY"] = ""  # its launch buttons would open the whole book
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-W", "-n",
+               "--keep-going"]  # fmt: skip
+    return subprocess.run(command, cwd=folder, env=environment).returncode
+
+
+def main() -> int:
+    edition = arguments()
+    folder = ROOT / "_build/edition"
+    shutil.rmtree(folder, ignore_errors=True)  # no page of another edition may stay
+    write(edition, folder)
+    if edition.chapters is not None:
+        book = yaml.safe_load((ROOT / "book/chapters.yml").read_text(encoding="utf-8"))
+        for chapter, needs in contents.missing(book, edition.chapters).items():
+            print(f"chapter {chapter} builds on {', '.join(map(str, needs))}, left out here")
+    failed = build(edition, folder)
+    if failed:
+        return failed
+    site = folder / "_build/html"
+    problems = leaks(site, table(edition)[1]) if edition.student else []
+    print("\n".join([*problems, f"The pages: {site}/index.html"]))
+    return min(len(problems), 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

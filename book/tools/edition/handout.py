@@ -1,0 +1,105 @@
+"""Writes the notebooks that students get: a folder, and the same as a zip.
+
+    python -m book.tools.edition.handout [--chapters 1,2,4]
+
+``_build/handout`` then has the chapters without solutions, ``minivit`` and ``course`` beside them,
+and a README that says how to begin. It is written anew each time. What students are not to read is
+looked for in all of it; where it is found there is no zip.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+import nbformat
+
+from book.tools.address import ROOT
+from book.tools.edition.__main__ import arguments
+from book.tools.edition.contents import number
+from book.tools.edition.leaks import leaks
+from book.tools.edition.tree import Edition, table, write
+
+FOLDER = ROOT / "_build/handout"
+# What notebooks need of an edition's sources.
+KEPT = ("CITATION.cff", "LICENSE", "LICENSE-text", "book", "course", "minivit", "studies")
+IN_BOOK = ("*.ipynb", "_static/drawings", "claims.yml", "machines.json", "results")
+README = """\
+# Vision transformers: the notebooks
+
+    python3 -m venv .venv
+    .venv/bin/pip install -r requirements.txt
+    .venv/bin/jupyter lab book
+
+(On Windows `.venv\\Scripts` in place of `.venv/bin`.) Python 3.11 to 3.14; without a graphics card,
+install torch from https://download.pytorch.org/whl/cpu first, which saves gigabytes.
+
+Where a cell says `raise NotImplementedError`, write the function, run it and the check below it,
+which says what is probably wrong. A chapter goes on with what you wrote. A cell that begins with
+`# needs:` and fails because something is not written yet says that it waits: come back to it.
+The notebooks stay in this folder, for `minivit` and `course` are in it. Nothing is fetched from
+elsewhere, but for packages at the start.
+
+Code: MIT licence (`LICENSE`). Text and figures: CC BY 4.0 (`LICENSE-text`).
+"""
+
+
+def requirements() -> str:
+    """The pinned packages that chapters need: the first two groups of ``requirements.txt``."""
+    text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    groups = text.split("\n\n")
+    return (
+        "\n\n".join(g for g in groups if g.startswith(("# the package", "# the chapters"))) + "\n"
+    )
+
+
+def hand_out(edition: Edition, folder: Path) -> None:
+    """Writes the folder, which is not there yet."""
+    sources = folder.with_name(folder.name + "-sources")
+    shutil.rmtree(sources, ignore_errors=True)
+    write(edition._replace(student=True), sources)
+    left_out = table(edition)[1]
+    folder.mkdir(parents=True)
+    for name in KEPT:
+        if name != "book":
+            shutil.move(sources / name, folder / name)
+    (folder / "book/_static").mkdir(parents=True)
+    for pattern in IN_BOOK:
+        for path in sources.glob(f"book/{pattern}"):
+            page = f"book/{path.stem}"
+            if page not in left_out:
+                shutil.move(path, folder / path.relative_to(sources))
+    shutil.rmtree(sources)
+    for path in folder.glob("book/*.ipynb"):
+        lighten(path)
+    (folder / "README.md").write_text(README, encoding="utf-8")
+    (folder / "requirements.txt").write_text(requirements(), encoding="utf-8")
+
+
+def lighten(path: Path) -> None:
+    """Takes out of a notebook the figures' second form, which the site alone shows."""
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            output.get("metadata", {}).pop("narrow", None)
+    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+
+
+def main() -> int:
+    edition = arguments()._replace(student=True)
+    archive = FOLDER.with_suffix(".zip")
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    archive.unlink(missing_ok=True)
+    hand_out(edition, FOLDER)
+    problems = leaks(FOLDER, table(edition)[1])
+    if problems:
+        print("\n".join(problems))
+        return 1
+    shutil.make_archive(str(FOLDER), "zip", FOLDER.parent, FOLDER.name)
+    count = sum(number(f"book/{path.stem}") is not None for path in FOLDER.glob("book/*.ipynb"))
+    megabytes = archive.stat().st_size / 1e6
+    print(f"{FOLDER}\n{archive} ({count} chapters, {megabytes:.0f} MB)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

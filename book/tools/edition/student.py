@@ -1,0 +1,122 @@
+"""A chapter for students: its solutions taken out, its cells ready to wait for what they need."""
+
+import ast
+import re
+
+from nbformat import NotebookNode, from_dict
+
+from book.tools.edition.waiting import needs
+from course.handout import MARK
+
+FIRST_CELL = """\
+# Makes minivit and course importable; the notebook stays in the folder that it came in.
+import sys
+from pathlib import Path
+
+above = [Path.cwd(), *Path.cwd().parents]
+here = (path for path in above if (path / "course/claims").is_dir())
+root = next(here, None)
+if root is None:
+    raise SystemExit(
+        "Open this notebook in the folder that was handed out with it."
+    )
+sys.path.insert(0, str(root))
+
+from course import handout
+
+handout.wait()"""
+
+# What stands in for an exercise until it is written: the package's own function of this name.
+STAND_INS = {
+    "patchify": "minivit.patches",
+    "attention_weights": "minivit.vit",
+    "scaled_dot_product_attention": "minivit.vit",
+}
+NOTE = "# Yours; until you have written it, the package's own."
+
+SOLUTIONS = re.compile(  # where a chapter says where its solutions are
+    r"\s+(?:Solutions are|A solution is) in a\s+\{doc\}`notebook of (?:their|its) own\s+"
+    r"<solutions/\w+>`(?:; that of exercise 1 stands in the chapter)?\."
+)
+# Sentences that are true of the whole book alone: by page, each with what students read instead.
+INSTEAD = {
+    "index": [
+        ("and worked {doc}`solutions <book/solutions>`. For teachers: a workshop, a lecture, "
+         "questions and an exam.",
+         "with what you need to know before: {doc}`prerequisites <book/teaching/prerequisites>`."),
+        ("{doc}`Twelve weeks <book/teaching/course>`, with", "Twelve weeks, with"),
+    ],
+    "how_to_read": [
+        ("are folded, and so is a solution, with which the chapter goes on. Then",
+         "are folded. The chapter goes on with what you wrote; a cell that needs what is not\n"
+         "   written yet says so, and waits. Then"),
+    ],
+    "02_attention": [
+        ("The solution is the code of the book's package, `minivit`, with types that name the "
+         "shapes. Is it what\nPyTorch computes",
+         "The book's package, `minivit`, has these functions with types that name the shapes. Is "
+         "it\nwhat PyTorch computes"),
+    ],
+}  # fmt: skip
+
+
+def rewritten(texts: list[str], page: str) -> list[str]:
+    """A page's text, or the texts of its cells, without what is not so for students.
+
+    Raises:
+        ValueError: A sentence that students read otherwise is not there, or twice.
+    """
+    for old, new in INSTEAD.get(page, []):
+        if sum(text.count(old) for text in texts) != 1:
+            raise ValueError(f"{page} is to have once what students read otherwise: {old!r}")
+        texts = [text.replace(old, new) for text in texts]
+    return [SOLUTIONS.sub("", text) for text in texts]
+
+
+def functions(cell: NotebookNode) -> list[str]:
+    """The functions that a cell of code defines."""
+    return [node.name for node in ast.parse(cell.source).body if isinstance(node, ast.FunctionDef)]
+
+
+def tags(cell: NotebookNode) -> list[str]:
+    """A cell's tags."""
+    return cell.metadata.get("tags", [])
+
+
+def in_place_of(solution: NotebookNode) -> NotebookNode | None:
+    """What takes a solution's place: its imports, and the package's functions where it has them."""
+    names = [name for name in functions(solution) if name in STAND_INS]
+    imports = [
+        ast.get_source_segment(solution.source, node)
+        for node in ast.parse(solution.source).body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    if not names and not imports:
+        return None
+    lines = [NOTE, "from course.handout import written_or", *filter(None, imports), ""]
+    lines += [f'{name} = written_or(\n    {name}, "{STAND_INS[name]}"\n)' for name in names]
+    return from_dict(solution | {"source": "\n".join(lines)})
+
+
+def exchanged(notebook: NotebookNode, page: str) -> None:
+    """Changes a chapter into what students get.
+
+    Args:
+        page: The name of its file, without the ending.
+    """
+    notebook.cells[0].source = FIRST_CELL
+    cells = (in_place_of(c) if "solution" in tags(c) else c for c in notebook.cells)
+    notebook.cells = [cell for cell in cells if cell is not None]
+    prose = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+    for cell, text in zip(prose, rewritten([c.source for c in prose], page), strict=True):
+        cell.source = text
+    mark(notebook)
+
+
+def mark(notebook: NotebookNode) -> None:
+    """Writes above each cell the functions that it needs from its reader."""
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"][1:]
+    asked = [set(functions(c)) - set(STAND_INS) if "exercise" in tags(c) else set() for c in code]
+    for cell, need in zip(code, needs([c.source for c in code], asked), strict=True):
+        if need and not cell.source.startswith("check."):
+            cell.source = f"{MARK}{', '.join(sorted(need))}\n{cell.source}"

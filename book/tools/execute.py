@@ -1,0 +1,148 @@
+"""Re-executes notebooks in place, so that equal results give an empty diff.
+
+    python -m book.tools.execute [NOTEBOOK ...]        default: all chapters and solutions
+
+Each notebook runs in a fresh kernel from its own folder, with one thread; as many run at a time as
+there are cores. The first cell is written anew from ``book/tools/first_cell.py``. What changes from
+run to run is not stored: timings, last digits of figures behind an equal verdict, images that look
+like those stored, the text chunks of PNG files, outputs of cells tagged ``nbval-ignore-output``. A
+notebook is written only when it ran through, to a temporary file that is then renamed.
+"""
+
+import argparse
+import base64
+import io
+import os
+import re
+import struct
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import nbformat
+import numpy as np
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from PIL import Image
+
+from book.tools.address import ROOT
+from book.tools.first_cell import first_cell, notebooks
+from book.tools.narrow import MIME
+
+SECONDS = 120  # for one cell
+LEVELS = 8  # of 255
+BASE64 = "[A-Za-z0-9+/=\n]+"
+STARTUP = "from book.tools import narrow; narrow.install()"  # in every kernel
+PICTURES = {
+    "image/png": re.compile(BASE64),
+    "text/html": re.compile(f"(?<=data:image/webp;base64,){BASE64}"),
+}
+
+
+def plain_png(text: str) -> str:
+    """A base64 PNG without its text chunks, which name the Matplotlib version."""
+    raw = base64.b64decode(text)
+    kept, at = raw[:8], 8
+    while at < len(raw):
+        size, kind = struct.unpack(">I4s", raw[at : at + 8])
+        if kind not in (b"tEXt", b"iTXt", b"zTXt", b"tIME"):
+            kept += raw[at : at + size + 12]
+        at += size + 12
+    return base64.b64encode(kept).decode() + "\n"
+
+
+def clean(notebook: nbformat.NotebookNode) -> None:
+    """Takes out of an executed notebook what differs from run to run."""
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        }
+    )
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        if "nbval-ignore-output" in cell.metadata.get("tags", []):
+            cell.outputs = []
+        for output in cell.get("outputs", []):
+            if "image/png" in output.get("data", {}):
+                output.data["image/png"] = plain_png(output.data["image/png"])
+            if MIME in output.get("data", {}):  # not for Jupyter: the site's, for phones
+                output.metadata["narrow"] = output.data.pop(MIME)
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether two base64 images look the same: other last digits move a line by less than a dot.
+
+    No square of 4 x 4 dots may differ by more than some levels of 255 in its mean.
+    """
+    a, b = (Image.open(io.BytesIO(base64.b64decode(text))).convert("RGB") for text in (one, other))
+    if a.size != b.size:
+        return False
+    difference = np.subtract(*(np.asarray(picture.reduce(4), dtype=float) for picture in (a, b)))
+    return abs(difference).max() < LEVELS
+
+
+def keep_stored(old: nbformat.NotebookNode, new: nbformat.NotebookNode) -> None:
+    """Puts stored images back in place of new ones that look the same, and figures' last digits."""
+    for before, after in zip(old.cells, new.cells, strict=True):
+        for was, now in zip(before.get("outputs", []), after.get("outputs", []), strict=False):
+            a, b = was.get("data", {}), now.get("data", {})
+            for kind, find in PICTURES.items():
+                if kind in a and kind in b and find.sub("", a[kind]) == find.sub("", b[kind]):
+                    pairs = zip(find.findall(a[kind]), find.findall(b[kind]), strict=True)
+                    if all(alike(*pair) for pair in pairs):
+                        b[kind] = a[kind]
+            narrow = [one.get("metadata", {}).get("narrow") for one in (was, now)]
+            if a and a == b and (not any(narrow) or all(narrow) and alike(*narrow)):
+                now["metadata"] = was["metadata"]
+
+
+def execute(path: Path) -> bool:
+    """Runs one notebook and stores it; says whether the file changed."""
+    before = path.read_text(encoding="utf-8")
+    notebook = nbformat.reads(before, as_version=4)
+    notebook.cells[0].source = first_cell(path)
+    client = NotebookClient(
+        notebook,
+        timeout=SECONDS,
+        record_timing=False,
+        coalesce_streams=True,  # a busy machine delivers one print in two parts
+        resources={"metadata": {"path": path.parent}},
+    )
+    client.execute()
+    clean(notebook)
+    keep_stored(nbformat.reads(before, as_version=4), notebook)
+    nbformat.validate(notebook)
+    after = nbformat.writes(notebook) + "\n"
+    if after != before:
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(after, encoding="utf-8")
+        temporary.replace(path)
+    return after != before
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("notebook", nargs="*", type=Path, default=notebooks())
+    os.environ["OMP_NUM_THREADS"] = "1"  # the kernels inherit it: digits stay the same
+    failed = 0
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        os.environ |= {"IPYTHONDIR": folder, "PYTHONPATH": str(ROOT)}
+        startup = Path(folder) / "profile_default/startup/narrow.py"
+        startup.parent.mkdir(parents=True)
+        startup.write_text(STARTUP, encoding="utf-8")
+        paths = [path.resolve() for path in parser.parse_args().notebook]
+        for path, job in [(path, pool.submit(execute, path)) for path in paths]:
+            name = path.relative_to(ROOT)
+            try:
+                print(f"{name}: {'changed' if job.result() else 'unchanged'}")
+            except CellExecutionError as error:
+                failed += 1
+                plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+                print(f"{name}: failed, left as it was\n{plain}")
+    return min(failed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

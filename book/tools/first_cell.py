@@ -1,0 +1,75 @@
+"""The first cell of every notebook: makes ``minivit`` and ``course`` importable wherever it runs.
+
+    python -m book.tools.first_cell        writes it into the notebooks, and executes nothing
+
+A notebook that is opened in Colab arrives on its own and fetches the rest from the repository,
+whose address ``book/tools/address.py`` fills in where the book is published.
+"""
+
+from pathlib import Path
+
+import nbformat
+
+from book.tools.address import BRANCH, ROOT
+
+CELL = """\
+# Makes minivit and course importable; a notebook that is alone fetches the book.
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+above = [Path.cwd(), *Path.cwd().parents]
+here = (path for path in above if (path / "course/claims").is_dir())
+root = next(here, None)
+if root is None:
+    url = ""  # filled in on the branch that Binder and Colab open
+
+    class NotHere(Exception):
+        def _render_traceback_(self):  # a sentence, no traceback
+            return [str(self)]
+
+    def run(*command):
+        try:
+            subprocess.run(command, check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            said = f"The book must be fetched, and `{{' '.join(command)}}` failed."
+            raise NotHere(said) from None
+
+    if not url:
+        raise NotHere(
+            "This notebook needs the book around it: open it in a clone."
+        )
+    root = Path(url.rpartition("/")[2]).resolve()
+    if not root.is_dir():
+        options = ["--quiet", "--depth", "1", "--branch", "{branch}"]
+        run("git", "clone", *options, url)
+    for name in ["einops", "jaxtyping", "safetensors"]:
+        if find_spec(name) is None:
+            pip = [sys.executable, "-m", "pip", "install", "--quiet"]
+            run(*pip, name)
+    os.chdir(root / "{folder}")
+sys.path.insert(0, str(root))"""
+
+
+def notebooks() -> list[Path]:
+    """The chapters and solutions, and what else the site shows as a notebook."""
+    return sorted([*ROOT.glob("book/*.ipynb"), *ROOT.glob("book/solutions/*.ipynb")])
+
+
+def first_cell(notebook: Path) -> str:
+    """The source of a notebook's first cell."""
+    folder = notebook.resolve().parent.relative_to(ROOT).as_posix()
+    return CELL.format(branch=BRANCH, folder=folder)
+
+
+def main() -> None:
+    for path in notebooks():
+        notebook = nbformat.read(path, as_version=4)
+        notebook.cells[0].source = first_cell(path)
+        path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""Which rules of ``book/claims.yml`` changed after a chapter had stored their verdict, by git.
+
+python -m book.tools.rule_history        lists them, each with the form that it had before
+"""
+
+import math
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import yaml
+
+from book.tools.address import ROOT
+from course.claims.verdict import MIME
+from vitlab.claims.rules import COMPARE
+
+ROWS = "book/claims.yml"
+STORED = re.compile(rb'"%b": \{[^{}]*?"id": "(\w+)"' % re.escape(MIME).encode())
+CASE = re.compile(r"(.+) if (<=?|>=?) (\S+)")
+LAST = re.compile(r"(?:otherwise|always) (.+)")
+KINDS = ("holds", "qualified", "history", "cannot")  # every other word is a kind of no
+
+Rules = dict[str, str]  # by claim, each in the form of ``str(Rule)``
+Cases = list[tuple[str, float, str]]  # sign, threshold, word
+
+
+@dataclass(frozen=True)
+class Change:
+    """A rule as it was until a change that came after its first stored verdict."""
+
+    claim: str
+    when: str  # a day in UTC, or "not committed"
+    was: str  # in the form of ``str(Rule)``
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit that touches the rows or a chapter, or merges such."""
+
+    name: str
+    parents: list[str]
+    day: str
+    files: dict[str, str]  # the changed ones: blobs by path
+
+
+def changes(root: Path = ROOT) -> Iterator[Change]:
+    """The changes in HEAD's history, parents first, then what is not committed yet.
+
+    A commit changes a rule if it says something else there than each of its parents does.
+    """
+    history = list(_commits(root))
+    paths = {blob: path for commit in history for path, blob in commit.files.items()}
+    forms: dict[str, Rules] = {}
+    stored: dict[str, set[str]] = {}
+    for blob, text in _read(root, paths):
+        if paths[blob] == ROWS:
+            forms[blob] = _forms(text)
+        else:
+            stored[blob] = {name.decode() for name in STORED.findall(text)}
+
+    rules: dict[str, Rules] = {}  # by commit, as are the claims with a verdict there or earlier
+    answered: dict[str, set[str]] = {}
+    for commit in history:
+        before = [rules[parent] for parent in commit.parents] or [{}]
+        already: set[str] = set().union(*(answered[parent] for parent in commit.parents))
+        files = commit.files.copy()
+        after = forms[files.pop(ROWS)] if ROWS in files else before[0]
+        yield from _changed(before, after, already, commit.day)
+        rules[commit.name] = after
+        answered[commit.name] = already.union(*(stored[blob] for blob in files.values()))
+    if history:
+        now = _forms((root / ROWS).read_bytes())
+        yield from _changed([after], now, answered[commit.name], "not committed")
+
+
+def same(a: str, b: str) -> bool:
+    """Whether two forms of a rule give the same kind of word for every figure."""
+    one, other = _cases(a), _cases(b)
+    points = {x for _, threshold, _ in one + other for x in _around(threshold)}
+    return bool(one and other) and all(_kind(one, x) == _kind(other, x) for x in points)
+
+
+def why_not(root: Path = ROOT) -> str:
+    """Why the history cannot be replayed here; empty if it can."""
+    asked = ("rev-parse", "--show-toplevel", "--is-shallow-repository")
+    try:
+        top, shallow = _git(root, *asked).splitlines()
+    except (OSError, subprocess.CalledProcessError):
+        return "there is no git history"
+    if not Path(top).samefile(root):
+        return "the git history is that of another folder"
+    return "a shallow clone has no history" if shallow == "true" else ""
+
+
+def _changed(before: list[Rules], after: Rules, claims: set[str], day: str) -> Iterator[Change]:
+    for claim in sorted(claims):
+        was = [rules.get(claim, "") for rules in before]
+        if all(form and not same(form, after.get(claim, "")) for form in was):
+            yield Change(claim, day, was[0])
+
+
+def _forms(text: bytes) -> Rules:
+    """The rules of a ``claims.yml`` of any age, whatever the words were then."""
+    forms = {}
+    for row in yaml.load(text, yaml.CSafeLoader)["claims"]:
+        rule = {case: said for case, said in row.get("rule", {}).items() if case != "uncertain"}
+        said = [(case, verdict.partition(":")[0]) for case, verdict in rule.items()]
+        *cases, last = said or [("", "")]
+        parts = [*(f"{word} if {case}" for case, word in cases), " ".join(last)]
+        forms[row["id"]] = "; ".join(parts).strip()
+    return forms
+
+
+def _cases(form: str) -> Cases:
+    """The cases of a rule, the last one for what is left; none of a text that is no rule."""
+    *cases, last = form.split("; ")
+    found, left = [CASE.fullmatch(case) for case in cases], LAST.fullmatch(last)
+    if not left or not all(found):
+        return []
+    return [*((m[2], float(m[3]), m[1]) for m in found if m), ("<=", math.inf, left[1])]
+
+
+def _around(x: float) -> tuple[float, float, float]:
+    return math.nextafter(x, -math.inf), x, math.nextafter(x, math.inf)
+
+
+def _kind(cases: Cases, x: float) -> str:
+    """The kind of the word that a figure gets."""
+    word = next(word for sign, threshold, word in cases if COMPARE[sign](x, threshold))
+    return next((kind for kind in KINDS if word.startswith(kind)), "no")
+
+
+def _commits(root: Path) -> Iterator[Commit]:
+    """HEAD and what is before it, parents first, as if no other commits were between."""
+    log = _git(
+        root, "log", "--topo-order", "--reverse", "--full-history", "--parents",
+        "-m", "--raw", "--no-abbrev", "--no-renames",
+        "--format=%x00%H|%P|%ct", "--", ROWS, ":(glob)book/*.ipynb",
+    )  # fmt: skip
+    found: dict[str, Commit] = {}  # a merge is listed once for each parent
+    for entry in log.split("\0")[1:]:
+        head, *lines = entry.split("\n")
+        name, parents, seconds = head.split("|")
+        day = datetime.fromtimestamp(int(seconds), UTC).date().isoformat()
+        commit = found.setdefault(name, Commit(name, parents.split(), day, {}))
+        for line in filter(None, lines):
+            _, _, _, blob, status, path = line.split(maxsplit=5)
+            if status != "D":
+                commit.files[path] = blob
+    yield from found.values()
+
+
+def _read(root: Path, blobs: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """The contents of blobs, from one process, one at a time: together they are large."""
+    with tempfile.TemporaryFile() as asked:
+        asked.write("\n".join(blobs).encode())
+        asked.seek(0)
+        command = ["git", "-C", str(root), "cat-file", "--batch"]
+        with subprocess.Popen(command, stdin=asked, stdout=subprocess.PIPE) as git:
+            assert git.stdout
+            while head := git.stdout.readline():
+                blob, _, size = head.decode().split()
+                yield blob, git.stdout.read(int(size) + 1)
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout
+
+
+if __name__ == "__main__":
+    for change in changes():
+        print(f"{change.claim}  {change.when}  {change.was}")

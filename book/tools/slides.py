@@ -1,0 +1,106 @@
+"""Builds the slides of ``book/teaching/slides``, which need no network then, and prints them.
+
+``make slides`` calls this. Pandoc makes pages for reveal.js of the Markdown files; models that run
+in slides are those of the site.
+"""
+
+import base64
+import hashlib
+import io
+import re
+import shutil
+import sys
+import tarfile
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+from book.tools import chromium
+from book.tools.slide_parts import filled
+from course.claims.rows import BOOK
+
+SOURCES = BOOK / "teaching/slides"
+STATIC = BOOK.parent / "_build/html/_static"
+OUT = BOOK.parent / "_build/slides"
+DECKS = ("lecture", "part_1", "part_2", "part_3", "part_4", "part_5")
+REVEAL = "https://registry.npmjs.org/reveal.js/-/reveal.js-6.0.2.tgz"
+SHA512 = "JYIg5D9aoxoaLeb84O+OvAwsKWdIavVgEDScxtYEXFCT6t6TQrhNtSgogcjdCpdLsWglhJn3zyE3fUOwiH5KEg=="
+TAKEN = ("reset.css", "reveal.css", "reveal.js", "plugin/notes.js")
+READER = "markdown-implicit_figures"  # an image alone in a paragraph gets no caption
+COLOURS = re.compile(
+    r'^(?::root|html\[data-theme="light"\]) \{.*?^\}|^\.verdict-\w+ \{ --verdict: .*?\}',
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def reveal(folder: Path = Path(sys.prefix)) -> Iterator[tuple[str, bytes]]:
+    """The files of reveal.js that slides need, from npm's registry the first time.
+
+    Args:
+        folder: Where the archive is kept: in .venv, since ``make clean`` leaves it there.
+
+    Raises:
+        ValueError: The archive is not the one that was tried.
+    """
+    archive = folder / REVEAL.rpartition("/")[2]
+    if not archive.exists():
+        with urllib.request.urlopen(REVEAL) as answer:
+            archive.write_bytes(answer.read())
+    data = archive.read_bytes()
+    if base64.b64encode(hashlib.sha512(data).digest()).decode() != SHA512:
+        archive.unlink()
+        raise ValueError(f"{REVEAL} is not the archive that was tried: its checksum differs")
+    with tarfile.open(fileobj=io.BytesIO(data)) as files:
+        for name in TAKEN:
+            file = files.extractfile(f"package/dist/{name}")
+            assert file is not None  # a file, not a folder
+            yield name, file.read()
+
+
+def page(text: str) -> str:
+    """A deck as a page for reveal.js."""
+    import pypandoc
+
+    options = [
+        f"--template={SOURCES}/template.html",
+        "--slide-level=2",
+        "--mathml",
+        "--columns=999",
+    ]
+    return pypandoc.convert_text(text, "revealjs", READER, extra_args=options)
+
+
+def build(out: Path = OUT) -> None:
+    """Writes every deck, and what it needs, into a folder."""
+    shutil.rmtree(out, ignore_errors=True)
+    (out / "figures").mkdir(parents=True)
+    for name, file in reveal():
+        (out / "reveal" / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / "reveal" / name).write_bytes(file)
+    for shared in ("live", "stills"):
+        shutil.copytree(STATIC / shared, out / shared)
+    colours = COLOURS.findall((BOOK / "_static/book.css").read_text(encoding="utf-8"))
+    look = (SOURCES / "slides.css").read_text(encoding="utf-8")
+    (out / "slides.css").write_text("\n".join([*colours, look]), encoding="utf-8")
+    shutil.copy(SOURCES / "slides.js", out)
+    for deck in DECKS:
+        text = (SOURCES / f"{deck}.md").read_text(encoding="utf-8")
+        html = page(filled(text, out / "figures"))
+        (out / f"{deck}.html").write_text(html, encoding="utf-8")
+
+
+def printed(out: Path = OUT) -> None:
+    """Prints every deck as a PDF."""
+    with chromium.opened() as browser:
+        for deck in DECKS:
+            tab = browser.new_page(viewport={"width": 1280, "height": 720})
+            tab.goto(f"{(out / deck).with_suffix('.html').resolve().as_uri()}?print-pdf")
+            tab.wait_for_selector("html[data-settled]", state="attached", timeout=60_000)
+            tab.pdf(path=out / f"{deck}.pdf", prefer_css_page_size=True, print_background=True)
+            tab.close()
+
+
+if __name__ == "__main__":
+    build()
+    printed()
+    print(f"The slides are ready: open {OUT}/lecture.html, or one of its neighbours.")

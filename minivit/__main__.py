@@ -1,7 +1,0 @@
-"""``python -m minivit``."""
-
-import sys
-
-from minivit.cli import main
-
-sys.exit(main())

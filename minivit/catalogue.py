@@ -1,0 +1,224 @@
+"""Models by name: those of the catalogue, and those that come trained with the package."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from minivit.files import describe
+from minivit.hybrid import HybridConfig, alternate
+from minivit.mixer import MixerConfig
+from minivit.model import Config, Model, Removed
+from minivit.patches import pair
+from minivit.resnet import ResNetConfig
+from minivit.surgery import build, family
+from minivit.variants import ViTVariantConfig, config_of
+from minivit.vit import ViTConfig
+
+V1, V2 = "IMAGENET1K_V1", "IMAGENET1K_V2"
+SWAG = ("IMAGENET1K_SWAG_E2E_V1", "IMAGENET1K_SWAG_LINEAR_V1")
+BASE: dict[str, Any] = {"dim": 768, "depth": 12, "heads": 12}
+LARGE: dict[str, Any] = {"dim": 1024, "depth": 24, "heads": 16}
+HUGE: dict[str, Any] = {"dim": 1280, "depth": 32, "heads": 16}
+# What makes a Mixer the feed-forward model of Melas-Kyriazi (2021).
+FEEDFORWARD: dict[str, Any] = {
+    "first": "mlp",
+    "mixing_norm": "tokens",
+    "positions": "learned",
+    "pool": "class",
+}
+
+# Name -> configuration, and the names of torchvision's weights for it.
+MODELS: dict[str, tuple[Config, tuple[str, ...]]] = {
+    "vit_b_16": (ViTConfig(patch_size=16, **BASE), (V1, *SWAG)),
+    "vit_b_32": (ViTConfig(patch_size=32, **BASE), (V1,)),
+    "vit_l_16": (ViTConfig(patch_size=16, **LARGE), (V1, *SWAG)),
+    "vit_l_32": (ViTConfig(patch_size=32, **LARGE), (V1,)),
+    "vit_h_14": (ViTConfig(patch_size=14, **HUGE), SWAG),
+    # 8 x 8 images in grey, scikit-learn's digits: 16 tokens
+    "vit_8px": (
+        ViTConfig(8, 2, 1, 10, dim=64, depth=4, heads=4, mlp_ratio=2, pool="mean"),
+        (),
+    ),
+    # 32 x 32 images in colour, CIFAR-10's format: 64 tokens
+    "vit_32px": (
+        ViTConfig(32, 4, 3, 10, dim=128, depth=6, heads=4, mlp_ratio=2, pool="mean"),
+        (),
+    ),
+    # Tolstikhin et al. (2021); in the small ones the hidden widths have the same proportions to dim
+    "mixer_b_16": (MixerConfig(), ()),
+    "mixer_8px": (MixerConfig(8, 2, 1, 10, dim=64, depth=4, mixing_hidden=32), ()),
+    "mixer_32px": (MixerConfig(32, 4, 3, 10, dim=128, depth=6, mixing_hidden=64), ()),
+    # Melas-Kyriazi (2021): both hidden layers four times as wide as what they read
+    "feedforward_b_16": (MixerConfig(mixing_hidden=4 * 197, **FEEDFORWARD), ()),
+    "feedforward_8px": (
+        MixerConfig(8, 2, 1, 10, dim=64, depth=4, mixing_hidden=4 * 17, **FEEDFORWARD),
+        (),
+    ),
+    "feedforward_32px": (
+        MixerConfig(32, 4, 3, 10, dim=128, depth=6, mixing_hidden=4 * 65, **FEEDFORWARD),
+        (),
+    ),
+    "resnet18": (ResNetConfig(block="basic", stages=(2, 2, 2, 2)), (V1,)),
+    "resnet34": (ResNetConfig(block="basic", stages=(3, 4, 6, 3)), (V1,)),
+    "resnet50": (ResNetConfig(stages=(3, 4, 6, 3)), (V1, V2)),
+    "resnet101": (ResNetConfig(stages=(3, 4, 23, 3)), (V1, V2)),
+    "resnet152": (ResNetConfig(stages=(3, 8, 36, 3)), (V1, V2)),
+    # ResNet-8 and ResNet-14 of the paper's section 4.2, 6n + 2 layers
+    "resnet_8px": (ResNetConfig(8, 1, 10, "3x3", "basic", (1, 1, 1), 16), ()),
+    "resnet_32px": (ResNetConfig(32, 3, 10, "3x3", "basic", (2, 2, 2), 16), ()),
+    # By AlterNet's rules, from a ResNet-14 of width 32
+    "alternet_32px": (
+        HybridConfig(stages=alternate((2, 2, 2), (0, 1, 1)), widths=(32, 64, 128), heads=(2, 4, 8)),
+        (),
+    ),
+    # 256, 64 and 16 tokens, as in PiT
+    "pit_32px": (
+        HybridConfig(
+            stem="patch",
+            patch_size=2,
+            stages=("tt", "tt", "tt"),
+            widths=(48, 96, 192),
+            heads=(3, 6, 12),
+        ),
+        (),
+    ),
+    # vit_32px on a ResNet's feature map, which has as many places as that has patches
+    "hybrid_32px": (
+        HybridConfig(
+            stages=("c", "c", "c", "tttttt"), widths=(16, 32, 64, 128), heads=(1, 1, 1, 4)
+        ),
+        (),
+    ),
+}
+
+
+# Trained models that come with the package: NAME.safetensors, and its card NAME.md. An installed
+# one has the cards of all and the weights of some.
+CHECKPOINTS = Path(__file__).parent / "checkpoints"
+
+
+def shipped() -> dict[str, Path]:
+    """The files of the trained models that come with the package, by name."""
+    return {path.stem: path for path in sorted(CHECKPOINTS.glob("*.safetensors"))}
+
+
+def weights() -> dict[str, tuple[str, ...]]:
+    """The names of the trained weights available for each model, by its name."""
+    known = {name: names for name, (_, names) in MODELS.items()}
+    return known | dict.fromkeys(shipped(), ("shipped",))
+
+
+PARTS = ("attention", "mixing", "mlp", "norm", "residual", "positions")  # of a ViT or a Mixer
+
+
+def create(name: str, **changes: Any) -> Model:
+    """Makes an untrained model, in training mode.
+
+    Args:
+        name: One of :func:`models`, such as ``"vit_b_32"``.
+        **changes: Sizes and variants that differ, fields of its configuration: ``classes=10`` gives
+            a head for ten classes, ``image_size=(224, 320)`` positions for images of that size.
+            Parts are taken out with :func:`~minivit.surgery.remove`.
+
+    Raises:
+        ValueError: An unknown name or field, or a value that does not fit the others.
+    """
+    config, removed = described(name)
+    return build(changed(config, changes), removed)
+
+
+def changed(config: Config, changes: Mapping[str, Any]) -> Config:
+    """A configuration with other values in some fields."""
+    kind = ViTVariantConfig if isinstance(config, ViTConfig) else type(config)
+    known = [field.name for field in fields(kind)]
+    for field, value in changes.items():
+        none = value is False or (value == "none" and (kind is ViTVariantConfig or field == "norm"))
+        if "dim" in known and field in PARTS and none:
+            raise ValueError(
+                f"expected sizes and variants: got {field}={value!r}. A part is taken out by "
+                f"minivit.remove(model, {field!r}), before training or after"
+            )
+        if field not in known:
+            raise ValueError(f"a {family(config)} has no field {field!r}: {near(field, known)}")
+    if kind is ViTVariantConfig:
+        return config_of(
+            **{f.name: getattr(config, f.name) for f in fields(config)} | dict(changes)
+        )
+    return replace(config, **changes)
+
+
+def described(name: str) -> tuple[Config, Removed]:
+    """How one of :func:`models` is built: its configuration, and what is removed."""
+    if name in MODELS:
+        return MODELS[name][0], ()
+    files = shipped()
+    if name not in files and name in {path.stem for path in CHECKPOINTS.glob("*.md")}:
+        raise ValueError(
+            f"{name} does not come with the installed package: its weights are in the repository, "
+            f"in minivit/checkpoints/{name}.safetensors, a path that load takes"
+        )
+    about = describe(files[name]) if name in files else None
+    if about is None or about.config is None:
+        raise ValueError(f"there is no model {name!r}: {near(str(name), [*MODELS, *files])}")
+    return about.config, about.removed
+
+
+def near(name: str, names: Collection[str]) -> str:
+    """Says which names are close to one that does not exist; all of them, if none is."""
+    close = get_close_matches(name, names)
+    return f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(names)}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of :func:`models`: name, number of parameters, image and patch size, weights.
+
+    ``patch_size`` is none where the model has no patches; ``weights`` are torchvision's, or
+    ``("shipped",)`` for a trained model that comes with the package.
+    """
+
+    name: str
+    parameters: int
+    image_size: tuple[int, int]
+    patch_size: tuple[int, int] | None
+    weights: tuple[str, ...]
+
+
+class Entries(tuple[Entry, ...]):
+    """The lines of :func:`models`, printed as a table."""
+
+    def __repr__(self) -> str:
+        rows: list[tuple[str, ...]] = [("name", "parameters", "image", "patch", "weights")]
+        for entry in self:
+            pairs = entry.image_size, entry.patch_size
+            sizes = [" x ".join(map(str, size)) if size else "-" for size in pairs]
+            weights = ", ".join(entry.weights) or "-"
+            rows.append((entry.name, f"{entry.parameters:,}", *sizes, weights))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = []
+        for name, parameters, *rest in rows:
+            cells = [name.ljust(widths[0]), parameters.rjust(widths[1])]
+            cells += [cell.ljust(width) for cell, width in zip(rest, widths[2:], strict=True)]
+            lines.append("  ".join(cells).rstrip())
+        return "\n".join(lines)
+
+
+def models() -> Entries:
+    """Lists every model that :func:`create` knows, with its size and the weights for it.
+
+    Last are the trained models that come with the package: :func:`~minivit.loading.load` gives
+    them with their weights, :func:`create` without. Counting takes no memory for the parameters.
+    """
+    entries = []
+    for name, known in weights().items():
+        config, removed = described(name)
+        with torch.device("meta"):
+            parameters = sum(p.numel() for p in build(config, removed).parameters())
+        patch_size = getattr(config, "patch_size", None)
+        sizes = pair(config.image_size), None if patch_size is None else pair(patch_size)
+        entries.append(Entry(name, parameters, *sizes, known))
+    return Entries(entries)

@@ -1,5 +1,0 @@
-"""Data sets: digits, CIFAR-10, folders of images, generated shapes, photographs."""
-
-from minivit.data.loading import Data, Split, load_data
-
-__all__ = ["Data", "Split", "load_data"]

@@ -1,0 +1,235 @@
+"""``record``: the outputs and attention weights of named modules during a block of code."""
+
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+from minivit.attention import AttentionListener
+from minivit.hooks import after, uncompiled
+
+COMPILED = "_orig_mod"  # where torch.compile keeps the original module
+# Modules that are never called themselves.
+CONTAINERS = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
+
+
+def weights_of(name: str) -> str:
+    """The name under which the attention weights of the module ``name`` are recorded."""
+    return f"{name}.weights" if name else "weights"
+
+
+def runnable(model: nn.Module) -> dict[str, nn.Module]:
+    """Every module that can be called, by each of its names; ``""`` is the model itself.
+
+    A compiled model has the names of the original. A model with parts that run where their hooks
+    are not called raises TypeError.
+    """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"expected an nn.Module: got {type(model).__name__}")
+    model = getattr(model, COMPILED, model)
+    modules = dict(model.named_modules(remove_duplicate=False))
+    for name, module in modules.items():
+        if isinstance(module, nn.DataParallel | torch.jit.ScriptModule):
+            raise TypeError(
+                f"cannot look inside {type(module).__name__} (module {name!r}): it runs copies of "
+                "its parts, or runs them outside Python; take the module it was made from"
+            )
+    return {name: m for name, m in modules.items() if not isinstance(m, CONTAINERS)}
+
+
+def attention_names(modules: dict[str, nn.Module]) -> list[str]:
+    """Attention weights to suggest: those of modules with "att" in their name or class."""
+    return [
+        weights_of(name)
+        for name, module in modules.items()
+        if "att" in f"{name.rpartition('.')[2]} {type(module).__name__}".lower()
+    ]
+
+
+def find(
+    modules: dict[str, nn.Module], patterns: Iterable[str]
+) -> tuple[dict[str, nn.Module], dict[str, nn.Module]]:
+    """Finds the modules whose outputs, and those whose attention weights, match patterns.
+
+    Patterns are shell-style; ``*`` matches anything, dots included. One that ends in ``.weights``
+    means attention weights, unless a module has that name. If a pattern matches nothing,
+    LookupError lists similar names.
+    """
+    outputs: dict[str, nn.Module] = {}
+    weights: dict[str, nn.Module] = {}
+    for pattern in patterns:
+        hits = {name: m for name, m in modules.items() if fnmatchcase(name, pattern)}
+        outputs |= hits
+        if not hits and pattern.rpartition(".")[2] == "weights":
+            hits = {weights_of(name): m for name, m in modules.items()}
+            hits = {name: m for name, m in hits.items() if fnmatchcase(name, pattern)}
+            weights |= hits
+        if not hits:
+            attention = attention_names(modules)
+            near = get_close_matches(pattern, [*modules, *attention], cutoff=0)
+            wanted = pattern.rpartition(".")[2] == "weights"
+            none = ", and nothing here looks like attention" if wanted and not attention else ""
+            raise LookupError(f"no module matches {pattern!r}{none}; near names: {near}")
+    return outputs, weights
+
+
+def one(model: nn.Module, name: str) -> nn.Module:
+    """The module of this name: LookupError if there is none, ValueError if there are several."""
+    modules, _ = find(runnable(model), [name.removeprefix(f"{COMPILED}.")])
+    if len(modules) != 1:
+        raise ValueError(f"expected the name of one module: got {name!r}, for {list(modules)}")
+    return modules.popitem()[1]
+
+
+def refuse_silence(
+    modules: dict[str, nn.Module],
+    names: Iterable[str],
+    seen: Collection[str],
+    listener: AttentionListener,
+) -> None:
+    """Raises RuntimeError for names of modules that never ran, or showed no attention weights.
+
+    Args:
+        modules: All modules by name.
+        names: Shell-style, as :func:`~minivit.recording.record` takes them.
+        seen: What did happen.
+        listener: What listened for attention weights.
+    """
+    outputs, weights = find(modules, names)
+    ran = [name for name in seen if name in outputs]
+    silent = [pattern for pattern in names if not any(fnmatchcase(name, pattern) for name in ran)]
+    if missing := [name for name in outputs if any(fnmatchcase(name, p) for p in silent)]:
+        raise RuntimeError(
+            f"these modules never ran inside the block: {missing}; it may not have called the "
+            "model in this thread, or a parent may use their parameters without calling them"
+        )
+    missing = [name for name in weights if name not in seen]
+    if folded := [name for name in missing if name in listener.others]:
+        raise RuntimeError(
+            f"expected attention weights [batch, heads, queries, keys]: the softmax in {folded} "
+            f"has {[list(listener.others[name]) for name in folded]}, in which heads and images "
+            "cannot be told apart"
+        )
+    if missing:
+        raise RuntimeError(
+            f"no attention weights were computed for {missing}; what looks like attention here: "
+            f"{attention_names(modules) or 'nothing'}. One of those that is missing never ran, or "
+            "uses a kernel from outside torch: choose the model's eager or sdpa attention"
+        )
+
+
+class Kept:
+    """Outputs by name, with the versions that show whether they were overwritten since."""
+
+    def __init__(self, detach: bool) -> None:
+        self.seen: dict[str, Any] = {}
+        self.detach = detach
+        self.closed = False
+        self._versions: dict[str, list[tuple[Tensor, int]]] = {}
+
+    def close(self) -> None:
+        """Stops keeping."""
+        self.closed = True
+
+    def keep(self, name: str, output: Any) -> None:
+        """Keeps a module's output, or the single tensor in it; without one, RuntimeError."""
+        if self.closed:
+            return
+        # Inference mode does not count versions, and has no gradients to lose: always copy.
+        copy = self.detach or any(t.is_inference() for t in tensors_in(output))
+        if copy:
+            output = tree_map_only(Tensor, lambda t: t.detach().clone(), output)
+        tensors = tensors_in(output)
+        if not tensors:
+            raise RuntimeError(f"module {name!r} gave no tensor: got {type(output).__name__}")
+        self.seen[name] = tensors[0] if len(tensors) == 1 else output
+        self._versions[name] = [] if copy else [(t, t._version) for t in tensors]
+
+    def output_of(self, module: nn.Module, name: str) -> AbstractContextManager[None]:
+        """Keeps the output of ``module`` under ``name``, while it is entered."""
+        return after(module, lambda module, args, output: self.keep(name, output))
+
+    def overwritten(self) -> list[str]:
+        """Names of tensors that in-place operations have changed since they were kept."""
+        return [
+            name
+            for name, versions in self._versions.items()
+            if any(tensor._version != version for tensor, version in versions)
+        ]
+
+
+def tensors_in(output: Any) -> list[Tensor]:
+    """The tensors in nested tuples, lists, dictionaries and anything else that pytree knows."""
+    return [leaf for leaf in tree_leaves(output) if isinstance(leaf, Tensor)]
+
+
+@contextmanager
+def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict[str, Any]]:
+    """Records the outputs and attention weights of a model's modules while the block runs::
+
+        with minivit.record(model, "blocks.3", "blocks.*.attention.weights") as seen:
+            model(images)
+        seen["blocks.3"]                    # [batch, tokens, dim]
+        seen["blocks.3.attention.weights"]  # [batch, heads, queries, keys], rows sum to 1
+
+    Names are those of ``model.named_modules()``, shell-style: ``*`` matches anything, dots
+    included, so ``blocks.*`` is the blocks and everything in them, and ``blocks.?`` the first ten
+    blocks. ``""`` is the model itself. Of the modules that a pattern matches, those that run are
+    recorded; a name without wildcards must run. A module's name followed by ``.weights`` means the
+    attention weights computed inside it, before dropout, by ``F.scaled_dot_product_attention``,
+    ``nn.MultiheadAttention`` or a softmax: ``*.attention`` in minivit and Hugging Face, ``*.attn``
+    in timm, ``*.self_attention`` in torchvision. Where heads are mixed after the softmax, as in
+    CaiT and DeepViT, the softmax is recorded, not the mixture.
+
+    The recorded tensor is the one the model continues with: gradients flow through it, and
+    ``torch.autograd.grad(logits[0, 5], seen["blocks.3.attention.weights"])`` works. If a module
+    runs more than once, the last output is kept. An output with exactly one tensor, such as
+    ``(tensor, None)``, is recorded as that tensor. Attention weights have the precision of their
+    softmax: float32 where a fused kernel computes in half precision.
+
+    Blocks may be nested. A block records only what its own thread computes. Code compiled by
+    ``torch.compile`` runs uncompiled, in the whole process, until the block ends. Turn gradient
+    checkpointing off: what it recomputes in the backward pass is not recorded, and torch refuses
+    the difference.
+
+    Args:
+        model: Any module, compiled or not. Its code and its parameters are not touched.
+        names: Shell-style names, at least one.
+        detach: Record copies without gradients.
+
+    Raises:
+        TypeError: The model contains a ``DataParallel`` or ``ScriptModule``.
+        LookupError: A name matches nothing; the message lists similar ones.
+        RuntimeError: A module returns no tensor, or computes attention twice in one call; at the
+            end of the block, nothing that a name matches ran, a module showed no attention weights
+            with an axis each for images and heads, or a recorded tensor was overwritten in place.
+    """
+    modules = runnable(model)
+    if not names:
+        raise ValueError("name what to record, for example 'blocks.*.attention.weights'")
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"names are strings, each an argument of its own: got {names!r}")
+    outputs, weights = find(modules, names)
+    kept = Kept(detach)
+    listener = AttentionListener(kept.keep)
+    with ExitStack() as stack:
+        stack.callback(kept.close)
+        stack.enter_context(uncompiled())
+        for name, module in outputs.items():
+            stack.enter_context(kept.output_of(module, name))
+        for name, module in weights.items():
+            stack.enter_context(listener.inside(module, name))
+        if weights:  # else torch's own kernels and fast paths run
+            stack.enter_context(listener)
+        yield kept.seen
+    refuse_silence(modules, names, kept.seen.keys(), listener)
+    if overwritten := kept.overwritten():
+        raise RuntimeError(
+            f"in-place operations overwrote what was recorded of {overwritten}: "
+            "record copies with detach=True"
+        )

@@ -1,0 +1,88 @@
+"""Which pages an edition has, and that a wrong choice of chapters gets one clear sentence."""
+
+import json
+
+import pytest
+import yaml
+
+from book.tools.address import ROOT
+from book.tools.edition.__main__ import arguments
+from book.tools.edition.contents import FOR_STUDENTS, chosen, missing, number, pages, remixed_map
+from book.tools.edition.leaks import leaks
+from book.tools.edition.tree import Edition, labels, table, write
+
+WHOLE = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+MAP = yaml.safe_load((ROOT / "book/chapters.yml").read_text(encoding="utf-8"))
+SOME = frozenset({1, 2, 4, 14})
+
+
+@pytest.mark.parametrize("text", ["", "0", "24", "1,99", "1;2", "two", "1,,2", "-1"])
+def test_chapters_that_are_not_there_get_one_sentence(text, capsys):
+    with pytest.raises(ValueError, match="1 to 23, with commas between them"):
+        chosen(text, WHOLE)
+    with pytest.raises(SystemExit) as ended:
+        arguments(["--chapters", text])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "CHAPTERS names chapters by number, 1 to 23, with commas between them, "
+        f"such as 1,2,4,14: got {text!r}"
+    ]
+
+
+def test_some_chapters_bring_their_solutions_and_all_that_is_no_chapter():
+    kept, left_out = table(Edition(chapters=chosen("14, 1,2,4", WHOLE)))
+    assert {number(page) for page in pages(kept)} - {None, 0} == SOME
+    assert sum(page.startswith("book/solutions/") for page in pages(kept)) == len(SOME)
+    assert {"index", "book/ledger", "book/00_in_an_hour", "book/part_3"} <= set(pages(kept))
+    assert {"book/part_2", "book/part_4", "book/09_where_attention_looks"} <= left_out
+    captions = [part.get("caption", "") for part in kept["parts"]]
+    assert "III. Turn it around" in captions and "II. See" not in captions
+    assert all(part["chapters"] for part in kept["parts"])
+
+
+def test_students_get_no_solutions_and_of_teachers_pages_three():
+    kept, left_out = table(Edition(student=True))
+    assert not any("solutions" in page for page in pages(kept))
+    assert {page for page in pages(kept) if "teaching" in page} == set(FOR_STUDENTS)
+    assert "book/teaching/exam_marking" in left_out
+    assert {number(page) for page in pages(kept)} - {None} == set(range(24))
+
+
+def test_the_map_keeps_the_places_of_parts_and_the_steps_that_are_left():
+    kept = remixed_map(MAP, SOME)
+    assert [part["title"] for part in kept["parts"]] == [part["title"] for part in MAP["parts"]]
+    assert [len(part["chapters"]) for part in kept["parts"]] == [3, 0, 1, 0, 0]
+    steps = {step["chapter"] for visit in kept["visits"] for step in visit["steps"]}
+    assert steps and steps <= SOME
+    assert missing(MAP, SOME) == {4: [3], 14: [12, 13]}
+
+
+def test_figures_equations_and_sections_are_known_by_the_names_that_others_use():
+    found = labels("book/02_attention")
+    assert {"fig-rebuilt", "eq-attention"} <= set(found)
+    assert "verdicts" in labels("index")
+
+
+def test_a_smaller_book_for_students_keeps_both_promises(tmp_path):
+    both = Edition(student=True, chapters=SOME)
+    kept, left_out = table(both)
+    assert left_out == table(Edition(student=True))[1] | table(Edition(chapters=SOME))[1]
+    assert {number(page) for page in pages(kept)} == {None, 0, *SOME}
+
+    sources = tmp_path / "sources"
+    write(both, sources)
+    book = sources / "book"
+    assert yaml.safe_load((sources / "_toc.yml").read_text(encoding="utf-8")) == kept
+    assert yaml.safe_load((book / "chapters.yml").read_text(encoding="utf-8")) == remixed_map(
+        MAP, SOME
+    )
+    assert all(list(sources.glob(f"{page}.*")) for page in pages(kept))
+    assert not list(book.glob("solutions/*"))
+    assert {path.stem for path in book.glob("teaching/*")} == {
+        page.rpartition("/")[2] for page in FOR_STUDENTS
+    }
+    assert (book / "09_where_attention_looks.ipynb").exists()  # the ledger reads its verdicts
+    assert leaks(book, left_out) == []
+    said = json.loads((sources / "edition.json").read_text())
+    assert set(said["left_out"]) == left_out
+    assert said["labels"]["fig-distances"] == "book/09_where_attention_looks"

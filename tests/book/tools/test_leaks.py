@@ -1,0 +1,129 @@
+"""No solution stands where students read, and one that is put there is found, wherever it is."""
+
+import html
+import json
+from functools import cache
+
+import nbformat
+import pytest
+
+from book.tools.address import ROOT
+from book.tools.edition import leaks as tool
+from book.tools.edition.leaks import TOKENS, WORDS, leaks, runs, secrets, solutions, tokens
+from book.tools.edition.printed import CELLS, FILES
+from book.tools.edition.tree import Edition, table
+
+LEFT_OUT = table(Edition(student=True))[1]
+NOTEBOOKS = sorted(ROOT.glob("book/**/*.ipynb"))
+
+
+@cache
+def sources():
+    """Each solution's cell by the name of its function."""
+    return {
+        secret.name: cell.source
+        for path in NOTEBOOKS
+        for cell in nbformat.read(path, as_version=4).cells
+        if "solution" in cell.metadata.get("tags", [])
+        for secret in solutions(path)
+        if f"def {secret.name}(" in cell.source
+    }
+
+
+def notebook(source):
+    cell = nbformat.v4.new_code_cell(source)
+    return nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))
+
+
+def coloured(source):
+    """As a page shows code: each word in a tag of its own."""
+    words = [f"<span>{html.escape(word)}</span>" for word in source.split(" ")]
+    return f"<pre>{' '.join(words)}</pre>"
+
+
+FORMS = {
+    "page.html": coloured,
+    "_sources/page.ipynb": notebook,
+    "page.md": lambda source: f"It is\n```python\n{source}\n```\n",
+    "data.json": lambda source: json.dumps({"code": source}),
+    "commented.py": lambda source: source.replace("\n", "\n# "),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_solution_is_found(tmp_path, name):
+    assert len(sources()) > 100
+    for function, source in sources().items():
+        file = tmp_path / function / name
+        file.parent.mkdir(parents=True)
+        file.write_text(FORMS[name](source), encoding="utf-8")
+    found = {tuple(line.split(": ")[:2]) for line in leaks(tmp_path, LEFT_OUT)}
+    assert {(f"{function}/{name}", function) for function in sources()} <= found
+
+
+def test_a_part_of_a_solution_is_found_and_its_signature_is_none(tmp_path):
+    source = sources()["chunked_attention"]
+    (tmp_path / "signature.py").write_text(source.splitlines()[0])
+    assert leaks(tmp_path, LEFT_OUT) == []
+    (tmp_path / "part.py").write_text("\n".join(source.splitlines()[8:18]))
+    assert leaks(tmp_path, LEFT_OUT)[0].startswith("part.py: chunked_attention: ")
+
+
+def test_a_script_in_another_encoding_is_read(tmp_path):
+    (tmp_path / "model.js").write_text(sources()["chunked_attention"], encoding="utf-16")
+    assert leaks(tmp_path, LEFT_OUT)[0].startswith("model.js: chunked_attention: ")
+
+
+@pytest.mark.parametrize("page", ["book/solutions/02_attention", "book/teaching/exam_marking",
+                                  "book/teaching/questions"])  # fmt: skip
+def test_what_a_solution_says_is_found_and_so_is_a_teachers_page(tmp_path, page):
+    (source,) = ROOT.glob(f"{page}.*")
+    secret = tool.prose(source)
+    (tmp_path / "page.html").write_text("<p>" + "</b> <b>".join(secret.parts[40:70]))
+    (line, *_) = leaks(tmp_path, LEFT_OUT)
+    assert line.startswith(f"page.html: {secret.name}: ")
+
+
+def test_a_page_that_is_left_out_is_found_and_so_is_its_name_in_the_search(tmp_path):
+    target = tmp_path / "book/teaching/exam_marking.html"
+    target.parent.mkdir(parents=True)
+    target.touch()
+    (tmp_path / "searchindex.js").write_text('Search.setIndex({"docnames": ["book/solutions"]})')
+    assert leaks(tmp_path, LEFT_OUT) == [
+        "book/teaching/exam_marking.html: the page is there",
+        "searchindex.js: finds book/solutions",
+    ]
+
+
+def test_what_is_handed_out_holds_no_solution(handed_out):
+    assert leaks(handed_out, LEFT_OUT) == []
+
+
+def test_a_solution_is_found_in_the_chapter_that_prints_a_part_of_it(handed_out):
+    """What a chapter may print of a solution hides no more of it than that."""
+    for printed in CELLS:
+        path = handed_out / f"book/{printed.chapter}.ipynb"
+        before = path.read_text(encoding="utf-8")
+        kept = nbformat.reads(before, as_version=4)
+        kept.cells.append(nbformat.v4.new_code_cell(sources()[printed.solution]))
+        path.write_text(nbformat.writes(kept), encoding="utf-8")
+        met = {name for name, run in tool.met(tool.readable(path), tool.known(LEFT_OUT))
+               if run not in tool.demonstrated(name, path.stem)}  # fmt: skip
+        path.write_text(before, encoding="utf-8")
+        whole = printed.solution == "undo_residual"  # which chapter 15 prints from end to end
+        assert (printed.solution in met) != whole, printed
+
+
+def test_each_exception_is_needed():
+    known = {secret.name: secret for secret in secrets(frozenset())}
+    for (name, file), why in FILES.items():
+        text = (ROOT / file).read_text(encoding="utf-8")
+        assert name in {one for one, _ in tool.met(text, tool.known(LEFT_OUT))}, (name, file, why)
+    for printed in CELLS:
+        assert tool.demonstrated(printed.solution, printed.chapter), printed
+        cells = nbformat.read(ROOT / f"book/{printed.chapter}.ipynb", as_version=4).cells
+        for cell in cells:
+            shared = known[printed.solution].runs() & set(runs(tokens(cell.source), TOKENS))
+            if shared and "solution" not in cell.metadata.get("tags", []):
+                assert cell.id in printed.cells
+    assert WORDS <= TOKENS

@@ -1,0 +1,173 @@
+"""Slides say nothing of the book that is not so, fit their minutes, and can be read from the back."""
+
+import io
+import re
+from functools import cache
+
+import matplotlib.pyplot as plt
+import nbformat
+import pytest
+from PIL import Image
+
+from book._ext.live import MODELS
+from book.tools import script, slides
+from book.tools.slide_parts import FIGURE, ROLE, claims, cut, figures, filled
+from course.claims.rows import BOOK
+
+SOURCES = {
+    deck: (slides.SOURCES / f"{deck}.md").read_text(encoding="utf-8") for deck in slides.DECKS
+}
+PAGE = (BOOK / "teaching/slides.md").read_text(encoding="utf-8")
+NOTES = re.compile(r"::: notes\n(.*?)\n:::", re.DOTALL)
+FEW = 60  # words of a slide
+ROOM = 1180, 540  # pixels that a figure has on a slide
+SMALLEST = 12  # pixels of type that can be read from the back
+
+
+@cache
+def parts(deck):
+    """The slides of a deck, each as its source with the lecture's script in place."""
+    return re.split(r"(?m)^## ", script.spoken(SOURCES[deck]))[1:]
+
+
+def minutes(deck):
+    return sum(map(int, re.findall(r"timing=(\d+)", script.spoken(SOURCES[deck])))) / 60
+
+
+def test_there_is_a_deck_for_every_source():
+    assert sorted(SOURCES) == sorted(path.stem for path in slides.SOURCES.glob("*.md"))
+
+
+@pytest.mark.parametrize("deck", SOURCES)
+def test_every_figure_claim_and_slider_is_there(deck):
+    text = filled(SOURCES[deck])
+    assert (
+        not ROLE.search(text.replace("\\", "")) and "figure:" not in text and "script=" not in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("![](figure:fig-none)", "the figure 'fig-none'"),
+        ("{verdict}`X99`", "the claim 'X99'"),
+        ("{measured}`X99`", "the claim 'X99'"),
+        ("{wrod}`R06`", "the role 'wrod'"),
+        ("## A slide {script=2.30}", "section 2 of the lecture has no paragraph 30"),
+        ("## A slide {script=9.1}", "the lecture has no section 9"),
+        ("## A slide {script=2}", "got '2', expected for instance 2.1-3"),
+    ],
+)
+def test_what_is_not_there_is_named(source, message):
+    with pytest.raises(ValueError, match=message):
+        filled(source)
+
+
+def test_models_show_what_there_is_to_be_shown():
+    code = (BOOK / "_static/live/live.js").read_text(encoding="utf-8")
+    shows = re.findall(r"(?m)^    (\w+): \[\[", code)
+    asked = re.findall(r"\{live\}`(\w+) ?(\w*)`", "".join(SOURCES.values()))
+    assert len(asked) >= 4 and {show for _, show in asked} <= {"", *shows}
+    assert {model for model, _ in asked} <= set(MODELS)
+
+
+def test_a_verdict_is_the_ledgers():
+    row = claims()["R43"]
+    text = filled("{verdict}`R43`")
+    assert row["word"] in text and row["figure"] in text and "verdict-refuted" in text
+    assert filled("{word}`R43`") == row["word"]
+
+
+@pytest.mark.parametrize("deck", SOURCES)
+def test_no_figure_of_a_claim_is_typed(deck):
+    for part in parts(deck):
+        for name in re.findall(r"\{(?:verdict|measured|word)\}`(\w+)`", part):
+            for number in re.findall(r"\d+\.\d+|\d{2,}", claims()[name]["figure"]):
+                typed = NOTES.sub("", part) if deck == "lecture" else part  # the script is spoken
+                assert not re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", typed), (name, number)
+
+
+@pytest.mark.parametrize("deck", SOURCES)
+def test_figures_are_large_enough_to_be_read(deck):
+    with plt.style.context("vitlab.figures.book"):
+        points, dpi = plt.rcParams["legend.fontsize"], plt.rcParams["savefig.dpi"]
+    for _, name, part in FIGURE.findall(SOURCES[deck]):
+        file = figures()[name][1]
+        with Image.open(io.BytesIO(cut(file, part) if part else file)) as image:
+            scale = min(room / size for room, size in zip(ROOM, image.size, strict=True))
+        assert points * dpi / 72 * scale >= SMALLEST, (name, image.size)
+
+
+@pytest.mark.parametrize("deck", SOURCES)
+def test_every_slide_has_notes_minutes_and_few_words(deck):
+    for part in parts(deck):
+        title = part.splitlines()[0]
+        assert re.search(r"timing=\d+", title), title
+        assert NOTES.search(part) or "timing=0" in title, title
+        said = re.sub(r"!\[.*?\]\(.*?\)|\{.*?\}(`[^`]+`)?|\$\$.*?\$\$", "", NOTES.sub("", part))
+        assert len(re.findall(r"[^\W\d]\w+", said)) <= FEW, title
+
+
+def test_the_page_counts_slides_and_minutes():
+    for deck in SOURCES:
+        row = re.search(rf"(?m)^\| `{deck}`.*?\| (\d+) \| (\d+) \|$", PAGE)
+        assert (int(row[1]), int(row[2])) == (len(parts(deck)), int(minutes(deck) + 0.5)), deck
+
+
+def test_the_lecture_is_its_script_from_the_first_word_to_the_last():
+    spans = re.findall(r"script=([\d.-]+)", SOURCES["lecture"])
+    said = [text for span in spans for text in script.paragraphs(span)]
+    assert said == [text for section in script.sections() for text in section]
+    assert 40 < minutes("lecture") <= 45
+
+
+def test_the_decks_of_the_parts_have_every_chapter():
+    titles = {}
+    for path in sorted(BOOK.glob("[0-9]*.ipynb"))[1:]:
+        cells = nbformat.read(path, as_version=4).cells
+        heading = next(cell.source for cell in cells if cell.cell_type == "markdown")
+        titles[int(path.stem[:2])] = heading.splitlines()[0].removeprefix("# ")
+    found = re.findall(r"(?m)^## (\d+)\. (.+?) \{\.chapter", "\n".join(SOURCES.values()))
+    assert {int(number): title for number, title in found} == titles
+
+
+def test_messages_that_notes_quote_are_those_of_the_checks():
+    quoted = 0
+    for deck in SOURCES:
+        for chapter, sentence in re.findall(
+            r'Exercise (\d+)\.\d+: "(.+?)"', " ".join(SOURCES[deck].split())
+        ):
+            code = (BOOK.parent / f"course/check/chapter_{int(chapter):02}.py").read_text(
+                encoding="utf-8"
+            )
+            assert sentence in " ".join(re.sub(r'"\s*f?"', "", code).split()), sentence
+            quoted += 1
+    assert quoted > 10
+
+
+def test_a_part_of_a_figure_is_cut_where_it_says():
+    file = io.BytesIO()
+    Image.new("RGB", (200, 100)).save(file, "PNG")
+    with Image.open(io.BytesIO(cut(file.getvalue(), "10,20,50,30"))) as part:
+        assert part.size == (100, 30)
+
+
+def test_an_archive_that_was_not_tried_is_refused_and_removed(tmp_path):
+    archive = tmp_path / slides.REVEAL.rpartition("/")[2]
+    archive.write_bytes(b"something else")
+    with pytest.raises(ValueError, match="checksum differs"):
+        list(slides.reveal(tmp_path))
+    assert not archive.exists()
+
+
+def test_markdown_becomes_slides_with_their_time_and_notes():
+    html = slides.page(
+        filled(
+            "---\ntitle: T\nsubtitle: S\n---\n## One {timing=90}\n\nText\n\n::: notes\nSay it\n:::\n"
+        )
+    )
+    assert (
+        'data-timing="90"' in html
+        and '<aside class="notes">' in html
+        and "reveal/reveal.js" in html
+    )

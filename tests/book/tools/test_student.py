@@ -1,0 +1,125 @@
+"""What students get of a chapter, and how its cells wait for what is not written yet."""
+
+from types import SimpleNamespace
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from book.tools.address import ROOT
+from book.tools.edition.student import FIRST_CELL, INSTEAD, exchanged, rewritten, tags
+from book.tools.edition.waiting import needs
+from course.handout import Waiting, written, written_or
+
+CHAPTERS = sorted(ROOT.glob("book/*.ipynb"))
+
+
+def stub(x):
+    """To be written."""
+    raise NotImplementedError
+
+
+def patchify(x):
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_for_students_has_its_stubs_and_no_solution(path):
+    before = nbformat.read(path, as_version=4)
+    after = nbformat.read(path, as_version=4)
+    exchanged(after, path.stem)
+    nbformat.validate(after)
+    stubs = [cell.source for cell in before.cells if "exercise" in tags(cell)]
+    assert [cell.source for cell in after.cells if "exercise" in tags(cell)] == stubs
+    text = "\n".join(cell.source for cell in after.cells)
+    assert after.cells[0].source == FIRST_CELL
+    assert "git" not in FIRST_CELL and "pip" not in FIRST_CELL
+    assert "solutions/" not in text and "A solution;" not in text
+    for cell in after.cells:
+        if "solution" in tags(cell):  # what stands in for it has no body of a function
+            assert "def " not in cell.source
+
+
+def test_a_sentence_that_is_to_be_replaced_must_be_there_once():
+    (old, new), *_ = INSTEAD["how_to_read"]
+    assert rewritten(["A.", f"Hints\n   {old} that."], "how_to_read")[1] == f"Hints\n   {new} that."
+    for texts in (["nothing of it"], [old, old]):
+        with pytest.raises(ValueError, match="how_to_read is to have once"):
+            rewritten(texts, "how_to_read")
+
+
+def test_a_cell_needs_what_the_cells_before_it_need_for_it():
+    cells = {
+        "import math": set(),
+        "def f(x): raise NotImplementedError": set(),
+        "a = math.sqrt(4)": set(),
+        "b = f(a)": {"f"},
+        "c = [g(b) for g in (abs,)]": {"f"},
+        "def h(b): return b + 1": set(),  # another b
+        "d = {}\nd['a'] = h(a)": set(),
+        "d['b'] = c": {"f"},
+        "print(d)": {"f"},
+        "math.gcd(int(b), 2)": {"f"},
+        "math.pi": set(),  # a call of a module's function leaves the module as it is
+        "b = 1": set(),
+        "b + 1": set(),
+    }
+    asked = [{"f"} if code.startswith("def f") else set() for code in cells]
+    assert needs(list(cells), asked) == list(cells.values())
+
+
+def test_a_stub_is_not_written_and_a_function_that_raises_something_itself_is():
+    assert not written(stub) and not written(None)
+    assert written(len) and written(lambda x: x)
+
+    def half(x):
+        if x:
+            raise NotImplementedError("later")
+        return abs(x)
+
+    assert written(half)
+    assert written_or(half, "minivit.patches") is half
+    from minivit import patches
+
+    assert written_or(patchify, "minivit.patches") is patches.patchify
+
+
+def test_a_cell_with_no_mark_and_one_whose_functions_are_written_stay_as_they_are():
+    waiting = Waiting({"f": abs, "g": stub})
+    for line in ("a = 1\n", "# needs: f\n"):
+        waiting.note([line])
+        tree = SimpleNamespace(body=[1])
+        assert waiting.visit_Module(tree) is tree
+    waiting.note(["# needs: f, g\n"])
+    assert waiting.needed == ["f", "g\n"]
+
+
+def test_in_a_notebook_cells_wait_and_then_run():
+    """A cell is tried, and its mistakes are hidden only while something is not written."""
+    stub_text = "def f(x):\n    raise NotImplementedError"
+    cells = [
+        "from course import handout\nhandout.wait()",
+        stub_text,
+        "# needs: f\ny = f(1)\ny",
+        "# needs: f\nz = 2\nz",  # may need it, does not
+        "# needs: f\ny + z",
+        "def f(x):\n    return x + 41",
+        "# needs: f\ny = f(1)\ny",
+        "# needs: f\ny + z",
+        "# needs: f\n1 / 0",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+    client = NotebookClient(
+        notebook,
+        kernel_name="python3",
+        allow_errors=True,
+        resources={"metadata": {"path": ROOT}},
+    )
+    client.execute()
+    said = [
+        "".join(out.get("text", "") + out.get("data", {}).get("text/plain", "") + out.get("ename", "")
+                for out in cell.outputs)
+        for cell in notebook.cells
+    ]  # fmt: skip
+    waits = "This cell waits for your f.\n"
+    assert said == ["", "", waits, "2", waits, "", "42", "44", "ZeroDivisionError"]

@@ -1,0 +1,106 @@
+"""Small models of timm and of Hugging Face, random in every number, each with a name."""
+
+from functools import partial
+
+import timm
+import torch
+import transformers
+from timm.layers import LayerNorm, SwiGLUPacked
+from timm.models.deit import VisionTransformerDistilled
+from timm.models.vision_transformer import VisionTransformer
+
+import vitlab
+from tests.parity import draw
+
+SIZES = {"img_size": 16, "patch_size": 8, "embed_dim": 24, "depth": 2, "num_heads": 3, "mlp_ratio": 2, "num_classes": 5}  # fmt: skip
+FEATURES = {"num_classes": 0}
+CLIP = {"pre_norm": True, "act_layer": "quick_gelu", "norm_layer": partial(LayerNorm, eps=1e-5)}
+SIGLIP = {"class_token": False, "global_pool": "map", "act_layer": "gelu_tanh"}
+TIMMS = {
+    "vit": {},
+    "vit without a head": FEATURES,
+    "vit without biases of q, k and v": {"qkv_bias": False},
+    "vit with means": {"class_token": False, "global_pool": "avg", "fc_norm": False},
+    "vit with means beside a class token": {"global_pool": "avg", "fc_norm": False},
+    "vit with a norm behind the mean": {"class_token": False, "global_pool": "avg"},
+    "vit with a norm behind the mean, beside a class token": {"global_pool": "avg"},
+    "vit with a norm behind its token": {"fc_norm": True},
+    "deit distilled": {"kind": VisionTransformerDistilled},
+    "deit distilled, without a head": {"kind": VisionTransformerDistilled} | FEATURES,
+    "deit 3": {"init_values": 1e-6, "no_embed_class": True},
+    "dinov2": {"init_values": 1e-5} | FEATURES,
+    "dinov2 with registers": {"init_values": 1e-5, "reg_tokens": 3, "no_embed_class": True} | FEATURES,
+    "dinov2 giant": {"init_values": 1e-5, "mlp_layer": SwiGLUPacked, "act_layer": torch.nn.SiLU} | FEATURES,
+    "registers with positions": {"reg_tokens": 2},
+    "clip": CLIP,
+    "clip with registers": CLIP | {"reg_tokens": 2},
+    "siglip": SIGLIP | FEATURES,
+    "siglip with registers": SIGLIP | {"reg_tokens": 2},
+    "siglip with a norm behind its pool": SIGLIP | {"fc_norm": True},
+}  # fmt: skip
+
+
+def timms(name, dtype=torch.float64, **changes):
+    changes = SIZES | TIMMS[name] | changes
+    kind = changes.pop("kind", VisionTransformer)
+    return draw(kind(**changes).to(dtype).eval())
+
+
+HIDDEN = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "image_size": 16, "patch_size": 8}  # fmt: skip
+WIDE = HIDDEN | {"intermediate_size": 48}
+LABELS = {"num_labels": 5}
+HUGGINGFACES = {
+    "ViTModel": ("ViTConfig", WIDE),
+    "ViTForImageClassification": ("ViTConfig", WIDE | LABELS),
+    "DeiTModel": ("DeiTConfig", WIDE),
+    "DeiTForImageClassification": ("DeiTConfig", WIDE | LABELS),
+    "DeiTForImageClassificationWithTeacher": ("DeiTConfig", WIDE | LABELS),
+    "Dinov2Model": ("Dinov2Config", HIDDEN),
+    "Dinov2ForImageClassification": ("Dinov2Config", HIDDEN | LABELS),
+    "Dinov2WithRegistersModel": ("Dinov2WithRegistersConfig", HIDDEN),
+    "Dinov2WithRegistersForImageClassification": ("Dinov2WithRegistersConfig", HIDDEN | LABELS),
+    "Dinov2Model, giant": ("Dinov2Config", HIDDEN | {"use_swiglu_ffn": True}),
+    "CLIPVisionModel": ("CLIPVisionConfig", WIDE),
+    "CLIPVisionModelWithProjection": ("CLIPVisionConfig", WIDE | {"projection_dim": 7}),
+    "SiglipVisionModel": ("SiglipVisionConfig", WIDE),
+}
+
+
+def huggingfaces(name, dtype=torch.float64, **changes):
+    config, sizes = HUGGINGFACES[name]
+    model = getattr(transformers, name.partition(",")[0])(
+        getattr(transformers, config)(**sizes | changes)
+    )
+    return draw(model.to(dtype).eval())
+
+
+class ClassTokens(torch.nn.Module):
+    """A ViT or DeiT of Hugging Face's that gives its class token, and not what its pooler makes."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model, self.config = model, model.config
+
+    def forward(self, images):
+        return self.model(images).last_hidden_state[:, 0]
+
+
+def comparable(model):
+    """The module to compare ours with."""
+    return ClassTokens(model) if type(model).__name__ in ("ViTModel", "DeiTModel") else model
+
+
+def converted(model):
+    of_timm = isinstance(model, VisionTransformer)
+    ours = vitlab.from_timm(model) if of_timm else vitlab.from_huggingface(model)
+    return ours.requires_grad_(False)
+
+
+EVERY = [*((timms, name) for name in TIMMS), *((huggingfaces, name) for name in HUGGINGFACES)]
+
+
+def real(name, dtype):
+    """A model of timm of its full size, without the time that its own initial weights take."""
+    with torch.device("meta"):
+        model = timm.create_model(name)
+    return draw(model.to(dtype).to_empty(device="cpu").eval())

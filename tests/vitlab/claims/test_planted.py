@@ -1,0 +1,298 @@
+"""In models with a planted cause the right probe moves, and those that ask something else do not."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+import minivit
+from minivit.parts import local_mask
+from tests.vitlab.claims.planted import (
+    Filtered,
+    MeanOfTokens,
+    MixingTokens,
+    RMSNorm,
+    asked,
+    changed,
+    digits,
+    figure,
+    masked,
+    no_head,
+    shuffled,
+    silent,
+    uniform,
+)
+from vitlab.claims.probe import Subject
+from vitlab.claims.probes import PROBES
+from vitlab.data.photographs import crops
+from vitlab.instruments import low_pass
+
+
+def same(names, model, other, images, **more):
+    """Those probes say the same of both models, to rounding."""
+    for name in names:
+        before, after = (asked(name, one, images, **more) for one in (model, other))
+        assert before == pytest.approx(after, abs=1e-6), name
+
+
+def test_attention_made_uniform_looks_as_far_in_every_block():
+    model, images, _ = digits()
+    even = changed(model, uniform)
+    assert abs(figure("C13", model, images)) > 0.01 and abs(figure("L20", model, images)) > 0.01
+    assert figure("C13", even, images) == pytest.approx(0, abs=1e-6)
+    assert figure("L20", even, images) == pytest.approx(0, abs=1e-6)
+    assert figure("C04", even, images) == pytest.approx(1 / 16)
+    assert figure("V33", even, images[:4]) == pytest.approx(0, abs=1e-6)
+    assert figure("V20", model, images) > 0.1 and figure("V20", even, images) < 1e-10
+    same(("V28", "V30", "V17", "R12", "H12", "L10", "H10"), model, even, images)
+
+
+def test_shuffled_positions_are_seen_in_the_table_alone():
+    model = minivit.load("cifar10_vit_gap")
+    images = model.preprocess(crops(1)[0])
+    other = changed(model, shuffled)
+    assert figure("V28", model, images) > 0.5
+    assert abs(figure("V28", other, images)) < 0.1
+    same(("V30", "V32", "V17", "H10"), model, other, images)
+
+
+def test_positions_of_zeros_have_no_direction_and_so_no_figure():
+    model, images, _ = digits()
+    without = changed(model, lambda m: m.positions.table.zero_())
+    assert "has the vector zero" in asked("V28", without, images)
+    assert "no learned position" in asked("V28", minivit.remove(model, "positions"), images)
+
+
+def test_a_head_that_is_off_keeps_the_distances_of_its_block_and_adds_nothing():
+    model, images, _ = digits()
+    off = copy.deepcopy(model)
+    with torch.no_grad():
+        for head in range(model.config.heads):
+            no_head(off, 0, head)
+        off.blocks[0].attention.out.bias.zero_()
+    assert figure("V32", model, images) == figure("V32", off, images) == 0
+    assert raised(model, images)[0] != 0 and raised(off, images)[0] == 0
+    same(("V28", "V30", "R12"), model, off, images)
+
+
+def raised(model, images):
+    """How attention changes the variance in every block, the curve of H29."""
+    return PROBES["H29"].measure(Subject(model, images)).curves["raised by attention"]
+
+
+def test_a_colour_that_is_not_seen_moves_no_claim_about_positions_and_tokens():
+    model = minivit.load("cifar10_vit_gap")
+    images = model.preprocess(crops(1)[0])
+    blind = changed(model, lambda m: m.patch_embedding.projection.weight[:, 0].zero_())
+    with torch.no_grad():
+        assert torch.equal(blind(images), blind(images * torch.tensor([5.0, 1, 1])[:, None, None]))
+    same(("V28", "V30", "V32", "V17", "R12", "H10"), model, blind, images)
+
+
+def test_masks_show_in_what_tokens_depend_on():
+    model, images, _ = digits()
+    causal = changed(model, masked(torch.ones(16, 16, dtype=torch.bool).tril()))
+    near = changed(model, masked(local_mask((4, 4), 3)))
+    for name in "L10", "H12":
+        assert figure(name, model, images) == 1
+    assert figure("L10", causal, images) == 0
+    assert figure("H12", causal, images) == 9 / 16  # the token in the middle, and those before
+    assert figure("H12", near, images) == 6 / 16  # at the left edge
+    assert figure("H10", model, images) < 1e-10 and figure("H10", near, images) > 0.1
+    same(("V28", "R12", "V30"), model, near, images)
+
+
+def test_an_mlp_that_mixes_tokens_is_found():
+    model, images, _ = digits()
+    mixing = changed(model, lambda m: setattr(m.blocks[1], "mlp", MixingTokens(m.blocks[1].mlp)))
+    assert figure("R12", model, images) == 0
+    assert figure("R12", mixing, images) >= 0.9 / 16
+    same(("H12", "H10", "V28", "V32"), model, mixing, images)
+
+
+def test_a_block_that_sees_the_mean_of_a_token_does_not_carry_it():
+    model, images, _ = digits()
+    seeing = changed(model, lambda m: setattr(m.blocks[2], "norm1", RMSNorm()))
+    assert figure("R43", model, images) < 1e-10
+    assert figure("R43", seeing, images) > 1e-3
+
+
+def test_mlps_without_a_bend_never_turn_round():
+    model, images, _ = digits(2)
+
+    def straight(m):
+        m.blocks = m.blocks[:1]
+        m.blocks[0].mlp.activation = nn.Identity()
+
+    one = changed(model, lambda m: setattr(m, "blocks", m.blocks[:1]))
+    assert figure("R50", one, images) == 1
+    assert figure("R50", changed(model, straight), images) == 0
+
+
+def test_ranks_fall_by_as_much_as_was_taken():
+    model, images, _ = digits(1)
+
+    def blind(m):
+        m.blocks = m.blocks[:1]
+        m.blocks[0].attention.out.weight[:3] = 0  # three numbers of each of 16 tokens
+
+    def one_token(m):
+        m.blocks[-1] = MeanOfTokens()
+
+    assert figure("R63", changed(model, blind), images) == 3 * 16
+    assert figure("C16", model, images) == 0
+    assert figure("C16", changed(model, one_token), images) == 64 - figure_of_mean(model)
+    assert "has attention" in asked("C17", model, images)
+
+
+def figure_of_mean(model):
+    """Numbers that the mean of tokens can have, of 64 pixels."""
+    return model.config.dim
+
+
+def test_a_network_whose_map_is_small_keeps_no_more_than_the_map():
+    network = Convolutions(*(conv(4, 4) for _ in range(2)), conv(4, 1, stride=4), start=4)
+    images = torch.randn(4, 4, 8, 8)
+    assert figure("C17", network, images) == 4 / 256
+
+
+def test_blocks_that_add_nothing_are_all_alike_and_undone():
+    model, images, _ = digits()
+    resnet = minivit.load("digits_resnet")
+    idle = changed(model, silent)
+    assert figure("R24", idle, images[:2]) == 1
+    first = [figure("C11", one, images, beside=resnet) for one in (model, idle)]
+    assert first[1] > first[0] and first[1] > 0.1
+    taken = figure("C22", idle, images)
+    assert 0 <= taken <= 1
+    assert figure("H29", idle, images) == 0
+    assert figure("H23", idle, images) == 0  # neither smoother nor rougher behind any
+
+
+def test_every_token_of_an_idle_model_knows_its_patch():
+    model, _, _ = digits()
+    images = torch.randn(1000, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    resnet = minivit.load("digits_resnet")
+    idle = figure("C15", changed(model, silent), images, beside=resnet, batch_size=100)
+    found = figure("C15", model, images, beside=resnet, batch_size=100)
+    assert idle >= found and 0 <= idle <= 1
+    assert "needs 1,000 images" in asked("C15", model, images[:999], beside=resnet)
+
+
+class Convolutions(nn.Module):
+    """Blocks of two convolutions each, the second of which leaves its map as it is."""
+
+    def __init__(self, *blocks, start=1):
+        super().__init__()
+        self.stem = nn.Conv2d(start, start, 1)
+        self.blocks = nn.Sequential(*(nn.Sequential(b, keep(b.out_channels)) for b in blocks))
+
+    def forward(self, x):
+        return self.blocks(self.stem(x)).mean((2, 3))
+
+
+def conv(into, out, stride=1):
+    torch.manual_seed(into + out)
+    return nn.Conv2d(into, out, 3, stride, padding=1 if stride == 1 else 0)
+
+
+def keep(channels):
+    layer = nn.Conv2d(channels, channels, 1, bias=False)
+    with torch.no_grad():
+        layer.weight.copy_(torch.eye(channels)[:, :, None, None])
+    return layer
+
+
+def kernel(*rows):
+    """A 3 x 3 convolution with this kernel, and a constant that keeps the mean above zero."""
+    layer = nn.Conv2d(1, 1, 3, padding=1, padding_mode="circular", bias=False)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor(rows)[None, None].float())
+    return layer
+
+
+def test_blurring_and_sharpening_convolutions_are_told_apart():
+    images = torch.randn(20, 1, 16, 16, generator=torch.Generator().manual_seed(0)) + 1
+    blur = [[1 / 9] * 3] * 3
+    sharpen = [[0, -1, 0], [-1, 5, -1], [0, -1, 0]]
+    for kinds, share in (([blur, blur], 0), ([sharpen] * 2, 1), ([sharpen, blur], 0.5)):
+        network = Convolutions(*(kernel(*rows) for rows in kinds))
+        assert figure("H04", network, images) == share
+    assert "no 3 x 3 convolution" in asked("H04", *digits()[:2])
+
+
+def test_overlapping_patches_reach_beyond_their_own_pixels():
+    model, images, _ = digits()
+    resnet = minivit.load("digits_resnet")
+    wide = copy.deepcopy(model)
+    old = wide.patch_embedding.projection
+    wide.patch_embedding.projection = nn.Conv2d(1, old.out_channels, 4, stride=2, padding=1)
+    assert figure("V30", model, images) == 0 and figure("V30", wide, images) == 16 - 4
+    assert figure("V32", wide, images) == 16 - 4
+    assert figure("V14", model, images, beside=resnet) == 1
+    assert figure("V14", wide, images, beside=resnet) == 4 / 64  # in the corners
+
+
+def test_tokens_narrower_and_wider_than_their_patches():
+    _, images, _ = digits()
+    for dim, fewer in ((2, 1), (4, 0), (8, 0)):
+        model = minivit.create("vit_8px", dim=dim, heads=1, depth=1).eval()
+        assert figure("V17", model, images) == fewer
+
+
+@pytest.mark.parametrize(("name", "dim"), [("R29", 8), ("R31", 96)])
+def test_filters_of_noise_have_no_pattern_and_those_of_waves_have(name, dim):
+    torch.manual_seed(0)
+    model = minivit.create("vit_32px", dim=dim, heads=1, depth=2).eval()
+    resnet = minivit.load("cifar10_resnet")
+    images = torch.randn(2, 3, 32, 32)
+    noise = figure(name, model, images, beside=resnet)
+
+    def waves(m):
+        ramp = torch.arange(4).float()
+        m.patch_embedding.projection.weight[:] = torch.cos(torch.pi * ramp)  # columns in turn
+
+    found = figure(name, changed(model, waves), images, beside=resnet)
+    assert noise - found > 0.8  # of eight filters, or of 96
+    other = {"R29": "R31", "R31": "R29"}[name]
+    assert f"makes {dim} of 48" in asked(other, model, images, beside=resnet)
+
+
+def labelled(count=40):
+    """Photographs with the classes that the ViT says, so that it is right on all."""
+    model = minivit.load("cifar10_vit_gap")
+    images = model.preprocess(crops(count)[0])
+    with torch.no_grad():
+        return model, images, model(images).argmax(1)
+
+
+def test_a_model_that_sees_low_frequencies_alone_goes_by_them():
+    model, images, labels = labelled()
+    low = Filtered(model, lambda x: low_pass(x, 3 / 32))
+    with torch.no_grad():
+        seen = low(images).argmax(1)
+    more = {"beside": minivit.load("cifar10_resnet"), "white": (4.0,) * 3, "batch_size": 40}
+
+    def curves(name, one, classes):
+        return PROBES[name].measure(Subject(one, images, classes, **more)).curves
+
+    plain, found = curves("H26", model, labels), curves("H26", low, seen)
+    ahead = [(c["kept, low-pass"] - c["kept, high-pass"]).mean() for c in (plain, found)]
+    assert ahead[1] > ahead[0] + 0.1
+    assert (found["kept, low-pass"][1:] == 1).all()  # above what it sees nothing is missing
+    lost = curves("H27", low, seen)["accuracy lost"]
+    assert lost[0] > 0 and (lost[1:] == 0).all()
+
+
+def test_a_model_that_says_the_same_of_all_images_keeps_its_accuracy_on_larger_ones():
+    model, images, labels = digits()
+
+    def constant(m):
+        m.head.weight.zero_()
+        m.head.bias.zero_()
+        m.head.bias[3] = 1
+
+    threes = torch.full_like(labels, 3)
+    assert figure("V16", changed(model, constant), images, threes) == 1
+    assert 0 < figure("V16", model, images, labels) < 1

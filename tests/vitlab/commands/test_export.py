@@ -1,0 +1,117 @@
+"""`minivit export`: the file answers as the model does."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import minivit
+from minivit.preprocessing import Preprocess
+from tests.parity import draw
+from tests.refusals import unchecked
+from vitlab.commands import main
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+
+def small(name, **changes):
+    model = draw(minivit.create(name, **changes)).eval()
+    model.preprocess = Preprocess(
+        model.config.image_size, model.config.image_size, mean=(0.5,), std=(0.25,)
+    )
+    model.classes, model.licence = [f"class {i}" for i in range(10)], "CC0"
+    return model  # fmt: skip
+
+
+def answers(path, images):
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    return session, torch.from_numpy(session.run(None, {"images": images.numpy()})[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("vit_8px", {"depth": 1, "pool": "class"}),
+        pytest.param("mixer_8px", {"depth": 1}, marks=pytest.mark.slow),
+        pytest.param("resnet_8px", {}, marks=pytest.mark.slow),
+    ],
+)
+def test_the_files_logits_are_the_models_for_any_batch(tmp_path, capsys, name, changes):
+    model, path = small(name, **changes), tmp_path / "a.onnx"
+    minivit.save(model, tmp_path / "a.safetensors")
+    options = ["--to", "onnx", "--out", str(path)]
+    with unchecked():  # the checks of shapes would fix the size of the batch
+        assert main(["export", str(tmp_path / "a.safetensors"), *options]) == 0
+    assert f"; written to {path}" in capsys.readouterr().out
+    for size in (1, 5):
+        images = torch.randn(size, 1, 8, 8)
+        session, found = answers(str(path), images)
+        with torch.no_grad():
+            expected = model(images)
+        assert expected.abs().max() > 0.1
+        assert (found - expected).abs().max() < 1e-4 * max(1, expected.abs().max())
+    about = session.get_modelmeta().custom_metadata_map
+    assert json.loads(about["classes"]) == model.classes and about["licence"] == "CC0"
+    assert json.loads(about["preprocess"])["mean"] == [0.5]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["digits_vit", "cifar10_vit", "cifar10_alternet"])
+def test_trained_models_are_exported(tmp_path, name):
+    path = tmp_path / "a.onnx"
+    with unchecked():
+        assert main(["export", name, "--out", str(path)]) == 0
+    model = minivit.load(name)
+    images = torch.randn(4, model.config.channels, *model.preprocess.size)
+    with torch.no_grad():
+        assert (answers(str(path), images)[1] - model(images)).abs().max() < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("fixed", "said"),
+    [
+        (False, "the exported digits_vit differs from the model by"),
+        (True, "the exported digits_vit does not take 3 images at a time"),
+    ],
+)
+def test_a_file_that_answers_otherwise_is_not_written(tmp_path, capsys, monkeypatch, fixed, said):
+    """The program that torch makes is one of another model: noticed before the file is there."""
+    from vitlab.convert import onnx
+
+    class Wrong:
+        model = type("", (), {"metadata_props": {}})()
+
+        def save(self, path, external_data):
+            path.write_bytes(b"")
+
+    class Session:
+        def __init__(self, *args, **options):
+            pass
+
+        def run(self, outputs, inputs):
+            if fixed and len(inputs["images"]) > 1:
+                raise RuntimeError("invalid dimensions")
+            return (np.full((len(inputs["images"]), 10), 0 if fixed else 100, np.float32),)
+
+    monkeypatch.setattr(onnx, "_program", lambda *args: Wrong())
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
+    assert main(["export", "digits_vit", "--out", str(tmp_path / "a.onnx")]) == 2
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_the_packages_one_line_says_what_installs_them(tmp_path):
+    code = "import sys, runpy\nsys.modules['onnx'] = None\n"
+    code += "runpy.run_module('minivit', run_name='__main__')"
+    arguments = ["export", "digits_vit", "--out", str(tmp_path / "a.onnx")]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert 'pip install ".[onnx]"' in done.stderr and not list(tmp_path.iterdir())
+
+
+def test_another_ending_is_refused(tmp_path, capsys):
+    assert main(["export", "digits_vit", "--out", str(tmp_path / "a.pt")]) == 2
+    assert "ends in .onnx" in capsys.readouterr().err

@@ -1,0 +1,173 @@
+"""`minivit train`: from trained models of any library, frozen parts, what it draws."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+from PIL import Image
+
+import minivit
+import vitlab
+from minivit.preprocessing import Preprocess
+from tests.parity import draw
+from vitlab.commands import main
+from vitlab.convert.opened import Opened
+
+STEP = ["--steps", "1", "--learning-rate", "1e-7", "--average", "0", "--fraction", "0.1"]
+DIGITS = ["train", "--data", "DIGITS", "--threads", "1", "--device", "cpu", *STEP]
+
+
+def foreign(library):
+    """A small model of a library, and where its blocks' first numbers are."""
+    if library == "timm":
+        import timm
+
+        model = timm.create_model(
+            "vit_tiny_patch16_224", img_size=16, patch_size=4, embed_dim=12, depth=2, num_heads=3
+        )
+    elif library == "hf":
+        import transformers
+
+        sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3}
+        config = transformers.ViTConfig(image_size=16, patch_size=4, intermediate_size=48, **sizes)
+        model = transformers.ViTForImageClassification(config)
+    else:
+        import torchvision
+
+        model = torchvision.models.VisionTransformer(16, 4, 2, 3, 12, 48)
+    return draw(model).eval()
+
+
+@pytest.mark.parametrize("library", ["timm", "hf", "torchvision"])
+def test_a_training_begins_with_a_model_of_another_library(tmp_path, monkeypatch, library):
+    source, size = foreign(library), Preprocess(16, 16, mean=(0.5,) * 3, std=(0.5,) * 3)
+    opened = Opened(source, size, None, f"{library}:some/name", "Apache-2.0", None)
+    monkeypatch.setattr("vitlab.commands.command.open_any", lambda name: opened)
+    monkeypatch.chdir(tmp_path)
+    assert main([*DIGITS, "--from", f"{library}:some/name", "--freeze", "backbone"]) == 0
+    (out,) = (tmp_path / "runs").iterdir()
+    model = minivit.load(out)
+    convert = {"hf": vitlab.from_huggingface, "timm": vitlab.from_timm}
+    expected = convert.get(library, minivit.from_torchvision)(source)
+    images = torch.randn(2, 3, 16, 16)
+    with torch.no_grad():
+        pooled = [m.norm(m.tokens(images)) for m in (model, expected)]
+    assert torch.allclose(*pooled, atol=1e-6)
+    assert model.config.classes == 10 and model.preprocess.mean == (0.5,) * 3
+    assert model.licence.endswith(f"weights of {library}:some/name: Apache-2.0")
+
+
+def test_another_image_size_resamples_positions_and_the_head_is_new(tmp_path, capsys):
+    options = ["--from", "digits_vit", "--size", "16", "--out", str(tmp_path / "a")]
+    assert main([*DIGITS, *options]) == 0
+    trained, model = minivit.load("digits_vit", image_size=16), minivit.load(tmp_path / "a")
+    assert model.config.image_size == (16, 16) and model.preprocess.mean == trained.preprocess.mean
+    for key, tensor in trained.state_dict().items():
+        assert torch.allclose(model.state_dict()[key], tensor, atol=1e-4), key
+
+
+def test_other_channels_and_other_sizes_of_a_mixer_are_refused(tmp_path, capsys):
+    out = ["--out", str(tmp_path / "a")]
+    assert main([*DIGITS, *out, "--from", "digits_vit", "--channels", "3"]) == 2
+    assert "the trained model reads 1 channels: DIGITS has 3" in capsys.readouterr().err
+    assert main([*DIGITS, *out, "--from", "digits_mixer", "--size", "16"]) == 2
+    assert "a Mixer are for one number of tokens" in capsys.readouterr().err
+    assert main([*DIGITS, *out, "--from", "digits_vit", "--freeze", "blocks.7"]) == 2
+    assert "expected parts to freeze" in capsys.readouterr().err
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_removed_part_does_not_come_back_with_a_new_head(tmp_path):
+    for i, colour in enumerate(["red", "green", "blue"]):
+        (tmp_path / "data" / colour).mkdir(parents=True)
+        for n in range(12):
+            shade = tuple(200 - 9 * n if c == i else 9 * n for c in range(3))
+            Image.new("RGB", (8, 8), shade).save(tmp_path / "data" / colour / f"{n}.png")
+    model = minivit.remove(minivit.load("digits_vit"), "norm1")
+    minivit.save(model, tmp_path / "a.safetensors")
+    options = ["train", "--data", str(tmp_path / "data"), "--threads", "1", *STEP]
+    options += ["--from", str(tmp_path / "a.safetensors"), "--out", str(tmp_path / "run")]
+    assert main(options) == 0
+    back = minivit.load(tmp_path / "run")
+    assert back.removed == model.removed and back.classes == ["blue", "green", "red"]
+    assert not any("norm1" in key for key in back.state_dict())
+
+
+def test_what_is_frozen_is_said_and_stays(tmp_path, capsys):
+    options = ["--from", "digits_vit", "--freeze", "patch_embedding,blocks.0-2"]
+    arguments = ["train", "--data", "DIGITS", "--steps", "3", "--threads", "1", *options]
+    assert main([*arguments, "--out", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().err.splitlines()[0]
+    assert said.startswith("frozen: patch_embedding, blocks.0, blocks.1, blocks.2; ")
+    before, after = (
+        minivit.load("digits_vit").state_dict(),
+        minivit.load(tmp_path / "run").state_dict(),
+    )
+    still = ("patch_embedding.", "blocks.0.", "blocks.1.", "blocks.2.")
+    for key, tensor in after.items():
+        assert torch.equal(tensor, before[key]) == key.startswith(still), key
+    count = sum(t.numel() for key, t in after.items() if not key.startswith(still))
+    assert said.endswith(f"; {count:,} parameters train")
+
+
+def test_the_folder_holds_figures_of_the_training_which_are_drawn_once(tmp_path):
+    arguments = [*DIGITS, "--out", str(tmp_path / "run")]
+    assert main(arguments) == 0
+    figures = [tmp_path / "run" / name for name in ("curve.png", "curve.svg", "confusion.png")]
+    assert Image.open(figures[0]).width > 500 and Image.open(figures[2]).width > 500
+    assert "</svg>" in figures[1].read_text()
+    before = [path.stat().st_mtime_ns for path in figures]
+    assert main([*arguments, "--resume"]) == 0
+    assert [path.stat().st_mtime_ns for path in figures] == before
+    figures[2].unlink()
+    assert main([*arguments, "--resume"]) == 0
+    assert figures[2].exists()
+
+
+def test_without_matplotlib_tables_are_written_and_a_line_says_what_draws_the_rest(tmp_path):
+    code = "import sys, runpy\nsys.modules['matplotlib'] = None\n"
+    code += "runpy.run_module('minivit', run_name='__main__')"
+    command = [sys.executable, "-c", code, *DIGITS, "--out", str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0 and 'pip install ".[figures]"' in done.stderr.splitlines()[-1]
+    found = {path.name for path in (tmp_path / "run").iterdir()}
+    assert {"confusion.csv", "classes.csv"} <= found and not any("png" in name for name in found)
+
+
+def test_eval_says_the_accuracy_of_each_class_and_writes_the_matrix(tmp_path, capsys):
+    eval_ = ["eval", "digits_vit", "--data", "DIGITS", "--confusion"]
+    assert main([*eval_, str(tmp_path / "a.csv")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line.split(",") for line in (tmp_path / "a.csv").read_text().splitlines()[1:]]
+    assert len(lines) == 12 and lines[1].split()[:4] == ["class", "images", "right", "accuracy"]
+    for i, (line, row) in enumerate(zip(lines[2:], rows, strict=True)):
+        counts = list(map(int, row[1:]))
+        assert line.split()[:3] == [str(i), str(sum(counts)), str(counts[i])]
+        assert line.split()[3] == f"{counts[i] / sum(counts):.4f}"
+    assert main([*eval_, str(tmp_path / "a.svg")]) == 0
+    assert "</svg>" in (tmp_path / "a.svg").read_text()
+    capsys.readouterr()
+    assert main([*eval_, str(tmp_path / "a.txt")]) == 2
+    assert "ends in .csv or .png or .svg" in capsys.readouterr().err
+
+
+def test_the_log_and_the_state_are_as_small_as_before(tmp_path):
+    assert main([*DIGITS, "--out", str(tmp_path / "run")]) == 0
+    final = json.loads((tmp_path / "run/log.jsonl").read_text().splitlines()[-1])
+    assert set(final["test"]) == {"accuracy", "log_likelihood", "calibration_error", "pictures"}
+
+
+def test_a_trained_model_teaches_another(tmp_path, capsys):
+    def loss(name, *options):
+        arguments = ["train", "--data", "DIGITS", "--steps", "3", "--threads", "1", *options]
+        assert main([*arguments, "--out", str(tmp_path / name)]) == 0
+        return json.loads((tmp_path / name / "log.jsonl").read_text().splitlines()[0])["loss"]
+
+    assert loss("alone") != loss("taught", "--teacher", "digits_mixer")
+    assert "--teacher digits_mixer" in (tmp_path / "taught" / "card.md").read_text()
+    out = str(tmp_path / "none")
+    assert main([*DIGITS, "--teacher", "cifar10_resnet", "--out", out]) == 2
+    assert "the teacher is for 3 channels, 32 x 32 pixels" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()

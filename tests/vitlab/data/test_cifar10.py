@@ -1,0 +1,173 @@
+"""CIFAR-10 in its published forms, smaller, with random pixels in place of its images."""
+
+import hashlib
+import pickle
+import re
+
+import numpy as np
+import pytest
+import torch
+import torchvision
+from PIL import Image
+
+from vitlab.data import load_data, sources
+from vitlab.data.sources import CIFAR10
+from vitlab.data.splits import HELD_OUT, divide
+
+BATCH = 200  # images in a file, in place of 10,000
+FILES = [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]
+
+
+@pytest.fixture(scope="module")
+def batches():
+    """What is in each file: labels ``[BATCH]`` and pixels ``[BATCH, 3072]``."""
+    g = np.random.default_rng(0)
+    return {
+        name: (np.arange(BATCH) % 10, g.integers(0, 256, (BATCH, 3072), np.uint8)) for name in FILES
+    }
+
+
+@pytest.fixture
+def binary(batches, tmp_path):
+    folder = tmp_path / "cifar-10-batches-bin"
+    folder.mkdir()
+    for name, (labels, pixels) in batches.items():
+        np.concatenate([labels[:, None].astype(np.uint8), pixels], 1).tofile(folder / f"{name}.bin")
+    return folder
+
+
+@pytest.fixture
+def pickled(batches, tmp_path, monkeypatch):
+    folder, sums = tmp_path / "cifar-10-batches-py", {}
+    folder.mkdir()
+    contents = {
+        name: {"data": pixels, "labels": labels.tolist()}
+        for name, (labels, pixels) in batches.items()
+    }
+    for name, content in (contents | {"batches.meta": {"label_names": list(CIFAR10)}}).items():
+        data = pickle.dumps(content)
+        (folder / name).write_bytes(data)
+        sums[name] = hashlib.md5(data).hexdigest()
+    known = torchvision.datasets.CIFAR10
+    monkeypatch.setattr(known, "train_list", [[name, sums[name]] for name in FILES[:5]])
+    monkeypatch.setattr(known, "test_list", [["test_batch", sums["test_batch"]]])
+    monkeypatch.setattr(known, "meta", known.meta | {"md5": sums["batches.meta"]})
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def small_and_undisturbed(monkeypatch):
+    monkeypatch.delenv("MINIVIT_CIFAR10", raising=False)
+    monkeypatch.delenv("MINIVIT_DOWNLOAD", raising=False)
+    monkeypatch.setattr(sources, "BATCH", BATCH)
+
+
+def checked(data, batches):
+    assert (data.name, data.classes, data.licence) == ("CIFAR10", CIFAR10, None)
+    splits = (data.train, data.validation, data.test)
+    assert [split.labels.bincount().tolist() for split in splits] == [
+        [90] * 10,
+        [10] * 10,
+        [20] * 10,
+    ]
+    labels, pixels = batches["test_batch"]
+    assert torch.equal(data.test.images.flatten(1), torch.from_numpy(pixels))
+    assert torch.equal(data.test.labels, torch.from_numpy(labels))
+    published = {
+        row.tobytes(): label
+        for name in FILES[:5]
+        for label, row in zip(*batches[name], strict=True)
+    }
+    for split in splits[:2]:
+        for image, label in zip(split.images, split.labels, strict=True):
+            assert published.pop(image.numpy().tobytes()) == label
+    assert not published  # every image is in one part
+    return hashlib.sha256(data.validation.images.numpy().tobytes()).hexdigest()[:16]
+
+
+def test_both_published_forms_give_the_same_parts_from_their_folder_or_the_one_around_it(
+    binary, pickled, batches, monkeypatch
+):
+    parts = set()
+    for path in (binary, pickled):
+        monkeypatch.setenv("MINIVIT_CIFAR10", str(path))
+        parts.add(checked(load_data("CIFAR10", seed=len(parts)), batches))
+    for file in binary.iterdir():
+        file.unlink()
+    monkeypatch.setenv("MINIVIT_CIFAR10", str(pickled.parent))
+    parts.add(checked(load_data("CIFAR10"), batches))
+    assert len(parts) == 1
+
+
+def test_size_channels_and_fraction_are_as_asked_for(binary, monkeypatch):
+    monkeypatch.setenv("MINIVIT_CIFAR10", str(binary.parent))
+    data = load_data("CIFAR10", size=(8, 12), channels=1, fraction=0.01)
+    assert data.train.images.shape == (10, 1, 8, 12)
+    assert data.test.images.shape == (BATCH, 1, 8, 12)
+
+
+def test_without_a_copy_the_message_says_both_ways_to_one():
+    with pytest.raises(
+        FileNotFoundError, match="set MINIVIT_CIFAR10=path to a copy of it, or MINIVIT_DOWNLOAD=1"
+    ):
+        load_data("CIFAR10")
+
+
+def test_a_download_goes_to_the_cache_of_torch_hub(pickled, batches, tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "hub"))
+
+    def fetch(self):  # as torchvision's, which needs a network
+        (tmp_path / "hub" / "datasets").mkdir(parents=True, exist_ok=True)
+        if pickled.exists():
+            pickled.rename(tmp_path / "hub" / "datasets" / pickled.name)
+
+    monkeypatch.setattr(torchvision.datasets.CIFAR10, "download", fetch)
+    checked(load_data("CIFAR10"), batches)
+
+
+def test_a_copy_that_is_none_or_not_whole_is_named(binary, tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIVIT_CIFAR10", str(tmp_path / "nowhere"))
+    with pytest.raises(FileNotFoundError, match="found no whole copy of CIFAR-10 in .*nowhere"):
+        load_data("CIFAR10")
+    monkeypatch.setenv("MINIVIT_CIFAR10", str(binary))
+    with (binary / "data_batch_3.bin").open("r+b") as file:
+        file.truncate(1000)
+    with pytest.raises(
+        ValueError,
+        match=re.escape(f"expected 5 x 200 images of 3073 bytes in {binary}: got 2459400"),
+    ):
+        load_data("CIFAR10")
+
+
+def test_a_copy_in_files_is_a_folder_and_says_so_in_its_name(tmp_path, monkeypatch):
+    g = np.random.default_rng(0)
+    for part, n in (("train", 10), ("test", 2)):
+        for name in CIFAR10:
+            (tmp_path / part / name).mkdir(parents=True)
+            for i in range(n):
+                Image.fromarray(g.integers(0, 256, (32, 32, 3), np.uint8)).save(
+                    tmp_path / part / name / f"{i}.png"
+                )
+    monkeypatch.setenv("MINIVIT_CIFAR10", str(tmp_path))
+    data = load_data("CIFAR10")
+    assert (data.name, data.classes) == ("CIFAR10, from files", CIFAR10)
+    splits = (data.train, data.validation, data.test)
+    assert [split.images.shape for split in splits] == [(n, 3, 32, 32) for n in (90, 10, 20)]
+    (tmp_path / "train" / "frog").rename(tmp_path / "train" / "toad")
+    (tmp_path / "test" / "frog").rename(tmp_path / "test" / "toad")
+    with pytest.raises(ValueError, match="expected the classes of CIFAR-10 in .*'toad'"):
+        load_data("CIFAR10")
+
+
+def test_the_validation_part_of_cifar_10_is_fixed():
+    # The published labels are not here: any 50,000 with 5,000 of each class show the same.
+    labels = torch.arange(50_000) % 10
+    train, validation = divide(
+        [str(i) for i in range(50_000)], labels, CIFAR10, [HELD_OUT["validation"]]
+    )
+    assert labels[validation].bincount().tolist() == [500] * 10 and len(train) == 45_000
+    assert (
+        hashlib.sha256(validation.numpy().astype("<i8").tobytes()).hexdigest()[:16]
+        == "9e6cee786c6783f5"
+    )

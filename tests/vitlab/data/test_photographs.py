@@ -1,0 +1,70 @@
+import re
+import socket
+
+import pytest
+import torch
+from skimage import data
+
+from vitlab.data import photographs as module
+from vitlab.data.photographs import PHOTOGRAPHS, crops, photograph
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    def refused(*args, **settings):
+        raise AssertionError("asked the network")
+
+    monkeypatch.setattr(socket, "socket", refused)
+
+
+@pytest.mark.parametrize("name", PHOTOGRAPHS)
+def test_a_photograph_is_what_scikit_image_gives_without_asking_the_network(name, no_network):
+    theirs = torch.from_numpy(getattr(data, name)())
+    theirs = theirs.permute(2, 0, 1) if theirs.ndim == 3 else theirs.expand(3, -1, -1)
+    assert torch.equal(photograph(name), theirs)
+    assert "CC0" in PHOTOGRAPHS[name].licence or "public domain" in PHOTOGRAPHS[name].licence
+
+
+def test_a_photograph_is_resized_and_cropped_in_the_middle():
+    small = photograph("coffee", (40, 40))
+    assert small.shape == (3, 40, 40) and small.dtype == torch.uint8
+    middle = photograph("coffee")[:, :, 100:500].float()
+    error = small - torch.nn.functional.interpolate(middle[None], (40, 40), mode="area")[0]
+    assert error.abs().mean() < 8
+
+
+def test_crops_come_from_the_photographs_they_name():
+    images, names = crops(60, 24, seed=1, names=("chelsea", "grass"))
+    assert images.shape == (60, 3, 24, 24) and images.dtype == torch.uint8
+    grey = [image.unique(dim=0).shape[0] == 1 for image in images]
+    assert set(names) == {"chelsea", "grass"}
+    assert grey == [name == "grass" for name in names]
+
+
+def test_crops_are_windows_between_once_and_eight_times_their_size(monkeypatch):
+    # In a photograph that grows redder to the right, a crop's reds tell the window's width.
+    ramp = torch.linspace(0, 255, 512).expand(3, 512, 512).to(torch.uint8)
+    monkeypatch.setattr(module, "photograph", lambda name: ramp)
+    reds = crops(200, 32)[0][:, 0].float().mean(1)  # [crops, columns]
+    widths = (reds[:, -1] - reds[:, 0]) / 255 * 512 * 32 / 31
+    assert 30 < widths.min() < 40 and 220 < widths.max() < 260
+    assert reds[:, 0].min() < 10 and reds[:, -1].max() > 245  # up to both edges
+
+
+def test_the_first_crops_do_not_depend_on_how_many_are_cut_and_a_seed_repeats_them():
+    assert torch.equal(crops(5)[0], crops(9)[0][:5])
+    assert torch.equal(crops(5, seed=2)[0], crops(5, seed=2)[0])
+    assert not torch.equal(crops(5, seed=2)[0], crops(5, seed=3)[0])
+
+
+def test_crops_need_not_be_square():
+    assert crops(3, (16, 48))[0].shape == (3, 3, 16, 48)
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="expected one of astronaut, chelsea, .*: got 'mona_lisa'"):
+        photograph("mona_lisa")
+    with pytest.raises(
+        ValueError, match=re.escape("chelsea has 300 x 451 pixels, too few for 301")
+    ):
+        crops(1, 301, names=("chelsea",))

@@ -1,0 +1,53 @@
+import pytest
+import torch
+
+from vitlab.data import load_data
+from vitlab.data.planted import plant_digits
+
+
+def quarter(image, index):
+    """One of the four 8 x 8 parts."""
+    row, column = divmod(int(index), 2)
+    return image[0, 8 * row : 8 * row + 8, 8 * column : 8 * column + 8]
+
+
+def test_one_quarter_is_a_digit_of_the_class_and_the_others_are_shuffled():
+    digits = load_data("DIGITS").test
+    planted = plant_digits(40, part="test", seed=3)
+    pixels = digits.images.flatten(1)
+    for image, label, where in zip(planted.images, planted.labels, planted.quarters, strict=True):
+        for index in range(4):
+            found = quarter(image, index).flatten()
+            same = (pixels == found).all(1)
+            if index == where:
+                assert same.any() and (digits.labels[same] == label).all()
+            else:
+                shuffled = (pixels.sort(1).values == found.sort().values).all(1)
+                assert shuffled.any() and not same.any()
+    assert planted.quarters.unique().tolist() == [0, 1, 2, 3]
+
+
+def test_patches_are_those_of_the_quarter():
+    planted = plant_digits(30)
+    grey = torch.zeros(30, 1, 16, 16)
+    for i, where in enumerate(planted.quarters):
+        quarter(grey[i], where).fill_(1)
+    for side in (2, 4, 8):
+        cells = grey.unfold(2, 16 // side, 16 // side).unfold(3, 16 // side, 16 // side)
+        assert torch.equal(planted.patches(side), cells[..., 0, 0].flatten(1))
+
+
+def test_other_surroundings_leave_the_digits_where_they_are():
+    one, other = plant_digits(20), plant_digits(20, others=5)
+    assert torch.equal(one.labels, other.labels) and torch.equal(one.quarters, other.quarters)
+    for a, b, where in zip(one.images, other.images, one.quarters, strict=True):
+        for index in range(4):
+            assert torch.equal(quarter(a, index), quarter(b, index)) == (index == where)
+    again = plant_digits(20)
+    assert torch.equal(one.images, again.images)
+    assert not torch.equal(one.images, plant_digits(20, seed=1).images)
+
+
+def test_no_image_is_no_set():
+    with pytest.raises(ValueError, match="expected at least one image: got 0"):
+        plant_digits(0)

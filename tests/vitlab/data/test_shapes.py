@@ -1,0 +1,200 @@
+import re
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from vitlab.data import load_data
+from vitlab.data.outlines import OUTLINES
+from vitlab.data.shapes import CLASSES, draw_shapes
+from vitlab.data.textures import TEXTURES
+
+
+def plane(half, points):
+    line = (torch.arange(points) + 0.5) / points * 2 * half - half
+    v, u = torch.meshgrid(line, line, indexing="ij")
+    return u, v
+
+
+def equal(a, b):
+    return all(
+        torch.equal(getattr(a, f), getattr(b, f)) for f in ("images", "labels", "textures", "masks")
+    )
+
+
+@pytest.mark.parametrize("outline", OUTLINES.values(), ids=OUTLINES)
+def test_an_outline_encloses_an_area_of_one_within_the_unit_circle(outline):
+    inside = outline(*plane(2, 800)) < 0
+    assert inside.float().mean().item() * 16 == pytest.approx(1, abs=0.01)
+    assert torch.hypot(*plane(2, 800))[inside].max() < 1
+
+
+@pytest.mark.parametrize("outline", OUTLINES.values(), ids=OUTLINES)
+def test_an_outlines_value_grows_about_as_the_distance(outline):
+    u, v = (x.double().requires_grad_() for x in plane(1, 200))
+    distance = outline(u, v)
+    du, dv = torch.autograd.grad(distance.sum(), (u, v))
+    near = (distance.abs() < 0.05) & torch.isfinite(du + dv)
+    assert torch.hypot(du, dv)[near].quantile(0.1) > 0.85
+    assert torch.hypot(du, dv)[near].max() < 1.1
+
+
+@pytest.mark.parametrize("texture", TEXTURES.values(), ids=TEXTURES)
+def test_a_texture_stays_between_0_and_1_and_uses_that_range(texture):
+    values = texture(*plane(20, 400))
+    assert values.min() >= 0 and values.max() <= 1
+    assert values.quantile(0.95) - values.quantile(0.05) > 0.6
+    assert 0.2 < values.mean() < 0.8
+
+
+def test_shapes_and_textures_are_ten_each():
+    assert len(CLASSES) == len(TEXTURES) == 10
+
+
+def test_a_seed_gives_the_same_images_again_and_another_seed_others():
+    assert equal(draw_shapes(300, seed=4), draw_shapes(300, seed=4))
+    assert not torch.equal(draw_shapes(300, seed=4).images, draw_shapes(300, seed=5).images)
+
+
+def test_the_global_generator_is_neither_used_nor_moved():
+    expected = draw_shapes(20)
+    torch.manual_seed(77)
+    state = torch.get_rng_state()
+    assert equal(draw_shapes(20), expected)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_the_first_images_do_not_depend_on_how_many_are_drawn():
+    many, few = draw_shapes(600), draw_shapes(260)
+    assert torch.equal(many.images[:260], few.images)
+    assert torch.equal(many.masks[:260], few.masks)
+    assert not torch.equal(many.images[:250], many.images[250:500])
+
+
+@pytest.mark.parametrize("size", [16, 32, (24, 40), (128, 20)])
+def test_sizes_need_not_be_square(size):
+    height, width = (size, size) if isinstance(size, int) else size
+    drawn = draw_shapes(30, size)
+    assert drawn.images.shape == (30, 3, height, width) and drawn.images.dtype == torch.uint8
+    assert drawn.masks.shape == (30, height, width) and drawn.masks.dtype == torch.uint8
+    assert drawn.labels.dtype == drawn.textures.dtype == torch.int64
+    assert drawn.masks.flatten(1).ne(0).any(1).all()
+
+
+def test_a_larger_size_shows_the_same_images_finer():
+    small, large = draw_shapes(50, 32), draw_shapes(50, 96)
+    assert torch.equal(small.labels, large.labels) and torch.equal(small.textures, large.textures)
+    shrunk = F.interpolate(large.images.float(), 32, mode="area")
+    pairs = zip(small.images.float().flatten(1), shrunk.flatten(1), strict=True)
+    alike = torch.stack([torch.corrcoef(torch.stack(pair))[0, 1] for pair in pairs])
+    others = torch.corrcoef(torch.stack([small.images[0].float().flatten(), shrunk[1].flatten()]))[
+        0, 1
+    ]
+    assert alike.quantile(0.1) > 0.8 > others
+
+
+def test_classes_are_equally_frequent():
+    assert draw_shapes(500).labels.bincount().tolist() == [50] * 10
+
+
+def test_a_mask_holds_the_label_plus_one_and_nothing_else():
+    drawn = draw_shapes(250)
+    for mask, label in zip(drawn.masks, drawn.labels, strict=True):
+        assert mask.unique().tolist() == [0, label + 1]
+
+
+def test_a_mask_is_where_the_objects_texture_shows():
+    # The same scenes with other textures: only the object changes, and nearly everywhere.
+    a, b = draw_shapes(250, 64, typical=1.0), draw_shapes(250, 64, typical=0.0)
+    assert torch.equal(a.masks, b.masks)
+    changed = (a.images.int() - b.images.int()).abs().amax(1) > 0
+    border = F.max_pool2d(a.masks.float(), 7, 1, 3)  # sharp tips cover less than half of a pixel
+    assert changed[border == 0].float().mean() < 1e-5
+    assert changed[a.masks > 0].float().mean() > 0.95
+
+
+def test_typical_is_the_fraction_of_objects_with_the_texture_of_their_class():
+    for typical in (0.0, 0.3, 1.0):
+        drawn = draw_shapes(2000, 16, typical=typical)
+        fraction = (drawn.textures == drawn.labels).float().mean().item()
+        assert fraction == pytest.approx(typical, abs=0.05 * (0 < typical < 1))
+
+
+def test_where_cues_conflict_every_other_texture_is_as_likely():
+    drawn = draw_shapes(5000, 16, typical=0.0)
+    counts = torch.zeros(10, 10).index_put_(
+        (drawn.labels, drawn.textures), torch.ones(5000), accumulate=True
+    )
+    assert counts.diagonal().sum() == 0
+    assert counts[~torch.eye(10, dtype=torch.bool)].min() > 25  # 56 on average
+
+
+def test_what_typical_says_the_rest_of_an_image_stays_the_same():
+    a, b = draw_shapes(50, typical=0.7), draw_shapes(50, typical=0.2)
+    same = a.textures == b.textures
+    assert torch.equal(a.labels, b.labels) and 0 < same.sum() < 50
+    assert torch.equal(a.images[same], b.images[same])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"n": 0}, "at least one image, 16 to 128 pixels each way: got 0 of 32"),
+        ({"n": 5, "size": 15}, "got 5 of 15"),
+        ({"n": 5, "size": (32, 129)}, "got 5 of (32, 129)"),
+        ({"n": 5, "typical": 1.1}, "typical, a fraction, from 0 to 1: got 1.1"),
+    ],
+)  # fmt: skip
+def test_settings_out_of_range_are_refused(arguments, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        draw_shapes(**arguments)
+
+
+def test_the_data_set_of_shapes_has_three_parts_that_share_no_image():
+    data = load_data("SHAPES", size=16, channels=1)
+    assert (data.name, data.classes) == ("SHAPES", CLASSES)
+    splits = (data.train, data.validation, data.test)
+    assert [split.images.shape for split in splits] == [(n, 1, 16, 16) for n in (8000, 1000, 2000)]
+    rows = {image.numpy().tobytes() for split in splits for image in split.images}
+    assert len(rows) == 11000
+
+
+@pytest.fixture(scope="module")
+def pixels_and_labels():
+    """Training and test images from -1 to 1, with their labels."""
+    data = load_data("SHAPES")
+    return [(split.images / 127.5 - 1, split.labels) for split in (data.train, data.test)]
+
+
+@pytest.mark.slow
+def test_no_weighted_sum_of_pixels_tells_the_shapes(pixels_and_labels):
+    (x, labels), (test, expected) = pixels_and_labels
+    x, test = x.flatten(1), test.flatten(1)
+    for ridge in (1e2, 1e3, 1e4):
+        gram = x.T @ x + ridge * torch.eye(x.shape[1])
+        weight = torch.linalg.solve(gram, x.T @ (F.one_hot(labels, 10).float() - 0.1))
+        assert ((test @ weight).argmax(1) == expected).float().mean() < 0.2
+
+
+@pytest.mark.slow
+def test_a_small_convolutional_network_tells_the_shapes(pixels_and_labels):
+    (x, labels), (test, expected) = pixels_and_labels
+    torch.manual_seed(0)
+    layers, widths = [], (3, 24, 48, 64, 96)
+    for i, o in zip(widths[:-1], widths[1:], strict=True):
+        layers += [nn.Conv2d(i, o, 3, padding=1), nn.BatchNorm2d(o), nn.ReLU(), nn.MaxPool2d(2)]
+    model = nn.Sequential(*layers, nn.Flatten(), nn.LazyLinear(10))
+    model(x[:2])
+    optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, total_steps=6 * 63)
+    for _ in range(6):
+        for batch in torch.randperm(len(x)).split(128):
+            loss = F.cross_entropy(model(x[batch]), labels[batch])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+    with torch.no_grad():
+        right = model.eval()(test).argmax(1) == expected
+    assert right.float().mean() > 0.8

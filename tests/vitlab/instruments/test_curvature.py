@@ -1,0 +1,290 @@
+"""Curvature by the weights, against dense matrices, finite differences and other libraries."""
+
+from functools import partial
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.func import functional_call
+
+import minivit
+from tests.parity import draw
+from tests.refusals import assert_refused
+from tests.vitlab.instruments.models import CLASSES, MODELS, everybodys
+from vitlab.data import load_data
+from vitlab.instruments import batch_maxima, curvature
+from vitlab.instruments.weights import WeightLoss
+from vitlab.krylov import plain_attention, random_like
+
+N = 10  # images
+LABELS = torch.arange(N) % 3
+
+
+def images(n=N, seed=0):
+    return torch.randn(n, 1, 2, 3, generator=torch.Generator().manual_seed(seed)).double()
+
+
+def small():
+    layers = nn.Flatten(), nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 3)
+    return draw(nn.Sequential(*layers).double())
+
+
+def normed():
+    layers = nn.Conv2d(1, 2, 2), nn.BatchNorm2d(2), nn.GELU(), nn.Flatten(), nn.Linear(4, 3)
+    return draw(nn.Sequential(*layers).double())
+
+
+def flat(model):
+    return torch.cat([p.flatten() for p in model.parameters()])
+
+
+def loss_of(model, x, labels, smoothing=0.0, decay=0.0, buffers=None):
+    """The loss as a function of all weights in a row."""
+    named = dict(model.named_parameters())
+
+    def function(w):
+        sizes = [p.numel() for p in named.values()]
+        parts = zip(named.items(), w.split(sizes), strict=True)
+        weights = {name: part.view_as(p) for (name, p), part in parts}
+        logits = functional_call(model, weights | (buffers or {}), x)
+        loss = F.cross_entropy(logits, labels, label_smoothing=smoothing)
+        return loss + decay / 2 * w.square().sum()
+
+    return function
+
+
+def dense(product, n):
+    columns = [product(row[None])[0] for row in torch.eye(n).double()]
+    return torch.stack(columns, 1)
+
+
+def close(a, b, tolerance=1e-10):
+    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("batch_size", [N, 3])
+@pytest.mark.parametrize(("smoothing", "decay"), [(0.0, 0.0), (0.2, 0.3)])
+def test_loss_gradient_and_hessian_are_those_of_the_dense_derivatives(batch_size, smoothing, decay):
+    model, x = small(), images()
+    how = {"label_smoothing": smoothing, "weight_decay": decay, "batch_size": batch_size}
+    loss, known = WeightLoss(model, x, LABELS, **how), loss_of(model, x, LABELS, smoothing, decay)
+    w = flat(model)
+    assert loss.value == pytest.approx(known(w).item())
+    close(loss(2 * loss.point)[0], known(2 * w))
+    close(loss.gradient()[0], torch.func.grad(known)(w))
+    close(dense(loss.hessian(), len(w)), torch.func.hessian(known)(w))
+
+
+def test_some_parameters_give_the_hessians_block():
+    model, x = small(), images()
+    whole = dense(WeightLoss(model, x, LABELS).hessian(), 43)
+    block = dense(WeightLoss(model, x, LABELS, "3.*").hessian(), 15)
+    close(block, whole[28:, 28:])
+    both = WeightLoss(model, x, LABELS, ["1.weight", "3.bias"])
+    rows = torch.cat([torch.arange(24), torch.arange(40, 43)])
+    close(dense(both.hessian(), 27), whole[rows][:, rows])
+    assert list(both.split(both.point)) == ["1.weight", "3.bias"]
+
+
+def test_the_gauss_newton_matrix_is_made_of_jacobians_and_probabilities():
+    model, x = small(), images()
+    w, named = flat(model), dict(model.named_parameters())
+
+    def logits(w):
+        parts = zip(named.items(), w.split([p.numel() for p in named.values()]), strict=True)
+        return functional_call(model, {n: part.view_as(p) for (n, p), part in parts}, x)
+
+    J, p = torch.func.jacrev(logits)(w), logits(w).softmax(1)  # [N, 3, n]
+    middle = torch.diag_embed(p) - p[:, :, None] * p[:, None]
+    known = torch.einsum("bin,bij,bjm->nm", J, middle, J) / N
+    for batch_size in N, 4:
+        loss = WeightLoss(model, x, LABELS, batch_size=batch_size, weight_decay=0.1)
+        close(dense(loss.gauss_newton(), len(w)), known + 0.1 * torch.eye(len(w)).double())
+    assert torch.linalg.eigvalsh(known)[0] > -1e-12
+    hessian = dense(WeightLoss(model, x, LABELS).hessian(), len(w))
+    assert (known - hessian).abs().max() > 0.01  # what the logits' own bend adds
+
+
+def test_of_a_linear_model_the_two_matrices_are_equal():
+    model, x = draw(nn.Sequential(nn.Flatten(), nn.Linear(6, 3)).double()), images()
+    loss = WeightLoss(model, x, LABELS, label_smoothing=0.1)
+    close(dense(loss.hessian(), 21), dense(loss.gauss_newton(), 21))
+
+
+def test_both_ends_of_the_spectrum_with_errors_that_hold_and_directions():
+    model, x = small(), images()
+    H = torch.func.hessian(loss_of(model, x, LABELS))(flat(model))
+    known = torch.linalg.eigvalsh(H)
+    for steps, tolerance in ((43, 1e-10), (12, 1e-3)):
+        found = curvature(model, x, LABELS, k=3, steps=steps)
+        assert (found.top[0] - known[-1]).abs() < tolerance
+        assert (found.bottom[0] - known[0]).abs() < 10 * tolerance
+        for values, errors in ((found.top, found.top_errors), (found.bottom, found.bottom_errors)):
+            nearest = (values[:, None] - known).abs().min(1).values
+            assert (nearest <= errors + 1e-10).all()
+    found = curvature(model, x, LABELS, k=3, steps=43)
+    close(found.top, known.flip(0)[:3])
+    close(found.bottom, known[:3])
+    close(found.directions @ H, found.top[:, None] * found.directions, 1e-8)
+    close(found.downward @ H, found.bottom[:, None] * found.downward, 1e-8)
+    assert found.slope == pytest.approx(torch.func.grad(loss_of(model, x, LABELS))(flat(model)).norm().item())  # fmt: skip
+    assert curvature(model, x, LABELS, steps=43, gauss_newton=True).bottom[0] > -1e-10
+
+
+def test_relative_curvature_is_of_steps_in_units_of_the_weights():
+    model, x = small(), images()
+    w = flat(model).detach()
+    for gauss_newton in False, True:
+        loss = WeightLoss(model, x, LABELS)
+        matrix = dense(loss.gauss_newton() if gauss_newton else loss.hessian(), len(w))
+        known = torch.linalg.eigvalsh(w.abs()[:, None] * matrix * w.abs())
+        how = {"k": 3, "steps": 43, "gauss_newton": gauss_newton, "relative": True}
+        close(curvature(model, x, LABELS, **how).top, known.flip(0)[:3])
+
+
+def test_relative_curvature_ignores_a_rescaling_that_leaves_the_function_as_it_is():
+    layers = nn.Flatten(), nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 3)
+    model, x = draw(nn.Sequential(*layers).double()), images()
+    tops = {}
+    for factor in 1, 16:
+        with torch.no_grad():
+            model[1].weight.mul_(factor)
+            model[1].bias.mul_(factor)
+            model[3].weight.div_(factor)
+        for relative in False, True:
+            found = curvature(model, x, LABELS, k=1, steps=20, relative=relative)
+            tops[factor, relative] = found.top.item()
+    assert tops[16, True] == pytest.approx(tops[1, True])
+    assert tops[16, False] > 2 * tops[1, False]
+
+
+def test_weight_decay_shifts_every_eigenvalue():
+    model, x = small(), images()
+    plain, decayed = (curvature(model, x, LABELS, steps=43, weight_decay=d) for d in (0, 0.25))
+    close(decayed.top, plain.top + 0.25)
+    close(decayed.bottom, plain.bottom + 0.25)
+
+
+def test_batch_norm_has_its_running_statistics_or_those_of_the_batch():
+    model, x = normed(), images()
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    model.train()
+    w = flat(model)
+    running = copy_in_mode(model, False)
+    close(
+        dense(WeightLoss(model, x, LABELS).hessian(), len(w)),
+        torch.func.hessian(loss_of(running, x, LABELS))(w),
+    )
+
+    def by_batch(w):
+        """Written out: normalised with the mean and variance of the maps of these images."""
+        a, b, scale, shift, c, d = w.split([p.numel() for p in model.parameters()])
+        maps = F.conv2d(x, a.view(2, 1, 2, 2), b)
+        mean, var = maps.mean((0, 2, 3), keepdim=True), maps.var((0, 2, 3), False, keepdim=True)
+        maps = (maps - mean) / (var + 1e-5).sqrt() * scale.view(2, 1, 1) + shift.view(2, 1, 1)
+        return F.cross_entropy(F.gelu(maps).flatten(1) @ c.view(3, 4).T + d, LABELS)
+
+    batch = dense(WeightLoss(model, x, LABELS, batch_statistics=True).hessian(), len(w))
+    close(batch, torch.func.hessian(by_batch)(w), 1e-8)
+    assert (batch[8:10].abs() < 1e-8).all()  # a bias before the norm changes nothing
+    assert model.training and all(torch.equal(before[k], v) for k, v in model.state_dict().items())
+
+
+def copy_in_mode(model, training):
+    other = normed()
+    other.load_state_dict(model.state_dict())
+    return other.train(training)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_everybodys_models_have_products_that_finite_differences_confirm(name):
+    model, pictures, _ = everybodys(name)
+    model, pictures = model.double().train(), pictures.double()
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    labels = torch.tensor([1, CLASSES - 1])
+    loss = WeightLoss(model, pictures, labels)
+    v, h = random_like(loss.point, 1), 1e-5
+    v = v / v.norm()
+    with plain_attention():
+        ends = [
+            torch.func.grad(lambda w: loss._share((pictures, labels), w).sum())(loss.point + s * v)
+            for s in (h, -h)
+        ]
+    torch.testing.assert_close(loss.hessian()(v), (ends[0] - ends[1]) / (2 * h), rtol=1e-4, atol=1e-6)  # fmt: skip
+    assert model.training and all(torch.equal(before[k], x) for k, x in model.state_dict().items())
+    assert curvature(model, pictures, labels, steps=3, k=1).top.item() > 0
+
+
+def test_maxima_are_those_of_each_full_mini_batch_by_absolute_value():
+    model, x = small(), images()
+    found = batch_maxima(model, x, LABELS, k=4, batch_size=4, steps=43)
+    assert found.values.shape == found.errors.shape == (2, 4)
+    for i, row in enumerate(found.values):
+        part = slice(4 * i, 4 * i + 4)
+        H = torch.func.hessian(loss_of(model, x[part], LABELS[part]))(flat(model))
+        known = torch.linalg.eigvalsh(H)
+        close(row, known[known.abs().argsort(descending=True)[:4]], 1e-8)
+    assert found.negative == (found.values < 0).double().mean() > 0
+    assert found.positive == pytest.approx(found.values[found.values > 0].mean().item())
+
+
+@pytest.mark.parametrize("name", ["digits_vit", "digits_mixer", "digits_resnet"])
+@pytest.mark.parametrize("package", ["curvlinops", "hessian_eigenthings"])
+def test_top_eigenvalues_agree_with_other_packages(name, package):
+    """They are in the group ``bench``; both need attention that has second derivatives."""
+    oracle = pytest.importorskip(package)
+    model, data = minivit.load(name), load_data("DIGITS").train[torch.arange(128)]
+    x, labels = model.preprocess(data.images), data.labels
+    for gauss_newton in False, True:
+        ours = curvature(model, x, labels, k=3, gauss_newton=gauss_newton).top
+        with plain_attention():
+            theirs = ORACLES[package](oracle, model, x, labels, gauss_newton)
+        torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=0)
+
+
+def by_curvlinops(package, model, x, labels, gauss_newton):
+    from scipy.sparse.linalg import eigsh
+
+    kind = package.GGNLinearOperator if gauss_newton else package.HessianLinearOperator
+    weights = list(model.requires_grad_().parameters())
+    operator = kind(model, nn.CrossEntropyLoss(), weights, [(x, labels)])
+    values = eigsh(operator.to_scipy(), k=3, which="LA", return_eigenvectors=False, tol=1e-6)
+    return torch.tensor(sorted(values, reverse=True), dtype=torch.float32)
+
+
+def by_eigenthings(package, model, x, labels, gauss_newton):
+    model.requires_grad_()
+    if gauss_newton:
+        of = package.supervised_forward, package.supervised_loss_of_output(nn.CrossEntropyLoss())
+        operator = package.GGNOperator(model, [(x, labels)], *of)
+    else:
+        loss = package.supervised_loss(nn.CrossEntropyLoss())
+        operator = package.HessianOperator(model, [(x, labels)], loss)
+    return package.lanczos(operator, k=3, max_iter=40, which="LA").eigenvalues.sort(descending=True).values  # fmt: skip
+
+
+ORACLES = {"curvlinops": by_curvlinops, "hessian_eigenthings": by_eigenthings}
+
+
+def test_what_has_no_curvature_is_refused():
+    model, x = small(), images()
+    mixed = small()
+    mixed[1].float()
+    broken = small()
+    broken[3].bias.data.fill_(torch.nan)
+    seen = nn.Sequential(nn.Flatten(0)).double()
+    assert_refused([
+        (lambda: curvature(model, x, LABELS, "blocks.*"), LookupError, r"no parameter matches 'blocks.\*'; there are \['1.weight'"),
+        (lambda: curvature(model, x, LABELS, k=41), ValueError, "expected k from 1 to .*: got 41"),
+        (lambda: curvature(model, x, LABELS, k=0), ValueError, "expected k from 1 to .*: got 0"),
+        (lambda: curvature(model, x, LABELS[:5]), ValueError, "a class"),
+        (lambda: curvature(model, x, LABELS + 1), ValueError, "a class below 3"),
+        (lambda: curvature(model, x[:0], LABELS[:0]), ValueError, "got none"),
+        (lambda: curvature(mixed.half(), x.half(), LABELS), TypeError, r"all in float64: got \['torch.float16'\]"),
+        (lambda: curvature(broken, x, LABELS), ValueError, "expected a finite loss: got nan"),
+        (lambda: curvature(seen, x, LABELS), ValueError, "a model with weights: Sequential has none"),
+        (lambda: batch_maxima(model, x, LABELS, batch_size=11), ValueError, "expected 11 images, a mini-batch, or more: got 10"),
+    ])  # fmt: skip
+    two = nn.Sequential(nn.Flatten(), nn.Linear(6, 4), nn.Linear(4, 3).double())
+    assert_refused([(partial(WeightLoss, two, x, LABELS), TypeError, "all in float32, or all in float64: got .*float32.*float64")])  # fmt: skip

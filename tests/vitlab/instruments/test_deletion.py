@@ -1,0 +1,123 @@
+"""Deletion and insertion curves of models that look at one patch, and of scores right and wrong."""
+
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+import minivit
+from tests.parity import draw
+from tests.refusals import assert_refused
+from tests.vitlab.instruments.models import everybodys
+from vitlab.instruments import deletion_curves, relevance, token_ablation
+
+GRID, PATCHES, CAUSE = (2, 3), 6, 4
+
+
+class One(nn.Module):
+    """Says class 1, by the logarithm of its odds, if one patch is bright."""
+
+    def forward(self, x):
+        row, column = divmod(CAUSE, GRID[1])
+        bright = x[:, 0, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4].mean((1, 2))
+        return torch.stack([torch.zeros_like(bright), 3 * bright], 1)
+
+
+def scored(*best):
+    scores = torch.zeros(1, PATCHES)
+    for i, patch in enumerate(best):
+        scores[0, patch] = PATCHES - i
+    return scores
+
+
+@pytest.fixture
+def bright():
+    return torch.ones(1, 1, 8, 12)
+
+
+def curves(bright, scores, **options):
+    return deletion_curves(One(), bright, scores, grid=GRID, instead=torch.zeros_like, **options)
+
+
+@pytest.mark.parametrize("place", range(PATCHES))
+def test_the_curve_falls_where_the_cause_is_deleted_and_rises_where_it_is_inserted(bright, place):
+    others = [i for i in range(PATCHES) if i != CAUSE]
+    found = curves(bright, scored(*others[:place], CAUSE, *others[place:]))
+    sure = torch.tensor([0.0, 3.0]).double().softmax(0)[1]
+    gone = torch.arange(PATCHES + 1) > place
+    assert torch.allclose(found.deletion[0], torch.where(gone, 0.5, sure))
+    assert torch.allclose(found.insertion[0], torch.where(gone, sure, 0.5))
+    assert torch.equal(found.fraction, torch.arange(PATCHES + 1).double() / PATCHES)
+    # Trapezoids: whole steps before the fall, half of the one in which it falls.
+    area = 0.5 + (sure - 0.5) * (place + 0.5) / PATCHES
+    assert found.deletion_area.item() == pytest.approx(area.item())
+    assert found.insertion_area.item() == pytest.approx((sure + 0.5 - area).item())
+
+
+def test_fewer_steps_are_some_of_all(bright):
+    scores = torch.rand(1, PATCHES, generator=torch.Generator().manual_seed(0))
+    every, some = curves(bright, scores), curves(bright, scores, steps=3)
+    assert torch.equal(some.deletion, every.deletion[:, ::2])
+    assert torch.equal(some.insertion, every.insertion[:, ::2])
+
+
+def test_equal_scores_go_in_reading_order(bright):
+    assert (curves(bright, torch.zeros(1, PATCHES)).deletion[0] > 0.6).sum() == CAUSE + 1
+
+
+def test_what_is_missing_is_by_default_the_images_mean_colour():
+    x = torch.rand(2, 3, 8, 12, generator=torch.Generator().manual_seed(0))
+    model = nn.Sequential(nn.Flatten(), nn.Linear(3 * 8 * 12, 4))
+    found = deletion_curves(model, x, torch.rand(2, PATCHES), torch.tensor([1, 2]), grid=GRID)
+    mean = x.mean((2, 3), keepdim=True).expand_as(x)
+    for pictures, sure in (mean, found.deletion[:, -1]), (x, found.deletion[:, 0]):
+        known = model(pictures).double().softmax(-1)[range(2), [1, 2]]
+        torch.testing.assert_close(sure, known)
+    assert torch.equal(found.insertion[:, 0], found.deletion[:, -1])
+    assert torch.equal(found.insertion[:, -1], found.deletion[:, 0])
+
+
+def test_patches_of_images_that_the_grid_does_not_divide_are_as_equal_as_can_be():
+    x, seen = torch.ones(1, 1, 7, 7), []
+    model = nn.Sequential(nn.Identity(), nn.Flatten(), nn.Linear(49, 2))
+    model[0].register_forward_hook(lambda m, i, o: seen.append(o[0, 0]))
+    deletion_curves(model, x, torch.tensor([[0.0, 0, 1, 0]]), grid=(2, 2), instead=torch.zeros_like)
+    known = torch.ones(7, 7)
+    known[4:, :4] = 0
+    assert torch.equal(seen[2], known)
+
+
+@pytest.mark.parametrize("name", ["minivit class", "timm", "huggingface"])
+def test_scores_of_everybodys_models_beat_their_reverse(name):
+    model, pictures, grid = everybodys(name)
+    x = torch.cat([pictures, pictures.flip(3), pictures.flip(2)])
+    scores = token_ablation(model, x)
+    forward, back = (deletion_curves(model, x, s, grid=grid) for s in (scores, -scores))
+    assert forward.deletion_area.mean() < back.deletion_area.mean()
+    assert forward.insertion_area.mean() > back.insertion_area.mean()
+    maps = relevance(model, x).patches[-1]
+    assert deletion_curves(model, x, maps, grid=grid, steps=4).deletion.shape == (6, 5)
+
+
+def test_batches_do_not_matter_and_the_model_comes_back_as_it_was():
+    model = draw(minivit.create("vit_8px", depth=2, dropout=0.3)).train()
+    x, scores, classes = torch.rand(5, 1, 8, 8), torch.rand(5, 16), torch.arange(5)
+    found = deletion_curves(model, x, scores, classes, grid=(4, 4))
+    other = deletion_curves(model, iter(x.split(2)), scores, classes, grid=(4, 4))
+    torch.testing.assert_close(found.deletion, other.deletion, rtol=1e-5, atol=1e-7)
+    torch.testing.assert_close(found.insertion, other.insertion, rtol=1e-5, atol=1e-7)
+    assert model.training
+
+
+def test_scores_that_do_not_fit_are_refused(bright):
+    case = partial(partial, curves, bright)
+    assert_refused([
+        (case(torch.rand(1, 5)), ValueError, r"finite scores \[images, 2 \* 3 patches\]: got \[1, 5\]"),
+        (case(torch.rand(6)), ValueError, r"got \[6\]"),
+        (case(scored(1) / 0), ValueError, "expected finite scores"),
+        (case(torch.rand(2, 6)), ValueError, "scores for each image: got 2 for 1"),
+        (partial(curves, bright.repeat(3, 1, 1, 1), torch.rand(2, 6)), ValueError, "got 2 for 3"),
+        (case(scored(1), steps=7), ValueError, "from 1 to 6 steps, one for each patch: got 7"),
+        (partial(deletion_curves, One(), bright, scored(1), grid=6), ValueError, r"grid=\(rows, columns\): got 6"),
+    ])  # fmt: skip

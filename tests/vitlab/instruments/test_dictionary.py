@@ -1,0 +1,115 @@
+"""Dictionaries that were planted, and what a model answers with one put in."""
+
+from functools import partial
+
+import pytest
+import torch
+
+import minivit
+from tests.parity import draw
+from tests.refusals import assert_refused
+from vitlab.instruments import learn_dictionary
+from vitlab.instruments.dictionary import Dictionary
+
+SIZE, DIM, ACTIVE = 32, 16, 2
+
+
+def planted(count=4000, dim=DIM, seed=0, active=ACTIVE):
+    """Sums of a few of ``SIZE`` directions, with amounts from 0.5 to 1.5, and a common offset."""
+    g = torch.Generator().manual_seed(seed)
+    atoms = torch.randn(SIZE, dim, generator=g)
+    atoms /= atoms.norm(dim=1, keepdim=True)
+    which = torch.rand(count, SIZE, generator=g).argsort(1)[:, :active]
+    amounts = torch.zeros(count, SIZE).scatter(
+        1, which, 0.5 + torch.rand(count, active, generator=g)
+    )
+    return atoms, amounts, amounts @ atoms + 0.7
+
+
+@pytest.fixture(scope="module")
+def learnt():
+    atoms, amounts, x = planted()
+    return atoms, amounts, x, learn_dictionary(x[:3000], SIZE, k=ACTIVE, steps=1000)
+
+
+def test_a_planted_dictionary_is_recovered(learnt):
+    atoms, amounts, x, found = learnt
+    near = atoms @ found.directions.T
+    assert near.amax(1).min() > 0.97  # cosine
+    assert sorted(near.argmax(1).tolist()) == list(range(SIZE))
+    # Also which of them each token uses, in tokens that it was not learnt from.
+    used = found.codes(x[3000:])[:, near.argmax(1)] > 0.2
+    assert (used == (amounts[3000:] > 0)).double().mean() > 0.98
+
+
+def test_it_says_how_much_it_explains_and_with_how_few(learnt):
+    *_, x, found = learnt
+    fit = found.fit(x[3000:])
+    left = (x[3000:] - found(x[3000:])).var(0, correction=0).sum()
+    assert fit.explained == pytest.approx(
+        1 - (left / x[3000:].var(0, correction=0).sum()).item(), abs=1e-3
+    )
+    assert fit.explained > 0.9 and fit.active <= ACTIVE and fit.dead == 0
+    one = learn_dictionary(x[:3000], SIZE, k=1, steps=200).fit(x[3000:])
+    assert one.active <= 1 and one.explained < fit.explained - 0.1
+
+
+def test_a_penalty_makes_it_sparse_too():
+    atoms, _, x = planted(dim=24)
+    fits = []
+    for penalty in 0.03, 0.1:
+        found = learn_dictionary(x[:3000], SIZE, penalty=penalty, steps=600)
+        fits.append(found.fit(x[3000:]))
+    assert fits[1].active < 0.8 * fits[0].active and fits[1].explained < fits[0].explained
+    assert (atoms @ found.directions.T).amax(1).mean() > 0.95
+
+
+def test_codes_are_never_negative_and_at_most_k_and_directions_have_length_one(learnt):
+    *_, x, found = learnt
+    codes = found.codes(x)
+    assert codes.min() == 0 and (codes > 0).sum(1).max() == ACTIVE
+    torch.testing.assert_close(found.directions.norm(dim=1), torch.ones(SIZE))
+    torch.testing.assert_close(found(x), found.decoded(codes))
+    torch.testing.assert_close(found.decoded(codes[:1] * 0)[0], found.offset * found.scale)
+    assert not any(parameter.requires_grad for parameter in found.parameters())
+
+
+def test_the_size_of_tokens_does_not_matter_and_the_seed_decides(learnt):
+    *_, x, found = learnt
+    small, same, other = (
+        learn_dictionary(y, SIZE, k=ACTIVE, steps=50, seed=s)
+        for y, s in ((x[:500], 0), (1024 * x[:500], 0), (x[:500], 1))
+    )
+    torch.testing.assert_close(same.directions, small.directions, rtol=0, atol=1e-4)
+    again = learn_dictionary(x[:500], SIZE, k=ACTIVE, steps=50)
+    assert torch.equal(again.directions, small.directions)
+    assert not torch.equal(other.directions, small.directions)
+    state = torch.get_rng_state()
+    learn_dictionary(x[:500], SIZE, k=1, steps=2)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_it_is_put_into_a_model_where_its_tokens_were():
+    model, x = draw(minivit.create("vit_8px", depth=2)).eval(), torch.rand(64, 1, 8, 8)
+    with torch.inference_mode(), minivit.record(model, "blocks.0", detach=True) as seen:
+        known = model(x)
+        found = learn_dictionary(seen["blocks.0"], 64, k=16, steps=300)
+    with minivit.replace(model, {"blocks.0": found}), minivit.record(model, "blocks.0") as put:
+        spliced = model(x)
+    assert found.fit(seen["blocks.0"]).explained > 0.8
+    torch.testing.assert_close(put["blocks.0"], found(seen["blocks.0"]))
+    assert 0 < (spliced - known).norm() < 0.5 * (known - known.mean(0)).norm()
+
+
+def test_what_cannot_be_learnt_is_refused():
+    x = torch.rand(20, 4)
+    learn = partial(partial, learn_dictionary)
+    assert_refused([
+        (learn(x, 8), ValueError, "k, from 1 to 8, or a penalty: got k=None, penalty=None"),
+        (learn(x, 8, k=2, penalty=0.1), ValueError, "got k=2, penalty=0.1"),
+        (learn(x, 8, k=9), ValueError, "got k=9"),
+        (learn(torch.ones(20, 4), 8, k=2), ValueError, r"finite tokens that differ: got \[20, 4\]"),
+        (learn(x / 0, 8, k=2), ValueError, "finite tokens that differ"),
+        (learn(x[:1], 8, k=2), ValueError, r"got \[1, 4\]"),
+    ])  # fmt: skip
+    assert Dictionary(4, 8).k is None

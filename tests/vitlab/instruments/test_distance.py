@@ -1,0 +1,184 @@
+"""Attention distances that are known, and those of everybody's models made by hand."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+import minivit
+from tests.parity import draw
+from tests.vitlab.instruments.models import GRID, HEADS, MODELS, Known, everybodys, images
+from vitlab.instruments import attention_distance
+
+N = GRID[0] * GRID[1]
+
+
+def shift(rows, columns):
+    """Every patch attends to the one so many rows and columns further, around the edges."""
+    weights = torch.zeros(N, N)
+    for i in range(N):
+        row, column = divmod(i, GRID[1])
+        weights[i, (row + rows) % GRID[0] * GRID[1] + (column + columns) % GRID[1]] = 1
+    return weights
+
+
+def uniform_by_hand(grid, patch):
+    places = [(y * patch[0], x * patch[1]) for y in range(grid[0]) for x in range(grid[1])]
+    return sum(math.dist(a, b) for a in places for b in places) / len(places) ** 2
+
+
+def test_to_itself_to_all_alike_and_a_step_along_each_axis_have_known_distances():
+    heads = [torch.eye(N), torch.ones(N, N), shift(0, 1), shift(1, 0)]
+    found = attention_distance(Known(torch.stack(heads)), images())
+    # Around the edges a step of one comes back: 3 x 8 pixels for a column in 4, 2 x 8 for a row in 3
+    known = [0, uniform_by_hand(GRID, (8, 8)), (3 * 8 + 24) / 4, (2 * 8 + 16) / 3]
+    assert found.pixels[0].tolist() == pytest.approx(known)
+    assert found.uniform.tolist() == pytest.approx([known[1]])
+    assert found.blocks == ("blocks.0",) and found.pixels.dtype == torch.float64
+
+
+def test_patches_that_are_not_square_have_their_own_step_along_each_axis():
+    model = Known(torch.stack([shift(0, 1), shift(1, 0)]), patch=(4, 6))
+    found = attention_distance(model, images(size=(12, 24)))
+    assert found.pixels[0].tolist() == pytest.approx([(3 * 6 + 18) / 4, (2 * 4 + 8) / 3])
+    assert found.uniform.item() == pytest.approx(uniform_by_hand(GRID, (4, 6)))
+
+
+def test_uniform_attention_reaches_half_an_image():
+    found = attention_distance(Known(torch.ones(1, 196, 196), patch=16), images(1, (224, 224)))
+    # Between two random points of a unit square: Philip (2007), (2 + sqrt 2 + 5 asinh 1) / 15
+    continuous = (2 + math.sqrt(2) + 5 * math.asinh(1)) / 15 * 224
+    assert found.uniform.item() == pytest.approx(continuous, rel=0.01)
+    assert found.pixels.item() == pytest.approx(found.uniform.item())
+
+
+def test_tokens_that_stand_nowhere_are_left_out_and_what_they_take_is_told():
+    weights = torch.ones(1, N + 2, N + 2)
+    weights[:, 2:, 2:] = shift(0, 1) + shift(0, -1)  # each patch: 2 of 4 to patches
+    weights[:, :2] = torch.rand(2, N + 2, generator=torch.Generator().manual_seed(0))
+    found = attention_distance(Known(weights, extra=2), images())
+    assert found.pixels.item() == pytest.approx((3 * 8 + 24) / 4)
+    assert found.patches.item() == pytest.approx(0.5)
+
+
+def test_a_patch_that_attends_to_no_patch_is_left_out():
+    weights = torch.zeros(2, N + 1, N + 1)
+    weights[..., 0] = 1  # all to the extra token
+    weights[0, 1, :] = torch.eye(N + 1)[4]  # but the first patch, to the third to its right
+    found = attention_distance(Known(weights, extra=1), images())
+    assert found.pixels[0, 0].item() == pytest.approx(24) and found.pixels[0, 1].isnan()
+    assert found.patches[0].tolist() == pytest.approx([1 / N, 0])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_everybodys_models_have_the_distances_of_their_weights(name):
+    _, block, attention, extra = MODELS[name]
+    model, pictures, grid = everybodys(name)
+    found = attention_distance(model, pictures)
+    assert found.blocks == tuple(block.format(i) for i in range(len(found.blocks)))
+    with minivit.record(model, *(f"{name}.{attention}.weights" for name in found.blocks)) as seen:
+        model(pictures)
+    for row, weights in zip(found.pixels, seen.values(), strict=True):
+        for head in range(HEADS):
+            total = 0.0
+            for w in weights[:, head, extra:, extra:]:
+                for i, query in enumerate(w / w.sum(1, keepdim=True)):
+                    for j, share in enumerate(query.tolist()):
+                        (a, b), (c, d) = divmod(i, grid[1]), divmod(j, grid[1])
+                        total += share * 8 * math.hypot(a - c, b - d)
+            count = len(pictures) * grid[0] * grid[1]
+            assert row[head].item() == pytest.approx(total / count, rel=1e-5)
+    assert found.uniform[0].item() == pytest.approx(uniform_by_hand(grid, (8, 8)))
+
+
+def test_blocks_on_grids_of_their_own_have_baselines_of_their_own():
+    found = attention_distance(
+        draw(minivit.create("pit_32px", stages=("t", "t", "t"))), images(2, (32, 32))
+    )
+    sides = [(16, 2), (8, 4), (4, 8)]
+    known = [uniform_by_hand((n, n), (size, size)) for n, size in sides]
+    assert found.uniform.tolist() == pytest.approx(known)
+    heads = torch.tensor([3, 6, 12])[:, None]
+    assert torch.equal(found.pixels.isnan(), torch.arange(12) >= heads)
+    found = attention_distance(draw(minivit.create("alternet_32px")), images(2, (32, 32)))
+    assert found.blocks == ("blocks.3", "blocks.5")
+    known = [uniform_by_hand((n, n), (size, size)) for n, size in [(16, 2), (8, 4)]]
+    assert found.uniform.tolist() == pytest.approx(known)
+
+
+def test_batches_do_not_matter_and_the_model_comes_back_as_it_was():
+    model = minivit.create("vit_32px", depth=2, dim=16, dropout=0.5)
+    draw(model).blocks[0].eval()
+    pictures = images(5, (32, 32))
+    modes = [module.training for module in model.modules()]
+    found = attention_distance(model, pictures, batch_size=5)
+    assert [module.training for module in model.modules()] == modes
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    for other in (
+        attention_distance(model, pictures, batch_size=2),
+        attention_distance(model, iter(pictures.split(3))),
+    ):
+        torch.testing.assert_close(other.pixels, found.pixels, rtol=1e-6, atol=0)
+
+
+class Shared(nn.Module):
+    """One attention for all images, as of positions alone: ``[1, heads, tokens, tokens]``."""
+
+    def __init__(self, weights):
+        super().__init__()
+        self.weights = weights
+
+    def forward(self, x):
+        return x + self.weights.log()[None].softmax(-1).mean(1) @ x
+
+
+def test_weights_that_all_images_share_count_for_each():
+    n = math.prod(GRID)
+    weights = torch.rand(HEADS, n, n, generator=torch.Generator().manual_seed(0)) + 0.1
+    model = Known(weights)
+    known = attention_distance(model, images())
+    model.blocks[0] = Shared(weights)
+    found = attention_distance(model, images())
+    torch.testing.assert_close(found.pixels, known.pixels, rtol=1e-6, atol=0)
+
+
+def test_a_neighbourhood_bounds_the_distance_and_a_removed_attention_has_none():
+    model = draw(minivit.create("vit_8px", local=3, pool="class"))
+    x = torch.rand(3, 1, 8, 8)
+    found = attention_distance(model, x)
+    assert (found.pixels < 2 * math.sqrt(2)).all() and (found.pixels < found.uniform[:, None]).all()
+    without = attention_distance(minivit.remove(model, "attention", [1]), x)
+    assert without.blocks == ("blocks.0", "blocks.2", "blocks.3")
+
+
+class Bare(nn.Module):
+    """Attention with no convolution before it."""
+
+    def forward(self, images):
+        x = images.flatten(2).mT  # a token for each pixel
+        return nn.functional.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None])
+
+
+def test_a_grid_can_be_given_where_no_convolution_tells_it():
+    with pytest.raises(ValueError, match=r"give grid=\(rows, columns\)"):
+        attention_distance(Bare(), images(size=(3, 4)))
+    found = attention_distance(Bare(), images(size=(3, 4)), grid=(3, 4))
+    assert found.uniform.item() == pytest.approx(uniform_by_hand((3, 4), (1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("model", "pictures", "options", "said"),
+    [
+        (lambda: minivit.create("mixer_32px"), images(size=(32, 32)), {}, "Mixer computes no attention between tokens"),
+        (lambda: minivit.create("resnet_32px"), images(size=(32, 32)), {}, "ResNet computes no attention"),
+        (lambda: Known(torch.ones(1, N, N)), images(0), {}, "got none"),
+        (lambda: Known(torch.ones(1, N, N)), iter([]), {}, "got none"),
+        (lambda: Known(torch.ones(1, N, N)), images(), {"batch_size": 0}, "at least 1: got 0"),
+        (lambda: Known(torch.ones(1, N, N)), images(), {"grid": (4, 4)}, r"4 x 4 patches: got \[1, 1, 12, 12\]"),
+        (lambda: Known(torch.ones(1, N, N)), iter([images(), images(size=(32, 24))]), {}, "all of one size"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_measured_is_refused(model, pictures, options, said):
+    with pytest.raises(ValueError, match=said):
+        attention_distance(model(), pictures, **options)

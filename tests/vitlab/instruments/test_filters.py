@@ -1,0 +1,157 @@
+"""Filters whose components, overlap and spectra are known."""
+
+import pytest
+import timm
+import torch
+import torchvision
+from scipy.fft import dctn
+from sklearn.decomposition import PCA
+from torch import nn
+
+import minivit
+from tests.parity import draw
+from tests.refusals import assert_refused
+from vitlab.data.photographs import photograph
+from vitlab.instruments import (
+    cosine_basis,
+    cut_patches,
+    filter_spectra,
+    first_filters,
+    principal_components,
+    subspace_overlap,
+)
+from vitlab.instruments.filters import dct2, dct_matrix
+
+
+def random(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def close(a, b, tolerance=1e-9):
+    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+def test_the_filters_of_any_model_are_its_first_convolutions_weights():
+    ours = minivit.create("vit_8px", patch_size=(2, 4), dim=12)
+    assert torch.equal(first_filters(ours), ours.patch_embedding.projection.weight)
+    assert first_filters(ours).shape == (12, 1, 2, 4)
+    theirs = draw(torchvision.models.VisionTransformer(16, 8, 1, 2, 8, 16))
+    assert torch.equal(first_filters(theirs), theirs.conv_proj.weight)
+    other = timm.create_model("vit_tiny_patch16_224", depth=1)
+    assert torch.equal(first_filters(other), other.patch_embed.proj.weight)
+    resnet = minivit.create("resnet_8px")
+    second = first_filters(resnet, "blocks.0.conv2")
+    assert torch.equal(second, resnet.blocks[0].conv2.weight)
+    first_filters(resnet).zero_()
+    assert resnet.stem.conv.weight.any()  # it was a copy
+
+
+def test_patches_are_images_in_reading_order():
+    image = torch.arange(48.0).view(1, 2, 4, 6)
+    cut = cut_patches(image, (2, 3))
+    assert cut.shape == (4, 2, 2, 3)
+    assert torch.equal(cut[1], image[0, :, :2, 3:]) and torch.equal(cut[2], image[0, :, 2:, :3])
+
+
+@pytest.mark.parametrize("n", [10, 200])
+def test_components_are_a_librarys(n):
+    pictures = random(n, 2, 3, 4) * torch.arange(1, 5) + 3
+    found = principal_components(pictures)
+    theirs = PCA().fit(pictures.flatten(1).numpy())
+    k = min(n - 1, 24)
+    assert found.pictures.shape == (k, 2, 3, 4)
+    close(found.variance, torch.tensor(theirs.explained_variance_)[:k])
+    basis = found.pictures.flatten(1)
+    close((basis * torch.tensor(theirs.components_)[:k]).sum(1).abs(), torch.ones(k).double(), 1e-7)
+    assert (basis.gather(1, basis.abs().argmax(1, keepdim=True)) > 0).all()
+    again = principal_components(-pictures)  # the sign is ours
+    close(again.pictures[:3], found.pictures[:3], 1e-7)
+
+
+def test_the_cosine_transform_is_a_librarys_and_orthonormal():
+    x = random(5, 8, 3)
+    close(dct2(x), torch.tensor(dctn(x.numpy(), axes=(0, 1), norm="ortho")))
+    close(dct_matrix(1), torch.ones(1, 1).double())
+    waves = cosine_basis(3, (4, 6)).flatten(1)
+    close(waves @ waves.mT, torch.eye(24).double())
+    basis = cosine_basis(3, (4, 6))
+    close(basis[0], torch.full((3, 4, 6), 72**-0.5).double())
+    assert basis[1].std(1).max() < 1e-9 < basis[2].std(1).max()  # wider than high: across first
+
+
+def test_components_of_photographs_are_near_the_slow_waves_and_those_of_noise_are_not():
+    photo = photograph("astronaut", 256)[None].double()
+    natural = principal_components(cut_patches(photo, 8)).pictures
+    slow, chance = cosine_basis(3, (8, 8))[:8], 8 / 192
+    assert subspace_overlap(natural[:8], slow) > 0.7
+    noise = principal_components(random(1024, 3, 8, 8)).pictures
+    assert abs(subspace_overlap(noise[:8], slow) - chance) < 0.06
+
+
+def test_overlap_is_one_for_the_same_space_and_the_share_at_random():
+    a = torch.linalg.qr(random(24, 24)).Q.view(24, 2, 3, 4)
+    turned = (torch.linalg.qr(random(5, 5, seed=1)).Q @ a[:5].flatten(1)).view(5, 2, 3, 4)
+    close(subspace_overlap(a[:5], turned), torch.tensor(1.0).double())
+    close(subspace_overlap(a[:5], a[5:]), torch.tensor(0.0).double())
+    close(subspace_overlap(a[:4], a[2:12]), torch.tensor(0.5).double())
+    others = torch.stack(
+        [subspace_overlap(a[:5], torch.linalg.qr(random(24, 8, seed=s)).Q.mT.reshape(8, 2, 3, 4)) for s in range(99)]
+    )  # fmt: skip
+    assert others.mean().item() == pytest.approx(8 / 24, abs=0.02)
+
+
+def wave(rows, columns, down, across, phase=0.4):
+    y, x = torch.arange(rows).double()[:, None], torch.arange(columns).double()
+    return torch.cos(2 * torch.pi * (down * y / rows + across * x / columns) + phase)
+
+
+def test_filters_made_of_one_two_and_all_waves_are_counted():
+    one, other = wave(8, 6, 1, 2), wave(8, 6, 3, 0)
+    flat, chequer = torch.ones(8, 6).double(), wave(8, 6, 4, 3)
+    spike = torch.zeros(8, 6).double()
+    spike[2, 3] = 1
+    filters = torch.stack([one, one + other, flat, chequer, spike])[:, None] * 5
+    found = filter_spectra(filters)
+    places = 8 * 6
+    pairs = (places - 4) / 2
+    even = 1 / (pairs * (2 / places) ** 2 + 4 * (1 / places) ** 2)
+    close(found.waves, torch.tensor([1, 2, 1, 1, even], dtype=torch.float64))
+    close(found.norms, filters.flatten(1).norm(dim=1))
+    close(found.frequency[:4], torch.tensor([
+        (1 / 64 + 4 / 36) ** 0.5, ((1 / 64 + 4 / 36) ** 0.5 + 3 / 8) / 2, 0, 0.5**0.5
+    ], dtype=torch.float64))  # fmt: skip
+    assert found.structured().tolist() == [True, True, True, True, False]
+    close(found.power.sum((1, 2)), torch.ones(5).double())
+
+
+def test_size_and_channels_that_are_alike_do_not_matter():
+    grey = random(4, 1, 8, 8)
+    close(filter_spectra(grey).waves, filter_spectra(1e-6 * grey.repeat(1, 3, 1, 1)).waves)
+
+
+def test_of_noise_a_known_share_passes_for_a_pattern():
+    found = filter_spectra(random(4000, 3, 8, 8, seed=7))
+    for level in (0.01, 0.2):
+        assert found.structured(level).double().mean().item() == pytest.approx(
+            level, abs=0.012 + level / 10
+        )
+    # Powers of six squares each: E[p]^2 / E[p^2] = 3 / 4, of about 34 waves.
+    assert found.noise.mean().item() == pytest.approx(0.75 * 34, rel=0.05)
+
+
+def test_bad_input_is_refused():
+    cases = [
+        (lambda: first_filters(nn.Linear(3, 4)), TypeError, "expected a convolution.*: got Linear"),
+        (lambda: first_filters(minivit.create("vit_8px"), "head"), TypeError, "got 'head', a Linear"),
+        (lambda: first_filters(minivit.create("vit_8px"), "stem"), LookupError, "no module 'stem'"),
+        (lambda: first_filters(nn.Conv2d(3, 4, 1)), ValueError, r"of one pixel .*got \[4, 3, 1, 1\]"),
+        (lambda: cut_patches(random(1, 1, 5, 6), 2), ValueError, "do not divide"),
+        (lambda: principal_components(random(1, 1, 2, 2)), ValueError, "2 images or more"),
+        (lambda: principal_components(torch.full((9, 1, 2, 2), 0.1)), ValueError, "all the same"),
+        (lambda: subspace_overlap(random(2, 1, 2, 2), random(2, 1, 2, 2)), ValueError, "orthonormal"),
+        (lambda: subspace_overlap(cosine_basis(1, (2, 2)), cosine_basis(1, (2, 3))), ValueError, "of one size"),
+        (lambda: filter_spectra(random(4, 3, 1, 1)), ValueError, "two pixels or more"),
+        (lambda: filter_spectra(torch.zeros(2, 1, 4, 4)), ValueError, "none of them zero"),
+        (lambda: filter_spectra(random(2, 1, 4, 4), draws=0), ValueError, "draws of one filter of noise or more: got 0"),
+    ]  # fmt: skip
+    assert_refused(cases)

@@ -1,0 +1,199 @@
+"""Log amplitudes of known waves, Park and Kim's bins, and waves through known parts."""
+
+import math
+
+import pytest
+import torch
+import torchvision
+from torch import nn
+
+import minivit
+from tests.parity import draw
+from tests.refusals import assert_refused
+from tests.vitlab.instruments.models import MODELS, everybodys, images
+from vitlab.instruments import layer_frequencies, log_amplitude, stream_frequencies
+from vitlab.instruments.frequency import frequencies, rings
+
+
+def maps(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def wave(rows, columns, u, v):
+    r, c = torch.arange(rows).double()[:, None], torch.arange(columns).double()
+    return torch.cos(2 * math.pi * (u * r / rows + v * c / columns))
+
+
+def test_a_wave_has_its_amplitude_where_it_belongs_and_none_elsewhere():
+    found = log_amplitude((3 + 2 * wave(6, 8, 1, 2))[None, None]).values.exp()
+    known = torch.full((6, 8), 1e-6, dtype=torch.float64)
+    known[0, 0] += 3 * 48
+    known[1, 2] += 48  # a cosine is two waves of half its amplitude
+    known[5, 6] += 48
+    torch.testing.assert_close(found, known, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("side", [7, 8, 14])
+def test_the_diagonal_has_park_and_kims_bins(side):
+    x = maps(3, 5, side, side)
+    # Their notebook's steps, in their order: log, shift, mean, diagonal, its second half, less DC.
+    logs = (torch.fft.fft2(x).abs() + 1e-6).log()
+    shifted = torch.fft.fftshift(logs, dim=(2, 3)).mean((0, 1))
+    half = shifted.diag()[side // 2 :]
+    torch.testing.assert_close(log_amplitude(x).diagonal, half - half[0])
+    assert len(half) == math.ceil(side / 2)
+
+
+def test_rings_hold_every_wave_once_by_its_nearest_whole_frequency():
+    ring, apart = rings((8, 8)), frequencies((8, 8)) * 8
+    assert (ring - apart).abs().max() <= 0.5
+    whole = [round(math.hypot(u, v)) for u in range(-4, 4) for v in range(-4, 4)]
+    counts = [whole.count(k) for k in range(7)]
+    assert ring.flatten().long().bincount().tolist() == counts
+    assert rings((4, 6))[0].tolist() == [0, 1, 1, 2, 1, 1]  # cycles along the shorter side
+
+
+def test_radial_high_and_tilt_are_means_over_waves():
+    found = log_amplitude(maps(4, 3, 8, 6))
+    relative, apart = found.values - found.values[0, 0], frequencies((8, 6))
+    rows = [relative[rings((8, 6)) == k].mean() for k in range(len(found.radial))]
+    torch.testing.assert_close(found.radial, torch.stack(rows))
+    fast, slow = apart >= 0.25, (apart > 0) & (apart < 0.25)
+    torch.testing.assert_close(found.high, relative[fast].mean())
+    torch.testing.assert_close(found.tilt, relative[fast].mean() - relative[slow].mean())
+
+
+def test_a_constant_lowers_what_is_relative_to_it_and_leaves_the_tilt():
+    x = maps(4, 3, 8, 8)
+    before, after = log_amplitude(x), log_amplitude(x + 10)
+    assert after.high < before.high - 2
+    torch.testing.assert_close(after.tilt, before.tilt)
+    twice = log_amplitude(2 * x)  # a factor moves nothing
+    torch.testing.assert_close(twice.radial, before.radial, atol=1e-5, rtol=0)
+
+
+class Blur(nn.Module):
+    """A map, a box blur whose borders wrap around, and the same again."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Conv2d(3, 4, 4, 4)
+        self.blur = nn.Conv2d(4, 4, 3, padding=1, padding_mode="circular", groups=4, bias=False)
+        self.blur.weight.data.fill_(1 / 9)
+
+    def forward(self, images):
+        return self.blur(self.blur(self.embed(images))).mean((2, 3))
+
+
+def test_a_blur_multiplies_every_wave_by_its_transfer_function():
+    model = Blur().double()
+    model.train()
+    found = layer_frequencies(model, images(5, (24, 32), torch.float64), "blur", batch_size=2)
+    kernel = [(1 + 2 * torch.cos(2 * math.pi * torch.fft.fftfreq(n).double())) / 3 for n in (6, 8)]
+    known = torch.outer(*kernel).abs()
+    change = found["blur"].after.values - found["blur"].before.values
+    clear = known > 0.05  # others sink below the floor
+    torch.testing.assert_close(change[clear], known[clear].log(), atol=1e-3, rtol=0)
+    assert model.training
+
+
+class Scaled(nn.Module):
+    """Branches that are half of the stream."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Conv2d(3, 24, 8, 8)
+        self.parts = nn.ModuleList(nn.Linear(24, 24, bias=False) for _ in range(2))
+        for part in self.parts:
+            part.weight.data = 0.5 * torch.eye(24)
+
+    def forward(self, images):
+        x = self.embed(images).flatten(2).mT
+        for part in self.parts:
+            x = x + part(x)
+        return nn.functional.relu(x)
+
+
+def test_the_stream_of_known_branches():
+    model = Scaled()
+    found = stream_frequencies(model, images(3), grid=(3, 4), batch_size=2)
+    assert list(found) == ["parts.0"]  # the last sum goes into no module
+    one = found["parts.0"]
+    for part, factor in ((one.branch, 0.5), (one.sum, 1.5)):
+        known = one.skip.values + math.log(factor)
+        torch.testing.assert_close(part.values, known, atol=1e-4, rtol=0)
+    assert model.training
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_everybodys_parts_are_seen_without_their_other_tokens(name):
+    model, pictures, grid = everybodys(name)
+    _, block, part, extra = MODELS[name]
+    at = f"{block.format(1)}.{part}"
+    seen = {}
+
+    def keep(module, args, kwargs, output):
+        given = output[0] if isinstance(output, tuple) else output
+        read = args[0] if args else kwargs["hidden_states"]
+        seen.update(before=read[:, extra:], after=given[:, extra:])
+
+    hook = model.get_submodule(at).register_forward_hook(keep, with_kwargs=True)
+    with torch.no_grad():
+        model(pictures)
+    hook.remove()
+    found = layer_frequencies(model, pictures, at, batch_size=1)[at]
+    for side in ("before", "after"):
+        known = log_amplitude(seen[side].mT.unflatten(2, grid).double())
+        # One image at a time, not all at once: float32 rounds the log of a faint wave otherwise.
+        torch.testing.assert_close(getattr(found, side).values, known.values, atol=1e-3, rtol=0)
+    stream = stream_frequencies(model, pictures)
+    assert at in stream and len(stream) == 4
+    torch.testing.assert_close(stream[at].branch.values, found.after.values, atol=1e-3, rtol=0)
+    chain = list(stream.values())  # what one sum gives is what the next one passes by
+    for one, other in zip(chain, chain[1:], strict=False):
+        torch.testing.assert_close(one.sum.values, other.skip.values, atol=1e-3, rtol=0)
+
+
+def test_maps_of_convolutions_mixers_and_hybrids():
+    small = {"image_size": 16, "classes": 5}
+    resnet = draw(minivit.create("resnet_32px", **small)).eval()
+    found = layer_frequencies(resnet, images(2, (16, 16)), "blocks.2", "blocks.3")
+    assert found["blocks.2"].before.values.shape == (16, 16)
+    assert found["blocks.2"].after.values.shape == (8, 8)
+    torch.testing.assert_close(found["blocks.2"].after.values, found["blocks.3"].before.values)
+    mixer = draw(minivit.create("mixer_32px", depth=2, dim=16, mixing_hidden=8, **small)).eval()
+    assert len(stream_frequencies(mixer, images(2, (16, 16)))) == 4
+    hybrid = draw(minivit.create("alternet_32px", **small)).eval()
+    name = next(n for n, _ in hybrid.named_modules() if n.endswith("attention"))
+    assert layer_frequencies(hybrid, images(2, (16, 16)), name)[name].after.values.shape[0] > 1
+
+
+def test_maps_of_torchvision_with_channels_first_and_last():
+    swin = draw(torchvision.models.SwinTransformer([4, 4], 12, [2], [2], [4, 4])).eval()
+    resnet = draw(torchvision.models.resnet18(num_classes=5)).eval()
+    pictures = images(2, (32, 32))
+    for model, name, last in ((swin, "features.1.0", True), (resnet, "layer1.0.conv1", False)):
+        with torch.no_grad(), minivit.record(model, name) as seen:
+            model(pictures)
+        maps = seen[name].movedim(-1, 1) if last else seen[name]
+        assert maps.shape[2] == maps.shape[3] == 8
+        found = layer_frequencies(model, pictures, name)[name].after
+        torch.testing.assert_close(found.values, log_amplitude(maps).values, atol=1e-5, rtol=1e-5)
+
+
+def test_what_is_on_no_grid_is_refused():
+    vit = draw(minivit.create("vit_32px", image_size=16, depth=2, dim=16, heads=2)).eval()
+    pictures = images(2, (16, 16))
+    resnet = minivit.create("resnet_32px", image_size=16)
+    assert_refused([
+        (lambda: layer_frequencies(vit, pictures, "head"), ValueError, "'head' has"),
+        (lambda: layer_frequencies(vit, pictures, "blocks.9"), LookupError, "blocks.9"),
+        (lambda: layer_frequencies(vit, pictures), ValueError, "names of modules"),
+        (lambda: layer_frequencies(vit, pictures, "blocks.0.attention.weights"),
+         ValueError, "names of modules"),
+        (lambda: layer_frequencies(vit, pictures, "blocks.0", grid=(3, 5)), ValueError, "grid="),
+        (lambda: stream_frequencies(resnet, pictures), ValueError, "no residual connection"),
+        (lambda: log_amplitude(torch.ones(2, 8, 8)), ValueError, "expected maps"),
+        (lambda: log_amplitude(torch.ones(2, 3, 1, 8)), ValueError, "two positions"),
+        (lambda: log_amplitude(torch.ones(1, 1, 4, 6)).diagonal, ValueError, "square"),
+    ])  # fmt: skip

@@ -1,0 +1,179 @@
+"""What heads read from the tokens of every block, against the same steps by hand."""
+
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+import minivit
+from tests.parity import draw
+from tests.refusals import assert_refused, unchecked
+from tests.vitlab.instruments.models import DEPTH, MODELS, everybodys, images
+from vitlab.instruments import logit_lens
+from vitlab.instruments.blocks import row_of_blocks
+
+
+@pytest.fixture(autouse=True)
+def without_checks_of_shapes():
+    """The lens gives a model's head tokens as if each were an image of a larger batch."""
+    with unchecked():
+        yield
+
+
+# What each library's model makes of the tokens after its blocks.
+HEADS = {
+    "minivit mean": lambda m, x: m.head(m.norm(x).mean(1)),
+    "minivit class": lambda m, x: m.head(m.norm(x)[:, 0]),
+    "minivit attention": lambda m, x: m.head(m.pool(m.norm(x))),
+    "torchvision": lambda m, x: m.heads(m.encoder.ln(x)[:, 0]),
+    "timm": lambda m, x: m.head(m.norm(x)[:, 0]),
+    "huggingface": lambda m, x: m.classifier(m.vit.layernorm(x)[:, 0]),
+}
+
+
+def states(model, names, pictures):
+    kept = []
+    first = model.get_submodule(names[0])
+    hooks = [first.register_forward_pre_hook(lambda m, i: kept.append(i[0]))]
+    for name in names:
+        block = model.get_submodule(name)
+        hooks.append(block.register_forward_hook(lambda m, i, o: kept.append(o)))
+    model(pictures)
+    for hook in hooks:
+        hook.remove()
+    return kept
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_everybodys_heads_read_every_block(name):
+    model, pictures, _ = everybodys(name)
+    found = logit_lens(model, pictures)
+    blocks = [MODELS[name][1].format(i) for i in range(DEPTH)]
+    assert found.names == ("embedding", *blocks)
+    for rows, x in zip(found.logits, states(model, blocks, pictures), strict=True):
+        torch.testing.assert_close(rows, HEADS[name](model, x).double(), rtol=1e-5, atol=1e-6)
+    output = model(pictures)
+    output = getattr(output, "logits", output)
+    torch.testing.assert_close(found.logits[-1], output.double(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_everybodys_heads_read_every_token(name):
+    """Where one token is read, it is that; where a mean is, of tokens that are all like it."""
+    model, pictures, grid = everybodys(name)
+    found = logit_lens(model, pictures, every_token=True)
+    blocks = [MODELS[name][1].format(i) for i in range(DEPTH)]
+    tokens = MODELS[name][3] + grid[0] * grid[1]
+    assert found.logits.shape == (DEPTH + 1, 2, tokens, 5)
+    for rows, x in zip(found.logits, states(model, blocks, pictures), strict=True):
+        for token in 0, 4, tokens - 1:
+            known = HEADS[name](model, x[:, token : token + 1])
+            torch.testing.assert_close(rows[:, token], known.double(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("pool", ["mean", "class"])
+def test_the_lens_is_the_class_tokens_or_the_mean_of_all(pool):
+    model, pictures, _ = everybodys(f"minivit {pool}")
+    one, every = (logit_lens(model, pictures, every_token=e).logits for e in (False, True))
+    read = every[:, :, 0] if pool == "class" else every.mean(2)
+    torch.testing.assert_close(one, read, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["mixer_8px", "feedforward_8px"])
+def test_mixers_have_blocks_too(name):
+    model, x = draw(minivit.create(name, depth=2)).eval(), torch.rand(3, 1, 8, 8)
+    found = logit_lens(model, x)
+    assert found.names == ("embedding", "blocks.0", "blocks.1")
+    y = model.norm(states(model, ["blocks.0"], x)[1])
+    y = y.mean(1) if model.class_token is None else y[:, 0]
+    torch.testing.assert_close(found.logits[1], model.head(y).double(), rtol=1e-5, atol=1e-6)
+    every = logit_lens(model, x, every_token=True).logits
+    assert every.shape == (3, 3, model.config.tokens, 10)
+
+
+def test_batches_do_not_matter_and_the_model_comes_back_as_it_was():
+    model = draw(minivit.create("vit_8px", depth=2, dropout=0.3)).train()
+    x = torch.rand(5, 1, 8, 8)
+    for every in False, True:
+        found = logit_lens(model, x, every_token=every).logits
+        other = logit_lens(model, x.split(2), every_token=every).logits
+        torch.testing.assert_close(found, other, rtol=1e-5, atol=1e-6)
+    assert model.training
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+class Skips(nn.Module):
+    """Reads what stands before its last block too."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Conv2d(3, 8, 8, 8)
+        self.blocks = nn.ModuleList(nn.Linear(8, 8) for _ in range(2))
+
+    def forward(self, images):
+        x = self.blocks[0](self.embed(images).flatten(2).mT)
+        return (x + self.blocks[1](x)).mean(1)
+
+
+def test_the_longest_outermost_row_is_that_of_the_blocks():
+    model, pictures, _ = everybodys("torchvision")  # whose MLPs are rows too
+    assert len(row_of_blocks(nn.Sequential(nn.Identity(), model), pictures)) == DEPTH
+
+
+class Stages(nn.Module):
+    """Two rows of blocks, of which the first is longer, and a norm that a list holds too."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Sequential(nn.Conv2d(3, 8, 8, 8), nn.Flatten(2), nn.LayerNorm(16))
+        self.blocks = nn.Sequential(*(nn.Linear(*sizes) for sizes in [(8, 8)] * 3 + [(8, 4)]))
+
+    def forward(self, images):
+        return self.blocks(self.embed(images).mT).mean(1)
+
+
+def test_a_row_is_of_blocks_that_read_what_the_one_before_gave():
+    model = draw(Stages())
+    found = logit_lens(model, images(2, (32, 32)))
+    assert found.names == ("embedding", "blocks.0", "blocks.1", "blocks.2")
+    tokens = model.embed(images(2, (32, 32))).mT
+    known = model.blocks[3](model.blocks[0](tokens)).mean(1)
+    torch.testing.assert_close(found.logits[1], known.double(), rtol=1e-5, atol=1e-6)
+
+
+def test_where_there_is_no_lens_it_says_so():
+    cases = [
+        (lambda: minivit.create("resnet_32px"), {}, "ResNet has no row of blocks from tokens"),
+        (lambda: minivit.create("alternet_32px"), {}, "Hybrid has no row of blocks from tokens"),
+        (lambda: draw(Skips()), {}, "what Skips answers does not follow from what 'blocks.1' gives"),
+        (lambda: minivit.create("vit_32px"), {"every_token": 2}, "every_token is true or false: got 2"),
+    ]  # fmt: skip
+    assert_refused(
+        (partial(logit_lens, model(), images(2, (32, 32)), **options), ValueError, said)
+        for model, options, said in cases
+    )
+
+
+class Pyramid(nn.Module):
+    """Blocks in one list, of which the third has wider tokens, as in Hiera."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Conv2d(3, 8, 8, 8), nn.Linear(16, 5)
+        self.blocks = nn.ModuleList([Wider(8, 8), Wider(8, 8), Wider(8, 16), Wider(16, 16)])
+
+    def forward(self, images):
+        x = self.embed(images).flatten(2).mT
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x.mean(1))
+
+
+class Wider(nn.Linear):
+    """A block of a width of its own."""
+
+
+def test_one_stage_of_several_in_a_list_is_not_taken_for_all_the_blocks():
+    with pytest.raises(ValueError, match="'blocks.2' in Pyramid does not"):
+        logit_lens(Pyramid(), images())

@@ -1,0 +1,127 @@
+"""Localisation of models that keep every patch in its place, mix all, or have none to compare."""
+
+from functools import partial
+
+import torch
+import torchvision
+from torch import nn
+
+import minivit
+from minivit.patches import patchify
+from tests.parity import draw
+from tests.refusals import assert_refused
+from vitlab.instruments import linear_cka, localisation, readable
+
+
+def random(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def close(a, b, tolerance=1e-8):
+    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+IMAGES = random(160, 3, 4, 6)  # independent pixels: a patch tells nothing of the others
+
+
+class Tokens(nn.Module):
+    """Patches of 2 x 2 become tokens in an order of their own, behind a token of one of them."""
+
+    def __init__(self, order, first=None):
+        super().__init__()
+        self.conv, self.layer = nn.Conv2d(3, 12, 2, stride=2).double(), nn.Identity()
+        self.conv.weight.data = torch.linalg.qr(random(12, 12, seed=9)).Q.view(12, 3, 2, 2)
+        self.order, self.first = order, first
+
+    def forward(self, images):
+        x = self.conv(images).flatten(2).mT[:, self.order]
+        return self.layer(x if self.first is None else torch.cat([x[:, [self.first]], x], 1))
+
+
+def test_a_model_that_keeps_patches_in_their_places_localises():
+    for found in (
+        localisation(Tokens(range(6)), IMAGES, "layer"),
+        readable(Tokens(range(6)), IMAGES[:80], IMAGES[80:], "layer", components=12),
+    ):
+        assert found.places.shape == (2, 3, 2, 3) and found.hits.all() and not len(found.extra)
+        assert found.own.min() > 0.99 and found.elsewhere.abs().max() < 0.1
+
+
+def test_where_patches_were_moved_the_token_is_like_the_place_it_came_from():
+    order = [3, 0, 1, 4, 5, 2]
+    found = localisation(Tokens(order, first=4), IMAGES, "layer")
+    assert found.places.view(6, 6).argmax(1).tolist() == order
+    assert not found.hits[0].any() and found.own.view(6)[0] < 0.1
+    assert found.extra.shape == (1, 2, 3)
+    assert found.extra.argmax() == order[4]  # the class token holds what the fifth token holds
+
+
+def test_it_is_cka_between_one_token_and_one_patch():
+    model = Tokens([3, 0, 1, 4, 5, 2])
+    found = localisation(model, IMAGES, "layer").places
+    tokens, patches = model(IMAGES).detach(), patchify(IMAGES, 2)
+    close(found[0, 2, 1, 0], linear_cka(tokens[:, 2], patches[:, 3]))
+    many = localisation(model, IMAGES.split(40), "layer").places
+    assert 0 < (many - found).abs().max() < 0.1
+
+
+def test_means_leave_out_the_own_patch_and_the_interior_is_inside():
+    found = localisation(Tokens(range(6)), IMAGES, "layer")
+    values = found.places.view(6, 6)
+    close(found.elsewhere.view(6)[2], (values[2].sum() - values[2, 2]) / 5)
+    close(found.own.view(6), values.diagonal())
+    wide = localisation(minivit.create("vit_8px").eval(), random(20, 1, 8, 8).float(), "blocks.0")
+    assert wide.interior.sum() == 4 and wide.interior[1:3, 1:3].all()
+
+
+def test_what_is_readable_is_the_share_of_variance_explained():
+    model, noise = Tokens(range(6)), random(4000, 3, 4, 6, seed=5)
+
+    def blurred(module, inputs, output):  # half the variance of what leaves is noise
+        return output + random(*output.shape, seed=len(output)) * output.std()
+
+    model.conv.bias.data.zero_()
+    model.layer.register_forward_hook(blurred)
+    found = readable(model, noise[:3000], noise[3000:], "layer")
+    assert (found.own - 0.5).abs().max() < 0.05 and found.elsewhere.abs().max() < 0.02
+
+
+def test_attention_to_itself_alone_localises_and_uniform_attention_does_not():
+    images = random(120, 1, 8, 8).float()
+    for pool, extra in ("mean", 0), ("class", 1):
+        model = minivit.create("vit_8px", dim=12, heads=3, depth=1, pool=pool)
+        model = draw(minivit.remove(model, "mlp")).eval()
+        model.blocks[0].attention.qkv.weight[:24] = 0  # no queries, no keys: uniform
+        model.blocks[0].attention.qkv.bias[:24] = 0
+        mixed = localisation(model, images, "blocks.0.attention")
+        assert mixed.hits.float().mean() < 0.4 and len(mixed.extra) == extra
+        kept = localisation(model, images, "patch_embedding")
+        assert kept.hits.all() and not len(kept.extra)
+
+
+def test_it_works_on_torchvisions_models_and_images_that_are_not_square():
+    images = random(40, 3, 16, 32).float()
+    model = draw(torchvision.models.resnet18()).eval()
+    found = localisation(model, images, "layer2")
+    assert found.places.shape == (2, 4, 2, 4)
+    vit = draw(torchvision.models.VisionTransformer(16, 4, 1, 2, 8, 16)).eval()
+    found = localisation(vit, images[..., :16], "encoder.layers.encoder_layer_0")
+    assert found.places.shape == (4, 4, 4, 4) and len(found.extra) == 1
+    train, test = images[..., :16].split(30)
+    found = readable(vit, train, test, "encoder.layers.encoder_layer_0")
+    assert found.extra.shape == (1, 4, 4) and found.places.isfinite().all()
+
+
+def test_bad_input_is_refused():
+    model = Tokens(range(6))
+    cases = [
+        (lambda m, x: localisation(m, x, "*"), r"the name of one layer: got '\*'"),
+        (lambda m, x: localisation(m, x, "layer", grid=(1, 7)), "6 tokens are no 1 x 7 patches"),
+        (lambda m, x: localisation(m, x, "layer", grid=(1, 1)), "two positions or more"),
+        (lambda m, x: localisation(m, x, "layer", grid=(3, 2)), "that divide an image of 4 x 6 pixels: got 3 x 2"),
+        (lambda m, x: localisation(m, x[:3], "layer"), "expected 4 images"),
+        (lambda m, x: localisation(m, x * (torch.arange(6) > 1), "layer"), "nothing to compare: .*token 0"),
+        (lambda m, x: readable(m, x, x * (torch.arange(6) > 1), "layer"), "the same in all test images"),
+        (lambda m, x: localisation(nn.Sequential(nn.Flatten()), x, ""), r"expected tokens .* got \[160, 72\]"),
+    ]  # fmt: skip
+    assert_refused((partial(call, model, IMAGES), ValueError, said) for call, said in cases)

@@ -1,0 +1,134 @@
+"""Norms of tokens that are known, and outliers that were planted."""
+
+from functools import partial
+
+import pytest
+import timm
+import torch
+from torch import nn
+
+import minivit
+from tests.parity import draw
+from tests.refusals import assert_refused
+from tests.vitlab.instruments.models import MODELS, Known, everybodys, images
+from tests.vitlab.instruments.test_architectures import WORK, built
+from vitlab.instruments import token_norms
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_everybodys_norms_by_hand(name):
+    model, pictures, grid = everybodys(name)
+    _, block, _, extra = MODELS[name]
+    found = token_norms(model, pictures)
+    blocks = [block.format(i) for i in range(2)]
+    assert found.names == tuple(blocks)
+    with minivit.record(model, *blocks) as seen:
+        model(pictures)
+    for i, x in enumerate(seen.values()):
+        norms = x.double().square().sum(-1).sqrt()
+        torch.testing.assert_close(found.patches[i].flatten(1), norms[:, extra:])
+        torch.testing.assert_close(found.extra[i], norms[:, :extra])
+    assert found.patches.shape[2:] == grid
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_outlier_that_was_planted_is_found_where_it_is_from_its_block_on(name):
+    model, pictures, grid = everybodys(name)
+    _, block, _, extra = MODELS[name]
+    row, column = 1, 2
+    token = extra + row * grid[1] + column
+
+    def plant(x):
+        y = x.clone()
+        y[1:, token] *= 30
+        return y
+
+    assert token_norms(model, pictures).first is None
+    with minivit.replace(model, {block.format(1): plant}):
+        found = token_norms(model, pictures)
+    assert found.first == block.format(1) and found.largest[1] > 10 > 2 > found.largest[0]
+    assert found.outliers.nonzero().tolist() == [[1, 1, row, column]]
+    assert found.places[1, row, column] == 0.5 and found.places.sum() == 0.5
+    assert found.fraction.tolist() == [0, 1 / (2 * grid[0] * grid[1])]
+
+
+class Longer(nn.Module):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x):
+        y = x.clone()
+        y[:, 7] *= self.factor
+        return y
+
+
+class Grows(Known):
+    """Its tokens have length 1, until in the second block one is longer by a factor."""
+
+    def __init__(self, factor):
+        super().__init__()
+        self.blocks = nn.ModuleList([nn.Identity(), Longer(factor)])
+
+    def forward(self, x):
+        tokens = self.embed(x).flatten(2).mT
+        tokens = tokens / tokens.norm(dim=-1, keepdim=True)
+        for block in self.blocks:
+            tokens = block(tokens)
+        return tokens.mean(1)
+
+
+@pytest.mark.parametrize(("factor", "is_one"), [(2.9, False), (3.1, True), (0.1, False)])
+def test_the_rule_is_three_medians(factor, is_one):
+    found = token_norms(Grows(factor), images(4))
+    assert (found.first == "blocks.1") == is_one
+    assert found.ratio[1, 0, 1, 3].item() == pytest.approx(factor, rel=1e-5)
+    torch.testing.assert_close(found.median, torch.ones(2).double())
+    assert token_norms(Grows(2.9), images(4), factor=2).first == "blocks.1"
+
+
+def test_patches_are_those_that_come_from_the_image_wherever_the_model_has_them():
+    for name, layers in ("timm registers", ()), ("hf yolos", ("encoder.layer.?",)):
+        make, size, _, grid, extra = WORK[name]
+        model, pictures = built(make, size)
+        found = token_norms(model, pictures, *layers)
+        assert found.patches.shape[2:] == grid and found.extra.shape[2] == len(extra)
+        with minivit.record(model, found.names[-1]) as seen:
+            model(pictures)
+        norms = seen[found.names[-1]].double().norm(dim=-1)
+        torch.testing.assert_close(found.extra[-1], norms[:, extra])
+
+
+def test_other_layers_and_models_without_attention():
+    model, pictures, _ = everybodys("minivit class")
+    found = token_norms(model, pictures, "norm", "blocks.*.mlp")
+    assert found.names == ("blocks.0.mlp", "blocks.1.mlp", "norm")
+    mixer = draw(minivit.create("mixer_8px", depth=2))
+    assert token_norms(mixer, torch.rand(2, 1, 8, 8)).extra.shape == (2, 2, 0)
+    resnet = draw(minivit.create("resnet_8px"))
+    assert token_norms(resnet, torch.rand(2, 1, 8, 8), "blocks.0").patches.ndim == 4
+
+
+def test_batches_do_not_matter_and_the_model_comes_back_as_it_was():
+    model = draw(minivit.create("vit_8px", depth=2, dropout=0.3)).train()
+    x = torch.rand(5, 1, 8, 8)
+    found = token_norms(model, x)
+    for other in token_norms(model, x, batch_size=2), token_norms(model, iter(x.split(3))):
+        torch.testing.assert_close(other.patches, found.patches, rtol=1e-5, atol=1e-6)
+    assert model.training
+
+
+def test_what_has_no_tokens_is_refused():
+    pit = minivit.create("pit_32px", stages=("t", "t", "t"))
+    x, model = images(1, (32, 32)), minivit.create("vit_32px")
+    swin = timm.create_model(
+        "swin_tiny_patch4_window7_224", img_size=56, embed_dim=12, depths=(1, 1)
+    )
+    assert_refused([
+        (partial(token_norms, minivit.create("resnet_32px"), x), ValueError, "ResNet has no row of blocks"),
+        (partial(token_norms, swin, torch.rand(1, 3, 56, 56)), ValueError, "has no row of blocks"),
+        (partial(token_norms, pit, x, "stages.*"), (ValueError, LookupError), "stages"),
+        (partial(token_norms, model, x, factor=1), ValueError, "a factor above 1, of the median: got 1"),
+        (partial(token_norms, model, x, grid=(3, 3)), ValueError, "64 tokens are no 3 x 3 patches"),
+        (partial(token_norms, model, x, "blocks.11x"), LookupError, "no module matches"),
+    ])  # fmt: skip

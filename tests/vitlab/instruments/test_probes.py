@@ -1,0 +1,146 @@
+"""Ridge regression against its definition, and probes of layers whose content is known."""
+
+from functools import partial
+
+import pytest
+import torch
+import torchvision
+from sklearn.linear_model import Ridge as Reference
+from torch import nn
+
+import minivit
+from tests.parity import draw
+from tests.refusals import assert_refused
+from vitlab.data.loading import load_data
+from vitlab.instruments import probe, probes, ridge
+from vitlab.instruments.ridge import explained
+
+
+def random(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def close(a, b, tolerance=1e-8):
+    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(("n", "features"), [(30, 8), (12, 40)])
+def test_ridge_equals_a_librarys_on_all_rows_and_with_each_row_left_out(n, features):
+    x = random(n, features) * 5 + 2
+    y = x @ random(features, 3, seed=1) + random(n, 3, seed=2) + 7
+    unit = torch.linalg.svdvals(x - x.mean(0)).square().mean().item()
+    fit = ridge(x, y, [0.3])
+    theirs = Reference(alpha=0.3 * unit).fit(x.numpy(), y.numpy())
+    close(fit.weight, torch.tensor(theirs.coef_).mT)
+    close(fit(x), torch.tensor(theirs.predict(x.numpy())))
+    for i in (0, n - 1):
+        rest = [j for j in range(n) if j != i]
+        other = Reference(alpha=0.3 * unit).fit(x[rest].numpy(), y[rest].numpy())
+        close(fit.left_out[i], torch.tensor(other.predict(x[i : i + 1].numpy()))[0])
+
+
+def test_the_penalty_is_the_one_with_the_least_error_on_rows_left_out():
+    x = random(30, 20)
+    y = x @ random(20, 1, seed=1) + 10 * random(30, 1, seed=2)
+    errors = {p: (ridge(x, y, [p]).left_out - y).square().sum() for p in (1e-6, 1.0, 3.0, 1e3)}
+    chosen = ridge(x, y, list(errors)).penalty.item()
+    assert chosen == min(errors, key=errors.get) and chosen in (1.0, 3.0)
+    exact = x @ random(20, 1, seed=1)
+    assert ridge(x, exact).penalty.item() == 1e-8
+    both = torch.cat([exact, random(30, 1, seed=3) * 50], 1)
+    shared, own = ridge(x, both), ridge(x, both, each=True)
+    assert shared.penalty.unique().numel() == 1 and own.penalty[1] > 1e3 * own.penalty[0]
+    close(own.weight[:, :1], ridge(x, exact).weight)
+    close(own.left_out[:, 1:], ridge(x, both[:, 1:]).left_out)
+    close(explained(exact, ridge(x, exact)(x)), torch.ones(1).double())
+
+
+def test_noise_explains_nothing_of_what_was_left_out():
+    y = random(40, 2)
+    assert (explained(y, ridge(random(40, 60, seed=1), y).left_out) < 0.15).all()
+    close(explained(y, y.mean(0).expand(40, 2)), torch.zeros(2).double())
+
+
+def test_a_probe_finds_classes_that_a_line_separates_and_no_others():
+    x, noise = random(300, 6), random(300, 6, seed=1)
+    labels = x[:, :3].argmax(1)
+    train, test = slice(0, 200), slice(200, 300)
+    found = probe((x[train] * 1e-3, labels[train]), (x[test] * 1e-3, labels[test]))
+    assert found.accuracy > 0.85 and abs(found.accuracy - found.validation) < 0.1
+    none = probe((noise[train], labels[train]), (noise[test], labels[test]))
+    assert none.accuracy < 1 / 3 + 0.1
+
+
+def test_on_digits_a_trained_model_is_more_readable_the_deeper_the_layer():
+    data = load_data("DIGITS")
+    model = minivit.load("digits_vit")
+    train, test = (
+        (model.preprocess(s.images[:n]), s.labels[:n])
+        for s, n in ((data.train, 400), (data.validation, 179))
+    )
+    found = probes(model, train, test, "blocks.?", "patch_embedding", "")
+    assert list(found) == ["patch_embedding", "blocks.0", "blocks.1", "blocks.2", "blocks.3", ""]
+    last = found["blocks.3"].accuracy
+    assert found["patch_embedding"].accuracy < 0.6 < 0.9 < last
+    assert abs(last - 0.97) < 0.04  # what the model's own head reads from it
+
+
+class Planted(nn.Module):
+    """Tokens with the class in the first alone, or in the mean of the others alone."""
+
+    def __init__(self, where):
+        super().__init__()
+        self.layer, self.where = nn.Identity(), where
+
+    def forward(self, images):
+        tokens = random(len(images), 7, 5)
+        part = tokens[:, :1] if self.where == "class" else tokens[:, 1:]
+        part[..., 2] += 10 * images[:, 0, :1, 0]
+        return self.layer(tokens)
+
+
+@pytest.mark.parametrize("where", ["class", "mean"])
+def test_the_class_is_read_where_it_is(where):
+    labels = torch.arange(80) % 2
+    images = labels.double()[:, None, None, None].expand(80, 1, 4, 6)  # 2 x 3 patches
+    model, data = Planted(where).eval(), (images[:60], labels[:60])
+    other = {"class": "mean", "mean": "class"}[where]
+    test = images[60:], labels[60:]
+    assert probes(model, data, test, "layer", read=where, grid=(2, 3))["layer"].accuracy == 1
+    assert probes(model, data, test, "layer", read=other, grid=(2, 3))["layer"].accuracy < 0.8
+
+
+def test_it_works_on_torchvisions_models_and_maps_that_are_not_square():
+    labels, images = torch.arange(24) % 3, random(24, 3, 16, 16).float()
+    for model, name, read in (
+        (torchvision.models.VisionTransformer(16, 8, 2, 2, 8, 16), "encoder.ln", "class"),
+        (torchvision.models.resnet18(), "layer1", "mean"),
+    ):
+        cut = images if read == "class" else images[..., :8]
+        draw(model).eval()
+        found = probes(model, (cut, labels), (cut, labels), name, read=read, batch_size=7)
+        whole = probes(model, (cut, labels), (cut, labels), name, read=read)
+        assert found[name].accuracy == whole[name].accuracy
+
+
+X, LABELS = random(12, 1, 8, 8).float(), torch.arange(12) % 3
+
+
+def test_bad_input_is_refused():
+    model = draw(minivit.create("vit_8px", dim=12, heads=3, depth=1)).eval()
+    cases = [
+        (lambda m: probes(m, (X, LABELS), (X, LABELS), "blocks.0", read="class"), "no class token to read: all are of 4 x 4 patches"),
+        (lambda m: probes(m, (X, LABELS), (X, LABELS), "blocks.0", read="first"), "read is class or mean: got 'first'"),
+        (lambda m: probes(m, (X, LABELS[:5]), (X, LABELS), "blocks.0"), r"in train: got \[12, 12\] and torch.int64 \[5\]"),
+        (lambda m: probes(m, (X, LABELS * 0), (X, LABELS), "blocks.0"), r"two classes or more to train on: got \[0\]"),
+        (lambda m: probes(m, (X, LABELS), (X, LABELS.float()), "blocks.0"), "in test"),
+        (lambda m: probes(m, (X * 0, LABELS), (X, LABELS), "blocks.0"), "nothing to read: the features are the same"),
+        (lambda m: probes(m, (X, LABELS), (X, LABELS), "blocks.0", grid=(1, 7)), "16 tokens are no 1 x 7 patches"),
+        (lambda m: probes(Planted("mean"), (X, LABELS), (X, LABELS), "layer"), "no convolution runs in the model"),
+        (lambda m: ridge(random(2, 3), random(2, 1)), r"three rows or more: got \[2, 3\]"),
+        (lambda m: ridge(random(5, 3) / 0, random(5, 1)), "finite numbers"),
+        (lambda m: probes(m, (X, LABELS), (X, LABELS), "blocks.0", batch_size=0), "batch_size of at least 1: got 0"),
+        (lambda m: probes(m, (X[:0], LABELS[:0]), (X, LABELS), "blocks.0", grid=(4, 4)), "got none"),
+        (lambda m: probe((random(5, 3), LABELS[:5]), (random(5, 4), LABELS[:5])), "as many features in test as in train, 3: got 4"),
+    ]  # fmt: skip
+    assert_refused((partial(call, model), ValueError, said) for call, said in cases)

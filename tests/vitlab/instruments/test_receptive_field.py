@@ -1,0 +1,205 @@
+"""Receptive fields of convolutions, which are known, and of models by another way."""
+
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+import minivit
+from tests.parity import draw
+from tests.refusals import assert_refused
+from tests.vitlab.instruments.models import MODELS, Known, everybodys, images
+from vitlab.instruments import receptive_field
+
+
+def stack(layers):
+    """Convolutions that average: the sensitivity is their kernels, convolved."""
+    model = nn.Sequential(*(nn.Conv2d(3, 3, 3, padding="same") for _ in range(layers))).double()
+    for convolution in model:
+        nn.init.constant_(convolution.weight, 1 / convolution.weight[0].numel())
+    return model
+
+
+def test_the_identity_sees_the_pixel_itself():
+    model = nn.Conv2d(1, 1, 1, bias=False)
+    nn.init.ones_(model.weight)
+    found = receptive_field(model, torch.randn(2, 1, 5, 8), at="")
+    assert found.place == (2, 4) and found.grid == (5, 8)
+    assert found.sensitivity.nonzero().tolist() == [[2, 4]]
+    assert found.sensitivity[2, 4] == 1
+    assert found.extent == (1, 1) and found.area() == 1
+    assert found.spread == (0, 0) and found.distance == 0
+
+
+@pytest.mark.parametrize("layers", [1, 2, 5])
+def test_averaging_convolutions_have_an_extent_that_grows_as_their_number_and_a_spread_as_its_root(
+    layers,
+):
+    found = receptive_field(stack(layers), images(1, (31, 25), torch.float64), at=str(layers - 1))
+    kernel, third = torch.ones(1).double(), torch.ones(1, 1, 3).double() / 3
+    for _ in range(layers):  # the same kernel along each axis, convolved with itself
+        kernel = nn.functional.conv1d(kernel[None], third, padding=2)[0]
+    known = torch.zeros(31, 25).double()
+    known[15 - layers : 16 + layers, 12 - layers : 13 + layers] = torch.outer(kernel, kernel) / 3
+    torch.testing.assert_close(found.sensitivity, known, rtol=1e-12, atol=0)
+    assert found.extent == (1 + 2 * layers, 1 + 2 * layers)
+    assert found.support.sum() == (1 + 2 * layers) ** 2
+    assert found.spread == pytest.approx(((2 * layers / 3) ** 0.5,) * 2)
+
+
+def test_the_area_counts_what_is_above_a_share_of_the_peak():
+    found = receptive_field(stack(2), images(1, (15, 15), torch.float64), at="1")
+    # Along an axis 1 2 3 2 1 ninths, of which the peak is 9 in the products
+    assert found.area(0) == 25 and found.area(1.5 / 9) == 21 and found.area(3.5 / 9) == 9
+    assert found.area() == 25
+
+
+def test_a_place_is_found_on_a_grid_that_is_not_square():
+    model = minivit.create(
+        "vit_b_32", image_size=(12, 32), patch_size=(4, 8), dim=8, depth=1, heads=2
+    )
+    x = torch.randn(1, 3, 12, 32)
+    found = receptive_field(model, x, at="patch_embedding", place=(2, 1))
+    assert found.grid == (3, 4)
+    inside = torch.zeros(12, 32, dtype=torch.bool)
+    inside[8:12, 8:16] = True
+    assert torch.equal(found.support, inside) and found.extent == (4, 8)
+    middle = receptive_field(model, x, at="patch_embedding")
+    assert middle.place == (1, 2) and middle.support[4:8, 16:24].all()
+
+
+def test_attention_alone_carries_pixels_from_afar_and_a_neighbourhood_those_around():
+    for changes, extent in ({}, (32, 32)), ({"local": 3}, (12, 12)):
+        model = draw(minivit.create("vit_32px", dim=16, depth=1, **changes))
+        found = receptive_field(model, images(2, (32, 32)), at="blocks.0", place=(4, 4))
+        assert found.extent == extent
+    without = minivit.remove(model, "attention")
+    assert receptive_field(without, images(2, (32, 32)), at="blocks.0").extent == (4, 4)
+
+
+def test_a_weight_matrix_is_a_mean_distance():
+    """Linear attention of given weights: the sensitivity of a patch is what it attends to."""
+    weights = torch.zeros(12, 12)
+    weights[:, 0], weights[:, 11] = 0.25, 0.75
+    model = Known(weights[None])
+    nn.init.ones_(model.embed.weight)
+    model.blocks[0].forward = lambda x: weights @ x  # no residual
+    found = receptive_field(model, images(1), at="blocks.0", place=(0, 0))
+    shares = found.sensitivity.unflatten(1, (4, 8)).unflatten(0, (3, 8)).sum((1, 3)).flatten()
+    assert (shares / shares.sum())[[0, 11]].tolist() == pytest.approx([0.25, 0.75])
+    pixel = torch.arange(8) - 3.5
+    near = torch.hypot(pixel[:, None], pixel).mean()
+    far = torch.hypot(16 + pixel[:, None], 24 + pixel).mean()
+    assert found.distance == pytest.approx((0.25 * near + 0.75 * far).item())
+
+
+def test_a_place_is_in_the_middle_of_what_its_filter_reads():
+    """A stride takes every other filter, so that its places are not the middles of equal cells."""
+    model = nn.Sequential(nn.Conv2d(1, 1, 3, stride=2, padding=1), nn.AvgPool2d(2))
+    nn.init.constant_(model[0].weight, 1)
+    picture = torch.randn(1, 1, 12, 16, dtype=torch.float64)
+    strided = receptive_field(model.double(), picture, at="0", place=(2, 4))
+    assert strided.middle == (4.5, 8.5)  # pixels 4 and 8
+    assert strided.distance == pytest.approx((4 + 4 * 2**0.5) / 9)
+    assert receptive_field(model, picture, at="1", place=(1, 2)).middle == (5.5, 9.5)
+    adaptive = nn.Sequential(nn.AdaptiveAvgPool2d((3, 4)), nn.Conv2d(1, 1, 1)).double()
+    assert receptive_field(adaptive, picture, at="1", place=(1, 2)).middle == (6, 10)
+
+
+def test_shortcuts_and_stems_do_not_move_a_resnets_places():
+    model = minivit.create("resnet50", width=2)
+    found = receptive_field(model, images(1, (64, 96)), at="blocks.7", place=(2, 5), channels=1)
+    assert found.grid == (4, 6) and found.middle == (2 * 16 + 0.5, 5 * 16 + 0.5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_everybodys_models_by_differences(name):
+    model, pictures, grid = everybodys(name)
+    block, extra = MODELS[name][1].format(1), MODELS[name][3]
+    model, pictures = model.double(), pictures[:1].double()
+    found = receptive_field(model, pictures, at=block, place=(1, 2))
+    assert found.grid == grid
+    token = extra + grid[1] + 2
+    kept = []
+    with model.get_submodule(block).register_forward_hook(lambda m, i, o: kept.append(o)):
+        for y, x in (3, 5), (20, 10):
+            slopes = []
+            for colour in range(3):
+                for sign in 1, -1:
+                    moved = pictures.clone()
+                    moved[0, colour, y, x] += sign * 1e-4
+                    model(moved)
+                up, down = (t[0, token] for t in kept[-2:])
+                slopes.append((up - down) / 2e-4)
+            assert found.sensitivity[y, x].item() == pytest.approx(
+                torch.stack(slopes).abs().mean().item(), rel=1e-6
+            )
+
+
+def test_it_reads_mixers_resnets_and_their_maps():
+    mixer = draw(minivit.create("mixer_32px", depth=1, dim=16))
+    assert receptive_field(mixer, images(2, (32, 32)), at="blocks.0").extent == (32, 32)
+    resnet = draw(minivit.create("resnet_32px"))
+    found = receptive_field(resnet, images(2, (32, 32)), at="blocks.1", place=(7, 7))
+    assert found.extent[0] <= 1 + 2 * 5  # a stem and four convolutions
+    assert (found.sensitivity >= 0).all() and found.grid == (32, 32)
+
+
+def test_channels_drawn_at_random_estimate_all_of_them_and_batches_do_not_matter():
+    model = draw(minivit.create("vit_32px", depth=1)).train()
+    pictures = images(4, (32, 32))
+    every = receptive_field(model, pictures, at="blocks.0", channels=128)
+    some = receptive_field(model, pictures, at="blocks.0", channels=32)
+    again = receptive_field(model, iter(pictures.split(3)), at="blocks.0", channels=32)
+    torch.testing.assert_close(again.sensitivity, some.sensitivity, rtol=1e-5, atol=0)
+    assert (some.sensitivity / every.sensitivity).log().abs().mean() < 0.2
+    assert model.training and pictures.grad is None
+    assert not any(m._forward_hooks for m in model.modules())
+
+
+def test_what_an_in_place_operation_overwrites_is_taken_before():
+    convolution = nn.Conv2d(1, 4, 1)
+    nn.init.constant_(convolution.weight, 1)
+    nn.init.constant_(convolution.bias, -100)
+    model = nn.Sequential(convolution, nn.ReLU(inplace=True))
+    assert receptive_field(model, torch.rand(1, 1, 3, 3), at="0").sensitivity[1, 1] == 1
+    assert not receptive_field(model, torch.rand(1, 1, 3, 3), at="1").support.any()
+
+
+def test_what_cannot_be_measured_is_refused():
+    model, pictures, _ = everybodys("minivit mean")
+    cases = [
+        ({"at": "block.0"}, LookupError, "no module matches 'block.0'; near names"),
+        ({"at": "blocks.*"}, ValueError, "the name of one module"),
+        ({"at": "head"}, ValueError, r"expected a map, or tokens on the grid .*\[\(3, 4\)\]: 'head' gives \[\[2, 5\]\]"),
+        ({"at": "blocks.0", "place": (3, 0)}, ValueError, r"'blocks.0' has 3 x 4 positions: got \(3, 0\)"),
+        ({"at": "blocks.0", "channels": 0}, ValueError, "at least one channel: got 0"),
+        ({"at": "blocks.0", "images": images(0)}, ValueError, "got none"),
+        ({"at": "blocks.0", "place": 2}, ValueError, r"expected place=\(rows, columns\): got 2"),
+        ({"at": "blocks.0", "images": images().byte()}, TypeError, "expected images of floating numbers: got torch.uint8"),
+        ({"at": "blocks.0", "images": images() / 0}, ValueError, "expected images of finite numbers: got some"),
+    ]  # fmt: skip
+    assert_refused(
+        (partial(receptive_field, model, **{"images": pictures} | options), kind, said)
+        for options, kind, said in cases
+    )
+
+
+class WithPositions(nn.Module):
+    """Adds to a map of the image one that is the same for all images."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.positions = nn.Conv2d(3, 4, 2, stride=2), nn.Conv2d(1, 4, 1)
+
+    def forward(self, x):
+        return self.embedding(x) + self.positions(torch.ones(1, 1, 2, 2))
+
+
+@pytest.mark.parametrize("trains", [True, False])
+def test_an_activation_that_sees_no_image_has_no_receptive_field(trains):
+    model = WithPositions().requires_grad_(trains)
+    with pytest.raises(ValueError, match="'positions' does not depend on the images"):
+        receptive_field(model, images(1, (4, 4)), at="positions")
+    assert receptive_field(model, images(1, (4, 4)), at="embedding").extent == (2, 2)

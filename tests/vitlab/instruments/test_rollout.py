@@ -1,0 +1,111 @@
+"""Rollouts of attention that is known, and of everybody's models by paths counted one by one."""
+
+from itertools import product
+from math import prod
+
+import pytest
+import torch
+
+import minivit
+from tests.parity import draw
+from tests.vitlab.instruments.models import MODELS, Known, everybodys, images
+from vitlab.instruments import rollout
+
+N = 12
+
+
+def stochastic(seed, tokens=N):
+    w = torch.rand(2, tokens, tokens, generator=torch.Generator().manual_seed(seed))
+    return w / w.sum(-1, keepdim=True)
+
+
+def test_the_identity_rolls_out_to_the_identity():
+    model = Known(torch.eye(N)[None], torch.eye(N)[None])
+    for identity in 0, 0.5, 1:
+        found = rollout(model, images(), identity=identity)
+        torch.testing.assert_close(found.matrices, torch.eye(N).double().expand(2, 2, N, N))
+    assert found.blocks == ("blocks.0", "blocks.1")
+    torch.testing.assert_close(found.patches, torch.full((2, 2, N), 1 / N).double())
+
+
+def test_a_shift_twice_is_a_shift_by_two_and_with_the_identity_a_binomial():
+    step = torch.eye(N).roll(1, 1)  # each token attends to the next
+    model = Known(step[None], step[None])
+    without = rollout(model, images(1), identity=0).matrices[:, 0]
+    assert torch.equal(without.round().float(), torch.stack([step, step @ step]))
+    half = rollout(model, images(1)).matrices[1, 0]
+    known = 0.25 * torch.eye(N) + 0.5 * step + 0.25 * step @ step
+    torch.testing.assert_close(half, known.double(), rtol=1e-6, atol=1e-6)
+
+
+def test_uniform_attention_forgets_where_it_came_from_but_for_the_identity():
+    model = Known(*[torch.ones(1, N, N)] * 3)
+    assert torch.linalg.matrix_rank(rollout(model, images(1), identity=0).matrices[2, 0]) == 1
+    found = rollout(model, images(1)).matrices[2, 0]
+    torch.testing.assert_close(found.diagonal(), torch.full((N,), 1 / 8 + 7 / 8 / N).double())
+
+
+@pytest.mark.parametrize("identity", [0, 0.3])
+def test_heads_are_averaged_and_blocks_are_multiplied_the_last_one_leftmost(identity):
+    weights = [stochastic(i) for i in range(3)]
+    found = rollout(Known(*weights), images(1), identity=identity)
+    a, b, c = ((1 - identity) * w.double().mean(0) + identity * torch.eye(N) for w in weights)
+    for matrix, known in zip(found.matrices[:, 0], (a, b @ a, c @ b @ a), strict=True):
+        torch.testing.assert_close(matrix, known, rtol=1e-6, atol=1e-7)
+        torch.testing.assert_close(matrix.sum(1), torch.ones(N).double())
+
+
+def test_the_answer_is_read_from_the_class_token_or_from_the_mean():
+    weights = torch.zeros(1, N + 2, N + 2)
+    weights[0, :, 3], weights[0, 0], weights[0, 0, [0, 5, 13]] = 1, 0, 1  # the first: to 0, 5, 13
+    found = rollout(Known(weights, extra=2), images(1), identity=0)
+    assert (found.extra, found.grid) == (2, (3, 4))
+    assert found.patches[0, 0].nonzero().flatten().tolist() == [3, 11]
+    assert found.patches[0, 0, 3] == pytest.approx(0.5)
+    mean = rollout(Known(weights[:, 2:, 2:]), images(1), identity=0).patches[0, 0]
+    assert mean[1] == pytest.approx(1)  # to which all patches attend
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_everybodys_models_path_by_path(name):
+    """An entry is the sum over all paths through the blocks of what attention passes along them."""
+    _, block, attention, extra = MODELS[name]
+    model, pictures, grid = everybodys(name)
+    found = rollout(model, pictures)
+    with minivit.record(model, *(f"{b}.{attention}.weights" for b in found.blocks)) as seen:
+        model(pictures)
+    means = [weights[1].mean(0).tolist() for weights in seen.values()]
+    tokens = len(means[0])
+    assert found.extra == extra and tokens == extra + grid[0] * grid[1]
+    for start, end in (0, tokens - 1), (3, 3), (tokens - 2, 1):
+        total = 0.0
+        for middle in product(range(tokens), repeat=len(means) - 1):
+            path = (end, *middle, start)  # from the image upwards
+            total += prod(
+                (mean[to][of] + (to == of)) / 2
+                for mean, of, to in zip(means, path[:-1], path[1:], strict=True)
+            )
+        assert found.matrices[-1, 1, start, end].item() == pytest.approx(total, rel=1e-5)
+    torch.testing.assert_close(found.matrices.sum(-1), torch.ones_like(found.matrices[..., 0]))
+
+
+def test_batches_do_not_matter():
+    model, pictures = draw(minivit.create("vit_8px", pool="class")), torch.rand(5, 1, 8, 8)
+    found = rollout(model, pictures)
+    assert found.matrices.shape == (4, 5, 17, 17)
+    for other in rollout(model, pictures, batch_size=2), rollout(model, pictures.split(3)):
+        torch.testing.assert_close(other.matrices, found.matrices, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("mixer_32px", {}, "Mixer computes no attention between tokens"),
+        ("resnet_32px", {}, "ResNet computes no attention"),
+        ("pit_32px", {}, "the same tokens in all blocks"),
+        ("vit_32px", {"identity": 1.5}, "from 0 to 1: got 1.5"),
+    ],
+)
+def test_what_cannot_be_rolled_out_is_refused(name, options, said):
+    with pytest.raises(ValueError, match=said):
+        rollout(minivit.create(name), images(1, (32, 32)), **options)

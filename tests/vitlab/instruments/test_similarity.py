@@ -1,0 +1,200 @@
+"""CKA against its definitions, its invariances, and its failures to be fooled by small batches."""
+
+from functools import partial
+from itertools import combinations
+
+import pytest
+import torch
+import torchvision
+
+import minivit
+from tests.parity import draw
+from tests.refusals import assert_refused
+from vitlab.instruments import CKA, cka, linear_cka
+
+
+def random(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def close(a, b, tolerance=1e-10):
+    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+def biased(x, y):
+    """Kornblith et al. (2019), section 3: by the features, not by the Gram matrices."""
+    x, y = x - x.mean(0), y - y.mean(0)
+    return (y.mT @ x).norm() ** 2 / ((x.mT @ x).norm() * (y.mT @ y).norm())
+
+
+def hsic_1(x, y):
+    """Nguyen et al. (2021), equation 3, term by term."""
+    n, one = len(x), torch.ones(len(x), 1).double()
+    gram, other = (m @ m.mT * (1 - torch.eye(n)) for m in (x, y))
+    first = (gram @ other).trace()
+    second = (one.mT @ gram @ one * (one.mT @ other @ one)).sum() / ((n - 1) * (n - 2))
+    third = 2 / (n - 2) * (one.mT @ gram @ other @ one).sum()
+    return (first + second - third) / (n * (n - 3))
+
+
+def unbiased(x, y):
+    return hsic_1(x, y) / (hsic_1(x, x) * hsic_1(y, y)).sqrt()
+
+
+def related(n=20):
+    """Two representations of n images with something in common, and a mean far from zero."""
+    x = random(n, 7)
+    return x + 3, x @ random(7, 30, seed=1) + 2 * random(n, 30, seed=2) - 5
+
+
+def test_it_equals_the_formulas():
+    x, y = related()
+    close(linear_cka(x, y, debiased=False), biased(x, y))
+    close(linear_cka(x, y), unbiased(x, y))
+    assert 0.1 < unbiased(x, y) < biased(x, y) < 0.9
+
+
+@pytest.mark.parametrize("debiased", [True, False])
+def test_a_matrix_is_like_its_rotation_its_multiple_and_itself_moved(debiased):
+    x, y = related()
+    q = torch.linalg.qr(random(7, 7, seed=3)).Q
+    for same in (x, x @ q, -3 * x, x + 100):
+        close(linear_cka(x, same, debiased=debiased), torch.tensor(1.0).double(), 1e-8)
+    close(linear_cka(x @ q * 7, y, debiased=debiased), linear_cka(x, y, debiased=debiased), 1e-8)
+
+
+def test_another_invertible_map_changes_it():
+    x, _ = related()
+    stretched = x * torch.tensor([30.0, 1, 1, 1, 1, 1, 1])
+    assert linear_cka(x, stretched) < 0.7
+
+
+def test_wide_noise_is_unlike_other_noise_only_without_bias():
+    pairs = [(random(30, 500, seed=s), random(30, 500, seed=s + 50)) for s in range(8)]
+    assert min(linear_cka(x, y, debiased=False) for x, y in pairs) > 0.9
+    values = torch.stack([linear_cka(x, y) for x, y in pairs])
+    assert values.abs().max() < 0.15 and values.mean().abs() < 0.05
+
+
+def test_minibatches_average_to_what_all_images_give():
+    """Over all choices of a batch the mean of an unbiased estimate is the whole: exactly."""
+    x, y = related(7)
+    batches = [list(b) for b in combinations(range(7), 4)]
+    for a, b in (x, y), (x, x), (y, y):
+        mean = torch.stack([hsic_1(a[i], b[i]) for i in batches]).mean()
+        close(mean, hsic_1(a, b))
+    seen = CKA()
+    for i in batches:
+        seen.update({"x": x[i]}, {"y": y[i]})
+    close(seen.result().values[0, 0], linear_cka(x, y))
+    naive = torch.stack([biased(x[i], y[i]) for i in batches]).mean()
+    assert naive > linear_cka(x, y) + 0.1
+
+
+def test_the_smallest_batches_give_no_nan_and_nothing_above_one():
+    for seed in range(50):
+        value = linear_cka(random(4, 3, seed=seed), random(4, 900, seed=seed + 99))
+        assert value.isfinite() and value.abs() <= 1 + 1e-12
+
+
+def test_single_precision_is_near_double():
+    x, y = related(40)
+    close(linear_cka(x.float(), y.float()), linear_cka(x, y), 1e-5)
+    assert linear_cka(x.half(), y.half()).isfinite()
+
+
+def vit(**changes):
+    return draw(minivit.create("vit_8px", dim=12, heads=3, depth=3, **changes).eval())
+
+
+def test_layers_of_a_model_one_batch_or_many():
+    model, images = vit(), random(24, 1, 8, 8).float()
+    found = cka(model, images, "blocks.?", "patch_embedding")
+    assert found.rows == found.columns == ("patch_embedding", "blocks.0", "blocks.1", "blocks.2")
+    with minivit.record(model, *found.rows) as seen, torch.no_grad():
+        model(images)
+    x = [seen[name].flatten(1).double() for name in found.rows]
+    close(found.values, torch.stack([torch.stack([unbiased(a, b) for b in x]) for a in x]), 1e-4)
+    many = cka(model, images.split(10), "blocks.?", "patch_embedding")
+    a, b = x[1].split(10), x[3].split(10)  # the last batch counts as much as the others
+
+    def mean(p, q):
+        return torch.stack([hsic_1(i, j) for i, j in zip(p, q, strict=True)]).mean()
+
+    close(many.values[1, 3], mean(a, b) / (mean(a, a) * mean(b, b)).sqrt(), 1e-4)
+    assert (many.values.diagonal() - 1).abs().max() < 1e-9
+
+
+def test_dropout_and_batch_statistics_have_no_say_and_come_back():
+    model, images = vit(dropout=0.5), random(12, 1, 8, 8).float()
+    found = cka(model, images, "blocks.?").values
+    model.train()
+    close(cka(model, images, "blocks.?").values, found)
+    assert all(module.training for module in model.modules())
+
+
+def test_two_models_on_images_that_are_not_square():
+    images = random(12, 3, 16, 24).float()
+    theirs = draw(torchvision.models.resnet18(num_classes=4)).eval()
+    ours = draw(
+        minivit.create("vit_32px", image_size=(16, 24), patch_size=8, dim=16, depth=2).eval()
+    )
+    found = cka(ours, images, "blocks.?", other=theirs, other_names=["layer1", "layer4", ""])
+    assert found.rows == ("blocks.0", "blocks.1") and found.columns == ("layer1", "layer4", "")
+    assert found.values.shape == (2, 3) and found.values.isfinite().all()
+    close(cka(ours, images, "blocks.?", other=ours).values, cka(ours, images, "blocks.?").values)
+    known = torchvision.models.VisionTransformer(16, 8, 2, 4, 16, 32)
+    twin, square = draw(known).eval(), images[..., :16]
+    same = cka(
+        minivit.from_torchvision(twin).eval(), square, "blocks.?", other=twin,
+        other_names=["encoder.layers.encoder_layer_?"],
+    )  # fmt: skip
+    close(same.values.diagonal(), torch.ones(2).double(), 1e-5)
+
+
+def test_memory_does_not_grow_with_the_batches():
+    seen = CKA()
+    for seed in range(5):
+        seen.update({"x": random(6, 9, seed=seed)})
+        held = [t for t in vars(seen).values() if isinstance(t, torch.Tensor)]
+        assert sum(t.numel() for t in held) == 3
+
+
+def test_bad_input_is_refused():
+    model, x = vit(), random(12, 1, 8, 8).float()
+    model.head.weight.zero_()
+    cases = [
+        (lambda m, x: linear_cka(x[:3], x[:3]), ValueError, "expected 4 images or more in every batch.*: got 3"),
+        (lambda m, x: cka(m, x[:9].split(4), "blocks.0"), ValueError, "expected 4 images .*: got 1"),
+        (lambda m, x: linear_cka(x, x[:7]), ValueError, "as many for every layer: got 7 and 12"),
+        (lambda m, x: linear_cka(x, x[:1].expand(12, -1, -1, -1)), ValueError, r"nothing to compare: \['y'\] give the same"),
+        (lambda m, x: linear_cka(x, 0.1 * torch.ones(12, 5)), ValueError, "nothing to compare"),
+        (lambda m, x: linear_cka(x, x / 0), ValueError, "finite numbers: 'y' has others"),
+        (lambda m, x: CKA().result(), ValueError, "a batch of images or more: got none"),
+        (lambda m, x: cka(m, [], "blocks.0"), ValueError, "got none"),
+        (lambda m, x: cka(m, x), ValueError, "name what to record"),
+        (lambda m, x: cka(m, x, "block.0"), LookupError, "no module matches 'block.0'"),
+        (lambda m, x: cka(m, x, "head"), ValueError, r"nothing to compare: \['head'\]"),
+        (lambda m, x: linear_cka(x, x[:, 0, 0, 0]), ValueError, r"expected 'y' \[n, ...\], a row per image: got \[12\]"),
+    ]  # fmt: skip
+    assert_refused((partial(call, model, x), kind, said) for call, kind, said in cases)
+
+
+def test_a_layer_that_knows_one_image_alone_is_compared_only_with_bias():
+    x, _ = related()
+    odd = torch.zeros(20, 3).double()
+    odd[4] = torch.tensor([1.0, 0.3, -2.0])
+    for one in (odd, odd + 0.1, odd.float() + 0.1):
+        with pytest.raises(
+            ValueError, match=r"\['y'\] give the same for all images, or all but one"
+        ):
+            linear_cka(x, one)
+        close(linear_cka(x, one.double(), debiased=False), biased(x, one.double()), 1e-6)
+
+
+def test_layers_may_not_change_between_batches():
+    seen = CKA()
+    seen.update({"x": random(5, 3)})
+    with pytest.raises(ValueError, match="the same layers in every batch"):
+        seen.update({"z": random(5, 3)})
+    close(seen.result().values, torch.ones(1, 1).double())

@@ -1,0 +1,188 @@
+"""Spectra of Jacobians that are known, and of sub-layers of models by name."""
+
+from functools import partial
+
+import pytest
+import torch
+import torchvision
+from torch import nn
+
+import minivit
+from tests.parity import draw
+from tests.refusals import assert_refused
+from vitlab.instruments import spectrum
+
+
+def random(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def close(a, b, tolerance=1e-10):
+    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+VALUES = torch.tensor([4.0, 2.0, 1.0, 1e-3, 0.0]).double()
+
+
+def known(x):
+    """At every point the singular values VALUES, and five rows for five columns."""
+    u, v = (torch.linalg.qr(random(5, 5, seed=seed)).Q for seed in (1, 2))
+    return x @ (u @ torch.diag(VALUES) @ v.mT)
+
+
+def test_known_singular_values_give_known_ranks():
+    found = spectrum(known, random(3, 5))
+    close(found.values, VALUES.expand(3, -1))
+    assert found.shape == (5, 5) and found.complete and not found.errors.any()
+    assert found.rank().tolist() == [4] * 3 and found.rank(0.01).tolist() == [3] * 3
+    assert (found.condition > 1e14).all()
+    close(found.stable_rank, (VALUES.square().sum() / 16).expand(3))
+    shares = VALUES[:4] / VALUES.sum()
+    close(found.effective_rank, (-(shares * shares.log()).sum()).exp().expand(3))
+
+
+def test_equal_singular_values_have_every_rank_in_full():
+    found = spectrum(lambda x: -3 * x, random(2, 7))
+    close(found.effective_rank, torch.full((2,), 7.0).double())
+    close(found.stable_rank, torch.full((2,), 7.0).double())
+    close(found.condition, torch.ones(2).double())
+
+
+def test_sign_and_size_of_the_determinant_at_every_entry():
+    x = torch.tensor([[2.0, 3.0], [-2.0, 3.0]]).double()
+    found = spectrum(lambda x: x**2, x)  # J = diag(2 x)
+    assert found.sign.tolist() == [1, -1]
+    close(found.logdet, torch.tensor(24.0).double().log().expand(2))
+    assert spectrum(lambda x: x[:, :1], x).sign is None
+
+
+def test_a_sign_that_rounding_could_turn_is_none():
+    assert spectrum(nn.LayerNorm(8).double().eval(), random(4, 8)).sign.tolist() == [0] * 4
+    assert spectrum(known, random(1, 5)).sign.item() == 0
+    assert spectrum(lambda x: 0 * x, random(1, 5)).sign.item() == 0
+    flips = torch.diag(torch.tensor([1.0, -1e-13]).double())
+    assert spectrum(lambda x: x @ flips, random(1, 2)).sign.item() == -1
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(30, 50), (50, 30), (40, 40)])
+def test_lanczos_agrees_with_the_whole_jacobian_at_both_ends(rows, columns):
+    a = random(rows, columns)
+
+    def function(x):
+        return (x @ a.mT).sin()
+
+    x = random(2, columns, seed=1)
+    dense, sparse = spectrum(function, x, dense=True), spectrum(function, x, dense=False)
+    assert dense.shape == sparse.shape == (rows, columns)
+    close(sparse.values, dense.values, 1e-8)  # as many steps as there are
+    few = spectrum(function, x, dense=False, steps=25)
+    assert not few.complete and sparse.complete
+    close(few.values[:, 0], dense.values[:, 0], 1e-3)
+    assert (few.condition <= dense.condition * (1 + 1e-9)).all()
+    for what in (few.rank, lambda: few.stable_rank, lambda: few.effective_rank):
+        with pytest.raises(ValueError, match=f"all {min(rows, columns)} singular values: got 25"):
+            what()
+
+
+def test_large_jacobians_go_to_lanczos_by_themselves():
+    found = spectrum(lambda x: 2 * x, random(1, 5000), steps=3)
+    assert found.shape == (5000, 5000) and not found.complete and found.sign is None
+    close(found.values, torch.full((1, 3), 2.0).double())
+
+
+def test_layernorm_loses_one_number_of_every_token_and_two_at_a_coarse_tolerance():
+    found = spectrum(draw(nn.LayerNorm(12, eps=1e-6).double()), random(2, 5, 12))
+    assert found.rank(1e-12).tolist() == [5 * 11] * 2
+    assert found.rank(1e-3).tolist() == [5 * 10] * 2
+
+
+def test_attention_has_full_rank_in_general_and_that_of_one_token_where_all_are_equal():
+    attention = draw(minivit.MultiHeadAttention(6, 2).double())
+    found = spectrum(attention, torch.cat([random(1, 4, 6), random(1, 1, 6).expand(1, 4, 6)]))
+    assert found.rank(1e-12).tolist() == [24, 6]
+
+
+def vit():
+    return draw(minivit.create("vit_8px", dim=12, heads=3, depth=2).double().eval())
+
+
+@pytest.mark.parametrize(
+    "name", ["blocks.1.attention", "blocks.1.mlp", "blocks.1", "blocks.0.norm1"]
+)
+def test_a_named_part_is_taken_with_the_input_it_has_in_the_model(name):
+    model, images = vit(), random(2, 1, 8, 8)
+    module, x = model.get_submodule(name), model.positions(model.patch_embedding(images), (4, 4))
+    if name.startswith("blocks.1"):
+        x = model.blocks[0](x)
+        if name.endswith("attention"):
+            x = model.blocks[1].norm1(x)
+        elif name.endswith("mlp"):
+            x = x + model.blocks[1].attention(model.blocks[1].norm1(x))
+            x = model.blocks[1].norm2(x)
+    close(spectrum(model, images, at=name).values, spectrum(module, x).values)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_modules_that_work_in_place_are_taken_where_they_are_and_change_nothing(dense):
+    model, x = nn.Sequential(nn.ELU(inplace=True), nn.Flatten()).eval(), random(2, 6)
+    before, expected = x.clone(), x.clamp(max=0).exp().sort(1, descending=True).values
+    for found in spectrum(model, x, dense=dense), spectrum(model, x, at="0", dense=dense):
+        close(found.values, expected)
+    assert torch.equal(x, before)
+
+
+def test_the_mask_of_a_model_goes_with_its_attention():
+    model = draw(minivit.create("vit_8px", dim=12, heads=3, depth=1, local=1).double().eval())
+    images = random(1, 1, 8, 8)
+    attention = model.blocks[0].attention
+    weight = attention.out.weight @ attention.qkv.weight[24:]  # each token sees itself alone
+    found = spectrum(model, images, at="blocks.0.attention")
+    close(found.values[0], torch.linalg.svdvals(weight).repeat_interleave(16))
+
+
+def test_it_works_on_torchvisions_attention():
+    theirs = draw(torchvision.models.VisionTransformer(8, 4, 2, 3, 12, 24).double()).eval()
+    ours, images = minivit.from_torchvision(theirs).eval(), random(2, 3, 8, 8)
+    for name, other in ("self_attention", "attention"), ("mlp", "mlp"), ("ln_1", "norm1"):
+        a = spectrum(theirs, images, at=f"encoder.layers.encoder_layer_1.{name}")
+        b = spectrum(ours, images, at=f"blocks.1.{other}")
+        close(a.values, b.values, 1e-9)
+        assert a.shape == b.shape == (60, 60)
+
+
+def test_in_half_precision_the_algebra_is_in_float32():
+    """And the digits that count are those that the function has."""
+    for dtype, digits in (torch.float16, 0.005), (torch.bfloat16, 0.03):
+        for dense in True, False:
+            found = spectrum(lambda x: known(x.double()).to(x.dtype), random(2, 5).to(dtype), dense=dense)  # fmt: skip
+            assert found.values.dtype == found.errors.dtype == dtype
+            torch.testing.assert_close(
+                found.values.double(), VALUES.expand(2, -1), rtol=digits, atol=digits
+            )
+        assert found.rank().tolist() == [3, 3]  # of 4, 2, 1, 0.001 and 0
+        assert spectrum(lambda x: -3 * x, random(1, 5).to(dtype)).sign.item() == -1
+
+
+def test_what_has_no_spectrum_is_refused():
+    trained = nn.Sequential(nn.Identity(), nn.Dropout()).eval()
+    trained[1].train()
+    model, x, images = vit(), random(2, 3), random(1, 1, 8, 8)
+    cases = [
+        (torch.sin, x.int(), TypeError, "floating numbers: got torch.int32"),
+        (torch.sin, x[:0], ValueError, r"\[batch, ...\], one entry or more: got \[0, 3\]"),
+        (torch.sin, x[0], ValueError, r"one entry or more: got \[3\]"),
+        (torch.log, x * 0, ValueError, "a linear map of finite numbers: got some that are not"),
+        (torch.sin, x * torch.nan, ValueError, "of finite numbers"),
+    ]
+    assert_refused(
+        (partial(spectrum, function, x, dense=dense), kind, said)
+        for function, x, kind, said in cases
+        for dense in (True, False)
+    )
+    assert_refused([
+        (lambda: spectrum(trained, x, at="0"), ValueError, r"training mode .* call eval\(\) first"),
+        (lambda: spectrum(model, images, at="blocks.1.attn"), LookupError, "no module matches 'blocks.1.attn'; near"),
+        (lambda: spectrum(model, images, at="blocks.?"), ValueError, r"one module: got 'blocks.\?', for \['blocks.0', 'blocks.1'\]"),
+        (lambda: spectrum(model, images, at="pool"), LookupError, "no module matches 'pool'"),
+        (lambda: spectrum(torch.sin, images, at="blocks.1"), TypeError, "a part of an nn.Module: got builtin"),
+    ])  # fmt: skip

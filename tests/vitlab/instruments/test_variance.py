@@ -1,0 +1,152 @@
+"""Variance over positions, against maps for which it is known and sums made by hand."""
+
+import pytest
+import torch
+from torch import nn
+
+import minivit
+from tests.parity import draw
+from tests.refusals import assert_refused
+from tests.vitlab.instruments.models import DIM, MODELS, Known, everybodys, images
+from vitlab.instruments import branch_variance, feature_variance
+from vitlab.instruments.variance import PLACES, variance_over_positions
+
+N = 12  # patches
+
+
+def test_a_constant_map_has_none_and_it_adds_up_with_the_mean_to_the_mean_square():
+    x = torch.randn(3, N, 5, generator=torch.Generator().manual_seed(0))
+    found = variance_over_positions(x)
+    whole = x.double().square().mean((1, 2))
+    torch.testing.assert_close(found + x.double().mean(1).square().mean(1), whole)
+    assert torch.equal(variance_over_positions(x[:, :1].expand(-1, N, -1)), torch.zeros(3).double())
+    torch.testing.assert_close(
+        variance_over_positions(x + torch.randn(5)), found, rtol=1e-5, atol=0
+    )
+    torch.testing.assert_close(variance_over_positions(3 * x), 9 * found)
+
+
+class Branches(nn.Module):
+    """Residual connections whose branches are the identity, the mean, and minus the rest."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Conv2d(3, DIM, 8, 8)
+        self.keep, self.mean, self.level = Same(), Mean(), Level()
+        self.last = nn.Identity()  # a sum that no module reads is not seen
+
+    def forward(self, images):
+        x = self.embed(images).flatten(2).mT
+        for part in (self.keep, self.mean, self.level):
+            x = x + part(x)
+        return self.last(x).mean(1)
+
+
+class Same(nn.Module):
+    def forward(self, x):
+        return x.clone()
+
+
+class Mean(nn.Module):
+    def forward(self, x):
+        return x.mean(1, keepdim=True).expand_as(x).contiguous()
+
+
+class Level(nn.Module):
+    """Takes the differences between positions out of the stream."""
+
+    def forward(self, x):
+        return x.mean(1, keepdim=True) - x
+
+
+def test_the_identity_keeps_all_and_the_mean_leaves_none():
+    model = draw(Branches())
+    found = branch_variance(model, images())
+    v = dict(zip(PLACES, found.values, strict=True))
+    assert found.names == ("keep", "mean", "level")
+    torch.testing.assert_close(v["branch"][0], v["reads"][0])  # the identity
+    torch.testing.assert_close(v["after"][0], 4 * v["before"][0])
+    assert v["branch"][1] < 1e-12 * v["reads"][1]  # uniform attention
+    torch.testing.assert_close(v["after"][1], v["before"][1], rtol=1e-5, atol=0)
+    assert v["after"][2] < 1e-12 * v["before"][2]
+    assert 0 <= found.at("after").share.min() <= found.at("before").share.max() <= 1
+    with pytest.raises(ValueError, match="before.*got 'behind'"):
+        found.at("behind")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_everybodys_streams_and_branches_are_those_of_their_patches(name):
+    model, pictures, grid = everybodys(name)
+    block, attention, extra = MODELS[name][1].format(1), MODELS[name][2], MODELS[name][3]
+    found = branch_variance(model, pictures)
+    with torch.no_grad(), minivit.record(model, MODELS[name][1].format(0), block) as seen:
+        model(pictures)
+    before, after = (variance_over_positions(x[:, extra:]).mean() for x in seen.values())
+    assert len(found.names) == 4 and found.names[2] == f"{block}.{attention}"
+    torch.testing.assert_close(found.values[0, 2], before)
+    torch.testing.assert_close(found.values[3, 3], after, rtol=1e-5, atol=0)
+    torch.testing.assert_close(found.values[3, 2], found.values[0, 3])
+    by_name = feature_variance(model, pictures, block)
+    torch.testing.assert_close(by_name.values, after[None], rtol=1e-5, atol=0)
+    assert by_name.names == (block,) and grid[0] * grid[1] + extra == seen[block].shape[1]
+
+
+def test_maps_mixers_and_batches():
+    model = minivit.create("resnet_8px").eval()
+    pictures = torch.randn(5, 1, 8, 8, generator=torch.Generator().manual_seed(3))
+    with torch.no_grad(), minivit.record(model, "stem", "blocks.?") as seen:
+        model(pictures)
+    known = torch.stack([x.double().var((2, 3), correction=0).mean() for x in seen.values()])
+    for size in (5, 2):
+        found = feature_variance(model, pictures, "stem", "blocks.?", batch_size=size)
+        torch.testing.assert_close(found.values, known)
+        assert found.names == tuple(seen)
+    mixer = draw(minivit.create("mixer_8px"))
+    found = branch_variance(mixer, pictures)
+    assert found.names[:2] == ("blocks.0.mixing", "blocks.0.mlp") and mixer.training
+    assert all(p.grad is None for p in mixer.parameters())
+
+
+def test_refusals():
+    resnet = minivit.create("resnet_8px").eval()
+    small = torch.randn(2, 1, 8, 8)
+    assert_refused(
+        [
+            (lambda: branch_variance(resnet, small), ValueError, "no residual connection is seen"),
+            (lambda: feature_variance(resnet, small, "head"), ValueError, r"expected tokens"),
+            (lambda: feature_variance(resnet, small, "nothing"), LookupError, "near names"),
+            (
+                lambda: feature_variance(Known(), images(), "embed", batch_size=0),
+                ValueError,
+                "batch_size",
+            ),
+        ]
+    )
+
+
+class ChannelsLast(nn.Module):
+    """Maps as in Swin, ``[batch, rows, columns, dim]``; then half as many rows and columns."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.block, self.merged = nn.Conv2d(3, DIM, 8, 8), nn.ReLU(), nn.Identity()
+
+    def forward(self, images):
+        x = self.block(self.embed(images).movedim(1, -1))
+        return self.merged(x[:, :2, ::2])
+
+
+def test_a_map_with_its_channels_last_is_read_along_its_rows_and_columns():
+    model = ChannelsLast()
+    found = feature_variance(model, images(), "block").values
+    maps = model.embed(images()).relu().double().flatten(2)
+    torch.testing.assert_close(found[0], maps.var(2, correction=0).mean())
+
+
+def test_a_map_of_a_size_that_no_convolution_has_needs_its_grid():
+    model = ChannelsLast()
+    with pytest.raises(ValueError, match=r"known size.*got \[2, 2, 2, 24\]; give grid"):
+        feature_variance(model, images(), "merged")
+    found = feature_variance(model, images(), "merged", grid=(2, 2)).values
+    maps = model.embed(images()).relu().double()[:, :, :2, ::2].flatten(2)
+    torch.testing.assert_close(found[0], maps.var(2, correction=0).mean())

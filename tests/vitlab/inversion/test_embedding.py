@@ -1,0 +1,126 @@
+"""The patch embedding undone: what it keeps exactly, and what a prior says of the rest."""
+
+from functools import partial
+
+import pytest
+import torch
+
+import minivit
+from minivit.parts import ConvStem
+from minivit.patches import patchify
+from minivit.vit import PatchEmbedding
+from tests.refusals import assert_refused
+from vitlab.inversion import EmbeddingInverse, PatchPrior
+
+
+def random(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def embedding(dim, patch=(2, 4), channels=3):
+    """From patches of 24 numbers, random in every number."""
+    made = PatchEmbedding(patch, dim, channels).double().requires_grad_(False)
+    made.projection.weight.copy_(random(*made.projection.weight.shape, seed=1))
+    made.projection.bias.copy_(random(dim, seed=2))
+    return made
+
+
+def close(a, b, tolerance=1e-9):
+    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dim", [24, 40])
+def test_an_embedding_with_room_for_a_patch_is_undone_exactly(dim):
+    layer, images = embedding(dim), random(2, 3, 6, 8)
+    inverse = EmbeddingInverse(layer)
+    assert inverse.rank == 24 and len(inverse.unseen) == 0
+    close(inverse.images(layer(images), (3, 2)), images)
+    close(inverse.images(layer(images), (3, 2), PatchPrior.of(random(9, 3, 6, 8), (2, 4))), images)
+
+
+def test_a_narrow_embedding_keeps_its_rows_and_loses_its_null_space():
+    layer, images = embedding(10), random(2, 3, 6, 8)
+    inverse, weight = EmbeddingInverse(layer), layer.projection.weight.flatten(1)
+    assert inverse.rank == 10 and inverse.unseen.shape == (14, 24)
+    basis = torch.cat([inverse.seen, inverse.unseen])
+    close(basis @ basis.mT, torch.eye(24).double())
+    close(weight @ inverse.unseen.mT, torch.zeros(10, 14).double())
+    close(inverse.values, torch.linalg.svdvals(weight))
+    assert inverse.condition == pytest.approx(torch.linalg.cond(weight).item())
+    back = inverse.images(layer(images), (3, 2))
+    close(layer(back), layer(images))
+    pinv = (layer(images) - layer.projection.bias) @ torch.linalg.pinv(weight).mT
+    close(patchify(back, (2, 4)), pinv)
+    assert (back - images).norm() > 0.5 * images.norm()
+
+
+def test_with_a_prior_it_is_the_conditional_mean_of_a_gaussian():
+    layer, spread = embedding(10), random(24, 24, seed=3)
+    prior = PatchPrior(random(24, seed=4), spread @ spread.mT)
+    patches = prior.mean + random(4000, 24, seed=5) @ spread.mT
+    weight, bias = layer.projection.weight.flatten(1), layer.projection.bias
+    tokens = patches @ weight.mT + bias
+    inverse = EmbeddingInverse(layer)
+    back = inverse.patches(tokens, prior)
+    gain = prior.covariance @ weight.mT @ torch.linalg.inv(weight @ prior.covariance @ weight.mT)
+    close(back, prior.mean + (tokens - bias - prior.mean @ weight.mT) @ gain.mT, 1e-8)
+    close(back @ weight.mT + bias, tokens)  # what the tokens tell is kept
+
+    def error(patches_back):
+        return (patches_back - patches).square().sum(1).mean()
+
+    left = prior.covariance - gain @ weight @ prior.covariance  # the theory's mean square error
+    assert error(back) == pytest.approx(left.trace().item(), rel=0.05)
+    assert error(back) < 0.7 * error(inverse.patches(tokens))
+
+
+def test_patches_that_the_prior_confines_to_what_is_seen_come_back_exactly():
+    layer = embedding(10)
+    images = (random(60, 6, seed=3) @ random(6, 24, seed=4)).view(60, 3, 2, 4)  # rank 6 of 24
+    prior = PatchPrior.of(images, (2, 4))
+    close(EmbeddingInverse(layer).images(layer(images), (1, 1), prior), images, 1e-7)
+
+
+def test_a_prior_has_the_mean_and_covariance_of_the_patches():
+    images = random(5, 3, 6, 8)
+    prior, patches = PatchPrior.of(images, (2, 4)), patchify(images, (2, 4)).flatten(0, 1)
+    close(prior.mean, patches.mean(0))
+    centred = patches - patches.mean(0)
+    close(prior.covariance, centred.mT @ centred / (len(patches) - 1))
+
+
+def test_a_filter_that_repeats_another_tells_nothing_new():
+    layer = embedding(10)
+    layer.projection.weight[3] = 2 * layer.projection.weight[7]
+    inverse = EmbeddingInverse(layer)
+    assert inverse.rank == 9 and inverse.condition < 100
+    images = random(2, 3, 6, 8)
+    close(layer(inverse.images(layer(images), (3, 2))), layer(images))
+
+
+def test_single_precision_comes_back_to_its_rounding_times_the_condition():
+    layer, images = embedding(40).float(), random(2, 3, 6, 8).float()
+    inverse = EmbeddingInverse(layer)
+    back = inverse.images(layer(images), (3, 2))
+    assert back.dtype == torch.float32
+    assert (back - images).norm() / images.norm() < 1e-6 * inverse.condition
+
+
+def test_the_condition_number_of_an_overcomplete_embedding_is_marchenko_pasturs():
+    torch.manual_seed(0)
+    model = minivit.create("vit_32px", patch_size=8, dim=768, depth=1)  # 192 -> 768
+    ratio = (192 / 768) ** 0.5
+    expected = (1 + ratio) / (1 - ratio)
+    assert EmbeddingInverse(model.patch_embedding).condition == pytest.approx(expected, rel=0.05)
+
+
+def test_bad_input_is_refused():
+    inverse = EmbeddingInverse(embedding(10))
+    cases = [
+        (lambda i: EmbeddingInverse(ConvStem(4, 8)), TypeError, "a linear one: got ConvStem"),
+        (lambda i: PatchPrior.of(random(1, 3, 2, 4), (2, 4)), ValueError, "two patches or more: got 1"),
+        (lambda i: i.patches(random(2, 6, 11)), ValueError, r"\[..., 10\]: got \[2, 6, 11\]"),
+        (lambda i: i.images(random(2, 6, 10), (3, 3)), ValueError, "a grid of 3 x 3"),
+        (lambda i: i.patches(random(6, 10), PatchPrior(random(5), random(5, 5))), ValueError, r"mean \[24\] .* got \[5\], \[5, 5\]"),
+    ]  # fmt: skip
+    assert_refused((partial(call, inverse), kind, said) for call, kind, said in cases)

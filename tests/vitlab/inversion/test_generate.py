@@ -1,0 +1,285 @@
+"""Generated inputs: the source's rule step by step, the better one, and who recognises them."""
+
+import math
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+import torch
+import torchvision
+from torch import nn
+
+import minivit
+from minivit.preprocessing import Preprocess
+from tests.parity import draw
+from tests.refusals import assert_refused
+from vitlab.inversion import Fourier, Pixels, blurred, generate, recognise, viewed
+
+
+def random(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def close(a, b, tolerance=1e-9):
+    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+class Linear(nn.Module):
+    """Logits that are products with images w."""
+
+    def __init__(self, w):
+        super().__init__()
+        self.w = nn.Parameter(w)
+        self.eval()
+
+    def forward(self, images):
+        return torch.einsum("nchw,kchw->nk", images, self.w)
+
+
+def small(**changes):
+    changes = {"dim": 12, "heads": 3, "depth": 2, "image_size": (8, 12)} | changes
+    return draw(minivit.create("vit_8px", **changes).double().eval())
+
+
+@pytest.mark.parametrize("std", [2.4, 0.8, 0.3])
+def test_the_blur_is_a_librarys(std):
+    images = random(2, 3, 6, 9)
+    close(
+        blurred(images, std), torchvision.transforms.functional.gaussian_blur(images, 3, std), 1e-6
+    )
+    close(blurred(images, 0.0), images)
+
+
+def test_the_source_method_is_its_formula_step_by_step():
+    model, steps = small(), 6
+    made = generate(
+        model, [3, 7], method="source", steps=steps, step_size=0.3, jitter=0, seed=4
+    )  # fmt: skip
+    a = 0.7 + torch.randn(2, 1, 8, 12, generator=torch.Generator().manual_seed(4)).double() / 20
+    for step in range(steps):
+        a.requires_grad_()
+        out = model(a)[[0, 1], [3, 7]]
+        close(made.scores[:, step], out.detach(), 1e-6)  # the library blurs in float32
+        (g,) = torch.autograd.grad((1000 - out).abs().sum(), a)
+        sigma = 2.4 * (1 - step / (steps - 1))
+        a = (a - 0.3 * g).detach()
+        if sigma:
+            a = torchvision.transforms.functional.gaussian_blur(a, 3, sigma)
+    close(made.images, a, 1e-6)
+    close(made.logits, model(made.images).detach())
+    assert made.classes.tolist() == [3, 7]
+
+
+def test_on_a_linear_score_the_pixels_move_along_its_weights():
+    w = random(2, 1, 8, 12)
+    made = generate(
+        Linear(w), 1, method="source", steps=5, step_size=0.1, blur=0.0, jitter=0, size=(1, 8, 12)
+    )
+    start = 0.7 + torch.randn(1, 1, 8, 12, generator=torch.Generator().manual_seed(0)).double() / 20
+    close(made.images[0], start[0] + 5 * 0.1 * w[1], 1e-6)
+    by_default = generate(
+        Linear(w), 1, method="source", steps=1, blur=0.0, jitter=0, size=(1, 8, 12)
+    )
+    moved = by_default.images[0] - start[0]
+    close(moved.square().mean().sqrt(), torch.tensor(1 / 20).double(), 1e-6)
+
+
+def test_the_constant_does_not_matter_until_it_is_reached():
+    model, settings = small(), dict(method="source", steps=40, step_size=0.02, blur=0.0, jitter=0)
+    far, further = (generate(model, 2, constant=c, **settings) for c in (1e3, 1e6))
+    close(far.images, further.images, 1e-6)
+    goal = far.scores[0, 20].item()  # half of the way
+    near = generate(model, 2, constant=goal, **settings)
+    close(near.scores[0, :20], far.scores[0, :20])
+    assert near.scores[0, 21:].max() < far.scores[0, 25] < far.scores[0, -1]
+    assert (near.scores[0, 21:] - goal).abs().max() < (far.scores[0, -1] - goal) / 2
+
+
+def test_jitter_changes_the_crop_that_was_seen_and_nothing_else():
+    model = small()
+    painting = Pixels(
+        (2, 1, 8, 12), torch.Generator().manual_seed(0), torch.zeros(1).double(),
+        steps=50, constant=1e3, step_size=0.1, blur=2.4, jitter=3, jitter_after=5,
+    )  # fmt: skip
+    assert painting.canvas.shape == (2, 1, 11, 15)
+    places = []
+    for step in range(50):
+        before, seen = painting.canvas.clone(), painting.view(step)
+        assert seen.shape == (2, 1, 8, 12)
+        painting.improve(seen, model(seen)[:, 0], step)
+        y, x = painting.place
+        changed = painting.canvas != before
+        assert changed[..., y : y + 8, x : x + 12].all()
+        assert changed.sum() == 2 * 8 * 12
+        places.append(painting.place)
+    assert set(places[:5]) == {(1, 1)} != {places[5]} and len(set(places)) > 10
+    assert {y for y, _ in places} == {x for _, x in places} == {0, 1, 2, 3}
+
+
+def test_crops_move_by_multiples_of_a_step():
+    painting = Pixels(
+        (1, 1, 8, 12), torch.Generator().manual_seed(0), torch.zeros(1).double(),
+        steps=50, constant=1e3, step_size=0.1, blur=2.4, jitter=8, jitter_after=0, jitter_step=4,
+    )  # fmt: skip
+    places = set()
+    for step in range(50):
+        painting.view(step)
+        places.add(painting.place)
+    assert places == {(down, across) for down in (0, 4, 8) for across in (0, 4, 8)}
+
+
+def test_views_turn_zoom_and_shift():
+    x, none = random(1, 2, 6, 6), torch.zeros(1).double()
+    full = none + 1
+    close(viewed(x, none, full, none, none), x)
+    close(viewed(x, none + torch.pi / 2, full, none, none), x.rot90(-1, (2, 3)))
+    wide = random(1, 2, 4, 8)
+    close(viewed(wide, none + torch.pi, full, none, none), wide.flip(2, 3))
+    middle = viewed(wide, none + torch.pi / 2, full, none, none)[..., 2:6]
+    close(middle, wide[..., 2:6].rot90(-1, (2, 3)))
+    close(viewed(wide, none, full, none + 0.25, none)[..., :3, :], wide[..., 1:, :])
+    close(viewed(wide, none, full, none, none - 0.25)[..., 2:], wide[..., :-2])
+    inner = viewed(wide, none, full / 2, none, none)  # the middle half, twice as large
+    assert inner.min() > wide[..., 1:3, 2:6].min() - 1e-9
+
+
+def test_fourier_images_start_grey_stay_in_range_and_prefer_low_frequencies():
+    preprocess = Preprocess((16, 24), (16, 24), mean=(0.2,), std=(0.4,))
+    painting = Fourier((3, 1, 16, 24), torch.Generator(), torch.zeros(1).double(), 0.05, preprocess)
+    start = painting.finished() * 0.4 + 0.2
+    assert (start - 0.5).abs().max() < 0.25
+    w = random(1, 1, 16, 24)
+    assert (painting.view(0) - painting.finished()).std().item() == pytest.approx(0.5, rel=0.1)
+    for _ in range(30):
+        seen = painting.view(0)
+        painting.improve(seen, (seen * w).sum((1, 2, 3)), 0)
+    picture = painting.finished() * 0.4 + 0.2
+    assert 0 <= picture.min() < 0.3 and 0.7 < picture.max() <= 1
+    still = Fourier((3, 1, 16, 24), torch.Generator(), w, 0.05, preprocess, views=False)
+    close(still.view(0), still.finished())
+    power = torch.fft.fft2(picture[0, 0] - picture[0, 0].mean()).abs().square()
+    asked = torch.fft.fft2(w[0, 0] - w[0, 0].mean()).abs().square()
+    slow = [power[:3, :3].sum() / power.sum(), asked[:3, :3].sum() / asked.sum()]
+    assert slow[0] > 4 * slow[1]
+
+
+NAMES = ("digits_vit", "digits_mixer", "digits_resnet")
+
+
+@pytest.mark.parametrize("method", ["fourier", "source"])
+def test_every_family_recognises_what_it_made_and_a_resnets_digits_are_seen_by_others(method):
+    models = {name: minivit.load(name) for name in NAMES}
+    for name, model in models.items():
+        made = generate(model, range(10), method=method, steps=120, jitter_after=60)
+        assert made.pictures.dtype == torch.uint8 and made.pictures.shape == (10, 1, 8, 8)
+        assert made.scores.shape == (10, 120)
+        assert made.logits.diagonal().mean() > made.scores[:, 0].mean() + 2
+        found = recognise(made.pictures, made.classes, models)
+        own = found.judges.index(name)
+        assert found.accuracy[own] >= 0.6
+    others = [i for i in range(3) if i != own]  # the last was the ResNet
+    assert found.accuracy[others].mean() > 0.3  # a tenth by chance
+
+
+def test_images_are_what_the_inputs_show_in_256_shades():
+    model = minivit.load("digits_vit")
+    made, std = generate(model, range(10), steps=20, seed=2), model.preprocess.std[0]
+    assert (model.preprocess(made.pictures) - made.images).abs().max() < 0.51 / 255 / std
+    beyond = generate(model, 1, method="source", steps=20, step_size=5.0)
+    whole = beyond.images * std + model.preprocess.mean[0]
+    assert whole.max() > 1.5
+    assert (beyond.pictures / 255 - whole.clamp(0, 1)).abs().max() < 0.51 / 255
+
+
+def test_recognition_is_what_the_judges_say():
+    models = {name: minivit.load(name) for name in NAMES[:2]}
+    pictures = (random(6, 1, 8, 8).abs() * 80).clamp(0, 255).to(torch.uint8)
+    classes = torch.tensor([1, 2, 3, 4, 5, 6])
+    found = recognise(pictures, classes, models)
+    for i, model in enumerate(models.values()):
+        p = model(model.preprocess(pictures)).detach().double().softmax(1)
+        close(found.probability[i], p[range(6), classes])
+        assert found.seen[i].tolist() == p.argmax(1).tolist()
+        assert found.recognised[i].tolist() == (p.argmax(1) == classes).tolist()
+    assert recognise(pictures, 1, models).accuracy.shape == (2,)
+
+
+def test_real_digits_are_recognised():
+    from vitlab.data.loading import load_data
+
+    test = load_data("DIGITS").validation
+    models = {name: minivit.load(name) for name in NAMES}
+    assert (recognise(test.images[:60], test.labels[:60], models).accuracy > 0.9).all()
+
+
+@pytest.mark.parametrize("method", ["fourier", "source"])
+def test_it_works_on_torchvisions_models_and_leaves_them_as_they_are(method):
+    vit = draw(torchvision.models.VisionTransformer(16, 8, 1, 2, 8, 16, num_classes=5))
+    resnet = draw(torchvision.models.resnet18(num_classes=5)).requires_grad_()
+    for model, size in (vit.eval(), (3, 16, 16)), (resnet.eval(), (3, 32, 48)):
+        before = {key: t.clone() for key, t in model.state_dict().items()}
+        made = generate(model, (4, 4), method=method, steps=3, size=size, seed=1)
+        assert made.images.shape == (2, *size) and made.images.isfinite().all()
+        assert not torch.equal(made.images[0], made.images[1])
+        again = generate(model, (4, 4), method=method, steps=3, size=size, seed=1)
+        assert torch.equal(made.images, again.images)
+        assert all(torch.equal(t, before[key]) for key, t in model.state_dict().items())
+    assert all(p.grad is None for p in resnet.parameters())
+
+
+PICTURES = torch.zeros(2, 1, 8, 8, dtype=torch.uint8)
+
+
+class Wrapped(nn.Module):
+    """A classifier that gives its logits in an object, as Hugging Face's do."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+        self.preprocess = getattr(model, "preprocess", None)
+        self.eval()
+
+    def forward(self, x):
+        return SimpleNamespace(logits=self.model(x))
+
+
+def test_logits_may_be_wrapped_in_an_object_and_inference_mode_is_left():
+    model = minivit.load("digits_vit")
+    for method in "fourier", "source":
+        found = generate(model, 3, method=method, steps=3)
+        with torch.inference_mode():
+            other = generate(Wrapped(model), 3, method=method, steps=3, size=(1, 8, 8))
+        assert torch.equal(found.images, other.images) and torch.equal(found.logits, other.logits)
+    seen, other = (recognise(found.pictures, 3, {"m": m}) for m in (model, Wrapped(model)))
+    assert torch.equal(seen.probability, other.probability)
+
+
+def test_bad_input_is_refused():
+    model = small()
+    cases = [
+        (lambda m: generate(torch.sin, 1), TypeError, "expected an nn.Module: got builtin"),
+        (lambda m: generate(m, 10), ValueError, r"classes from 0 to 9: got \[10\]"),
+        (lambda m: generate(m, [3, -1]), ValueError, r"got \[3, -1\]"),
+        (lambda m: generate(m, 0.5), TypeError, "a number of a class, or several: got 0.5"),
+        (lambda m: generate(m, []), TypeError, "a number of a class, or several"),
+        (lambda m: generate(m, 1, method="adam"), ValueError, "fourier, source.*: got 'adam'"),
+        (lambda m: generate(m, 1, steps=0), ValueError, "a step or more"),
+        (lambda m: generate(m, 1, step_size=-1.0), ValueError, "a positive step_size"),
+        (lambda m: generate(m, 1, method="source", jitter=-1), ValueError, "blur and jitter of 0 or more: got 2.4, -1"),
+        (lambda m: generate(m, 1, method="source", blur=-0.1), ValueError, "blur and jitter of 0 or more: got -0.1"),
+        (lambda m: generate(m, 1, method="source", jitter=4, jitter_step=4), ValueError, "twice jitter_step.*: got 4 and 4"),
+        (lambda m: generate(Linear(torch.eye(2).view(2, 1, 2, 1) * torch.tensor([0.0, 1]).view(2, 1, 1, 1)), [1, 0], size=(1, 2, 1)), ValueError, "does not depend"),
+        (lambda m: generate(Linear(random(2, 1, 8, 8)), 1), ValueError, "Linear does not say what size"),
+        (lambda m: generate(minivit.create("vit_8px"), 1), ValueError, r"call eval\(\) first"),
+        (lambda m: generate(minivit.create("vit_8px").eval(), 1), ValueError, "does not depend on the image: is the model untrained"),
+        (lambda m: recognise(PICTURES.float(), 1, {"m": m}), TypeError, "expected uint8 images.*: got torch.float32"),
+        (lambda m: recognise(PICTURES, 1, {}), ValueError, "images and judges"),
+        (lambda m: recognise(PICTURES[:0], 1, {"m": m}), ValueError, "images and judges: got 0"),
+        (lambda m: recognise(PICTURES, 1, {"m": m}), ValueError, "set m.preprocess"),
+        (lambda m: recognise(PICTURES, 1, {"d": minivit.load("digits_vit").train()}), ValueError, "d is in training mode"),
+        (lambda m: recognise(PICTURES, 12, {"d": minivit.load("digits_vit")}), ValueError, "d has 10 classes: got .12, 12"),
+        (lambda m: generate(m, 1, step_size=math.inf), ValueError, "a positive step_size that is finite: got 'fourier', 300, inf"),
+        (lambda m: generate(m, 1, size=(0, 0, 0)), ValueError, r"expected size=\(channels, height, width\), each 1 or more: got \(0, 0, 0\)"),
+        (lambda m: generate(m, 1, size=(3, 8)), ValueError, r"height, width\), each 1 or more: got \(3, 8\)"),
+    ]  # fmt: skip
+    assert_refused((partial(call, model), kind, said) for call, kind, said in cases)

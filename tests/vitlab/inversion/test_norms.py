@@ -1,0 +1,173 @@
+"""LayerNorm's fibres: every member has the same output, and as many numbers are lost as is said."""
+
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+from minivit.mixer import TokenNorm
+from tests.refusals import assert_refused
+from vitlab.inversion import fibre, meeting
+from vitlab.krylov import jacobian
+
+
+def random(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def norm_of(dim, eps=1e-6, kind=nn.LayerNorm, zeros=0):
+    norm = kind(dim, eps=eps).double().requires_grad_(False)
+    norm.weight.copy_(1 + 0.3 * random(dim, seed=1))
+    norm.bias.copy_(random(dim, seed=2))
+    norm.weight[2 : 2 + zeros] = 0
+    return norm
+
+
+def close(a, b, tolerance=1e-12):
+    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+THREE = torch.tensor([[0, 2, 4], [-1, 0, 1], [2.1, 2.2, 2.3]], dtype=torch.float64)
+
+
+def test_three_vectors_lie_on_one_fibre_without_eps_and_on_three_with_it():
+    norm = nn.LayerNorm(3, eps=0, elementwise_affine=False)
+    y = norm(THREE)
+    close(y, y[:1].expand(3, -1))
+    found = fibre(norm, y[:1])
+    assert found.dimension == 2
+    close(
+        found.at(shift=THREE.mean(1, keepdim=True), scale=THREE.std(1, correction=0)[:, None]),
+        THREE,
+    )
+    norm = nn.LayerNorm(3, eps=1e-5, elementwise_affine=False)
+    found = fibre(norm, norm(THREE))
+    assert found.dimension == 1
+    close(found.scale, (THREE.var(1, correction=0) + 1e-5).sqrt()[:, None], 1e-9)
+    close(found.at(THREE.mean(1, keepdim=True)), THREE, 1e-9)
+
+
+def test_every_member_of_a_fibre_has_the_same_output():
+    x, norm = random(2, 5, 12), norm_of(12)
+    found = fibre(norm, norm(x))
+    for shift in 0.0, -7.5, random(2, 5, 1, seed=3):
+        close(norm(found.at(shift)), norm(x))
+    close(found.at(x.mean(-1, keepdim=True)), x, 1e-8)
+
+
+def test_over_tokens_it_is_the_channels_that_have_lost_a_number():
+    x, norm = random(2, 5, 12), norm_of(5, kind=TokenNorm)
+    found = fibre(norm, norm(x))
+    assert found.scale.shape == (2, 1, 12)
+    close(norm(found.at(random(2, 1, 12, seed=3))), norm(x))
+    close(found.at(x.mean(1, keepdim=True)), x, 1e-8)
+
+
+def test_without_eps_any_positive_scale_will_do_and_none_is_recovered():
+    x, norm = random(2, 5, 12), norm_of(12, eps=0)
+    found = fibre(norm, norm(x))
+    assert found.scale.isnan().all() and found.scale_error.isinf().all()
+    for scale in 1e-3, 1.0, random(2, 5, 1, seed=3).abs():
+        close(norm(found.at(2.0, scale)), norm(x), 1e-10)
+    with pytest.raises(ValueError, match="with eps = 0 .* scale: give one"):
+        found.at(2.0)
+
+
+@pytest.mark.parametrize("zeros", range(5))
+@pytest.mark.parametrize("eps", [0, 1e-3])
+def test_as_many_numbers_are_lost_as_the_jacobian_lacks_in_rank(eps, zeros):
+    x, norm = random(4, 9), norm_of(9, eps, zeros=zeros)
+    values = torch.linalg.svdvals(jacobian(norm, x))
+    rank = (values > 1e-10 * values[:, :1]).sum(1)
+    found = fibre(norm, norm(x))
+    assert (rank == 9 - found.dimension).all()
+    members = found.at(1.5, None if eps else 0.7)
+    close(norm(members), norm(x), 1e-10)
+    if zeros == 1:  # its mean gives a single lost entry back
+        scale = None if eps else x.std(1, correction=0, keepdim=True)
+        close(found.at(x.mean(1, keepdim=True), scale), x, 1e-10)
+
+
+@pytest.mark.parametrize("spread", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_error_of_the_scale_is_foretold(dtype, spread):
+    x, norm = (spread * random(500, 64)).to(dtype), norm_of(64).to(dtype)
+    found = fibre(norm, norm(x))
+    true = (x.double().var(-1, correction=0, keepdim=True) + 1e-6).sqrt()
+    error = (found.scale.double() / true - 1).abs()
+    foretold = found.scale_error.double()
+    trusted = foretold < 0.1
+    assert (error[trusted] < 2 * foretold[trusted]).all()
+    assert error.mean() > 0.01 * foretold.clamp(max=1).mean()  # and not hugely overstated
+    assert trusted.all() == (dtype == torch.float64 or spread < 1)
+
+
+def test_a_constant_token_comes_back_as_its_shift():
+    norm = norm_of(6)
+    x = torch.full((1, 6), 3.0).double()
+    close(fibre(norm, norm(x)).at(3.0), x, 1e-8)
+
+
+def affine(dim=20, n=12, spread=1.0):
+    """An embedding's matrix, its offsets for 5 tokens, and tokens in its image."""
+    weight, offset = random(dim, n, seed=4), spread * random(5, dim, seed=5)
+    return weight, offset, random(2, 5, n, seed=6) @ weight.mT + offset
+
+
+@pytest.mark.parametrize("eps", [0, 1e-6])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_fibres_meet_the_image_of_an_embedding_in_the_token_they_came_from(eps, dtype):
+    weight, offset, x = affine()
+    norm = norm_of(20, eps).to(dtype)
+    found = meeting(fibre(norm, norm(x.to(dtype))), weight, offset)
+    u = torch.finfo(dtype).eps
+    assert (found.tokens.double() - x).norm() / x.norm() < 1e3 * u
+    close(found.shift.double(), x.mean(-1, keepdim=True), 1e4 * u)
+    close(found.scale.double(), (x.var(-1, correction=0, keepdim=True) + eps).sqrt(), 1e4 * u)
+
+
+def test_the_smaller_the_offsets_the_worse_the_meeting_is_determined():
+    conditions, norm = [], norm_of(20)
+    for spread in 1.0, 1e-3, 1e-6, 0.0:
+        weight, offset, x = affine(spread=spread)
+        found = meeting(fibre(norm, norm(x)), weight, offset)
+        conditions.append(found.condition.median().item())
+        if spread:
+            error = (found.scale / (x.var(-1, correction=0, keepdim=True) + 1e-6).sqrt() - 1).abs()
+            assert (error[..., 0] < 100 * 2.2e-16 * found.condition + 1e-9).all()
+    assert conditions[0] < 1e3 and conditions[3] > 1e14
+    assert 100 < conditions[1] / conditions[0] < 1e4 and 100 < conditions[2] / conditions[1] < 1e4
+
+
+def test_embeddings_that_fill_the_space_and_those_of_other_tokens_have_no_meeting_point():
+    norm = norm_of(12)
+    fibres = fibre(norm, norm(random(2, 5, 12)))
+    full, others = (
+        "leave [01] dimensions beside its image, and two",
+        r"\[12, n\] .* directions \[2, 5, 12\]: got \[",
+    )
+    cases = [((12, n), (12,), full) for n in (11, 12, 30)]
+    cases += [
+        (*shapes, others) for shapes in (((12, 3), (4, 12)), ((12, 3), (5, 11)), ((11, 3), (12,)))
+    ]
+    assert_refused(
+        (partial(meeting, fibres, random(*weight), random(*offset)), ValueError, said)
+        for weight, offset, said in cases
+    )
+
+
+def test_what_no_layernorm_gave_is_refused():
+    cases = [
+        (nn.BatchNorm1d(6), random(2, 6), TypeError, "expected a LayerNorm over one axis: got BatchNorm1d"),
+        (nn.LayerNorm((2, 6)), random(2, 6), TypeError, "over one axis"),
+        (nn.LayerNorm(6), random(2, 5), ValueError, r"outputs of LayerNorm\(6\): got \[2, 5\]"),
+        (nn.LayerNorm(6), random(2, 6) * torch.nan, ValueError, "finite outputs"),
+        (nn.LayerNorm(6), random(2, 6) + 1, ValueError, "no input .* check gamma and beta"),
+        (nn.LayerNorm(6, elementwise_affine=False), 2 * torch.tensor([1, -1] * 3), ValueError, "no input"),
+        (nn.LayerNorm(6, eps=0), torch.tensor([0.5, -0.5] * 3), ValueError, "no input"),
+        (norm_of(6, eps=0, zeros=1), torch.zeros(6), ValueError, "no input"),
+    ]  # fmt: skip
+    assert_refused(
+        (partial(fibre, norm.double(), y.double()), kind, said) for norm, y, kind, said in cases
+    )

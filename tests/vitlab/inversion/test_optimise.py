@@ -1,0 +1,529 @@
+"""Inversion by optimisation: known answers, honest counts, clear refusals."""
+
+import gc
+import math
+import sys
+from functools import partial
+from itertools import product
+
+import pytest
+import torch
+import torchvision
+from torch import nn
+
+import minivit
+from tests.parity import draw
+from tests.refusals import assert_refused
+from tests.vitlab.inversion.contracting import made
+from vitlab.inversion import Diverged, decibels, invert, noise, shifted_distance
+from vitlab.inversion.criterion import Match
+
+ALL = {"gd": 2000, "adam": 1500, "lbfgs": 200, "gauss-newton": 30}
+
+
+def random(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+class Linear(nn.Module):
+    """``x -> W x``, and a second map behind it that an inversion of the first need not run."""
+
+    def __init__(self, weight, shape=(4, 3, 2)):
+        super().__init__()
+        self.first = nn.Linear(*weight.shape[::-1], bias=False, dtype=weight.dtype)
+        self.second = nn.Linear(weight.shape[0], 2, dtype=weight.dtype)
+        self.first.weight.data = weight
+        self.calls = 0
+        self.later = 0
+        self.first.register_forward_hook(self.count)
+        self.second.register_forward_hook(self.count_later)
+        self.eval()
+
+    def count(self, *_):
+        self.calls += 1
+
+    def count_later(self, *_):
+        self.later += 1
+
+    def forward(self, x):
+        return self.second(self.first(x.flatten(1)))
+
+
+Q = torch.linalg.qr(random(24, 24)).Q
+V = torch.linalg.qr(random(24, 24, seed=1)).Q
+IMAGES = random(3, 4, 3, 2, seed=2)
+
+
+def spread(condition):
+    """A matrix with singular values from 1 down to 1 / condition."""
+    return Q @ torch.diag(torch.logspace(0, -math.log10(condition), 24).double()) @ V
+
+
+@pytest.mark.parametrize("optimizer", ALL)
+def test_the_input_of_a_linear_map_is_found(optimizer):
+    found = invert(Linear(spread(5)), IMAGES, at="first", optimizer=optimizer, steps=ALL[optimizer])
+    assert (found.psnr > 60).all()
+    best = found.feature_distance.nan_to_num(torch.inf).amin(1)
+    torch.testing.assert_close(
+        (found.image - IMAGES).flatten(1) @ spread(5).mT,
+        torch.zeros(3, 24).double(),
+        atol=1e-2,
+        rtol=0,
+    )
+    torch.testing.assert_close(((found.image - IMAGES).flatten(1) @ spread(5).mT).norm(dim=1), best)
+
+
+def test_through_an_orthogonal_map_feature_and_input_distance_are_one_and_gd_needs_one_step():
+    found = invert(
+        Linear(Q), IMAGES, at="first", optimizer="gd", steps=2, step_size=None, smallest=True
+    )
+    torch.testing.assert_close(found.feature_distance, found.input_distance, atol=1e-12, rtol=1e-9)
+    assert (found.feature_distance[:, -1] < 1e-12).all()  # 1 / σ² = 1: there at once
+    torch.testing.assert_close(found.smallest, torch.ones(3).double())
+
+
+def test_gradient_descent_takes_the_steps_of_the_formula():
+    weight, start = spread(3), random(3, 4, 3, 2, seed=4)
+    found = invert(
+        Linear(weight), IMAGES, at="first", optimizer="gd", steps=5, start=start, step_size=0.1
+    )
+    x, distances = start.flatten(1), []
+    for _ in range(5):
+        difference = (x - IMAGES.flatten(1)) @ weight.mT
+        distances.append(difference.norm(dim=1))
+        x = x - 0.1 * difference @ weight / distances[-1][:, None]  # gradient of the norm
+    torch.testing.assert_close(found.feature_distance, torch.stack(distances, 1))
+
+
+def test_gradient_descent_shrinks_the_distance_at_the_rate_of_the_smallest_singular_value():
+    found = invert(Linear(spread(3)), IMAGES, at="first", optimizer="gd", steps=200)
+    late = found.feature_distance[:, -50:]
+    rate = (late[:, -1] / late[:, 0]) ** (1 / 49)
+    torch.testing.assert_close(rate, torch.full((3,), 1 - 1 / 9).double(), rtol=1e-3, atol=0)
+
+
+def test_the_blur_is_torchvisions_and_falls_by_as_much_every_step_to_its_least_that_is_seen():
+    start, w = torch.rand(3, 4, 3, 2), torch.eye(24)
+    options = {"at": "first", "optimizer": "gd", "start": start, "step_size": 1e-12, "steps": 4}
+    images = torch.rand(3, 4, 3, 2)
+    found = invert(Linear(w), images, blur=2.4, **options)
+    blur = torchvision.transforms.functional.gaussian_blur
+    second = blur(start, 3, 2.4)
+    third = blur(second, 3, 1.6)
+    last = blur(third, 3, 0.8)
+    expected = [(x - images).flatten(1).norm(dim=1) for x in (start, second, third, last)]
+    torch.testing.assert_close(found.input_distance.float(), torch.stack(expected, 1))
+
+
+def vit(**changes):
+    return made("vit_8px", dim=24, depth=2, heads=3, **changes)
+
+
+PICTURES = torch.rand(3, 1, 8, 8, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "steps"), [("gd", 1500), ("adam", 600), ("lbfgs", 300), ("gauss-newton", 20)]
+)
+def test_every_optimizer_finds_the_image_through_a_well_conditioned_vit(optimizer, steps):
+    found = invert(vit(), PICTURES, at="blocks.1", optimizer=optimizer, steps=steps, smallest=True)
+    assert (found.psnr > 40).all(), found.psnr
+    assert all(found.met) and all(found.evaluations_to(40.0))
+    assert (found.smallest > 0.1).all()
+    if optimizer in ("lbfgs", "gauss-newton"):
+        assert (found.psnr > 200).all()
+
+
+def test_a_block_alone_is_inverted_in_tokens():
+    block, tokens = vit().blocks[0], random(2, 16, 24)
+    found = invert(block, tokens)
+    assert found.image.shape == tokens.shape and (found.psnr > 200).all()
+
+
+def test_other_modules_and_points_work_and_later_parts_do_not_run():
+    model = Linear(spread(5))
+    invert(model, IMAGES, at="first", steps=5)
+    assert model.calls and not model.later
+    invert(model, IMAGES, steps=5)
+    assert model.later
+    encoder = nn.TransformerEncoderLayer(12, 3, 24, dropout=0.1, batch_first=True, norm_first=True)
+    for at in "", "linear1", "norm2":  # in tokens
+        found = invert(encoder.eval(), torch.randn(2, 5, 12), at=at, steps=20)
+        assert (found.feature_distance[:, 0] > found.feature_distance.nan_to_num(1e9).amin(1)).all()
+
+
+@pytest.mark.parametrize("optimizer", ALL)
+@pytest.mark.parametrize(
+    ("make", "at"),
+    [
+        (lambda: torchvision.models.resnet18(), "layer1.0.conv2"),
+        (lambda: torchvision.models.resnet18(), "layer2"),
+        (
+            lambda: draw(torchvision.models.VisionTransformer(16, 4, 2, 3, 12, 24)),
+            "encoder.layers.encoder_layer_1",
+        ),
+        (lambda: minivit.create("resnet_8px", channels=3), ""),
+        (lambda: minivit.create("alternet_32px", image_size=16), "transitions.2"),
+    ],
+)
+def test_models_of_other_families_and_libraries_are_inverted_by_every_optimizer(
+    make, at, optimizer
+):
+    torch.manual_seed(0)
+    steps = {"gd": 10, "adam": 10, "lbfgs": 10, "gauss-newton": 2}[optimizer]
+    found = invert(make().eval(), torch.rand(1, 3, 16, 16), at, optimizer=optimizer, steps=steps)
+    best = found.feature_distance.nan_to_num(torch.inf).amin(1)
+    assert (best < 0.95 * found.feature_distance[:, 0]).all()
+
+
+@pytest.mark.parametrize("optimizer", ["gd", "adam", "lbfgs", "gauss-newton"])
+def test_every_forward_pass_is_counted(optimizer):
+    model = Linear(spread(5))
+    found = invert(model, IMAGES[:1], at="first", optimizer=optimizer, steps=6, step_size=None)
+    passes = model.calls - 3  # the target, and twice for the threshold
+    rows = found.feature_distance[0]
+    assert len(rows) == found.evaluations.item() and rows.isfinite().all()
+    if optimizer in ("lbfgs", "adam"):
+        assert found.evaluations.item() == passes
+    elif optimizer == "gd":
+        assert found.evaluations.item() == passes + 20  # products with the Jacobian
+        assert (rows[:21] == rows[0]).all() and rows[22] < rows[0]
+    else:  # the rest are products, which do not change the distance
+        products = (rows.diff() == 0).sum().item()
+        assert (
+            0 < passes < found.evaluations.item() and products >= found.evaluations.item() - passes
+        )
+
+
+def test_the_criterion_is_the_distance_of_a_shifted_image():
+    weight = spread(5)
+    found = invert(Linear(weight), IMAGES, at="first", shift=1 / 18, seed=3)
+    shift = noise(IMAGES, 7).flatten(1) / 18
+    torch.testing.assert_close(found.threshold, (shift @ weight.mT).norm(dim=1))
+    assert abs(noise(random(1, 100, 100), 7).std().item() - 1) < 0.02
+    for distances, first, limit in zip(
+        found.feature_distance, found.met, found.threshold, strict=True
+    ):
+        assert distances[first - 1] < limit and (distances[: first - 1] >= limit).all()
+    one, two = (shifted_distance(lambda x: x, IMAGES, std) for std in (1.0, 2.0))
+    torch.testing.assert_close(two, 2 * one)
+
+
+def test_psnr_is_measured_against_the_images_own_range():
+    from skimage.metrics import peak_signal_noise_ratio
+
+    other = IMAGES + 0.1 * random(*IMAGES.shape, seed=9)
+    found = decibels((other - IMAGES).flatten(1).norm(dim=1), IMAGES)
+    for value, a, b in zip(found, IMAGES.numpy(), other.numpy(), strict=True):
+        expected = peak_signal_noise_ratio(a, b, data_range=a.max() - a.min())
+        assert value.item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("optimizer", ["gd", "adam", "lbfgs", "gauss-newton"])
+def test_a_batch_gives_what_its_images_give_alone(optimizer):
+    model = vit()
+    options = {"at": "blocks.0", "optimizer": optimizer, "steps": 8}
+    together = invert(model, PICTURES, **options)
+    for i in range(3):
+        alone = invert(model, PICTURES[i : i + 1], **options)
+        n = alone.evaluations.item()
+        assert together.evaluations[i] == n
+        assert together.feature_distance[i, n:].isnan().all()
+        for field in "feature_distance", "input_distance":
+            torch.testing.assert_close(getattr(together, field)[i, :n], getattr(alone, field)[0])
+        torch.testing.assert_close(together.image[i], alone.image[0])
+        torch.testing.assert_close(together.threshold[i], alone.threshold[0])
+
+
+def test_the_optimiser_sees_the_target_alone():
+    model = vit()
+    with minivit.record(model, "blocks.1") as seen, torch.no_grad():
+        model(PICTURES)
+    start = 0.7 + 1 / 20 * noise(PICTURES, 0)
+    known = invert(model, PICTURES, at="blocks.1", steps=15)
+    unknown = invert(model, at="blocks.1", target=seen["blocks.1"], start=start, steps=15)
+    assert torch.equal(known.image, unknown.image)
+    assert torch.equal(known.evaluations, unknown.evaluations)
+    assert unknown.psnr is unknown.input_distance is unknown.threshold is None
+    assert unknown.met == unknown.evaluations_to(40.0) == [None] * 3
+
+
+@pytest.mark.parametrize("optimizer", ALL)
+def test_a_target_with_a_graph_is_taken_without_it(optimizer, monkeypatch):
+    """Or a graph of all steps would hang on the records."""
+    made = []
+
+    class Kept(Match):
+        def __init__(self, *args):
+            super().__init__(*args)
+            made.append(self)
+
+    monkeypatch.setattr(sys.modules["vitlab.inversion.optimise"], "Match", Kept)
+    model = Linear(spread(5))
+    target = model.first(IMAGES.flatten(1))
+    found = invert(model, at="first", target=target, start=IMAGES + 1, steps=2, optimizer=optimizer)
+    assert target.requires_grad
+    assert not made[0].least.requires_grad and not found.image.requires_grad
+
+
+@pytest.mark.parametrize("inplace", [nn.ReLU(inplace=True), nn.Hardtanh(-9, 9, inplace=True)])
+def test_a_module_that_works_in_place_leaves_the_image_as_it_is(inplace):
+    model, images = nn.Sequential(inplace, nn.Flatten(), nn.Linear(24, 24)).double().eval(), -IMAGES
+    before = images.clone()
+    found = invert(model, images, steps=5)
+    assert torch.equal(images, before)
+    assert (found.feature_distance[:, 0] > found.feature_distance.nan_to_num(1e9).amin(1)).all()
+
+
+def test_the_default_start_is_the_sources_noise():
+    found = invert(
+        Linear(torch.eye(24).double()),
+        torch.full((1, 4, 3, 2), 0.7).double(),
+        at="first",
+        steps=1,
+        optimizer="adam",
+    )
+    drawn = 0.7 + noise(IMAGES[:1], 0) / 20
+    assert found.feature_distance[0, 0].item() == pytest.approx((drawn - 0.7).norm().item())
+
+
+def test_the_dtype_is_the_images_and_the_model_stays_as_it_is():
+    model = vit().float()
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    wide, narrow = (
+        invert(model, PICTURES.to(d), at="blocks.1") for d in (torch.float64, torch.float32)
+    )
+    assert wide.image.dtype == torch.float64 and (wide.psnr > 200).all()
+    assert narrow.image.dtype == torch.float32 and (narrow.psnr < 180).all()
+    assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
+    assert not any(m._forward_hooks for m in model.modules())
+    assert all(p.grad is None for p in model.parameters())
+
+
+def test_the_smallest_singular_value_is_zero_where_numbers_are_lost():
+    found = invert(Linear(spread(5)[:20]), IMAGES, at="first", steps=3, smallest=True)
+    assert (found.smallest == 0).all()
+    found = invert(Linear(spread(5)), IMAGES, at="first", steps=3, smallest=True)
+    torch.testing.assert_close(found.smallest, torch.full((3,), 0.2).double())
+
+
+def test_of_large_inputs_the_smallest_singular_value_is_bounded_by_lanczos(monkeypatch):
+    options = {"at": "first", "steps": 3, "smallest": True}
+    exact = invert(Linear(spread(5)), IMAGES, **options).smallest
+    module = sys.modules["vitlab.inversion.optimise"]
+    monkeypatch.setattr(module, "DENSE", 23)
+    monkeypatch.delattr(module, "jacobian")  # no matrix is computed
+    torch.testing.assert_close(invert(Linear(spread(5)), IMAGES, **options).smallest, exact)
+
+
+def test_in_half_precision_nothing_overflows_that_fits_into_float32():
+    """Squares of the distances would, and products with the Jacobian of what is not scaled."""
+    for optimizer, dtype in product(ALL, (torch.float16, torch.bfloat16)):
+        steps = 300 if optimizer == "adam" else 100
+        options = {"at": "first", "optimizer": optimizer, "steps": steps, "smallest": True}
+        found = invert(Linear(300 * spread(5)).to(dtype), IMAGES.to(dtype), **options)
+        first, best = found.feature_distance[:, 0], found.feature_distance.nan_to_num(1e9).amin(1)
+        assert (first > 400).all() and (best < 0.03 * first).all() and not found.stuck.any()
+        assert found.image.dtype == dtype and (found.psnr > 20).all()
+        torch.testing.assert_close(found.smallest, torch.full((3,), 60.0), rtol=0.05, atol=0)
+
+
+def test_inference_mode_is_left_for_the_search():
+    """Also for models and images that were made in it, which have no gradients."""
+    for optimizer in ALL:
+        options = {"at": "first", "optimizer": optimizer, "steps": 5, "smallest": True}
+        expected = invert(Linear(spread(5)), IMAGES, **options)
+        with torch.inference_mode():
+            for model, images in (Linear(spread(5)), IMAGES), (Linear(spread(5) + 0), IMAGES + 0):
+                found = invert(model, images, **options)
+                assert torch.equal(found.image, expected.image)
+                assert torch.equal(found.smallest, expected.smallest)
+
+
+def test_a_search_that_ends_where_it_began_says_so(monkeypatch):
+    found = invert(Linear(spread(5)), IMAGES, at="first", steps=100)
+    assert found.arrived.all() and not found.stuck.any()
+    found = invert(Linear(spread(5)), IMAGES, at="first", steps=2)
+    assert not found.arrived.any() and not found.stuck.any()
+    monkeypatch.setattr(
+        sys.modules["vitlab.inversion.lbfgs"],
+        "line_search",
+        lambda match, x, entries, objective, gradient, direction: (
+            torch.zeros_like(objective), objective, gradient
+        ),
+    )  # fmt: skip
+    found = invert(Linear(spread(5)), IMAGES, at="first", start=torch.stack([IMAGES[0]] * 3))
+    assert found.arrived.tolist() == [True, False, False]
+    assert found.stuck.tolist() == [False, True, True]
+
+
+def test_a_model_that_draws_at_random_is_refused():
+    class Masked(nn.Module):
+        def forward(self, x):
+            return x[:, torch.rand(x.shape[1]).argsort()[:2]]
+
+    with pytest.raises(ValueError, match="expected the same activation .* got another the second"):
+        invert(Masked().eval(), IMAGES)
+
+
+@pytest.mark.parametrize("optimizer", ALL)
+def test_who_starts_at_the_image_is_done_at_once(optimizer):
+    found = invert(Linear(spread(5)), IMAGES, at="first", optimizer=optimizer, start=IMAGES)
+    assert torch.equal(found.image, IMAGES) and (found.feature_distance[:, 0] == 0).all()
+    assert found.met == [1, 1, 1] and (found.psnr == torch.inf).all()
+
+
+def test_lbfgs_rests_in_a_minimum_that_is_not_the_target():
+    class Square(nn.Module):
+        def forward(self, x):
+            return x**4 + torch.tensor([1.0, 3.0]).double()
+
+    target = torch.zeros(1, 2).double()
+    found = invert(Square().eval(), target=target, start=target + 2, steps=5000)
+    best = found.feature_distance.nan_to_num(torch.inf).amin()
+    assert best.item() == pytest.approx(10**0.5) and found.evaluations < 400
+    assert found.image.abs().max() < 0.1
+
+
+def test_lbfgs_begins_anew_where_a_line_search_fails_and_forgets_a_step_that_bends_down(
+    monkeypatch,
+):
+    module = sys.modules["vitlab.inversion.lbfgs"]
+    search, seen = module.line_search, []
+
+    def astray(match, x, entries, objective, gradient, direction):
+        seen.append((objective, gradient, direction))
+        if len(seen) == 3:  # fails
+            return torch.zeros_like(objective), objective, gradient
+        if len(seen) == 5:  # the slope grows along the step
+            return torch.full_like(objective, 1e-3), objective, 2 * gradient
+        return search(match, x, entries, objective, gradient, direction)
+
+    monkeypatch.setattr(module, "line_search", astray)
+    invert(Linear(spread(50)), IMAGES, at="first", steps=6)
+    objective, gradient, direction = seen[3]
+    polyak = (objective / gradient.square().sum(1))[:, None] * gradient
+    torch.testing.assert_close(direction, -polyak)
+    assert all(((g * d).sum(1) < 0).all() for _, g, d in seen)  # all downhill
+
+
+@pytest.mark.parametrize("optimizer", ["gd", "adam"])
+def test_divergence_stops_with_a_clear_message(optimizer):
+    with pytest.raises(Diverged, match=r"image 0 went from [\d.]+ to .* take a smaller step_size"):
+        invert(Linear(Q), IMAGES, at="first", optimizer=optimizer, step_size=1e9, steps=50)
+
+
+@pytest.mark.parametrize("optimizer", ALL)
+def test_a_start_where_the_activation_is_not_finite_is_said_to_be_the_reason(optimizer):
+    with pytest.raises(Diverged, match="image 0 is (inf|nan) where it starts: take another"):
+        invert(Linear(Q.float()), IMAGES.float(), at="first", optimizer=optimizer,
+               start=torch.full_like(IMAGES.float(), 3e38))  # fmt: skip
+
+
+class Roots(nn.Module):
+    """Flat at zero for its first number, infinitely steep there for the second."""
+
+    def forward(self, x):
+        return torch.stack([x[:, 0] ** 2, x[:, 1].abs().sqrt()], 1)
+
+
+@pytest.mark.parametrize("optimizer", ALL)
+def test_a_start_from_which_no_way_leads_is_said_to_be_the_reason(optimizer):
+    target = torch.tensor([[1.0, 1.0], [1.0, 1.0]]).double()
+    options = {"target": target, "optimizer": optimizer, "steps": 3}
+    for bad, kind, said in (
+        (0.0, ValueError, "distance of image 1 does not depend .* take another start"),
+        (1e200, Diverged, "distance of image 1 is (inf|nan) where it starts: take another"),
+    ):
+        start = torch.tensor([[2.0, 1.0], [bad, 1.0]], dtype=torch.float64)
+        with pytest.raises(kind, match=said):
+            invert(Roots().eval(), start=start, **options)
+    with pytest.raises(Diverged, match="the slope of image 1 is not finite where it starts"):
+        invert(Roots().eval(), start=torch.tensor([[2.0, 2.0], [2.0, 0.0]]).double(), **options)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "few", "many"),
+    [("gd", 10, 25), ("adam", 10, 25), ("lbfgs", 10, 25), ("gauss-newton", 5, 15)],
+)
+def test_memory_does_not_grow_with_the_steps(optimizer, few, many, monkeypatch):
+    monkeypatch.setattr(sys.modules["vitlab.inversion.lbfgs"], "HISTORY", 3)
+    model = Linear(spread(50))
+
+    def tensors(steps):
+        seen, calls = [], []
+
+        def count(*_):
+            calls.append(1)
+            if len(calls) % 7 == 0:
+                seen.append(sum(type(o) is torch.Tensor for o in gc.get_objects()))
+
+        hook = model.first.register_forward_hook(count)
+        invert(model, IMAGES[:1], at="first", optimizer=optimizer, steps=steps)
+        hook.remove()
+        return max(seen), len(calls)
+
+    (short, calls), (long, more) = tensors(few), tensors(many)
+    assert long <= short + 2 and more > calls
+
+
+def test_a_bar_is_shown_where_asked(capsys):
+    invert(Linear(Q), IMAGES, at="first", steps=3, optimizer="adam")
+    assert capsys.readouterr().err == ""
+    invert(Linear(Q), IMAGES, at="first", steps=3, optimizer="adam", progress=True)
+    assert "/3 [" in capsys.readouterr().err
+
+
+def test_bad_options_are_refused():
+    cases = [
+        ({"optimizer": "sgd"}, ValueError, "one of gd, adam, lbfgs, gauss-newton: got 'sgd'"),
+        ({"steps": 0}, ValueError, "steps is a positive integer: got 0"),
+        ({"step_size": 0.1}, ValueError, "of gd and adam: got 0.1, 'lbfgs'"),
+        ({"optimizer": "gd", "step_size": -1.0}, ValueError, "step_size is positive"),
+        ({"blur": 2.4}, ValueError, "blur is positive, of gd on images: got 2.4, 'lbfgs'"),
+        ({"shift": 0}, ValueError, "shift is positive: got 0"),
+        ({"target": IMAGES}, ValueError, "an image to invert or a target activation, and not both"),
+        ({"image": None}, ValueError, "and not both"),
+        ({"image": None, "target": IMAGES}, ValueError, "give a start too"),
+        ({"image": None, "target": IMAGES, "start": IMAGES}, ValueError, r"gives \[3, 24\] at 'first': got a target \[3, 4, 3, 2\]"),
+        ({"image": IMAGES.byte()}, TypeError, "expected image to be a tensor of floating numbers: got torch.uint8"),
+        ({"image": [1.0]}, TypeError, "got list"),
+        ({"image": IMAGES * torch.nan}, ValueError, "not all finite"),
+        ({"start": IMAGES[:1]}, ValueError, "expected a start like the image"),
+        ({"at": "frist"}, LookupError, "near names"),
+        ({"at": None}, TypeError, "at is the name of a module: got None"),
+    ]  # fmt: skip
+    assert_refused(
+        (partial(invert, Linear(Q), **{"image": IMAGES, "at": "first"} | options), kind, said)
+        for options, kind, said in cases
+    )
+
+
+class Turned(nn.Module):
+    """One number for every image, from an activation whose first axis is the pixels."""
+
+    def __init__(self):
+        super().__init__()
+        self.turn = nn.Identity()
+
+    def forward(self, x):
+        return self.turn(x.flatten(1).T).sum(0)
+
+
+def test_activations_without_an_entry_for_every_image_are_refused():
+    said = r"\[3, ...\] at '%s', .*: got %s"
+    assert_refused(
+        (partial(invert, Turned().eval(), IMAGES, at), ValueError, said % (at, shape))
+        for at, shape in (("", r"\[3\]"), ("turn", r"\[24, 3\]"))
+    )
+
+
+def test_other_models_are_refused():
+    call = partial(invert, lambda x: x, IMAGES)
+    assert_refused([(call, TypeError, "expected an nn.Module: got function")])
+    with pytest.raises(ValueError, match=r"training mode .* call eval\(\) first"):
+        invert(Linear(Q).train(), IMAGES)
+    with pytest.raises(RuntimeError, match="did not call 'unused'"):
+        model = Linear(Q)
+        model.unused = nn.Linear(2, 2).eval()
+        invert(model.double(), IMAGES, at="unused")

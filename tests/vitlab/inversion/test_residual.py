@@ -1,0 +1,184 @@
+"""Residual branches and blocks undone: with a known Lipschitz constant, and in models."""
+
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+import minivit
+from tests.refusals import assert_refused
+from tests.vitlab.inversion.contracting import made
+from vitlab.inversion import branches, invert_block, invert_residual, lipschitz
+
+
+def random(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def error(a, b):
+    return ((a - b).flatten(1).norm(dim=1) / b.flatten(1).norm(dim=1)).max().item()
+
+
+Q = torch.linalg.qr(random(6, 6)).Q
+
+
+def sine(x):
+    """Lipschitz constant 0.5, met at zero."""
+    return 0.5 * torch.sin(x @ Q.mT)
+
+
+def test_a_contraction_is_undone_at_its_known_rate():
+    x = random(4, 3, 6)
+    y = x + sine(x)
+    found = invert_residual(sine, y)
+    assert error(found.x, x) < 1e-14
+    assert found.converged.all() and not found.newton.any()
+    assert (found.rate < 0.5).all()  # below its Lipschitz constant
+    assert (found.iterations <= 53).all()  # 2^-53 is float64's rounding
+    torch.testing.assert_close(lipschitz(sine, 0 * x, 0 * x), torch.full((4,), 0.5).double())
+    along = lipschitz(sine, x, y)
+    assert ((along > 0.3) & (along < 0.5)).all()
+
+
+def test_the_rate_of_a_linear_branch_is_its_spectral_radius():
+    found = invert_residual(lambda x: 0.7 * x @ Q.mT, random(2, 3, 6))
+    torch.testing.assert_close(found.rate, torch.full((2,), 0.7).double(), rtol=2e-3, atol=0)
+
+
+def test_the_lipschitz_estimate_finds_the_steepest_point_on_the_way():
+    x = random(3, 1, 1).abs() + 1
+    steepest = lipschitz(lambda x: 3 * torch.tanh(x), x, -x)  # 3 at zero, half way
+    torch.testing.assert_close(steepest, torch.full((3,), 3.0).double())
+
+
+def test_a_sum_of_zero_is_undone_like_any_other():
+    found = invert_residual(lambda x: 0.5 * x + 1, torch.zeros(1, 4).double())
+    assert found.converged.all() and not found.newton.any() and (found.residual < 1e-15).all()
+    torch.testing.assert_close(found.x, torch.full((1, 4), -2 / 3).double())
+
+
+def test_where_the_fixed_point_diverges_newton_takes_over():
+    skew = random(6, 6) - random(6, 6).mT  # I + skew is invertible, whatever its size
+    x = random(3, 2, 6)
+    y = x + x @ (3 * skew).mT
+    found = invert_residual(lambda x: x @ (3 * skew).mT, y)
+    assert error(found.x, x) < 1e-12
+    assert found.converged.all() and found.newton.all() and (found.rate > 1).all()
+
+
+def test_entries_that_converge_are_kept_beside_others_that_do_not():
+    def branch(x):  # -x where the first number is negative: x + f(x) = 0, whatever x
+        return torch.where(x[:, :1] < 0, -x, 0.5 * x)
+
+    y = random(6, 4)
+    y[:, 0] = torch.tensor([1, -1, 1, -1, 1, -1])
+    found = invert_residual(branch, y)
+    assert found.converged.tolist() == [True, False] * 3
+    torch.testing.assert_close(found.x[::2], y[::2] / 1.5)
+    assert (found.residual[1::2] > 0.1).all()
+
+
+def test_single_precision_reaches_its_own_rounding():
+    x = random(2, 3, 6).float()
+    branch = lambda x: 0.5 * torch.sin(x @ Q.float().mT)  # noqa: E731
+    found = invert_residual(branch, x + branch(x))
+    assert found.converged.all() and found.x.dtype == torch.float32
+    assert error(found.x, x) < 1e-6
+
+
+SIZES = {"image_size": 8, "patch_size": 4, "channels": 2, "dim": 12, "depth": 2}
+MODELS = {
+    "vit": ("vit_8px", SIZES | {"heads": 3}),
+    "vit without norms": ("vit_8px", SIZES | {"heads": 3, "removed": ["norm"]}),
+    "mixer": ("mixer_8px", SIZES),
+    "feedforward": ("feedforward_8px", SIZES),
+}
+
+
+def model_of(kind, scale=0.1, **changes):
+    name, sizes = MODELS[kind]
+    return made(name, scale, **sizes | changes)
+
+
+def tokens(model):
+    return random(
+        3, model.config.grid[0] * model.config.grid[1] + (model.class_token is not None), 12
+    )
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_branches_are_what_a_block_adds(kind):
+    model = model_of(kind)
+    x, block = tokens(model), model.blocks[1]
+    expected = block(x)
+    for branch in branches(block):
+        x = x + branch(x)
+    assert torch.equal(x, expected)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_block_is_undone_to_eight_digits(kind):
+    model = model_of(kind)
+    x, block = tokens(model), model.blocks[0]
+    found = invert_block(block, block(x))
+    assert found.converged.all()
+    assert error(found.x, x) < 1e-8 and (found.residual < 1e-12).all()
+    assert (found.iterations > 2).all() and ((found.rate > 0) & (found.rate < 1)).all()
+
+
+def test_a_block_gets_as_many_steps_of_newton_as_asked_for():
+    block, x = model_of("vit", scale=2.0).blocks[0], random(3, 4, 12)
+    none, many = (invert_block(block, block(x), newton=steps) for steps in (0, 50))
+    assert none.newton.any() and not none.converged[none.newton].any()
+    assert many.converged[none.newton].any()
+
+
+def test_a_mask_is_the_one_that_the_block_was_given():
+    block, x = model_of("vit").blocks[0], random(3, 4, 12)
+    mask = torch.eye(4, dtype=torch.bool)
+    found = invert_block(block, block(x, mask), mask)
+    assert error(found.x, x) < 1e-8
+    assert error(invert_block(block, block(x, mask)).x, x) > 1e-3
+
+
+@pytest.mark.parametrize("gone", [["attention"], ["mlp"], ["attention", "mlp"], ["norm1"]])
+def test_blocks_with_parts_removed_are_undone_too(gone):
+    model = model_of("vit")
+    for part in gone:
+        model = minivit.remove(model, part)
+    x = random(3, 4, 12)
+    found = invert_block(model.blocks[0], model.blocks[0](x))
+    assert found.converged.all() and error(found.x, x) < 1e-8
+
+
+def test_what_is_found_may_be_other_tokens_but_is_never_called_converged_without_being_so():
+    block, x = model_of("vit", scale=2.0).blocks[0], random(3, 4, 12)
+    y = block(x)
+    found = invert_block(block, y)
+    residual = (block(found.x) - y).flatten(1).norm(dim=1) / y.flatten(1).norm(dim=1)
+    torch.testing.assert_close(found.residual, residual)
+    assert found.newton.any()
+    assert torch.equal(found.converged, residual < 1.9e-12)
+
+
+def test_what_cannot_be_undone_is_refused():
+    cases = [
+        (lambda: model_of("vit", norm="post").blocks[0], ValueError, "expected norm='pre', or a model without norms"),
+        (lambda: model_of("vit", removed=["residual"]).blocks[0], ValueError, r"without residuals .* not x \+ f\(x\)"),
+        (lambda: model_of("mixer").train().blocks[0], ValueError, r"training mode .* call eval\(\) first"),
+        (lambda: nn.TransformerEncoderLayer(12, 3), TypeError, "minivit.ViT or minivit.Mixer: got TransformerEncoderLayer"),
+    ]  # fmt: skip
+    assert_refused(
+        (partial(invert_block, block(), random(1, 4, 12)), kind, said)
+        for block, kind, said in cases
+    )
+
+
+def test_what_are_no_tokens_of_the_block_or_no_iteration_is_refused():
+    block, said = model_of("vit").blocks[0], r"of the block's torch.float64: got \[.*4, 12\], torch"
+    assert_refused([
+        (lambda: invert_block(block, random(4, 12)), ValueError, said),
+        (lambda: invert_block(block, random(1, 4, 12).float()), ValueError, said),
+        (lambda: invert_residual(sine, random(1, 6), iterations=0), ValueError, "at least one iteration: got 0"),
+    ])  # fmt: skip

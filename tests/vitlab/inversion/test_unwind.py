@@ -1,0 +1,299 @@
+"""The way back from a block's tokens to the image, checked by the forward pass."""
+
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+import minivit
+from tests.refusals import assert_refused
+from tests.vitlab.inversion.contracting import made
+from vitlab.calls import activation
+from vitlab.inversion import Told, invert, linear_guess, unwind
+
+
+def pictures(n, seed=0, size=(8, 8)):
+    return torch.randn(
+        n, 1, *size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
+
+
+def tokens(model, images, at):
+    with torch.no_grad():
+        return activation(model, at)(images)
+
+
+def check(found, model, images, at):
+    assert found.exact.all(), found.stages
+    again = (tokens(model, found.image, at) - tokens(model, images, at)).flatten(1).norm(dim=1)
+    torch.testing.assert_close(
+        found.error, again / tokens(model, images, at).flatten(1).norm(dim=1)
+    )
+    assert (
+        (found.image - images).flatten(1).norm(dim=1) < 1e-6 * images.flatten(1).norm(dim=1)
+    ).all()
+
+
+@pytest.mark.parametrize("name", ["vit_8px", "mixer_8px", "feedforward_8px"])
+def test_an_untrained_model_is_unwound_to_the_image(name):
+    torch.manual_seed(0)
+    model, images = minivit.create(name).double().eval(), pictures(1)
+    at = "blocks.3"
+    found = unwind(model, tokens(model, images, at), at)
+    check(found, model, images, at)
+    assert [s.name for s in found.stages[:4]] == [
+        "blocks.3",
+        "blocks.2",
+        "blocks.1",
+        "pixels from blocks.0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("vit_8px", {"pool": "class"}),
+        ("vit_8px", {"image_size": (8, 12), "window": 2}),
+        ("vit_8px", {"local": 3, "positions": "sincos2d"}),
+        ("vit_8px", {"removed": ["norm"]}),
+        ("mixer_8px", {"image_size": (8, 12)}),
+        ("feedforward_8px", {}),
+    ],
+)  # fmt: skip
+def test_class_tokens_masks_and_images_that_are_not_square(name, changes):
+    model = made(name, dim=24, depth=2, **changes, **({"heads": 3} if name == "vit_8px" else {}))
+    images = pictures(2, size=changes.get("image_size", (8, 8)))
+    found = unwind(model, tokens(model, images, "blocks.1"), "blocks.1")
+    check(found, model, images, "blocks.1")
+    assert found.stages[0].method == ("fixed point",) * 2 and len(found.stages) == 2
+    assert (found.stages[0].error < 1e-12).all() and found.error.max() < 1e-12
+
+
+@pytest.mark.parametrize("changes", [{"stem": "conv"}, {"patch_size": 4, "dim": 16, "heads": 2}])
+def test_convolutional_stems_and_embeddings_as_wide_as_their_patches(changes):
+    model = made("vit_8px", **{"dim": 24, "depth": 2, "heads": 3} | changes)
+    images = pictures(2)
+    found = unwind(model, tokens(model, images, "blocks.1"), "blocks.1")
+    check(found, model, images, "blocks.1")
+
+
+def test_the_first_block_needs_no_block_undone():
+    model, images = made("vit_8px", dim=24, depth=2, heads=3), pictures(2)
+    found = unwind(model, tokens(model, images, "blocks.0"), "blocks.0")
+    check(found, model, images, "blocks.0")
+    assert [s.name for s in found.stages] == ["pixels from blocks.0"]
+
+
+def test_inference_mode_is_left_for_the_search():
+    model, images = made("vit_8px", patch_size=4, dim=24, depth=2, heads=3), pictures(1)
+    expected = unwind(model, tokens(model, images, "blocks.1"), "blocks.1")
+    with torch.inference_mode():
+        found = unwind(model, tokens(model, images, "blocks.1"), "blocks.1")
+    assert found.exact.all() and torch.equal(found.image, expected.image)
+
+
+def test_where_a_block_cannot_be_undone_the_way_leads_straight_to_the_pixels(monkeypatch):
+    """The second image gets tokens that its block gives, but that are no image's."""
+    from vitlab.inversion import invert_block
+
+    def astray(*given):
+        found = invert_block(*given)
+        found.residual[0] = 0.5  # did not converge
+        found.x[1] += 0.5  # converged elsewhere
+        return found
+
+    model, images = made("vit_8px", patch_size=4, dim=24, depth=2, heads=3), pictures(3)
+    monkeypatch.setattr(sys.modules["vitlab.inversion.unwind"], "invert_block", astray)
+    found = unwind(model, tokens(model, images, "blocks.1"), "blocks.1")
+    check(found, model, images, "blocks.1")
+    first, pixels, straight = found.stages
+    assert straight.name == "pixels from blocks.1" and straight.method == ("lbfgs", "lbfgs", "")
+    assert pixels.method == ("", "lbfgs", "lbfgs")
+    assert pixels.error[0].isnan() and pixels.error[1] > 1e-3 and pixels.error[2] < 1e-12
+    assert straight.error[2].isnan() and first.error[0] == 0.5
+
+
+def test_no_block_is_tried_once_none_of_the_images_could_be_undone(monkeypatch):
+    from vitlab.inversion import invert_block
+
+    def lost(*given):
+        found = invert_block(*given)
+        found.residual[:] = 0.5
+        return found
+
+    model, images = made("vit_8px", dim=24, depth=3, heads=3), pictures(1)
+    monkeypatch.setattr(sys.modules["vitlab.inversion.unwind"], "invert_block", lost)
+    found = unwind(model, tokens(model, images, "blocks.2"), "blocks.2")
+    check(found, model, images, "blocks.2")
+    assert [s.name for s in found.stages] == ["blocks.2", "pixels from blocks.2"]
+
+
+@pytest.mark.parametrize(("at", "before"), [("blocks.1", 3), ("blocks.0", 2)])
+def test_where_the_guess_does_not_do_the_best_of_the_starts_around_it_goes_on(
+    at, before, monkeypatch
+):
+    starts = []
+
+    def trapped(*args, start, **kwargs):
+        """Ends beside the image from the guess, and from seven of the eight starts around it."""
+        starts.append(start)
+        found = invert(*args, start=start, **kwargs)
+        bad = [0] if len(starts) < before else range(7) if len(start) == 8 else []
+        for i in bad:
+            found.image[i] += 1
+            found.feature_distance[i] += 1
+        return found
+
+    model, images = made("vit_8px", dim=12, depth=2, heads=3, stem="conv"), pictures(1)
+    monkeypatch.setattr(sys.modules["vitlab.inversion.to_pixels"], "invert", trapped)
+    found = unwind(model, tokens(model, images, at), at)
+    check(found, model, images, at)
+    assert found.stages[-1].name == "restarts" and [len(s) for s in starts[-2:]] == [8, 1]
+    apart = starts[-2] - starts[-3]
+    assert apart.std().item() == pytest.approx(0.5, rel=0.2)
+    assert len({tuple(a.flatten().tolist()) for a in apart}) == 8
+    assert (starts[-1] - images).norm() < 1e-3 * images.norm()
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("vit_8px", {"pool": "class", "image_size": (8, 12)}),
+        ("vit_8px", {"patch_size": 4, "positions": "sincos2d"}),
+        ("feedforward_8px", {"channels": 3}),
+    ],
+)
+def test_the_guess_is_the_image_where_tokens_are_embedded_patches(name, changes):
+    model = made(name, scale=0, dim=24, **changes)  # branches add a constant
+    size, channels = changes.get("image_size", (8, 8)), changes.get("channels", 1)
+    images = pictures(3, size=size).expand(-1, channels, -1, -1) + 1
+    guess = linear_guess(model, "blocks.3", tokens(model, images, "blocks.3"))
+    assert (guess - images).norm() < 0.02 * images.norm()
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "most"), [("digits_vit", "blocks.3", 0.6), ("digits_mixer", "blocks.0", 0.5)]
+)
+def test_the_guess_is_near_the_image_in_a_trained_model(name, at, most):
+    pytest.importorskip("sklearn")
+    from vitlab.data import load_data
+
+    model = minivit.load(name).double()
+    images = model.preprocess(load_data("DIGITS").test.images[:8]).double()
+    guess = linear_guess(model, at, tokens(model, images, at))
+    error = (guess - images).flatten(1).norm(dim=1) / images.flatten(1).norm(dim=1)
+    assert error.mean() < most
+
+
+@pytest.mark.parametrize(("dim", "told"), [(24, 16), (16, 16), (8, 8)])
+def test_a_search_over_what_an_embedding_tells_is_not_bent_by_it(dim, told):
+    model, images = made("vit_8px", patch_size=4, dim=dim, heads=2), pictures(3)
+    reader = Told(model, "blocks.0").eval()
+    numbers = reader.told(images)
+    bias = model.patch_embedding.projection.bias
+    assert numbers.shape == (3, 4, told)
+    torch.testing.assert_close(
+        (model.patch_embedding(images) - bias).norm(dim=-1), numbers.norm(dim=-1)
+    )
+    torch.testing.assert_close(reader(numbers), tokens(model, images, "blocks.0"))
+    if told == 16:
+        torch.testing.assert_close(reader.images(numbers), images)
+
+
+def test_tokens_that_no_image_gives_are_not_called_exact(monkeypatch):
+    monkeypatch.setattr(sys.modules["vitlab.inversion.to_pixels"], "TRIED", 10)
+    model = made("vit_8px", patch_size=4, dim=24, depth=2, heads=3)
+    found = unwind(model, torch.randn(1, 4, 24, dtype=torch.float64), "blocks.1", steps=50)
+    assert not found.exact.any() and found.error > 0.1
+    assert found.image.isfinite().all() and len(found.stages) == 4
+
+
+def test_float32_tokens_and_models_are_unwound_to_their_own_digits():
+    model, images = made("vit_8px", patch_size=4, dim=24, depth=2, heads=3).float(), pictures(2)
+    images = images.float()
+    found = unwind(model, tokens(model, images, "blocks.1"), "blocks.1", steps=100)
+    assert found.exact.all() and found.tolerance == pytest.approx(6.4e-6, rel=0.01)
+    assert found.image.dtype == torch.float64 and next(model.parameters()).dtype == torch.float32
+    torch.testing.assert_close(found.image.float(), images, rtol=0, atol=1e-4)
+
+
+def test_a_process_that_never_held_the_image_finds_it(tmp_path):
+    """Trained for seconds on digits; only weights and tokens are handed over."""
+    pytest.importorskip("sklearn")
+    from dataclasses import replace
+
+    from vitlab.data import load_data
+    from vitlab.training import train
+    from vitlab.training.defaults import DEFAULTS
+
+    data = load_data("DIGITS")
+    torch.manual_seed(0)
+    model = minivit.create("vit_8px")
+    train(model, data, replace(DEFAULTS["DIGITS"][1], steps=60))
+    minivit.save(model, tmp_path / "model.safetensors")
+    mean, std = (torch.tensor(x).double().view(-1, 1, 1) for x in (data.mean, data.std))
+    images = (data.test.images[:2].double() / 255 - mean) / std
+    torch.save(tokens(model.double(), images, "blocks.3"), tmp_path / "tokens.pt")
+    code = (
+        "import sys, torch, minivit; from vitlab.inversion import unwind\n"
+        f"model = minivit.load('vit_8px', weights={str(tmp_path / 'model.safetensors')!r}).eval()\n"
+        f"found = unwind(model, torch.load({str(tmp_path / 'tokens.pt')!r}), at='blocks.3')\n"
+        "assert 'sklearn' not in sys.modules and 'vitlab.training' not in sys.modules\n"
+        f"torch.save((found.image, found.exact), {str(tmp_path / 'found.pt')!r})\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    image, exact = torch.load(tmp_path / "found.pt")
+    assert exact.all()
+    error = (image - images).flatten(1).norm(dim=1) / images.flatten(1).norm(dim=1)
+    assert (error < 1e-6).all(), error  # 120 dB
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["digits_vit", "digits_mixer"])
+def test_images_come_back_from_the_last_block_of_a_shipped_model(name):
+    """At 120 dB or more, as ``decibels`` counts: 18 of 20 that it was not trained on."""
+    pytest.importorskip("sklearn")
+    from vitlab.data import load_data
+    from vitlab.inversion import decibels
+
+    model = minivit.load(name).double()
+    images = model.preprocess(load_data("DIGITS").test.images[:20]).double()
+    found = unwind(model, tokens(model, images, "blocks.3"), "blocks.3")
+    back = decibels((found.image - images).flatten(1).norm(dim=1), images) >= 120
+    assert back.sum() >= 18 and found.exact.sum() >= 18
+
+
+@pytest.mark.parametrize("part", ["blocks.1", "patch_embedding"])
+def test_a_part_in_training_mode_is_refused_wherever_it_is_and_stays_so(part):
+    model = made("vit_8px", dim=24, depth=2, heads=3, stem="conv")
+    model.get_submodule(part).train()
+    before = {key: t.clone() for key, t in model.state_dict().items()}
+    with pytest.raises(ValueError, match=r"training mode .* call eval\(\) first"):
+        unwind(model, torch.zeros(1, 16, 24).double(), "blocks.0")
+    assert model.get_submodule(part).training
+    assert all(torch.equal(t, before[key]) for key, t in model.state_dict().items())
+
+
+def test_what_cannot_be_unwound_is_refused():
+    tokens = torch.zeros(1, 16, 64)
+    cases = [
+        (lambda: nn.Linear(2, 2), None, "blocks.1", TypeError, "minivit.ViT or minivit.Mixer: got Linear.*from_torchvision"),
+        (lambda: minivit.create("resnet_8px").eval(), None, "blocks.1", TypeError, "got ResNet"),
+        (lambda: made("vit_8px"), None, "blocks.4", ValueError, "blocks.0 to blocks.3: got 'blocks.4'"),
+        (lambda: made("vit_8px"), None, "norm", ValueError, "got 'norm'"),
+        (lambda: made("vit_8px"), torch.zeros(2, 15, 64), "blocks.1", ValueError, r"expected tokens \[batch, 16, 64\]: got \[2, 15, 64\]"),
+        (lambda: made("vit_8px"), torch.full((1, 16, 64), torch.nan), "blocks.1", ValueError, "expected finite tokens"),
+        (lambda: made("vit_8px"), torch.zeros(1, 16, 64).int(), "blocks.1", TypeError, "floating numbers: got torch.int32"),
+        (lambda: made("vit_8px", removed=["residual"]), None, "blocks.0", ValueError, "without residuals"),
+        (lambda: made("mixer_8px", removed=["residual"]), None, "blocks.1", ValueError, "without residuals"),
+        (lambda: made("vit_8px", norm="post"), None, "blocks.1", ValueError, "expected norm='pre', or a model without norms"),
+        (lambda: made("vit_8px").train(), None, "blocks.1", ValueError, r"call eval\(\) first"),
+    ]  # fmt: skip
+    assert_refused(
+        (partial(unwind, model(), tokens if given is None else given, at), kind, said)
+        for model, given, at, kind, said in cases
+    )

@@ -1,0 +1,230 @@
+import pytest
+import torch
+import torchvision
+
+import minivit
+from tests.parity import draw
+
+IMAGES = torch.randn(2, 2 + 1, 24, 24, generator=torch.Generator().manual_seed(1))
+
+
+def torchvisions(**changes):
+    sizes = {"image_size": 24, "patch_size": 8, "num_layers": 2, "num_heads": 3, "hidden_dim": 12, "mlp_dim": 20, "num_classes": 7}  # fmt: skip
+    return draw(torchvision.models.VisionTransformer(**sizes | changes)).eval()
+
+
+def test_a_module_and_its_state_dict_give_the_same_function():
+    theirs = torchvisions()
+    expected = theirs(IMAGES)
+    assert expected.std() > 0.1
+    for ours in (
+        minivit.from_torchvision(theirs),
+        minivit.from_torchvision(theirs.state_dict(), heads=3),
+    ):
+        assert not ours.training
+        torch.testing.assert_close(ours(IMAGES), expected)
+
+
+def test_the_sizes_are_read_from_the_shapes():
+    config = minivit.from_torchvision(torchvisions()).config
+    assert config == minivit.ViTConfig((24, 24), (8, 8), 3, 7, 12, 2, 3, 20 / 12)
+    assert config.hidden == 20
+
+
+def test_heads_of_a_state_dict_are_the_usual_ones_for_its_width():
+    state = torchvisions(hidden_dim=768, num_heads=12).state_dict()
+    assert minivit.from_torchvision(state).config.heads == 12
+
+
+def test_the_older_names_of_torchvisions_files_are_known():
+    state = torchvisions().state_dict()
+    for i, layer in enumerate((0, 3), 1):
+        old = {key: key.replace(f"mlp.{layer}.", f"mlp.linear_{i}.") for key in state}
+        state = {old[key]: tensor for key, tensor in state.items()}
+    assert sum("linear" in key for key in state) == 8
+    ours = minivit.from_torchvision(state, heads=3)
+    torch.testing.assert_close(ours(IMAGES), torchvisions()(IMAGES))
+
+
+def test_the_copy_is_a_copy_that_can_be_trained():
+    theirs = torchvisions()
+    before = {key: tensor.clone() for key, tensor in theirs.state_dict().items()}
+    ours = minivit.from_torchvision(theirs)
+    assert all(p.requires_grad for p in ours.parameters())
+    with torch.no_grad():
+        for p in ours.parameters():
+            p.zero_()
+    assert all(torch.equal(before[key], tensor) for key, tensor in theirs.state_dict().items())
+
+
+def test_dropout_dtype_and_mode_are_the_modules():
+    theirs = torchvisions(dropout=0.1, attention_dropout=0.2).double().train()
+    ours = minivit.from_torchvision(theirs)
+    assert ours.training and ours.head.weight.dtype == torch.float64
+    assert (ours.config.dropout, ours.config.attention_dropout) == (0.1, 0.2)
+
+
+def test_conversion_draws_no_random_number_and_keeps_the_given_dictionary():
+    given = torchvisions().state_dict()
+    keys, state = list(given), torch.get_rng_state()
+    minivit.from_torchvision(given, heads=3)
+    assert torch.equal(torch.get_rng_state(), state) and list(given) == keys
+
+
+def broken(change):
+    state = dict(torchvisions().state_dict())
+    change(state)
+    return state
+
+
+def altered(part, module):
+    """A ViT with another module in its last layer."""
+    theirs = torchvisions()
+    theirs.encoder.layers[1].set_submodule(part, module)
+    return theirs
+
+
+HEAD, POSITIONS, Q = (
+    "heads.head.weight",
+    "encoder.pos_embedding",
+    "encoder.layers.encoder_layer_1.self_attention.in_proj_weight",
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda s: s.pop("encoder.ln.bias"), "1 missing: encoder.ln.bias$"),
+        (lambda s: s.pop(HEAD), "heads.head.weight of 2 axes: got none"),
+        (lambda s: s.pop("encoder.layers.encoder_layer_0.ln_1.bias"), "1 missing: encoder.layers.encoder_layer_0.ln_1.bias"),
+        (lambda s: s.update(extra=torch.ones(2)), "1 surplus: extra$"),
+        (lambda s: s.update({Q: s[Q].T.contiguous()}), r"1 of another shape: \S*in_proj_weight \(\[12, 36\], expected \[36, 12\]\)"),
+        (lambda s: s.update({POSITIONS: s[POSITIONS][:, :-1]}), r"a square of patches: got \[1, 9, 12\]"),
+        (lambda s: s.update({POSITIONS: s[POSITIONS][..., :-1]}), r"encoder.pos_embedding \(\[1, 10, 11\], expected \[1, 10, 12\]\)"),
+        (lambda s: s.update({POSITIONS: s[POSITIONS][0]}), r"encoder.pos_embedding of 3 axes: got \[10, 12\]"),
+        (lambda s: s.update({Q: s[Q].clone().fill_(torch.nan)}), r"1 with NaN or infinity: \S*encoder_layer_1.self_attention.in_proj_weight"),
+        (lambda s: s.update({Q: s[Q] / 0}), r"1 with NaN or infinity"),
+        (lambda s: s.update({Q: s[Q].long()}), r"1 of another kind: \S*in_proj_weight \(torch.int64\)"),
+        (lambda s: s.update({Q: "a string"}), r"1 of another kind: \S*in_proj_weight \(a str\)"),
+        (lambda s: s.update({HEAD: "a string"}), r"heads.head.weight of 2 axes: got none"),
+        (lambda s: s.update({"encoder.layers.encoder_layer_0.mlp.linear_1.bias": torch.ones(20)}), "mlp.0.bias is there twice"),
+        (lambda s: (s.pop("encoder.ln.bias"), s.update(extra=torch.ones(2), more=torch.ones(2))), "1 missing: encoder.ln.bias; 2 surplus: extra, more"),
+        (lambda s: [s.update({f"x{i}": torch.ones(1)}) for i in range(5)], "5 surplus: x0, x1, x2, ...$"),
+    ],
+)  # fmt: skip
+def test_a_state_dict_that_does_not_fit_is_refused_with_what_is_wrong(change, said):
+    with pytest.raises(ValueError, match=said):
+        minivit.from_torchvision(broken(change), heads=3)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: minivit.from_torchvision(torchvisions().state_dict()), r"of width 12 .* \[768, 1024, 1280\]: pass heads="),
+        (lambda: minivit.from_torchvision(torchvisions(), heads=4), "has 3 heads: got heads=4"),
+        (lambda: minivit.from_torchvision(torchvisions().state_dict(), heads=5), "dim=12, heads=5"),
+        (lambda: minivit.from_torchvision(altered("mlp.1", torch.nn.ReLU())), r"expected GELU\(approximate='none'\) in encoder.layers.encoder_layer_1.mlp.1: got ReLU"),
+        (lambda: minivit.from_torchvision(altered("mlp.1", torch.nn.GELU("tanh"))), r"encoder_layer_1.mlp.1: got GELU\(approximate='tanh'\)"),
+        (lambda: minivit.from_torchvision(altered("self_attention", torch.nn.MultiheadAttention(12, 4, batch_first=True))), r"equally many heads in all layers: got \[3, 4\]"),
+        (lambda: minivit.from_torchvision(resnets(), heads=4), "a ResNet has no attention heads: got heads=4"),
+        (lambda: minivit.from_torchvision(resnets().state_dict(), heads=4), "a ResNet has no attention heads: got heads=4"),
+        (lambda: minivit.from_torchvision({}), "conv_proj.weight of 4 axes: got none"),
+        (lambda: minivit.from_torchvision(torch.nn.Linear(2, 2)), "VisionTransformer or ResNet, or the state dict of one: got Linear"),
+        (lambda: minivit.from_torchvision("vit_b_32"), "VisionTransformer or ResNet, or the state dict of one: got str"),
+        (lambda: minivit.from_torchvision(minivit.create("vit_8px")), "VisionTransformer or ResNet, or the state dict of one: got ViT"),
+        (lambda: minivit.from_torchvision(torchvisions(norm_layer=torch.nn.LayerNorm)), "expected eps=1e-06 in encoder.layers.encoder_layer_0.ln_1: got 1e-05"),
+        (lambda: minivit.from_torchvision(torchvisions(representation_size=5)), "surplus: heads.pre_logits.bias"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_converted_is_refused(call, said):
+    with pytest.raises(ValueError, match=said):
+        call()
+
+
+RESNET = torchvision.models.resnet
+
+
+def resnets(kind=RESNET.Bottleneck, **changes):
+    return draw(RESNET.ResNet(kind, (1, 2, 1, 1), num_classes=7, **changes).eval())
+
+
+@pytest.mark.parametrize("kind", [RESNET.BasicBlock, RESNET.Bottleneck])
+def test_a_resnet_and_its_state_dict_give_the_same_function(kind):
+    theirs = resnets(kind)
+    expected = theirs(IMAGES)
+    assert expected.std() > 0.1
+    block = "basic" if kind is RESNET.BasicBlock else "bottleneck"
+    for source in theirs, theirs.state_dict():
+        ours = minivit.from_torchvision(source)
+        assert ours.config == minivit.ResNetConfig(block=block, stages=(1, 2, 1, 1), classes=7)
+        assert not ours.training
+        torch.testing.assert_close(ours(IMAGES), expected)
+
+
+def test_old_files_of_a_resnet_without_counts_of_batches_are_known():
+    state = {k: v for k, v in resnets().state_dict().items() if "num_batches" not in k}
+    ours = minivit.from_torchvision(state)
+    assert ours.stem.norm.num_batches_tracked == 0
+    torch.testing.assert_close(ours(IMAGES), resnets()(IMAGES))
+
+
+def test_the_copy_of_a_resnet_is_a_copy_that_can_be_trained():
+    theirs = resnets().train()
+    before = {key: tensor.clone() for key, tensor in theirs.state_dict().items()}
+    ours = minivit.from_torchvision(theirs.double())
+    assert ours.training and ours.head.weight.dtype == torch.float64
+    assert all(p.requires_grad for p in ours.parameters())
+    with torch.no_grad():
+        for tensor in ours.state_dict().values():
+            tensor.zero_()
+    assert all(torch.equal(before[key], t) for key, t in theirs.float().state_dict().items())
+
+
+def without_first_pooling():
+    theirs = resnets()
+    theirs.maxpool = torch.nn.Identity()
+    return theirs
+
+
+def altered_resnet(part, module):
+    theirs = resnets()
+    theirs.set_submodule(part, module)
+    return theirs
+
+
+def with_first_strides():
+    theirs = resnets()
+    theirs.layer2[0].conv1.stride, theirs.layer2[0].conv2.stride = (2, 2), (1, 1)
+    return theirs
+
+
+def broken_resnet(change):
+    state = dict(resnets().state_dict())
+    change(state)
+    return state
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (with_first_strides, r"expected Conv2d\(256, 128, kernel_size=\(1, 1\), stride=\(1, 1\), .* in layer2.0.conv1: got .*stride=\(2, 2\)"),
+        (lambda: altered_resnet("avgpool", torch.nn.AdaptiveMaxPool2d(1)), r"expected AdaptiveAvgPool2d\(output_size=\(1, 1\)\) in avgpool: got AdaptiveMaxPool2d"),
+        (lambda: altered_resnet("layer1.0.relu", torch.nn.GELU()), "expected ReLU in layer1.0.relu: got GELU"),
+        (lambda: altered_resnet("relu", torch.nn.SiLU()), "expected ReLU in relu: got SiLU"),
+        (without_first_pooling, r"expected MaxPool2d\(.* in maxpool: got Identity"),
+        (lambda: resnets(replace_stride_with_dilation=[False, True, False]), r"in layer3.0.downsample.0: got Conv2d\(.*stride=\(1, 1\)"),
+        (lambda: resnets(norm_layer=lambda w: torch.nn.BatchNorm2d(w, eps=1e-3)), r"expected BatchNorm2d\(64, eps=1e-05.* in bn1: got .*eps=0.001"),
+        (lambda: resnets(norm_layer=lambda w: torch.nn.BatchNorm2d(w, momentum=0.01)), "in bn1: got .*momentum=0.01"),
+        (lambda: resnets(norm_layer=lambda w: torch.nn.GroupNorm(2, w)), "in bn1: got GroupNorm"),
+        (lambda: resnets(width_per_group=128), r"in layer1.0.conv1: got Conv2d\(64, 128"),
+        (lambda: resnets(groups=2), "in layer1.0.conv"),
+        (lambda: resnets(width_per_group=128).state_dict(), r"of another shape: layer1.0.bn1"),
+        (lambda: broken_resnet(lambda s: s.pop("fc.weight")), "ResNet, with fc.weight of 2 axes: got none"),
+        (lambda: broken_resnet(lambda s: s.pop("layer2.1.bn3.bias")), "1 missing: layer2.1.bn3.bias$"),
+        (lambda: broken_resnet(lambda s: s.update(layers=torch.ones(1))), "1 surplus: layers$"),
+        (lambda: broken_resnet(lambda s: s.update({"bn1.running_var": s["bn1.running_var"] / 0})), "1 with NaN or infinity: bn1.running_var$"),
+    ],
+)  # fmt: skip
+def test_what_is_not_torchvisions_resnet_is_refused(source, said):
+    with pytest.raises(ValueError, match=said):
+        minivit.from_torchvision(source())

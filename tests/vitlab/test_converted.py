@@ -1,0 +1,290 @@
+"""What else goes with a converted model: names, files, surgery, the way back; and refusals."""
+
+import copy
+import dataclasses
+
+import pytest
+import timm
+import torch
+import transformers
+from timm.layers import GluMlp, SwiGLU
+from torch import nn
+
+import minivit
+import vitlab
+from tests.foreign import EVERY, converted, huggingfaces, timms
+from tests.parity import pictures
+from tests.refusals import assert_refused
+from vitlab.calls import activation
+from vitlab.inversion import unwind
+
+NAMES = [name for _, name in EVERY]
+IMAGES = torch.randn(2, 3, 16, 16, generator=torch.Generator().manual_seed(1)).double()
+
+
+def assert_same(model, other):
+    """To the bit. Torch's matmul folds a weight that trains in another way, which may round."""
+    frozen = [one.requires_grad_(False) for one in (model, other)]
+    assert torch.equal(*(one(IMAGES.float()) for one in frozen))
+
+
+@pytest.mark.parametrize(("make", "name"), EVERY, ids=NAMES)
+def test_a_converted_model_comes_back_from_its_file(make, name, tmp_path):
+    model, path = converted(make(name, torch.float32)), tmp_path / "model.safetensors"
+    minivit.save(model, path)
+    back = minivit.load(path)
+    assert type(back) is type(model) and back.config == model.config
+    assert_same(back, model)
+
+
+def test_models_that_differ_in_nothing_are_plain_vits():
+    theirs = timms("vit")
+    ours = vitlab.from_timm(theirs)
+    expected = minivit.ViTConfig((16, 16), (8, 8), 3, 5, 24, 2, 3, 2.0, "class")
+    assert type(ours) is minivit.ViT and ours.config == expected
+
+
+def test_the_copy_can_be_trained_has_the_mode_and_dtype_and_leaves_the_source_alone():
+    for theirs in timms("siglip", torch.float32), huggingfaces("Dinov2Model", torch.float32):
+        before = {key: tensor.clone() for key, tensor in theirs.state_dict().items()}
+        make = vitlab.from_timm if hasattr(theirs, "blocks") else vitlab.from_huggingface
+        ours, random = make(theirs.train()), torch.get_rng_state()
+        make(theirs)
+        assert torch.equal(torch.get_rng_state(), random)  # nothing is drawn
+        assert ours.training and ours.head.weight.dtype == torch.float32
+        assert all(p.requires_grad for p in ours.parameters())
+        with torch.no_grad():
+            for p in ours.parameters():
+                p.zero_()
+        assert all(torch.equal(before[k], tensor) for k, tensor in theirs.state_dict().items())
+
+
+def test_a_state_dict_of_timms_needs_the_name_of_its_architecture():
+    theirs = timm.create_model("test_vit", num_classes=7).eval()
+    ours = vitlab.from_timm(theirs.state_dict(), "test_vit")
+    images = torch.randn(1, 3, 160, 160)
+    torch.testing.assert_close(ours(images), theirs(images))
+    assert not ours.training
+    damaged = dict(theirs.state_dict())
+    del damaged["blocks.1.norm1.bias"]
+    assert_refused(
+        [
+            (lambda: vitlab.from_timm(theirs.state_dict()), ValueError, r"from_timm\(state, name\)"),
+            (lambda: vitlab.from_timm(theirs, "test_vit"), ValueError, "says itself what it is: got name='test_vit'"),
+            (lambda: vitlab.from_timm(damaged, "test_vit"), ValueError, "not those of timm's test_vit: .*blocks.1.norm1.bias"),
+        ]
+    )  # fmt: skip
+
+
+def test_what_timm_knows_of_a_model_goes_with_it():
+    theirs = timm.create_model("vit_tiny_patch16_224")
+    ours = vitlab.from_timm(theirs)
+    assert ours.classes[:2] == ["tench, Tinca tinca", "goldfish, Carassius auratus"]
+    mean = (0.5, 0.5, 0.5)
+    assert ours.preprocess == minivit.Preprocess((224, 224), (248, 248), "bicubic", mean, mean)
+    assert ours.licence == theirs.pretrained_cfg.get("license")
+    smaller = vitlab.from_timm(
+        timm.create_model("vit_tiny_patch16_224", img_size=32, num_classes=3)
+    )
+    assert smaller.preprocess.size == (32, 32) and smaller.classes is None
+
+
+def test_what_hugging_face_knows_of_a_model_goes_with_it():
+    names = {0: "cat", 1: "dog", 2: "fox", 3: "owl", 4: "yak"}
+    theirs = huggingfaces("ViTForImageClassification", id2label=names, num_labels=5)
+    processor = transformers.ViTImageProcessor(size={"height": 16, "width": 16})
+    ours = vitlab.from_huggingface(theirs, processor)
+    assert ours.classes == ["cat", "dog", "fox", "owl", "yak"]
+    half = (0.5, 0.5, 0.5)
+    assert ours.preprocess == minivit.Preprocess((16, 16), (16, 16), "bilinear", half, half, True)
+    assert vitlab.from_huggingface(huggingfaces("ViTForImageClassification")).classes is None
+
+
+@pytest.mark.parametrize(("make", "name"), EVERY, ids=NAMES)
+def test_parts_can_be_removed_from_every_model(make, name, tmp_path):
+    model = converted(make(name, torch.float32))
+    whole = model(IMAGES.float())
+    for part in "attention", "mlp", "norm", "positions", "residual":
+        other = minivit.remove(model, part)
+        assert not torch.allclose(other(IMAGES.float()), whole)
+        minivit.save(other, tmp_path / f"{part}.safetensors")
+        assert_same(minivit.load(tmp_path / f"{part}.safetensors"), other)
+
+
+def test_without_positions_the_norm_before_the_blocks_and_the_registers_stay():
+    model = converted(timms("clip with registers"))
+    expected = copy.deepcopy(model)
+    expected.positions.table.zero_()
+    again = minivit.remove(minivit.remove(model, "positions"), "positions")
+    for other in minivit.remove(model, "positions"), again:
+        assert torch.equal(other(IMAGES), expected(IMAGES))
+
+
+def test_without_attention_layer_scale_has_nothing_to_scale():
+    model = converted(timms("deit 3"))
+    expected = copy.deepcopy(model)
+    for block in expected.blocks:
+        block.attention.scale.zero_()
+    torch.testing.assert_close(minivit.remove(model, "attention")(IMAGES), expected(IMAGES))
+
+
+def test_parts_can_be_transplanted_between_models_that_have_them_alike():
+    first = converted(timms("dinov2 with registers"))
+    second = copy.deepcopy(first)
+    for p in second.parameters():
+        p.normal_()
+    for part in "blocks", "positions", "class_token", "patch_embedding", "norm", "head":
+        second = minivit.transplant(first, second, part)
+    assert torch.equal(second(IMAGES), first(IMAGES))
+    plain = converted(timms("vit without a head"))
+    assert_refused(
+        [
+            (lambda: minivit.transplant(first, plain, "attention"), ValueError, "surplus: blocks.0.attention.scale"),
+            (lambda: minivit.transplant(first, plain, "class_token"), ValueError, r"class_token \(\[1, 4, 24\], expected \[1, 1, 24\]\)"),
+        ]
+    )  # fmt: skip
+
+
+def test_every_part_is_there_to_be_recorded():
+    theirs = timms("dinov2 with registers")
+    ours = converted(theirs)
+    with minivit.record(ours, "blocks.*.attention.weights") as seen:
+        ours(IMAGES)
+    with minivit.record(theirs, "blocks.*.attn.weights") as expected:
+        theirs(IMAGES)
+    assert seen["blocks.1.attention.weights"].shape == (2, 3, 8, 8)
+    torch.testing.assert_close(
+        seen["blocks.1.attention.weights"], expected["blocks.1.attn.weights"]
+    )
+
+
+@pytest.mark.parametrize("name", ["dinov2 with registers", "clip", "deit distilled"])
+def test_a_converted_model_is_unwound_to_the_image(name):
+    # A patch is 12 numbers and a token 24: the embedding keeps everything.
+    sizes = {"img_size": 8, "patch_size": 2, "mlp_ratio": 2}
+    model, images = converted(timms(name, **sizes)), pictures(timms(name, **sizes), 8)
+    if name == "dinov2 with registers":
+        assert model.blocks[0].attention.scale.abs().mean() > 0.1  # drawn, no 1e-5
+    else:  # without LayerScale, branches of random numbers stretch: few tokens can be told apart
+        for block in model.blocks:
+            block.attention.out.weight *= 0.1
+            block.mlp.down.weight *= 0.1
+    tokens = activation(model, "blocks.1")(images)
+    found = unwind(model, tokens, at="blocks.1")
+    assert found.exact.all(), found.stages
+    torch.testing.assert_close(found.image, images, rtol=0, atol=1e-6)
+
+
+def timm_with(name="vit", **changes):
+    return vitlab.from_timm(timms(name, **changes))
+
+
+def timm_altered(part, module, name="vit"):
+    theirs = timms(name)
+    theirs.set_submodule(part, module)
+    return vitlab.from_timm(theirs)
+
+
+def timm_attribute(part, attribute, value):
+    theirs = timms("vit")
+    setattr(theirs.get_submodule(part), attribute, value)
+    return vitlab.from_timm(theirs)
+
+
+def untrained(name, **changes):
+    with torch.device("meta"):
+        return vitlab.from_timm(timm.create_model(name, **changes))
+
+
+def huggingface_altered(part, module, name="ViTForImageClassification"):
+    theirs = huggingfaces(name)
+    theirs.set_submodule(part, module)
+    return vitlab.from_huggingface(theirs)
+
+
+def huggingface(name, config, **changes):
+    model = getattr(transformers, name)(getattr(transformers, config)(**changes))
+    return vitlab.from_huggingface(model)
+
+
+def eps():
+    theirs = timms("vit")
+    theirs.blocks[1].norm1.eps = 1e-5
+    return vitlab.from_timm(theirs)
+
+
+TINY = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 3, "image_size": 16}
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (eps, "expected the same eps of LayerNorm in the whole model: got 1e-06 in blocks.0.norm1, 1e-05 in blocks.1.norm1"),
+        (lambda: timm_altered("blocks.1.mlp.act", nn.ReLU()), "does not have a ReLU: got it in blocks.1.mlp.act"),
+        (lambda: timm_altered("blocks.1.mlp.act", nn.GELU("tanh")), "same activation in the whole model: got gelu in blocks.0.mlp, tanh in blocks.1.mlp"),
+        (lambda: timm_altered("blocks.1.ls1", nn.Identity(), "deit 3"), "1 missing: blocks.1.attention.scale"),
+        (lambda: timm_altered("blocks.0.attn.q_norm", nn.LayerNorm(8, eps=1e-6)), "no norms or gates inside"),
+        (lambda: timm_attribute("blocks.0.attn", "scale", 1.0), r"divided by sqrt\(8\) in blocks.0.attn: got 1"),
+        (lambda: timm_attribute("blocks.0.attn", "num_heads", 6), "same number of heads in the whole model: got 6 in blocks.0.attn, 3 in blocks.1.attn"),
+        (lambda: timm_with(qk_norm=True), "no norms or gates inside"),
+        (lambda: timm_with("deit distilled", fc_norm=True), "a norm that no token goes through"),
+        (lambda: timm_with(global_pool="max"), "global_pool='max'"),
+        (lambda: timm_with(pos_embed="none"), "no positions"),
+        (lambda: timm_with(norm_layer="rmsnorm"), "RMSNorm in place of LayerNorm: got it in"),
+        (lambda: timm_with(final_norm=False), "no norm after the blocks"),
+        (lambda: timm_with("dinov2 giant", mlp_layer=SwiGLU), "a gated MLP with a norm inside: got it in blocks.0.mlp"),
+        (lambda: timm_with("dinov2 giant", act_layer=nn.GELU), "a SwiGLU in blocks.0.mlp, gates first and without a norm: got"),
+        (lambda: timm_with("dinov2 giant", mlp_layer=GluMlp), "a SwiGLU in blocks.0.mlp, gates first"),
+        (lambda: timm_with(act_layer=nn.SiLU), "expected a GELU in blocks.0.mlp.act: got SiLU"),
+        (lambda: untrained("vit_small_patch16_dinov3", depth=1), "rotary positions"),
+        (lambda: untrained("eva02_tiny_patch14_224", depth=1), "rotary positions"),
+        (lambda: untrained("swin_tiny_patch4_window7_224"), "windows whose tokens are merged"),
+        (lambda: untrained("cait_xxs24_224", depth=1), "blocks of class attention"),
+        (lambda: untrained("beit_base_patch16_224", depth=1), "relative positions in attention"),
+        (lambda: untrained("resnet18"), "expected timm's VisionTransformer: got ResNet"),
+        (lambda: vitlab.from_timm(minivit.create("vit_8px")), "expected timm's VisionTransformer: got ViT"),
+        (lambda: vitlab.from_timm(nn.Linear(2, 2)), "expected timm's VisionTransformer: got Linear"),
+        (lambda: huggingface_altered("vit.layers.1.mlp.activation_fn", nn.ReLU()), "expected a GELU in vit.layers.1.mlp.activation_fn: got ReLU"),
+        (lambda: huggingface_altered("vit.layers.1.layernorm_before", nn.LayerNorm(24)), "same eps of LayerNorm in the whole model: got 1e-12 in .*, 1e-05 in vit.layers.1.layernorm_before"),
+        (lambda: huggingface_altered("dinov2.encoder.layer.1.layer_scale2", nn.Identity(), "Dinov2ForImageClassification"), "1 missing: blocks.1.mlp.scale"),
+        (lambda: huggingface_altered("encoder.layer.0.mlp.act_fn", nn.GELU(), "Dinov2Model, giant"), "expected SiLU in encoder.layer.0.mlp.act_fn: got GELU"),
+        (lambda: huggingface("SiglipVisionModel", "SiglipVisionConfig", vision_use_head=False, **TINY), "with its head, which pools"),
+        (lambda: huggingface("DINOv3ViTModel", "DINOv3ViTConfig", **TINY), "rotary positions: got a DINOv3ViTModel"),
+        (lambda: huggingface("SwinModel", "SwinConfig"), "windows whose tokens are merged .*: got a SwinModel"),
+        (lambda: vitlab.from_huggingface(timms("vit")), "of transformers: got VisionTransformer"),
+    ],
+)  # fmt: skip
+def test_what_is_another_model_is_refused_with_what_differs(call, said):
+    with pytest.raises(ValueError, match=said):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"registers": 2, "window": 2}, "in no window"),
+        ({"registers": 2, "positions": "sincos2d"}, "go with learned positions: got positions='sincos2d'"),
+        ({"embedding_norm": True, "positions": "sincos1d"}, "go with learned positions"),
+        ({"norm_after_pool": True, "pool": "class"}, "norm_after_pool goes with pre-norm and pool='mean' or 'attention': got norm='pre', pool='class'"),
+        ({"norm_after_pool": True, "pool": "mean", "norm": "post"}, "norm_after_pool goes with pre-norm"),
+        ({"pool": "class+register"}, "reads a register: expected registers=1 or more"),
+        ({"activation": "relu"}, "activation is gelu, tanh, quick or swiglu"),
+        ({"activation": "swiglu", "pool": "attention"}, "the MLP of an attention pool has no gates"),
+        ({"layer_scale": 0}, "layer_scale must be positive"),
+        ({"norm_eps": -1.0}, "norm_eps must be positive"),
+        ({"registers": 0}, "registers must be a positive integer"),
+    ],
+)  # fmt: skip
+def test_variants_that_do_not_fit_together_are_refused(changes, said):
+    assert_refused([(lambda: minivit.create("vit_32px", **changes), ValueError, said)])
+
+
+def test_an_untrained_variant_has_the_parts_that_its_fields_name():
+    torch.manual_seed(0)
+    model = minivit.create("vit_32px", registers=2, layer_scale=0.1, embedding_norm=True, norm_eps=1e-5, pool="class+mean", activation="quick")  # fmt: skip
+    assert model.class_token.shape == (1, 3, 128) and model.head.in_features == 256
+    assert model.class_token[0, 1].ne(model.class_token[0, 2]).any()
+    assert {p.eps for p in model.modules() if isinstance(p, nn.LayerNorm)} == {1e-5}
+    assert (model.blocks[3].mlp.scale == 0.1).all()
+    assert model(torch.zeros(1, 3, 48, 32)).shape == (1, 10)  # another grid
+    assert dataclasses.replace(model.config, registers=1) != model.config

@@ -1,0 +1,301 @@
+"""Any model by one name. Nothing is fetched: weights lie in caches and folders that a test fills."""
+
+import dataclasses
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import timm
+import torch
+import torchvision
+import transformers
+from PIL import Image
+from torch import nn
+from torchvision.transforms import functional as tv
+
+import minivit
+from tests.foreign import WIDE
+from tests.parity import draw
+from vitlab.convert.opening import Opened, open_any
+from vitlab.convert.other_preprocessing import huggingfaces, timms
+
+PHOTO = Image.fromarray(
+    np.random.default_rng(0).integers(0, 256, (40, 7, 3), dtype=np.uint8)
+).resize((61, 83))
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch):
+    """The Hugging Face Hub says at once that it cannot be reached, where nothing is cached."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+
+
+def check(opened, kind, images):
+    """What holds of every model that was opened."""
+    assert isinstance(opened, Opened) and type(opened.model) is kind
+    assert not any(part.training for part in opened.model.modules())
+    assert {(p.dtype, p.device.type) for p in opened.model.parameters()} == {(torch.float32, "cpu")}
+    with torch.no_grad():
+        opened.model(images)
+
+
+def check_twin(opened):
+    """The untrained twin has the same parts and shapes, and other numbers."""
+    twin = opened.untrained()
+    assert type(twin) is type(opened.model) and not twin.training
+    ours, theirs = opened.model.state_dict(), twin.state_dict()
+    assert {k: v.shape for k, v in ours.items()} == {k: v.shape for k, v in theirs.items()}
+    assert any(not torch.equal(ours[key], theirs[key]) for key in ours)
+
+
+def test_a_model_of_timm(tmp_path):
+    model = draw(timm.create_model("test_vit", num_classes=7))
+    timm.models.save_for_hf(model, tmp_path, model_config={"num_classes": 7})
+    opened = open_any(f"timm:local-dir:{tmp_path}")
+    images = torch.randn(1, 3, 160, 160)
+    check(opened, type(model), images)
+    assert torch.equal(opened.model(images), model.eval()(images))
+    check_twin(opened)
+    assert opened.name == f"timm:local-dir:{tmp_path}" and opened.unprepared is None
+    assert opened.preprocess.size == (160, 160) and opened.classes is None
+
+
+def test_an_untrained_model_of_timm():
+    opened = open_any("timm:vit_tiny_patch16_224", untrained=True)
+    check(opened, timm.models.VisionTransformer, torch.zeros(1, 3, 224, 224))
+    assert opened.classes[0] == "tench, Tinca tinca" and opened.licence is None
+    check_twin(opened)
+
+
+def test_a_model_of_hugging_face(tmp_path):
+    names = {0: "cat", 1: "dog", 2: "fox", 3: "owl", 4: "yak"}
+    config = transformers.ViTConfig(**WIDE, id2label=names)
+    model = draw(transformers.ViTForImageClassification(config).half().eval())
+    model.save_pretrained(tmp_path)
+    processor = transformers.ViTImageProcessor(size={"height": 16, "width": 16}, resample=3)
+    processor.save_pretrained(tmp_path)
+    opened = open_any(f"hf:{tmp_path}")
+    images = torch.randn(1, 3, 16, 16)
+    check(opened, transformers.ViTForImageClassification, images)
+    assert torch.equal(opened.model(images).logits, model.float()(images).logits)
+    assert list(opened.classes) == list(names.values())
+    half = (0.5, 0.5, 0.5)
+    expected = minivit.Preprocess((16, 16), (16, 16), "bicubic", half, half, stretch=True)
+    assert opened.preprocess == expected
+    check_twin(opened)
+    check(open_any(f"hf:{tmp_path}", untrained=True), type(model), images)
+
+
+@pytest.mark.parametrize(
+    ("whole", "part"),
+    [("CLIP", "CLIPVisionModelWithProjection"), ("Siglip", "SiglipVisionModel")],
+)
+def test_of_a_model_for_text_and_images_the_part_for_images_is_opened(tmp_path, whole, part):
+    text = {"vocab_size": 20, "hidden_size": 12, "intermediate_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2}  # fmt: skip
+    config = getattr(transformers, f"{whole}Config")(vision_config=WIDE, text_config=text)
+    model = getattr(transformers, f"{whole}Model")(config).eval()
+    model.save_pretrained(tmp_path)
+    opened = open_any(f"hf:{tmp_path}")
+    images = torch.randn(1, 3, 16, 16)
+    check(opened, getattr(transformers, part), images)
+    tower = opened.model.vision_model if whole == "CLIP" else opened.model
+    for (key, ours), theirs in zip(
+        tower.state_dict().items(), model.vision_model.state_dict().values(), strict=True
+    ):
+        assert torch.equal(ours, theirs), key
+    check_twin(opened)
+    assert opened.preprocess is None and "how its images are prepared is not known" in opened.unprepared  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["vit", "deit", "dinov2", "clip", "siglip"])
+def test_a_type_of_hugging_faces_needs_no_file_untrained(kind):
+    opened = open_any(f"hf:{kind}", untrained=True)
+    check(opened, type(opened.model), opened.preprocess(PHOTO))
+
+
+def test_a_model_of_torchvision(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
+    model = draw(torchvision.models.mobilenet_v3_small().eval())
+    path = tmp_path / "checkpoints" / "mobilenet_v3_small-047dcff4.pth"
+    path.parent.mkdir()
+    torch.save(model.state_dict(), path)
+    monkeypatch.setattr("minivit.loading._sha256", lambda path: "047dcff4")
+    monkeypatch.setattr(torch.hub, "load_state_dict_from_url", lambda *a, **k: torch.load(path))
+    opened = open_any("torchvision:mobilenet_v3_small")
+    images = opened.preprocess(PHOTO)
+    check(opened, torchvision.models.MobileNetV3, images)
+    torch.testing.assert_close(opened.model(images), model(images))
+    check_twin(opened)
+    assert opened.classes[0] == "tench" and opened.preprocess.resize == (256, 256)
+    check(open_any("torchvision:vit_b_32", True), torchvision.models.VisionTransformer, images)
+
+
+def test_models_of_ours(tmp_path):
+    model = minivit.load("digits_vit")
+    (tmp_path / "run").mkdir()
+    minivit.save(model, tmp_path / "run" / "model.safetensors")
+    images = torch.randn(1, 1, 8, 8)
+    for name in "digits_vit", str(tmp_path / "run"), str(tmp_path / "run" / "model.safetensors"):
+        opened = open_any(name)
+        check(opened, minivit.ViT, images)
+        assert torch.equal(opened.model(images), model(images))
+        assert (opened.preprocess, opened.name) == (model.preprocess, name)
+        assert list(opened.classes) == list(model.classes) and opened.licence == "MIT"
+        check_twin(opened)
+        untrained = open_any(name, untrained=True)
+        assert untrained.preprocess == model.preprocess and untrained.licence is None
+        assert not torch.equal(untrained.model(images), model(images))
+    small = open_any("vit_32px", untrained=True)
+    assert small.preprocess == minivit.Preprocess((32, 32), (32, 32)) and small.classes is None
+
+
+def test_what_was_removed_from_a_model_of_ours_is_removed_from_its_twin(tmp_path):
+    model = minivit.remove(minivit.load("digits_vit"), "attention", blocks=[1])
+    minivit.save(model, tmp_path / "model.safetensors")
+    opened = open_any(str(tmp_path / "model.safetensors"))
+    check_twin(opened)
+    assert opened.untrained().removed == (("attention", (1,)),)
+
+
+FUNCTIONS = """
+import minivit
+from torch import nn
+
+def plain():
+    return nn.Sequential(nn.Flatten(), nn.Linear(4, 2)).double()
+
+def known():
+    model = plain()
+    model.preprocess, model.classes, model.licence = len, ["a", "b"], "MIT"
+    return model
+
+def nothing():
+    pass
+
+def broken():
+    raise KeyError("sizes")
+"""
+
+
+def test_a_function_of_the_users_in_the_current_folder(tmp_path, monkeypatch):
+    (tmp_path / "my_models_of_a_test.py").write_text(FUNCTIONS)
+    monkeypatch.chdir(tmp_path)
+    path = list(sys.path)
+    opened = open_any("my_models_of_a_test:plain")
+    check(opened, nn.Sequential, torch.zeros(1, 1, 2, 2))
+    assert opened.untrained is None and opened.preprocess is None and opened.classes is None
+    assert "my_models_of_a_test:plain returns has no attribute preprocess" in opened.unprepared
+    known = open_any("my_models_of_a_test:known")
+    assert (known.preprocess, known.classes, known.licence) == (len, ["a", "b"], "MIT")
+    assert sys.path == path
+    for name, said in (
+        ("nothing", "to return an nn.Module: got NoneType"),
+        ("broken", "KeyError: 'sizes'"),
+        ("there_is_none", "my_models_of_a_test has no function there_is_none"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            open_any(f"my_models_of_a_test:{name}")
+
+
+@pytest.mark.parametrize(
+    ("name", "untrained", "error", "said"),
+    [
+        ("", False, ValueError, "name of a model: got ''"),
+        ("timm:", False, ValueError, "name of a model: got 'timm:'"),
+        ("timm:vit_tiny_patch16_22", True, ValueError, "did you mean vit_tiny_patch16_224"),
+        ("timm:vit_tiny_patch16_224.none", False, ValueError, r"Invalid pretrained tag \(none\)"),
+        ("timm:vit_tiny_patch16_224", False, OSError, "cannot open timm:vit_tiny_patch16_224: .*HF_HOME moves it"),
+        ("timm:test_vit4", False, ValueError, "No pretrained weights exist for test_vit4"),
+        ("hf:nobody/nothing", False, OSError, "cannot open hf:nobody/nothing: .*HF_HOME"),
+        ("hf:nobody/nothing", True, OSError, "cannot open hf:nobody/nothing: .*a type such as hf:dinov2"),
+        ("torchvision:vit_b_23", False, ValueError, "no classifier 'vit_b_23': did you mean vit_b_32"),
+        ("vit_8px", False, ValueError, "no weights for vit_8px: it can only be opened untrained"),
+        ("vit_9px", False, ValueError, "no model 'vit_9px': did you mean"),
+        ("vit_9px", True, ValueError, "no model 'vit_9px': did you mean"),
+        ("nowhere.safetensors", False, FileNotFoundError, "nowhere.safetensors"),
+        ("nowhere.safetensors", True, FileNotFoundError, "nowhere.safetensors"),
+        ("kitten:small", False, ValueError, "no module kitten in .* none of torchvision, timm, hf"),
+    ],
+)  # fmt: skip
+def test_a_name_that_opens_nothing_gets_one_clear_error(name, untrained, error, said):
+    with pytest.raises(error, match=said):
+        open_any(name, untrained)
+
+
+def test_a_library_that_is_not_there_is_one_sentence_with_what_installs_it():
+    code = """
+import sys
+from vitlab.convert.opening import open_any
+for package, name in ("timm", "timm:a"), ("transformers", "hf:a"), ("torchvision", "torchvision:a"):
+    sys.modules[package] = None
+    try:
+        open_any(name)
+    except ModuleNotFoundError as error:
+        print(error)
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    said = result.stdout.splitlines()
+    assert len(said) == 3, result.stderr
+    for line, package in zip(said, ("timm", "transformers", "torchvision"), strict=True):
+        assert "pip install" in line and line.endswith(package)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"crop_pct": 1.0, "interpolation": "bilinear"},
+        {"crop_mode": "squash", "crop_pct": 0.9},
+        {"input_size": (3, 24, 40), "crop_mode": "squash", "crop_pct": 1.0},
+    ],
+    ids=str,
+)
+def test_timms_images_are_prepared_as_by_timm(changes):
+    config = {"input_size": (3, 32, 32), "interpolation": "bicubic", "crop_pct": 0.9, "crop_mode": "center", "mean": (0.1, 0.2, 0.3), "std": (0.3, 0.2, 0.1)}  # fmt: skip
+    config |= changes
+    expected = timm.data.create_transform(**config, is_training=False)(PHOTO)[None]
+    torch.testing.assert_close(timms(config)(PHOTO), expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("ViTImageProcessor", {"size": {"height": 24, "width": 32}}),
+        ("CLIPImageProcessor", {"size": {"shortest_edge": 40}, "crop_size": {"height": 32, "width": 32}}),
+        ("SiglipImageProcessor", {"size": {"height": 32, "width": 32}}),
+        ("BitImageProcessor", {"size": {"shortest_edge": 36}, "crop_size": {"height": 28, "width": 28}}),
+    ],
+    ids=lambda value: str(value),
+)  # fmt: skip
+def test_hugging_faces_images_are_prepared_as_by_its_processor(kind, changes):
+    processor = getattr(transformers, kind)(**changes)
+    expected = processor(images=PHOTO, return_tensors="pt")["pixel_values"]
+    picture = tv.pil_to_tensor(PHOTO)  # its processors resize tensors
+    torch.testing.assert_close(huggingfaces(processor)(picture), expected, atol=0.02, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: timms({"input_size": (3, 8, 8), "crop_mode": "border"}), "crop_mode center or squash: got border"),
+        (lambda: huggingfaces(transformers.ViTImageProcessor(do_resize=False)), "'do_resize': False"),
+        (lambda: huggingfaces(transformers.ViTImageProcessor(rescale_factor=1 / 127.5)), "scales by 1/255"),
+        (lambda: huggingfaces(transformers.ViTImageProcessor(resample=0)), "interpolation: got PIL's number 0"),
+        (lambda: huggingfaces(transformers.CLIPImageProcessor(do_center_crop=False)), "not cropped to one size"),
+    ],
+)  # fmt: skip
+def test_another_preparation_is_refused(call, said):
+    with pytest.raises(ValueError, match=said):
+        call()
+
+
+def test_stretching_forgets_the_proportions():
+    preprocess = minivit.Preprocess((8, 8), (8, 8), stretch=True)
+    wide = torch.zeros(3, 8, 16, dtype=torch.uint8)
+    wide[:, :, 0] = 255  # cut off in the middle square, kept by stretching
+    assert preprocess.fit(wide)[..., 0].min() > 0
+    assert dataclasses.replace(preprocess, stretch=False).fit(wide).max() == 0
+    with pytest.raises(ValueError, match="stretch is true or false: got 1"):
+        minivit.Preprocess((8, 8), (8, 8), stretch=1)

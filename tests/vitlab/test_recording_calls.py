@@ -1,0 +1,108 @@
+"""Parts of a model as functions, with what else the model calls them with."""
+
+import pytest
+import torch
+import torchvision
+from torch import nn
+
+import minivit
+from tests.parity import draw
+from vitlab.calls import activation, sublayer
+
+
+@pytest.mark.parametrize("name", ["blocks.1", "blocks.1.attention", "blocks.0.mlp", "head"])
+def test_the_function_gives_at_its_input_what_the_module_gave(name):
+    model = draw(minivit.create("vit_8px", dim=12, heads=3, depth=2, window=2).eval())
+    images = torch.randn(2, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    function, x = sublayer(model, name, images)
+    with minivit.record(model, name) as seen:
+        model(images)
+    assert torch.equal(function(x), seen[name])
+    assert not torch.allclose(function(2 * x), seen[name])
+    gradient = torch.autograd.grad(function(x.requires_grad_()).square().sum(), x)[0]
+    assert gradient.any()
+
+
+def test_query_key_and_value_that_are_one_tensor_change_together():
+    model = draw(torchvision.models.VisionTransformer(8, 4, 1, 3, 12, 24)).eval()
+    images = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    name = "encoder.layers.encoder_layer_0.self_attention"
+    function, x = sublayer(model, name, images)
+    module, other = model.get_submodule(name), torch.randn_like(x)
+    expected = module(other, other, other, need_weights=False)[0]
+    torch.testing.assert_close(function(other), expected)
+
+
+def test_a_part_that_works_in_place_is_a_function_like_any_other():
+    model = nn.Sequential(nn.Identity(), nn.ELU(inplace=True), nn.Flatten()).eval()
+    images = torch.randn(2, 3, generator=torch.Generator().manual_seed(0))
+    function, x = sublayer(model, "1", images.clone())
+    assert torch.equal(x, images)
+    for call in function, activation(model, "1"):
+        gradient = torch.autograd.grad(call(x.requires_grad_()).sum(), x)[0]
+        torch.testing.assert_close(gradient, images.clamp(max=0).exp())
+        assert torch.equal(call(x.detach()), nn.ELU()(images)) and torch.equal(x, images)
+
+
+class Parts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.unused, self.pair, self.counter = nn.Linear(2, 2), nn.LSTM(2, 2), nn.Embedding(3, 2)
+
+    def forward(self, x):
+        return self.pair(x)[0] + self.counter(torch.tensor([1]))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "said"),
+    [
+        ("unused", RuntimeError, "did not call 'unused' with a floating tensor"),
+        ("counter", RuntimeError, "did not call 'counter' with a floating tensor"),
+        ("pair", RuntimeError, "one tensor from 'pair': got 3"),
+        ("pear", LookupError, "no module matches 'pear'; near names: .*pair"),
+        ("*", ValueError, "the name of one module"),
+    ],
+)
+def test_what_is_no_function_of_one_tensor_is_refused(name, kind, said):
+    with pytest.raises(kind, match=said):
+        function, x = sublayer(Parts(), name, torch.randn(3, 1, 2))
+        function(x)
+
+
+@pytest.mark.parametrize("name", ["", "blocks.1", "blocks.0.attention", "patch_embedding"])
+def test_an_activation_is_what_the_module_gives_and_its_gradient_reaches_the_image(name):
+    model = draw(minivit.create("vit_8px", dim=12, heads=3, depth=3).eval())
+    images = torch.randn(2, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    function, weight = activation(model, name), torch.randn(2, 1)
+    with minivit.record(model, name) as seen:
+        model(images.requires_grad_())
+    assert torch.equal(function(images), seen[name])
+    gradients = [
+        torch.autograd.grad((x.flatten(1).square() * weight).sum(), images)[0]
+        for x in (function(images), seen[name])
+    ]
+    assert gradients[0].any() and torch.equal(*gradients)
+
+
+def test_what_lies_behind_an_activation_does_not_run_and_no_hook_stays():
+    model, ran = minivit.create("vit_8px", depth=3).eval(), []
+    for i, block in enumerate(model.blocks):
+        block.register_forward_pre_hook(lambda *_, i=i: ran.append(i))
+    activation(model, "blocks.1")(torch.zeros(1, 1, 8, 8))
+    assert ran == [0, 1] and not any(part._forward_hooks for part in model.modules())
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "said"),
+    [
+        ("unused", RuntimeError, "the model did not call 'unused'"),
+        ("pair", RuntimeError, "one tensor from 'pair': got 3"),
+        ("pear", LookupError, "near names: .*pair"),
+        ("*", ValueError, "the name of one module"),
+    ],
+)
+def test_what_is_no_activation_is_refused_and_no_hook_stays(name, kind, said):
+    model = Parts()
+    with pytest.raises(kind, match=said):
+        activation(model, name)(torch.randn(3, 1, 2))
+    assert not any(part._forward_hooks for part in model.modules())

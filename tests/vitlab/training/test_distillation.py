@@ -1,0 +1,101 @@
+"""Hard distillation: what the loss is, who decides on which images, what is refused and resumed."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import minivit
+from tests.vitlab.training.small import bright_or_dark, tiny
+from vitlab.training.distillation import Teacher
+from vitlab.training.loop import train
+from vitlab.training.recipe import Recipe
+from vitlab.training.run import Run
+
+RECIPE = Recipe(steps=14, batch_size=12, learning_rate=5e-3, mixup=0.2, flip=True, shift=0.2)
+
+
+@pytest.fixture(scope="module")
+def teacher():
+    torch.manual_seed(1)
+    model = minivit.create("resnet_8px", classes=2, width=4)
+    train(model, bright_or_dark(), Recipe(steps=30, batch_size=16, learning_rate=1e-2))
+    return model
+
+
+def test_the_loss_is_the_mean_of_that_on_the_labels_and_that_on_the_decisions(teacher):
+    data = bright_or_dark()
+    run = Run(tiny(), data, replace(RECIPE, label_smoothing=0.0, mixup=0.0), teacher)
+    images, targets = run._batch()
+    with torch.no_grad():
+        logits = run.model(images)
+        on_labels = F.cross_entropy(logits, targets)
+        on_decisions = F.cross_entropy(logits, teacher(images).argmax(1))
+    loss, _ = run.advance()
+    assert loss == pytest.approx(((on_labels + on_decisions) / 2).item(), rel=1e-5)
+
+
+def test_a_pupil_learns_from_its_teacher_where_the_labels_say_nothing(teacher):
+    data = bright_or_dark()
+    labels = torch.arange(len(data.train)) // 2 % 2  # as often right as wrong
+    data = replace(data, train=replace(data.train, labels=labels))
+    recipe = Recipe(steps=60, batch_size=16, learning_rate=1e-2)
+    alone, taught = tiny(), tiny()
+    assert train(alone, data, recipe).test.accuracy < 0.8
+    assert train(taught, data, recipe, teacher=teacher).test.accuracy == 1
+
+
+def test_the_teacher_sees_images_normalised_as_its_own(teacher):
+    data = replace(bright_or_dark(), mean=(0.1,), std=(0.5,))
+    x = data.test.images.float() / 255
+    ours, own = ((x - m) / s for m, s in ((0.1, 0.5), (0.5, 0.25)))
+    seen = Teacher(teacher, data)(ours, torch.tensor(0.1), torch.tensor(0.5))
+    assert torch.equal(seen, teacher(own).argmax(1)) and seen.unique().numel() == 2
+
+
+def test_the_teacher_stays_as_it_is(teacher):
+    teacher.train()
+    before = {name: tensor.clone() for name, tensor in teacher.state_dict().items()}
+    train(tiny(), bright_or_dark(), RECIPE, teacher=teacher)
+    assert teacher.training and all(p.requires_grad for p in teacher.parameters())
+    assert all(torch.equal(before[k], v) for k, v in teacher.state_dict().items())
+    teacher.eval()
+
+
+def test_training_goes_on_with_the_same_teacher_alone(teacher, tmp_path):
+    data, whole, parts = bright_or_dark(), tiny(), tiny()
+    train(whole, data, RECIPE, teacher=teacher)
+    run = Run(parts, data, RECIPE, teacher)
+    for _ in range(5):
+        run.advance()
+    resumed = Run(tiny(), data, RECIPE, teacher)
+    resumed.load_state_dict(run.state_dict())
+    while resumed.step < resumed.steps:
+        resumed.advance()
+    for a, b in zip(whole.parameters(), resumed.average.model.parameters(), strict=True):
+        assert torch.equal(a, b)
+    train(tiny(), data, RECIPE, out=tmp_path, teacher=teacher)
+    with pytest.raises(ValueError, match="teacher"):
+        train(tiny(), data, RECIPE, out=tmp_path, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "said"),
+    [
+        (
+            {"image_size": 16},
+            ValueError,
+            "for 1 channels, 16 x 16 pixels, 2 classes: noise has 1 channels, 8",
+        ),
+        ({}, ValueError, "expected a trained teacher of the classes dark, bright: got one of unn"),
+        (None, TypeError, "expected a teacher that is .*: got Linear"),
+    ],
+)
+def test_a_teacher_that_cannot_teach_is_refused_before_anything_is_written(
+    changes, error, said, tmp_path
+):
+    teacher = torch.nn.Linear(1, 1) if changes is None else tiny(**changes)
+    with pytest.raises(error, match=said):
+        train(tiny(), bright_or_dark(), RECIPE, out=tmp_path / "new", teacher=teacher)
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,72 @@
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from minivit.preprocessing import Preprocess
+from tests.vitlab.training.small import bright_or_dark, tiny
+from vitlab.data.dataset import Split
+from vitlab.training.evaluate import calibration_error, evaluate
+
+
+def test_calibration_error_of_a_known_case():
+    # Confidence 0.8 three times, right twice; confidence 0.6 once, wrong; bins of their own.
+    p = torch.tensor([[0.8, 0.2], [0.8, 0.2], [0.2, 0.8], [0.6, 0.4]])
+    labels = torch.tensor([0, 0, 0, 1])
+    expected = 3 / 4 * abs(0.8 - 2 / 3) + 1 / 4 * 0.6
+    assert calibration_error(p, labels) == pytest.approx(expected, rel=1e-6)
+    together = (0.8 * 3 + 0.6) / 4 - 2 / 4
+    assert calibration_error(p, labels, bins=1) == pytest.approx(together, rel=1e-6)
+
+
+def test_what_is_as_sure_to_a_fifteenth_is_compared_together():
+    p = torch.tensor([[0.68, 0.32], [0.72, 0.28]])  # both above 10/15 and below 11/15
+    error = calibration_error(p, torch.tensor([0, 1]))
+    assert error == pytest.approx(abs(0.7 - 0.5), rel=1e-6)
+
+
+def test_a_sure_classifier_that_is_right_has_no_calibration_error_and_a_wrong_one_all():
+    sure = torch.eye(4)
+    assert calibration_error(sure, torch.arange(4)) == 0
+    assert calibration_error(sure, torch.arange(4).roll(1)) == 1
+
+
+def test_a_classifier_that_draws_its_labels_from_what_it_says_is_calibrated():
+    g = torch.Generator().manual_seed(0)
+    p = (3 * torch.randn(100_000, 4, generator=g)).softmax(1)
+    labels = p.multinomial(1, generator=g)[:, 0]
+    assert calibration_error(p, labels) < 0.01
+    assert calibration_error((2 * p.log()).softmax(1), labels) > 0.1
+
+
+def test_an_untrained_model_knows_nothing_and_says_so():
+    data, model = bright_or_dark(), tiny()
+    model.preprocess = Preprocess(8, 8, mean=data.mean, std=data.std)
+    scores = evaluate(model, data.test)
+    assert scores.log_likelihood == pytest.approx(-math.log(2))
+    assert (scores.accuracy, scores.calibration_error, scores.pictures) == (0.5, 0.0, 20)
+
+
+def test_scores_are_those_of_all_images_whatever_the_batch_and_the_mode_stays():
+    data, model = bright_or_dark(), tiny(dropout=0.5)
+    nn.init.normal_(model.head.weight)
+    model.preprocess = Preprocess(8, 8, mean=data.mean, std=data.std)
+    model.train()
+    a, b = evaluate(model, data.train), evaluate(model, data.train, batch_size=7)
+    assert model.training
+    assert a.accuracy == b.accuracy and a.log_likelihood == pytest.approx(b.log_likelihood)
+    logs = model.eval()(model.preprocess(data.train.images)).log_softmax(1)
+    true = logs[torch.arange(64), data.train.labels]
+    assert a.log_likelihood == pytest.approx(true.mean().item(), rel=1e-5)
+
+
+def test_labels_beyond_the_logits_and_no_images_are_refused():
+    data, model = bright_or_dark(), tiny()
+    model.preprocess = Preprocess(8, 8, mean=data.mean, std=data.std)
+    with pytest.raises(ValueError, match="2 classes: got an image of class 2"):
+        evaluate(model, Split(data.test.images, data.test.labels + 1))
+    with pytest.raises(ValueError, match="batch_size of at least 1: got 0"):
+        evaluate(model, data.test, batch_size=0)
+    with pytest.raises(ValueError, match="expected images to score"):
+        evaluate(model, data.test[torch.tensor([], dtype=torch.int64)])

@@ -1,0 +1,111 @@
+"""Frozen parts: chosen by name, equal to the last bit afterwards, told by the card."""
+
+import copy
+from dataclasses import replace
+
+import pytest
+import torch
+
+import minivit
+from tests.vitlab.training.small import bright_or_dark, tiny
+from vitlab.training.freezing import freeze, frozen
+from vitlab.training.loop import train
+from vitlab.training.recipe import Recipe
+from vitlab.training.run import Run
+
+RECIPE = Recipe(steps=6, batch_size=12, learning_rate=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts", "expected"),
+    [
+        ("vit_8px", "1", ["patch_embedding", "positions", "blocks.0"]),
+        ("vit_8px", "backbone", ["patch_embedding", "positions", "blocks", "norm"]),
+        ("vit_8px", "patch_embedding, blocks.0-1", ["patch_embedding", "blocks.0", "blocks.1"]),
+        ("vit_8px", "blocks.1-2.mlp", ["blocks.1.mlp", "blocks.2.mlp"]),
+        ("vit_8px", "blocks.*.attention.out", [f"blocks.{i}.attention.out" for i in range(4)]),
+        ("vit_8px", "head.bias", ["head.bias"]),
+        ("resnet_8px", "1", ["stem", "blocks.0"]),
+        ("mixer_8px", "4", ["patch_embedding", "blocks"]),
+        ("feedforward_8px", "1", ["class_token", "patch_embedding", "positions", "blocks.0"]),
+        ("pit_32px", "2", ["stem", "blocks.0", "blocks.1", "positions"]),
+        ("hybrid_32px", "3", ["stem", "blocks.0", "blocks.1", "blocks.2"]),
+        ("hybrid_32px", "4", ["stem", "transitions", "blocks.0", "blocks.1", "blocks.2", "blocks.3", "positions"]),
+    ],
+)  # fmt: skip
+def test_parts_are_chosen_by_name_or_counted_from_the_first_that_runs(name, parts, expected):
+    model = minivit.create(name)
+    freeze(model, parts)
+    assert sorted(frozen(model)) == sorted(expected)
+    assert model.training
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ("layers", "of patch_embedding, positions, blocks, norm, head, or .*: got 'layers'"),
+        ("positions,blocks.0-4", "got 'blocks.4'"),
+        ("5", "expected 1 to 4 first blocks to freeze: got 5"),
+        ("0", "expected 1 to 4 first blocks to freeze: got 0"),
+        ("", "got ''"),
+        ("dropout", "got 'dropout'"),
+        ("backbone,head", "nothing is left to train if backbone,head is frozen"),
+    ],
+)
+def test_what_cannot_be_frozen_is_refused_and_the_model_is_as_it_was(parts, said):
+    model = minivit.create("vit_8px")
+    with pytest.raises(ValueError, match=said):
+        freeze(model, parts)
+    assert not frozen(model)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"), [("vit_8px", "1"), ("vit_8px", "*.norm1"), ("resnet_8px", "2")]
+)
+def test_frozen_parts_stay_equal_to_the_last_bit_statistics_of_norms_included(name, parts):
+    torch.manual_seed(0)
+    model = minivit.create(name, classes=2)
+    before = copy.deepcopy(model.state_dict())
+    freeze(model, parts)
+    still = tuple(f"{part}." for part in frozen(model))
+    train(model, bright_or_dark(), RECIPE)
+    for key, tensor in model.state_dict().items():
+        if tensor.is_floating_point():  # all but the counts of batches
+            assert torch.equal(tensor, before[key]) == key.startswith(still), key
+    assert tuple(f"{part}." for part in frozen(model)) == still
+
+
+def test_a_training_with_frozen_parts_goes_on_with_the_same_alone(tmp_path, monkeypatch):
+    data = bright_or_dark()
+
+    def fresh(parts="1"):
+        model = tiny()
+        if parts:
+            freeze(model, parts)
+        return model
+
+    train(fresh(), data, RECIPE, out=tmp_path / "whole")
+    advance = Run.advance
+
+    def broken(run):
+        if run.step == 3:
+            raise RuntimeError("the power went")
+        return advance(run)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "advance", broken)
+        with pytest.raises(RuntimeError):
+            train(fresh(), data, RECIPE, out=tmp_path / "run", save_every=0)
+    for other in ("", "2"):
+        with pytest.raises(ValueError, match=r"the model's frozen is \['patch_embedding', 'posit"):
+            train(fresh(other), data, RECIPE, out=tmp_path / "run", resume=True)
+    train(fresh(), data, RECIPE, out=tmp_path / "run", resume=True)
+    files = [tmp_path / name / "model.safetensors" for name in ("whole", "run")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    card = (tmp_path / "run/card.md").read_text()
+    assert "Frozen, as it was before: patch_embedding, positions, blocks.0." in card
+
+
+def test_nothing_is_said_of_frozen_parts_where_there_are_none(tmp_path):
+    train(tiny(), bright_or_dark(), replace(RECIPE, steps=1), out=tmp_path)
+    assert "Frozen" not in (tmp_path / "card.md").read_text()

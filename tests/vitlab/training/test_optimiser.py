@@ -1,0 +1,79 @@
+import math
+
+import pytest
+import torch
+
+import minivit
+from minivit.catalogue import MODELS
+from vitlab.training.optimiser import Average, adamw, schedule
+from vitlab.training.recipe import Recipe
+
+SMALL = [name for name in MODELS if "px" in name]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_only_the_weights_of_linear_maps_and_convolutions_decay(name):
+    model = minivit.create(name)
+    decayed, spared = adamw(model, Recipe(weight_decay=0.3)).param_groups
+    assert (decayed["weight_decay"], spared["weight_decay"]) == (0.3, 0)
+    ids = {id(p) for p in decayed["params"]}
+    names = {key: id(p) in ids for key, p in model.named_parameters()}
+    assert len(ids) + len(spared["params"]) == len(names)
+    for key, decays in names.items():
+        single = model.get_parameter(key).ndim == 1
+        apart = any(part in key for part in ("norm", "positions", "class_token", "query"))
+        assert decays == (key.endswith("weight") and not single and not apart), key
+
+
+def test_what_is_frozen_is_left_out():
+    model = minivit.create("vit_8px")
+    model.patch_embedding.requires_grad_(False)
+    groups = adamw(model, Recipe()).param_groups
+    held = {id(p) for group in groups for p in group["params"]}
+    assert not held & {id(p) for p in model.patch_embedding.parameters()}
+
+
+def test_decay_is_decoupled_from_the_gradient():
+    model = minivit.create("vit_8px")
+    before = model.head.weight.detach().clone().fill_(2.0)
+    model.head.weight.data.copy_(before)
+    optimiser = adamw(model, Recipe(learning_rate=0.1, weight_decay=0.5))
+    for p in model.parameters():
+        p.grad = torch.zeros_like(p)
+    optimiser.step()
+    assert torch.allclose(model.head.weight, before * (1 - 0.1 * 0.5))
+
+
+def test_the_rate_climbs_a_line_and_falls_along_a_cosine():
+    rates = [schedule(step, 110, 10 / 110) for step in range(110)]
+    assert rates[:11] == pytest.approx([(i + 1) / 11 for i in range(11)])
+    assert rates[10 + 50] == pytest.approx(0.5)
+    assert rates[10 + 25] == pytest.approx((1 + math.cos(math.pi / 4)) / 2)
+    assert 0 < rates[-1] < 0.001
+    assert schedule(0, 1, 0) == 1
+
+
+def test_the_average_is_exponential_and_forgets_the_start():
+    model = minivit.create("vit_8px")
+    model.head.bias.data.fill_(1.0)
+    average = Average(model, 0.9)
+    bias, expected = average.model.head.bias, 1.0
+    for step, value in enumerate([2.0, 5.0, 3.0, *[4.0] * 200]):
+        model.head.bias.data.fill_(value)
+        average.update(model, step)
+        decay = min(0.9, (1 + step) / (10 + step))
+        expected = decay * expected + (1 - decay) * value
+        if step == 0:
+            assert bias[0].item() == pytest.approx(0.1 * 1 + 0.9 * 2)
+        assert bias[0].item() == pytest.approx(expected, rel=1e-5)
+    assert not average.model.training and not bias.requires_grad
+
+
+def test_the_average_takes_in_a_batch_norms_statistics():
+    model = minivit.create("resnet_8px")
+    average = Average(model, 0.0)
+    model(torch.randn(4, 1, 8, 8))
+    average.update(model, 0)
+    assert all(torch.equal(a, b) for a, b in zip(
+        average.model.state_dict().values(), model.state_dict().values(), strict=True))  # fmt: skip
+    assert not average.model.training

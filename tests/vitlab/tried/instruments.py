@@ -1,0 +1,203 @@
+"""Each instrument on one architecture: what it finds, beside what is computed by hand."""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import minivit
+from tests.vitlab.tried import by_hand
+from tests.vitlab.tried.tried import Tried
+from vitlab import instruments as analysis
+
+
+def close(found: Tensor, known: Tensor, rtol: float = 1e-4, atol: float = 1e-5) -> None:
+    torch.testing.assert_close(found.double(), known.double(), rtol=rtol, atol=atol)
+
+
+def heard(model: nn.Module, images: Tensor, tried: Tried, edit=None) -> list[Tensor]:
+    """The attention weights by hand, all or those between as many queries as keys."""
+    with by_hand.softmaxes(len(images), edit) as seen:
+        output = model(images)
+    if edit is None:
+        plain = model(images)  # with torch's own kernels
+        close(by_hand.first(tried.answer(output)), by_hand.first(tried.answer(plain)), 1e-3, 1e-4)
+    kept = [w for i, w in enumerate(seen) if i not in tried.others]
+    return [w.unflatten(0, (len(images), -1)) if w.ndim == 3 else w for w in kept]
+
+
+def between_tokens(model: nn.Module, images: Tensor, tried: Tried) -> list[Tensor]:
+    return [w for w in heard(model, images, tried) if w.shape[-1] == w.shape[-2]]
+
+
+def recorded(model: nn.Module, images: Tensor, tried: Tried) -> None:
+    with minivit.record(model, tried.weights) as seen:
+        model(images)
+    known = heard(model, images, tried)
+    assert len(seen) == len(known) > 0, (list(seen), [list(w.shape) for w in known])
+    for found, weights in zip(seen.values(), known, strict=True):
+        close(found, weights.reshape(found.shape))
+    if tried.plain:
+        modules = [name.removesuffix(".weights") for name in seen]
+        read = by_hand.ends(model, images, modules)
+        for name in modules:
+            known_too = by_hand.from_projections(model.get_submodule(name), read[name][0])
+            close(seen[f"{name}.weights"], known_too)
+
+
+def attention_distance(model: nn.Module, images: Tensor, tried: Tried) -> None:
+    found = analysis.attention_distance(model, images, grid=tried.give)
+    known = between_tokens(model, images, tried)
+    assert len(found.blocks) == len(known)
+    for row, uniform, weights in zip(found.pixels, found.uniform, known, strict=True):
+        patches = tried.patches(weights.shape[-1])
+        apart = by_hand.distances(patches.grid, patches.step)
+        row = row[~row.isnan()]
+        close(row, by_hand.mean_distance(weights, patches.where, apart))
+        close(uniform, apart.mean())
+
+
+def rollout(model: nn.Module, images: Tensor, tried: Tried) -> None:
+    found = analysis.rollout(model, images, grid=tried.give)
+    known = by_hand.rolled_out(between_tokens(model, images, tried))
+    close(found.matrices, torch.stack(known))
+    where = tried.patches(known[0].shape[-1]).where
+    rows = known[-1][:, :1] if where[0] > 0 else known[-1][:, where]
+    read = rows.mean(1)[:, where]
+    close(found.patches[-1], read / read.sum(1, keepdim=True))
+
+
+def relevance(model: nn.Module, images: Tensor, tried: Tried) -> None:
+    found = analysis.relevance(model, images, grid=tried.give)
+    with torch.enable_grad(), by_hand.softmaxes(len(images)) as seen:
+        logits = tried.answer(model(images.clone().requires_grad_()))
+        logits.max(1).values.sum().backward()
+    weights = [w for i, w in enumerate(seen) if i not in tried.others]
+    grads = [w.grad for w in weights]
+    weights = [w.detach().unflatten(0, (len(images), -1)) if w.ndim == 3 else w for w in weights]
+    for weight, grad in zip(weights, grads, strict=True):
+        weight.grad = None if grad is None else grad.reshape(weight.shape)
+    known = by_hand.relevances([w for w in weights if w.shape[-1] == w.shape[-2]])
+    close(found.matrices, torch.stack(known))
+    assert (found.matrices[0, 0] != torch.eye(len(found.matrices[0, 0]))).any()
+
+
+def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    return F.cross_entropy(logits.double(), labels)
+
+
+def head_importance(model: nn.Module, images: Tensor, tried: Tried) -> None:
+    found = analysis.head_importance(model, images)
+    labels = tried.answer(model(images)).argmax(1)
+    all_of_them = heard(model, images, tried)
+    square = [i for i, w in enumerate(all_of_them) if w.shape[-1] == w.shape[-2]]
+    numbers = [i for i in range(99) if i not in tried.others]
+    assert found.loss.shape[0] == len(square)
+    for row, i in zip(found.loss, square, strict=True):
+        for head in range(all_of_them[i].shape[1]):
+
+            def silenced(at: int, w: Tensor, i: int = i, head: int = head) -> Tensor:
+                if at == numbers[i]:
+                    w = w.clone()
+                    heads = w.unflatten(0, (len(images), -1)) if w.ndim == 3 else w
+                    heads[:, head] = 0
+                return w
+
+            with by_hand.softmaxes(len(images), silenced):
+                close(row[head], cross_entropy(tried.answer(model(images)), labels))
+
+
+def logit_lens(model: nn.Module, images: Tensor, tried: Tried) -> None:
+    found = analysis.logit_lens(model, images)
+    assert found.names[1:] == tried.blocks, found.names
+    seen = by_hand.ends(model, images, tried.blocks)
+    states = [seen[tried.blocks[0]][0], *(after for _, after in seen.values())]
+    for row, tokens in zip(found.logits, states, strict=True):
+        if tried.end:
+            close(row, tried.end(model, tokens))
+            continue
+        with by_hand.hooked(model, tried.blocks[-1:], by_hand.placed(tokens)):
+            close(row, tried.answer(model(images)))
+    close(found.logits[-1], tried.answer(model(images)))
+
+
+def branch_importance(model: nn.Module, images: Tensor, tried: Tried) -> None:
+    found = analysis.branch_importance(model, images)
+    assert len(found.names) == tried.branches, found.names
+    labels = tried.answer(model(images)).argmax(1)
+    for name, loss in zip(found.names, found.loss, strict=True):
+        with by_hand.hooked(model, [tried.end_of(name)], by_hand.zeroed):
+            close(loss, cross_entropy(tried.answer(model(images)), labels))
+
+
+def branch_ratios(model: nn.Module, images: Tensor, tried: Tried) -> None:
+    found = analysis.branch_ratios(model, images)
+    read = by_hand.ends(model, images, tried.stream)
+    *names, last = tried.stream
+    stream = [*(read[name][0] for name in names), read[last][last in names]]
+    assert len(found.names) == len(stream) - 1, found.names
+    for ratio, skip, total in zip(found.ratio, stream, stream[1:], strict=False):
+        known = (total - skip).double().norm(dim=-1) / skip.double().norm(dim=-1)
+        close(ratio, known.mean(0), 1e-3)
+
+
+def saliency(model: nn.Module, images: Tensor, tried: Tried) -> None:
+    found = analysis.saliency(model, images)
+    x = images.clone().requires_grad_()
+    with torch.enable_grad():
+        tried.answer(model(x)).max(1).values.sum().backward()
+    close(found, x.grad.abs().max(1).values, 1e-3)
+    assert found.abs().max() > 0
+
+
+def position_table(model: nn.Module, images: Tensor, tried: Tried) -> None:
+    found = analysis.position_table(model)
+    known = tried.positions(model)
+    assert torch.equal(found, known)
+    cosines = analysis.position_similarity(found).cosines.flatten(0, 1).flatten(1)
+    rows = known.flatten(0, 1).double()
+    close(cosines, F.cosine_similarity(rows[:, None], rows[None], dim=-1))
+
+
+def token_norms(model: nn.Module, images: Tensor, tried: Tried) -> None:
+    found = analysis.token_norms(model, images, grid=tried.give)
+    assert found.names == tried.blocks
+    for here, extra, (_, x) in zip(found.patches, found.extra, by_hand.ends(model, images, tried.blocks).values(), strict=True):  # fmt: skip
+        norms = x.double().square().sum(-1).sqrt()
+        patches = tried.patches(x.shape[1])
+        close(here, norms[:, patches.where].unflatten(1, patches.grid))
+        close(extra, norms[:, [i for i in range(x.shape[1]) if i not in patches.where]])
+
+
+def feature_variance(model: nn.Module, images: Tensor, tried: Tried) -> None:
+    found = analysis.feature_variance(model, images, *tried.blocks, grid=tried.give)
+    assert found.names == tried.blocks
+    for value, (_, x) in zip(found.values, by_hand.ends(model, images, tried.blocks).values(), strict=True):  # fmt: skip
+        close(value, tried.to_map(x).flatten(2).double().numpy().var(2).mean() * torch.ones(()))
+
+
+def layer_frequencies(model: nn.Module, images: Tensor, tried: Tried) -> None:
+    found = analysis.layer_frequencies(model, images, *tried.blocks, grid=tried.give)
+    assert tuple(found) == tried.blocks
+    for name, both in by_hand.ends(model, images, tried.blocks).items():
+        for mine, x in zip((found[name].before, found[name].after), both, strict=True):
+            close(mine.values, by_hand.log_amplitudes(tried.to_map(x)), 1e-3, 1e-3)
+
+
+Check = Callable[[nn.Module, Tensor, Tried], None]
+INSTRUMENTS: dict[str, Check] = {
+    "record": recorded,
+    "attention_distance": attention_distance,
+    "rollout": rollout,
+    "relevance": relevance,
+    "head_importance": head_importance,
+    "branch_importance": branch_importance,
+    "branch_ratios": branch_ratios,
+    "logit_lens": logit_lens,
+    "saliency": saliency,
+    "position_table": position_table,
+    "token_norms": token_norms,
+    "feature_variance": feature_variance,
+    "layer_frequencies": layer_frequencies,
+}

@@ -1,0 +1,73 @@
+"""Everybody's architectures: each instrument's numbers are those by hand, or it refuses in words."""
+
+import json
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+import minivit
+from tests.vitlab.tried.architectures import ARCHITECTURES
+from tests.vitlab.tried.instruments import INSTRUMENTS
+from tests.vitlab.tried.table import MARKS, PAGE, TABLE, built, page, tried
+from vitlab import instruments as analysis
+
+STORED = json.loads(TABLE.read_text(encoding="utf-8"))
+FAST = ["torchvision ViT", "timm DINOv2 with registers", "timm XCiT", "HF DINOv2 with registers",
+        "HF CLIP", "vit-pytorch ViT"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[] if n in FAST else pytest.mark.slow) for n in ARCHITECTURES],
+)
+def test_what_the_table_says_is_so(name):
+    assert tried(name) == STORED[name], "run python -m tests.vitlab.tried.table"
+
+
+def test_the_table_is_whole_and_its_page_made_of_it():
+    assert list(STORED) == list(ARCHITECTURES) and len(STORED) > 40
+    assert all(list(cells) == list(INSTRUMENTS) for cells in STORED.values())
+    assert PAGE.read_text(encoding="utf-8").partition(MARKS)[2] == page(STORED)
+
+
+@pytest.mark.parametrize("instrument", INSTRUMENTS)
+def test_the_numbers_of_another_model_would_be_seen(instrument, monkeypatch):
+    about = ARCHITECTURES["timm ViT with registers"]
+    model, images = built(about)
+    other, _ = built(about)
+    for parameter in other.parameters():
+        parameter.mul_(1.3)
+    owner, name = (minivit, "record") if instrument == "record" else (analysis, instrument)
+    right = getattr(owner, name)
+    with torch.no_grad():
+        INSTRUMENTS[instrument](model, images, about)
+
+    @contextmanager
+    def weights_of_another(_, *names):
+        with right(other, *names) as seen:
+            other(images)
+            yield seen
+
+    def of_another(_, *args, **options):
+        return right(other, *args, **options)
+
+    monkeypatch.setattr(owner, name, weights_of_another if owner is minivit else of_another)
+    with torch.no_grad(), pytest.raises(AssertionError):
+        INSTRUMENTS[instrument](model, images, about)
+
+
+# What worked when it was first tried, before there was this table.
+WORKED = {
+    "attention_distance": {
+        "timm CaiT", "timm CrossViT", "timm PiT", "timm PVT v2", "HF PVT", "HF SegFormer",
+    },
+    "rollout": {"timm CaiT", "timm PVT v2", "HF PVT", "HF SegFormer"},
+}  # fmt: skip
+
+
+def test_nothing_that_worked_is_refused():
+    plain = [name for name, about in ARCHITECTURES.items() if about.plain and "ViT" in name]
+    for instrument, names in WORKED.items():
+        for name in names | {n for n in plain if STORED[n]["record"] == "works"}:
+            assert STORED[name][instrument] == "works", (name, instrument)

@@ -1,0 +1,7 @@
+"""``python -m vitlab``."""
+
+import sys
+
+from vitlab.commands import main
+
+sys.exit(main())

@@ -1,0 +1,187 @@
+"""The images of an audit: a folder's, a data set's, or generated ones, as the model reads them."""
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from jaxtyping import Float, Int64, UInt8
+from PIL import Image
+from torch import Tensor
+
+from minivit.files import fingerprint
+from vitlab.convert.opened import Opened
+from vitlab.data.listing import walk
+from vitlab.data.loading import SOURCES, load_data
+from vitlab.data.photographs import crops
+from vitlab.data.pictures import open_picture
+from vitlab.data.shapes import draw_shapes
+from vitlab.data.splits import evenly
+
+SIDE = 128  # of generated shapes in pixels, the most that they can have
+CROP = 224  # windows of photographs are at least so wide; the smallest photograph has 300
+WORTH = {
+    "own": "The user's own images. The figures hold for images like these.",
+    "test": "The test part of the data set: a model that trained on other parts has not seen it.",
+    "generated": (
+        "Generated shapes, and crops of four photographs: enough to see that every probe runs, and "
+        "for claims about weights alone. Figures that depend on images hold for these only, which "
+        "no model was made for: for figures to cite, give --images."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Images:
+    """Images as a model reads them.
+
+    Args:
+        pixels: Preprocessed.
+        labels: The index of each image's class among the model's, or None.
+        source: A folder, or the name of a data set; empty for generated images.
+        unlabelled: Why there are no labels; empty where there are.
+        skipped: Files that could not be read, ``"path: reason"``.
+        worth: What these images are good for.
+    """
+
+    pixels: Float[Tensor, "images channels height width"]
+    labels: Int64[Tensor, "images"] | None
+    source: str
+    unlabelled: str
+    skipped: tuple[str, ...]
+    worth: str
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of every pixel and label."""
+        labels = {} if self.labels is None else {"labels": self.labels}
+        return fingerprint({"pixels": self.pixels, **labels}, {})
+
+
+def images_for(opened: Opened, source: str, count: int, seed: int) -> Images:
+    """Reads at most ``count`` images, evenly spaced among those that there are.
+
+    Their order is mixed, as groups of images, of which some intervals are made, would otherwise
+    differ in their classes.
+
+    Args:
+        opened: The model that reads them.
+        source: ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``, of which the test part is taken; a
+            folder of images, or of folders with those of a class each; or empty for generated ones.
+        seed: Of generated images, and of the order.
+
+    Raises:
+        OSError: There is no such folder or data set.
+        ValueError: It is not known how the model reads images, or there is none that can be read.
+    """
+    if count < 1:
+        raise ValueError(f"expected at least one image: got --count {count}")
+    if opened.preprocess is None:
+        raise ValueError(f"{opened.unprepared}: expected a model that says how")
+    found = _found(opened, source, count, seed)
+    mixed = torch.randperm(len(found.pixels), generator=torch.Generator().manual_seed(seed))
+    labels = None if found.labels is None else found.labels[mixed]
+    return replace(found, pixels=found.pixels[mixed], labels=labels)
+
+
+def _found(opened: Opened, source: str, count: int, seed: int) -> Images:
+    """The images in the order that they have where they come from."""
+    if not source:
+        return _generated(opened, count, seed)
+    if source not in SOURCES:
+        return _folder(opened, source, count)
+    data = load_data(source)
+    some = data.test[evenly(len(data.test), count)]
+    index, why = _indices(data.classes, opened.classes)
+    labels = index[some.labels] if index is not None else None
+    return Images(_prepared(opened, some.images), labels, source, why, data.skipped, WORTH["test"])
+
+
+def _prepared(opened: Opened, images: UInt8[Tensor, "images channels height width"]) -> Tensor:
+    """Images of a data set as the model reads them."""
+    pictures = [Image.fromarray(image.permute(1, 2, 0).squeeze(2).numpy()) for image in images]
+    return torch.cat([_read(opened, picture) for picture in pictures])
+
+
+def _read(opened: Opened, picture: Image.Image) -> Float[Tensor, "1 channels height width"]:
+    """An image as the model reads it."""
+    assert opened.preprocess is not None  # images_for has looked
+    pixels = opened.preprocess(picture)
+    pixels = pixels[None] if pixels.ndim == 3 else pixels
+    if pixels.ndim != 4 or len(pixels) != 1:
+        raise ValueError(
+            f"expected the preprocess of {opened.name} to make [1, channels, height, width] of an "
+            f"image: got {list(pixels.shape)}"
+        )
+    return pixels
+
+
+def _generated(opened: Opened, count: int, seed: int) -> Images:
+    """Generated shapes, then crops of photographs; without scikit-image, shapes alone."""
+    worth, half = WORTH["generated"], count // 2
+    found = []
+    if half:
+        try:
+            found.append(_prepared(opened, crops(half, CROP, seed=seed)[0]))
+        except FileNotFoundError as error:
+            worth, half = f"{worth} Here without photographs: {error}.", 0
+    found.insert(0, _prepared(opened, draw_shapes(count - half, SIDE, seed=seed).images))
+    return Images(torch.cat(found), None, "", "generated images have none", (), worth)
+
+
+def _folder(opened: Opened, source: str, count: int) -> Images:
+    """Images of a folder, in an order that no file system changes; broken ones are left out."""
+    root = Path(source)
+    if not root.is_dir():
+        what = "which is a file" if root.exists() else "which does not exist"
+        raise FileNotFoundError(f"expected {', '.join(SOURCES)} or a folder: got {source}, {what}")
+    formats = Image.registered_extensions().items()
+    readable = {suffix for suffix, kind in formats if kind in Image.OPEN}
+    files = [path for path in walk(root) if path.suffix.lower() in readable]
+    chosen = [files[i] for i in evenly(len(files), count).tolist()] if files else []
+    pixels, names, skipped = [], [], []
+    for path in chosen:
+        key = path.relative_to(root)
+        try:
+            with warnings.catch_warnings(action="ignore"):  # Pillow's, of what it mends
+                picture = open_picture(path)
+        except Exception as error:  # each of Pillow's formats has its own ways to fail
+            skipped.append(f"{key.as_posix()}: {type(error).__name__}: {error}")
+        else:
+            pixels.append(_read(opened, picture))
+            names.append(key.parts[0] if len(key.parts) > 1 else "")
+    if not pixels:
+        what = f"{len(skipped)} that cannot be read" if skipped else "none"
+        raise ValueError(f"expected images in {root}: got {what}")
+    there = tuple(sorted(set(names)))
+    index, why = None, "the folder has no folder for each class"
+    if there != ("",):
+        index, why = _indices(there, opened.classes)
+    labels = None
+    if index is not None:
+        labels = index[torch.tensor([there.index(name) for name in names])]
+    return Images(torch.cat(pixels), labels, source, why, tuple(skipped), WORTH["own"])
+
+
+def _indices(
+    there: Sequence[str], classes: Sequence[str] | None
+) -> tuple[Int64[Tensor, "classes"] | None, str]:
+    """The index of each class of the images among the model's; or None, and why there is none."""
+    if not classes:
+        return None, "the names of the model's classes are not known"
+    index = {name.casefold(): i for i, name in enumerate(classes)}
+    if list(there) == list(classes):
+        return torch.arange(len(classes)), ""
+    if all(name.isdigit() for name in classes):
+        return None, "the model's classes are numbers, not names"
+    if "" in there:
+        return None, "some images are not in a class's folder"
+    if unknown := [name for name in there if name.casefold() not in index]:
+        return None, f"the model has no class {unknown[0]!r}"
+    known = Counter(name.casefold() for name in classes)
+    if twice := [name for name in there if known[name.casefold()] > 1]:
+        return None, f"the model has several classes named {twice[0]!r}"
+    return torch.tensor([index[name.casefold()] for name in there]), ""

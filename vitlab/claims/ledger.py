@@ -1,0 +1,75 @@
+"""The book's claims that have a probe, as its ledger has them, and what agrees with them."""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from vitlab.claims.rules import NO, UNCERTAIN, YES, Rule, word_of
+
+LEDGER = Path(__file__).with_name("ledger.json")  # `python -m book.tools.carried` writes it
+AGREEMENTS = {
+    "same word": "the rule gives this model the same word as the book's",
+    "same side": "a different word, but the same yes or no",
+    "other side": "yes where the book says no, or no where it says yes",
+    "undecided": "the interval, or the book's, spans both yes and no",
+}
+AGREES = ("same word", "same side")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim, and what the book found on its own model; the figures are in ``unit``."""
+
+    id: str
+    statement: str
+    measure: str  # what the figure means
+    setting: str  # the book's models and data
+    because: str  # why the rule's thresholds are where they are
+    unit: str
+    format: str  # of the figure, as in Python's f-strings
+    rule: Rule
+    word: str
+    verdict: str
+    value: float
+    low: float | None  # of a 95 % interval over trainings, where there were several
+    high: float | None
+    figure: str  # as the book prints it
+    url: str  # from the book's root
+
+    @classmethod
+    def parse(cls, row: dict[str, Any]) -> "Claim":
+        """Reads a row of ``ledger.json``."""
+        said = row["rule"]
+        cases = tuple((case["sign"], case["threshold"], case["verdict"]) for case in said["cases"])
+        rule = Rule(cases, said["otherwise"], said["uncertain"])
+        return cls(**{**row, "rule": rule})
+
+    def decide(self, figure: float, half: float) -> str:
+        """The word of the claim's rule for a figure and half its interval.
+
+        The word alone: the sentences after it speak of the book's models.
+        """
+        return word_of(self.rule.decide(figure, half))
+
+    def printed(self, x: float) -> str:
+        """A figure with the digits that the book prints, and its unit."""
+        return f"{self.rule.printed(x, self.format)} {self.unit}".rstrip()
+
+
+@cache
+def claims() -> dict[str, Claim]:
+    """The claims that have a probe, by id, in the ledger's order."""
+    rows = json.loads(LEDGER.read_text(encoding="utf-8"))
+    return {row["id"]: Claim.parse(row) for row in rows["claims"]}
+
+
+def agreement(word: str, book: str) -> str:
+    """One of ``AGREEMENTS``, for the words of another model and of the book's."""
+    if word == book and word != UNCERTAIN:
+        return "same word"
+    for side in (YES, NO):
+        if word in side and book in side:
+            return "same side"
+    return "other side" if {word, book} <= {*YES, *NO} else "undecided"

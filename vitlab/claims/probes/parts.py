@@ -1,0 +1,176 @@
+"""The parts of a model from any library that claims speak of, found by watching it run."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from minivit.hooks import after, before
+from minivit.recording import one, record, runnable, tensors_in, weights_of
+from vitlab.claims.probe import CannotAsk, Subject
+from vitlab.claims.probes.subjects import second
+from vitlab.instruments.attentions import attentions
+from vitlab.instruments.blocks import row_of_blocks
+from vitlab.instruments.residuals import branches
+from vitlab.instruments.running import evaluating
+
+FIRST = "first map"  # what the first block reads
+
+
+def sublayers(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
+    """The branches of a transformer's residual connections: with attention, and the MLPs.
+
+    Branches with convolutions over more than one position are neither. A model without attention
+    has none of both: the MLPs of a Mixer are others, and may read tokens turned round.
+
+    Raises:
+        ValueError: No residual connection is seen.
+    """
+    names = list(dict.fromkeys(branches(model, images)))
+    ran = False
+    try:
+        with evaluating(model), record(model, *map(weights_of, names)) as heard:
+            model(images[:1])
+            ran = True
+    except RuntimeError:  # at the end for modules in which no attention was heard: the others
+        if not ran:
+            raise
+    attention = [name for name in names if weights_of(name) in heard]
+    others = (name for name in names if name not in attention) if attention else ()
+    return attention, [name for name in others if not _convolves(one(model, name))]
+
+
+def both_kinds(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
+    """The branches with attention and the MLPs, at least one of each."""
+    attention, mlps = sublayers(model, images)
+    if not mlps:  # there are none without attention
+        raise CannotAsk("does not have residual branches of both kinds, attention and MLP")
+    return attention, mlps
+
+
+def _convolves(module: nn.Module) -> bool:
+    parts = (part for part in module.modules() if isinstance(part, nn.Conv2d))
+    return any(part.kernel_size != (1, 1) for part in parts)
+
+
+def attention_of(model: nn.Module, images: Tensor) -> list[str]:
+    """The branches with attention, at least one."""
+    found, _ = sublayers(model, images)
+    if not found:
+        raise CannotAsk("has no attention in a residual branch")
+    return found
+
+
+def attends(model: nn.Module, images: Tensor) -> bool:
+    """Whether a model computes attention between tokens."""
+    try:
+        return bool(attentions(model, images))
+    except ValueError as error:
+        return "computes no attention" not in str(error)
+
+
+def compared(subject: Subject) -> tuple[nn.Module, nn.Module]:
+    """Of the two models the one with attention, and the one without."""
+    pair = subject.model, second(subject)
+    attending = [attends(model, subject.images[:1]) for model in pair]
+    if sum(attending) != 1:
+        either = "both have it" if all(attending) else "neither has it"
+        raise CannotAsk(f"compares a model with attention with one without: of these, {either}")
+    return pair if attending[0] else pair[::-1]
+
+
+def row_of_layers(model: nn.Module, images: Tensor) -> list[str]:
+    """The blocks of a transformer or Mixer, or else those of a convolutional network."""
+    try:
+        return row_of_blocks(model, images)
+    except ValueError:
+        found = _row_of_maps(model, images)
+        if len(found) < 2:
+            raise
+        return found
+
+
+def _row_of_maps(model: nn.Module, images: Tensor) -> list[str]:
+    """The innermost modules in rows, from map to map, that hold two convolutions or more."""
+    ran: list[str] = []
+    with evaluating(model):
+        for name, module in runnable(model).items():
+            parent = model.get_submodule(name.rpartition(".")[0])
+            convolutions = sum(isinstance(part, nn.Conv2d) for part in module.modules())
+            if name and isinstance(parent, nn.ModuleList | nn.Sequential) and convolutions > 1:
+                ran.append(name)
+        inner = [a for a in ran if not any(b.startswith(f"{a}.") for b in ran)]
+        if not inner:
+            return []
+        with record(model, *inner, detach=True) as seen:
+            model(images[:1])
+    return [name for name, x in seen.items() if isinstance(x, Tensor) and x.ndim == 4]
+
+
+def read_by(model: nn.Module, name: str) -> Callable[[Tensor], Tensor]:
+    """What a module of a model reads, as a function of images, with gradients."""
+
+    def function(images: Tensor) -> Tensor:
+        read: list[Tensor] = []
+
+        def keep(module: nn.Module, args: Any, kwargs: Any) -> None:
+            read.append(tensors_in((args, kwargs))[0].clone())
+
+        with before(one(model, name), keep):
+            model(images)
+        if not read:
+            raise CannotAsk(f"{name!r} never ran")
+        return read[-1]
+
+    return function
+
+
+def outputs(
+    model: nn.Module, images: Tensor, names: list[str], batch_size: int, first: str | None = None
+) -> dict[str, Tensor]:
+    """What named parts give for images, and what one of them reads, as :data:`FIRST`."""
+    kept: dict[str, list[Tensor]] = {}
+    for batch in images.split(batch_size):
+        read: list[Tensor] = []
+
+        def keep(module: nn.Module, args: Any, kwargs: Any, read: list[Tensor] = read) -> None:
+            read.append(tensors_in((args, kwargs))[0].detach().clone())
+
+        reading = before(one(model, first or names[0]), keep)
+        with evaluating(model), reading, record(model, *names, detach=True) as seen:
+            model(batch)
+        found = ({FIRST: read[0]} if first else {}) | {name: seen[name] for name in names}
+        for name, x in found.items():
+            if not isinstance(x, Tensor) or len(x) != len(batch):
+                raise CannotAsk(f"{name!r} gives no tensor with an entry for each image")
+            kept.setdefault(name, []).append(x.cpu())
+    return {name: torch.cat(parts) for name, parts in kept.items()}
+
+
+def convolutions_before(model: nn.Module, images: Tensor, block: str) -> list[str]:
+    """The convolutions that run before a block, in order, but for those that see no image.
+
+    XCiT computes its positions by one: it gives the same for a black image.
+    """
+
+    def run(x: Tensor) -> list[tuple[str, Tensor]]:
+        ran: list[tuple[str, Tensor]] = []
+        there: list[int] = []
+        with ExitStack() as stack:
+            for name, module in runnable(model).items():
+                if isinstance(module, nn.Conv2d):
+
+                    def note(_: nn.Module, args: Any, output: Tensor, name: str = name) -> None:
+                        ran.append((name, output.clone()))
+
+                    stack.enter_context(after(module, note))
+            stack.enter_context(before(one(model, block), lambda *_: there.append(len(ran))))
+            stack.enter_context(evaluating(model))
+            model(x)
+        return ran[: there[0]]
+
+    first, black = run(images[:1]), run(torch.zeros_like(images[:1]))
+    pairs = zip(first, black, strict=True)
+    return [name for (name, seen), (_, dark) in pairs if not torch.equal(seen, dark)]

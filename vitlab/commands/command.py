@@ -1,0 +1,114 @@
+"""What the commands share: their options, and how they open data and models, and write files."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import minivit
+from minivit.files import replacing
+from minivit.loading import resized
+from minivit.model import Model
+from vitlab.convert.opening import LIBRARIES, Opened, open_any
+from vitlab.data.loading import Data, load_data
+
+Item = TypeVar("Item")
+
+
+@dataclass(kw_only=True)
+class Command:
+    device: Literal["auto", "cuda", "mps", "cpu"] = "auto"  # auto is the first there is
+    threads: int | None = None  # processor threads (None: torch's choice)
+
+
+def complain(error: object) -> int:
+    """Prints an error; gives the exit code for bad input."""
+    print(f"error: {error}", file=sys.stderr)
+    return 2
+
+
+def load(source: str, **options: Any) -> Data:
+    """Loads data, and reports what was left out."""
+    data = load_data(source, **options)
+    for picture in data.skipped:
+        print(f"left out: {picture}", file=sys.stderr)
+    return data
+
+
+def open_model(name: str, size: int | None = None) -> Opened:
+    """A trained model of any library that can read images, for images of another size if asked.
+
+    Raises:
+        ValueError: It is not known how its images are prepared; or ``size`` is given for a model of
+            another library, or one that takes no other.
+    """
+    opened = open_any(name)
+    if opened.preprocess is None:
+        why = opened.unprepared or "expected preprocess"
+        raise ValueError(f"{name} does not say how its images are prepared: {why}")
+    if size is None:
+        return opened
+    if not isinstance(opened.model, Model):
+        raise ValueError(f"--size is for minivit's own models: got {name} --size {size}")
+    model = resized(opened.model, size)
+    return replace(opened, model=model, preprocess=model.preprocess)
+
+
+def open_ours(name: str) -> Model:
+    """A trained model in minivit's own modules, converted from its library's where that is needed.
+
+    Raises:
+        ValueError: There is no way to convert it.
+    """
+    opened = open_model(name)
+    if isinstance(opened.model, Model):
+        return opened.model
+    library = name.partition(":")[0]
+    convert = {"hf": "from_huggingface"}.get(library, f"from_{library}")
+    if library not in LIBRARIES or not hasattr(minivit, convert):
+        raise ValueError(f"expected a model of minivit's, or of {', '.join(LIBRARIES)}: got {name}")
+    model: Model = getattr(minivit, convert)(opened.model)
+    preprocess: Any = opened.preprocess
+    model.preprocess, model.licence = preprocess, opened.licence
+    model.classes = opened.classes or [str(i) for i in range(model.config.classes)]
+    return model
+
+
+def checked(path: Path, *endings: str) -> Path:
+    """A path for a file to be written, before the work for it is done.
+
+    Raises:
+        ValueError: Its name does not end in one of ``endings``.
+        FileNotFoundError: There is no such folder.
+    """
+    if path.suffix.lower() not in endings:
+        raise ValueError(f"expected a file that ends in {' or '.join(endings)}: got {path}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"expected a folder that exists: got {path.parent}")
+    return path
+
+
+def write(path: Path, text: str) -> None:
+    """Writes a text, whole or not at all."""
+    with replacing(path) as scratch:
+        scratch.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def draw(path: Path, figure: Any) -> None:
+    """Writes a figure, whole or not at all, as PNG or SVG by the path's ending."""
+    with replacing(path) as scratch:
+        figure.savefig(scratch, dpi=150, bbox_inches="tight")
+
+
+def counted(items: Sequence[Item], unit: str, shown: bool) -> Iterator[Item]:
+    """The items, counted by a bar on standard error where that is a terminal and tqdm is there."""
+    if not shown:
+        yield from items
+        return
+    try:
+        from tqdm import tqdm
+    except ModuleNotFoundError:  # naming images needs no package for training
+        yield from items
+    else:
+        yield from tqdm(items, unit=f" {unit}", disable=None, leave=False)

@@ -1,0 +1,28 @@
+"""``minivit export``."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tyro.conf import Positional
+
+from vitlab.commands.command import checked, open_model
+from vitlab.commands.options import ImageSize, ModelName
+from vitlab.convert.onnx import export
+
+
+@dataclass(kw_only=True)
+class Export:
+    """Write a trained model for programs without Python, and check that its answers agree."""
+
+    model: Positional[ModelName]
+    to: Literal["onnx"] = "onnx"  # the format
+    out: Path  # a .onnx file
+    size: ImageSize = None
+
+    def run(self, typed: str) -> int:
+        out = checked(self.out, ".onnx")
+        opened = open_model(self.model, self.size)
+        difference = export(opened, out)
+        print(f"logits differ by at most {difference:.1e}; written to {out}")
+        return 0

@@ -1,0 +1,81 @@
+"""``minivit look``."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor
+from tyro.conf import Positional, arg
+
+from minivit.preprocessing import Preprocess
+from vitlab.calls import logits
+from vitlab.commands.command import Command, checked, draw, open_model
+from vitlab.commands.options import ImageSize, ModelName
+from vitlab.convert.opened import Opened
+from vitlab.data.pictures import open_picture
+from vitlab.extras import extra
+from vitlab.training.defaults import device_of
+
+PIXELS = 384  # of a shown image, about
+
+
+@dataclass(kw_only=True)
+class Look(Command):
+    """Draw where a model looks in an image: attention rollout, and each head of a block."""
+
+    picture: Annotated[Positional[str], arg(metavar="IMAGE")]  # a file
+    model: ModelName
+    out: Path = Path("look.png")  # a .png, .svg or .pdf file
+    block: int = -1  # the block whose heads are drawn, counted from 0 (-1: the last)
+    size: ImageSize = None
+
+    def run(self, typed: str) -> int:
+        with extra("figures"):
+            import matplotlib  # noqa: F401
+        out = checked(self.out, ".png", ".svg", ".pdf")
+        try:
+            image = open_picture(self.picture)
+        except Exception as error:  # broken files raise many kinds
+            why = f"{type(error).__name__}: {error}"
+            raise ValueError(
+                f"expected an image at {self.picture}; reading it failed: {why}"
+            ) from error
+        opened = open_model(self.model, self.size)
+        opened.model.to(device_of(self.device))
+        images = opened.preprocess(image)  # type: ignore[misc]
+        images = images.to(next(opened.model.parameters()).device)
+        from vitlab.figures import look
+
+        title = f"{Path(self.picture).name}: {_said(opened, images)}"
+        shown = _more_pixels(opened.preprocess, image)
+        try:
+            figure = look(opened.model, images, picture=shown, block=self.block, title=title)
+        except IndexError as error:
+            raise ValueError(f"--block {self.block}: {error}") from error
+        draw(out, figure)
+        print(f"{title}\nwritten to {out}")
+        return 0
+
+
+@torch.no_grad()
+def _said(opened: Opened, images: Tensor) -> str:
+    """The likeliest class and its probability, and which model says so."""
+    try:
+        answer = logits(opened.model, images)[0].double().softmax(0)
+    except ValueError:  # it has no logits, and still looks
+        return opened.name
+    index = int(answer.argmax())
+    name = opened.classes[index] if opened.classes else f"class {index}"
+    return f"{name}, {answer[index]:.1%}, by {opened.name}"
+
+
+def _more_pixels(preprocess: Any, image: Any) -> Tensor | None:
+    """What the model sees of an image, with more pixels than it reads where these are few."""
+    if not isinstance(preprocess, Preprocess):
+        return None
+    factor = max(1, round(PIXELS / max(preprocess.size)))
+    (height, width), (down, across) = preprocess.size, preprocess.resize
+    size, resize = (height * factor, width * factor), (down * factor, across * factor)
+    larger = replace(preprocess, size=size, resize=resize)
+    return larger.fit(image)[0].float() / 255

@@ -1,0 +1,120 @@
+"""``minivit train``."""
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import torch
+from tyro.conf import FlagCreatePairsOff, arg
+
+from minivit.catalogue import weights
+from minivit.model import Model
+from minivit.patches import pair
+from minivit.shapes import Size
+from vitlab.commands.command import Command, draw, load, open_ours
+from vitlab.commands.options import FREEZE, ONE_OF, START, TEACHER, Changes
+from vitlab.data.dataset import Data
+from vitlab.data.loading import SOURCES
+from vitlab.training.confusion import read_matrix
+from vitlab.training.defaults import DEFAULTS, continued, device_of, model_for, recipe_for
+from vitlab.training.evaluate import Results
+from vitlab.training.freezing import freeze, frozen
+from vitlab.training.loop import train
+from vitlab.training.state import CONFUSION
+
+
+@dataclass(kw_only=True)
+class Train(Command):
+    """Train a model."""
+
+    data: str  # DIGITS, CIFAR10, SHAPES, or a folder with a folder of images for each class
+    size: int | None = None  # side in pixels of the images (None: the data's, or the model's)
+    channels: Literal[1, 3] | None = None  # grey or colour (None: the data's, or the model's)
+    fraction: float = 1.0  # of the training images
+    model: Annotated[str | None, ONE_OF] = None  # a name that `models` lists (None: a small ViT)
+    start: Annotated[str | None, ONE_OF, START] = None
+    freeze: Annotated[str | None, FREEZE] = None
+    teacher: Annotated[str | None, TEACHER] = None
+    out: Path | None = None  # folder for all output (None: runs/DATA_MODEL)
+    resume: FlagCreatePairsOff[bool] = False  # continue from --out, or start anew
+    save_every: float = 60  # seconds between saved states
+    recipe: Annotated[Any, arg(constructor=Changes)] = field(default_factory=Changes)
+    """Defaults are for any data unless it is named."""
+
+    def run(self, typed: str) -> int:
+        device = device_of(self.device)
+        given = {name: value for name, value in asdict(self.recipe).items() if value is not None}
+        recipe = recipe_for(self.data, device, **given)
+        start = open_ours(self.start) if self.start else None
+        teacher = open_ours(self.teacher) if self.teacher else None
+        name = self.model or DEFAULTS.get(self.data, DEFAULTS["FOLDER"])[0]
+        size: Size | None = self.size
+        channels: int | None = self.channels
+        if self.start and start:
+            name = re.sub(r"[^\w.-]+", "_", Path(self.start).stem)  # a library's has a colon
+            size = size or pair(start.config.image_size)
+            channels = channels or start.config.channels
+        source = Path(self.data).resolve()
+        out = self.out or Path("runs", f"{source.name.lower()}_{name}")
+        if self.data not in SOURCES and source.is_dir() and out.resolve().is_relative_to(source):
+            raise ValueError(f"give --out a folder outside the images: {out} is in {self.data}")
+        data = load(self.data, size=size, channels=channels, fraction=self.fraction)
+        if not start and weights().get(name):
+            untrained = "it starts untrained: to use the existing weights, give --from"
+            print(f"{untrained} {name}", file=sys.stderr)
+        torch.manual_seed(recipe.seed)
+        model = continued(start, data) if start else model_for(self.data, data, self.model)
+        if start:
+            data = _as_before(data, start, self.start)
+        if self.freeze:
+            freeze(model, self.freeze)
+            left = sum(p.numel() for p in model.parameters() if p.requires_grad)
+            said = f"frozen: {', '.join(frozen(model))}; {left:,} parameters train"
+            print(said, file=sys.stderr)
+        results = train(
+            model.to(device),
+            data,
+            recipe,
+            out=out,
+            resume=self.resume,
+            save_every=self.save_every,
+            progress=True,
+            command=typed,
+            start=self.start,
+            teacher=teacher,
+        )
+        print(f"validation  {results.validation}")
+        print(f"test        {results.test}")
+        _draw(out, results, data.classes)
+        print(f"{results.steps} steps in {results.seconds:.0f} s; written to {out}")
+        return 0
+
+
+def _as_before(data: Data, start: Model, name: str | None) -> Data:
+    """The data with mean and standard deviation as the trained model reads them, and its terms."""
+    preprocess: Any = start.preprocess
+    data = replace(data, mean=preprocess.mean, std=preprocess.std)
+    if not start.licence:
+        return data
+    terms = f"{data.licence or 'none stated'}; weights of {name}: {start.licence}"
+    return replace(data, licence=terms)
+
+
+def _draw(out: Path, results: Results, classes: Sequence[str]) -> None:
+    """Draws the curve and the confusion matrix into the folder, but for what is there already."""
+    wanted = [out / name for name in ("curve.png", "curve.svg", "confusion.png")]
+    if all(path.exists() for path in wanted) or not (out / CONFUSION).exists():
+        return
+    try:
+        from vitlab.figures import confusion_figure, curve
+    except ModuleNotFoundError as error:
+        print(f"no figures of the training, but --resume will draw them: {error}", file=sys.stderr)
+        return
+    by_epoch = curve(results.lines)
+    for path in wanted[:2]:
+        draw(path, by_epoch)
+    matrix = read_matrix((out / CONFUSION).read_text(encoding="utf-8"))
+    draw(wanted[2], confusion_figure(matrix, classes))

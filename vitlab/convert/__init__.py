@@ -1,0 +1,1 @@
+"""Models of other libraries, opened or converted to ours, and ours for other programs."""

@@ -1,0 +1,147 @@
+"""A ViT of ours from the numbers of another library's, once they have our names.
+
+What other libraries split is joined here, and what they leave out is filled in with numbers that
+change nothing: q, k and v; a bias that is not there; positions of tokens that are no patches; a
+query and its projection; two heads of which the mean is taken; no head at all.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from minivit.model import check_state
+from minivit.patches import grid_of
+from minivit.surgery import build
+from minivit.variants import config_of
+from minivit.vit import ViT
+
+
+def renamed(state: Mapping[str, Tensor], names: Iterable[tuple[str, str]]) -> dict[str, Tensor]:
+    """A state dict in which parts of the keys, theirs, are ours: each pair in its turn."""
+    found = {}
+    for key, tensor in state.items():
+        for theirs, ours in names:
+            key = key.replace(theirs, ours)
+        found[key] = tensor.detach()
+    return found
+
+
+def assembled(state: dict[str, Tensor], **settings: Any) -> ViT:
+    """Makes a ViT of a state dict with our names, and with some more keys.
+
+    These are ``registers``; in the blocks ``attention.q``, ``k`` and ``v`` in place of ``qkv``, and
+    ``mlp.gates`` and ``values`` in place of ``up``; ``pool.latent``, a query that ``pool.q``
+    projects; and ``second_head``. A model without a head gives its pooled features: its head is the
+    identity.
+
+    Args:
+        state: Is used up.
+        **settings: What no shape tells: ``image_size``, ``heads``, ``pool``, ``norm_eps``,
+            ``activation``.
+
+    Raises:
+        ValueError: Keys missing, surplus or of another shape, or numbers that are not finite.
+    """
+    weight = state["patch_embedding.projection.weight"]
+    dim, channels, height, width = weight.shape
+    grid = grid_of(settings["image_size"], (height, width))
+    layers = {key.split(".")[1] for key in state if key.startswith("blocks.")}
+    for i in layers:
+        _join(state, f"blocks.{i}.mlp", ("gates", "values"), "up")
+        for name in "qkv":
+            _fill(state, f"blocks.{i}.attention.{name}")
+        _join(state, f"blocks.{i}.attention", "qkv", "qkv")
+        _fill(state, f"blocks.{i}.attention.qkv")
+        _fill(state, f"blocks.{i}.attention.out")
+    _fill(state, "patch_embedding.projection")
+    registers = _tokens(state, grid[0] * grid[1], settings["pool"])
+    if settings["pool"] == "attention":
+        _query(state, settings["heads"])
+    _head(state, dim, settings["pool"])
+    hidden = state["blocks.0.mlp.down.weight"].shape[1]
+    config = config_of(
+        **settings,
+        patch_size=(height, width),
+        channels=channels,
+        classes=len(state["head.weight"]),
+        dim=dim,
+        depth=len(layers),
+        mlp_ratio=hidden / dim,
+        registers=registers or None,
+        embedding_norm="positions.norm.weight" in state,
+        layer_scale=1e-5 if "blocks.0.attention.scale" in state else None,
+    )
+    with torch.device("meta"):  # no memory and no random numbers for what is replaced at once
+        model: Any = build(config)
+    check_state(state, model.state_dict())
+    copies = {key: tensor.clone() for key, tensor in state.items()}
+    model.load_state_dict(copies, assign=True)
+    return model
+
+
+def _join(state: dict[str, Tensor], part: str, names: Iterable[str], joined: str) -> None:
+    """Maps of the same input become one, in this order, where there are such."""
+    for kind in ("weight", "bias"):
+        keys = [f"{part}.{name}.{kind}" for name in names]
+        if all(key in state for key in keys):
+            state[f"{part}.{joined}.{kind}"] = torch.cat([state.pop(key) for key in keys])
+
+
+def _fill(state: dict[str, Tensor], layer: str) -> None:
+    """A layer without a bias gets one of zeros, where there is such a layer."""
+    weight = state.get(f"{layer}.weight")
+    if weight is not None:
+        state.setdefault(f"{layer}.bias", weight.new_zeros(len(weight)))
+
+
+def _tokens(state: dict[str, Tensor], patches: int, pool: str) -> int:
+    """Class token and registers become one table, and only the class token has a position.
+
+    A class token that the head does not read is a register.
+
+    Returns:
+        The number of registers.
+    """
+    table = state["positions.table"]
+    table = table.reshape(-1, table.shape[-1])
+    there = [state.pop(key) for key in ("class_token", "registers") if key in state]
+    first = torch.cat([table[:0], *(tokens.reshape(-1, table.shape[-1]) for tokens in there)])
+    positions = len(table) - patches  # of tokens that are no patches: the first ones of them
+    if not 0 <= positions <= len(first):
+        raise ValueError(
+            f"expected positions of {patches} patches and of up to {len(first)} other tokens: got "
+            f"{len(table)}"
+        )
+    reads = int(pool.startswith("class"))
+    own = table[:reads] if positions else table.new_zeros(reads, table.shape[1])
+    added = torch.cat([own * 0, table[reads:positions]])  # positions that go into the tokens
+    first = first + nn.functional.pad(added, (0, 0, 0, len(first) - len(added)))
+    state["positions.table"] = torch.cat([own, table[positions:]])
+    if len(first):
+        state["class_token"] = first[None]
+    return len(first) - reads
+
+
+def _query(state: dict[str, Tensor], heads: int) -> None:
+    """A query and its projection become the projected query, [heads, 1, d_head]."""
+    latent = state.pop("pool.latent").flatten()  # [dim]
+    weight, bias = state.pop("pool.q.weight"), state.pop("pool.q.bias")
+    state["pool.query"] = (weight @ latent + bias).view(heads, 1, -1)
+
+
+def _head(state: dict[str, Tensor], dim: int, pool: str) -> None:
+    """The mean of two heads is one that reads both tokens, and no head is the identity."""
+    if "head.weight" not in state:
+        width = dim if pool == "class+register" else dim * (1 + pool.count("+"))
+        state["head.weight"] = torch.eye(width).to(state["positions.table"])
+        if pool == "class+register":
+            state["second_head.weight"] = state["head.weight"]
+    _fill(state, "head")
+    if "second_head.weight" in state:
+        _fill(state, "second_head")
+        weights = [state.pop("head.weight"), state.pop("second_head.weight")]
+        biases = [state.pop("head.bias"), state.pop("second_head.bias")]
+        state["head.weight"] = torch.cat(weights, 1) / 2
+        state["head.bias"] = (biases[0] + biases[1]) / 2

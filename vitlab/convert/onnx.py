@@ -1,0 +1,133 @@
+"""Models for programs without Python, in the format ONNX (Open Neural Network Exchange)."""
+
+import json
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from minivit.files import replacing
+from minivit.preprocessing import Preprocess
+from vitlab.calls import logits
+from vitlab.convert.opened import Opened
+from vitlab.extras import extra
+
+TOLERANCE = 1e-4  # of the largest logit, at which the file is not written
+LARGEST = 1.7e9  # bytes of weights in one file: torch would split more over two
+SIZES = (1, 3)  # of the batches compared; the file takes any
+
+
+class Logits(nn.Module):
+    """A classifier that gives its logits alone, as Hugging Face's do not."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, images: Tensor) -> Tensor:
+        return logits(self.model, images)
+
+
+def export(opened: Opened, path: Path) -> float:
+    """Writes a classifier to an ONNX file, for batches of any number of images of its size.
+
+    The input is ``images``, prepared as the model's own are, the output ``logits``. The file's
+    metadata hold ``classes`` and ``preprocess`` as JSON, and ``licence``, where they are known. The
+    file is run with onnxruntime before it is put in its place.
+
+    Returns:
+        The largest difference between its logits and the model's, on random images.
+
+    Raises:
+        ModuleNotFoundError: onnx, onnxscript or onnxruntime is not installed.
+        ValueError: Its images' size is not known, it is too large, torch cannot export it, or
+            the file's logits differ by more than a ten-thousandth of the largest, or it takes
+            batches of one size alone.
+    """
+    with extra("onnx"):
+        import onnx  # noqa: F401
+        import onnxruntime
+        import onnxscript  # noqa: F401
+    preprocess = opened.preprocess
+    if not isinstance(preprocess, Preprocess):
+        raise ValueError(f"the size of images that {opened.name} takes is not known")
+    model = Logits(opened.model).eval()
+    held = sum(tensor.nbytes for tensor in model.state_dict().values())
+    if held > LARGEST:
+        raise ValueError(
+            f"an ONNX file holds less than 2 GB: the weights of {opened.name} have {held / 1e9:.1f}"
+        )
+    shape = (len(preprocess.mean), *preprocess.size)
+    generator = torch.Generator().manual_seed(0)
+    batches = [torch.randn(size, *shape, generator=generator) for size in SIZES]
+    program = _program(model, torch.zeros(2, *shape), opened.name)
+    program.model.metadata_props.update(_about(opened))
+    with replacing(path) as scratch:
+        program.save(scratch, external_data=False)
+        session = onnxruntime.InferenceSession(scratch, providers=["CPUExecutionProvider"])
+        differences, largest = [], 0.0
+        for images in batches:
+            with torch.no_grad():
+                expected = model(images)
+            try:
+                (found,) = session.run(None, {"images": images.numpy()})
+            except Exception as error:  # onnxruntime's errors have no kind in common
+                raise ValueError(
+                    f"the exported {opened.name} does not take {len(images)} images at a time: "
+                    f"nothing was written. {error}"
+                ) from error
+            differences.append((torch.from_numpy(found) - expected).abs().max().item())
+            largest = max(largest, expected.abs().max().item())
+        if not max(differences) <= TOLERANCE * max(largest, 1):
+            raise ValueError(
+                f"the exported {opened.name} differs from the model by "
+                f"{max(differences):.2g}: nothing was written"
+            )
+    return max(differences)
+
+
+def _program(model: nn.Module, example: Tensor, name: str) -> Any:
+    with _quiet():
+        try:
+            return torch.onnx.export(
+                model,
+                (example,),
+                dynamo=True,
+                verbose=False,
+                input_names=["images"],
+                output_names=["logits"],
+                dynamic_shapes={"images": {0: torch.export.Dim("batch")}},
+            )
+        except torch.onnx.OnnxExporterError as error:
+            why = str(error.__cause__ or error).strip().splitlines()[0]
+            raise ValueError(f"torch cannot export {name} to ONNX: {why}") from error
+
+
+def _about(opened: Opened) -> dict[str, str]:
+    preprocess: Any = opened.preprocess
+    about = {"preprocess": json.dumps(asdict(preprocess))}
+    if opened.classes:
+        about["classes"] = json.dumps(list(opened.classes))
+    if opened.licence:
+        about["licence"] = opened.licence
+    return about
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the exporter's messages, which are for its own authors."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)

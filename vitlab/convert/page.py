@@ -1,0 +1,133 @@
+"""Models for web pages: one file each, which the engine in ``book/_static/live`` runs.
+
+The file is a script, since pages that are opened from a folder can load nothing else. It hands over
+an object: what is said of the model, and its numbers as one string, a character each, which has the
+16 bits of a number in half precision as its code. The script is written in UTF-16, so that a number
+takes two bytes in it, too; browsers see that from the byte order mark, whatever a server says.
+"""
+
+import codecs
+import json
+import re
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from minivit.files import About, replacing, said
+from minivit.mixer import Mixer
+from minivit.model import Model
+from minivit.preprocessing import Preprocess
+from minivit.resnet import ResNet
+from minivit.variants import ViTVariant
+from minivit.vit import ViT
+
+LARGEST = 2_000_000  # bytes of the file: what a page may ask of a phone
+# No string holds these as they are, or no file in UTF-16: halves of surrogates, from -512 to -128.
+ESCAPED = re.compile(r'["\\\n\r\ud800-\udfff]')
+UNREAD = "num_batches_tracked"  # BatchNorm's count of batches, of no use but in training
+
+# The settings that the engine knows, of those that say more than a size.
+KNOWN: dict[type[Model], dict[str, tuple[Any, ...]]] = {
+    ViT: {"pool": ("class", "mean")},
+    ViTVariant: {
+        "pool": ("class", "mean"),
+        "norm": ("pre",),
+        "window": (None,),
+        "local": (None,),
+    },
+    Mixer: {},
+    ResNet: {"stem": ("3x3",), "block": ("basic",), "norm": ("batch",)},
+}
+
+
+def export_page(model: Model, path: str | PathLike[str]) -> None:
+    """Writes a model for web pages, its numbers rounded to half precision.
+
+    A script on the page finds it in ``minivitModels`` under the file's name without ``.js``.
+
+    Args:
+        model: A ViT, a Mixer or a ResNet, with ``preprocess`` and ``classes``.
+        path: The file, which ends in ``.js``.
+
+    Raises:
+        TypeError: The model is of another family.
+        ValueError: It has a part that the engine does not know, no preprocessing or names, a number
+            beyond half precision's, or so many that the file would be larger than 2 MB; or the path
+            does not end in ``.js``.
+        OSError: The file cannot be written.
+    """
+    path = Path(path)
+    if path.suffix != ".js":
+        raise ValueError(f"expected a path that ends in .js: got {path}")
+    content = script(model, path.stem)
+    if len(content) > LARGEST:
+        raise ValueError(
+            f"expected a model whose file has at most {LARGEST:,} bytes, for a page: "
+            f"got {len(content):,}"
+        )
+    with replacing(path) as scratch:
+        scratch.write_bytes(content)
+
+
+def script(model: Model, name: str) -> bytes:
+    """What the file holds, whatever its size; the model's name is that in ``minivitModels``."""
+    text = f"(globalThis.minivitModels ??= {{}})[{json.dumps(name)}] = {packed(model)};\n"
+    return codecs.BOM_UTF16_LE + text.encode("utf-16-le")
+
+
+def packed(model: Model) -> str:
+    """The model as an object of JavaScript: what its header says, ``tensors`` and ``numbers``."""
+    preprocess = check(model)
+    state = {k: v for k, v in model.state_dict().items() if not k.endswith(UNREAD)}
+    about = said(About(model.config, preprocess, model.classes, model.licence, model.removed))
+    tensors = [[name, list(tensor.shape)] for name, tensor in state.items()]
+    header = json.dumps({**about, "tensors": tensors})
+    codes = torch.cat([half(name, tensor) for name, tensor in state.items()]).view(torch.uint16)
+    letters = "".join(map(chr, codes.tolist()))
+    numbers = ESCAPED.sub(lambda letter: f"\\u{ord(letter[0]):04x}", letters)
+    return f'{header[:-1]}, "numbers": "{numbers}"}}'
+
+
+def half(name: str, tensor: Tensor) -> Tensor:
+    """A tensor's numbers in half precision, in a row."""
+    rounded = tensor.detach().cpu().half()
+    if not rounded.isfinite().all():
+        raise ValueError(f"expected numbers that half precision has: got others in {name}")
+    return rounded.flatten()
+
+
+def check(model: Model) -> Preprocess:
+    """Refuses a model that the engine does not run, or that cannot name what it sees.
+
+    Returns:
+        How it wants its images prepared.
+    """
+    if type(model) not in KNOWN:
+        raise TypeError(
+            "a page runs ViTs, Mixers and ResNets (minivit.ViT, minivit.ViTVariant, minivit.Mixer, "
+            f"minivit.ResNet): got {type(model).__name__}"
+        )
+    for field, values in KNOWN[type(model)].items():
+        value = getattr(model.config, field)
+        if value not in values:
+            expected = " or ".join(map(repr, values))
+            raise ValueError(f"a page runs models with {field}={expected}: got {field}={value!r}")
+    preprocess = getattr(model, "preprocess", None)
+    if not isinstance(preprocess, Preprocess) or not model.classes:
+        raise ValueError(
+            "a page needs to know how images are prepared and what classes are called: expected "
+            f"model.preprocess and model.classes, got {preprocess!r} and {model.classes!r}"
+        )
+    return preprocess
+
+
+def rounded(model: Model) -> Model:
+    """Rounds a model's numbers as the file has them, in place, for a comparison."""
+    with torch.no_grad():
+        for tensor in model.state_dict().values():
+            if tensor.is_floating_point():
+                tensor.copy_(tensor.half())
+    return model

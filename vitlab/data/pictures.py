@@ -1,0 +1,78 @@
+"""Image files as they should look: upright, opaque, 8 bits a channel."""
+
+from os import PathLike
+
+import numpy as np
+import torch
+from jaxtyping import UInt8
+from PIL import Image
+from torch import Tensor
+
+from minivit.patches import pair
+from minivit.preprocessing import Preprocess, as_shown
+from minivit.shapes import Size
+
+MEMORY = 4e9  # bytes that the images of a data set may take
+CHUNK = 1024  # images resized at a time, as float32
+
+
+def open_picture(path: str | PathLike[str]) -> Image.Image:
+    """Opens an image in any format that Pillow reads, as RGB, or as L where the file is grey.
+
+    It is rotated as its EXIF tag says, 16 bits are rounded to 8, and transparency becomes
+    white. Of several frames the first is taken. Colour profiles are not applied.
+
+    Raises:
+        OSError: The file cannot be read; ``PIL.UnidentifiedImageError`` if it is not an image.
+            Broken files raise many other errors too.
+        ValueError: 32-bit pixels, whose range is not known.
+    """
+    with Image.open(path) as file:
+        file.load()
+        image = as_shown(file)
+        if image.mode.startswith("I;16"):
+            levels = np.asarray(image).astype(np.float64)
+            image = Image.fromarray((levels * 255 / 65535).round().astype(np.uint8))
+        if image.mode in ("I", "F"):
+            raise ValueError(f"expected at most 16 bits a channel: got mode {image.mode}")
+        return image.convert("L" if image.mode in ("1", "L") else "RGB")
+
+
+def fitted(
+    images: UInt8[Tensor, "batch _ height width"], size: Size | None, channels: int | None
+) -> UInt8[Tensor, "batch channels new_height new_width"]:
+    """Gives images another size and number of channels; None leaves them as they are.
+
+    Other proportions are cropped to the middle. Colours become grey by their luma (ITU-R 601-2).
+
+    Raises:
+        ValueError: They would take more than 4 GB.
+    """
+    height, width = pair(size) if size is not None else images.shape[-2:]
+    check_memory(len(images), channels or images.shape[1], (height, width))
+    if channels == 1 and images.shape[1] == 3:
+        weights = torch.tensor([0.299, 0.587, 0.114])
+        grey = [torch.einsum("nchw,c->nhw", part.float(), weights) for part in images.split(CHUNK)]
+        images = torch.cat(grey)[:, None].round().to(torch.uint8)
+    elif channels == 3 and images.shape[1] == 1:
+        images = images.expand(-1, 3, -1, -1)
+    if (height, width) == images.shape[-2:]:
+        return images.contiguous()
+    to_size = plain((height, width), images.shape[1])
+    return torch.cat([to_size.fit(part) for part in images.split(CHUNK)])
+
+
+def check_memory(n: int, channels: int, size: Size) -> None:
+    """Refuses images that would take more than 4 GB."""
+    height, width = pair(size)
+    needed = n * channels * height * width
+    if needed > MEMORY:
+        raise ValueError(
+            f"{n} images of {height} x {width} pixels take {needed / 1e9:.3g} GB of memory: "
+            f"expected at most {MEMORY / 1e9:.3g} GB; ask for a smaller size, or take fewer"
+        )
+
+
+def plain(size: Size, channels: int) -> Preprocess:
+    """Preprocessing that resizes the shorter side to ``size`` and crops the middle."""
+    return Preprocess(pair(size), pair(size), mean=(0.0,) * channels, std=(1.0,) * channels)

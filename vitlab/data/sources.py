@@ -1,0 +1,121 @@
+"""Data sets with a name: digits, CIFAR-10, and generated shapes."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from minivit.shapes import Size
+from vitlab.data.dataset import Data, Split
+from vitlab.data.folder import folder
+from vitlab.data.pictures import fitted
+from vitlab.data.shapes import CLASSES, draw_shapes
+from vitlab.data.splits import HELD_OUT, PARTS, divide
+from vitlab.extras import extra
+
+
+def digits(size: Size | None = None, channels: int | None = None) -> Data:
+    """Handwritten digits, 1,797 grey images of 8 x 8 pixels, which come with scikit-learn.
+
+    70 % are for training and 20 % for the test, drawn at random: the same people wrote both, so
+    accuracies are higher than for a new writer's hand.
+
+    Alpaydin & Kaynak (1998), "Optical Recognition of Handwritten Digits".
+    """
+    with extra("train"):
+        from sklearn.datasets import load_digits
+
+    bunch = load_digits()
+    levels = torch.from_numpy(bunch.images)[:, None]  # [n, 1, 8, 8], whole numbers from 0 to 16
+    images = fitted((levels * 255 / 16).round().to(torch.uint8), size, channels)
+    everything = Split(images, torch.tensor(bunch.target))
+    classes = tuple("0123456789")
+    keys = [str(i) for i in range(len(everything))]
+    indices = divide(keys, everything.labels, classes, list(HELD_OUT.values()))
+    parts = {part: everything[some] for part, some in zip(PARTS, indices, strict=True)}
+    return Data.of("DIGITS", classes, parts, licence="CC BY 4.0")
+
+
+CIFAR10 = tuple(
+    ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
+)
+BATCH = 10_000  # images in each file of CIFAR-10
+
+
+def cifar10(size: Size | None = None, channels: int | None = None) -> Data:
+    """CIFAR-10, 60,000 colour images of 32 x 32 pixels, 10,000 of them for the test.
+
+    The environment variable ``MINIVIT_CIFAR10`` names a copy: the folder ``cifar-10-batches-py`` or
+    ``cifar-10-batches-bin`` of the release, the folder around one of them, or a folder of image
+    files from ``train/airplane`` to ``test/truck``. ``MINIVIT_DOWNLOAD=1`` lets torchvision fetch
+    the release once, into torch.hub's cache. 5,000 training images are held out for validation,
+    chosen by their positions in the release, or by the names of the files.
+
+    Krizhevsky (2009), "Learning Multiple Layers of Features from Tiny Images".
+    """
+    copy = os.environ.get("MINIVIT_CIFAR10")
+    download = os.environ.get("MINIVIT_DOWNLOAD") == "1"
+    if not copy and not download:
+        raise FileNotFoundError(
+            "CIFAR-10 is not part of this package: set MINIVIT_CIFAR10=path to a copy of it, or "
+            "MINIVIT_DOWNLOAD=1 to have it fetched (170 MB)"
+        )
+    if copy and Path(copy, "train").is_dir():
+        data = folder(copy, size or 32, channels or 3)
+        if data.classes != CIFAR10:
+            raise ValueError(f"expected the classes of CIFAR-10 in {copy}: got {data.classes}")
+        return replace(data, name="CIFAR10, from files")  # which may have been compressed
+    where = Path(copy or Path(torch.hub.get_dir(), "datasets"))
+    whole, test = (
+        Split(fitted(split.images, size, channels), split.labels)
+        for split in _release(where, download=not copy)
+    )
+    keys = [str(i) for i in range(len(whole))]
+    train, validation = divide(keys, whole.labels, CIFAR10, [HELD_OUT["validation"]])
+    parts = {"train": whole[train], "validation": whole[validation], "test": test}
+    return Data.of("CIFAR10", CIFAR10, parts)
+
+
+def _release(path: Path, download: bool) -> list[Split]:
+    """The 50,000 training images and the 10,000 test images, as they were published."""
+    for root in (path, path / "cifar-10-batches-bin"):
+        if (root / "test_batch.bin").is_file():
+            training = [root / f"data_batch_{i}.bin" for i in range(1, 6)]
+            return [_records(training), _records([root / "test_batch.bin"])]
+    from minivit.import_torchvision import imported
+
+    root = path.parent if path.name == "cifar-10-batches-py" else path
+    try:
+        read = imported().datasets.CIFAR10
+        halves = [read(root, train, download=download) for train in (True, False)]
+    except (RuntimeError, OSError) as error:
+        raise FileNotFoundError(f"found no whole copy of CIFAR-10 in {path}: {error}") from error
+    pixels = [torch.from_numpy(half.data).permute(0, 3, 1, 2) for half in halves]
+    return [Split(x, torch.tensor(half.targets)) for x, half in zip(pixels, halves, strict=True)]
+
+
+def _records(files: list[Path]) -> Split:
+    """Reads records of one byte for the label and 1,024 each for red, green and blue."""
+    records = np.concatenate([np.fromfile(file, np.uint8) for file in files])
+    if len(records) != len(files) * BATCH * 3073:
+        raise ValueError(
+            f"expected {len(files)} x {BATCH} images of 3073 bytes in {files[0].parent}: "
+            f"got {len(records)} bytes"
+        )
+    labels, pixels = torch.from_numpy(records).view(-1, 3073).split([1, 3072], 1)
+    return Split(pixels.reshape(-1, 3, 32, 32), labels[:, 0].long())
+
+
+def shapes(size: Size | None = None, channels: int | None = None) -> Data:
+    """Generated colour images of textured shapes, 32 x 32 pixels: see :mod:`vitlab.data.shapes`.
+
+    70 % of the objects have the texture that is typical of their shape.
+    """
+    counts = {"train": 8000, "validation": 1000, "test": 2000}
+    parts = {}
+    for seed, (part, n) in enumerate(counts.items()):
+        drawn = draw_shapes(n, size or 32, seed=seed)
+        parts[part] = Split(fitted(drawn.images, None, channels), drawn.labels)
+    return Data.of("SHAPES", CLASSES, parts, licence="none needed: generated")

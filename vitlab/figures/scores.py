@@ -1,0 +1,87 @@
+"""How a training went, and which classes the model takes for which others."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib.style
+from jaxtyping import Integer
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+from torch import Tensor
+
+NUMBERED, NAMED = 20, 60  # classes, at most, whose counts and whose names can be read
+
+
+def curve(lines: Sequence[dict[str, Any]]) -> Figure:
+    """Draws loss and accuracy by epoch, of the training images and of those held out.
+
+    Args:
+        lines: Of the log: ``results.lines`` of a :func:`~vitlab.training.loop.train`.
+    """
+    if not lines:
+        raise ValueError("expected the lines of at least one epoch: got none")
+    epochs = [line["epoch"] for line in lines]
+    held_out = [line["validation"] for line in lines]
+    panels = {
+        "loss": ([line["loss"] for line in lines], [-one["log_likelihood"] for one in held_out]),
+        "accuracy": ([line["accuracy"] for line in lines], [one["accuracy"] for one in held_out]),
+    }
+    with matplotlib.style.context("vitlab.figures.book"):
+        figure = Figure(layout="constrained")
+        axes = figure.subplots(1, 2)
+        for ax, (title, (training, validation)) in zip(axes, panels.items(), strict=True):
+            marker = "o" if len(lines) < 25 else None
+            ax.plot(epochs, training, marker=marker, markersize=4, label="training, augmented")
+            ax.plot(epochs, validation, marker=marker, markersize=4, label="validation")
+            ax.set(title=title, xlabel="epoch")
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        axes[0].set_ylim(bottom=0)
+        axes[1].set_ylim(0, 1.02)
+        axes[1].yaxis.set_major_formatter(PercentFormatter(1))
+        axes[0].legend()
+    return figure
+
+
+def confusion_figure(matrix: Integer[Tensor, "classes classes"], classes: Sequence[str]) -> Figure:
+    """Draws a confusion matrix: for each class, a row, what its images were taken for.
+
+    Colours are fractions of the row, and numbers are images. Many classes have no numbers, and very
+    many no names.
+    """
+    if list(matrix.shape) != [len(classes)] * 2:
+        raise ValueError(
+            f"expected a row and a column for each of {len(classes)} classes: "
+            f"got {list(matrix.shape)}"
+        )
+    count = len(classes)
+    fractions = matrix / matrix.sum(1, keepdim=True).clamp(min=1)
+    side = min(12.0, max(4.5, 2 + (0.5 if count <= NUMBERED else 0.2) * count))
+    with matplotlib.style.context("vitlab.figures.book"):
+        figure = Figure(figsize=(side + 0.8, side), layout="constrained")
+        ax = figure.subplots()
+        shown = ax.imshow(fractions.numpy(), cmap="Blues", vmin=0, vmax=1)
+        ax.spines[:].set_visible(False)
+        ax.tick_params(length=0, labelsize="small" if count <= NUMBERED else "xx-small")
+        if count <= NAMED:
+            names = [name.encode("utf-8", "backslashreplace").decode() for name in classes]
+            plain: Any = {"parse_math": False}  # a name with dollars is a name
+            tilted: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+            ax.set_xticks(range(count), names, **tilted, **plain)
+            ax.set_yticks(range(count), names, **plain)
+        if count <= NUMBERED:
+            for row, counts in enumerate(matrix.tolist()):
+                for column, images in enumerate(counts):
+                    dark = fractions[row, column] > 0.5
+                    text: Any = {
+                        "ha": "center",
+                        "va": "center",
+                        "color": "white" if dark else "black",
+                    }
+                    if images:
+                        ax.text(column, row, str(images), fontsize="small", **text)
+        ax.set(xlabel="taken for", ylabel="is")
+        bar = figure.colorbar(shown, ax=ax, fraction=0.046, pad=0.03)
+        bar.ax.yaxis.set_major_formatter(PercentFormatter(1))
+        bar.set_label("of the class's images")
+        bar.outline.set_visible(False)
+    return figure

@@ -1,0 +1,165 @@
+"""Where a model computes attention, and between which tokens.
+
+Names differ between libraries; what happens in a call does not. So a model is called once, on one
+image, and watched: each attention belongs to the block that it runs in, its tokens are what the
+block reads, and the convolutions before it gave feature maps. Pooling by attention, which reads
+all tokens with a learned query, is not attention between tokens and is left out.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from minivit.attention import AttentionListener
+from minivit.hooks import after, before
+from minivit.recording import runnable, tensors_in
+from vitlab.calls import Reached
+from vitlab.instruments.grids import Centres, Grid, centres_of, maps_of
+from vitlab.instruments.running import evaluating
+
+
+@dataclass(frozen=True, eq=False)
+class Attention:
+    """One attention of a model, with as many queries as keys, for one image."""
+
+    name: str  # of the block, inside which the attention weights are recorded
+    shape: tuple[int, ...]  # of the weights for one image, [1, heads, tokens, tokens]
+    tokens: Float[Tensor, "tokens dim"] | None  # before the attention; None where none were seen
+    read: list[int]  # shape of the block's input
+    maps: tuple[Grid, ...]  # rows and columns of the feature maps before
+    weights: Tensor | None  # of that shape, for the first attention only
+
+    @property
+    def heads(self) -> int:
+        """The number of heads."""
+        return self.shape[1]
+
+
+class Watch(AttentionListener):
+    """Notes every attention, with the tensors that the modules around it have seen so far."""
+
+    def __init__(self, model: nn.Module, maps: list[Grid], centres: Callable[[Grid], Centres]):
+        super().__init__(lambda name, weights: None)
+        self.model = model
+        self.maps = maps  # filled while the model runs
+        self.centres = centres
+        self.frames: list[tuple[str, list[Tensor]]] = []  # of the modules that run, outermost first
+        self.found: list[Attention] = []
+        self.first = False
+
+    @contextmanager
+    def inside(self, module: nn.Module, name: str) -> Iterator[None]:
+        """Keeps the tensors that a module reads and its parts give, while it runs."""
+
+        def begin(module: nn.Module, args: Any, kwargs: Any) -> None:
+            self.running[name] = False
+            self.frames.append((name, tensors_in((args, kwargs))))
+
+        def end(module: nn.Module, args: Any, output: Any) -> None:
+            self.running.pop(name, None)
+            self.frames.pop()
+            if self.frames:
+                self.frames[-1][1].extend(tensors_in(output))
+
+        with before(module, begin), after(module, end, always=True):
+            yield
+
+    def show(self, weights: Tensor) -> Tensor:
+        if weights.shape[-1] != weights.shape[-2]:
+            return weights
+        depth = self._block()
+        met = [tensor for _, tensors in self.frames[depth:] for tensor in tensors]
+        tokens = (_tokens(tensor, weights.shape[-1]) for tensor in met)
+        self.found.append(
+            Attention(
+                self.frames[depth][0],
+                weights.shape,
+                next((rows.clone() for rows in tokens if rows is not None), None),
+                list(met[0].shape) if met else [],
+                tuple(self.maps),
+                None if self.found else weights.clone(),
+            )
+        )
+        if self.first:
+            raise Reached(None)
+        return weights
+
+    def _block(self) -> int:
+        """Index of the innermost running module that is in a list of modules, or of the last."""
+        for depth, (name, _) in reversed(list(enumerate(self.frames))):
+            row = self.model.get_submodule(name.rpartition(".")[0])
+            if name and isinstance(row, nn.ModuleList | nn.Sequential):
+                return depth
+        return len(self.frames) - 1
+
+    def look(self, images: Tensor, *, first: bool = False) -> list[Attention]:
+        """Runs the model on the first image and returns every attention, in the order they run.
+
+        Args:
+            first: Stop at the first attention.
+        """
+        for notes in (self.running, self.frames, self.found, self.maps):
+            notes.clear()
+        self.first = first
+        with suppress(Reached):
+            self.model(images[:1])
+        found = list(self.found)
+        if not found and self.others:
+            name, shape = self.others.popitem()  # the innermost
+            raise ValueError(
+                "expected attention weights [images, heads, queries, keys]: the softmax in "
+                f"{name!r} has {list(shape)}, in which heads and images cannot be told apart"
+            )
+        if not found:
+            raise ValueError(
+                f"{type(self.model).__name__} computes no attention between tokens: there is none "
+                "to measure"
+            )
+        if len({attention.name for attention in found}) < len(found):
+            names = [attention.name for attention in found]
+            raise ValueError(f"expected one attention in a block: got {names}")
+        return found
+
+
+@contextmanager
+def watching(model: nn.Module, images: Tensor) -> Iterator[Watch]:
+    """Watches a model, in evaluation mode, on images of one size."""
+    size = (images.shape[-2], images.shape[-1])
+    with ExitStack() as stack:
+        stack.enter_context(evaluating(model))
+        maps = stack.enter_context(maps_of(model))
+        watch = Watch(model, maps, stack.enter_context(centres_of(model, size)))
+        for name, module in runnable(model).items():
+            stack.enter_context(watch.inside(module, name))
+        stack.enter_context(watch)
+        yield watch
+
+
+def _tokens(x: Tensor, count: int) -> Float[Tensor, "tokens dim"] | None:
+    """``count`` tokens of one image, if that is what ``x`` holds."""
+    if not x.is_floating_point() or x.ndim not in (3, 4):
+        return None
+    if x.ndim == 3 and x.shape[1] == 1:  # [tokens, 1, dim]
+        x = x.transpose(0, 1)
+    elif x.ndim == 4 and x.shape[2] * x.shape[3] == count:  # [1, dim, rows, columns]
+        x = x.flatten(2).mT
+    elif x.ndim == 4:  # [1, rows, columns, dim]
+        x = x.flatten(1, 2)
+    return x[0] if x.shape[:2] == (1, count) else None
+
+
+def attentions(model: nn.Module, images: Tensor) -> list[Attention]:
+    """Finds every attention of a model between as many queries as keys, in the order they run.
+
+    It works for any model whose attention :func:`~minivit.recording.record` hears: minivit's,
+    torchvision's, timm's, Hugging Face's. Only the first image is used.
+
+    Raises:
+        ValueError: The model computes no attention between tokens, or several in one block.
+    """
+    with watching(model, images) as watch:
+        return watch.look(images)

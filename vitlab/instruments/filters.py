@@ -1,0 +1,212 @@
+"""What the first layer looks for: its filters as images, their components, norms and spectra."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Float64, Shaped
+from torch import Tensor, nn
+
+from minivit.patches import grid_of, patchify
+from minivit.shapes import Size
+
+
+def first_filters(
+    model: nn.Module, name: str | None = None
+) -> Float[Tensor, "filters channels height width"]:
+    """A copy of the weights of a convolution, such as a patch embedding, to be shown as images.
+
+    Args:
+        name: The name of the convolution. Default: the model's first.
+    """
+    modules = dict(model.named_modules())
+    if name is not None and name not in modules:
+        raise LookupError(f"the model has no module {name!r}: it has {list(modules)}")
+    found = [m for n, m in modules.items() if isinstance(m, nn.Conv2d) and name in (None, n)]
+    if not found:
+        got = (
+            type(model).__name__ if name is None else f"{name!r}, a {type(modules[name]).__name__}"
+        )
+        raise TypeError(f"expected a convolution, whose weights can be shown as images: got {got}")
+    weight = found[0].weight.detach().clone()
+    if weight[0, 0].numel() == 1:
+        raise ValueError(f"filters of one pixel have no pattern: got {list(weight.shape)}")
+    return weight
+
+
+def cut_patches(
+    images: Shaped[Tensor, "batch channels height width"], patch_size: Size
+) -> Shaped[Tensor, "patches channels patch_height patch_width"]:
+    """All patches of all images, as small images."""
+    (height, width), channels = images.shape[-2:], images.shape[1]
+    rows, columns = grid_of((height, width), patch_size)
+    flat = patchify(images, patch_size).flatten(0, 1)
+    return flat.unflatten(1, (channels, height // rows, width // columns))
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Orthonormal images, the most important first."""
+
+    pictures: Float64[Tensor, "components channels height width"]
+    variance: Float64[Tensor, "components"]
+
+
+def principal_components(pictures: Float[Tensor, "batch channels height width"]) -> Components:
+    """The directions in which images, or filters, differ most from their mean.
+
+    There are as many as the mean leaves dimensions, at most ``batch - 1``. The sign of a component
+    means nothing; here its largest entry is positive.
+    """
+    flat = _flat(pictures, least=2)
+    centred = flat - flat.mean(0)
+    if centred.norm() <= flat.numel() ** 0.5 * torch.finfo(flat.dtype).eps * flat.norm():
+        raise ValueError("images that are all the same have no components")
+    # By the smaller of the two square matrices: there may be a million patches.
+    if len(flat) > flat.shape[1]:
+        variance, vectors = torch.linalg.eigh(centred.mT @ centred / (len(flat) - 1))
+        basis, variance = vectors.mT.flip(0), variance.flip(0)
+    else:
+        _, s, basis = torch.linalg.svd(centred, full_matrices=False)
+        variance = s**2 / (len(flat) - 1)
+    k = min(len(flat) - 1, flat.shape[1])
+    basis, variance = basis[:k], variance[:k].clamp(min=0)
+    largest = basis.gather(1, basis.abs().argmax(1, keepdim=True))
+    return Components((basis * largest.sign()).unflatten(1, pictures.shape[1:]), variance)
+
+
+def subspace_overlap(
+    a: Float[Tensor, "a channels height width"], b: Float[Tensor, "b channels height width"]
+) -> Float64[Tensor, ""]:
+    """How much of the space spanned by orthonormal images ``a`` lies in the space spanned by ``b``.
+
+    The mean squared cosine of the principal angles: 1 for the same space, 0 for orthogonal ones.
+    ``k`` of ``n`` directions chosen at random overlap by ``k / n`` with any others. ``b`` holds at
+    least as many images as ``a``.
+    """
+    left, right = _flat(a, least=1), _flat(b, least=1)
+    if left.shape[1] != right.shape[1] or len(left) > len(right):
+        raise ValueError(
+            "expected images of one size, at least as many in the second: got "
+            f"{list(a.shape)} and {list(b.shape)}"
+        )
+    for basis in left, right:
+        if (basis @ basis.mT - torch.eye(len(basis)).to(basis)).abs().max() > 1e-6:
+            raise ValueError("expected orthonormal images, such as principal components")
+    return (left @ right.mT).square().sum() / len(left)
+
+
+def _flat(images: Tensor, least: int) -> Float64[Tensor, "batch pixels"]:
+    if images.ndim != 4 or len(images) < least or not images.numel():
+        raise ValueError(
+            f"expected {least} images or more [n, channels, height, width]: got "
+            f"{list(images.shape)}"
+        )
+    if not images.isfinite().all():
+        raise ValueError("expected images of finite numbers: got others")
+    return images.detach().double().flatten(1)
+
+
+def dct_matrix(length: int) -> Float64[Tensor, "length length"]:
+    r"""The orthonormal discrete cosine transform (DCT-II) of Ahmed, Natarajan & Rao (1974).
+
+    Row :math:`u` is :math:`\cos(\pi u (t + 1/2) / n)`, scaled to length 1: :math:`u` half turns
+    from end to end. The Fourier transform would join the two ends, and see a jump in every slope;
+    the cosine transform mirrors the sequence at its ends instead.
+    """
+    t = torch.arange(length, dtype=torch.float64)
+    waves = torch.cos(math.pi * t[:, None] * (t + 0.5) / length)
+    return waves / waves.norm(dim=1, keepdim=True)
+
+
+def dct2(x: Float[Tensor, "rows columns *rest"]) -> Float64[Tensor, "rows columns *rest"]:
+    """The discrete cosine transform along the first two axes."""
+    down, across = (dct_matrix(n).to(x.device) for n in x.shape[:2])
+    return torch.einsum("ur,vc,rc...->uv...", down, across, x.double())
+
+
+def cosine_basis(
+    channels: int, size: tuple[int, int]
+) -> Float64[Tensor, "components channels height width"]:
+    """The basis of the two-dimensional cosine transform as grey images, low frequencies first.
+
+    It is close to the principal components of patches of natural images. Components are sorted by
+    the sum of the squared frequencies along both sides, in cycles per pixel.
+    """
+    down, across = (dct_matrix(n) for n in size)
+    waves = torch.einsum("uh,vw->uvhw", down, across).flatten(0, 1)  # [height * width, h, w]
+    u, v = (torch.arange(n) / n for n in size)
+    order = (u[:, None] ** 2 + v**2).flatten().argsort(stable=True)
+    return waves[order, None].repeat(1, channels, 1, 1) / channels**0.5
+
+
+@dataclass(frozen=True, eq=False)
+class FilterSpectra:
+    """Norm and Fourier spectrum of every filter."""
+
+    norms: Float64[Tensor, "filters"]
+    power: Float64[Tensor, "filters height width"]  # fraction at each frequency, ordered as fft2's
+    waves: Float64[Tensor, "filters"]  # how many waves make up a filter: the participation ratio
+    noise: Float64[Tensor, "draws"]  # the same for filters of white noise, sorted
+
+    def structured(self, level: float = 0.01) -> Bool[Tensor, "filters"]:
+        """Which filters have fewer waves than all but a fraction ``level`` of noise filters."""
+        return self.waves < torch.quantile(self.noise, level)
+
+    @property
+    def frequency(self) -> Float64[Tensor, "filters"]:
+        """The mean frequency of each filter, weighted by power, in cycles per pixel.
+
+        From 0, for a constant filter, to 0.71, for a chequerboard.
+        """
+        down, across = (torch.fft.fftfreq(n, dtype=torch.float64) for n in self.power.shape[1:])
+        radius = (down[:, None] ** 2 + across**2).sqrt().to(self.power)
+        return (self.power * radius).sum((1, 2))
+
+
+def filter_spectra(
+    filters: Float[Tensor, "filters channels height width"], *, draws: int = 2000, seed: int = 0
+) -> FilterSpectra:
+    """Measures norm and pattern of filters separately: rescaled, every filter looks alive.
+
+    The norm limits how much a filter can add to a token; the spectrum shows whether it has a
+    pattern. Power is the squared Fourier transform, summed over channels, and a frequency and its
+    mirror image count as one wave. With ``p`` the fractions of power, ``1 / sum p²`` is the number
+    of waves: 1 for a single one, and about three quarters of all for white noise in three channels.
+
+    Args:
+        draws: How many filters of white noise to compare with.
+        seed: Of the noise.
+    """
+    if filters.ndim != 4 or not len(filters) or filters[0, 0].numel() < 2:
+        raise ValueError(
+            "expected filters [filters, channels, height, width] of two pixels or more: got "
+            f"{list(filters.shape)}"
+        )
+    if draws < 1:
+        raise ValueError(f"expected draws of one filter of noise or more: got {draws}")
+    filters = filters.detach().double()
+    norms = filters.flatten(1).norm(dim=1)
+    if not norms.isfinite().all() or not norms.all():
+        raise ValueError("expected filters of finite numbers, none of them zero everywhere")
+    generator = torch.Generator().manual_seed(seed)
+    noise = torch.randn(draws, *filters.shape[1:], dtype=torch.float64, generator=generator)
+    power = _power(filters)
+    return FilterSpectra(norms, power, _waves(power), _waves(_power(noise)).sort().values)
+
+
+def _power(
+    filters: Float64[Tensor, "filters channels height width"],
+) -> Float64[Tensor, "filters height width"]:
+    """The fraction of power at every frequency."""
+    power = torch.fft.fft2(filters).abs().square().sum(1)
+    return power / power.sum((1, 2), keepdim=True)
+
+
+def _waves(power: Float64[Tensor, "filters height width"]) -> Float64[Tensor, "filters"]:
+    """The participation ratio of waves; most waves appear at two frequencies."""
+    index = torch.arange(power[0].numel(), device=power.device).view(power.shape[1:])
+    mirror = index.flip(0, 1).roll((1, 1), (0, 1))  # where frequency -f stands, for each f
+    both = power + power.flatten(1)[:, mirror]
+    square = torch.where(index == mirror, power**2, both**2 / 2)  # a pair is met twice
+    return 1 / square.sum((1, 2))

@@ -1,0 +1,77 @@
+"""The grids of a model's feature maps, and where their positions lie in the image."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from operator import index
+from typing import Any
+
+from torch import Tensor, nn
+
+from minivit.hooks import after
+from minivit.patches import pair
+
+Grid = tuple[int, int]  # rows and columns
+Centres = tuple[tuple[float, float], ...]  # along each axis the first position's centre, the step
+
+
+def rows_and_columns(given: Iterable[int], name: str = "grid") -> Grid:
+    """Two whole numbers, or a ValueError that calls them ``name``."""
+    try:
+        rows, columns = map(index, given)
+    except (TypeError, ValueError):
+        raise ValueError(f"expected {name}=(rows, columns): got {given!r}") from None
+    return rows, columns
+
+
+@contextmanager
+def maps_of(model: nn.Module) -> Iterator[list[Grid]]:
+    """Collects the rows and columns of every convolution's output, in the order they run."""
+    found: list[Grid] = []
+
+    def keep(module: nn.Module, args: Any, output: Tensor) -> None:
+        found.append((output.shape[-2], output.shape[-1]))
+
+    with ExitStack() as stack:
+        for module in model.modules():
+            if isinstance(module, nn.Conv2d):
+                stack.enter_context(after(module, keep))
+        yield found
+
+
+@contextmanager
+def centres_of(model: nn.Module, size: Grid) -> Iterator[Callable[[Grid], Centres]]:
+    """Follows the positions of feature maps through convolutions and pools, by the maps' sizes.
+
+    A position's centre is that of the window its filter reads. Maps of one size are taken to be
+    aligned, as they are at both ends of a shortcut.
+    """
+    found: dict[Grid, Centres] = {size: ((0.5, 1.0), (0.5, 1.0))}
+
+    def keep(module: Any, args: Any, output: Tensor) -> None:
+        before, after = ((t.shape[-2], t.shape[-1]) for t in (args[0], output))
+        if len(found) == 1 and before not in found and _padded(size, before, pair(module.stride)):
+            found[before] = found[size]
+        if after in found or before not in found:
+            return
+        padding = 0 if module.padding == "valid" else module.padding
+        settings = map(pair, (module.kernel_size, module.stride, padding))
+        found[after] = tuple(
+            (start + step * ((kernel - 1) / 2 - padded), step * stride)
+            for (start, step), kernel, stride, padded in zip(found[before], *settings, strict=True)
+        )
+
+    def centres(grid: Grid) -> Centres:
+        """Where nothing is known, as after adaptive pooling: the centres of equal cells."""
+        cells = [side / count for side, count in zip(size, grid, strict=True)]
+        return found.get(grid, tuple((cell / 2, cell) for cell in cells))
+
+    with ExitStack() as stack:
+        for module in model.modules():
+            if isinstance(module, nn.Conv2d | nn.MaxPool2d | nn.AvgPool2d):
+                stack.enter_context(after(module, keep))
+        yield centres
+
+
+def _padded(size: Grid, to: Grid, stride: Grid) -> bool:
+    """Whether an image of this size was padded to whole strides, below and to the right."""
+    return all(t == -(-n // s) * s for n, t, s in zip(size, to, stride, strict=True))

@@ -1,0 +1,166 @@
+"""Where in the image the tokens of an attention are, found by changing the image.
+
+A token that is the same for two images, before tokens are mixed, comes from no patch: it is a class
+token, a register or a detection token, wherever the model puts it. The others are the patches, and
+the last feature map with as many positions has their rows and columns. Changing only some patches
+of the image shows which token belongs to which patch.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from minivit.recording import record, weights_of
+from vitlab.instruments.attentions import Attention, watching
+from vitlab.instruments.grids import Grid, rows_and_columns
+from vitlab.instruments.running import evaluating
+from vitlab.instruments.tracing import changed_tokens, in_reading_order, noise_like
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The tokens of one attention: a grid of patches, and others."""
+
+    name: str  # of the block, inside which the attention weights are recorded
+    heads: int
+    tokens: int
+    grid: Grid  # rows and columns of patches
+    where: tuple[int, ...]  # for each patch, in reading order, the index of its token
+    size: tuple[float, float]  # height and width of the patches together, in pixels
+
+    @property
+    def extra(self) -> int:
+        """The number of class, register and other tokens besides the patches."""
+        return self.tokens - len(self.where)
+
+
+def layouts(model: nn.Module, images: Tensor, grid: Grid | None = None) -> list[Layout]:
+    """Finds where in the image the tokens of every attention are.
+
+    Args:
+        grid: Rows and columns of patches. Default: those of the last convolution before the
+            attention whose output has one position per patch, as a rule the patch embedding.
+
+    Raises:
+        ValueError: As for :func:`~vitlab.instruments.attentions.attentions`; or the grid is not
+            known, or does not fit the tokens.
+    """
+    grid = None if grid is None else rows_and_columns(grid)
+    noise = noise_like(images)
+    known: dict[int, Layout] = {}  # by the number of tokens
+    with watching(model, images) as watch:
+        found = watch.look(images)
+        for one, other in zip(found, watch.look(noise), strict=True):
+            _check(one, grid)
+            tokens = one.shape[-1]
+            if tokens in known:
+                continue
+            shape, where = _patches(one, changed_tokens(one, other), grid, list(known.values()))
+            if not known:
+                where = in_reading_order(watch, noise, other, shape, where)
+            (_, down), (_, right) = watch.centres(shape)
+            size = (down * shape[0], right * shape[1])
+            known[tokens] = Layout(one.name, one.heads, tokens, shape, tuple(where), size)
+    return [replace(known[one.shape[-1]], name=one.name, heads=one.heads) for one in found]
+
+
+def outside(model: nn.Module, images: Tensor) -> tuple[int, list[int]]:
+    """How many tokens a model's first attention has, and which come from no patch.
+
+    Zero and none for a model without attention, or one that does not read images.
+    """
+    try:
+        if images.ndim == 4 and images.is_floating_point():
+            with watching(model, images) as watch:
+                (one,) = watch.look(images, first=True)
+                (other,) = watch.look(noise_like(images), first=True)
+            changed = changed_tokens(one, other)
+            return one.shape[-1], [i for i in range(one.shape[-1]) if i not in changed]
+    except ValueError:
+        pass
+    return 0, []
+
+
+def _check(attention: Attention, grid: Grid | None) -> None:
+    """Refuses attention without a known grid of patches, and attention in windows."""
+    if grid is None and not attention.maps:
+        raise ValueError(
+            f"no convolution runs before the attention of {attention.name!r}, so the grid of "
+            "patches is not known: give grid=(rows, columns)"
+        )
+    if len(attention.shape) != 4:
+        raise ValueError(
+            "expected attention weights [images, heads, queries, keys]: got "
+            f"{list(attention.shape)} in {attention.name!r}"
+        )
+    if attention.shape[0] != 1:
+        raise ValueError(_said(attention, grid) + ", [windows, heads, queries, keys]")
+
+
+def _said(attention: Attention, grid: Grid | None) -> str:
+    rows, columns = grid or attention.maps[-1]
+    return (
+        f"expected attention between all of an image's {rows} x {columns} patches: got "
+        f"{list(attention.shape)} in {attention.name!r}"
+    )
+
+
+def _patches(
+    attention: Attention, changed: list[int], grid: Grid | None, before: list[Layout]
+) -> tuple[Grid, list[int]]:
+    """The grid, and which of the tokens are its patches, in the model's order."""
+    last = grid or attention.maps[-1]
+    tokens = attention.shape[-1]
+    # Once tokens are mixed all of them change, or none, after a branch that still gives zeros: the
+    # tokens that are no patches are where they were before.
+    fits = before and tokens == last[0] * last[1] + before[-1].extra
+    if fits and len(changed) in (0, tokens):
+        lead = min(before[-1].where)
+        return last, list(range(lead, lead + last[0] * last[1]))
+    for rows, columns in [grid] if grid else reversed(attention.maps):
+        if rows * columns == len(changed):
+            return (rows, columns), changed
+    raise ValueError(
+        f"{_said(attention, grid)}, where {len(changed)} of {tokens} tokens come from the image"
+    )
+
+
+def same_tokens(at: list[Layout]) -> Layout:
+    """Any of these layouts, after making sure that all have the same tokens."""
+    if len({(layout.grid, layout.where, layout.tokens) for layout in at}) > 1:
+        found = sorted({(layout.grid, layout.extra) for layout in at})
+        raise ValueError(f"expected the same tokens in all blocks: got (grid, others) {found}")
+    return at[0]
+
+
+def attention_weights(
+    model: nn.Module, images: Iterable[Tensor], at: list[Layout]
+) -> Iterator[list[Float[Tensor, "batch heads tokens tokens"]]]:
+    """Yields the attention weights of each layout, batch by batch, without gradients.
+
+    Raises:
+        ValueError: They have another shape, as in a model that packs all images in one sequence.
+    """
+    names = [weights_of(layout.name) for layout in at]
+    for batch in images:
+        with evaluating(model), record(model, *names) as seen:
+            model(batch)
+        found = [checked_weights(seen, layout, len(batch), shared=True) for layout in at]
+        yield [weights.expand(len(batch), -1, -1, -1) for weights in found]
+
+
+def checked_weights(
+    seen: dict[str, Tensor], layout: Layout, count: int, *, shared: bool = False
+) -> Float[Tensor, "batch heads tokens tokens"]:
+    """A layout's attention weights for so many images, or for all of them one, if that may be."""
+    name = weights_of(layout.name)
+    expected = [count, layout.heads, layout.tokens, layout.tokens]
+    weights = seen[name]
+    if list(weights.shape) not in (expected, [1 if shared else count, *expected[1:]]):
+        raise ValueError(
+            f"expected {name!r} {expected} for {count} images: got {list(weights.shape)}; give one "
+            "image at a time, batch_size=1"
+        )
+    return weights

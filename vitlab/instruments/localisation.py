@@ -1,0 +1,151 @@
+"""Which patches a token knows about: token to patch localisation, Raghu et al. (2021).
+
+Over many images, the token at one position is compared with the pixels of the patch at another, by
+CKA. A model localises if each token is similar to its own patch only.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from einops import rearrange
+from jaxtyping import Bool, Float, Float64
+from torch import Tensor, nn
+
+from minivit.patches import patchify
+from vitlab.instruments.filters import principal_components
+from vitlab.instruments.grids import Grid
+from vitlab.instruments.representations import by_position, patch_grid, representations
+from vitlab.instruments.ridge import ridge
+from vitlab.instruments.running import Images
+from vitlab.instruments.similarity import CKA
+
+
+@dataclass(frozen=True, eq=False)
+class Localisation:
+    """How much each token is related to each patch: a measure that is 0 for unrelated ones."""
+
+    places: Float[Tensor, "rows columns rows columns"]  # the token's position, then the patch's
+    extra: Float[Tensor, "extra rows columns"]  # class token and registers, if any
+
+    @property
+    def own(self) -> Float[Tensor, "rows columns"]:
+        """Each token with the patch at its own position."""
+        rows, columns = self.places.shape[:2]
+        return self.places.flatten(2).flatten(0, 1).diagonal().view(rows, columns)
+
+    @property
+    def elsewhere(self) -> Float[Tensor, "rows columns"]:
+        """Each token with the patches at all other positions, in the mean."""
+        patches = self.own.numel()
+        return (self.places.sum((2, 3)) - self.own) / (patches - 1)
+
+    @property
+    def hits(self) -> Bool[Tensor, "rows columns"]:
+        """Whether each token is most similar to its own patch."""
+        return self.own >= self.places.amax((2, 3))
+
+    @property
+    def interior(self) -> Bool[Tensor, "rows columns"]:
+        """Which positions are not at the image's edge."""
+        inside = torch.zeros_like(self.own, dtype=torch.bool)
+        inside[1:-1, 1:-1] = True
+        return inside
+
+
+def localisation(
+    model: nn.Module,
+    images: Images,
+    name: str,
+    *,
+    grid: Grid | None = None,
+) -> Localisation:
+    """Compares a layer's output at every position with the pixels of every patch, by debiased CKA.
+
+    Tokens without a position, such as the class token, are compared as well. The positions of a
+    feature map divide the image into as many patches.
+
+    Args:
+        images: Hundreds or more, in one batch or several.
+        name: The layer, as for :func:`~minivit.recording.record`.
+        grid: Rows and columns of patches, for tokens. Default: those of the last convolution.
+
+    Raises:
+        ValueError: Positions do not divide the image, tokens do not fit the grid, or a patch or
+            token is the same in all images.
+    """
+    seen = CKA()
+    shape = (0, 0)
+    for batch in [images] if isinstance(images, Tensor) else images:
+        grid = grid or patch_grid(model, batch)
+        tokens, patches, shape = _tokens_and_patches(model, batch, name, grid)
+        seen.update(
+            {f"token {i} of {name}": t for i, t in enumerate(tokens.unbind(1))},
+            {f"patch {i}": t for i, t in enumerate(patches.unbind(1))},
+        )
+    return _located(seen.result().values, shape)
+
+
+def readable(
+    model: nn.Module,
+    train: Float[Tensor, "train channels height width"],
+    test: Float[Tensor, "test channels height width"],
+    name: str,
+    *,
+    grid: Grid | None = None,
+    components: int = 8,
+) -> Localisation:
+    """Measures how much of every patch a linear map can read from every token.
+
+    The measure is ``R²`` of ridge regression from the token to the patch's leading principal
+    components, on images that it was not fitted to: 1 if the patch can be read exactly, 0 or a
+    little less if not at all. Unlike in CKA it does not matter what fraction of the token's
+    variance the patch accounts for.
+
+    Args:
+        train: Images to fit the maps to, several times more than a token has dimensions.
+        test: Other images.
+        name: As for :func:`localisation`.
+        grid: As for :func:`localisation`.
+        components: How many components of a patch to read, at most.
+    """
+    grid = grid or patch_grid(model, train)
+    tokens, patches, shape = _tokens_and_patches(model, train, name, grid)
+    other_tokens, other_patches, _ = _tokens_and_patches(model, test, name, grid)
+    basis = principal_components(patches.flatten(0, 1)[:, None, None]).pictures[:components]
+    y, other_y = ((p.double() @ basis.flatten(1).mT).flatten(1) for p in (patches, other_patches))
+    # Of all components of a patch together: [patches, components] to [patches].
+    variance = (other_y - other_y.mean(0)).square().sum(0).view(-1, len(basis))
+    if not variance.sum(1).all():
+        raise ValueError("a patch is the same in all test images: there is nothing to read")
+    rows = []
+    for i in range(tokens.shape[1]):
+        left = (other_y - ridge(tokens[:, i], y, each=True)(other_tokens[:, i])).square().sum(0)
+        rows.append(1 - left.view(variance.shape).sum(1) / variance.sum(1))
+    return _located(torch.stack(rows), shape)
+
+
+def _tokens_and_patches(
+    model: nn.Module, images: Tensor, name: str, grid: Grid | None
+) -> tuple[Float[Tensor, "batch tokens dim"], Float[Tensor, "batch patches pixels"], Grid]:
+    """A layer's tokens, those without a position first; the image's patches; rows and columns."""
+    seen = representations(model, images, (name,))
+    if len(seen) != 1:
+        raise ValueError(f"expected the name of one layer: got {name!r}, for {list(seen)}")
+    extra, here = by_position(seen.popitem()[1], grid)
+    rows, columns = here.shape[1:3]
+    height, width = images.shape[-2:]
+    if rows * columns < 2 or height % rows or width % columns:
+        raise ValueError(
+            f"expected {name!r} to give two positions or more that divide an image of {height} x "
+            f"{width} pixels: got {rows} x {columns}"
+        )
+    cut = patchify(images, (height // rows, width // columns))
+    return torch.cat([extra, here.flatten(1, 2)], 1).cpu(), cut.cpu(), (rows, columns)
+
+
+def _located(values: Float64[Tensor, "tokens patches"], grid: Grid) -> Localisation:
+    """Lays tokens and patches out on their grid."""
+    rows, columns = grid
+    table = rearrange(values, "t (r c) -> t r c", r=rows)
+    extra = len(table) - rows * columns
+    return Localisation(table[extra:].unflatten(0, (rows, columns)), table[:extra])

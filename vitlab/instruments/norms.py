@@ -1,0 +1,109 @@
+"""Norms of tokens through the depth of a model, and those that stand out: artefacts, registers."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float64
+from torch import Tensor, nn
+
+from vitlab.instruments.blocks import row_of_blocks
+from vitlab.instruments.grids import Grid
+from vitlab.instruments.representations import by_position, patch_grid, representations
+from vitlab.instruments.running import Images, batches
+
+
+@dataclass(frozen=True, eq=False)
+class TokenNorms:
+    """Euclidean norms of the tokens that layers give."""
+
+    names: tuple[str, ...]  # of the layers, in the order they run
+    patches: Float64[Tensor, "names batch rows columns"]
+    extra: Float64[Tensor, "names batch extra"]  # class token, registers
+    factor: float  # how many medians make an outlier
+
+    @property
+    def median(self) -> Float64[Tensor, "names"]:
+        """Of the patches of all images."""
+        return self.patches.flatten(1).median(1).values
+
+    @property
+    def ratio(self) -> Float64[Tensor, "names batch rows columns"]:
+        """Norms of patches over the layer's median."""
+        return self.patches / self.median[:, None, None, None]
+
+    @property
+    def outliers(self) -> Bool[Tensor, "names batch rows columns"]:
+        """Patches whose norm is more than ``factor`` medians."""
+        return self.ratio > self.factor
+
+    @property
+    def fraction(self) -> Float64[Tensor, "names"]:
+        """Of outliers among the patches, 0 throughout in a model without high-norm tokens."""
+        return self.outliers.double().mean((1, 2, 3))
+
+    @property
+    def largest(self) -> Float64[Tensor, "names"]:
+        """The largest ratio, how far a layer is from having outliers, or how far they stand out."""
+        return self.ratio.amax((1, 2, 3))
+
+    @property
+    def places(self) -> Float64[Tensor, "names rows columns"]:
+        """In how many of the images, as a fraction, the patch at each position is an outlier."""
+        return self.outliers.double().mean(1)
+
+    @property
+    def first(self) -> str | None:
+        """The first layer with an outlier, if there is one."""
+        hit = self.outliers.flatten(1).any(1).nonzero().flatten().tolist()
+        return self.names[hit[0]] if hit else None
+
+
+def token_norms(
+    model: nn.Module,
+    images: Images,
+    *names: str,
+    grid: Grid | None = None,
+    factor: float = 3,
+    batch_size: int = 16,
+) -> TokenNorms:
+    """Measures the norm of every token after every block, and which patches stand out by theirs.
+
+    Darcet et al. (2024), "Vision transformers need registers", find in large models a few patches,
+    about 2 %, mostly in plain background, with roughly ten times the norm of the others, from the
+    middle blocks on; they hold information about the whole image. There the cut is made by eye, in
+    the histogram, at 150 for DINOv2. Here a patch is an outlier if its norm is more than ``factor``
+    times the median of all patches at that depth, which a few outliers cannot move. The default, 3,
+    is midway between 1 and 10 on a logarithmic scale; :attr:`TokenNorms.largest` says how much
+    hangs on it.
+
+    Args:
+        images: Tens or more, in one batch or several, as different as what the model is used for.
+        names: Layers, as for :func:`~minivit.recording.record`. Default: the blocks, whose outputs
+            are the residual stream, before the final norm, which would divide by the token's size.
+        grid: Rows and columns of patches. Default: those of the last convolution.
+
+    Raises:
+        ValueError: Without names, the model has no row of blocks from tokens to tokens; tokens do
+            not fit the grid; or layers have different grids.
+    """
+    if not factor > 1:
+        raise ValueError(f"expected a factor above 1, of the median: got {factor}")
+    first, stream = batches(images, batch_size)
+    wanted = names or tuple(row_of_blocks(model, first))
+    grid = grid or patch_grid(model, first)
+    found: dict[str, list[tuple[Tensor, Tensor]]] = {}
+    for batch in stream:
+        for name, x in representations(model, batch, wanted).items():
+            extra, here = (t.double().norm(dim=-1).cpu() for t in by_position(x, grid))
+            found.setdefault(name, []).append((extra, here))
+    shapes = {name: (rows[0][0].shape[1:], rows[0][1].shape[1:]) for name, rows in found.items()}
+    if len(set(shapes.values())) > 1:
+        said = {name: [*extra, *here] for name, (extra, here) in shapes.items()}
+        raise ValueError(
+            f"expected the same tokens in all layers: got [extra, rows, columns] {said}"
+        )
+    extra, here = (
+        torch.stack([torch.cat([row[i] for row in rows]) for rows in found.values()])
+        for i in (0, 1)
+    )
+    return TokenNorms(tuple(found), here, extra, factor)

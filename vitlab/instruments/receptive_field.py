@@ -1,0 +1,158 @@
+"""Which pixels an activation depends on, and how much: the effective receptive field."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Float64
+from torch import Tensor, nn
+
+from minivit.hooks import after
+from minivit.recording import one, tensors_in
+from vitlab.instruments.grids import Centres, Grid, centres_of, maps_of, rows_and_columns
+from vitlab.instruments.layout import outside
+from vitlab.instruments.running import Images, batches, evaluating, leaf
+
+
+@dataclass(frozen=True, eq=False)
+class ReceptiveField:
+    """How much each pixel matters to the activation at one position."""
+
+    sensitivity: Float64[Tensor, "height width"]  # mean |d activation / d pixel|
+    place: Grid  # row and column of the position
+    grid: Grid  # rows and columns of all positions
+    middle: tuple[float, ...]  # the position's centre, in pixels from the upper left corner
+
+    @property
+    def support(self) -> Bool[Tensor, "height width"]:
+        """The pixels that matter at all."""
+        return self.sensitivity > 0
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Height and width in pixels of the smallest rectangle around the support."""
+        lengths = []
+        for axis in (1, 0):
+            hit = self.support.any(axis).nonzero()
+            lengths.append(int(hit[-1] - hit[0]) + 1 if len(hit) else 0)
+        return lengths[0], lengths[1]
+
+    def area(self, share: float = 0.0455) -> int:
+        """Counts the pixels whose sensitivity is above a fraction of the largest.
+
+        Luo et al. (2016) use 0.0455, of the sensitivity in the middle.
+        """
+        return int((self.sensitivity > share * self.sensitivity.max()).sum())
+
+    @property
+    def spread(self) -> tuple[float, float]:
+        """Standard deviation of the sensitivity along height and width, in pixels."""
+        spreads = []
+        for axis in (1, 0):
+            weight = self.sensitivity.sum(axis) / self.sensitivity.sum()
+            at = torch.arange(len(weight), dtype=weight.dtype)
+            mean = (weight * at).sum()
+            spreads.append((weight * (at - mean).square()).sum().sqrt().item())
+        return spreads[0], spreads[1]
+
+    @property
+    def distance(self) -> float:
+        """Mean distance of pixels from the middle, weighted by sensitivity, in pixels.
+
+        If attention alone carried information, it would be the attention distance.
+        """
+        sides = zip(self.sensitivity.shape, self.middle, strict=True)
+        y, x = (torch.arange(side, dtype=torch.float64) + 0.5 - middle for side, middle in sides)
+        far = torch.hypot(y[:, None], x)  # [height, width]
+        return ((far * self.sensitivity).sum() / self.sensitivity.sum()).item()
+
+
+@torch.inference_mode(False)  # in which nothing has a gradient
+def receptive_field(
+    model: nn.Module,
+    images: Images,
+    at: str,
+    *,
+    place: Grid | None = None,
+    channels: int = 64,
+    batch_size: int = 8,
+) -> ReceptiveField:
+    r"""Measures the effective receptive field of one position, after Luo et al. (2016).
+
+    The sensitivity to a pixel :math:`p` is the mean of :math:`|\partial y_c / \partial x_p|` over
+    the channels :math:`c` of the position's activation :math:`y`, over the colours of the pixel and
+    over images; taken channel by channel, so that no two cancel. A pixel where it is zero for all
+    images lies outside the receptive field.
+
+    Args:
+        at: The name of a module, such as ``"blocks.3"``, that gives tokens ``[batch, tokens, dim]``
+            on the grid of the last convolution before, or a map ``[batch, dim, rows, columns]``.
+        place: Row and column on the grid. Default: the middle, ``(rows // 2, columns // 2)``.
+        channels: How many channels at most, with a backward pass for each. If there are more, a
+            random subset is drawn, always the same.
+
+    Raises:
+        ValueError: The activation is on no grid, or does not depend on the images.
+    """
+    if channels < 1:
+        raise ValueError(f"expected at least one channel: got {channels}")
+    place = None if place is None else rows_and_columns(place, "place")
+    first, stream = batches(images, batch_size)
+    total = torch.zeros(first.shape[2:], dtype=torch.float64)
+    count = 0
+    for batch in stream:
+        x = leaf(batch)
+        with evaluating(model), torch.enable_grad():
+            activation, grid, centres = _activation(model, x, at)
+        row, column = place or (grid[0] // 2, grid[1] // 2)
+        if not (0 <= row < grid[0] and 0 <= column < grid[1]):
+            raise ValueError(f"{at!r} has {grid[0]} x {grid[1]} positions: got {place}")
+        y = activation[:, :, row, column]  # [batch, dim]
+        drawn = torch.randperm(y.shape[1], generator=torch.Generator().manual_seed(0))[:channels]
+        for channel in drawn.tolist():
+            gradient = None
+            if y.requires_grad:
+                answer = y[:, channel].sum()
+                (gradient,) = torch.autograd.grad(answer, x, retain_graph=True, allow_unused=True)
+            if gradient is None:
+                raise ValueError(f"{at!r} does not depend on the images")
+            total += gradient.double().abs().mean(1).sum(0).cpu()
+            count += len(batch)
+    middle = tuple(
+        start + step * i for (start, step), i in zip(centres, (row, column), strict=True)
+    )
+    return ReceptiveField(total / count, (row, column), grid, middle)
+
+
+def _activation(
+    model: nn.Module, x: Tensor, at: str
+) -> tuple[Float[Tensor, "batch dim rows columns"], Grid, Centres]:
+    """A module's output as a map, its grid, and where in the image its positions are."""
+    kept: list[tuple[list[Tensor], list[Grid]]] = []
+    size = (x.shape[2], x.shape[3])
+    with maps_of(model) as maps, centres_of(model, size) as centres:
+
+        def keep(module: nn.Module, args: object, output: object) -> None:
+            # A copy: what comes next may overwrite it.
+            kept.append(([t.clone() for t in tensors_in(output)], maps[-1:]))
+
+        with after(one(model, at), keep):
+            model(x)
+    if not kept:
+        raise ValueError(f"{at!r} never ran")
+    tensors, grid = kept[-1]
+    if len(tensors) == 1 and tensors[0].ndim == 4:
+        rows, columns = tensors[0].shape[2:]
+        return tensors[0], (rows, columns), centres((rows, columns))
+    if len(tensors) == 1 and tensors[0].ndim == 3 and grid:
+        (rows, columns), tokens = grid[0], tensors[0].shape[1]
+        if tokens >= rows * columns:
+            count, extra = outside(model, x)
+            if (count, len(extra)) != (tokens, tokens - rows * columns):
+                extra = list(range(tokens - rows * columns))  # not known: the patches come last
+            patches = tensors[0][:, [i for i in range(tokens) if i not in extra]]
+            on_grid = patches.mT.unflatten(2, (rows, columns))
+            return on_grid, (rows, columns), centres((rows, columns))
+    raise ValueError(
+        f"expected a map, or tokens on the grid of the last convolution before, {grid}: "
+        f"{at!r} gives {[list(t.shape) for t in tensors]}"
+    )

@@ -1,0 +1,110 @@
+"""What named parts of a model give for images, and where in the image it is."""
+
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+
+from minivit.recording import record
+from vitlab.instruments.grids import Grid, maps_of, rows_and_columns
+from vitlab.instruments.layout import outside
+from vitlab.instruments.running import evaluating
+
+EXTRA = 8  # tokens besides the patches, at most, where nothing else is known
+
+
+def representations(
+    model: nn.Module, images: Shaped[Tensor, "batch ..."], names: tuple[str, ...]
+) -> dict[str, Float[Tensor, "batch ..."]]:
+    """The outputs of named modules, without gradients, of a model in evaluation mode.
+
+    Tokens that come from no patch are moved to the front, wherever the model has them. Names are as
+    for :func:`~minivit.recording.record`.
+    """
+    with record(model, *names, detach=True) as seen, evaluating(model):
+        model(images)
+    for name, x in seen.items():
+        if (
+            not isinstance(x, Tensor)
+            or not x.is_floating_point()
+            or x.shape[:1] != images.shape[:1]
+        ):
+            got = f"{x.dtype} {list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            raise ValueError(
+                f"expected {name!r} to give one floating tensor [{len(images)}, ...]: got {got}"
+            )
+    tokens, extra = outside(model, images)
+    order = sorted(range(tokens), key=lambda i: i not in extra)
+    if order == list(range(tokens)):
+        return seen
+    return {
+        name: x[:, order] if x.ndim == 3 and x.shape[1] == tokens else x for name, x in seen.items()
+    }
+
+
+class PatchGrid(tuple[int, int]):
+    """Rows and columns of patches, how many tokens there may be besides, and the sizes of maps."""
+
+    extra = EXTRA
+    maps: frozenset[Grid] = frozenset()  # rows and columns of every map of the model
+
+
+def patch_grid(model: nn.Module, images: Tensor) -> Grid | None:
+    """Rows and columns of the model's last feature map, if it has a convolution."""
+    with evaluating(model), maps_of(model) as maps:
+        model(images[:1])
+    if not maps:
+        return None
+    grid = PatchGrid(maps[-1])
+    grid.extra = max(EXTRA, len(outside(model, images)[1]))
+    grid.maps = frozenset([*maps, (images.shape[-2], images.shape[-1])])
+    return grid
+
+
+def by_position(
+    x: Float[Tensor, "batch ..."], grid: Grid | None
+) -> tuple[Float[Tensor, "batch extra dim"], Float[Tensor, "batch rows columns dim"]]:
+    """Splits a layer's output in tokens without a position and a grid of those that have one.
+
+    Args:
+        x: Tokens ``[batch, tokens, dim]``, those without a position first, or a feature map
+            ``[batch, dim, rows, columns]``, or, as in Swin, ``[batch, rows, columns, dim]``.
+        grid: Rows and columns of patches, for tokens. Those of a map tell which axes they are.
+    """
+    if x.ndim == 4:
+        x = _channels_last(x, grid)
+        return x.flatten(1, 2)[:, :0], x
+    if x.ndim != 3:
+        raise ValueError(
+            "expected tokens [batch, tokens, dim] or a map [batch, dim, rows, columns]: got "
+            f"{list(x.shape)}"
+        )
+    if grid is None:
+        raise ValueError(
+            "no convolution runs in the model, so the grid of patches is not known: give "
+            "grid=(rows, columns)"
+        )
+    rows, columns = rows_and_columns(grid)
+    extra = x.shape[1] - rows * columns
+    most = getattr(grid, "extra", EXTRA)
+    if not 0 <= extra <= most:
+        raise ValueError(
+            f"{x.shape[1]} tokens are no {rows} x {columns} patches with up to {most} tokens "
+            "beside them: give grid=(rows, columns)"
+        )
+    return x[:, :extra], x[:, extra:].unflatten(1, (rows, columns))
+
+
+def _channels_last(
+    x: Float[Tensor, "batch ..."], grid: Grid | None
+) -> Float[Tensor, "batch rows columns dim"]:
+    """A feature map, whichever axis the model has its channels in: the first, where both fit."""
+    first, last = tuple(x.shape[2:]), tuple(x.shape[1:3])
+    maps: frozenset[Grid] = getattr(grid, "maps", frozenset())
+    known = maps or {grid}
+    if last in known and first not in known:
+        return x
+    if maps and first not in maps:
+        raise ValueError(
+            f"expected a map of a known size, of {sorted(maps)}: got {list(x.shape)}; give "
+            "grid=(rows, columns)"
+        )
+    return x.movedim(1, -1)

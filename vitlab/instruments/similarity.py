@@ -1,0 +1,177 @@
+"""Centred kernel alignment (CKA): how similar two representations of the same images are.
+
+Cortes et al. (2012) define it, and Kornblith et al. (2019) compare neural networks with it. Two
+layers are similar if they agree on which images are similar. Each layer has a Gram matrix
+``K = X X^T``, ``[batch, batch]``, of the inner products of all pairs of images. CKA is the cosine
+of the two centred Gram matrices, taken as vectors.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import torch
+from jaxtyping import Float, Float64, Shaped
+from torch import Tensor, nn
+
+from vitlab.instruments.representations import representations
+
+
+@dataclass(frozen=True, eq=False)
+class Similarity:
+    """CKA of every layer in the rows with every layer in the columns."""
+
+    values: Float64[Tensor, "rows columns"]
+    rows: tuple[str, ...]  # names of layers
+    columns: tuple[str, ...]
+
+
+def linear_cka(
+    x: Float[Tensor, "batch ..."], y: Float[Tensor, "batch ..."], *, debiased: bool = True
+) -> Float64[Tensor, ""]:
+    """CKA of two matrices with the linear kernel; each row is one image, flattened.
+
+    Rotating a matrix, scaling it as a whole or shifting it changes nothing; any other invertible
+    linear map does. The value is at most 1, and about 0 for unrelated matrices. The biased one,
+    ``‖Y^T X‖² / (‖X^T X‖ ‖Y^T Y‖)`` of the centred matrices (Frobenius norms), is at least 0, and
+    far above 0 for unrelated matrices with more columns than rows.
+    """
+    seen = CKA(debiased=debiased)
+    seen.update({"x": x}, {"y": y})
+    return seen.result().values[0, 0]
+
+
+def cka(
+    model: nn.Module,
+    images: Shaped[Tensor, "batch ..."] | Iterable[Tensor],
+    *names: str,
+    other: nn.Module | None = None,
+    other_names: Sequence[str] | None = None,
+    debiased: bool = True,
+) -> Similarity:
+    """CKA of a model's layers with each other, or with another model's::
+
+        cka(vit, images, "blocks.?").values                  # [blocks, blocks]
+        cka(vit, images, "blocks.?", other=resnet).values    # [blocks, blocks]
+        cka(vit, images.split(256), "blocks.?")              # in minibatches
+
+    A layer's output is flattened for each image: all its tokens, or its whole feature map. Models
+    run in evaluation mode.
+
+    Args:
+        images: One batch, or an iterable of batches for the minibatch estimate. Leave out a last
+            batch with fewer than 4 images.
+        *names: The layers, as for :func:`~minivit.recording.record`.
+        other: Another model. Default: the model itself.
+        other_names: Its layers. Default: those of ``names``.
+        debiased: As for :class:`CKA`.
+    """
+    seen = CKA(debiased=debiased)
+    for batch in [images] if isinstance(images, Tensor) else images:
+        x = representations(model, batch, names)
+        if other is None and other_names is None:
+            seen.update(x)
+        else:
+            columns = names if other_names is None else tuple(other_names)
+            seen.update(x, representations(other or model, batch, columns))
+    return seen.result()
+
+
+class CKA:
+    """CKA between layers, batch by batch, in constant memory.
+
+    The inner product of two centred Gram matrices is the Hilbert-Schmidt independence criterion
+    (HSIC) of the two layers. Averaged over batches it needs an unbiased estimate, or the result
+    depends on the batch size: ``HSIC_1`` of Song et al. (2012), which Nguyen et al. (2021) use for
+    CKA in minibatches. Székely & Rizzo (2014) show that it is itself an inner product, of Gram
+    matrices without diagonals, centred differently: so the square roots exist and CKA is at most 1.
+
+    Args:
+        debiased: Whether to use ``HSIC_1``, or to average the estimate of Gretton et al. (2005),
+            whose bias grows as batches shrink.
+    """
+
+    def __init__(self, *, debiased: bool = True) -> None:
+        self.debiased = debiased
+        self._names: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+        # Sums over batches: [rows, columns], [rows], [columns]
+        self._between, self._rows, self._columns = torch.zeros(3, 1, dtype=torch.float64)
+
+    def update(self, x: Mapping[str, Tensor], y: Mapping[str, Tensor] | None = None) -> None:
+        """Adds a batch: named representations ``[batch, ...]`` of the same images.
+
+        Args:
+            x: The layers in the rows of the result.
+            y: Those in its columns. Default: the same.
+
+        Raises:
+            ValueError: Layers other than in the batches before, fewer than four images (two, if
+                biased), not as many for each layer, or numbers that are not finite.
+        """
+        sides = [x] if y is None else [x, y]
+        names = tuple(x), tuple(sides[-1])
+        if not all(names) or names != (self._names or names):
+            raise ValueError(f"expected the same layers in every batch, one or more: got {names}")
+        for name, t in chain.from_iterable(side.items() for side in sides):
+            if t.ndim < 2:
+                raise ValueError(
+                    f"expected {name!r} [n, ...], a row per image: got {list(t.shape)}"
+                )
+        counts = {len(t) for side in sides for t in side.values()}
+        least, n = 4 if self.debiased else 2, min(counts)
+        if len(counts) > 1 or n < least:
+            raise ValueError(
+                f"expected {least} images or more in every batch, as many for every layer: got "
+                f"{' and '.join(map(str, sorted(counts)))}"
+            )
+        grams = [
+            torch.stack([_centred_gram(t, self.debiased, name) for name, t in side.items()])
+            for side in sides
+        ]
+        rows, columns = grams[0], grams[-1]  # [layers, n * n]
+        scale = n * (n - 3) if self.debiased else (n - 1) ** 2
+        self._names = names
+        self._between = self._between + rows @ columns.mT / scale
+        self._rows = self._rows + rows.square().sum(1) / scale
+        self._columns = self._columns + columns.square().sum(1) / scale
+
+    def result(self) -> Similarity:
+        """The CKA of all batches so far.
+
+        Raises:
+            ValueError: There was no batch, or a layer gives the same for all images (or, debiased,
+                for all but one).
+        """
+        if self._names is None:
+            raise ValueError("expected a batch of images or more: got none")
+        for names, sizes in zip(self._names, (self._rows, self._columns), strict=True):
+            if same := [n for n, size in zip(names, sizes.tolist(), strict=True) if not size]:
+                raise ValueError(
+                    f"nothing to compare: {same} give the same for all images, or all but one"
+                )
+        lengths = self._rows[:, None].sqrt() * self._columns.sqrt()
+        return Similarity(self._between / lengths, *self._names)
+
+
+def _centred_gram(x: Tensor, debiased: bool, name: str) -> Float64[Tensor, "batch_squared"]:
+    """The centred Gram matrix of ``[batch, ...]``, flattened."""
+    x = x.flatten(1).to(torch.promote_types(x.dtype, torch.float32))
+    if not x.isfinite().all():
+        raise ValueError(f"expected finite numbers: {name!r} has others")
+    centred = x - x.mean(0)
+    rounding = len(x) * torch.finfo(x.dtype).eps
+    if centred.norm() <= rounding * x.norm():
+        return x.new_zeros(len(x) ** 2, dtype=torch.float64).cpu()
+    gram = (centred @ centred.mT).double().cpu()
+    n, size = len(gram), gram.norm()
+    if debiased:
+        gram.fill_diagonal_(0)
+        sums = gram.sum(0) / (n - 2)  # afterwards rows and columns sum to zero off the diagonal
+        gram = gram - sums - sums[:, None] + sums.sum() / (n - 1)
+        gram.fill_diagonal_(0)
+    else:
+        means = gram.mean(0)  # zero but for rounding
+        gram = gram - means - means[:, None] + means.mean()
+    if gram.norm() <= rounding * size:  # as where a single image differs
+        gram.zero_()
+    return gram.flatten()

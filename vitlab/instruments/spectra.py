@@ -1,0 +1,138 @@
+"""Singular values of a Jacobian: what a layer keeps, stretches and loses of its input."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from vitlab.calls import refuse_training, sublayer
+from vitlab.krylov import (
+    Extremes,
+    Operator,
+    check_batch,
+    finite,
+    jacobian,
+    linearise,
+    random_like,
+    sign_margin,
+    singular_values,
+    wide,
+    widened,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Singular values of a Jacobian at every entry of a batch."""
+
+    values: Float[Tensor, "batch values"]  # descending
+    errors: Float[Tensor, "batch values"]  # how far off at most; 0 from the whole Jacobian
+    shape: tuple[int, int]  # rows and columns of a Jacobian: numbers out, numbers in
+    # Of the determinant, where computed; 0 where rounding could have flipped it
+    sign: Float[Tensor, "batch"] | None
+    logdet: Float[Tensor, "batch"] | None  # log of its absolute value
+
+    @property
+    def complete(self) -> bool:
+        """Whether all singular values are known, not only the extremes."""
+        return self.values.shape[1] == min(self.shape)
+
+    @property
+    def condition(self) -> Float[Tensor, "batch"]:
+        """Largest over smallest singular value; a lower bound if not complete."""
+        return self.values[:, 0] / self.values[:, -1]
+
+    def rank(self, tolerance: float | None = None) -> Int64[Tensor, "batch"]:
+        """Counts singular values above a fraction ``tolerance`` of the largest.
+
+        Default: rounding error, the machine epsilon times the longer side of the Jacobian.
+        """
+        self._need_all("the rank")
+        if tolerance is None:
+            tolerance = max(self.shape) * torch.finfo(self.values.dtype).eps
+        return (self.values > tolerance * self.values[:, :1]).sum(1)
+
+    @property
+    def stable_rank(self) -> Float[Tensor, "batch"]:
+        """Sum of squared singular values over the largest square."""
+        self._need_all("the stable rank")
+        return (self.values / self.values[:, :1]).square().sum(1)
+
+    @property
+    def effective_rank(self) -> Float[Tensor, "batch"]:
+        """Exponential of the entropy of the normalised singular values, Roy & Vetterli (2007)."""
+        self._need_all("the effective rank")
+        fractions = self.values / self.values.sum(1, keepdim=True)
+        return torch.special.entr(fractions).sum(1).exp()
+
+    def _need_all(self, what: str) -> None:
+        if not self.complete:
+            raise ValueError(
+                f"{what} needs all {min(self.shape)} singular values: got "
+                f"{self.values.shape[1]} by Lanczos; ask for dense=True"
+            )
+
+
+def spectrum(
+    function: Operator,
+    x: Float[Tensor, "batch ..."],
+    at: str | None = None,
+    *,
+    dense: bool | None = None,
+    steps: int = 100,
+) -> Spectrum:
+    """Singular values of the Jacobian of a function, or of a module inside a model::
+
+        spectrum(model.blocks[3].mlp, tokens)
+        spectrum(model, images, at="blocks.3.attention")
+
+    Args:
+        function: Maps ``[batch, ...]`` to ``[batch, ...]``, each entry independently, such as a
+            module in evaluation mode.
+        x: The function's input, in float64 if small singular values count. With ``at``, the
+            model's input.
+        at: The name of a module in the model, which is then the function.
+        dense: Compute the whole Jacobian. Default: up to 2048 numbers on its shorter side and 4096
+            on its longer; beyond, only the extremes, by Lanczos.
+        steps: Of Lanczos, and so how many singular values it gives.
+    """
+    check_batch(x)
+    if at is not None:
+        if not isinstance(function, nn.Module):
+            raise TypeError(
+                f"at={at!r} names a part of an nn.Module: got {type(function).__name__}"
+            )
+        refuse_training(function)
+        function, x = sublayer(function, at, x.clone())
+    dtype = x.dtype
+    function = widened(function, dtype)
+    x = x.to(wide(dtype))
+    with torch.no_grad():
+        shape = function(x.clone())[0].numel(), x[0].numel()
+    if dense is None:
+        dense = min(shape) <= 2048 and max(shape) <= 4096
+    if not dense:
+        found = _extremes(function, x, steps)
+        return Spectrum(found.values.to(dtype), found.errors.to(dtype), shape, None, None)
+    matrices = (finite(jacobian(function, entry)[0]) for entry in x.split(1))
+    square = shape[0] == shape[1]
+    rows = []
+    for matrix in matrices:
+        signed = torch.linalg.slogdet(matrix) if square else (torch.empty(0), torch.empty(0))
+        rows.append((torch.linalg.svdvals(matrix), *signed))
+    values, sign, logdet = (torch.stack(t).to(dtype) for t in zip(*rows, strict=True))
+    errors = torch.zeros_like(values)
+    if not square:
+        return Spectrum(values, errors, shape, None, None)
+    sign = torch.where(sign_margin(values) > 1, sign, 0)
+    return Spectrum(values, errors, shape, sign, logdet)
+
+
+def _extremes(function: Operator, x: Tensor, steps: int) -> Extremes:
+    """The outermost singular values of every entry, by Lanczos."""
+    at = linearise(function, x)
+    push, pull, like = at.push, at.pull, x
+    if at.value[0].numel() < x[0].numel():  # begin in the smaller space
+        push, pull, like = pull, push, at.value
+    return singular_values(push, pull, random_like(like), steps)

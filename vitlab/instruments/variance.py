@@ -1,0 +1,187 @@
+"""How much features differ from position to position, through the depth of a model.
+
+Park & Kim (2022), "How Do Vision Transformers Work?", figure 9. Their released code measures the
+residual stream, after each sub-layer; here it stands beside what the sub-layer reads and adds.
+"""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Float64, Shaped
+from torch import Tensor, nn
+
+from minivit.hooks import before
+from minivit.recording import one, tensors_in
+from vitlab.instruments.grids import Grid
+from vitlab.instruments.layout import outside
+from vitlab.instruments.representations import by_position, patch_grid, representations
+from vitlab.instruments.residuals import residuals
+from vitlab.instruments.running import Images, batches, evaluating
+
+
+def variance_over_positions(x: Shaped[Tensor, "batch positions dim"]) -> Float64[Tensor, "batch"]:
+    """The variance of each feature over the positions, divided by their number; mean of features.
+
+    With the square of the features' means over positions it adds up to their mean square.
+    """
+    return x.double().var(1, correction=0).mean(1)
+
+
+@dataclass(frozen=True, eq=False)
+class Variance:
+    """Variance over positions, mean over features and images, of the outputs of named parts."""
+
+    names: tuple[str, ...]  # in the order they run
+    values: Float64[Tensor, "names"]
+    mean_square: Float64[Tensor, "names"]  # of the features
+
+    @property
+    def share(self) -> Float64[Tensor, "names"]:
+        """Fraction of the mean square. It does not grow with the features as a whole."""
+        return self.values / self.mean_square
+
+
+def feature_variance(
+    model: nn.Module,
+    images: Images,
+    *names: str,
+    grid: Grid | None = None,
+    batch_size: int = 64,
+) -> Variance:
+    """Variance over positions of what named parts of a model give, in evaluation mode.
+
+    Parts give tokens ``[batch, tokens, dim]``, of which those of patches count, or feature maps
+    ``[batch, channels, height, width]``. Names are as for :func:`~minivit.recording.record`.
+
+    Args:
+        grid: Rows and columns of patches, for tokens. Default: those of the last convolution.
+
+    Raises:
+        ValueError: A part gives something else.
+    """
+    first, stream = batches(images, batch_size)
+    grid = grid or patch_grid(model, first)
+    sums = _Sums()
+    for batch in stream:
+        seen = representations(model, batch, names)
+        sums.add({(name,): by_position(x, grid)[1].flatten(1, 2) for name, x in seen.items()})
+    values, squares = sums.means()
+    return Variance(tuple(name for (name,) in sums.keys), values, squares)
+
+
+PLACES = ("before", "reads", "branch", "after")
+
+
+@dataclass(frozen=True, eq=False)
+class BranchVariance:
+    """Variance over positions around every residual connection ``after = before + branch``."""
+
+    names: tuple[str, ...]  # of the sub-layers, in the order they run
+    values: Float64[Tensor, "places names"]  # in the order of PLACES
+    mean_square: Float64[Tensor, "places names"]
+
+    def at(self, place: str) -> Variance:
+        """Of the stream ``"before"`` or ``"after"``, what the sub-layer ``"reads"``, ``"branch"``.
+
+        A sub-layer with a norm before it reads the normalised stream.
+        """
+        if place not in PLACES:
+            raise ValueError(f"expected one of {PLACES}: got {place!r}")
+        row = PLACES.index(place)
+        return Variance(self.names, self.values[row], self.mean_square[row])
+
+
+def branch_variance(
+    model: nn.Module, images: Images, *, grid: Grid | None = None, batch_size: int = 64
+) -> BranchVariance:
+    """Compares residual stream and branch of every residual connection, of any library's model.
+
+    Connections are found by :func:`~vitlab.instruments.residuals.residuals`, which sees those of
+    vision transformers and Mixers, and none whose sum goes into a function, as the ReLU of a
+    ResNet: there :func:`feature_variance` measures the parts by name.
+
+    Args:
+        grid: As for :func:`feature_variance`.
+
+    Raises:
+        ValueError: No residual connection between tokens or feature maps is seen.
+    """
+    first, stream = batches(images, batch_size)
+    names: list[str] = []
+
+    def note(name: str, branch: Tensor, skip: Tensor) -> None:
+        if branch.ndim > 2:  # and not a vector for each image, after the pooling
+            names.append(name)
+
+    with evaluating(model), residuals(model, note):
+        model(first[:1])
+    if not names:
+        raise ValueError(f"no residual connection is seen in {type(model).__name__}")
+    if len(set(names)) < len(names):
+        raise ValueError(f"expected sub-layers that run once each: got {names}")
+    patches = _patches_of(model, first, grid)
+    sums = _Sums()
+    for batch in stream:
+        seen: dict[tuple[str, str], Tensor] = {}
+
+        def read(name: str, seen: dict = seen) -> Callable[..., None]:
+            def hook(module: nn.Module, args: Any, kwargs: Any) -> None:
+                seen["reads", name] = patches(tensors_in((args, kwargs))[0])
+
+            return hook
+
+        def report(name: str, branch: Tensor, skip: Tensor, seen: dict = seen) -> None:
+            if name in names:
+                for place, x in ("before", skip), ("branch", branch), ("after", skip + branch):
+                    seen[place, name] = patches(x)
+
+        with ExitStack() as stack:
+            for name in names:
+                stack.enter_context(before(one(model, name), read(name)))
+            stack.enter_context(evaluating(model))
+            stack.enter_context(residuals(model, report))
+            model(batch)
+        sums.add({(place, name): seen[place, name] for place in PLACES for name in names})
+    values, squares = (means.view(len(PLACES), len(names)) for means in sums.means())
+    return BranchVariance(tuple(names), values, squares)
+
+
+def _patches_of(
+    model: nn.Module, images: Tensor, grid: Grid | None
+) -> Callable[[Tensor], Float[Tensor, "batch positions dim"]]:
+    """A function that takes the patches' tokens out of all, or the positions of a feature map."""
+    tokens, extra = outside(model, images)
+    where = [i for i in range(tokens) if i not in extra]
+    grid = grid or patch_grid(model, images)
+
+    def patches(x: Tensor) -> Tensor:
+        if x.ndim == 3 and x.shape[1] == tokens:
+            return x[:, where]
+        return by_position(x, grid)[1].flatten(1, 2)
+
+    return patches
+
+
+class _Sums:
+    """Sums over images of variances and mean squares, by key."""
+
+    def __init__(self) -> None:
+        self.keys: list[tuple[str, ...]] = []
+        self.sums: Tensor | float = 0.0  # [2, keys]
+        self.count = 0
+
+    def add(self, found: dict[tuple[str, ...], Tensor]) -> None:
+        self.keys = list(found)
+        both = [
+            torch.stack([variance_over_positions(x).sum(), x.double().square().mean((1, 2)).sum()])
+            for x in found.values()
+        ]
+        self.sums = self.sums + torch.stack(both, 1).cpu()
+        self.count += len(next(iter(found.values())))
+
+    def means(self) -> Tensor:
+        assert isinstance(self.sums, Tensor)
+        return self.sums / self.count

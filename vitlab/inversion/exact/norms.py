@@ -1,0 +1,163 @@
+r"""What LayerNorm forgets: all inputs that it maps to one output.
+
+LayerNorm gives :math:`y = \gamma z + \beta` with :math:`z = (x - m) / \sqrt{v + \epsilon}`, where
+:math:`m` is the mean and :math:`v` the variance of :math:`x`. From :math:`y` comes :math:`z`, so
+:math:`x = a z + c` with two numbers missing: the shift :math:`c = m` and the scale
+:math:`a = \sqrt{v + \epsilon}`. The shift is gone. The scale leaves a trace where
+:math:`\epsilon > 0`: the mean square of :math:`z` is :math:`r = v / (v + \epsilon)`, a little less
+than 1, and so :math:`a = \sqrt{\epsilon / (1 - r)}`.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from minivit.mixer import TokenNorm
+from vitlab.inversion.exact.solvers import rank_of
+
+
+@dataclass(frozen=True, eq=False)
+class Fibre:
+    """The inputs ``scale * direction + shift``, which LayerNorm all maps to one output."""
+
+    direction: Float[Tensor, "..."]  # z, shaped like y, with mean 0 along the norm's axis
+    scale: Float[Tensor, "..."]  # a, of size 1 along that axis; NaN for eps = 0: any positive one
+    scale_error: Float[Tensor, "..."]  # roughly its largest relative error; useless above 1
+    dimension: int  # how many numbers each token (each channel, over tokens) has lost
+
+    def at(self, shift: Tensor | float = 0.0, scale: Tensor | float | None = None) -> Tensor:
+        """A member of the fibre, with the recovered scale or another, inexact for ``eps > 0``.
+
+        Raises:
+            ValueError: No scale is given where ``eps = 0``, and so none can be recovered.
+        """
+        scale = self.scale if scale is None else scale
+        if isinstance(scale, Tensor) and scale.isnan().any():
+            raise ValueError("with eps = 0 the output says nothing of the scale: give one")
+        return scale * self.direction + shift
+
+
+def fibre(norm: nn.LayerNorm, y: Float[Tensor, "..."]) -> Fibre:
+    """All inputs that a LayerNorm over features, or a ``TokenNorm`` over tokens, maps to ``y``.
+
+    The trace of the scale is the small difference ``1 - r``, about ``eps / v``. So with ``eps =
+    1e-6`` and ``v = 1`` float64 determines the scale to about ten digits, float32 hardly at all:
+    ``scale_error`` estimates it. An entry where ``gamma`` is zero is lost, too. Since the mean of
+    ``z`` is zero, one such entry can be recovered; of several, the smallest that fit are taken.
+
+    Raises:
+        TypeError: Another norm.
+        ValueError: An output that the norm cannot have given: of another shape, not finite, with a
+            scaled mean far from zero, or with a mean square above 1 or, for ``eps = 0``, below.
+            Outputs may have been rounded before, down to bfloat16: errors of a hundredth are let
+            through.
+    """
+    if not isinstance(norm, nn.LayerNorm) or len(norm.normalized_shape) != 1:
+        raise TypeError(f"expected a LayerNorm over one axis: got {norm}")
+    (d,) = norm.normalized_shape
+    y = y.mT if (over_tokens := isinstance(norm, TokenNorm)) else y
+    if y.shape[-1] != d or not y.isfinite().all():
+        raise ValueError(f"expected finite outputs of LayerNorm({d}): got {list(y.shape)}")
+    u = torch.finfo(y.dtype).eps
+    wide = y.detach().double()
+    gamma = wide.new_ones(d) if norm.weight is None else norm.weight.detach().double()
+    beta = wide.new_zeros(d) if norm.bias is None else norm.bias.detach().double()
+    lost = gamma == 0  # [d]
+    safe = torch.where(lost, 1, gamma)
+    z = torch.where(lost, 0, (wide - beta) / safe)
+    # How far rounding may have moved every z: that of y, and that of LayerNorm's own arithmetic.
+    blur = torch.where(lost, 0, u * (wide.abs() / safe.abs() + (beta / safe).abs() + z.abs()))
+    z = _fill(z, lost, square_known=norm.eps == 0)
+    known = int((~lost).sum())
+    r = z.square().mean(-1, keepdim=True)
+    blur_r = 2 * (z.abs() * blur).mean(-1, keepdim=True)
+    least = 0 if norm.eps else 0.99 - blur_r
+    if (z.mean(-1).abs() > 0.01 + blur.sum(-1)).any() or ((r > 1.01) | (r < least)).any():
+        raise ValueError("no input of this LayerNorm gives such an output: check gamma and beta")
+    dimension = (1 if norm.eps else 2) if d - known < 2 else d - known
+    if norm.eps:
+        gap = (1 - r).clamp(min=torch.finfo(torch.float64).tiny)
+        error = blur_r / (2 * gap)
+        scale = (norm.eps / torch.maximum(gap, blur_r)).sqrt()
+    else:
+        scale, error = torch.full_like(r, torch.nan), torch.full_like(r, torch.inf)
+    parts = [part.mT if over_tokens else part for part in (z, scale, error)]
+    direction, scale, error = (part.to(y.dtype) for part in parts)
+    return Fibre(direction, scale, error, dimension)
+
+
+def _fill(z: Tensor, lost: Tensor, square_known: bool) -> Tensor:
+    """Fills the lost entries of ``z`` with the smallest that fit its mean and mean square."""
+    count = int(lost.sum())
+    if not count:
+        return z
+    z = torch.where(lost, -z.sum(-1, keepdim=True) / count, z)
+    if count > 1 and square_known:  # two of them, apart by what the mean square still lacks
+        lack = (z.shape[-1] - z.square().sum(-1)).clamp(min=0)
+        first, second = lost.nonzero()[:2, 0]
+        z[..., first] += (lack / 2).sqrt()
+        z[..., second] -= (lack / 2).sqrt()
+    return z
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """Where the fibres of LayerNorm meet the tokens that an embedding can give."""
+
+    tokens: Float[Tensor, "batch tokens dim"]  # the norm's input
+    scale: Float[Tensor, "batch tokens 1"]
+    shift: Float[Tensor, "batch tokens 1"]
+    # How much the two unknowns' relative error exceeds the outputs'; about 1e15 or more where the
+    # two meet in more than a point.
+    condition: Float[Tensor, "batch tokens"]
+
+
+def meeting(
+    fibres: Fibre, weight: Float[Tensor, "dim n"], offset: Float[Tensor, "*tokens dim"]
+) -> Meeting:
+    """Finds the token of each fibre, over features, that a patch embedding could have given.
+
+    The tokens ``W q + t`` of an embedding, with ``t`` its bias plus the position, fill all but
+    ``dim - n`` dimensions. Projected on these, ``a z + c 1 = W q + t`` leaves two unknowns, ``a``
+    and ``c``. They are unique where ``z`` and ``1`` are independent there, and badly determined
+    where ``t`` is small. The trace that ``eps`` leaves is not used.
+
+    Args:
+        weight: ``W``, with at least two more rows than its rank:
+            ``projection.weight.flatten(1)``.
+        offset: ``t``, one for all tokens or one for each.
+
+    Raises:
+        ValueError: Fewer than two dimensions beside the image of ``W``: fibres and image then meet
+            in more than a point. Or a ``W`` or ``t`` for other tokens.
+    """
+    dim = fibres.direction.shape[-1]
+    if len(weight) != dim or list(offset.shape) not in ([dim], [*fibres.direction.shape[-2:]]):
+        raise ValueError(
+            f"expected a weight [{dim}, n] and an offset [dim] or [tokens, dim] for directions "
+            f"{list(fibres.direction.shape)}: got {list(weight.shape)}, {list(offset.shape)}"
+        )
+    z = fibres.direction.double()
+    ones = torch.ones_like(z)
+    weight = weight.detach().double()
+    offset = offset.detach().double()
+    u, values, _ = torch.linalg.svd(weight)
+    rank = rank_of(values, weight.shape)
+    beside = u[:, rank:]  # [dim, dim - rank], orthonormal, orthogonal to all W q
+    if beside.shape[1] < 2:
+        raise ValueError(
+            f"tokens of {len(weight)} numbers with an embedding of rank {rank} leave "
+            f"{beside.shape[1]} dimensions beside its image, and two are needed to fix scale and "
+            "shift"
+        )
+    unknowns = torch.stack([z @ beside, ones @ beside], -1)  # [batch, tokens, dim - rank, 2]
+    goal = (offset @ beside).expand(unknowns.shape[:-1])
+    found = torch.linalg.pinv(unknowns, rtol=0.0) @ goal[..., None]  # [batch, tokens, 2, 1]
+    scale = found[..., 0, :]
+    shift = found[..., 1, :]
+    tokens = scale * z + shift
+    condition = z.norm(dim=-1) / torch.linalg.svdvals(unknowns)[..., -1]
+    dtype = fibres.direction.dtype
+    return Meeting(tokens.to(dtype), scale.to(dtype), shift.to(dtype), condition)

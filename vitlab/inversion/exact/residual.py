@@ -1,0 +1,182 @@
+"""Residual branches and blocks inverted: the ``x`` for which ``x + f(x)`` is a given ``y``."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from minivit.mixer import FeedForwardBlock, MixerBlock
+from minivit.surgery import WITHOUT_RESIDUAL, Nothing
+from minivit.variants import PostNormBlock
+from minivit.vit import Block, MultiHeadAttention
+from vitlab.calls import refuse_training
+from vitlab.inversion.exact.solvers import Preimage, newton_krylov, relative_residual, solved
+from vitlab.krylov import Operator, linearise, norms, or_one, random_like, singular_values
+
+PATIENCE = 50  # iterations without a smaller residual, after which the fixed point is given up
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualPreimage(Preimage):
+    """What :func:`invert_residual` and :func:`invert_block` found, and how."""
+
+    # The factor by which an iteration of the fixed point shrank the residual at the end: above 1
+    # where it diverged, NaN after fewer than three iterations.
+    rate: Float[Tensor, " batch"]
+    newton: Bool[Tensor, " batch"]  # whether Newton-Krylov was needed: the fixed point failed
+
+
+def branches(block: nn.Module, mask: Tensor | None = None) -> list[Operator]:
+    """The branches ``f`` of a block, which computes ``x + f(x)`` for each of them in turn.
+
+    The block is one of a ViT or Mixer in evaluation mode, with residuals and with the norms before
+    its sub-layers, or none. Parts may have been removed.
+
+    Raises:
+        TypeError: Another module.
+        ValueError: Training mode, norms after the sub-layers, no residuals.
+    """
+    if not isinstance(block, Block | MixerBlock):
+        raise TypeError(
+            f"expected a block of a minivit.ViT or minivit.Mixer: got {type(block).__name__}"
+        )
+    refuse_training(block, "the block")
+    if type(block) in WITHOUT_RESIDUAL.values():
+        raise ValueError("without residuals a block is not x + f(x), and nothing carries x through")
+    around = block.norm1, block.norm2
+    if isinstance(block, PostNormBlock) and any(type(norm) is not nn.Identity for norm in around):
+        raise ValueError(
+            "with norm='post' the norm comes after the addition, and it forgets a number of every"
+            " token: expected norm='pre', or a model without norms"
+        )
+    if isinstance(block, Block):
+        parts: list[nn.Module] = [block.attention, block.mlp]
+    elif isinstance(block, FeedForwardBlock):
+        parts = [block.mlp, block.mixing]
+    else:
+        parts = [block.mixing, block.mlp]
+    pairs = zip(around, parts, strict=True)
+    return [partial(_branch, norm, part, mask) for norm, part in pairs if type(part) is not Nothing]
+
+
+def _branch(norm: nn.Module, part: nn.Module, mask: Tensor | None, x: Tensor) -> Tensor:
+    return part(norm(x), mask) if isinstance(part, MultiHeadAttention) else part(norm(x))
+
+
+def lipschitz(
+    branch: Operator,
+    x: Float[Tensor, "batch ..."],
+    towards: Float[Tensor, "batch ..."],
+    points: int = 5,
+    steps: int = 20,
+) -> Float[Tensor, " batch"]:
+    """Estimates how much a branch stretches distances between two points.
+
+    It is the largest singular value of the branch's Jacobian at points on the straight line from
+    ``x`` to ``towards``, both ends included. If it is below 1 everywhere between a solution and the
+    ``y`` where the iteration begins, the fixed point converges to the solution, at least by this
+    factor a step (Banach); see Behrmann et al. (2019), "Invertible Residual Networks". Points are
+    samples and Lanczos's values come from below, so this is an estimate, not a proof; and the fixed
+    point may converge without it.
+    """
+    fraction = torch.linspace(0, 1, points, dtype=x.dtype, device=x.device)
+    line = torch.lerp(x, towards, fraction.view(-1, *[1] * x.ndim)).flatten(0, 1)
+    at = linearise(branch, line)
+    largest = singular_values(at.push, at.pull, random_like(line), steps).values[:, 0]
+    return largest.view(points, -1).amax(0)
+
+
+def invert_residual(
+    branch: Operator, y: Float[Tensor, "batch ..."], iterations: int = 1000, newton: int = 50
+) -> ResidualPreimage:
+    """Finds ``x`` with ``x + f(x) = y``, to about 12 digits in float64 and six in float32.
+
+    First by the fixed-point iteration ``x <- y - f(x)`` from ``x = y``. Where that does not
+    converge, at most ``newton`` steps of :func:`~vitlab.inversion.exact.solvers.newton_krylov`
+    follow, from the best ``x`` so far. Where ``f`` stretches distances there may be several
+    solutions: the one found need not be the one that ``y`` was made from.
+
+    Raises:
+        ValueError: Fewer than one iteration.
+    """
+    if iterations < 1:
+        raise ValueError(f"there must be at least one iteration: got {iterations}")
+    x, residuals, best = _fixed_point(branch, y, iterations)  # residuals: [iterations, batch]
+    entries = torch.arange(len(y), device=y.device)
+    residual = residuals[best, entries]
+    failed = ~(residual <= solved(y.dtype))
+    # The rate over the second half of the way: down to the best, or to where it was given up.
+    last = torch.where(failed, residuals.isfinite().sum(0).clamp(min=1) - 1, best)
+    ratio = residuals[last, entries] / residuals[last // 2, entries]
+    rate = torch.where(last > 1, ratio ** (1 / (last - last // 2)), torch.nan)
+    if failed.any():
+        found = newton_krylov(lambda x: x + branch(x), y[failed], x[failed], newton)
+        x[failed], residual[failed] = found.x, found.residual
+        last[failed] += found.iterations
+    return ResidualPreimage(x, residual, last, residual <= solved(y.dtype), rate, failed)
+
+
+@torch.no_grad()
+def _fixed_point(branch: Operator, y: Tensor, iterations: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Iterates ``x <- y - f(x)`` for each entry until its residual no longer falls.
+
+    Returns the best ``x``; the residual of each iterate, ``[iterations, batch]``, infinite where
+    none was computed; and the index of the best iterate, ``[batch]``.
+    """
+    x = y.clone()
+    best_x = y.clone()
+    size = or_one(norms(y))
+    residuals = torch.full((iterations, len(y)), torch.inf, dtype=y.dtype, device=y.device)
+    best = torch.zeros(len(y), dtype=torch.long, device=y.device)
+    active = torch.arange(len(y), device=y.device)
+    for k in range(iterations):
+        missing = y[active] - branch(x[active]) - x[active]
+        residuals[k, active] = new = norms(missing) / size[active]
+        better = new < residuals[best[active], active] if k else new.isfinite()
+        best[active[better]], best_x[active[better]] = k, x[active[better]]
+        x[active] += missing
+        active = active[
+            (new > 4 * torch.finfo(y.dtype).eps) & new.isfinite() & (k - best[active] < PATIENCE)
+        ]
+        if not len(active):
+            break
+    return best_x, residuals, best
+
+
+def invert_block(
+    block: nn.Module,
+    y: Float[Tensor, "batch tokens dim"],
+    mask: Tensor | None = None,
+    newton: int = 50,
+) -> ResidualPreimage:
+    """Finds the tokens that a block maps to ``y``: its branches are undone, the last one first.
+
+    The residual is that of the whole block; the iterations are those of all branches, the rate is
+    their largest, and ``newton`` says whether any branch needed Newton-Krylov. For an exact result
+    block and tokens are in float64.
+
+    Raises:
+        TypeError, ValueError: As for :func:`branches`.
+        ValueError: ``y`` is not ``[batch, tokens, dim]`` in the block's dtype.
+    """
+    parts = branches(block, mask)
+    dtype = next(block.parameters(), y).dtype
+    if y.ndim != 3 or y.dtype != dtype:
+        raise ValueError(
+            f"expected tokens [batch, tokens, dim] of the block's {dtype}: got {list(y.shape)}, "
+            f"{y.dtype}"
+        )
+    x = y
+    iterations = torch.zeros(len(y), dtype=torch.long, device=y.device)
+    rate = torch.full_like(y[:, 0, 0], torch.nan)
+    needed = torch.zeros_like(iterations).bool()
+    for branch in reversed(parts):
+        found = invert_residual(branch, x, newton=newton)
+        x = found.x
+        iterations = iterations + found.iterations
+        rate = torch.fmax(rate, found.rate)
+        needed = needed | found.newton
+    residual = relative_residual(block if mask is None else lambda x: block(x, mask), x, y)
+    return ResidualPreimage(x, residual, iterations, residual <= solved(y.dtype), rate, needed)

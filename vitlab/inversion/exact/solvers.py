@@ -1,0 +1,190 @@
+"""Two ways to solve ``function(x) = y``; the second also where ``y`` has more numbers than ``x``.
+
+Newton-Krylov needs only products with the Jacobian, and suits well-conditioned functions such as
+residual branches. Levenberg-Marquardt needs the whole Jacobian and copes with nearly singular ones,
+such as an MLP's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from vitlab.krylov import Operator, gmres, jacobian, linearise, norms, or_one
+
+HALVINGS = 12  # of a Newton step, before an entry is given up
+STUCK = 1e6  # damping, relative to the Jacobian, at which an entry is given up
+
+
+@dataclass(frozen=True, eq=False)
+class Preimage:
+    """An input found for each ``y``, and how near the function brings it to ``y``."""
+
+    x: Float[Tensor, "..."]
+    residual: Float[Tensor, "*batch"]  # ‖function(x) - y‖ / ‖y‖; not divided where y is zero
+    iterations: Int[Tensor, "*batch"]
+    converged: Bool[Tensor, "*batch"]  # whether the residual is at most solved(dtype)
+
+
+def solved(dtype: torch.dtype) -> float:
+    """The relative residual that counts as a solution: 1.8e-12 in float64, 6.4e-6 in float32."""
+    return torch.finfo(dtype).eps ** 0.75
+
+
+def rounding(dtype: torch.dtype) -> float:
+    """The relative difference that counts as rounding alone: 1.4e-14 in float64."""
+    return 64 * torch.finfo(dtype).eps
+
+
+def rank_of(values: Float[Tensor, " n"], shape: Sequence[int]) -> int:
+    """How many singular values, in descending order, of a matrix of this shape exceed rounding."""
+    return int((values > max(shape) * torch.finfo(values.dtype).eps * values[0]).sum())
+
+
+@torch.no_grad()
+def relative_residual(
+    function: Operator, x: Float[Tensor, "batch ..."], y: Float[Tensor, "batch ..."]
+) -> Float[Tensor, " batch"]:
+    """``‖function(x) - y‖ / ‖y‖``, not divided where ``y`` is zero; NaN becomes infinite."""
+    residual = norms(function(x) - y) / or_one(norms(y))
+    return residual.nan_to_num(nan=torch.inf)
+
+
+@torch.no_grad()
+def newton_krylov(
+    function: Operator,
+    y: Float[Tensor, "batch ..."],
+    start: Float[Tensor, "batch ..."],
+    steps: int = 50,
+) -> Preimage:
+    """Solves ``function(x) = y`` by Newton's method, with GMRES for each of at most ``steps``.
+
+    A step is halved until the residual falls. An entry stops where no step lowers its residual: at
+    rounding, or near a singular Jacobian, and then it has not converged. The best ``x`` is
+    returned.
+
+    Raises:
+        ValueError: Entries of ``y`` and ``start`` differ in how many numbers they have.
+    """
+    _check_counts(y, start)
+    x = start.clone()
+    active = torch.arange(len(y), device=y.device)
+    iterations = torch.zeros_like(active)
+    residual = relative_residual(function, x, y)
+    for _ in range(steps):
+        at = linearise(function, x[active])
+        step = gmres(at.push, y[active] - at.value, 1e-3, restart=100, iterations=100).x
+        waiting = active  # entries whose step is still too long
+        for k in range(HALVINGS):
+            trial = x[waiting] + step / 2**k
+            new = relative_residual(function, trial, y[waiting])
+            better = new < (1 - 0.01 / 2**k) * residual[waiting]
+            x[waiting[better]], residual[waiting[better]] = trial[better], new[better]
+            iterations[waiting[better]] += 1
+            waiting, step = waiting[~better], step[~better]
+            if not len(waiting):
+                break
+        active = active[~torch.isin(active, waiting)]
+        if not len(active):
+            break
+    return Preimage(x, residual, iterations, residual <= solved(y.dtype))
+
+
+@torch.no_grad()
+def levenberg_marquardt(
+    function: Operator,
+    y: Float[Tensor, "batch ..."],
+    start: Float[Tensor, "batch ..."],
+    steps: int = 200,
+    damping: float = 1.0,
+) -> Preimage:
+    """Solves ``function(x) = y`` by damped Newton steps, after Levenberg (1944), Marquardt (1963).
+
+    A step minimises ``‖J s - r‖² + μ² ‖s‖²``: Newton's for small ``μ``, a short one downhill for
+    large. ``μ`` shrinks where the residual falls and grows elsewhere; an entry stops where ``μ``
+    has grown without bound, or at rounding. The best ``x`` is returned.
+
+    Args:
+        damping: The first ``μ``, in units of the root mean square singular value of ``J``; small,
+            such as 1e-8, where the start is near a solution.
+
+    Raises:
+        ValueError: An entry of ``y`` has fewer numbers than one of ``start``.
+    """
+    _check_counts(y, start, more=True)
+    x = start.clone()
+    active = torch.arange(len(y), device=y.device)
+    iterations = torch.zeros_like(active)
+    residual = relative_residual(function, x, y)
+    factor = torch.full_like(residual, damping)
+    for _ in range(steps):
+        j = jacobian(function, x[active])  # [active, m, n]
+        m, n = j.shape[1:]
+        mu = factor[active] * torch.linalg.matrix_norm(j) / n**0.5
+        r = (y[active] - function(x[active])).flatten(1)
+        # By QR of J with μ I below it: forming J^T J would square the condition number.
+        q, triangle = torch.linalg.qr(torch.cat([j, mu[:, None, None] * _eye(j)], 1))
+        step = torch.linalg.solve_triangular(triangle, q[:, :m].mT @ r[..., None], upper=True)
+        trial = x[active] + step.view_as(x[active])
+        new = relative_residual(function, trial, y[active])
+        better = new < residual[active]
+        x[active[better]], residual[active[better]] = trial[better], new[better]
+        iterations[active] += 1
+        factor[active] *= torch.where(better, 0.2, 4.0).to(factor)
+        stays = better | (residual[active] > solved(y.dtype))
+        active = active[stays & (factor[active] < STUCK)]
+        if not len(active):
+            break
+    return Preimage(x, residual, iterations, residual <= solved(y.dtype))
+
+
+def _eye(matrices: Tensor) -> Tensor:
+    return torch.eye(matrices.shape[-1], dtype=matrices.dtype, device=matrices.device)
+
+
+def _check_counts(y: Tensor, start: Tensor, more: bool = False) -> None:
+    equations = y[0].numel()
+    unknowns = start[0].numel()
+    if len(y) != len(start) or equations < unknowns or (equations > unknowns and not more):
+        raise ValueError(
+            f"there must be {'at least ' * more}as many equations as unknowns in every entry: got "
+            f"y {list(y.shape)}, start {list(start.shape)}"
+        )
+
+
+def invert_mlp(
+    mlp: Operator, y: Float[Tensor, "*tokens dim"], attempts: int = 10, seed: int = 0
+) -> Preimage:
+    """Finds tokens that an MLP maps to ``y``, each token by itself.
+
+    The first attempt starts at zero, the others at random tokens of variance 1, such as LayerNorm
+    gives. An MLP may map several tokens to one, and which of them is found depends on the start.
+
+    Raises:
+        ValueError: Fewer than one attempt.
+    """
+    if attempts < 1:
+        raise ValueError(f"there must be at least one attempt: got {attempts}")
+    flat = y.reshape(-1, y.shape[-1])
+    generator = torch.Generator(y.device).manual_seed(seed)
+    best = levenberg_marquardt(mlp, flat, torch.zeros_like(flat))
+    for _ in range(attempts - 1):
+        left = (~best.converged).nonzero()[:, 0]
+        if not len(left):
+            break
+        start = torch.randn(flat[left].shape, dtype=y.dtype, device=y.device, generator=generator)
+        found = levenberg_marquardt(mlp, flat[left], start)
+        best.iterations[left] += found.iterations
+        closer = found.residual < best.residual[left]
+        best.x[left[closer]] = found.x[closer]
+        best.residual[left[closer]] = found.residual[closer]
+        best.converged[left[closer]] = found.converged[closer]
+    shape = y.shape[:-1]
+    return Preimage(
+        best.x.view_as(y),
+        best.residual.view(shape),
+        best.iterations.view(shape),
+        best.converged.view(shape),
+    )

@@ -1,0 +1,96 @@
+"""Images of a class by their Fourier coefficients, under random changes of view."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from minivit.preprocessing import Preprocess
+
+
+def viewed(
+    x: Float[Tensor, "batch channels height width"],
+    turn: Float[Tensor, " batch"],
+    zoom: Float[Tensor, " batch"],
+    down: Float[Tensor, " batch"],
+    across: Float[Tensor, " batch"],
+) -> Float[Tensor, "batch channels height width"]:
+    """Turns, zooms and shifts the view of each image, continued beyond its edges by mirror images.
+
+    Args:
+        turn: Angles in radians, clockwise on the image's content.
+        zoom: Size of the view relative to the image, along each side: 1 is all of it.
+        down: How far down the view moves, in heights.
+        across: How far to the right, in widths.
+    """
+    cos = zoom * turn.cos()
+    sin = zoom * turn.sin()
+    ratio = x.shape[-1] / x.shape[-2]
+    # From positions in the view to positions in the image, in half widths and half heights.
+    theta = torch.stack([cos, sin / ratio, 2 * across, -sin * ratio, cos, 2 * down], -1)
+    grid = F.affine_grid(theta.view(-1, 2, 3), list(x.shape), align_corners=False)
+    return F.grid_sample(x, grid, padding_mode="reflection", align_corners=False)
+
+
+class Fourier:
+    """Adam on the Fourier coefficients, under a random change of view at each step.
+
+    After Mordvintsev et al. (2018) and Olah et al. (2017). A coefficient's weight in the image
+    falls with its frequency ``f`` as ``1/f``, as amplitudes do in natural images, so that a step
+    changes low frequencies more than high ones. A sigmoid keeps pixels between black and white.
+    With ``views``, shifts, turns, zooms and noise ask for an image that the model still recognises
+    after small changes. ``preprocess`` gives the mean and standard deviation of the model's inputs,
+    ``like`` their dtype and device.
+    """
+
+    SHIFT = 1 / 8  # at most, in sides of an image
+    TURN = math.radians(10)  # at most
+    ZOOM = 0.1  # at most
+    NOISE = 0.2  # its standard deviation, where black is 0 and white is 1
+
+    def __init__(
+        self,
+        shape: tuple[int, int, int, int],
+        generator: Generator,
+        like: Tensor,
+        step_size: float,
+        preprocess: Preprocess | None,
+        views: bool = True,
+    ) -> None:
+        self.shape = shape
+        self.generator = generator
+        self.views = views
+        height, width = shape[2:]
+        down = torch.fft.fftfreq(height)
+        across = torch.fft.rfftfreq(width)
+        radius = (down[:, None] ** 2 + across**2).sqrt().clamp(min=1 / max(height, width))
+        self.scale = (height * width) ** 0.5 / 4 / radius.to(like)
+        start = 0.01 * torch.randn(*shape[:2], *radius.shape, 2, generator=generator)
+        self.coefficients = start.to(like).requires_grad_()  # real and imaginary parts
+        self.adam = torch.optim.Adam([self.coefficients], step_size)
+        mean, std = ((0.0,), (1.0,)) if preprocess is None else (preprocess.mean, preprocess.std)
+        self.mean, self.std = (like.new_tensor(v).view(-1, 1, 1) for v in (mean, std))
+
+    def _pictures(self) -> Tensor:
+        coefficients = torch.view_as_complex(self.coefficients) * self.scale
+        x = torch.fft.irfft2(coefficients, s=self.shape[2:])
+        return (x.sigmoid() - self.mean) / self.std
+
+    def view(self, step: int) -> Tensor:
+        x = self._pictures()
+        if not self.views:
+            return x
+        u = 2 * torch.rand(4, len(x), generator=self.generator).to(x) - 1  # from -1 to 1
+        noise = torch.randn(self.shape, generator=self.generator).to(x) * self.NOISE / self.std
+        down, across = self.SHIFT * u[2:]
+        return viewed(x, self.TURN * u[0], 1 + self.ZOOM * u[1], down, across) + noise
+
+    def improve(self, seen: Tensor, score: Tensor, step: int) -> None:
+        self.adam.zero_grad()
+        (-score).sum().backward(inputs=[self.coefficients])
+        self.adam.step()
+
+    def finished(self) -> Tensor:
+        return self._pictures().detach()

@@ -1,0 +1,179 @@
+"""Images made from a class score: what a model would draw if asked for a cat."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int, UInt8
+from torch import Tensor, nn
+
+from minivit.patches import pair
+from minivit.preprocessing import Preprocess
+from vitlab.calls import logits, refuse_training
+from vitlab.inversion.fourier import Fourier
+from vitlab.inversion.pixels import Pixels
+
+METHODS = ("fourier", "source")
+
+
+@dataclass(frozen=True, eq=False)
+class Generated:
+    """What :func:`generate` made."""
+
+    images: Float[Tensor, "batch channels height width"]  # in the model's input space
+    pictures: UInt8[Tensor, "batch channels height width"]  # the same to look at, 0 to 255
+    classes: Int[Tensor, " batch"]  # the class that each was made for
+    scores: Float[Tensor, "batch steps"]  # its logit for what the model saw at each step
+    logits: Float[Tensor, "batch classes"]  # of the images
+
+
+@torch.inference_mode(False)  # in which nothing has a gradient
+def generate(
+    model: nn.Module,
+    class_index: int | Iterable[int],
+    *,
+    method: str = "fourier",
+    steps: int = 300,
+    step_size: float | None = None,
+    size: tuple[int, int, int] | None = None,
+    seed: int = 0,
+    constant: float = 1000.0,
+    blur: float = 2.4,
+    jitter: int | None = None,
+    jitter_after: int = 200,
+    jitter_step: int = 1,
+    views: bool = True,
+) -> Generated:
+    """Makes inputs to which a model gives a high score for a class::
+
+        generate(model, 3).pictures         # [1, channels, height, width]
+        generate(model, range(10)).logits   # ten images at once, each by itself
+
+    - ``"source"``: gradient descent on ``|C - O_i|``, where ``O_i`` is the logit, with a 3 x 3
+      Gaussian blur after each step and jitter by random crops:
+      :class:`~vitlab.inversion.pixels.Pixels`. Until the logit reaches ``C``, the gradient is
+      the logit's own, and ``C`` does not matter.
+    - ``"fourier"``: ascent of the logit by the Fourier coefficients of an image under random
+      shifts, turns, zooms and noise: :class:`~vitlab.inversion.fourier.Fourier`.
+
+    Args:
+        model: Any image classifier in evaluation mode; its logits may be wrapped in an object, as
+            Hugging Face's are. Its ``preprocess``, a
+            :class:`~minivit.preprocessing.Preprocess`, gives the inputs that are black and
+            white; without one they are 0 and 1.
+        class_index: A class or several; the same one twice makes two images.
+        steps: Forward and backward passes.
+        step_size: Of Adam, by default 0.1; or the source's factor before the gradient, by default
+            such that the first step has the standard deviation of the noise it begins with, 1/20.
+        size: Channels, height and width of an input. Default: from the model's ``config``.
+        seed: For the noise, crops and views.
+        constant: ``C``. This and all options up to ``jitter_step`` are for ``"source"`` alone.
+        blur: Standard deviation of the Gaussian in pixels at the first step; it falls linearly to 0
+            at the last. The source's 2.4 makes it nearly the mean of nine pixels; 0 is none.
+        jitter: Pixels by which the canvas is higher and wider than a crop. Default: an eighth of
+            the shorter side.
+        jitter_after: Steps before the crops begin to move.
+        jitter_step: Crops move by multiples of this, such as a patch's side. ``jitter`` is a
+            multiple of twice as much, so that the middle is one of their positions.
+        views: Whether ``"fourier"`` changes the view at random.
+
+    Raises:
+        TypeError: The model is not a module, or a class not an integer.
+        ValueError: A model in training mode, an unknown or impossible option, a class that the
+            model does not have, an unknown size, or a score that does not depend on the image.
+    """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"expected an nn.Module: got {type(model).__name__}")
+    refuse_training(model)
+    if method not in METHODS or steps < 1 or not (step_size is None or 0 < step_size < math.inf):
+        raise ValueError(
+            f"expected a method of {', '.join(METHODS)}, a step or more, and a positive step_size "
+            f"that is finite: got {method!r}, {steps}, {step_size}"
+        )
+    if blur < 0 or (jitter is not None and jitter < 0):
+        raise ValueError(f"expected blur and jitter of 0 or more: got {blur}, {jitter}")
+    several = list(class_index) if isinstance(class_index, Iterable) else [class_index]
+    wanted = torch.tensor(several)
+    if wanted.is_floating_point() or wanted.ndim != 1:  # so is one of none
+        raise TypeError(f"expected a number of a class, or several: got {class_index!r}")
+    channels, height, width = _size(model, size)
+    like = next(model.parameters()).detach()
+    preprocess = getattr(model, "preprocess", None)
+    preprocess = preprocess if isinstance(preprocess, Preprocess) else None
+    shape = (len(wanted), channels, height, width)
+    generator = torch.Generator().manual_seed(seed)
+    painting: Pixels | Fourier
+    if method == "source":
+        jitter = min(height, width) // 8 if jitter is None else jitter
+        if jitter_step < 1 or (jitter_step > 1 and jitter % (2 * jitter_step)):
+            raise ValueError(
+                "expected a jitter that is a multiple of twice jitter_step, or a jitter_step of 1: "
+                f"got {jitter} and {jitter_step}"
+            )
+        painting = Pixels(
+            shape,
+            generator,
+            like,
+            steps,
+            constant,
+            step_size,
+            blur,
+            jitter,
+            jitter_after,
+            jitter_step,
+        )
+    else:
+        painting = Fourier(shape, generator, like, step_size or 0.1, preprocess, views)
+    scores, answers = _paint(model, painting, wanted.to(like.device), steps)
+    images = painting.finished()
+    return Generated(images, as_pictures(images, preprocess), wanted, scores.cpu(), answers.cpu())
+
+
+def _size(model: nn.Module, size: tuple[int, int, int] | None) -> tuple[int, int, int]:
+    """Channels, height and width of the inputs: as given, or from the configuration."""
+    if size is None:
+        config: Any = getattr(model, "config", None)
+        if not hasattr(config, "channels") or not hasattr(config, "image_size"):
+            raise ValueError(
+                f"{type(model).__name__} does not say what size its inputs have: give "
+                "size=(channels, height, width)"
+            )
+        return (config.channels, *pair(config.image_size))
+    if len(size) != 3 or not all(isinstance(side, int) and side > 0 for side in size):
+        raise ValueError(f"expected size=(channels, height, width), each 1 or more: got {size}")
+    return size
+
+
+def _paint(
+    model: nn.Module, painting: Pixels | Fourier, wanted: Tensor, steps: int
+) -> tuple[Tensor, Tensor]:
+    """Takes all steps: the scores on the way, ``[batch, steps]``, and the logits at the end."""
+    scores = []
+    for step in range(steps):
+        seen = painting.view(step)
+        answers = logits(model, seen)
+        if step == 0 and (wanted.min() < 0 or wanted.max() >= answers.shape[1]):
+            raise ValueError(
+                f"expected classes from 0 to {answers.shape[1] - 1}: got {wanted.tolist()}"
+            )
+        score = answers.gather(1, wanted[:, None])[:, 0]
+        if step == 0:
+            (slope,) = torch.autograd.grad(score.sum(), seen, retain_graph=True)
+            if not slope.flatten(1).any(1).all():
+                raise ValueError("a score does not depend on the image: is the model untrained?")
+        painting.improve(seen, score, step)
+        scores.append(score.detach())
+    with torch.no_grad():
+        return torch.stack(scores, 1), logits(model, painting.finished())
+
+
+def as_pictures(
+    images: Float[Tensor, "batch channels height width"], preprocess: Preprocess | None
+) -> UInt8[Tensor, "batch channels height width"]:
+    """Inputs of a model as uint8 images to look at, cut off at black and white."""
+    if preprocess is not None:
+        mean, std = (images.new_tensor(v).view(-1, 1, 1) for v in (preprocess.mean, preprocess.std))
+        images = images * std + mean
+    return (images.clamp(0, 1) * 255).round().to(torch.uint8).cpu()

@@ -1,0 +1,122 @@
+"""L-BFGS for many images at once: a quasi-Newton method with a memory of a hundred steps."""
+
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import count
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from vitlab.inversion.criterion import Match, dot
+
+HISTORY = 100  # steps that it remembers
+TRIALS = 15  # of a line search, before it is given up
+
+
+def lbfgs(match: Match, x: Float[Tensor, "batch n"]) -> Iterator[None]:
+    """L-BFGS, after Nocedal (1980), with a line search for the Wolfe conditions.
+
+    An image whose line search fails begins anew along the gradient. It stops, at a minimum or at
+    rounding, once its distance has fallen by less than a hundredth since its line search last
+    failed, or within a hundred steps.
+    """
+    entries = match.entries
+    objective, gradient = match(x, entries)
+    pairs: deque[tuple[Tensor, Tensor, Tensor]] = deque(maxlen=HISTORY)
+    # The first guess of the inverse Hessian: Polyak's step (1969) to where the objective is 0.
+    scale = objective / dot(gradient, gradient)
+    before = match.least.clone()  # [batch], distances a hundred steps ago
+    stuck = torch.full_like(before, math.inf)  # [batch], distances where a line search last failed
+    for step_number in count(1):
+        direction = -inverse_hessian(gradient, pairs, scale)
+        taken, objective, new = line_search(match, x, entries, objective, gradient, direction)
+        step = torch.where(taken[:, None] > 0, taken[:, None] * direction, 0)  # 0, never 0 * inf
+        change = new - gradient
+        x = x + step
+        gradient = new
+        curvature = dot(step, change)
+        steep = dot(change, change)
+        curved = curvature > torch.finfo(x.dtype).eps * steep * scale
+        pairs.append((step, change, torch.where(curved, 1 / curvature, 0)))
+        scale = torch.where(curved, curvature / steep, scale)
+        failed = taken == 0
+        least = match.least[entries]
+        going = ~match.arrived(entries) & (~failed | (least < 0.99 * stuck[entries]))
+        stuck[entries[failed]] = least[failed]
+        if step_number % 100 == 0:
+            going &= least < 0.99 * before[entries]
+            before = match.least.clone()
+        for s, y, weight in pairs if failed.any() else ():
+            s[failed] = 0
+            y[failed] = 0
+            weight[failed] = 0
+        scale = torch.where(failed, objective / dot(gradient, gradient), scale)
+        if not going.all():
+            entries, x, objective = entries[going], x[going], objective[going]
+            gradient, scale = gradient[going], scale[going]
+            pairs = deque(((s[going], y[going], w[going]) for s, y, w in pairs), HISTORY)
+        yield
+        if not len(entries):
+            return
+
+
+def inverse_hessian(
+    gradient: Float[Tensor, "k n"],
+    pairs: Iterable[tuple[Tensor, Tensor, Tensor]],
+    scale: Float[Tensor, " k"],
+) -> Float[Tensor, "k n"]:
+    """Nocedal's two loops: the approximate inverse Hessian, times the gradient.
+
+    ``pairs`` are steps ``s``, the changes ``y`` of the gradient along them, and ``1 / (s . y)``, or
+    0 where a pair does not count.
+    """
+    q = gradient
+    seen = []
+    for s, y, weight in reversed(list(pairs)):
+        along = weight * dot(s, q)
+        q = q - along[:, None] * y
+        seen.append(along)
+    q = scale[:, None] * q
+    for s, y, weight in pairs:
+        q = q + (seen.pop() - weight * dot(y, q))[:, None] * s
+    return q
+
+
+def line_search(
+    match: Match,
+    x: Float[Tensor, "k n"],
+    entries: Int[Tensor, " k"],
+    objective: Float[Tensor, " k"],
+    gradient: Float[Tensor, "k n"],
+    direction: Float[Tensor, "k n"],
+) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"], Float[Tensor, "k n"]]:
+    """Looks for a step length that lowers the objective enough and its slope, too (Wolfe 1969).
+
+    Between a length that is too short and one that is too long lies one that is right. Returns the
+    length, 0 where none lowered the objective; the objective there, and its gradient.
+    """
+    slope = dot(gradient, direction)
+    taken = torch.zeros_like(slope)
+    low = torch.zeros_like(slope)
+    high = torch.full_like(slope, math.inf)
+    t = torch.ones_like(slope)
+    objectives = objective.clone()
+    gradients = gradient.clone()
+    looking = (slope < 0).nonzero()[:, 0]
+    for _ in range(TRIALS):
+        i = looking
+        if not len(i):
+            break
+        found, new = match(x[i] + t[i, None] * direction[i], entries[i])
+        lower = found <= objective[i] + 1e-4 * t[i] * slope[i]  # false where not finite
+        short = lower & (dot(new, direction[i]) < 0.9 * slope[i])
+        taken[i[lower]] = t[i[lower]]
+        objectives[i[lower]] = found[lower]
+        gradients[i[lower]] = new[lower]
+        low[i[short]] = t[i[short]]
+        high[i[~lower]] = t[i[~lower]]
+        t = torch.where(high.isfinite(), (low + high) / 2, 2 * t)
+        looking = i[short | ~lower]
+    return taken, objectives, gradients

@@ -1,0 +1,81 @@
+"""The result of an inversion, with the distances at each evaluation along the way."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True, eq=False)
+class Inversion:
+    """What :func:`~vitlab.inversion.optimise.invert` found, and all evaluations along the way.
+
+    An evaluation is one forward and backward pass. Images may take different numbers of them: the
+    rest is NaN. Fields that need the original image are ``None`` where only a target was given.
+    """
+
+    image: Float[Tensor, "batch ..."]  # the evaluated input with the smallest feature distance
+    evaluations: Int[Tensor, " batch"]  # forward-backward passes
+    feature_distance: Float[Tensor, "batch evaluations"]  # ‖O(x) - target‖
+    input_distance: Float[Tensor, "batch evaluations"] | None  # ‖x - picture‖
+    threshold: Float[Tensor, " batch"] | None  # feature distance of the slightly shifted image
+    arrived: Bool[Tensor, " batch"]  # whether only rounding is left of the feature distance
+    smallest: Float[Tensor, " batch"] | None  # smallest singular value of the Jacobian at the image
+    picture: Float[Tensor, "batch ..."] | None  # the original image
+
+    @property
+    def stuck(self) -> Bool[Tensor, " batch"]:
+        """The searches that failed, which neither arrived nor came nearer than the start."""
+        nearest = self.feature_distance.nan_to_num(math.inf).amin(1)
+        return (nearest == self.feature_distance[:, 0]) & ~self.arrived
+
+    @property
+    def psnr(self) -> Float[Tensor, " batch"] | None:
+        """PSNR of the image in dB, against the original's own range."""
+        if self.picture is None or self.input_distance is None:
+            return None
+        best = self.feature_distance.nan_to_num(math.inf).argmin(1, keepdim=True)
+        return decibels(self.input_distance.gather(1, best)[:, 0], self.picture)
+
+    @property
+    def met(self) -> list[int | None]:
+        """The first evaluation, counted from 1, with a feature distance below the threshold.
+
+        This is the source's criterion. It does not certify that the image was recovered: near it,
+        the distance between the two is bounded only by the feature distance over the smallest
+        singular value.
+        """
+        if self.threshold is None:
+            return [None] * len(self.evaluations)
+        return _first(self.feature_distance < self.threshold[:, None])
+
+    def evaluations_to(self, psnr: float) -> list[int | None]:
+        """The first evaluation, counted from 1, whose input came within this PSNR of the image."""
+        if self.picture is None or self.input_distance is None:
+            return [None] * len(self.evaluations)
+        return _first(decibels(self.input_distance, self.picture) >= psnr)
+
+
+def _first(true: Tensor) -> list[int | None]:
+    """The number, from 1, of the first true column of each row."""
+    return [int(row.float().argmax()) + 1 if row.any() else None for row in true]
+
+
+def padded(records: list[list[float]], like: Tensor) -> Float[Tensor, "batch longest"]:
+    """Records of different lengths in float64, with NaN after their ends."""
+    rows = [torch.tensor(record, dtype=torch.float64) for record in records]
+    return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=math.nan).to(like.device)
+
+
+def decibels(
+    distance: Float[Tensor, "batch *evaluations"], image: Float[Tensor, "batch ..."]
+) -> Float[Tensor, "batch *evaluations"]:
+    """PSNR at a Euclidean distance from an image, ``20 log10(peak / root mean square error)``.
+
+    The peak is the image's own range, its largest number minus its smallest.
+    """
+    flat = image.flatten(1)
+    peak = (flat.amax(1) - flat.amin(1)) * flat.shape[1] ** 0.5
+    return 20 * torch.log10(peak.view(-1, *[1] * (distance.ndim - 1)) / distance)

@@ -1,0 +1,163 @@
+"""The exact way back: from the tokens after a block, through each block, to the image."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from minivit.patches import pair
+from minivit.vit import ViT
+from vitlab.calls import activation, refuse_training
+from vitlab.inversion.exact.residual import branches, invert_block
+from vitlab.inversion.exact.solvers import relative_residual, solved
+from vitlab.inversion.optimise import in_dtype
+from vitlab.inversion.to_pixels import to_pixels
+
+STARTS = 8  # around the guess, where the guess itself failed
+NEWTON = 10  # steps at most for a branch: where trained ones took more, they led to other tokens
+FAILED = 1e-8  # relative residual of a block, above which going on through it is useless
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One stage of the way back, and its error for each image."""
+
+    name: str  # the block that was undone; "pixels from" the block with the tokens; "restarts"
+    method: tuple[str, ...]  # "fixed point", "newton", "lbfgs", or "" where there was no need
+    # Relative forward error of the stage alone: of a block, or from the pixels to those tokens.
+    # NaN where there was no need.
+    error: Float[Tensor, " batch"]
+
+
+@dataclass(frozen=True, eq=False)
+class Unwound:
+    """What :func:`unwind` found."""
+
+    image: Float[Tensor, "batch channels height width"]  # float64, in the model's input space
+    stages: tuple[Stage, ...]  # in the order in which they were taken
+    error: Float[Tensor, " batch"]  # ‖O(image) - tokens‖ / ‖tokens‖, by the forward pass
+    tolerance: float
+
+    @property
+    def exact(self) -> Bool[Tensor, " batch"]:
+        """Whether the error is within the tolerance."""
+        return self.error <= self.tolerance
+
+
+@torch.inference_mode(False)  # in which nothing has a gradient
+def unwind(
+    model: nn.Module,
+    tokens: Float[Tensor, "batch tokens dim"],
+    at: str,
+    *,
+    tolerance: float | None = None,
+    steps: int = 4000,
+    seed: int = 0,
+) -> Unwound:
+    """Finds the image that a model turned into the tokens that a block gave::
+
+        found = unwind(model, tokens, at="blocks.5")
+        found.image, found.exact
+
+    Residual blocks are undone one after the other, the last one first: by the fixed point where it
+    contracts, by Newton-GMRES elsewhere. The first block and the embedding are undone together,
+    over the pixels, by :func:`~vitlab.inversion.to_pixels.to_pixels`, since most tokens belong to
+    no image. A trained block often gives the same output for several tokens, so the way back may
+    lead to others. Where it fails, the pixels are sought from the tokens one block later, and so on
+    up to the given ones, and last from the best of 8 starts around the first guess. The forward
+    pass decides. All of it is in float64, whatever the model is in.
+
+    Another image may give the same tokens: one does if the embedding is narrower than its patches.
+
+    Args:
+        model: A ViT or Mixer in evaluation mode, with residuals and with norms before its
+            sub-layers, or none.
+        tokens: Of images of the size in the model's configuration. In float32 they have six digits,
+            which limits the image.
+        at: The name of the block, ``"blocks.0"`` to the last one.
+        tolerance: The error that counts as exact, relative to the tokens. Default: 1.8e-12 for
+            float64 tokens, 6.4e-6 for float32.
+        steps: Steps of L-BFGS at most, each time.
+        seed: For the guesses.
+
+    Raises:
+        TypeError: Another model, or tokens that are not floating numbers.
+        ValueError: No such block, tokens of another shape or not finite, training mode, no
+            residuals, or norms after the sub-layers.
+    """
+    last = _check(model, tokens, at)
+    tolerance = solved(tokens.dtype) if tolerance is None else tolerance
+    model, tokens = in_dtype(model, torch.float64), tokens.detach().double()
+    assert isinstance(model, ViT)  # for mypy
+    config, stages = model.config, list[Stage]()
+    mask = model.mask(config.grid)
+    x, going = tokens, torch.arange(len(tokens), device=tokens.device)
+    known = {last: (x, going)}  # block -> tokens that it may have given, and for which images
+    for i in range(last, 0, -1):
+        found = invert_block(model.blocks[i], x, mask, NEWTON)
+        methods = ["newton" if newton else "fixed point" for newton in found.newton]
+        stages.append(_stage(f"blocks.{i}", len(tokens), going, methods, found.residual))
+        undone = found.residual < FAILED
+        x, going = found.x[undone], going[undone]
+        if not len(going):
+            break
+        known[i - 1] = x, going
+
+    image = tokens.new_zeros(len(tokens), config.channels, *pair(config.image_size))
+    error = tokens.new_full((len(tokens),), torch.inf)
+    whole = activation(model, at)
+    for i, starts in [(i, 1) for i in sorted(known)] + [(last, STARTS)]:
+        x, going = known[i]
+        left = error[going] > tolerance
+        x, going = x[left], going[left]
+        if not len(going):
+            continue
+        point = f"blocks.{i}"
+        new = to_pixels(model, point, x, starts, steps, seed)
+        reached = relative_residual(activation(model, point), new, x)
+        name = "restarts" if starts > 1 else f"pixels from {point}"
+        stages.append(_stage(name, len(tokens), going, ["lbfgs"] * len(going), reached))
+        reached = relative_residual(whole, new, tokens[going])
+        nearer = reached < error[going]
+        image[going[nearer]], error[going[nearer]] = new[nearer], reached[nearer]
+    return Unwound(image, tuple(stages), error, tolerance)
+
+
+def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
+    """Checks that the tokens can be unwound, and gives the block's index."""
+    if not isinstance(model, ViT):
+        raise TypeError(
+            f"expected a minivit.ViT or minivit.Mixer: got {type(model).__name__}. Those of other "
+            "libraries go through vitlab.from_timm, from_huggingface or from_torchvision first"
+        )
+    names = [f"blocks.{i}" for i in range(len(model.blocks))]
+    if at not in names:
+        raise ValueError(f"at names a block, {names[0]} to {names[-1]}: got {at!r}")
+    rows, columns = model.config.grid
+    first = 0 if model.class_token is None else model.class_token.shape[1]  # with registers
+    shape = [first + rows * columns, model.config.dim]
+    if not isinstance(tokens, Tensor) or not tokens.is_floating_point():
+        kind = tokens.dtype if isinstance(tokens, Tensor) else type(tokens).__name__
+        raise TypeError(f"expected tokens of floating numbers: got {kind}")
+    if tokens.ndim != 3 or list(tokens.shape[1:]) != shape or not len(tokens):
+        raise ValueError(
+            f"expected tokens [batch, {shape[0]}, {shape[1]}]: got {list(tokens.shape)}"
+        )
+    if not tokens.isfinite().all():
+        raise ValueError("expected finite tokens: got some that are not")
+    refuse_training(model)
+    for block in model.blocks[: names.index(at) + 1]:
+        branches(block)  # raises where a block has no way back
+    return names.index(at)
+
+
+def _stage(name: str, batch: int, entries: Tensor, methods: list[str], error: Tensor) -> Stage:
+    """The stage of the images that took part, spread out over the whole batch."""
+    used = [""] * batch
+    errors = error.new_full((batch,), math.nan)
+    errors[entries] = error
+    for i, method in zip(entries.tolist(), methods, strict=True):
+        used[i] = method
+    return Stage(name, tuple(used), errors)

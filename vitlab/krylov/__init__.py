@@ -1,0 +1,42 @@
+"""Linear algebra without matrices: what products with a Jacobian or a Hessian alone can tell.
+
+The first axis is always a batch of independent problems: a function maps ``[batch, ...]`` to
+``[batch, ...]``, each entry alone, as models in evaluation mode map images. One product then serves
+the whole batch. A single problem is a batch of one.
+"""
+
+from vitlab.krylov.batches import Operator as Operator
+from vitlab.krylov.batches import check_batch, finite, norms, or_one, random_like
+from vitlab.krylov.gmres import Solution, gmres
+from vitlab.krylov.lanczos import Extremes, lanczos, singular_values
+from vitlab.krylov.precision import scaled, wide, widened
+from vitlab.krylov.products import (
+    Linearisation,
+    hessian,
+    jacobian,
+    linearise,
+    plain_attention,
+    sign_margin,
+)
+
+__all__ = [
+    "Extremes",
+    "Linearisation",
+    "Solution",
+    "check_batch",
+    "finite",
+    "gmres",
+    "hessian",
+    "jacobian",
+    "lanczos",
+    "linearise",
+    "norms",
+    "or_one",
+    "plain_attention",
+    "random_like",
+    "scaled",
+    "sign_margin",
+    "singular_values",
+    "wide",
+    "widened",
+]

@@ -1,0 +1,69 @@
+"""Linear systems solved by products with their matrix alone."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from vitlab.krylov.batches import Operator, norms, or_one, orthogonalise, unit
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What :func:`gmres` found."""
+
+    x: Float[Tensor, "batch ..."]
+    residual: Float[Tensor, " batch"]  # ‖A x - b‖ / ‖b‖
+    iterations: int  # products with A, not counting one for each restart
+    converged: Bool[Tensor, " batch"]  # whether the residual is within the tolerance
+
+
+def gmres(
+    operator: Operator,
+    b: Float[Tensor, "batch ..."],
+    tolerance: float = 1e-6,
+    restart: int = 50,
+    iterations: int = 500,
+) -> Solution:
+    """Solves ``A x = b`` by the generalised minimal residual method, Saad & Schultz (1986).
+
+    Among the combinations of ``b, A b, A² b, ...`` it takes the one with the smallest residual.
+
+    Args:
+        operator: Products with ``A``.
+        tolerance: Residual to reach, relative to ``b``.
+        restart: Vectors kept before it begins again from what it has.
+        iterations: Products with ``A`` at most.
+
+    Raises:
+        ValueError: ``restart`` is less than 1.
+    """
+    if restart < 1:
+        raise ValueError(f"expected a restart of 1 or more: got {restart}")
+    x = torch.zeros_like(b)
+    goal = tolerance * norms(b)
+    size = b[0].numel()
+    used = 0
+    while True:
+        residual = (b - operator(x)).flatten(1) if used else b.flatten(1)
+        length = norms(residual)
+        if not (length > goal).any() or used >= iterations:  # NaN is given up at once
+            return Solution(x, length / or_one(norms(b)), used, length <= goal)
+        steps = min(restart, iterations - used, size)
+        basis = b.new_zeros(len(b), steps + 1, size)
+        small = b.new_zeros(len(b), steps + 1, steps)  # A @ basis^T = basis^T @ small
+        basis[:, 0] = unit(residual.nan_to_num())
+        for k in range(steps):
+            product = operator(basis[:, k].view_as(b)).flatten(1).nan_to_num()
+            rest, small[:, : k + 1, k] = orthogonalise(basis[:, : k + 1], product)
+            small[:, k + 1, k] = norms(rest)
+            basis[:, k + 1] = unit(rest)
+            used += 1
+            # The smallest residual over this basis: a small least-squares problem.
+            h = small[:, : k + 2, : k + 1]
+            mix = torch.linalg.pinv(h)[:, :, :1] * length[:, None, None]  # [batch, k + 1, 1]
+            left = length[:, None] * torch.eye(k + 2, 1, dtype=b.dtype, device=b.device)[:, 0]
+            if not (norms(left - (h @ mix)[..., 0]) > goal).any():
+                break
+        x = x + (basis[:, : k + 1].mT @ mix).view_as(b)

@@ -1,0 +1,119 @@
+"""Extreme eigenvalues and singular values from products alone, by Lanczos's method."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from vitlab.krylov.batches import Operator, finite, norms, orthogonalise, random_like, unit
+from vitlab.krylov.precision import wide
+
+
+@dataclass(frozen=True, eq=False)
+class Extremes:
+    """Approximate eigenvalues or singular values, and a bound on the error of each.
+
+    The outermost converge first. With as many steps as the space has dimensions all are exact.
+    """
+
+    values: Float[Tensor, "batch steps"]  # eigenvalues ascending, singular values descending
+    vectors: Float[Tensor, "batch steps ..."]  # a unit vector for each, shaped like the start
+    errors: Float[Tensor, "batch steps"]  # a true value lies no farther from each than this
+
+
+def lanczos(operator: Operator, start: Float[Tensor, "batch ..."], steps: int) -> Extremes:
+    """Approximates the extreme eigenvalues of a symmetric operator, after Lanczos (1950).
+
+    Each new vector is made orthogonal to all before it, so that no eigenvalue appears twice because
+    of rounding. Where the start has reached all it can, a random direction takes over.
+
+    Args:
+        operator: Symmetric, maps ``[batch, ...]`` to the same shape.
+        start: Nonzero, usually random.
+        steps: Products with the operator, at most the dimension of the space.
+
+    Raises:
+        TypeError: The start is in half precision.
+        ValueError: Fewer than one step, a start of zero, or products that are not finite.
+    """
+    basis, steps = _begin(start, steps)
+    diagonal, beside = basis.new_zeros(2, len(start), steps)
+    for k in range(steps):
+        product = operator(basis[:, k].view_as(start)).flatten(1)
+        rest, seen = orthogonalise(basis[:, : k + 1], product)
+        diagonal[:, k] = seen[:, k]
+        beside[:, k] = _continue(basis, k + 1, rest, product)
+    edge = torch.diag_embed(beside[:, :-1], 1)
+    values, mix = torch.linalg.eigh(finite(torch.diag_embed(diagonal) + edge + edge.mT))
+    vectors = (mix.mT @ basis[:, :steps]).view(len(start), steps, *start.shape[1:])
+    return Extremes(values, vectors, (beside[:, -1:] * mix[:, -1]).abs())
+
+
+def singular_values(
+    push: Operator, pull: Operator, start: Float[Tensor, "batch ..."], steps: int
+) -> Extremes:
+    """Approximates the extreme singular values of a linear map, after Golub & Kahan (1965).
+
+    Their bidiagonalisation is Lanczos's method for the map and its transpose at once. It never
+    forms the square of the map, so small singular values keep their digits. The smallest are found
+    late, and from above.
+
+    Args:
+        push: The map.
+        pull: Its transpose.
+        start: In the space that ``push`` reads; nonzero, usually random. All singular values are
+            exact after as many steps as this space has dimensions: swap ``push`` and ``pull`` where
+            the other space is smaller.
+        steps: Products with each, at most that number of dimensions.
+
+    Raises:
+        TypeError: The start is in half precision.
+        ValueError: Fewer than one step, a start of zero, or products that are not finite.
+    """
+    right, steps = _begin(start, steps)  # [batch, steps + 1, in]
+    left = right[:, :0, :0]
+    diagonal, above = right.new_zeros(2, len(start), steps)
+    for k in range(steps):
+        image = push(right[:, k].view_as(start))
+        if k == 0:
+            left = right.new_zeros(len(start), steps, image[0].numel())
+        rest, _ = orthogonalise(left[:, :k], image.flatten(1))
+        diagonal[:, k] = _continue(left, k, rest, image.flatten(1))
+        product = pull(left[:, k].view_as(image)).flatten(1)
+        rest, _ = orthogonalise(right[:, : k + 1], product)
+        above[:, k] = _continue(right, k + 1, rest, product)
+    small = torch.diag_embed(diagonal) + torch.diag_embed(above[:, :-1], 1)
+    u, values, vt = torch.linalg.svd(finite(small))  # map @ right^T = left^T @ small
+    vectors = (vt @ right[:, :steps]).view(len(start), steps, *start.shape[1:])
+    return Extremes(values, vectors, (above[:, -1:] * u[:, -1]).abs())
+
+
+def _begin(start: Tensor, steps: int) -> tuple[Tensor, int]:
+    """A basis ``[batch, steps + 1, n]`` that holds the start alone, and the steps to take."""
+    if steps < 1:
+        raise ValueError(f"there must be at least one step: got {steps}")
+    if start.dtype != wide(start.dtype):
+        raise TypeError(f"expected a start in float32 or float64: got {start.dtype}")
+    if not (norms(start) > 0).all():
+        raise ValueError("the start of every entry must be nonzero: got one of zero")
+    steps = min(steps, start[0].numel())
+    basis = start.new_zeros(len(start), steps + 1, start[0].numel())
+    basis[:, 0] = unit(start.flatten(1))
+    return basis, steps
+
+
+def _continue(basis: Tensor, k: int, rest: Tensor, product: Tensor) -> Tensor:
+    """Puts the direction of ``rest`` into row ``k`` of the basis, and returns its length.
+
+    Where only rounding is left, a random direction stands in, with length 0.
+    """
+    length = norms(rest)
+    dimension = basis.shape[-1]
+    ended = length <= math.sqrt(dimension) * torch.finfo(rest.dtype).eps * norms(product)
+    if ended.any() and k < dimension:
+        fresh, _ = orthogonalise(basis[:, :k], random_like(rest, seed=k))
+        rest = torch.where(ended[:, None], fresh, rest)
+    basis[:, k] = unit(rest)
+    return torch.where(ended, 0, length)

@@ -1,0 +1,113 @@
+"""How good a classifier is: its accuracy, and how well its confidence matches it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from minivit.model import Model
+from vitlab.data.dataset import Split
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of a classifier on some images.
+
+    Args:
+        accuracy: Fraction of the images whose class gets the largest logit.
+        log_likelihood: Mean log-probability of the true class: -log(classes) for a model that
+            knows nothing, 0 at best.
+        calibration_error: See :func:`calibration_error`.
+        pictures: How many were scored.
+    """
+
+    accuracy: float
+    log_likelihood: float
+    calibration_error: float
+    pictures: int
+
+    def __str__(self) -> str:
+        return (
+            f"accuracy {self.accuracy:.2%}, mean log-likelihood {self.log_likelihood:.4f}, "
+            f"calibration error {self.calibration_error:.2%}, {self.pictures} images"
+        )
+
+
+@dataclass(frozen=True)
+class Results:
+    """Results of a training: its scores, a line of the log for each epoch, steps and duration."""
+
+    validation: Scores
+    test: Scores
+    lines: list[dict[str, Any]]
+    steps: int
+    seconds: float
+
+
+def evaluate(model: Model, split: Split, batch_size: int = 256) -> Scores:
+    """Scores a model in evaluation mode, in float32; ``model.preprocess`` prepares the images.
+
+    Raises:
+        ValueError: As for :func:`logits_of`.
+    """
+    return scores_of(logits_of(model, split, batch_size), split.labels)
+
+
+@torch.no_grad()
+def logits_of(
+    model: Model, split: Split, batch_size: int = 256
+) -> Float[Tensor, "pictures classes"]:
+    """The model's answers to all images, in evaluation mode, on the CPU.
+
+    Raises:
+        ValueError: There are no images, a batch size below one, or a label beyond the logits.
+    """
+    if batch_size < 1:
+        raise ValueError(f"expected a batch_size of at least 1: got {batch_size}")
+    if not len(split):
+        raise ValueError("expected images to score: got none")
+    device = next(model.parameters()).device
+    was_training = model.training
+    model.eval()
+    try:
+        chunks = split.images.split(batch_size)
+        logits = torch.cat([model(model.preprocess(chunk.to(device))).cpu() for chunk in chunks])
+    finally:
+        model.train(was_training)
+    if split.labels.max() >= logits.shape[1]:
+        raise ValueError(
+            f"the model has {logits.shape[1]} classes: got an image of class "
+            f"{split.labels.max().item()}"
+        )
+    return logits
+
+
+def scores_of(
+    logits: Float[Tensor, "pictures classes"], labels: Int64[Tensor, " pictures"]
+) -> Scores:
+    """Scores of a classifier's answers."""
+    logs = logits.double().log_softmax(1)
+    return Scores(
+        (logs.argmax(1) == labels).double().mean().item(),
+        logs.gather(1, labels[:, None]).mean().item(),
+        calibration_error(logs.exp(), labels),
+        len(labels),
+    )
+
+
+def calibration_error(
+    probabilities: Float[Tensor, "batch classes"], labels: Int64[Tensor, " batch"], bins: int = 15
+) -> float:
+    """The expected calibration error of Guo et al. (2017), "On Calibration of Modern Networks".
+
+    Images are sorted into bins of equal width by the model's confidence, its largest probability.
+    The error is the absolute difference of mean confidence and accuracy, averaged over the bins
+    with the number of images as weight: from 0 to 1.
+    """
+    confidence, predicted = probabilities.double().max(1)
+    right = (predicted == labels).double()
+    index = (confidence * bins).ceil().long().clamp(1, bins) - 1  # (0, 1/15] is the first
+    gap = torch.zeros(bins, dtype=torch.float64).index_add(0, index, confidence - right)
+    return (gap.abs().sum() / len(labels)).item()

@@ -1,0 +1,184 @@
+"""The state of a training after any number of steps, and the step."""
+
+import copy
+import math
+import time
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from minivit.model import Model
+from vitlab.data.dataset import Data
+from vitlab.training.augment import augment, mixup
+from vitlab.training.distillation import WEIGHT, Teacher
+from vitlab.training.evaluate import evaluate
+from vitlab.training.freezing import frozen_modules
+from vitlab.training.optimiser import Average, adamw, schedule
+from vitlab.training.recipe import Recipe
+
+ORDER, STEP = 0, 1  # streams of random numbers that never meet
+
+
+def draws_of(seed: int, stream: int, number: int) -> np.random.Generator:
+    """Random numbers that depend on the seed and the epoch or step alone: nothing to save."""
+    return np.random.default_rng([seed, stream, number])
+
+
+class Run:
+    """A model in training, in place, after any number of steps; it has its ``preprocess``."""
+
+    def __init__(
+        self, model: Model, data: Data, recipe: Recipe, teacher: Model | None = None
+    ) -> None:
+        self.model, self.data, self.recipe = model, data, recipe
+        self.device = next(model.parameters()).device
+        self.teacher = None if teacher is None else Teacher(teacher, data).to(self.device)
+        self.batch = min(recipe.batch_size, len(data.train))
+        self.epoch_steps = len(data.train) // self.batch  # images left over wait for the next epoch
+        self.optimiser = adamw(model, recipe)
+        self.average = Average(model, recipe.average)
+        self.still = frozen_modules(model)  # without dropout, and their norms keep their statistics
+        self.step = 0  # steps taken
+        self.steps = recipe.steps or max(1, round(recipe.epochs * self.epoch_steps))
+        self.seconds = 0.0  # scoring included
+        self.lines: list[dict[str, Any]] = []  # of the log, one for each epoch
+        self.sums = [0.0, 0, 0, 0.0]  # of the epoch so far: loss, right, images, seconds
+        self.mean = torch.tensor(data.mean, device=self.device).view(-1, 1, 1)
+        self.std = torch.tensor(data.std, device=self.device).view(-1, 1, 1)
+
+    def advance(self) -> tuple[float, float]:
+        """Takes a step; gives mean loss and accuracy of the epoch so far, on augmented images.
+
+        Raises:
+            FloatingPointError: The loss or its gradient is not finite; the weights are as before.
+        """
+        start = time.perf_counter()
+        recipe = self.recipe
+        images, targets = self._batch()
+        rate = recipe.learning_rate * schedule(self.step, self.steps, recipe.warmup)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        half = recipe.precision == "bfloat16"
+        self.model.train()
+        for module in self.still:
+            module.eval()
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
+            logits = self.model(images)
+            taught = None
+            if self.teacher is not None:
+                taught = self.teacher(images, self.mean, self.std)
+        logits = logits.float()
+        loss = F.cross_entropy(logits, targets)
+        if taught is not None:
+            loss = loss.lerp(F.cross_entropy(logits, taught), WEIGHT)
+        self.optimiser.zero_grad()
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), recipe.clip)
+        if not math.isfinite(loss.item() + norm.item()):
+            raise self._diverged(
+                f"the loss is {loss.item():.3g} and its gradient's norm {norm.item():.3g} at step "
+                f"{self.step + 1} of {self.steps}"
+            )
+        self.optimiser.step()
+        self.average.update(self.model, self.step)
+        self.step += 1
+        right = (logits.argmax(1) == targets.argmax(1)).sum().item()
+        taken = loss.item() * len(images), right, len(images), time.perf_counter() - start
+        self.sums = [a + b for a, b in zip(self.sums, taken, strict=True)]
+        self.seconds += taken[3]
+        return self.sums[0] / self.sums[2], self.sums[1] / self.sums[2]
+
+    def check_finite(self) -> None:
+        """Raises FloatingPointError for spoilt weights, before they replace a good state."""
+        for model in (self.model, self.average.model):
+            if not all(tensor.isfinite().all() for tensor in model.state_dict().values()):
+                raise self._diverged(
+                    f"a weight is not finite after step {self.step} of {self.steps}"
+                )
+
+    def _diverged(self, what: str) -> FloatingPointError:
+        half = self.recipe.precision == "bfloat16"
+        return FloatingPointError(
+            f"{what}: try a learning rate below {self.recipe.learning_rate:g}"
+            + (", or precision float32" if half else "")
+        )
+
+    def _batch(
+        self,
+    ) -> tuple[Float[Tensor, "batch channels height width"], Float[Tensor, "batch classes"]]:
+        recipe = self.recipe
+        epoch, position = divmod(self.step, self.epoch_steps)
+        order = draws_of(recipe.seed, ORDER, epoch).permutation(len(self.data.train))
+        chosen = self.data.train[torch.from_numpy(order[position * self.batch :][: self.batch])]
+        draws = draws_of(recipe.seed, STEP, self.step)
+        torch.manual_seed(int(draws.integers(2**63)))  # for dropout
+        generator = torch.Generator().manual_seed(int(draws.integers(2**63)))
+        images = augment(chosen.images.to(self.device).float() / 255, recipe, generator)
+        classes = len(self.data.classes)
+        targets = F.one_hot(chosen.labels.to(self.device), classes).float()
+        targets = targets.lerp(torch.full_like(targets, 1 / classes), recipe.label_smoothing)
+        return mixup((images - self.mean) / self.std, targets, recipe.mixup, draws)
+
+    @property
+    def epoch_ends(self) -> bool:
+        """Whether the step taken was its epoch's last, or the last of all."""
+        return self.step % self.epoch_steps == 0 or self.step == self.steps
+
+    def finish_epoch(self) -> dict[str, Any]:
+        """Scores the averaged model on the validation part; gives the epoch's line of the log."""
+        start = time.perf_counter()
+        scores = evaluate(self.average.model, self.data.validation, self.batch)
+        self.seconds += time.perf_counter() - start
+        loss, right, pictures, seconds = self.sums
+        self.sums = [0.0, 0, 0, 0.0]
+        line = {
+            "epoch": len(self.lines) + 1,
+            "step": self.step,
+            "loss": loss / pictures,
+            "accuracy": right / pictures,
+            "validation": asdict(scores),
+            "images_per_second": round(pictures / seconds, 1),
+            "seconds": round(self.seconds, 2),
+        }
+        self.lines.append(line)
+        return line
+
+    def steps_within(self, minutes: float, rounds: int = 5) -> int:
+        """Counts the steps that fit, scoring included, by timing some on a copy."""
+        recipe = replace(self.recipe, minutes=None, steps=2 * rounds)
+        teacher = None if self.teacher is None else self.teacher.model
+        trial = Run(copy.deepcopy(self.model), self.data, recipe, teacher)
+        for _ in range(rounds):
+            trial.advance()
+        warm = trial.seconds
+        for _ in range(rounds):
+            trial.advance()
+        before = trial.seconds
+        trial.finish_epoch()
+        step = (before - warm) / rounds + (trial.seconds - before) / self.epoch_steps
+        return max(1, int(60 * minutes / step))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that a step depends on or changes."""
+        return {
+            "weights": self.model.state_dict(),
+            "average": self.average.model.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            **{key: getattr(self, key) for key in KEPT},
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Returns the run to where the state was saved."""
+        self.model.load_state_dict(state["weights"])
+        self.average.model.load_state_dict(state["average"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        for key in KEPT:
+            setattr(self, key, state[key])
+
+
+KEPT = ("step", "steps", "seconds", "sums", "lines")
