@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 
+from minivit.families import build, family
 from minivit.files import describe
 from minivit.hybrid import HybridConfig, alternate
 from minivit.mixer import MixerConfig
 from minivit.model import Config, Model, Removed
 from minivit.patches import pair
 from minivit.resnet import ResNetConfig
-from minivit.surgery import build, family
 from minivit.variants import ViTVariantConfig, config_of
 from minivit.vit import ViTConfig
 

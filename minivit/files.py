@@ -18,10 +18,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from minivit.families import FAMILIES, OURS, build, family
 from minivit.model import Config, Model, Removed, check_state, check_structure, structure
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
-from minivit.surgery import FAMILIES, OURS, build, family
 from minivit.variants import config_of
 
 

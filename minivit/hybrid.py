@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import nn
 
-from minivit.model import Model, check_config, check_images
+from minivit.model import Model, check_config, check_images, check_rule
 from minivit.parts import window_mask
 from minivit.patches import grid_of, pair
 from minivit.resnet import BasicBlock, ResidualBlock, Stem, convolution
@@ -75,14 +75,10 @@ def alternate(blocks: tuple[int, ...], attention: tuple[int, ...]) -> tuple[str,
 
     Of ``(4, 4)`` blocks with ``(0, 2)`` of attention it makes the stages ``("cccc", "caca")``.
     """
-    if len(blocks) != len(attention) or any(
-        k < 0 or 2 * k > n for n, k in zip(blocks, attention, strict=True)
-    ):
-        raise ValueError(
-            "in each stage at most every other block can be attention: "
-            f"got {attention} of {blocks} blocks"
-        )
-    return tuple("c" * (n - 2 * k) + "ca" * k for n, k in zip(blocks, attention, strict=True))
+    pairs = list(zip(blocks, attention, strict=False))
+    if len(blocks) != len(attention) or not all(0 <= 2 * k <= n for n, k in pairs):
+        raise ValueError(f"expected at most every other block: got {attention} of {blocks}")
+    return tuple("c" * (n - 2 * k) + "ca" * k for n, k in pairs)
 
 
 @dataclass(frozen=True)
@@ -112,38 +108,26 @@ class HybridConfig:
 
     def __post_init__(self) -> None:
         check_config(self)
-        if (self.stem == "patch") != (self.patch_size is not None):
-            raise ValueError(
-                "the patch stem has a patch_size and others have none: "
-                f"got stem={self.stem!r}, patch_size={self.patch_size}"
-            )
         for stage in self.stages:
-            if not re.fullmatch("[ca]+|t+", stage):
-                raise ValueError(f"a stage is a string of c and a, or of t alone: got {stage!r}")
+            fits = re.fullmatch("[ca]+|t+", stage) is not None
+            check_rule(self, fits, "each of stages is a string of c and a, or of t alone")
         tokens = ["t" in stage for stage in self.stages]
-        if tokens != sorted(tokens):
-            raise ValueError(f"stages of t come after all others: got {self.stages}")
-        if self.window is not None and "a" not in "".join(self.stages):
-            raise ValueError(
-                "windows are what a keeps to, and there is none: "
-                f"got window={self.window}, stages={self.stages}"
-            )
-        if not len(self.stages) == len(self.widths) == len(self.heads):
-            raise ValueError(
-                "stages, widths and heads must be equally many: "
-                f"got {self.stages}, {self.widths}, {self.heads}"
-            )
+        check_rule(self, tokens == sorted(tokens), "stages of t come after all others")
+        patches = self.stem == "patch"
+        check_rule(self, patches == bool(self.patch_size), "a stem of patch has a patch_size")
+        attends = "a" in "".join(self.stages)
+        check_rule(self, attends or not self.window, "a window is what an a in stages keeps to")
+        lengths = {len(self.stages), len(self.widths), len(self.heads)}
+        check_rule(self, len(lengths) == 1, "stages, widths and heads must be equally many")
+        check_rule(self, self.hidden(min(self.widths)) >= 1, "mlp_ratio must leave the MLP a width")
         for entry, (before, width) in zip(self.entries[1:], pairwise(self.widths), strict=True):
-            if entry == "pool" and width % before:
-                raise ValueError(
-                    "pooling makes equally many channels of each, so a width must be a multiple of "
-                    f"the one before it: got {self.widths}"
-                )
+            fits = entry != "pool" or width % before == 0
+            check_rule(self, fits, "one of widths after pooling is a multiple of that before it")
         for stage, width, heads in zip(self.stages, self.widths, self.heads, strict=True):
-            if width % heads and stage.strip("c"):
-                raise ValueError(f"heads must divide dim: got dim={width}, heads={heads}")
-        if self.hidden(min(self.widths)) < 1:
-            raise ValueError(f"mlp_ratio leaves the MLP no width: got {self.mlp_ratio}")
+            fits = width % heads == 0 or not stage.strip("c")
+            check_rule(self, fits, "heads must divide widths where a stage attends")
+        if self.patch_size is not None:
+            grid_of(self.image_size, self.patch_size)
 
     @property
     def entries(self) -> list[str]:
@@ -231,7 +215,8 @@ class Hybrid(Model):
         check_images(images, self)
         x = self.stem(images)
         if c.patch_size is not None:
-            x = to_map(x, images.shape[2] // pair(c.patch_size)[0])
+            rows, _ = grid_of((images.shape[2], images.shape[3]), c.patch_size)
+            x = to_map(x, rows)
         blocks = iter(self.blocks)
         for entry, stage, transition in zip(c.entries, c.stages, self.transitions, strict=True):
             x = transition(x)

@@ -14,13 +14,13 @@ import torch
 
 from minivit import torchvision_resnet as resnet
 from minivit.catalogue import MODELS, V1, changed, described, shipped
+from minivit.families import build, family
 from minivit.files import MODEL, About, fields_of, read, replacing
 from minivit.model import Config, Model, Removed, check_state
 from minivit.patches import pair
 from minivit.positions import resample
 from minivit.preprocessing import Preprocess
 from minivit.shapes import Size
-from minivit.surgery import blocks, build, family
 from minivit.torchvision import from_torchvision, is_torchvisions
 from minivit.variants import PLAIN
 from minivit.vit import ViTConfig
@@ -226,8 +226,15 @@ def _check_config(saved: Config, asked: Config, state: dict[str, Any]) -> None:
         raise ValueError(f"it was saved with {', '.join(said)}")
     # Looked at before they are built: a wrong number would take hours.
     there = len({key.split(".")[1] for key in state if key.startswith("blocks.")})
-    if blocks(saved) > (there or 100):  # blocks without any part have no tensors
-        raise ValueError(f"it says that it has {blocks(saved)} blocks, and holds {there}")
+    if _blocks(saved) > (there or 100):  # blocks without any part have no tensors
+        raise ValueError(f"it says that it has {_blocks(saved)} blocks, and holds {there}")
+
+
+def _blocks(config: Any) -> int:
+    """Counts the blocks of the model that a configuration describes."""
+    if not hasattr(config, "stages"):
+        return int(config.depth)
+    return sum(len(stage) if isinstance(stage, str) else stage for stage in config.stages)
 
 
 def _filled(config: Config, removed: Removed, state: dict[str, Any]) -> Model:

@@ -1,147 +1,16 @@
 """What the models of every family have in common, and how two of them are compared."""
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from types import UnionType
 from typing import Any, ClassVar, Literal, Protocol, get_args, get_origin, get_type_hints
 
 import torch
 from torch import Tensor, nn
 
-from minivit.patches import grid_of, pair
+from minivit.patches import grid_of
 from minivit.shapes import Fraction, Grid, Size
-
-
-def _count(value: Any) -> bool:
-    return type(value) is int and value > 0
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-KINDS: dict[Any, tuple[Callable[[Any], bool], str]] = {
-    int: (_count, "must be a positive integer"),
-    float: (lambda value: _number(value) and 0 < value < math.inf, "must be positive"),
-    Fraction: (lambda value: _number(value) and 0 <= value < 1, "must be at least 0 and below 1"),
-    bool: (lambda value: type(value) is bool, "is true or false"),
-    tuple[int, ...]: (
-        lambda value: type(value) is tuple and value != () and all(map(_count, value)),
-        "must be a tuple of positive integers",
-    ),
-    tuple[str, ...]: (
-        lambda value: type(value) is tuple and value != () and all(type(s) is str for s in value),
-        "is a tuple of strings",
-    ),
-}
-
-
-def check_config(config: Any) -> None:
-    """Refuses a configuration in which a field is not of its type or patches do not fit.
-
-    Raises:
-        ValueError: Names the field, what was given and what was expected.
-    """
-    hints = get_type_hints(type(config), include_extras=True)
-    for field in fields(config):
-        _check_field(field.name, getattr(config, field.name), hints[field.name])
-    patch_size = getattr(config, "patch_size", None)
-    if patch_size is not None:
-        grid_of(config.image_size, patch_size)
-    if hasattr(config, "heads") and hasattr(config, "dim") and config.dim % config.heads:
-        raise ValueError(f"heads must divide dim: got dim={config.dim}, heads={config.heads}")
-    if hasattr(config, "dim") and config.hidden < 1:
-        raise ValueError(f"mlp_ratio leaves the MLP no width: got {config.mlp_ratio}")
-
-
-def _check_field(name: str, value: Any, kind: Any) -> None:
-    if get_origin(kind) is UnionType and kind != Size:  # a kind, or none
-        if value is None:
-            return
-        kind = next(k for k in get_args(kind) if k is not type(None))
-        kind = Size if kind in get_args(Size) and name.endswith("_size") else kind
-    if kind == Size:
-        if min(pair(value)) < 1:
-            raise ValueError(f"{name} must be positive: got {value!r}")
-    elif get_origin(kind) is Literal:
-        if value not in (names := get_args(kind)):
-            said = f"{', '.join(names[:-1])} or {names[-1]}"
-            raise ValueError(f"{name} is {said}: got {value!r}")
-    else:
-        fits, what = KINDS[kind]
-        if not fits(value):
-            raise ValueError(f"{name} {what}: got {value!r}")
-
-
-def check_images(images: Tensor, model: Any) -> None:
-    """Refuses images of another rank, channels, size, dtype or device than the model's."""
-    config = model.config
-    weight = next(model.parameters())
-    if images.ndim != 4 or images.shape[1] != config.channels:
-        raise ValueError(
-            f"expected images [batch, {config.channels}, height, width]: got {list(images.shape)}"
-        )
-    grid_of((images.shape[2], images.shape[3]), getattr(config, "patch_size", None) or 1)
-    # Autocast makes the two alike; integers and float64 it leaves as they are.
-    alike = images.dtype == weight.dtype or (
-        images.dtype in (torch.float32, torch.bfloat16, torch.float16)
-        and torch.is_autocast_enabled(weight.device.type)
-    )
-    if images.device != weight.device or not alike:
-        raise ValueError(
-            f"expected images of {weight.dtype} on {weight.device}, as the model's weights: "
-            f"got {images.dtype} on {images.device}"
-        )
-
-
-def check_mask(mask: Tensor | None) -> None:
-    """Refuses a mask that is not boolean: torch's kernel would add it to the scores."""
-    if mask is not None and mask.dtype != torch.bool:
-        raise ValueError(f"mask must be boolean, true where a query may attend: got {mask.dtype}")
-
-
-SOURCES = "torchvision's VisionTransformer or ResNet, or the state dict of one"
-
-
-def check_state(state: Mapping[str, Any], expected: Mapping[str, Tensor]) -> None:
-    """Refuses a state dict that is not exactly what is expected.
-
-    Args:
-        state: What was given.
-        expected: What a fitting model has under each key; only shapes and kinds of numbers count.
-
-    Raises:
-        ValueError: Keys missing, surplus, of another shape or kind, or numbers that are not finite:
-            one error that counts them all and names the first three of each sort.
-    """
-    found: dict[str, list[str]] = {
-        "missing": [key for key in expected if key not in state],
-        "surplus": [key for key in state if key not in expected],
-    }
-    shapes, kinds, broken = [], [], []
-    for key in expected.keys() & state.keys():
-        given, wanted = state[key], expected[key]
-        if not isinstance(given, Tensor):
-            kinds.append(f"{key} (a {type(given).__name__})")
-        elif given.shape != wanted.shape:
-            shapes.append(f"{key} ({list(given.shape)}, expected {list(wanted.shape)})")
-        elif given.is_floating_point() != wanted.is_floating_point():
-            kinds.append(f"{key} ({given.dtype})")
-        elif not given.is_meta and not given.isfinite().all():
-            broken.append(key)
-    found |= {"of another shape": shapes, "of another kind": kinds, "with NaN or infinity": broken}
-    problems = [
-        f"{len(keys)} {sort}: {', '.join(sorted(keys)[:3])}{', ...' if len(keys) > 3 else ''}"
-        for sort, keys in found.items()
-        if keys
-    ]
-    if problems:
-        raise ValueError(f"these weights do not fit the model: {'; '.join(problems)}")
-
-
-# Settings that matter in training alone.
-TRAINING = {"training", "dropout", "attention_dropout", "p"}
 
 Removed = tuple[tuple[str, tuple[int, ...] | None], ...]  # parts, and their blocks: none for all
 
@@ -174,6 +43,9 @@ class PatchConfig:
 
     def __post_init__(self) -> None:
         check_config(self)
+        grid_of(self.image_size, self.patch_size)  # refuses patches that do not divide an image
+        check_rule(self, self.dim % getattr(self, "heads", 1) == 0, "heads must divide dim")
+        check_rule(self, self.hidden >= 1, "mlp_ratio must leave the MLP a width")
 
     @property
     def grid(self) -> Grid:
@@ -201,6 +73,130 @@ class Model(nn.Module):
     removed: Removed = ()
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+KINDS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
+    int: ("a positive integer", lambda value: type(value) is int and value > 0),
+    float: ("a positive number", lambda value: _is_number(value) and 0 < value < math.inf),
+    Fraction: ("a number from 0, below 1", lambda value: _is_number(value) and 0 <= value < 1),
+    bool: ("True or False", lambda value: type(value) is bool),
+    str: ("a string", lambda value: type(value) is str),
+    type(None): ("None", lambda value: value is None),
+}
+
+
+def check_config(config: Any) -> None:
+    """Refuses a configuration in which a field is not of its type, or a size is not positive.
+
+    Raises:
+        ValueError: Names the field, what was expected and what was given.
+    """
+    for name, hint in get_type_hints(type(config), include_extras=True).items():
+        value = getattr(config, name)
+        kinds = get_args(hint) if get_origin(hint) is UnionType else (hint,)
+        if not any(_fits(value, kind) for kind in kinds):
+            expected = " or ".join(map(_words, kinds))
+            raise ValueError(f"expected {expected} as {name}: got {value!r}")
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    if get_origin(kind) is Literal:
+        return value in get_args(kind)
+    if get_origin(kind) is not tuple:
+        return KINDS[kind][1](value)
+    first, second = get_args(kind)  # tuple[int, int], tuple[str, ...]
+    if type(value) is not tuple or len(value) == 0 or (second is not ... and len(value) != 2):
+        return False
+    return all(_fits(entry, first) for entry in value)
+
+
+def _words(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return " or ".join(map(repr, get_args(kind)))
+    if get_origin(kind) is tuple:
+        return f"a tuple whose entries are each {KINDS[get_args(kind)[0]][0]}"
+    return KINDS[kind][0]
+
+
+def check_rule(config: Any, holds: bool, rule: str) -> None:
+    """Refuses a configuration for which a rule, a sentence about its fields, does not hold."""
+    if not holds:
+        named = [f"{k}={v!r}" for k, v in vars(config).items() if re.search(rf"\b{k}\b", rule)]
+        raise ValueError(f"{rule}: got {', '.join(named)}")
+
+
+def check_images(images: Tensor, model: Any) -> None:
+    """Refuses images of another rank, channels, size, dtype or device than the model's."""
+    config = model.config
+    weight = next(model.parameters())
+    if images.ndim != 4 or images.shape[1] != config.channels:
+        raise ValueError(
+            f"expected images [batch, {config.channels}, height, width]: got {list(images.shape)}"
+        )
+    # Autocast makes the two alike; integers and float64 it leaves as they are.
+    alike = images.dtype == weight.dtype or (
+        images.dtype in (torch.float32, torch.bfloat16, torch.float16)
+        and torch.is_autocast_enabled(weight.device.type)
+    )
+    if images.device != weight.device or not alike:
+        raise ValueError(
+            f"expected images of {weight.dtype} on {weight.device}, as the model's weights: "
+            f"got {images.dtype} on {images.device}"
+        )
+
+
+def check_mask(mask: Tensor | None) -> None:
+    """Refuses a mask that is not boolean: torch's kernel would add it to the scores."""
+    if mask is not None and mask.dtype != torch.bool:
+        raise ValueError(
+            f"expected a boolean mask, true where a query may attend: got {mask.dtype}"
+        )
+
+
+def check_state(state: Mapping[str, Any], expected: Mapping[str, Tensor]) -> None:
+    """Refuses a state dict that is not exactly what is expected.
+
+    Args:
+        state: What was given.
+        expected: What a fitting model has under each key; only shapes and kinds of numbers count.
+
+    Raises:
+        ValueError: Keys missing, surplus, of another shape or kind, or numbers that are not finite:
+            one error that counts them all and names the first three of each sort.
+    """
+    problems: dict[str, list[str]] = {
+        "missing": [key for key in expected if key not in state],
+        "surplus": [key for key in state if key not in expected],
+        "of another shape": [],
+        "of another kind": [],
+        "with NaN or infinity": [],
+    }
+    for key in expected.keys() & state.keys():
+        given, wanted = state[key], expected[key]
+        if not isinstance(given, Tensor):
+            problems["of another kind"].append(f"{key} (a {type(given).__name__})")
+        elif given.shape != wanted.shape:
+            shapes = f"{list(given.shape)}, expected {list(wanted.shape)}"
+            problems["of another shape"].append(f"{key} ({shapes})")
+        elif given.is_floating_point() != wanted.is_floating_point():
+            problems["of another kind"].append(f"{key} ({given.dtype})")
+        elif not given.is_meta and not given.isfinite().all():
+            problems["with NaN or infinity"].append(key)
+    sentences = [
+        f"{len(keys)} {sort}: {', '.join(sorted(keys)[:3])}{', ...' if len(keys) > 3 else ''}"
+        for sort, keys in problems.items()
+        if keys
+    ]
+    if sentences:
+        raise ValueError(f"these weights do not fit the model: {'; '.join(sentences)}")
+
+
+# Settings that matter in training alone.
+TRAINING = {"training", "dropout", "attention_dropout", "p"}
+
+
 def structure(model: nn.Module) -> dict[str, Any]:
     """Describes how a model is built, without its parameters.
 
@@ -209,20 +205,20 @@ def structure(model: nn.Module) -> dict[str, Any]:
         settings (``"blocks.0.norm1.eps"``: ``1e-6``), but for those of dropout, which matter in
         training alone.
     """
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name, module in model.named_modules():
         if name:  # the model's own settings stand in its configuration
-            found[name] = type(module).__name__
+            settings[name] = type(module).__name__
             for field, value in vars(module).items():
                 plain = isinstance(value, bool | int | float | str | tuple)
                 if plain and not field.startswith("_") and field not in TRAINING:
-                    found[f"{name}.{field}"] = value
-    return found
+                    settings[f"{name}.{field}"] = value
+    return settings
 
 
 def check_structure(given: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
     """Refuses a :func:`structure` that is not the expected one, naming up to three differences."""
     keys = [key for key in {**expected, **given} if given.get(key) != expected.get(key)]
     if keys:
-        said = [f"{k} is {given.get(k)} (expected: {expected.get(k)})" for k in keys[:3]]
-        raise ValueError(", ".join(said) + (", ..." if keys[3:] else ""))
+        first = [f"{k} is {given.get(k)} (expected: {expected.get(k)})" for k in keys[:3]]
+        raise ValueError(", ".join(first) + (", ..." if keys[3:] else ""))

@@ -5,6 +5,7 @@ blocks (CLIP), other GELUs.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -18,8 +19,6 @@ from minivit.shapes import Features, Grid, Images, Mask, Size, Tokens
 from minivit.vit import (
     MLP,
     NORM_EPS,
-    Block,
-    MultiHeadAttention,
     Positions,
     scaled_dot_product_attention,
 )
@@ -32,12 +31,8 @@ def window_mask(grid: Grid, window: int, class_token: bool = False, *, shift: in
     in every other block of a Swin, by half a window. Where they do not fill the grid, those at its
     edges are smaller. A class token, if there is one, comes first; it sees all, and all see it.
     """
-    if window < 1:
-        raise ValueError(f"a window's side must be at least 1: got {window}")
     if not 0 <= shift < window:
-        raise ValueError(
-            f"a shift is at least 0 and smaller than the window: got {shift}, {window}"
-        )
+        raise ValueError(f"expected 0 <= shift < window: got shift={shift}, window={window}")
     row, column = (position + window - shift for position in _positions(grid))
     return _allow(_same(row // window) & _same(column // window), class_token)
 
@@ -49,7 +44,7 @@ def local_mask(grid: Grid, kernel: int, class_token: bool = False) -> Mask:
     neighbourhood ends with the image.
     """
     if kernel < 1 or kernel % 2 == 0:
-        raise ValueError(f"a neighbourhood around a patch has an odd side: got {kernel}")
+        raise ValueError(f"expected an odd side of the neighbourhood: got {kernel}")
     row, column = _positions(grid)
     far = torch.maximum((row[:, None] - row).abs(), (column[:, None] - column).abs())
     return _allow(far <= kernel // 2, class_token)
@@ -108,8 +103,8 @@ class ConvStem(nn.Module):
         side = patch[0]
         if patch != (side, side) or side < 2 or side & (side - 1) or dim % (side // 2):
             raise ValueError(
-                "a convolutional stem halves the image: it needs a square patch whose side is a "
-                f"power of two, and a dim divisible by half of it: got {patch}, dim={dim}"
+                "expected a square patch whose side is a power of two, and a dim divisible by half "
+                f"of it: got {patch}, dim={dim}"
             )
         layers: list[nn.Module] = []
         width = dim // (side // 2)
@@ -127,27 +122,6 @@ class ConvStem(nn.Module):
         return rearrange(maps, "b d rows columns -> b (rows columns) d")
 
 
-class ScaledAttention(MultiHeadAttention):
-    """Attention with LayerScale: every feature of what it adds has a learned factor.
-
-    Touvron et al. (2021), "Going deeper with Image Transformers".
-    """
-
-    scale: nn.Parameter  # [dim]
-
-    def forward(self, x: Tokens, mask: Mask | None = None) -> Tokens:
-        return self.scale * super().forward(x, mask)
-
-
-class ScaledMLP(MLP):
-    """The same of an MLP."""
-
-    scale: nn.Parameter  # [dim]
-
-    def forward(self, x: Features) -> Features:
-        return self.scale * super().forward(x)
-
-
 class GatedMLP(MLP):
     r"""SwiGLU, Shazeer (2020): :math:`W_2(s(W_gx+b_g) \odot (W_vx+b_v))+b_2`, with s the SiLU."""
 
@@ -161,16 +135,17 @@ class GatedMLP(MLP):
         return self.dropout(self.down(self.dropout(self.activation(gates) * values)))
 
 
-class ScaledGatedMLP(ScaledMLP, GatedMLP):
-    """The same with LayerScale."""
+def add_layer_scale(branch: nn.Module, dim: int, initial: float) -> None:
+    """LayerScale: every feature of what a branch adds is multiplied by a learned factor.
+
+    Touvron et al. (2021), "Going deeper with Image Transformers".
+    """
+    branch.scale = nn.Parameter(torch.full((dim,), initial))
+    branch.register_forward_hook(_scaled)
 
 
-def scale_branches(block: Block, initial: float) -> None:
-    """Gives both branches of a block LayerScale, with this factor to start from."""
-    mlp = ScaledGatedMLP if isinstance(block.mlp, GatedMLP) else ScaledMLP
-    for branch, kind in ((block.attention, ScaledAttention), (block.mlp, mlp)):
-        branch.__class__ = kind  # the same parts, another forward
-        branch.scale = nn.Parameter(torch.full((block.norm1.normalized_shape[0],), initial))
+def _scaled(branch: nn.Module, inputs: Any, output: Tensor) -> Tensor:
+    return output * branch.scale  # type: ignore[operator]
 
 
 class QuickGELU(nn.Module):
@@ -207,10 +182,6 @@ class EmbeddedPositions(Positions):
         first = len(table) - grid[0] * grid[1]  # 1 with a class token
         none = F.pad(table[:first], (0, 0, 0, self.registers))  # zeros
         return self.norm(x + torch.cat([none, table[first:]]))
-
-    def removed(self) -> "WithoutPositions":
-        """What is left without the positions."""
-        return WithoutPositions(self.norm)
 
 
 class WithoutPositions(nn.Module):

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from minivit.model import SOURCES, check_state
+from minivit.model import check_state
 from minivit.resnet import ResNet, ResNetConfig
 
 KEY = "layer1.0.conv1.weight"  # every torchvision ResNet has it, and nothing else
@@ -41,20 +41,26 @@ def converted(given: Mapping[str, Tensor], module: nn.Module | None) -> ResNet:
 
 def _check_settings(module: nn.Module, model: ResNet) -> None:
     """Refuses a module that differs in what no shape tells: strides, pooling, ReLUs, epsilons."""
-    if not hasattr(module, "relu"):
-        raise ValueError(f"expected {SOURCES}: got {type(module).__name__}")
     parts = dict(module.named_modules(remove_duplicate=False))
-    for name, part in parts.items():
-        if name.endswith("relu") and not isinstance(part, nn.ReLU):
-            raise ValueError(f"expected ReLU in {name}: got {part}")
-    mean = nn.AdaptiveAvgPool2d((1, 1))
-    if str(parts.get("avgpool")) not in (str(mean), str(nn.AdaptiveAvgPool2d(1))):
-        raise ValueError(f"expected {mean} in avgpool: got {parts.get('avgpool')}")
+    expected = {name: "ReLU(inplace=True)" for name in parts if name.endswith("relu")}
+    expected["avgpool"] = str(nn.AdaptiveAvgPool2d((1, 1)))
     for name, part in model.named_modules():
         if isinstance(part, nn.Conv2d | nn.BatchNorm2d) or name == "stem.pool":
-            theirs = _torchvision_name(name, model.config.stages)
-            if str(parts.get(theirs)) != str(part):  # Conv2d(64, 64, kernel_size=(3, 3), ...)
-                raise ValueError(f"expected {part} in {theirs}: got {parts.get(theirs)}")
+            expected[_torchvision_name(name, model.config.stages)] = str(part)
+    for name, value in expected.items():
+        if str(parts.get(name)) != value:  # Conv2d(64, 64, kernel_size=(3, 3), ...)
+            raise ValueError(f"expected {value} in {name}: got {parts.get(name)}")
+
+
+def check_ranks(state: Mapping[str, Any], ranks: Mapping[str, int], kind: str) -> None:
+    """Refuses a state dict without the tensors, of so many axes, from which sizes are read."""
+    for key, rank in ranks.items():
+        shape = getattr(state.get(key), "shape", None)
+        if shape is None or len(shape) != rank:
+            raise ValueError(
+                f"expected the state of torchvision's {kind}, with {key} of {rank} axes: got "
+                f"{'none' if shape is None else list(shape)}"
+            )
 
 
 def _torchvision_name(name: str, stages: tuple[int, ...]) -> str:
@@ -73,13 +79,7 @@ def _torchvision_name(name: str, stages: tuple[int, ...]) -> str:
 
 def _sizes(state: Mapping[str, Any]) -> dict[str, Any]:
     """Reads the fields of a :class:`ResNetConfig` from the shapes of torchvision's tensors."""
-    for key, rank in {"conv1.weight": 4, "fc.weight": 2}.items():
-        if getattr(state.get(key), "ndim", None) != rank:
-            shape = getattr(state.get(key), "shape", None)
-            raise ValueError(
-                f"expected the state of torchvision's ResNet, with {key} of {rank} axes: "
-                f"got {'none' if shape is None else list(shape)}"
-            )
+    check_ranks(state, {"conv1.weight": 4, "fc.weight": 2}, "ResNet")
     width, channels, side, _ = state["conv1.weight"].shape
     layers = [key.split(".") for key in state if key.startswith("layer") and "." in key]
     blocks = {(stage, block) for stage, block, *_ in layers}

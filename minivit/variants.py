@@ -10,14 +10,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from minivit.model import check_rule
 from minivit.parts import (
     ACTIVATIONS,
     AttentionPool,
     ConvStem,
     EmbeddedPositions,
     GatedMLP,
+    add_layer_scale,
     local_mask,
-    scale_branches,
     window_mask,
 )
 from minivit.positions import FixedPositions, NoPositions, sincos_1d, sincos_2d
@@ -52,30 +53,21 @@ class ViTVariantConfig(ViTConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.window is not None and self.local is not None:
-            raise ValueError(
-                "attention keeps to windows or to a neighbourhood: got "
-                f"window={self.window} and local={self.local}"
-            )
-        if self.local is not None:
-            local_mask(self.grid, self.local)  # refuses even sides
-        if self.registers and (self.window or self.local):
-            raise ValueError("registers are in no window and no neighbourhood: expected neither")
-        if (self.registers or self.embedding_norm) and self.positions != "learned":
-            raise ValueError(
-                "registers and a norm before the blocks go with learned positions: "
-                f"got positions={self.positions!r}"
-            )
-        if self.pool == "attention" and self.activation == "swiglu":
-            raise ValueError("the MLP of an attention pool has no gates: got activation='swiglu'")
-        behind = self.norm == "pre" and self.pool in ("mean", "attention")
-        if self.norm_after_pool and not behind:
-            raise ValueError(
-                "norm_after_pool goes with pre-norm and pool='mean' or 'attention': got "
-                f"norm={self.norm!r}, pool={self.pool!r}"
-            )
-        if self.pool == "class+register" and not self.registers:
-            raise ValueError("pool='class+register' reads a register: expected registers=1 or more")
+        around = self.window or self.local
+        check_rule(self, not (self.window and self.local), "window and local exclude each other")
+        check_rule(self, (self.local or 1) % 2 == 1, "local is the odd side of a neighbourhood")
+        check_rule(self, not (self.registers and around), "registers are in no window or local")
+        if self.positions != "learned":
+            rule = "registers and embedding_norm go with learned positions"
+            check_rule(self, not (self.registers or self.embedding_norm), rule)
+        if self.pool == "attention":
+            rule = "the MLP of an attention pool has no swiglu as activation"
+            check_rule(self, self.activation != "swiglu", rule)
+        if self.norm == "post" or self.pool not in ("mean", "attention"):
+            rule = "norm_after_pool goes with norm pre and pool mean or attention"
+            check_rule(self, not self.norm_after_pool, rule)
+        if self.pool == "class+register":
+            check_rule(self, bool(self.registers), "a pool of class+register reads registers")
 
 
 # What the fields of a variant are in the plain ViT.
@@ -89,12 +81,10 @@ PLAIN = {
 def config_of(**values: Any) -> ViTConfig:
     """A ``ViTConfig`` if every part is the plain one, else a ``ViTVariantConfig``."""
     plain = {name: value for name, value in values.items() if name not in PLAIN}
-    others = {name: value for name, value in values.items() if name in PLAIN}
-    if values.get("pool", "class") in ("class", "mean") and all(
-        PLAIN[k] == v for k, v in others.items()
-    ):
-        return ViTConfig(**plain)
-    return ViTVariantConfig(**values)
+    differs = any(PLAIN[name] != values[name] for name in PLAIN.keys() & values.keys())
+    if differs or values.get("pool", "class") not in ("class", "mean"):
+        return ViTVariantConfig(**values)
+    return ViTConfig(**plain)
 
 
 class PostNormBlock(Block):
@@ -151,9 +141,9 @@ class ViTVariant(ViTWithPositions):
 
     def new_embedding(self) -> nn.Module:
         c = self.config
-        if c.stem == "conv":
-            return ConvStem(c.patch_size, c.dim, c.channels)
-        return super().new_embedding()
+        if c.stem == "patch":
+            return super().new_embedding()
+        return ConvStem(c.patch_size, c.dim, c.channels)
 
     def new_positions(self) -> nn.Module:
         c = self.config
@@ -171,17 +161,18 @@ class ViTVariant(ViTWithPositions):
         else:
             block.mlp.activation = ACTIVATIONS[c.activation]()
         if c.layer_scale is not None:
-            scale_branches(block, c.layer_scale)
+            add_layer_scale(block.attention, c.dim, c.layer_scale)
+            add_layer_scale(block.mlp, c.dim, c.layer_scale)
         return block
 
     def mask(self, grid: Grid) -> Mask | None:
         c = self.config
-        device = next(self.parameters()).device
-        if c.window is not None:
-            return window_mask(grid, c.window, self.class_token is not None).to(device)
-        if c.local is not None:
-            return local_mask(grid, c.local, self.class_token is not None).to(device)
-        return None
+        if c.window is None and c.local is None:
+            return None
+        class_token = self.class_token is not None
+        side: Any = c.window or c.local
+        mask = (window_mask if c.window else local_mask)(grid, side, class_token)
+        return mask.to(next(self.parameters()).device)
 
     def pooled(self, x: Tokens) -> Float[Tensor, "batch features"]:
         kind = self.config.pool

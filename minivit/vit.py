@@ -32,53 +32,6 @@ from minivit.shapes import (
     Weights,
 )
 
-
-def explicit_is_faster(q: Tensor, mask: Tensor | None = None) -> bool:
-    """Whether the formula written out is faster than torch's fused kernel, which it equals.
-
-    The fused kernel never stores the weights and is faster in general: a forward pass up to five
-    times, with a mask up to ten; forward and backward in float32 from a tie (50 to 145 tokens) to
-    three times. Its backward pass in half precision on a CPU is the exception: there the formula
-    takes a sixth to a half of the time for 16 to 577 tokens, with a mask for 50 to 101. (Medians,
-    interleaved; torch 2.13, one thread of a Xeon with AMX. On a GPU not measured.)
-
-    The fused kernel has no second and no forward-mode derivative on a CPU. If you need them, enter
-    ``torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)``.
-    """
-    half = q.dtype in (torch.bfloat16, torch.float16)
-    gradient = torch.is_grad_enabled() and q.requires_grad
-    few = q.shape[-2] <= (640 if mask is None else 128)
-    return q.device.type == "cpu" and half and gradient and few
-
-
-BRANCHES = ("attention", "mixing", "mlp")
-
-
-class StochasticDepth:
-    """A forward hook that makes a branch zero for some images of the batch, in training alone.
-
-    What is kept is divided by its probability, so that the expected output is unchanged.
-    """
-
-    def __init__(self, rate: float) -> None:
-        self.rate = rate
-
-    def __call__(self, branch: nn.Module, inputs: Any, output: Tensor) -> Tensor:
-        if not branch.training:
-            return output
-        kept = torch.rand(len(output), 1, 1, device=output.device) >= self.rate  # [batch, 1, 1]
-        return output * kept / (1 - self.rate)
-
-
-def add_stochastic_depth(blocks: nn.ModuleList, last: float) -> None:
-    """Gives the blocks' branches rates that grow linearly from 0 in the first to ``last``."""
-    for i, block in enumerate(blocks):
-        rate = last * i / max(len(blocks) - 1, 1)
-        for name in BRANCHES:
-            if rate and hasattr(block, name):
-                getattr(block, name).register_forward_hook(StochasticDepth(rate))
-
-
 NORM_EPS = 1e-6  # torchvision's; nn.LayerNorm has 1e-5
 
 
@@ -120,11 +73,8 @@ class MultiHeadAttention(nn.Module):
         check_mask(mask)
         q, k, v = rearrange(self.qkv(x), "b n (qkv h d) -> qkv b h n d", qkv=3, h=self.heads)
         dropout = self.attention_dropout if self.training else 0.0
-        # Both branches compute softmax(q k^T / sqrt(d_head)) v: [batch, heads, tokens, d_head]
-        if explicit_is_faster(q, mask):
-            z = F.dropout(attention_weights(q, k, mask), dropout) @ v
-        else:
-            z = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+        # softmax(q k^T / sqrt(d_head)) v: [batch, heads, tokens, d_head]
+        z = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
         return self.dropout(self.out(rearrange(z, "b h n d -> b n (h d)")))
 
 
@@ -165,6 +115,35 @@ class Block(nn.Module):
     def forward(self, x: Tokens, mask: Mask | None = None) -> Tokens:
         x = x + self.attention(self.norm1(x), mask)
         return x + self.mlp(self.norm2(x))
+
+
+BRANCHES = ("attention", "mixing", "mlp")  # of a block: what it adds to the residual stream
+
+
+class StochasticDepth:
+    """A forward hook that makes a branch zero for some images of the batch, in training alone.
+
+    Huang et al. (2016), "Deep Networks with Stochastic Depth". What is kept is divided by its
+    probability, so that the expected output is unchanged.
+    """
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+    def __call__(self, branch: nn.Module, inputs: Any, output: Tensor) -> Tensor:
+        if not branch.training:
+            return output
+        kept = torch.rand(len(output), 1, 1, device=output.device) >= self.rate  # [batch, 1, 1]
+        return output * kept / (1 - self.rate)
+
+
+def add_stochastic_depth(blocks: nn.ModuleList, last: float) -> None:
+    """Gives the blocks' branches rates that grow linearly from 0 in the first to ``last``."""
+    for i, block in enumerate(blocks):
+        rate = last * i / max(len(blocks) - 1, 1)
+        for name in BRANCHES:
+            if rate and hasattr(block, name):
+                getattr(block, name).register_forward_hook(StochasticDepth(rate))
 
 
 class PatchEmbedding(nn.Module):

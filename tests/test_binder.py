@@ -24,7 +24,7 @@ def sources():
     for path in notebooks():
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         yield from ("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    for folder in ("minivit", "course", "studies"):
+    for folder in ("minivit", "vitlab", "course", "studies"):
         for path in ROOT.glob(f"{folder}/**/*.py"):
             yield path.read_text(encoding="utf-8")
 

@@ -25,6 +25,7 @@ TRUSTED = {
     "sklearn",
     "torchvision",
     "minivit",
+    "vitlab",
 }
 
 

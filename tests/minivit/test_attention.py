@@ -5,7 +5,6 @@ from torch import nn
 
 from minivit import MultiHeadAttention, attention_weights, scaled_dot_product_attention
 from minivit.parts import local_mask, window_mask
-from minivit.vit import explicit_is_faster
 from tests.refusals import unchecked
 
 # batch, heads, queries, keys, d_head, d_value: all different, so that no axis can stand for another
@@ -107,31 +106,26 @@ MASKS = {
     ids=str,
 )
 @pytest.mark.parametrize("kind", MASKS)
-def test_the_fused_path_equals_the_explicit_one(monkeypatch, kind, dtype, tolerance):
+def test_the_fused_path_equals_the_formula(monkeypatch, kind, dtype, tolerance):
     torch.manual_seed(0)
-    layer, taken = MultiHeadAttention(12, 3), []
+    layer, calls = MultiHeadAttention(12, 3), []
     for p in layer.parameters():
         nn.init.normal_(p, std=0.5)
     layer, x = layer.to(dtype), torch.randn(B, 7, 12).to(dtype)
-    fused = F.scaled_dot_product_attention
-    monkeypatch.setattr(
-        F, "scaled_dot_product_attention", lambda *a, **k: taken.append(1) or fused(*a, **k)
-    )
-    results = []
-    for explicit in True, False:
-        monkeypatch.setattr(
-            "minivit.vit.explicit_is_faster", lambda q, mask, answer=explicit: answer
-        )
-        results.append(outputs_and_gradients(layer, x, MASKS[kind]))
-    assert len(taken) == 1
-    for a, b in zip(*results, strict=True):
+    fused = outputs_and_gradients(layer, x, MASKS[kind])
+
+    def formula(q, k, v, attn_mask, dropout_p):
+        calls.append(dropout_p)
+        return scaled_dot_product_attention(q, k, v, attn_mask)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", formula)
+    for a, b in zip(outputs_and_gradients(layer, x, MASKS[kind]), fused, strict=True):
         assert b.abs().max() > 0.1
         assert (a - b).abs().max() <= tolerance * b.abs().max()
+    assert calls == [0.0]
 
 
-@pytest.mark.parametrize("explicit", [True, False])
-def test_dropout_removes_a_fraction_of_the_weights_while_training(monkeypatch, explicit):
-    monkeypatch.setattr("minivit.vit.explicit_is_faster", lambda q, mask: explicit)
+def test_dropout_removes_a_fraction_of_the_weights_while_training():
     torch.manual_seed(0)
     layer, x = MultiHeadAttention(4, 1, attention_dropout=0.25), torch.ones(1, 4000, 4)
     with torch.no_grad():  # values and outputs are 1 where no weight is dropped
@@ -145,33 +139,9 @@ def test_dropout_removes_a_fraction_of_the_weights_while_training(monkeypatch, e
         assert torch.allclose(layer.eval()(x), x, atol=1e-4)  # a float32 sum of 4000
 
 
-@pytest.mark.parametrize(
-    ("explicit", "dtype", "tokens", "masked", "gradient"),
-    [
-        (True, torch.bfloat16, 50, False, True),
-        (True, torch.bfloat16, 197, False, True),
-        (True, torch.float16, 65, True, True),
-        (False, torch.bfloat16, 197, True, True),
-        (False, torch.bfloat16, 1025, False, True),
-        (False, torch.bfloat16, 50, False, False),
-        (False, torch.float32, 50, False, True),
-        (False, torch.float64, 50, False, True),
-    ],
-)
-def test_the_formula_is_written_out_only_where_its_backward_pass_is_the_faster(
-    explicit, dtype, tokens, masked, gradient
-):
-    q = torch.zeros(1, 1, tokens, 2, dtype=dtype, requires_grad=True)
-    mask = torch.ones(tokens, tokens, dtype=torch.bool) if masked else None
-    with torch.set_grad_enabled(gradient):
-        assert explicit_is_faster(q, mask) == explicit
-    assert not explicit_is_faster(q.detach(), mask)
-    assert not explicit_is_faster(q.to("meta"), mask)
-
-
 def test_a_mask_that_torchs_kernel_would_add_to_the_scores_is_refused():
     with (
         unchecked(),
-        pytest.raises(ValueError, match="boolean, true where a query .*: got torch.float32"),
+        pytest.raises(ValueError, match="boolean mask.*: got torch.float32"),
     ):
         MultiHeadAttention(12, 3)(torch.ones(2, 5, 12), torch.zeros(5, 5))

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from minivit.surgery import NoResidualBlock, NoResidualPostNormBlock, Nothing
+from minivit.surgery import NoResidualBlock, Zero
 from minivit.variants import PostNormBlock
 from minivit.vit import MLP, Block, MultiHeadAttention, StochasticDepth, add_stochastic_depth
 
@@ -38,10 +38,10 @@ def test_a_block_equals_torchs_with_the_norm_before_or_after(norm):
 
 
 def test_without_residuals_a_block_is_its_sub_layers_one_after_the_other():
-    ours = block(NoResidualBlock)
+    ours = NoResidualBlock(block())
     expected = ours.mlp(ours.norm2(ours.attention(ours.norm1(X))))
     assert torch.equal(ours(X), expected)
-    behind = block(NoResidualPostNormBlock)
+    behind = NoResidualBlock(block(PostNormBlock))
     expected = behind.norm2(behind.mlp(behind.norm1(behind.attention(X))))
     assert torch.equal(behind(X), expected)
 
@@ -99,7 +99,7 @@ def test_dropout_acts_while_training_and_only_then(option):
 
 def test_dropout_acts_after_attention_alone():
     ours = block(dropout=0.5).train()
-    ours.mlp = Nothing()
+    ours.mlp = Zero()
     attended = ours.attention.eval()(ours.norm1(X))
     ours.train()
     torch.manual_seed(0)

@@ -210,7 +210,7 @@ def coarse(model):
 
 
 def without_residuals(model):
-    model.blocks[0].__class__ = NoResidualBlock
+    model.blocks[0] = NoResidualBlock(model.blocks[0])
 
 
 @pytest.mark.parametrize(

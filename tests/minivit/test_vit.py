@@ -4,9 +4,9 @@ from torch import nn
 
 from minivit import ViT, ViTConfig
 from minivit.catalogue import changed
+from minivit.families import build
 from minivit.parts import AttentionPool
 from minivit.positions import resample
-from minivit.surgery import build
 from tests.refusals import unchecked
 
 # Small, and with every number another.

@@ -4,7 +4,7 @@ import torchvision
 
 import minivit
 from minivit.catalogue import MODELS, shipped
-from minivit.surgery import build
+from minivit.families import build
 
 NAMES = ["vit_b_16", "vit_b_32", "vit_l_16", "vit_l_32", "vit_h_14"]
 

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from minivit.families import build
 from minivit.model import check_state
 from minivit.patches import grid_of
-from minivit.surgery import build
 from minivit.variants import config_of
 from minivit.vit import ViT
 

@@ -10,12 +10,12 @@ from typing import Any
 from torch import nn
 
 from minivit.catalogue import MODELS, described, shipped
+from minivit.families import build
 from minivit.files import MODEL, About, describe
 from minivit.loading import load
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
-from minivit.surgery import build
 from vitlab.convert.opened import Opened, ready
 from vitlab.convert.other_libraries import open_huggingface, open_timm, open_torchvision
 

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 import minivit
+from minivit.families import family
 from minivit.files import fields_of
 from minivit.model import Model
-from minivit.surgery import family
 from vitlab.data.dataset import Data
 from vitlab.training.confusion import Confusion, by_class
 from vitlab.training.evaluate import Results

@@ -2,9 +2,9 @@
 
 import torch
 
+from minivit.families import OURS
 from minivit.model import Model
 from minivit.patches import pair
-from minivit.surgery import OURS
 from vitlab.data.dataset import Data
 from vitlab.data.splits import PARTS
 

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 
 from minivit.catalogue import create
+from minivit.families import build
 from minivit.loading import resized
 from minivit.model import Model
-from minivit.surgery import build
 from vitlab.data.dataset import Data
 from vitlab.training.recipe import Recipe
 

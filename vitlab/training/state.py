@@ -16,9 +16,9 @@ from typing import Any
 
 import torch
 
+from minivit.families import family
 from minivit.files import MODEL, fields_of, fingerprint, read_pickle, reason, replacing, save
 from minivit.model import Model
-from minivit.surgery import family
 from vitlab.data.dataset import Data
 from vitlab.extras import extra
 from vitlab.training.confusion import Confusion, as_csv, by_class, matrix_rows

@@ -21,7 +21,7 @@ from book.tools.edition.tree import Edition, table, write
 
 FOLDER = ROOT / "_build/handout"
 # What notebooks need of an edition's sources.
-KEPT = ("CITATION.cff", "LICENSE", "LICENSE-text", "book", "course", "minivit", "studies")
+KEPT = ("CITATION.cff", "LICENSE", "LICENSE-text", "book", "course", "minivit", "studies", "vitlab")
 IN_BOOK = ("*.ipynb", "_static/drawings", "claims.yml", "machines.json", "results")
 README = """\
 # Vision transformers: the notebooks

@@ -17,7 +17,7 @@ from book.tools.address import ROOT
 from book.tools.edition import contents
 from book.tools.edition.student import exchanged, rewritten
 
-COPIED = ("book", "course", "ledger", "minivit", "studies", "tools", "_config.yml", "_toc.yml",
+COPIED = ("book", "course", "minivit", "studies", "vitlab", "_config.yml", "_toc.yml",
           "CHANGELOG.md", "CITATION.cff", "LICENSE", "LICENSE-text", "index.md",
           "requirements.txt")  # fmt: skip
 # What a page can be pointed at: (name)=, :name: of a directive, (name) behind an equation.

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from minivit.mixer import FeedForwardBlock, MixerBlock
-from minivit.surgery import WITHOUT_RESIDUAL, Nothing
+from minivit.surgery import NoResidualBlock, Zero
 from minivit.variants import PostNormBlock
 from minivit.vit import Block, MultiHeadAttention
 from vitlab.calls import refuse_training
@@ -38,13 +38,13 @@ def branches(block: nn.Module, mask: Tensor | None = None) -> list[Operator]:
         TypeError: Another module.
         ValueError: Training mode, norms after the sub-layers, no residuals.
     """
+    if isinstance(block, NoResidualBlock):
+        raise ValueError("without residuals a block is not x + f(x), and nothing carries x through")
     if not isinstance(block, Block | MixerBlock):
         raise TypeError(
             f"expected a block of a minivit.ViT or minivit.Mixer: got {type(block).__name__}"
         )
     refuse_training(block, "the block")
-    if type(block) in WITHOUT_RESIDUAL.values():
-        raise ValueError("without residuals a block is not x + f(x), and nothing carries x through")
     around = block.norm1, block.norm2
     if isinstance(block, PostNormBlock) and any(type(norm) is not nn.Identity for norm in around):
         raise ValueError(
@@ -58,7 +58,7 @@ def branches(block: nn.Module, mask: Tensor | None = None) -> list[Operator]:
     else:
         parts = [block.mixing, block.mlp]
     pairs = zip(around, parts, strict=True)
-    return [partial(_branch, norm, part, mask) for norm, part in pairs if type(part) is not Nothing]
+    return [partial(_branch, norm, part, mask) for norm, part in pairs if type(part) is not Zero]
 
 
 def _branch(norm: nn.Module, part: nn.Module, mask: Tensor | None, x: Tensor) -> Tensor:
