@@ -68,7 +68,7 @@ def test_choices_that_there_are_not_are_refused():
         (lambda: minivit.create("resnet_8px", residual="no"), "'no'"),
         (lambda: small(window=0), "0"),
         (lambda: window_mask((2, 2), 0), "0"),
-        (lambda: window_mask((4, 4), 2, shift=2), "2, 2"),
+        (lambda: window_mask((4, 4), 2, shift=2), "shift=2, window=2"),
         (lambda: small(window=1.5), "1.5"),
         (lambda: small(local="3"), "'3'"),
         (lambda: small(heads=True), "True"),
