@@ -7,7 +7,7 @@ configuration, the preprocessing, the names of the classes, the licence.
 import hashlib
 import json
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from os import PathLike
@@ -24,37 +24,13 @@ from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from minivit.variants import config_of
 
-
-def current(said: dict[str, Any]) -> dict[str, Any]:
-    """What a file says beside its numbers, with such fields of a ViT or a Mixer as ``removed``."""
-    config = said.get("config")
-    if said.get("family", "ViT") not in ("ViT", "Mixer") or not isinstance(config, dict):
-        return said
-    config = dict(config)
-    removed = []
-    residual = config.pop("residual", True)
-    # A norm that nothing read was left out with its branch.
-    unread = residual is not False and config.get("norm") != "post"
-    for part, norm in ("attention", "norm1"), ("mlp", "norm2"):
-        if config.pop(part, True) is False:
-            removed += [[part, None], [norm, None]] if unread else [[part, None]]
-    if config.get("norm") == "none" or "mixing_hidden" in config:
-        removed += [["norm", None]] if config.pop("norm", "pre") == "none" else []
-    if residual is False:
-        removed.append(["residual", None])
-    if config.get("positions") == "none" and "mixing_hidden" not in config:
-        del config["positions"]
-        removed.append(["positions", None])
-    return {"removed": removed, **said, "config": config}
+KEY = "minivit"  # of what stands beside the numbers, in a safetensors file's metadata
+MODEL = "model.safetensors"  # in the folder of a training
 
 
 @dataclass(frozen=True)
 class About:
-    """What is known of a model beside its numbers; none where it is not known.
-
-    Raises:
-        ValueError: The names of the classes are no list of text, or the licence is no text.
-    """
+    """What is known of a model beside its numbers; none where it is not known."""
 
     config: Config | None = None
     preprocess: Preprocess | None = None
@@ -62,20 +38,8 @@ class About:
     licence: str | None = None
     removed: Removed = ()
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.classes, list | tuple | None):
-            raise ValueError(f"expected a list of names as classes: got {self.classes!r}")
-        if odd := [name for name in self.classes or () if not isinstance(name, str)]:
-            raise ValueError(f"expected names as classes: got {odd[0]!r} among them")
-        if not isinstance(self.licence, str | None):
-            raise ValueError(f"expected text as licence: got {self.licence!r}")
-        if not all(isinstance(step, tuple) and len(step) == 2 for step in self.removed):
-            raise ValueError(
-                f"expected pairs of a part and blocks as removed: got {self.removed!r}"
-            )
 
-
-def said(about: About) -> dict[str, Any]:
+def to_json(about: About) -> dict[str, Any]:
     """What is known of a model, in JSON's types."""
     return {
         "family": about.config and family(about.config),
@@ -87,52 +51,47 @@ def said(about: About) -> dict[str, Any]:
     }
 
 
-def understood(fields: dict[str, Any]) -> About:
-    """The way back from :func:`said`, once JSON has been read.
+def from_json(fields: Mapping[str, Any]) -> About:
+    """The way back from :func:`to_json`, once JSON has been read.
 
     Raises:
         ValueError: It names a family or a field that does not exist, or a value does not fit.
     """
-    parts = {"family", *About.__dataclass_fields__}
-    if odd := ", ".join(sorted(fields.keys() - parts)):
-        raise ValueError(f"expected {', '.join(sorted(parts))} beside the numbers: got {odd}")
-    fields = current(fields)
-    configs = {kind.__name__: config for config, kind in FAMILIES.items()}
-    name = fields.get("family", "ViT")  # the only family in files that do not say
-    if name not in list(configs):
-        raise ValueError(f"there is no family {name!r}: expected {' or '.join(configs)}")
-    return About(
-        _made(config_of if "ViT" in name else configs[name], fields.get("config")),
-        _made(Preprocess, fields.get("preprocess")),
-        fields.get("classes"),
-        fields.get("licence"),
-        _tuples(fields.get("removed") or ()),
-    )
-
-
-def _made(kind: Callable[..., Any], fields: Any) -> Any:
-    """A dataclass of its fields as JSON has them, or none of none."""
-    if fields is None:
-        return None
+    configs: dict[str, Any] = {kind.__name__: config for config, kind in FAMILIES.items()}
+    configs |= {"ViT": config_of, "ViTVariant": config_of}
+    config, preprocess = fields.get("config"), fields.get("preprocess")
+    classes, licence = fields.get("classes"), fields.get("licence")
+    texts = isinstance(classes, list | tuple | None) and isinstance(licence, str | None)
+    texts = texts and all(isinstance(name, str) for name in classes or ())
+    surplus = fields.keys() - {"family", *About.__dataclass_fields__}
     try:
-        return kind(**{k: _tuples(v) for k, v in fields.items()})
-    except (TypeError, AttributeError, ArithmeticError, RuntimeError) as error:
-        name = "ViTConfig" if kind is config_of else kind.__name__
-        raise ValueError(f"expected the fields of a {name}: {error}") from error
+        if surplus or not texts:
+            raise TypeError(
+                f"classes={classes!r}, licence={licence!r} and fields {sorted(surplus)}"
+            )
+        return About(
+            # A file that does not say its family holds a ViT.
+            None if config is None else configs[fields.get("family", "ViT")](**_tuples(config)),
+            None if preprocess is None else Preprocess(**_tuples(preprocess)),
+            classes,
+            licence,
+            tuple((part, blocks) for part, blocks in _tuples(fields.get("removed") or ())),
+        )
+    except (TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError) as error:
+        families = ", ".join(configs)
+        raise ValueError(f"expected what describes a model of {families}: got {error}") from error
 
 
 def _tuples(value: Any) -> Any:
     """The tuples that JSON wrote as lists."""
+    if isinstance(value, dict):
+        return {key: _tuples(entry) for key, entry in value.items()}
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def fields_of(config: Config) -> dict[str, Any]:
     """A configuration as a dict in which 224 and (224, 224) pixels are the same."""
     return {k: pair(v) if k.endswith("_size") and v else v for k, v in asdict(config).items()}
-
-
-KEY = "minivit"  # of what is said beside the numbers, in a safetensors file's metadata
-MODEL = "model.safetensors"  # in the folder of a training
 
 
 def save(model: Model, path: str | PathLike[str]) -> None:
@@ -154,40 +113,41 @@ def save(model: Model, path: str | PathLike[str]) -> None:
     from safetensors.torch import save as safetensors_bytes
 
     path = Path(path)
-    preprocess = getattr(model, "preprocess", None)
-    if type(model) not in FAMILIES.values():
-        raise TypeError(f"expected {OURS}: got {type(model).__name__}")
-    if not isinstance(preprocess, Preprocess | None):
-        raise TypeError(f"expected a Preprocess in model.preprocess: got {preprocess!r}")
-    if path.suffix != ".safetensors":
-        raise ValueError(f"expected a path that ends in .safetensors: got {path}")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"expected a folder that exists: got {path.parent}")
+    if type(model) not in FAMILIES.values() or not isinstance(model.preprocess, Preprocess | None):
+        raise TypeError(
+            f"expected {OURS}, with a Preprocess as model.preprocess: got {type(model).__name__}, "
+            f"with {getattr(model, 'preprocess', None)!r}"
+        )
+    if path.suffix != ".safetensors" or not path.parent.is_dir():
+        kind = FileNotFoundError if path.suffix == ".safetensors" else ValueError
+        raise kind(
+            f"expected a path that ends in .safetensors, in a folder that exists: got {path}"
+        )
+    names = None if model.classes is None else [str(name) for name in model.classes]
     with torch.device("meta"):
         expected = build(model.config, model.removed)
     try:
         check_state(model.state_dict(), expected.state_dict())
         check_structure(structure(model), structure(expected))
+        _check_names(names, model.config)
     except ValueError as error:
         raise ValueError(
             f"the model is not what its config says, and could not be loaded again: {error}. "
             "After another head, for example, set model.config = "
             "dataclasses.replace(model.config, classes=...)"
         ) from error
-    classes = model.classes
-    if classes is not None and len(classes) != model.config.classes:
-        raise ValueError(
-            f"expected a name for each of {model.config.classes} classes in model.classes: "
-            f"got {len(classes)}"
-        )
-    names = None if classes is None else [str(name) for name in classes]
-    about = said(About(model.config, preprocess, names, model.licence, model.removed))
+    about = to_json(About(model.config, model.preprocess, names, model.licence, model.removed))
     state = {key: tensor.contiguous() for key, tensor in model.state_dict().items()}
     text = json.dumps({"sha256": fingerprint(state, about), **about})
     # To memory first: safetensors' own writer calls a full disk no OSError, and lets nobody read.
     content = safetensors_bytes(state, {KEY: text})
     with replacing(path) as scratch:
         scratch.write_bytes(content)
+
+
+def _check_names(names: Sequence[str] | None, config: Config) -> None:
+    if names is not None and len(names) != config.classes:
+        raise ValueError(f"expected a name for each of {config.classes} classes: got {len(names)}")
 
 
 def read(path: Path) -> tuple[dict[str, Any], About]:
@@ -198,8 +158,8 @@ def read(path: Path) -> tuple[dict[str, Any], About]:
             ``"model"`` or ``"state_dict"``.
 
     Returns:
-        The state dict, unchecked but for its keys being strings and its tensors having numbers; and
-        what :func:`save` wrote beside it.
+        The state dict, of which only the keys were looked at, and what :func:`save` wrote beside
+        it.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -207,8 +167,9 @@ def read(path: Path) -> tuple[dict[str, Any], About]:
             tensors.
     """
     if not path.is_file():
-        what = "it is a folder" if path.is_dir() else "there is none"
-        raise FileNotFoundError(f"expected a file at {path}: {what}")
+        raise FileNotFoundError(
+            f"expected a file at {path}: {'a folder' if path.is_dir() else 'none'}"
+        )
     try:
         if path.suffix == ".safetensors":
             return _read_safetensors(path)
@@ -221,16 +182,22 @@ def read(path: Path) -> tuple[dict[str, Any], About]:
     for key in ("model", "state_dict"):
         if isinstance(content, dict) and isinstance(content.get(key), dict):
             content = content[key]
-    if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
+    odd = [content]  # unless it is a state dict
+    if isinstance(content, dict):
+        odd = [
+            key for key, value in content.items() if not (isinstance(key, str) and _dense(value))
+        ]
+    if odd:
         raise ValueError(
-            f"expected a state dict, from names to tensors, at {path}: got a "
-            f"{type(content).__name__}"
+            f"expected a state dict, from names to dense tensors, at {path}: got a "
+            f"{type(content).__name__}, with {str(odd[0])[:100]}"
         )
-    for key, value in content.items():
-        if isinstance(value, Tensor) and (value.is_meta or value.layout != torch.strided):
-            kind = "one without numbers" if value.is_meta else f"one of layout {value.layout}"
-            raise ValueError(f"expected dense tensors at {path}: {key} is {kind}")
     return content, About()
+
+
+def _dense(value: Any) -> bool:
+    """Whether a tensor has numbers; other values are for :func:`check_state`."""
+    return not isinstance(value, Tensor) or (not value.is_meta and value.layout == torch.strided)
 
 
 def read_pickle(path: Path) -> Any:
@@ -258,11 +225,11 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], About]:
 
     with safe_open(path, framework="pt") as file:
         state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-        text = _beside(file.metadata())
+        text = _metadata(file.metadata())
     digest = text.pop("sha256", None)  # none in files from before there was one
     if digest is not None and digest != fingerprint(state, text):
         raise ValueError("its checksum is not that of its content: something in it has changed")
-    return state, understood(text)
+    return state, from_json(text)
 
 
 def describe(path: Path) -> About:
@@ -274,29 +241,29 @@ def describe(path: Path) -> About:
     from safetensors import safe_open
 
     with safe_open(path, framework="pt") as file:
-        text = _beside(file.metadata())
-    return understood({key: value for key, value in text.items() if key != "sha256"})
+        text = _metadata(file.metadata())
+    return from_json({key: value for key, value in text.items() if key != "sha256"})
 
 
-def _beside(metadata: Mapping[str, str] | None) -> dict[str, Any]:
+def _metadata(metadata: Mapping[str, str] | None) -> dict[str, Any]:
     """What stands beside the numbers; nothing in files from elsewhere."""
     for key, text in (metadata or {}).items():
         if key == KEY or '"sha256"' in text:
-            found = json.loads(text)
-            if key != KEY or not isinstance(found, dict):
+            fields = json.loads(text)
+            if key != KEY or not isinstance(fields, dict):
                 raise ValueError(f"expected fields under {KEY!r} beside the numbers: got {key!r}")
-            return found
+            return fields
     return {}
 
 
 def fingerprint(state: Mapping[str, Tensor], text: Mapping[str, Any]) -> str:
     """The SHA-256 of what stands beside the numbers, and of each tensor's name, type and bytes."""
-    found = hashlib.sha256(json.dumps(text).encode())
+    digest = hashlib.sha256(json.dumps(text).encode())
     for key in sorted(state):
         tensor = state[key].cpu()
-        found.update(json.dumps([key, str(tensor.dtype), list(tensor.shape)]).encode())
-        found.update(tensor.flatten().view(torch.uint8).numpy().data)
-    return found.hexdigest()
+        digest.update(json.dumps([key, str(tensor.dtype), list(tensor.shape)]).encode())
+        digest.update(tensor.flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor
 
+from minivit.model import check_rule
 from minivit.patches import pair
 
 if TYPE_CHECKING:
@@ -73,25 +74,15 @@ class Preprocess:
     def __post_init__(self) -> None:
         for field in ("size", "resize"):  # the dataclass is frozen
             object.__setattr__(self, field, pair(getattr(self, field)))
-        if not (isinstance(self.mean, tuple) and isinstance(self.std, tuple)):
-            raise ValueError(f"mean and std must be tuples: got {self.mean!r}, {self.std!r}")
-        if odd := [v for v in (*self.mean, *self.std) if not _is_finite(v)]:
-            raise ValueError(f"mean and std must be finite numbers: got {odd[0]!r} among them")
-        if not (0 < self.size[0] <= self.resize[0] and 0 < self.size[1] <= self.resize[1]):
-            raise ValueError(
-                f"resize must be at least size: got size={self.size}, resize={self.resize}"
-            )
-        if len(self.mean) not in (1, 3) or len(self.std) != len(self.mean) or 0 in self.std:
-            raise ValueError(
-                "mean and std must have one entry or three each, and std no zero: "
-                f"got mean={self.mean}, std={self.std}"
-            )
-        if self.interpolation not in ("bilinear", "bicubic"):
-            raise ValueError(
-                f"interpolation must be 'bilinear' or 'bicubic': got {self.interpolation!r}"
-            )
-        if not isinstance(self.stretch, bool):
-            raise ValueError(f"stretch is true or false: got {self.stretch!r}")
+        values = self.mean, self.std
+        fits = all(isinstance(v, tuple) and all(map(_is_finite, v)) for v in values)
+        check_rule(self, fits, "mean and std must be tuples of finite numbers")
+        fits = len(self.mean) in (1, 3) and len(self.std) == len(self.mean) and 0 not in self.std
+        check_rule(self, fits, "mean and std must have one entry or three each, and std no zero")
+        fits = all(0 < n <= m for n, m in zip(self.size, self.resize, strict=True))
+        check_rule(self, fits, "resize must be at least size")
+        fits = self.interpolation in ("bilinear", "bicubic") and isinstance(self.stretch, bool)
+        check_rule(self, fits, "interpolation is bilinear or bicubic, and stretch True or False")
 
     @classmethod
     def like(cls, transforms: Any) -> "Preprocess":
@@ -141,12 +132,8 @@ class Preprocess:
 
     def _resized_tensor(self, x: Tensor) -> Tensor:
         channels = len(self.mean)
-        if (
-            x.dtype != torch.uint8
-            or x.ndim not in (3, 4)
-            or x.shape[-3] != channels
-            or 0 in x.shape
-        ):
+        fits = x.ndim in (3, 4) and x.shape[-3] == channels and 0 not in x.shape
+        if x.dtype != torch.uint8 or not fits:
             raise ValueError(
                 f"expected uint8 [{channels}, height, width] or [batch, {channels}, height, "
                 f"width], values 0 to 255: got {x.dtype} {list(x.shape)}"
@@ -160,10 +147,7 @@ class Preprocess:
         from PIL import Image
 
         if not isinstance(image, Image.Image):
-            raise TypeError(
-                f"expected a PIL image or a uint8 tensor: got {type(image).__name__} "
-                "(PIL.Image.fromarray takes arrays [height, width, 3])"
-            )
+            raise TypeError(f"expected a PIL image or a uint8 tensor: got {type(image).__name__}")
         if image.mode.startswith(("I", "F")) or 0 in image.size:
             raise ValueError(
                 "expected an image of at most 8 bits a channel and at least one pixel: "

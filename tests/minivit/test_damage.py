@@ -99,30 +99,30 @@ def test_a_flipped_bit_in_what_torch_saved_is_refused(tmp_path, saved):
 
 
 SAID = {
-    "names that are none": ({"classes": [None, "b", "c"]}, "None among them"),
-    "names in lists": ({"classes": [["a"], ["b"], ["c"]]}, r"\['a'\] among them"),
+    "names that are none": ({"classes": [None, "b", "c"]}, "None"),
+    "names in lists": ({"classes": [["a"], ["b"], ["c"]]}, r"\['a'\]"),
     "a number of names": ({"classes": 3}, "3"),
     "a name of letters": ({"classes": "abc"}, "'abc'"),
     "a licence of numbers": ({"licence": -1}, "-1"),
     "an unknown part": ({"colour": 1}, "colour"),
-    "a family of numbers": ({"family": ["ViT"]}, r"there is no family \['ViT'\]: expected ViT or"),
-    "another family": ({"family": "ResNet"}, "expected the fields of a ResNetConfig: .*patch_size"),
-    "a configuration of another kind": ({"config": [1]}, "expected the fields of a ViTConfig"),
-    "an unknown field": ({"config__colour": 1}, "expected the fields of a ViTConfig: .*colour"),
+    "a family of numbers": ({"family": ["ViT"]}, "got unhashable"),
+    "another family": ({"family": "ResNet"}, "patch_size"),
+    "a configuration of another kind": ({"config": [1]}, "mapping, not tuple"),
+    "an unknown field": ({"config__colour": 1}, "colour"),
     "a field of another kind": ({"config__stem": {"a": 1}}, "{'a': 1}"),
     "a share of another kind": ({"config__dropout": [0.1]}, "as dropout"),
     "a ratio that is none": ({"config__mlp_ratio": float("nan")}, "nan"),
-    "a ratio beyond all": ({"config__mlp_ratio": 1e308}, "expected the fields of a ViTConfig: cannot convert float inf"),
-    "preparation of another kind": ({"preprocess": "resize"}, "expected the fields of a Preprocess"),
-    "preparation without a size": ({"preprocess": {}}, "expected the fields of a Preprocess: .*size"),
-    "a mean that is none": ({"preprocess__mean": [None]}, "None among"),
+    "a ratio beyond all": ({"config__mlp_ratio": 1e308}, "cannot convert float inf"),
+    "preparation of another kind": ({"preprocess": "resize"}, "mapping, not str"),
+    "preparation without a size": ({"preprocess": {}}, "missing .*size"),
+    "a mean that is none": ({"preprocess__mean": [None]}, "None"),
     "a mean beyond all": ({"preprocess__mean": [float("inf")]}, "inf"),
-    "a width beyond all": ({"config__dim": 10**30}, "no model can have the sizes of .*dim=10{30}"),
-    "images beyond all": ({"config__image_size": [10**30, 10**30]}, "no model can have the sizes|fit the model"),
-    "classes beyond all": ({"config__classes": 10**30}, "no model can have the sizes of .*classes=10{30}"),
-    "blocks beyond all": ({"config__depth": 10**5}, "it says that it has 100000 blocks, and holds 2"),
+    "a width beyond all": ({"config__dim": 10**30}, "Overflow"),
+    "images beyond all": ({"config__image_size": [10**30, 10**30]}, "Overflow|fit the model"),
+    "classes beyond all": ({"config__classes": 10**30}, "Overflow"),
+    "blocks beyond all": ({"config__depth": 10**5}, "100000 blocks, and holds 2"),
     "more blocks than can be counted": ({"config__depth": 10**30}, "and holds 2"),
-    "blocks without a part beyond all": ({"config__depth": 10**9, "config__mlp": False, "config__attention": False}, "and holds 2"),
+    "blocks without a part beyond all": ({"config__depth": 10**9, "removed": [["mlp", None], ["attention", None]]}, "and holds 2"),
     "fewer blocks": ({"config__depth": 1}, "surplus"),
 }  # fmt: skip
 
@@ -144,19 +144,17 @@ def test_stages_beyond_all_are_not_built_either(tmp_path):
     for name, stages in ("resnet_8px", [1, 1, 10**9]), ("alternet_32px", ["c", "ca", "a" * 10**5]):
         save(create(name), path)
         rewritten(path, path.read_bytes(), config__stages=stages)
-        with pytest.raises(ValueError, match="it says that it has .* blocks, and holds [36]"):
+        with pytest.raises(ValueError, match="blocks, and holds [36]"):
             load(path)
 
 
 def test_tensors_without_numbers_or_with_gaps_are_refused(tmp_path, saved):
     state, path = saved[0].state_dict(), tmp_path / "model.pth"
     torch.save(state | {"head.weight": state["head.weight"].to_sparse()}, path)
-    with pytest.raises(
-        ValueError, match="dense tensors at .*: head.weight is one of layout torch.sp"
-    ):
+    with pytest.raises(ValueError, match="dense tensors, at .*head.weight"):
         load("vit_8px", path)
     torch.save({"model": state | {"head.bias": state["head.bias"].to("meta")}}, path)
-    with pytest.raises(ValueError, match="dense tensors at .*: head.bias is one without numbers"):
+    with pytest.raises(ValueError, match="dense tensors, at .*head.bias"):
         load("vit_8px", path)
 
 
@@ -197,7 +195,7 @@ def test_a_file_of_ours_is_read_once(tmp_path, saved, monkeypatch):
 def test_the_folder_of_a_training_is_as_good_as_the_model_in_it(tmp_path, saved, monkeypatch):
     (tmp_path / "runs").mkdir()
     with pytest.raises(
-        FileNotFoundError, match="expected a file at .*runs/model.safetensors: there"
+        FileNotFoundError, match="expected a file at .*runs/model.safetensors: got none"
     ):
         load(tmp_path / "runs")
     (tmp_path / "runs/model.safetensors").write_bytes(saved[1])

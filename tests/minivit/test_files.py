@@ -65,7 +65,7 @@ def test_a_model_of_another_family_comes_back_and_is_not_taken_for_a_vit(tmp_pat
     images = torch.randn(2, 1, 8, 8)
     assert back.config == dataclasses.replace(model.config, dropout=0.0)
     assert torch.equal(back(images), model.eval()(images))
-    with pytest.raises(ValueError, match="into vit_8px: it holds a Mixer, not a ViT"):
+    with pytest.raises(ValueError, match="family='Mixer'"):
         load("vit_8px", path)
     with pytest.raises(ValueError, match=r"saved with depth=4 \(asked for: 3\)"):
         load(name, path, depth=3)
@@ -173,11 +173,11 @@ def with_(**attributes):
 @pytest.mark.parametrize(
     ("model", "path", "error", "said"),
     [
-        (lambda: nn.Linear(2, 2), "a.safetensors", TypeError, r"a model of minivit's \(minivit.ViT.*\): got Linear"),
-        (drawn, "a.pth", ValueError, r"ends in .safetensors: got .*a\.pth"),
+        (lambda: nn.Linear(2, 2), "a.safetensors", TypeError, "got Linear"),
+        (drawn, "a.pth", ValueError, r"got .*a\.pth"),
         (drawn, "no/a.safetensors", FileNotFoundError, "folder that exists: got .*no"),
-        (lambda: with_(preprocess=len), "a.safetensors", TypeError, "Preprocess in model.preprocess: got <built-in"),
-        (lambda: with_(classes=["cat"]), "a.safetensors", ValueError, "each of 3 classes in model.classes: got 1"),
+        (lambda: with_(preprocess=len), "a.safetensors", TypeError, "with <built-in"),
+        (lambda: with_(classes=["cat"]), "a.safetensors", ValueError, "each of 3 classes: got 1"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_saved_is_refused_and_nothing_is_written(tmp_path, model, path, error, said):
@@ -252,7 +252,7 @@ def test_a_file_that_names_no_family_holds_a_vit_and_an_unknown_one_is_refused(t
     with_about(path, family=None)
     assert load("vit_32px", path, **SMALL).config == model.config
     with_about(path, family="Mamba")
-    with pytest.raises(ValueError, match="no family 'Mamba': expected ViT"):
+    with pytest.raises(ValueError, match="got 'Mamba'"):
         load("vit_32px", path, **SMALL)
 
 
@@ -262,5 +262,5 @@ def test_class_names_may_be_any_sequence_and_must_be_one_for_each_logit(tmp_path
     save(model, path)
     assert load("vit_8px", path).classes == list("abcdefghij")
     with_about(path, classes=["a"])
-    with pytest.raises(ValueError, match="names 1 classes for 10 logits"):
+    with pytest.raises(ValueError, match="1 classes are named for 10"):
         load("vit_8px", path)

@@ -204,7 +204,7 @@ BAD = {
     "a whole module": ("a.pth", lambda p: torch.save(small(), p), "tensors alone.*a.pth.*UnpicklingError"),
     "one tensor": ("a.pth", lambda p: torch.save(NAN, p), "state dict.*a.pth: got a Tensor"),
     "a list": ("a.pth", lambda p: torch.save([NAN], p), "state dict.*a.pth: got a list"),
-    "numbered": ("a.pth", lambda p: torch.save({0: NAN}, p), "state dict, from names to tensors, at .*a.pth: got a dict"),
+    "numbered": ("a.pth", lambda p: torch.save({0: NAN}, p), "state dict, from names to dense tensors, at .*a.pth: got a dict"),
     "nothing in it": ("a.pth", lambda p: torch.save({}, p), "32 missing"),
     "safetensors truncated": ("a.safetensors", lambda p: broken_safetensors(p, 0.9), "whole checkpoint.*SafetensorError"),
     "safetensors truncated early": ("a.safetensors", lambda p: broken_safetensors(p, 0.01), "whole checkpoint.*SafetensorError"),
@@ -229,8 +229,8 @@ BAD = {
     "other heads": ("a.safetensors", lambda p: saved(p, heads=4), r"saved with heads=4 \(asked for: 3\)"),
     "other windows and classes": ("a.safetensors", lambda p: saved(p, window=2, classes=7), r"saved with classes=7 \(asked for: 5\), window=2 \(asked for: None\)"),
     "other depth": ("a.pth", lambda p: torch.save(draw(create("vit_b_16", **SMALL | {"depth": 3})).state_dict(), p), "12 surplus: blocks.2"),
-    "no file": ("a.pth", lambda p: None, "expected a file at .*a.pth: there is none"),
-    "folder": ("a.pth", lambda p: p.mkdir(), "expected a file at .*a.pth: it is a folder"),
+    "no file": ("a.pth", lambda p: None, "expected a file at .*a.pth: got none"),
+    "folder": ("a.pth", lambda p: p.mkdir(), "expected a file at .*a.pth: got a folder"),
 }  # fmt: skip
 
 
@@ -254,13 +254,13 @@ def test_the_code_in_the_test_above_would_have_run(tmp_path):
 @pytest.mark.parametrize(
     ("name", "weights", "changes", "said"),
     [
-        ("vit_b_32", "IMAGENET1K_V2", {}, "no weights 'IMAGENET1K_V2' for vit_b_32: expected IMAGENET1K_V1, or the path"),
-        ("vit_h_14", "IMAGENET1K_V1", {}, "for vit_h_14: expected IMAGENET1K_SWAG_E2E_V1, IMAGENET1K_SWAG_LINEAR_V1, or"),
-        ("vit_32px", "IMAGENET1K_V1", {}, "for vit_32px: expected none, or the path of a file"),
+        ("vit_b_32", "IMAGENET1K_V2", {}, "expected IMAGENET1K_V1 .* got 'IMAGENET1K_V2'"),
+        ("vit_h_14", "IMAGENET1K_V1", {}, "IMAGENET1K_SWAG_LINEAR_V1 .* for vit_h_14"),
+        ("vit_32px", "IMAGENET1K_V1", {}, "no weights .* for vit_32px"),
         ("vit_b_23", "IMAGENET1K_V1", {}, "no model 'vit_b_23': did you mean vit_b_32"),
         ("vit_b_23", "a.pth", {}, "no model 'vit_b_23': did you mean vit_b_32"),
         ("vit_b_32", "IMAGENET1K_V1", {"clases": 10}, "no field 'clases': did you mean classes"),
-        ("vit_b_32", "imagenet1k_v1.pth", {}, "expected a file at imagenet1k_v1.pth: there is none"),
+        ("vit_b_32", "imagenet1k_v1.pth", {}, "expected a file at imagenet1k_v1.pth: got none"),
     ],
 )  # fmt: skip
 def test_a_name_that_does_not_exist_is_refused_before_anything_is_fetched(
@@ -326,7 +326,5 @@ def test_a_file_of_tensors_alone_does_not_say_what_model_it_holds(tmp_path):
         ValueError, match="does not say what model it holds: expected load.name, '.*model"
     ):
         load(path)
-    with pytest.raises(
-        FileNotFoundError, match="expected a file at .*gone.safetensors: there is none"
-    ):
+    with pytest.raises(FileNotFoundError, match="expected a file at .*gone.safetensors: got none"):
         load("gone.safetensors")

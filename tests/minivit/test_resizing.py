@@ -87,7 +87,7 @@ def test_torchvisions_weights_come_at_their_own_size_and_are_then_resampled(monk
 def test_a_size_that_patches_do_not_divide_and_a_mixers_are_refused():
     with pytest.raises(ValueError, match="patches of 4 x 4 do not divide an image of 30 x 30"):
         minivit.load("cifar10_vit", image_size=30)
-    with pytest.raises(ValueError, match="a Mixer are for one number of tokens.* 8 x 8 .*got.*=16"):
+    with pytest.raises(ValueError, match="a Mixer are for one number of tokens.*=16"):
         minivit.load("digits_mixer", image_size=16)
     with unchecked(), pytest.raises(ValueError, match="height and width: got '64'"):
         minivit.load("cifar10_vit", image_size="64")

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from minivit.files import About, replacing, said
+from minivit.files import About, replacing, to_json
 from minivit.mixer import Mixer
 from minivit.model import Model
 from minivit.preprocessing import Preprocess
@@ -82,7 +82,7 @@ def packed(model: Model) -> str:
     """The model as an object of JavaScript: what its header says, ``tensors`` and ``numbers``."""
     preprocess = check(model)
     state = {k: v for k, v in model.state_dict().items() if not k.endswith(UNREAD)}
-    about = said(About(model.config, preprocess, model.classes, model.licence, model.removed))
+    about = to_json(About(model.config, preprocess, model.classes, model.licence, model.removed))
     tensors = [[name, list(tensor.shape)] for name, tensor in state.items()]
     header = json.dumps({**about, "tensors": tensors})
     codes = torch.cat([half(name, tensor) for name, tensor in state.items()]).view(torch.uint16)
