@@ -22,7 +22,7 @@ FOUND = {
 }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def data():
     return ledger(FOUND, BUILD)
 

@@ -32,7 +32,6 @@ def card(name):
     return harvest([BOOK / f"{claim.chapter}.ipynb"])[name]
 
 
-@cache
 def digits():
     model, test = minivit.load("digits_vit"), load_data("DIGITS").test
     return model, model.preprocess(test.images)
