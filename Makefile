@@ -8,8 +8,7 @@ SITE := $(if $(EDITION),_build/edition/_build/html,_build/html)
 PORT ?= 8000
 
 export OMP_NUM_THREADS = 1
-NBVAL := -m pytest --nbval --nbval-sanitize-with tests/nbval.cfg --nbval-cell-timeout 120 \
-	--nbval-kernel-name python3 -p no:cacheprovider -n auto --dist loadscope book
+NBVAL := -m pytest --nbval --nbval-cell-timeout 120 --nbval-kernel-name python3 -p no:cacheprovider
 
 .PHONY: help book serve test test-all test-site test-machines lint bench notebooks address figures
 .PHONY: student site slides pdf epub clean
@@ -25,7 +24,7 @@ serve: site  ## serve the site on localhost
 
 test: $(READY) lint  ## lint, unit tests, every notebook, the site's static gates
 	$(RUN) -m pytest -n auto -m "not slow" tests --ignore tests/site --ignore tests/browser
-	$(RUN) $(NBVAL)
+	$(RUN) $(NBVAL) -n auto --dist loadscope book
 	$(MAKE) site
 	$(RUN) -m pytest tests/site
 

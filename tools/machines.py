@@ -13,7 +13,6 @@ import json
 import os
 import platform
 import re
-import shlex
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -34,10 +33,7 @@ from tools.first_cell import notebooks
 
 ELSEWHERE = ("site", "browser", "tools", "__pycache__")  # what they test is not computed
 SCRATCH = ROOT / "_build" / "machines"
-NBVAL = shlex.split(
-    "--nbval --nbval-sanitize-with tests/nbval.cfg --nbval-cell-timeout 600 "
-    "--nbval-kernel-name python3"
-)
+NBVAL = ["--nbval", "--nbval-cell-timeout", "600", "--nbval-kernel-name", "python3"]
 
 
 @dataclass(frozen=True)
