@@ -75,7 +75,7 @@ def parts() -> dict[str, list[str]]:
     found = {f"{p.parent.name}/{p.stem}": [*NBVAL, str(p.relative_to(ROOT))] for p in notebooks()}
     for path in sorted((ROOT / "tests").iterdir()):
         if path.is_dir() and path.name not in ELSEWHERE or path.match("test_*.py"):
-            found[f"tests/{path.stem}"] = ["-m", "not slow", str(path.relative_to(ROOT))]
+            found[f"tests/{path.stem}"] = ["-m", "not full", str(path.relative_to(ROOT))]
     return found
 
 

@@ -65,7 +65,7 @@ def timms(dtype, depth):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-@pytest.mark.parametrize("depth", [2, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("depth", [2, pytest.param(12, marks=pytest.mark.full)])
 def test_mixer_b_16_equals_timms_in_logits_tokens_and_gradients(dtype, depth):
     theirs = timms(dtype, depth)
     expected = observe(theirs, pictures(theirs))

@@ -33,7 +33,7 @@ def test_two_blocks_of_full_width_equal_torchvisions(name, dtype):
     compare(name, dtype, depth=2)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("name", ["vit_b_16", "vit_l_16", "vit_l_32"])
 def test_whole_models_equal_torchvisions(name, dtype):
@@ -41,7 +41,7 @@ def test_whole_models_equal_torchvisions(name, dtype):
 
 
 # In float64 a copy of ViT-H takes 5 GB: there three blocks stand for all, at full width and size.
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "image_size"), [("vit_h_14", 224), ("vit_l_16", 512), ("vit_h_14", 518)]
 )
@@ -74,7 +74,7 @@ def test_one_number_changed_under_any_key_of_either_model_fails_the_comparison(p
     check_that_every_key_counts(*pair)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_one_number_changed_under_any_key_of_a_whole_model_fails_the_comparison():
     theirs = reference("vit_b_32", torch.float64)
     check_that_every_key_counts(theirs, convert(theirs))
