@@ -8,11 +8,17 @@ SITE := $(if $(EDITION),_build/edition/_build/html,_build/html)
 PORT ?= 8000
 
 export OMP_NUM_THREADS = 1
-NBVAL := -m pytest --nbval --nbval-sanitize-with tests/nbval.cfg --nbval-cell-timeout 120 \
-	--nbval-kernel-name python3 -p no:cacheprovider -n auto --dist loadscope --ignore book/ledger book
+UNIT := -m pytest -n auto --dist worksteal tests --ignore tests/site --ignore tests/browser
+NBVAL := -m pytest --nbval --nbval-cell-timeout 120 --nbval-kernel-name python3 -p no:cacheprovider
+BOOK := -n auto --dist loadscope --ignore book/ledger book
+ORDER := -v --random-order  # -v prints the seed: --random-order-seed runs that order again
+CORE := $(addprefix tests/minivit/test_,vit.py encoder.py attention.py patches.py positions.py \
+	recording.py surgery.py) $(addprefix tests/vitlab/instruments/test_,rollout.py distance.py) \
+	tests/minivit/test_parity.py::test_vit_b_32_equals_torchvisions_in_logits_tokens_and_gradients \
+	tests/book/tools/test_outputs.py tests/course/test_check.py
 
-.PHONY: help book serve test test-all test-site test-machines lint bench notebooks address figures
-.PHONY: student site slides pdf epub clean
+.PHONY: help book serve quick test test-full test-site test-machines lint bench notebooks address
+.PHONY: figures student site slides pdf epub clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -23,14 +29,20 @@ book: site  ## make .venv, build the site; STUDENT=1 without solutions, CHAPTERS
 serve: site  ## serve the site on localhost
 	$(RUN) -m http.server --bind 127.0.0.1 --directory $(SITE) $(PORT)
 
-test: $(READY) lint  ## lint, unit tests, every notebook, the site's static gates
-	$(RUN) -m pytest -n auto -m "not slow" tests --ignore tests/site --ignore tests/browser
-	$(RUN) $(NBVAL)
-	$(MAKE) site
-	$(RUN) -m pytest tests/site
+quick: $(READY) lint  ## lint, tests of the core, one chapter and its checks: while you work
+	$(RUN) -m pytest -n auto $(CORE) -m "not full"
+	$(RUN) $(NBVAL) book/01_images_as_sequences.ipynb book/solutions/01_images_as_sequences.ipynb
 
-test-all: test test-site  ## the same, what is slow, and every page in a browser
-	$(RUN) -m pytest -n auto -m slow tests --ignore tests/browser
+test: $(READY) lint  ## lint, unit tests, every notebook, the site's static gates
+	$(RUN) $(UNIT) -m "not full"
+	$(RUN) $(NBVAL) $(BOOK)
+	$(MAKE) site
+	$(RUN) -m pytest tests/site -m "not full"
+
+test-full: $(READY) lint site  ## all tests, in random order, what takes long and browsers included
+	$(RUN) $(UNIT) $(ORDER)
+	$(RUN) $(NBVAL) $(BOOK)
+	$(RUN) -m pytest tests/site tests/browser $(ORDER)
 
 test-site: site  ## every page in headless Chromium, with no network
 	$(RUN) -m pytest tests/browser

@@ -16,12 +16,7 @@ from torch import Tensor, nn
 from minivit.patches import pair
 from minivit.positions import resample
 from minivit.shapes import Features, Grid, Images, Mask, Size, Tokens
-from minivit.vit import (
-    MLP,
-    NORM_EPS,
-    Positions,
-    scaled_dot_product_attention,
-)
+from minivit.vit import MLP, NORM_EPS, Positions, scaled_dot_product_attention
 
 
 def window_mask(grid: Grid, window: int, class_token: bool = False, *, shift: int = 0) -> Mask:

@@ -1,5 +1,9 @@
 """For all tests."""
 
+import random
+import zlib
+
+import numpy as np
 import pytest
 import torch
 from jaxtyping import install_import_hook
@@ -23,6 +27,27 @@ install_import_hook(
 from minivit.import_torchvision import mend  # noqa: E402
 
 mend()  # before a test imports torchvision, or timm
+
+
+def seed(name: str) -> None:
+    """Sets the generators that draw where no other is given."""
+    number = zlib.crc32(name.encode())
+    random.seed(number)
+    np.random.seed(number)
+    torch.manual_seed(number)
+
+
+# Each fixture and each test draws the same numbers, whatever ran before it.
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef) -> None:
+    seed(fixturedef.argname)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    seed(item.nodeid)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -110,6 +110,7 @@ def test_the_wheel_holds_the_two_packages_alone_and_is_small(wheel):
     assert wheel.stat().st_size < 4e6
 
 
+@pytest.mark.full
 def test_the_sources_that_are_handed_out_make_the_same_wheel(wheel, tmp_path):
     command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
@@ -132,7 +133,7 @@ def test_the_models_of_the_wheel_are_listed_and_load_from_it_alone(outside):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("make", ["load", "create"])
+@pytest.mark.parametrize("make", ["load", pytest.param("create", marks=pytest.mark.full)])
 def test_a_model_that_is_in_the_repository_alone_is_said_to_be_there(outside, make):
     said = outside(f"minivit.{make}('cifar10_vit_gap')")[1].splitlines()[-1]
     path = "minivit/checkpoints/cifar10_vit_gap.safetensors"
@@ -166,5 +167,14 @@ def test_make_help_lists_every_target_that_the_texts_name():
     targets = {line.split()[0] for line in listed.splitlines() if line}
     texts = "".join((ROOT / name).read_text() for name in ("README.md", "CONTRIBUTING.md"))
     named = set(re.findall(r"`?make ([a-z-]+)", texts))
-    assert {"book", "serve", "test", "test-all", "test-site", "notebooks", "help"} <= targets
+    assert {
+        "book",
+        "serve",
+        "quick",
+        "test",
+        "test-full",
+        "test-site",
+        "notebooks",
+        "help",
+    } <= targets
     assert named <= targets

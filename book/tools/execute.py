@@ -4,9 +4,10 @@
 
 Each notebook runs in a fresh kernel from its own folder, with one thread; as many run at a time as
 there are cores. The first cell is written anew from ``book/tools/first_cell.py``. What changes from
-run to run is not stored: timings, last digits of figures behind an equal verdict, images that look
-like those stored, the text chunks of PNG files, outputs of cells tagged ``nbval-ignore-output``. A
-notebook is written only when it ran through, to a temporary file that is then renamed.
+run to run is not stored: timings, digits that may move (``book/tools/outputs.py`` says which), last
+digits of figures behind an equal verdict, images that look like those stored, the text chunks of
+PNG files, outputs of cells tagged ``nbval-ignore-output``. A notebook is written only when it ran
+through, to a temporary file that is then renamed.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import nbformat
 import numpy as np
@@ -29,15 +31,12 @@ from PIL import Image
 from book.tools.address import ROOT
 from book.tools.first_cell import first_cell, notebooks
 from book.tools.narrow import MIME
+from book.tools.outputs import changes, of_verdict
 
 SECONDS = 120  # for one cell
 LEVELS = 8  # of 255
-BASE64 = "[A-Za-z0-9+/=\n]+"
 STARTUP = "from book.tools import narrow; narrow.install()"  # in every kernel
-PICTURES = {
-    "image/png": re.compile(BASE64),
-    "text/html": re.compile(f"(?<=data:image/webp;base64,){BASE64}"),
-}
+WEBP = re.compile("(?<=data:image/webp;base64,)[A-Za-z0-9+/=\n]+")
 
 
 def plain_png(text: str) -> str:
@@ -83,16 +82,25 @@ def alike(one: str, other: str) -> bool:
     return abs(difference).max() < LEVELS
 
 
+def agrees(kind: str, stored: Any, new: Any, strict: bool) -> bool:
+    """Whether a new output agrees with that stored, and its images look the same."""
+    if kind == "image/png":
+        return alike(stored, new)
+    pictures = WEBP.findall(str(stored)), WEBP.findall(str(new))
+    return not changes(stored, new, strict) and all(map(alike, *pictures))
+
+
 def keep_stored(old: nbformat.NotebookNode, new: nbformat.NotebookNode) -> None:
-    """Puts stored images back in place of new ones that look the same, and figures' last digits."""
+    """Puts back what is stored where a new output agrees with it, and figures' last digits."""
     for before, after in zip(old.cells, new.cells, strict=True):
         for was, now in zip(before.get("outputs", []), after.get("outputs", []), strict=False):
+            stream = "text" in was and was.get("name") == now.get("name")
+            if stream and agrees("stream", was["text"], now["text"], False):
+                now["text"] = was["text"]
             a, b = was.get("data", {}), now.get("data", {})
-            for kind, find in PICTURES.items():
-                if kind in a and kind in b and find.sub("", a[kind]) == find.sub("", b[kind]):
-                    pairs = zip(find.findall(a[kind]), find.findall(b[kind]), strict=True)
-                    if all(alike(*pair) for pair in pairs):
-                        b[kind] = a[kind]
+            for kind in a.keys() & b.keys():
+                if agrees(kind, a[kind], b[kind], of_verdict(was) or of_verdict(now)):
+                    b[kind] = a[kind]
             narrow = [one.get("metadata", {}).get("narrow") for one in (was, now)]
             if a and a == b and (not any(narrow) or all(narrow) and alike(*narrow)):
                 now["metadata"] = was["metadata"]

@@ -13,7 +13,6 @@ import json
 import os
 import platform
 import re
-import shlex
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -34,10 +33,7 @@ from course.claims.machines import MACHINES, machines
 
 ELSEWHERE = ("site", "browser", "tools", "__pycache__")  # what they test is not computed
 SCRATCH = ROOT / "_build" / "machines"
-NBVAL = shlex.split(
-    "--nbval --nbval-sanitize-with tests/nbval.cfg --nbval-cell-timeout 600 "
-    "--nbval-kernel-name python3"
-)
+NBVAL = ["--nbval", "--nbval-cell-timeout", "600", "--nbval-kernel-name", "python3"]
 
 
 @dataclass(frozen=True)
@@ -79,7 +75,7 @@ def parts() -> dict[str, list[str]]:
     found = {f"{p.parent.name}/{p.stem}": [*NBVAL, str(p.relative_to(ROOT))] for p in notebooks()}
     for path in sorted((ROOT / "tests").iterdir()):
         if path.is_dir() and path.name not in ELSEWHERE or path.match("test_*.py"):
-            found[f"tests/{path.stem}"] = ["-m", "not slow", str(path.relative_to(ROOT))]
+            found[f"tests/{path.stem}"] = ["-m", "not full", str(path.relative_to(ROOT))]
     return found
 
 

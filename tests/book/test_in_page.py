@@ -68,7 +68,7 @@ def test_chapter_1_runs_without_any_of_it_up_to_the_cell_that_compares_with_torc
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("chapter", [19, 20])
 def test_a_chapter_without_torchvision_runs_whole(chapter):
     code = cells(chapter)

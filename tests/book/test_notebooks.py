@@ -5,7 +5,6 @@ import re
 from collections import Counter
 
 import nbformat
-import pytest
 
 from book.tools.first_cell import first_cell, notebooks
 from course.claims.ledger import chapters, harvest
@@ -17,9 +16,21 @@ MEGABYTES = 2.0  # of one notebook: a reader's browser and every clone carry it
 
 
 def of(paths):
-    return pytest.mark.parametrize(
-        "path", paths, ids=lambda path: f"{path.parent.name}/{path.name}"
-    )
+    """Asks a test of each of these notebooks, and names all that fail."""
+
+    def decorated(test):
+        def asked():
+            failed = []
+            for path in paths:
+                try:
+                    test(path)
+                except AssertionError as error:
+                    failed.append(f"{path.parent.name}/{path.name}: {error}")
+            assert not failed, "\n".join(failed)
+
+        return asked
+
+    return decorated
 
 
 def code(path):

@@ -14,10 +14,14 @@ from vitlab.claims.report import SCHEMA
 from vitlab.claims.stored import others, read
 
 
+def test_stored_audits_follow_the_schema():
+    command = [sys.executable, "-m", "check_jsonschema", "--schemafile", SCHEMA, *files()]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.stem)
-def test_a_stored_audit_follows_the_schema_and_its_words_are_those_of_the_rules(path):
-    command = [sys.executable, "-m", "check_jsonschema", "--schemafile", SCHEMA, path]
-    assert subprocess.run(command, capture_output=True).returncode == 0
+def test_the_words_of_a_stored_audit_are_those_of_the_rules(path):
     for row in read(path)["claims"]:
         if row["state"] == "measured" and row["id"] in claims():
             half = 0.0 if row["low"] is None else (row["high"] - row["low"]) / 2

@@ -16,7 +16,7 @@ from minivit.preprocessing import Preprocess
 from tests.refusals import unchecked
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def saved(tmp_path_factory):
     """A model, and the bytes of its file."""
     model = create("vit_8px", dim=8, heads=2, depth=2, classes=3)

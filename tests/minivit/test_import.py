@@ -26,8 +26,14 @@ USE = "import torch, torchvision.transforms.v2; print(torchvision.models.vit_b_3
     [
         f"from course import check\nimport torchvision\n{USE}",
         f"from minivit.import_torchvision import mend\nmend()\nimport timm, torchvision\n{USE}",
-        f"try: import torchvision\nexcept RuntimeError: pass\nfrom course import check\nimport timm\n{USE}",
-        f"from minivit.import_torchvision import imported\ntorchvision = imported()\n{USE}",
+        pytest.param(
+            f"try: import torchvision\nexcept RuntimeError: pass\nfrom course import check\nimport timm\n{USE}",
+            marks=pytest.mark.full,
+        ),
+        pytest.param(
+            f"from minivit.import_torchvision import imported\ntorchvision = imported()\n{USE}",
+            marks=pytest.mark.full,
+        ),
     ],
 )
 def test_torchvision_imports_whatever_build_of_torch_is_installed(code):
@@ -60,6 +66,7 @@ def test_a_package_that_is_missing_is_one_sentence_with_what_installs_it():
         assert "+cpu" not in last
 
 
+@pytest.mark.full
 def test_another_failure_of_torchvision_is_not_hidden(tmp_path):
     (tmp_path / "torchvision.py").write_text("raise RuntimeError('something else')")
     result = run(
@@ -150,7 +157,7 @@ def test_the_packages_of_vitlab_are_there_after_its_import_and_load_when_touched
     assert result.stderr.endswith("module 'vitlab' has no attribute 'nothing'\n")
 
 
-@pytest.mark.slow  # half a minute where mypy has looked at nothing before
+@pytest.mark.full  # half a minute where mypy has looked at nothing before
 def test_type_checkers_see_the_packages_of_vitlab_and_names_that_there_are_not(tmp_path):
     (tmp_path / "use.py").write_text(
         "import vitlab\nreveal_type(vitlab.figures.heat)\nvitlab.nothing\n"

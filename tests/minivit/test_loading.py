@@ -84,7 +84,7 @@ def test_every_named_weights_answer_as_in_torchvision_from_the_image_on(
     assert (ours - theirs).abs().max() < 1e-5 * theirs.abs().max()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_vit_b_32_whole_answers_as_in_torchvision(folder, monkeypatch):
     member = torchvision.models.ViT_B_32_Weights.IMAGENET1K_V1
     reference = draw(torchvision.models.vit_b_32())

@@ -71,6 +71,7 @@ def test_every_thread_records_what_it_computes(model, names):
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
 
 
+@pytest.mark.full
 def test_every_thread_gets_the_functions_and_measures_of_its_own_image():
     model = model_of("minivit")
 

@@ -167,7 +167,7 @@ def test_what_a_function_gives_may_have_another_shape():
     torch.testing.assert_close(y, model.head(model.norm(seen["blocks.1"])[:, 0]))
 
 
-@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("in_place", [pytest.param(False, marks=pytest.mark.full), True])
 def test_compiled_models_take_what_is_put_in(in_place):
     model, images, _, _ = everybody.setup("minivit")
     with unchecked(), torch.no_grad():  # the compiler would trace the checks

@@ -60,7 +60,7 @@ def test_resnets_equal_torchvisions_in_logits_maps_and_gradients(name, dtype):
     compare(theirs, pictures(dtype))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @DTYPES
 @pytest.mark.parametrize("name", TORCHVISIONS)
 def test_all_resnets_equal_torchvisions_on_whole_images(name, dtype):

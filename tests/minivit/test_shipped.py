@@ -27,11 +27,11 @@ def test_the_digits_models_are_there_and_all_together_are_small():
     assert sum(path.stat().st_size for path in shipped().values()) < 24e6
 
 
-def slow_where_it_is(name):
-    return pytest.param(name, marks=[] if source(name) == "DIGITS" else [pytest.mark.slow])
+def full_where_it_is(name):
+    return pytest.param(name, marks=[] if source(name) == "DIGITS" else [pytest.mark.full])
 
 
-@pytest.mark.parametrize("name", [slow_where_it_is(name) for name in shipped()])
+@pytest.mark.parametrize("name", [full_where_it_is(name) for name in shipped()])
 def test_a_shipped_model_is_as_accurate_as_its_card_says(name):
     if source(name) == "CIFAR10" and not os.environ.get("MINIVIT_CIFAR10"):
         pytest.skip("MINIVIT_CIFAR10 names no copy of CIFAR-10")

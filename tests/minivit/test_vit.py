@@ -194,7 +194,7 @@ def test_sizes_and_operations_can_be_counted_without_computing():
     assert model(pictures(16, 40).to("meta")).shape == (3, 7)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_compilation_meets_no_graph_break():
     model = made(local=3)
     compiled = torch.compile(made(local=3), backend="eager", fullgraph=True)

@@ -28,7 +28,10 @@ def test_models_have_torchvisions_sizes_and_weights(name, listed):
 
 
 @pytest.mark.parametrize("family", ["vit", "mixer", "feedforward"])
-@pytest.mark.parametrize(("size", "shape"), [("8px", (1, 8, 8)), ("32px", (3, 32, 32))])
+@pytest.mark.parametrize(
+    ("size", "shape"),
+    [("8px", (1, 8, 8)), pytest.param("32px", (3, 32, 32), marks=pytest.mark.full)],
+)
 def test_small_models_learn_a_batch_by_heart(family, size, shape):
     torch.manual_seed(0)
     model = minivit.create(f"{family}_{size}")

@@ -1,5 +1,6 @@
 """Models written for pages, and the page's engine under Node."""
 
+import copy
 import json
 import shutil
 import subprocess
@@ -35,9 +36,13 @@ console.log(JSON.stringify(run(engine, way, solve, level, model, given), plain))
 
 
 @cache
-def model(name: str) -> minivit.ViT:
-    """A shipped model that holds the numbers that the page has."""
+def loaded(name: str) -> minivit.ViT:
     return rounded(minivit.load(name)).requires_grad_(False)
+
+
+def model(name: str) -> minivit.ViT:
+    """A shipped model that holds the numbers that the page has: a copy, to do with as one likes."""
+    return copy.deepcopy(loaded(name))
 
 
 def with_every_half() -> minivit.ViT:

@@ -22,7 +22,7 @@ SLICE = {"digits_vit", "digits_mixer", "digits_resnet", "cifar10_vit", "cifar10_
 
 def by_size(names):
     """Of the larger models some are enough for `make test`; together they take a minute."""
-    return [pytest.param(n, marks=[] if n in SLICE else [pytest.mark.slow]) for n in names]
+    return [pytest.param(n, marks=[] if n in SLICE else [pytest.mark.full]) for n in names]
 
 
 def close(ours, theirs):

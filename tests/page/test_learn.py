@@ -212,6 +212,7 @@ def test_a_seed_gives_one_curve(page):
     assert abs(first[0] - torch.tensor(10.0).log()) < 1e-6, "it begins at chance"
 
 
+@pytest.mark.full
 def test_a_training_of_400_steps_reads_nine_digits_in_ten(page):
     done = page(TRAIN, begin(until=400))
     assert done["accuracy"] > 0.9 and len(done["told"]) == 400
@@ -219,7 +220,9 @@ def test_a_training_of_400_steps_reads_nine_digits_in_ten(page):
     assert done["told"][-1]["fitted"] > 0.95 and done["told"][-1]["loss"] < 0.3
 
 
-@pytest.mark.parametrize(("rate", "diverges"), [(2, True), (0.05, False)])
+@pytest.mark.parametrize(
+    ("rate", "diverges"), [(2, True), pytest.param(0.05, False, marks=pytest.mark.full)]
+)
 def test_a_rate_at_which_the_loss_climbs_above_guessing_is_told(rate, diverges, page):
     told = page(TRAIN, begin(300, rate=rate, until=60))["told"]
     assert [one["diverged"] for one in told[:-1]] == [False] * (len(told) - 1)

@@ -33,7 +33,7 @@ def logits(pixels: list[list[float]]) -> torch.Tensor:
 
 @pytest.mark.parametrize(
     ("count", "most"),
-    [(1, 5), pytest.param(5, 1000, marks=pytest.mark.slow, id="to the end")],
+    [(1, 5), pytest.param(5, 1000, marks=pytest.mark.full, id="to the end")],
 )
 def test_another_image_has_the_same_logits_in_torch(node, count, most):
     of, sides = model("digits_vit"), images(model("digits_vit"), 6).flatten(1)

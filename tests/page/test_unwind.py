@@ -18,7 +18,7 @@ return given.map(([bytes, last, switches]) => {
 
 @pytest.mark.parametrize(
     ("count", "blocks"),
-    [(3, (1, 3)), pytest.param(20, (0, 1, 2, 3), marks=pytest.mark.slow)],
+    [(1, (1, 3)), pytest.param(20, (0, 1, 2, 3), marks=pytest.mark.full)],
 )
 def test_digits_come_back_from_the_tokens_after_each_block(node, count, blocks):
     of, seen = model("digits_vit"), images(model("digits_vit"), count)

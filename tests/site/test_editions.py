@@ -20,6 +20,10 @@ EDITIONS = {
 }
 
 
+# In another order each edition would be built several times.
+pytestmark = pytest.mark.random_order(disabled=True)
+
+
 @pytest.fixture(scope="module", params=EDITIONS)
 def built(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param) / "sources"
@@ -28,13 +32,13 @@ def built(request, tmp_path_factory):
     return EDITIONS[request.param], folder / "_build/html"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_gates_find_nothing(built):
     _, site = built
     assert [problem for gate in [*GATES, *PAGE_GATES] for problem in gate(site)] == []
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_ledger_has_all_claims_and_headings_their_numbers(built):
     edition, site = built
     claims = json.loads((site / "book/ledger.json").read_text(encoding="utf-8"))["claims"]
@@ -47,7 +51,7 @@ def test_the_ledger_has_all_claims_and_headings_their_numbers(built):
             assert number == 0 or edition.chapters is None or number in edition.chapters
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_students_read_no_solution_and_one_that_is_planted_is_found(built):
     edition, site = built
     left_out = table(edition if edition.student else Edition(student=True))[1]

@@ -95,6 +95,7 @@ def test_a_check_writes_nothing_and_finds_the_same(place, tmp_path):
     assert found["scores"] == train_one(RUN, place)["scores"]
 
 
+@pytest.mark.full
 def test_a_rate_that_is_too_large_is_a_result_too(place):
     run = replace(RUN, recipe=replace(RECIPE, learning_rate=1e38))
     (found,) = gather([run], place=place)

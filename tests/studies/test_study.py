@@ -26,13 +26,9 @@ def seeds(name, chosen):
 STUDY = Study("small", {"vit": [run(1e-3), run(1e-2)], "lost": [run(1e38)]}, seeds)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
-    "study",
-    [
-        pytest.param(load(name), id=name, marks=[] if name == "digits" else [pytest.mark.slow])
-        for name in NAMES
-        if isinstance(load(name), Study)
-    ],
+    "study", [pytest.param(load(n), id=n) for n in NAMES if isinstance(load(n), Study)]
 )
 def test_every_study_runs_to_its_end_and_leaves_the_repository_alone(study, capsys):
     assert command(study, ["--smoke"]) == 0
@@ -42,6 +38,7 @@ def test_every_study_runs_to_its_end_and_leaves_the_repository_alone(study, caps
     assert all(found["run"]["recipe"]["steps"] != 2 for found in stored)
 
 
+@pytest.mark.full
 def test_a_study_is_listed_trained_and_rechecked(tmp_path, capsys):
     place = Place(tmp_path, pictures=50)
     assert command(STUDY, ["--list"], place) == 0
@@ -105,7 +102,7 @@ def test_the_interval_of_one_accuracy_is_wilsons_and_of_several_students():
     assert interval([0.4, 0.5, 0.6], 100) == pytest.approx((0.2516, 0.7484), abs=1e-4)
 
 
-@pytest.mark.parametrize("name", ["DIGITS", "SHAPES"])
+@pytest.mark.parametrize("name", ["DIGITS", pytest.param("SHAPES", marks=pytest.mark.full)])
 def test_the_costs_count_the_images_that_there_are(name):
     data = load_data(name)
     assert PICTURES[name] == (len(data.train), len(data.validation), len(data.test))

@@ -12,7 +12,7 @@ from studies.shared import inputs
 @pytest.mark.parametrize(
     "survey",
     [
-        pytest.param(load(name), id=name, marks=pytest.mark.slow)
+        pytest.param(load(name), id=name, marks=pytest.mark.full)
         for name in NAMES
         if isinstance(load(name), Survey)
     ],

@@ -108,7 +108,7 @@ def test_of_a_model_for_text_and_images_the_part_for_images_is_opened(tmp_path, 
     assert opened.preprocess is None and "how its images are prepared is not known" in opened.unprepared  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["vit", "deit", "dinov2", "clip", "siglip"])
 def test_a_type_of_hugging_faces_needs_no_file_untrained(kind):
     opened = open_any(f"hf:{kind}", untrained=True)

@@ -36,7 +36,7 @@ def test_one_number_changed_under_any_key_of_either_model_fails_the_comparison(m
         assert all(key.endswith(harmless) for key in found), found
 
 
-FLOATS = [torch.float32, pytest.param(torch.float64, marks=pytest.mark.slow)]
+FLOATS = [torch.float32, pytest.param(torch.float64, marks=pytest.mark.full)]
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -54,7 +54,7 @@ def test_a_model_of_hugging_face_of_its_real_size_is_equal(dtype):
     assert_same(observe(converted(theirs), images), observe(theirs, images))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize(
     ("name", "size"),

@@ -1,4 +1,6 @@
-"""What several files of tests read, and none of them leaves changed."""
+"""What several files of tests read."""
+
+import shutil
 
 import pytest
 
@@ -7,8 +9,13 @@ from book.tools.edition.tree import Edition
 
 
 @pytest.fixture(scope="session")
-def handed_out(tmp_path_factory):
-    """The folder that students get."""
+def handout(tmp_path_factory):
     folder = tmp_path_factory.mktemp("student") / "handout"
     hand_out(Edition(), folder)
     return folder
+
+
+@pytest.fixture
+def handed_out(handout, tmp_path):
+    """The folder that students get: a copy, in which notebooks may write."""
+    return shutil.copytree(handout, tmp_path / "handout")

@@ -63,6 +63,7 @@ def test_figures_equations_and_sections_are_known_by_the_names_that_others_use()
     assert "verdicts" in labels("index")
 
 
+@pytest.mark.full
 def test_a_smaller_book_for_students_keeps_both_promises(tmp_path):
     both = Edition(student=True, chapters=SOME)
     kept, left_out = table(both)

@@ -9,6 +9,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
 from book.tools.execute import keep_stored
+from course.claims.ledger import MIME
 
 PIXELS = np.random.default_rng(0).integers(0, 200, (20, 30, 3)).astype(np.uint8)
 
@@ -58,13 +59,15 @@ def test_other_words_beside_an_image_are_stored():
 
 def test_the_last_digits_of_a_figure_change_only_with_what_is_shown():
     def stored(text, digits):
-        output = new_output("display_data", {"text/plain": text}, metadata={"seeds": [digits]})
+        output = new_output(
+            "display_data", {"text/plain": text}, metadata={MIME: {"seeds": [digits]}}
+        )
         return new_notebook(cells=[new_code_cell(outputs=[output])])
 
     for text, expected in (("0.3", 0.301), ("0.4", 0.404)):
         new = stored(text, 0.302 if text == "0.3" else 0.404)
         keep_stored(stored("0.3", 0.301), new)
-        assert new.cells[0].outputs[0].metadata["seeds"] == [expected]
+        assert new.cells[0].outputs[0].metadata[MIME] == {"seeds": [expected]}
 
 
 @pytest.mark.parametrize("moved", [False, True])
@@ -82,3 +85,18 @@ def test_the_form_for_phones_is_stored_anew_only_where_it_looks_otherwise(moved)
     keep_stored(old, new)
     kept = new.cells[0].outputs[0].metadata["narrow"]
     assert kept == encoded(other if moved else PIXELS, "WEBP")
+
+
+@pytest.mark.parametrize(
+    ("stored", "new", "kept"),
+    [("loss 0.31", "loss 0.32", True), ("19 of 20", "20 of 20", False), ("0.0", "0.1", False)],
+)
+def test_a_text_that_another_processor_may_print_so_stays_as_it_is(stored, new, kept):
+    def notebook(text):
+        stream = new_output("stream", name="stdout", text=text)
+        return new_notebook(cells=[new_code_cell(outputs=[stream, new_output("display_data", {"text/plain": text})])])  # fmt: skip
+
+    old, again = notebook(stored), notebook(new)
+    keep_stored(old, again)
+    stream, shown = again.cells[0].outputs
+    assert [stream.text, shown.data["text/plain"]] == [stored if kept else new] * 2

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import nbformat
+import pytest
 from PIL import Image
 
 from book._ext import drawn, take
@@ -36,6 +37,7 @@ def test_a_figures_files_name_their_licence_and_are_the_same_each_time():
     plt.close(figure)
 
 
+@pytest.mark.full
 def test_a_chapters_named_figures_are_written_and_the_chapter_is_not(tmp_path, monkeypatch):
     cells = [
         "import matplotlib.pyplot as plt",

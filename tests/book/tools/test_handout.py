@@ -45,13 +45,14 @@ def test_pins_are_those_of_the_package_and_the_chapters(handed_out):
     assert not {"sphinx", "pytest", "timm"} & set(names)
 
 
+@pytest.mark.full
 def test_some_chapters_can_be_handed_out(tmp_path):
     hand_out(Edition(chapters=frozenset({1, 14})), tmp_path / "handout")
     names = [path.name[:2] for path in sorted(tmp_path.glob("handout/book/*.ipynb"))]
     assert names == ["00", "01", "14", "re"]  # recipes are no chapter
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_each_notebook_runs_from_top_to_bottom(handed_out, name, monkeypatch):
     monkeypatch.delenv("PYTHONPATH", raising=False)

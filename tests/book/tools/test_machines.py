@@ -42,6 +42,7 @@ def test_every_notebook_and_every_unit_test_is_part_of_a_run():
     assert {"/".join(part) for part in tests} - elsewhere <= played
 
 
+@pytest.mark.full
 def test_a_cap_reaches_the_library_that_it_caps():
     says = "import torch, numpy; from numpy._core import _multiarray_umath as n; print(torch.backends.cpu.get_cpu_capability(), n.__cpu_features__['X86_V3'])"  # fmt: skip
     environment = os.environ | tool.RUNS["sse"].caps

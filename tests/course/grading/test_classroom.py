@@ -40,7 +40,7 @@ def test_six_of_the_class_get_what_they_should(tmp_path):
     assert graded(tmp_path, FEW) == expected(FEW)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_class_of_forty_gets_what_it_should_in_under_ten_minutes(tmp_path):
     began = time.monotonic()
     found = graded(tmp_path)

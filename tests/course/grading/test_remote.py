@@ -194,7 +194,7 @@ def test_a_check_that_cannot_go_on_costs_its_exercise_alone(monkeypatch):
     assert found["message"] == "The check cannot go on: IndexError: out of range."
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", sorted(EXERCISES))
 def test_every_check_accepts_a_right_answer_that_runs_in_copies(name):
     answers = runpy.run_path(str(ANSWERS / f"chapter_{EXERCISES[name].__module__[-2:]}.py"))

@@ -170,7 +170,7 @@ main(sys.argv[1:])
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_killed_audit_goes_on_where_it_was(audit, probes, tmp_path):
     code = KILLED.format(root=str(small.ROOT))
     options = ["audit", "digits_vit", "--images", "DIGITS", "--count", "12", "--device", "cpu"]

@@ -32,7 +32,6 @@ def card(name):
     return harvest([BOOK / f"{claim.chapter}.ipynb"])[name]
 
 
-@cache
 def digits():
     model, test = minivit.load("digits_vit"), load_data("DIGITS").test
     return model, model.preprocess(test.images)
@@ -58,14 +57,14 @@ def test_figures_that_are_algebra(name):
         assert printed(name, value) == card(name).figure
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_share_of_mlps_that_turn_round_is_the_cards():
     model, images = digits()
     both = [figure("R50", one, images[:4]) for one in (model, twin())]
     assert printed("R50", sum(both) / 2) == card("R50").figure
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_blocks_that_are_undone_are_those_of_the_card():
     small, images = digits()
     large = minivit.load("cifar10_vit_gap")
@@ -107,7 +106,7 @@ MEASURED = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "model", "beside", "count", "which", "seed"), MEASURED)
 def test_figures_of_test_images(name, model, beside, count, which, seed):
     model = minivit.load(model)
@@ -127,7 +126,7 @@ def test_figures_of_test_images(name, model, beside, count, which, seed):
     assert found == pytest.approx(stored, abs=1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", [VIT, GAP])
 def test_variance_around_attention_is_that_of_the_study(name):
     model, split = minivit.load(name), cifar10(1000)
@@ -137,7 +136,7 @@ def test_variance_around_attention_is_that_of_the_study(name):
     assert found == pytest.approx(stored, abs=1e-4)  # which is stored with four digits
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_convolutions_that_raise_the_high_frequencies_are_those_of_the_study():
     rows = json.loads((BOOK / "results/frequency.json").read_text())["rows"]
     strided = ("blocks.2.conv1", "blocks.4.conv1")
@@ -149,7 +148,7 @@ def test_the_convolutions_that_raise_the_high_frequencies_are_those_of_the_study
     assert figure("H04", model, images, batch_size=50) == pytest.approx(stored)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_tokens_that_know_their_patch_are_those_of_the_study():
     model, other = minivit.load(GAP), minivit.load(RESNET)
     rows = json.loads((BOOK / "results/representations.json").read_text())["rows"]

@@ -35,7 +35,7 @@ MADE = {
 }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def made():
     each = torch.tensor([0.2, 0.4, 0.3, 0.5])
     curves = {"by block": torch.tensor([0.0, math.nan, 1.0]), "other": torch.ones(3)}
@@ -52,7 +52,7 @@ def made():
     )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def page(made):
     return BeautifulSoup(html(made, small.CLAIMS, [], "no attention"), "html.parser")
 

@@ -6,17 +6,23 @@ from vitlab.claims.rules import COMPARE, Rule, word_of
 RULES = [claim for claim in load().claims.values() if claim.rule and claim.rule.measures]
 
 
-@pytest.mark.parametrize("claim", RULES, ids=lambda claim: claim.id)
-def test_the_word_changes_when_the_figure_crosses_the_rule(claim):
-    for sign, threshold, verdict in claim.rule.cases:
+def test_the_word_changes_when_the_figure_crosses_the_rule():
+    cases = [(claim.id, claim.rule, *case) for claim in RULES for case in claim.rule.cases]
+    assert len(cases) > 200
+    stuck = []
+    for name, rule, sign, threshold, verdict in cases:
         step = 1e-6 * max(abs(threshold), 1e-6)
         inside, outside = threshold - step, threshold + step
         if sign.startswith(">"):
             inside, outside = outside, inside
-        assert claim.rule.apply(inside) == verdict
-        assert word_of(claim.rule.apply(outside)) != word_of(verdict)
-        at_the_edge = claim.rule.apply(threshold)
-        assert (at_the_edge == verdict) == COMPARE[sign](threshold, threshold)
+        on_it = rule.apply(threshold) == verdict
+        if (
+            rule.apply(inside) != verdict
+            or word_of(rule.apply(outside)) == word_of(verdict)
+            or on_it != COMPARE[sign](threshold, threshold)
+        ):
+            stuck.append((name, sign, threshold))
+    assert stuck == []
 
 
 def test_the_first_case_that_fits_decides():

@@ -48,7 +48,7 @@ def caches(tmp_path):
     return tmp_path
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_it_writes_the_files_that_the_ledger_takes(caches):
     cells = nbformat.read(NOTEBOOK, as_version=4).cells
     code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")

@@ -35,8 +35,8 @@ def answers(path, images):
     ("name", "changes"),
     [
         ("vit_8px", {"depth": 1, "pool": "class"}),
-        pytest.param("mixer_8px", {"depth": 1}, marks=pytest.mark.slow),
-        pytest.param("resnet_8px", {}, marks=pytest.mark.slow),
+        pytest.param("mixer_8px", {"depth": 1}, marks=pytest.mark.full),
+        pytest.param("resnet_8px", {}, marks=pytest.mark.full),
     ],
 )
 def test_the_files_logits_are_the_models_for_any_batch(tmp_path, capsys, name, changes):
@@ -58,7 +58,7 @@ def test_the_files_logits_are_the_models_for_any_batch(tmp_path, capsys, name, c
     assert json.loads(about["preprocess"])["mean"] == [0.5]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["digits_vit", "cifar10_vit", "cifar10_alternet"])
 def test_trained_models_are_exported(tmp_path, name):
     path = tmp_path / "a.onnx"
@@ -103,6 +103,7 @@ def test_a_file_that_answers_otherwise_is_not_written(tmp_path, capsys, monkeypa
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.full
 def test_without_the_packages_one_line_says_what_installs_them(tmp_path):
     code = "import sys, runpy\nsys.modules['onnx'] = None\n"
     code += "runpy.run_module('minivit', run_name='__main__')"

@@ -40,7 +40,9 @@ def foreign(library):
     return draw(model).eval()
 
 
-@pytest.mark.parametrize("library", ["timm", "hf", "torchvision"])
+@pytest.mark.parametrize(
+    "library", [pytest.param("timm", marks=pytest.mark.full), "hf", "torchvision"]
+)
 def test_a_training_begins_with_a_model_of_another_library(tmp_path, monkeypatch, library):
     source, size = foreign(library), Preprocess(16, 16, mean=(0.5,) * 3, std=(0.5,) * 3)
     opened = Opened(source, size, None, f"{library}:some/name", "Apache-2.0", None)
@@ -126,6 +128,7 @@ def test_the_folder_holds_figures_of_the_training_which_are_drawn_once(tmp_path)
     assert figures[2].exists()
 
 
+@pytest.mark.full
 def test_without_matplotlib_tables_are_written_and_a_line_says_what_draws_the_rest(tmp_path):
     code = "import sys, runpy\nsys.modules['matplotlib'] = None\n"
     code += "runpy.run_module('minivit', run_name='__main__')"
@@ -159,6 +162,7 @@ def test_the_log_and_the_state_are_as_small_as_before(tmp_path):
     assert set(final["test"]) == {"accuracy", "log_likelihood", "calibration_error", "pictures"}
 
 
+@pytest.mark.full
 def test_a_trained_model_teaches_another(tmp_path, capsys):
     def loss(name, *options):
         arguments = ["train", "--data", "DIGITS", "--steps", "3", "--threads", "1", *options]

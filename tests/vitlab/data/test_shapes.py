@@ -167,7 +167,7 @@ def pixels_and_labels():
     return [(split.images / 127.5 - 1, split.labels) for split in (data.train, data.test)]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_no_weighted_sum_of_pixels_tells_the_shapes(pixels_and_labels):
     (x, labels), (test, expected) = pixels_and_labels
     x, test = x.flatten(1), test.flatten(1)
@@ -177,7 +177,7 @@ def test_no_weighted_sum_of_pixels_tells_the_shapes(pixels_and_labels):
         assert ((test @ weight).argmax(1) == expected).float().mean() < 0.2
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_small_convolutional_network_tells_the_shapes(pixels_and_labels):
     (x, labels), (test, expected) = pixels_and_labels
     torch.manual_seed(0)

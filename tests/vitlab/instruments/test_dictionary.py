@@ -1,5 +1,6 @@
 """Dictionaries that were planted, and what a model answers with one put in."""
 
+import copy
 from functools import partial
 
 import pytest
@@ -27,9 +28,14 @@ def planted(count=4000, dim=DIM, seed=0, active=ACTIVE):
 
 
 @pytest.fixture(scope="module")
-def learnt():
+def recovered():
     atoms, amounts, x = planted()
     return atoms, amounts, x, learn_dictionary(x[:3000], SIZE, k=ACTIVE, steps=1000)
+
+
+@pytest.fixture
+def learnt(recovered):
+    return copy.deepcopy(recovered)
 
 
 def test_a_planted_dictionary_is_recovered(learnt):

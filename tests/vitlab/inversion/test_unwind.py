@@ -252,7 +252,7 @@ def test_a_process_that_never_held_the_image_finds_it(tmp_path):
     assert (error < 1e-6).all(), error  # 120 dB
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["digits_vit", "digits_mixer"])
 def test_images_come_back_from_the_last_block_of_a_shipped_model(name):
     """At 120 dB or more, as ``decibels`` counts: 18 of 20 that it was not trained on."""

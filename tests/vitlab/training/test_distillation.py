@@ -1,5 +1,6 @@
 """Hard distillation: what the loss is, who decides on which images, what is refused and resumed."""
 
+import copy
 from dataclasses import replace
 
 import pytest
@@ -17,11 +18,16 @@ RECIPE = Recipe(steps=14, batch_size=12, learning_rate=5e-3, mixup=0.2, flip=Tru
 
 
 @pytest.fixture(scope="module")
-def teacher():
+def trained():
     torch.manual_seed(1)
     model = minivit.create("resnet_8px", classes=2, width=4)
     train(model, bright_or_dark(), Recipe(steps=30, batch_size=16, learning_rate=1e-2))
     return model
+
+
+@pytest.fixture
+def teacher(trained):
+    return copy.deepcopy(trained)
 
 
 def test_the_loss_is_the_mean_of_that_on_the_labels_and_that_on_the_decisions(teacher):
@@ -60,7 +66,6 @@ def test_the_teacher_stays_as_it_is(teacher):
     train(tiny(), bright_or_dark(), RECIPE, teacher=teacher)
     assert teacher.training and all(p.requires_grad for p in teacher.parameters())
     assert all(torch.equal(before[k], v) for k, v in teacher.state_dict().items())
-    teacher.eval()
 
 
 def test_training_goes_on_with_the_same_teacher_alone(teacher, tmp_path):

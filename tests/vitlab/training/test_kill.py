@@ -34,7 +34,7 @@ def wait_for_saves(process, folder, number):
         time.sleep(0.001)
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.full)])
 def test_a_training_killed_at_any_moment_ends_in_the_same_bytes(tmp_path, kills):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     warm = CONTEXT.Process(target=main, args=(["models"],))  # the server takes seconds to start

@@ -125,7 +125,10 @@ def test_a_folder_holds_the_model_its_card_the_log_and_the_state(tmp_path):
     assert "epochs = " not in card
 
 
-@pytest.mark.parametrize("step", [1, 5, 7, 13])
+@pytest.mark.parametrize(
+    "step",
+    [pytest.param(1, marks=pytest.mark.full), 5, 7, pytest.param(13, marks=pytest.mark.full)],
+)
 @pytest.mark.parametrize("name", ["vit_8px", "resnet_8px"])
 def test_a_training_that_broke_off_goes_on_to_the_same_bits(tmp_path, monkeypatch, name, step):
     def fresh():

@@ -13,13 +13,12 @@ from tests.vitlab.tried.table import MARKS, PAGE, TABLE, built, page, tried
 from vitlab import instruments as analysis
 
 STORED = json.loads(TABLE.read_text(encoding="utf-8"))
-FAST = ["torchvision ViT", "timm DINOv2 with registers", "timm XCiT", "HF DINOv2 with registers",
-        "HF CLIP", "vit-pytorch ViT"]  # fmt: skip
+FAST = ["torchvision ViT", "timm DINOv2 with registers", "HF CLIP", "vit-pytorch ViT"]
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=[] if n in FAST else pytest.mark.slow) for n in ARCHITECTURES],
+    [pytest.param(n, marks=[] if n in FAST else pytest.mark.full) for n in ARCHITECTURES],
 )
 def test_what_the_table_says_is_so(name):
     assert tried(name) == STORED[name], "run python -m tests.vitlab.tried.table"

@@ -1,0 +1,13 @@
+"""nbval compares outputs of notebooks as ``book.tools.outputs``."""
+
+from nbval.plugin import IPyNbCell
+
+from book.tools.outputs import differences
+
+
+def compare_outputs(cell, new, stored, skip_compare=None):
+    cell.comparison_traceback = differences(stored, new)
+    return not cell.comparison_traceback
+
+
+IPyNbCell.compare_outputs = compare_outputs
