@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import minivit
-from benchmarks import inversion
 from minivit.inversion import invert
+from studies.benchmarks import inversion
 
 
 def test_a_part_of_it_runs_and_its_counts_are_those_of_an_inversion(tmp_path, monkeypatch, capsys):
