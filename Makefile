@@ -56,10 +56,10 @@ lint: $(READY)
 	$(RUN) -m mypy
 
 bench: $(READY)  ## speed beside other libraries and stock layers; how soon inversion arrives
-	env -u OMP_NUM_THREADS $(RUN) -m benchmarks.speed
-	env -u OMP_NUM_THREADS $(RUN) -m benchmarks.training
-	env -u OMP_NUM_THREADS $(RUN) -m benchmarks.inversion
-	$(RUN) -m benchmarks.curvature
+	env -u OMP_NUM_THREADS $(RUN) -m studies.benchmarks.speed
+	env -u OMP_NUM_THREADS $(RUN) -m studies.benchmarks.training
+	env -u OMP_NUM_THREADS $(RUN) -m studies.benchmarks.inversion
+	$(RUN) -m studies.benchmarks.curvature
 
 notebooks: $(READY)  ## re-execute the notebooks in place; equal results give an empty diff
 	$(RUN) -m book.tools.execute

@@ -2,15 +2,16 @@
 
 Each module here is one study, with a ``STUDY`` in it, and is named as its file of results:
 
-- ``python -m studies NAME --list`` says what it computes, and about how long a training takes;
+- ``python -m studies NAME --list`` lists its rows, and which of them are missing;
 - ``python -m studies NAME`` computes what is missing; interrupted, the same command resumes;
-- ``python -m studies NAME --recheck [RUN or ROW]`` computes one again and compares;
-- ``python -m studies NAME --smoke`` runs all of its code in seconds, outside the repository.
+- ``python -m studies NAME --rows ROW ...`` computes these rows again;
+- ``python -m studies NAME --recheck [RUN or ROW]`` computes one again and compares.
 
 A study that trains is a :class:`studies.runner.study.Study`: it says for each row of its table
 which runs compete, and which runs, one a seed, follow the best of them; ``digits.py`` is the
 shortest example. One that measures what exists is a :class:`studies.runner.survey.Survey`. What
-several use is in ``shared``. ``python -m studies.runner.ship`` ships a finished run with the
+several use is in ``shared``; ``tests/studies/test_every_study.py`` has what makes each of them
+short, and must know a new one. ``python -m studies.runner.ship`` ships a finished run with the
 package.
 
 Parts are taken out by :func:`minivit.remove` before training. Results stored before that were of

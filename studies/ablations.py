@@ -11,7 +11,6 @@ other weights than a ViT from which they are removed.
 """
 
 import copy
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,9 +19,11 @@ from torch import Tensor
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Survey
+from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
-from studies.shared.recovery import highlight, psnr, recovered, start, without
+from studies.shared.figures import over_seeds
+from studies.shared.recovery import highlight, psnr, psnr_of_each, recovered, start, without
+from studies.shared.training import accuracy
 from vitlab.calls import activation
 from vitlab.data import load_data
 from vitlab.data.photographs import photograph
@@ -48,47 +49,45 @@ DEPTHS = (1, 4, 12, 24)
 DIGITS: dict[str, Any] = {"image_size": 16, "patch_size": 4, "dim": 24, "heads": 3, "depth": 4}
 PARTS = ("attention", "mlp", "norm", "residual")
 RECIPE = Recipe(steps=300, batch_size=64, learning_rate=3e-3)
+STEPS = 50  # of L-BFGS, half as many in shipped models; of descent twice as many
 SHIPPED = ("cifar10_vit_gap", "cifar10_mixer")
 
 
-def measure(row: str, rehearsal: bool) -> dict[str, Any]:
+def measure(row: str) -> dict[str, Any]:
     """A row's model without a row's part."""
     name, _, part = row.partition(" without ")
     name, _, optimizer = name.partition(" by ")
-    steps = 2 if rehearsal else 50
     if name in SHIPPED:
-        return shipped(name, part, steps // 2)
+        return shipped(name, part)
     if name == "digits":
-        recipe = replace(RECIPE, steps=2) if rehearsal else RECIPE
-        return trained_on_digits(part, SEEDS[: 1 if rehearsal else None], recipe, steps)
-    optimizer = optimizer or ("gd" if name == "vit" else "lbfgs")
-    way = optimizer, 2 * steps if optimizer == "gd" else steps
-    return untrained(name, part, way, DEPTHS[:1] if rehearsal else DEPTHS)
+        return trained_on_digits(part)
+    return untrained(name, part, optimizer or ("gd" if name == "vit" else "lbfgs"))
 
 
-def untrained(name: str, part: str, way: tuple[str, int], depths: Sequence[int]) -> dict[str, Any]:
+def untrained(name: str, part: str, optimizer: str) -> dict[str, Any]:
     """By depth: dB for every seed, from two images; of the first image, the spectrum.
 
     Without residuals nothing can be seen after block 4, and it ends there.
     """
-    created, changes = UNTRAINED[name]
-    found: dict[str, Any] = {key: {} for key in ("psnr", "condition", "rank", "largest")}
-    images = torch.stack([photograph(one, 16) for one in ("astronaut", "chelsea")])
+    base, changes = UNTRAINED[name]
+    steps = 2 * STEPS if optimizer == "gd" else STEPS
+    figures: dict[str, Any] = {key: {} for key in ("psnr", "condition", "rank", "largest")}
+    images = torch.stack([photograph(name, 16) for name in ("astronaut", "chelsea")])
     images = (images / 255 - 0.5) / 0.25
-    found["start"] = psnr(start(images), images)
+    figures["start"] = psnr(start(images), images)
     for seed in SEEDS:
         torch.manual_seed(seed)
-        model = without(minivit.create(created, **changes).eval(), part)
+        model = without(minivit.create(base, **changes).eval(), part)
         last = 4 if "residual" in part else changes["depth"]
-        for depth in (d for d in depths if d <= last):
-            near = psnr(recovered(model, images, depth, *way), images)
-            found["psnr"].setdefault(str(depth), []).append(near)
+        for depth in (d for d in DEPTHS if d <= last):
+            near = psnr(recovered(model, images, depth, optimizer, steps), images)
+            figures["psnr"].setdefault(str(depth), []).append(near)
             if seed == 0:
-                one = spectrum_behind(model, images, depth)
-                found["condition"][str(depth)] = rounded(one.condition)
-                found["largest"][str(depth)] = rounded(one.values[:, 0])
-                found["rank"][str(depth)] = one.rank().item()
-    return found
+                behind = spectrum_behind(model, images, depth)
+                figures["condition"][str(depth)] = rounded(behind.condition)
+                figures["largest"][str(depth)] = rounded(behind.values[:, 0])
+                figures["rank"][str(depth)] = behind.rank().item()
+    return figures
 
 
 def spectrum_behind(model: Model, images: Tensor, depth: int) -> Spectrum:
@@ -102,41 +101,37 @@ def rounded(x: Tensor) -> float:
     return float(f"{x.item():.3g}")
 
 
-def trained_on_digits(
-    part: str, seeds: Sequence[int], recipe: Recipe, steps: int
-) -> dict[str, Any]:
+def trained_on_digits(part: str) -> dict[str, Any]:
     """Trained without a part; or whole, also with each removed. Accuracy, dB at the last block.
 
     ``"first"`` has the dB at the first block, ``"before"`` that at the last before training.
     """
     data = load_data("DIGITS", size=16)
     x = (data.test.images.float() / 255 - data.mean[0]) / data.std[0]
-    keys = "accuracy", "psnr", "first", "before", "condition"
-    removals = ("",) if part else ("", *PARTS)
-    found: dict[str, Any] = {removed: {key: [] for key in keys} for removed in removals}
+    last = DIGITS["depth"]
 
     def near(model: Model, depth: int) -> float:
-        return psnr(recovered(model, x[:2], depth, "lbfgs", steps), x[:2])
+        return psnr(recovered(model, x[:2], depth, "lbfgs", STEPS), x[:2])
 
-    for seed in seeds:
+    rows: dict[str, list[Figures]] = {removed: [] for removed in (("",) if part else ("", *PARTS))}
+    for seed in SEEDS:
         torch.manual_seed(seed)
         model = without(minivit.create("vit_8px", **DIGITS), part)
         before = copy.deepcopy(model).eval()
-        train(model, data, replace(recipe, seed=seed))
-        for removed, figures in found.items():
+        train(model, data, replace(RECIPE, seed=seed))
+        for removed in rows:
             after = without(model, removed)
-            with torch.no_grad():
-                right = (after(x).argmax(1) == data.test.labels).double().mean().item()
-            figures["accuracy"].append(round(right, 4))
-            condition = spectrum_behind(after, x, DIGITS["depth"]).condition
-            figures["condition"].append(rounded(condition))
-            figures["psnr"].append(near(after, DIGITS["depth"]))
-            figures["first"].append(near(after, 1))
-            figures["before"].append(near(without(before, removed), DIGITS["depth"]))
-    return found
+            rows[removed].append({
+                "accuracy": round(accuracy(after, x, data.test.labels), 4),
+                "psnr": near(after, last),
+                "first": near(after, 1),
+                "before": near(without(before, removed), last),
+                "condition": rounded(spectrum_behind(after, x, last).condition),
+            })  # fmt: skip
+    return {removed: over_seeds(figures) for removed, figures in rows.items()}
 
 
-def shipped(name: str, part: str, steps: int) -> dict[str, Any]:
+def shipped(name: str, part: str) -> dict[str, Any]:
     """By depth: dB of each of four test images. At the end: where contrast was recovered.
 
     ``"start"`` has the dB of the noise that each search starts from.
@@ -144,18 +139,15 @@ def shipped(name: str, part: str, steps: int) -> dict[str, Any]:
     model: Any = inputs.model(name)
     images = model.preprocess(inputs.pictures("CIFAR10", 4).images)
     lesser = without(model, part)
-    found = dict[str, Any](psnr={})
-    found["start"] = each(start(images), images)
+    psnrs = {}
     for depth in (1, len(model.blocks)):
-        pictures = recovered(lesser, images, depth, "lbfgs", steps)
-        found["psnr"][str(depth)] = each(pictures, images)
-    found["highlight"] = highlight(model, images, pictures)
-    return found
-
-
-def each(found: Tensor, images: Tensor) -> list[float]:
-    """dB of every image."""
-    return [psnr(*pair) for pair in zip(found.split(1), images.split(1), strict=True)]
+        guesses = recovered(lesser, images, depth, "lbfgs", STEPS // 2)
+        psnrs[str(depth)] = psnr_of_each(guesses, images)
+    return {
+        "psnr": psnrs,
+        "start": psnr_of_each(start(images), images),
+        "highlight": highlight(model, images, guesses),
+    }
 
 
 NAMES = [

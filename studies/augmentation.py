@@ -4,13 +4,11 @@ On 5,000 images, each of which every training sees about 13 times. No row smooth
 alone would change how sure a model is.
 """
 
-from collections.abc import Mapping, Sequence
-
 import minivit
-from studies.runner.pool import trained
+from studies.runner.pool import weights_of
 from studies.runner.run import Run
 from studies.runner.storage import Place
-from studies.runner.study import Rows, Study
+from studies.runner.study import Rows, Runs, Study
 from studies.shared.measures import confidence
 from studies.shared.small_models import NOTHING, search, variants
 
@@ -28,12 +26,12 @@ def finals(name: str, best: Run) -> list[Run]:
     return variants(best, range(3), PICTURES, **ROWS[name])
 
 
-def measure(finals: Mapping[str, Sequence[Run]], place: Place) -> Rows:
+def measure(finals: Runs, place: Place) -> Rows:
     """The mean confidence of the models on the test part, one number a seed."""
     return {
         name: {
             "confidence": [
-                confidence(minivit.load(trained(run, place)), run.load().test) for run in runs
+                confidence(minivit.load(weights_of(run, place)), run.load().test) for run in runs
             ]
         }
         for name, runs in finals.items()

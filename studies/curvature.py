@@ -29,11 +29,13 @@ from torch import Tensor, nn
 import minivit
 from minivit.model import Model
 from studies.runner.survey import Figures, Survey
+from studies.shared import inputs
 from studies.shared.digit_models import fraction_of
-from studies.shared.inputs import model as shipped
-from studies.shared.inputs import pictures
+from studies.shared.figures import over_seeds, plain
+from studies.shared.training import accuracy
 from vitlab.data import Data, load_data
-from vitlab.instruments.curvature import batch_maxima, curvature
+from vitlab.data.splits import evenly
+from vitlab.instruments.curvature import Maxima, batch_maxima, curvature
 from vitlab.instruments.density import Density, density
 from vitlab.training import Recipe
 from vitlab.training.run import Run
@@ -59,39 +61,44 @@ THROUGH = "through training"
 # The rate is the best of three for the ViT and the ResNet of the study `digits`.
 EARLY, LATE, IMAGES, PROBES = 20, 200, 126, 16
 RECIPE = Recipe(steps=LATE, batch_size=64, learning_rate=3e-3, average=0.0)
+SMOOTHED: dict[str, Any] = {"label_smoothing": 0.1}
+STEPS = 20  # of Lanczos
 STOPS = (0, 5, 10, 20, 50, 100, 200)
 # Of the histograms: from 0.001 to 100 on both sides of zero, eight bins to a factor of ten.
 EDGES = torch.logspace(-3, 2, 41, dtype=torch.float64)
 
 
-def measure(name: str, rehearsal: bool) -> Figures:
+def measure(name: str) -> Figures:
     """The figures of one row."""
     if name in CIFAR10:
-        return of_cifar10(name, rehearsal)
+        return plain(of_cifar10(name), ".4g")
     if name == THROUGH:
-        return through_training(rehearsal)
+        return plain(through_training(), ".4g")
     kind, amount, *figure = name.split(", ")
     if figure:
-        return {"probes": shares, "relative": relative}[figure[0]](kind, amount, rehearsal)
-    found: dict[str, Any] = {}
-    for seed in SEEDS[:1] if rehearsal else SEEDS:
-        data = digits(amount, seed)
-        stops = (1, 2) if rehearsal else (EARLY, LATE)
-        trained = grown(kind, data, seed, stops)
-        for stage, (model, images, classes) in zip(("early", "late"), trained, strict=True):
-            if rehearsal:
-                images, classes = images[:16], classes[:16]
-            figures = measured(model, images, classes, rehearsal)
-            figures["accuracy"] = accuracy(model, data)
-            if stage == "late":
-                how: dict[str, Any] = {"steps": 2 if rehearsal else 8, "label_smoothing": 0.1}
-                of = curvature(model, images, classes, k=1, gauss_newton=True, **how)
-                figures["gauss_newton"] = of.top.item()
-            if stage == "early" and has_batch_norm(model):
-                seen = spectrum(model, images, classes, rehearsal, batch_statistics=True)
-                figures["batch"] = summary(seen)
-            add(found.setdefault(stage, {}), figures)
-    return short(found)
+        measured = {"probes": share, "relative": relative}[figure[0]]
+        return plain(over_seeds(measured(kind, amount, seed) for seed in SEEDS), ".4g")
+    stages = zip(*(early_and_late(kind, amount, seed) for seed in SEEDS), strict=True)
+    early, late = map(over_seeds, stages)
+    if "batch" in early:
+        early["batch"] = over_seeds(early["batch"])
+    return plain({"early": early, "late": late}, ".4g")
+
+
+def early_and_late(kind: str, amount: str, seed: int) -> Iterator[Figures]:
+    """What is measured early in training, and then late."""
+    data = digits(amount, seed)
+    for stop, (model, x, y) in zip(
+        (EARLY, LATE), grown(kind, data, seed, EARLY, LATE), strict=True
+    ):
+        figures = described(spectrum(model, x, y), batch_maxima(model, x, y, steps=10, **SMOOTHED))
+        figures["accuracy"] = accuracy(model, *tested(data))
+        if stop == LATE:
+            of = curvature(model, x, y, k=1, gauss_newton=True, steps=8, **SMOOTHED)
+            figures["gauss_newton"] = of.top.item()
+        elif has_batch_norm(model):
+            figures["batch"] = summary(spectrum(model, x, y, batch_statistics=True))
+        yield figures
 
 
 def digits(amount: str, seed: int) -> Data:
@@ -100,40 +107,33 @@ def digits(amount: str, seed: int) -> Data:
     return whole if amount == "all" else fraction_of(whole, 0.1, seed)
 
 
-def shares(kind: str, amount: str, rehearsal: bool) -> Figures:
-    """Of five models early in training, the share of negative curvature and its 95 % interval."""
-    found: dict[str, Any] = {}
-    for seed in SEEDS[:1] if rehearsal else SEEDS:
-        stop = 1 if rehearsal else EARLY
-        ((model, images, classes),) = grown(kind, digits(amount, seed), seed, (stop,))
-        probes, steps = (2, 3) if rehearsal else (PROBES, 20)
-        how: dict[str, Any] = {"probes": probes, "steps": steps, "label_smoothing": 0.1}
-        seen = density(model, images, classes, seed=1 + seed, **how)
-        add(found, {"negative": seen.negative.mean, "negative_half": seen.negative.half})
-    return short(found)
+def tested(data: Data) -> tuple[Tensor, Tensor]:
+    """Images as models read them, and labels, of the test part."""
+    mean, std = (torch.tensor(values).view(-1, 1, 1) for values in (data.mean, data.std))
+    return (data.test.images.float() / 255 - mean) / std, data.test.labels
 
 
-def relative(kind: str, amount: str, rehearsal: bool) -> Figures:
-    """Of five trained models, the largest eigenvalue with each weight's step in its own units."""
-    found: dict[str, Any] = {}
-    for seed in SEEDS[:1] if rehearsal else SEEDS:
-        stop, steps = (1, 2) if rehearsal else (LATE, 20)
-        ((model, images, classes),) = grown(kind, digits(amount, seed), seed, (stop,))
-        how: dict[str, Any] = {"k": 1, "steps": steps, "label_smoothing": 0.1}
-        seen = curvature(model, images, classes, relative=True, **how)
-        add(found, {"top": seen.top.item(), "top_error": seen.top_errors.item()})
-    return short(found)
+def share(kind: str, amount: str, seed: int) -> Figures:
+    """Of a model early in training, the share of negative curvature and its 95 % interval."""
+    ((model, x, y),) = grown(kind, digits(amount, seed), seed, EARLY)
+    negative = spectrum(model, x, y, probes=PROBES, seed=1 + seed).negative
+    return {"negative": negative.mean, "negative_half": negative.half}
 
 
-def grown(
-    kind: str, data: Data, seed: int, stops: tuple[int, ...]
-) -> Iterator[tuple[Model, Tensor, Tensor]]:
+def relative(kind: str, amount: str, seed: int) -> Figures:
+    """Of a trained model, the largest eigenvalue with each weight's step in its own units."""
+    ((model, x, y),) = grown(kind, digits(amount, seed), seed, LATE)
+    largest = curvature(model, x, y, relative=True, k=1, steps=STEPS, **SMOOTHED)
+    return {"top": largest.top.item(), "top_error": largest.top_errors.item()}
+
+
+def grown(kind: str, data: Data, seed: int, *stops: int) -> Iterator[tuple[Model, Tensor, Tensor]]:
     """Trains a model; gives it after some numbers of steps, with training images and classes."""
     name, changes = MODELS[kind]
     torch.manual_seed(seed)
     run = Run(minivit.create(name, **changes), data, replace(RECIPE, seed=seed))
     whole = (data.train.images.float() / 255 - run.mean) / run.std
-    chosen = torch.linspace(0, len(whole) - 1, IMAGES).round().long()
+    chosen = evenly(len(whole), IMAGES)
     for stop in stops:
         while run.step < stop:
             run.advance()
@@ -156,26 +156,19 @@ def recalibrate(model: nn.Module, images: Tensor) -> None:
         model.train()(images)
 
 
-def measured(model: nn.Module, images: Tensor, classes: Tensor, rehearsal: bool) -> Figures:
-    """Figures of the Hessian on all images at once, and mini-batch by mini-batch."""
-    seen = spectrum(model, images, classes, rehearsal)
-    steps = 5 if rehearsal else 10
-    batches = batch_maxima(model, images, classes, steps=steps, label_smoothing=0.1)
+def spectrum(model: nn.Module, images: Tensor, classes: Tensor, **how: Any) -> Density:
+    """The spectral density, as everywhere in this study."""
+    return density(model, images, classes, **{"probes": 2, "steps": STEPS} | SMOOTHED | how)
+
+
+def described(seen: Density, batches: Maxima) -> Figures:
+    """Figures of the spectrum, and of the largest eigenvalues by mini-batch."""
     return summary(seen) | {
         "maxima_negative": batches.negative,
         "maxima_positive": batches.positive,
         "maxima": batches.values.flatten(),
         "histogram": histogram(seen),
     }
-
-
-def spectrum(
-    model: nn.Module, images: Tensor, classes: Tensor, rehearsal: bool, **how: Any
-) -> Density:
-    """The spectral density, as everywhere in this study."""
-    probes, steps = (2, 3) if rehearsal else (2, 20)
-    how |= {"probes": probes, "steps": steps, "label_smoothing": 0.1}
-    return density(model, images, classes, **how)
 
 
 def summary(seen: Density) -> Figures:
@@ -203,66 +196,25 @@ def histogram(seen: Density) -> Tensor:
     return torch.stack(sides)
 
 
-def accuracy(model: nn.Module, data: Data) -> float:
-    """On the test part."""
-    images = data.test.images.float() / 255
-    images = (images - torch.tensor(data.mean).view(-1, 1, 1)) / torch.tensor(data.std).view(
-        -1, 1, 1
-    )
-    with torch.no_grad():
-        return (model(images).argmax(1) == data.test.labels).double().mean().item()
-
-
-def through_training(rehearsal: bool) -> Figures:
+def through_training() -> Figures:
     """Spectra of one ViT and one ResNet, after more and more steps on all digits."""
-    stops = (0, 1) if rehearsal else STOPS
-    found: dict[str, Any] = {"steps": list(stops)}
+    found: Figures = {"steps": [float(stop) for stop in STOPS]}
     for kind in ("vit", "resnet"):
-        for model, images, classes in grown(kind, load_data("DIGITS"), 0, stops):
-            few = slice(16 if rehearsal else None)
-            seen = spectrum(model, images[few], classes[few], rehearsal)
-            add(found.setdefault(kind, {}), summary(seen) | {"histogram": histogram(seen)})
-    return short(found)
+        models = grown(kind, load_data("DIGITS"), 0, *STOPS)
+        spectra = (spectrum(model, x, y) for model, x, y in models)
+        found[kind] = over_seeds(summary(one) | {"histogram": histogram(one)} for one in spectra)
+    return found
 
 
-def of_cifar10(name: str, rehearsal: bool) -> Figures:
+def of_cifar10(name: str) -> Figures:
     """Figures of a model that comes with the package, on images it was trained on."""
-    model = shipped(name)
-    if rehearsal:
-        images, classes = torch.randn(16, 3, 32, 32), torch.arange(16) % 10
-    else:
-        part = pictures("CIFAR10", 64, "train")
-        images, classes = model.preprocess(part.images), part.labels
-    steps = 2 if rehearsal else 20
-    how: dict[str, Any] = {"label_smoothing": 0.1, "batch_size": 64}
-    seen = density(model, images, classes, probes=1, steps=steps, **how)
-    how |= {"steps": 5 if rehearsal else 10, "batch_size": 16}
-    batches = batch_maxima(model, images[:32], classes[:32], **how)
-    return short(
-        summary(seen)
-        | {"maxima_negative": batches.negative, "maxima_positive": batches.positive}
-        | {"maxima": batches.values.flatten(), "histogram": histogram(seen)}
+    model = inputs.model(name)
+    part = inputs.pictures("CIFAR10", 64, "train")
+    images, classes = model.preprocess(part.images), part.labels
+    return described(
+        spectrum(model, images, classes, probes=1, batch_size=64),
+        batch_maxima(model, images[:32], classes[:32], steps=10, batch_size=16, **SMOOTHED),
     )
-
-
-def add(rows: dict[str, Any], figures: Figures) -> None:
-    """Appends each figure to the list of its name."""
-    for key, value in figures.items():
-        if isinstance(value, dict):
-            add(rows.setdefault(key, {}), value)
-        else:
-            rows.setdefault(key, []).append(value)
-
-
-def short(found: Any) -> Any:
-    """Figures as JSON has them, to four digits; none where there is no number."""
-    if isinstance(found, dict):
-        return {key: short(value) for key, value in found.items()}
-    if isinstance(found, Tensor):
-        found = found.tolist()
-    if isinstance(found, list):
-        return [short(x) for x in found]
-    return float(f"{found:.4g}") if found == found else None
 
 
 STUDY = Survey(

@@ -5,15 +5,14 @@ that did best on all of them. Rows that end in ``_plain`` have no augmentation a
 smoothing; ``narrow`` is a ViT half as wide.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import minivit
-from studies.runner.pool import trained
+from studies.runner.pool import weights_of
 from studies.runner.run import Run, spread
 from studies.runner.storage import Place
-from studies.runner.study import Rows, Study
-from studies.shared.measures import FEW, transfer
+from studies.runner.study import Rows, Runs, Study
+from studies.shared.measures import transfer
 from studies.shared.small_models import NOTHING, WHOLE, search, variants
 from vitlab.instruments import attention_distance
 
@@ -41,7 +40,7 @@ def finals(name: str, best: Run) -> list[Run]:
     return variants(best, range(seeds), pictures, **NOTHING if plain else {})
 
 
-def measure(finals: Mapping[str, Sequence[Run]], place: Place) -> Rows:
+def measure(finals: Runs, place: Place) -> Rows:
     """How well augmented models transfer, and how far their attention reaches.
 
     Lists with an entry for each seed, and one for the untrained model of the first.
@@ -50,13 +49,12 @@ def measure(finals: Mapping[str, Sequence[Run]], place: Place) -> Rows:
     for name, runs in finals.items():
         if ROWS[name][2]:
             continue
-        few = place.pictures or FEW
-        models = [minivit.load(trained(run, place)) for run in runs]
+        models = [minivit.load(weights_of(run, place)) for run in runs]
         fresh = runs[0].create()
         fresh.preprocess = models[0].preprocess
         found[name] = {
-            "transfer": [transfer(model, few) for model in models],
-            "transfer_untrained": transfer(fresh, few),
+            "transfer": [transfer(model) for model in models],
+            "transfer_untrained": transfer(fresh),
         }
         if ROWS[name][0] in ("vit", "narrow"):  # what has attention
             images = fresh.preprocess(spread(runs[0].load().test, 250).images)

@@ -16,11 +16,12 @@ import minivit
 from minivit.model import Model
 from minivit.vit import ViT
 from studies.families import FAMILIES, STEPS
-from studies.runner.pool import gather, trained
+from studies.runner.pool import gather, weights_of
 from studies.runner.run import Run
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
-from studies.shared.digit_models import fraction_of, plain
+from studies.shared.digit_models import fraction_of
+from studies.shared.figures import over_seeds, plain
 from studies.unwinding import led_back
 from vitlab.data import Data, Split, load_data
 from vitlab.training import Recipe, evaluate, logits_of, train
@@ -34,26 +35,27 @@ LONG = replace(SHORT, steps=500, learning_rate=5e-3, average=0.98)
 IMAGES = 20  # led back
 
 
-def measure(name: str, rehearsal: bool) -> Figures:
+def measure(name: str) -> Figures:
     """The figures of one row."""
     if name == "cifar10":
-        return of_cifar10(rehearsal)
+        return of_cifar10()
+    return plain(over_seeds(of_digits(seed) for seed in SEEDS))
+
+
+def of_digits(seed: int) -> dict[str, float]:
+    """Accuracies of the ResNet and the ViTs, and how often the ResNet differs from the labels."""
     whole = load_data("DIGITS", size=16)
-    found: Figures = {"teacher": [], "differs": [], "alone": [], "taught": [], "unlabelled": []}
-    for seed in SEEDS[:1] if rehearsal else SEEDS:
-        few = fraction_of(whole, FEW, seed)
-        teacher, right = fitted(RESNET, few, SHORT, seed, rehearsal)
-        found["teacher"].append(right)
-        found["differs"].append(1 - evaluate(teacher, few.train).accuracy)
-        images = whole.train.images
-        decided = logits_of(teacher, whole.train).argmax(1)
-        for kind, data, by in (
-            ("alone", few, None),
-            ("taught", few, teacher),
-            ("unlabelled", replace(whole, train=Split(images, decided)), None),
-        ):
-            found[kind].append(fitted(VIT, data, LONG, seed, rehearsal, by)[1])
-    return plain(found)
+    few = fraction_of(whole, FEW, seed)
+    teacher, accuracy = fitted(RESNET, few, SHORT, seed)
+    decided = logits_of(teacher, whole.train).argmax(1)
+    unlabelled = replace(whole, train=Split(whole.train.images, decided))
+    return {
+        "teacher": accuracy,
+        "differs": 1 - evaluate(teacher, few.train).accuracy,
+        "alone": fitted(VIT, few, LONG, seed)[1],
+        "taught": fitted(VIT, few, LONG, seed, teacher)[1],
+        "unlabelled": fitted(VIT, unlabelled, LONG, seed)[1],
+    }
 
 
 def fitted(
@@ -61,36 +63,29 @@ def fitted(
     data: Data,
     recipe: Recipe,
     seed: int,
-    rehearsal: bool,
     teacher: Model | None = None,
 ) -> tuple[Model, float]:
     """A model trained from the seed's first weights, and its accuracy on the test part."""
     torch.manual_seed(seed)
     model = minivit.create(kind[0], **kind[1])
-    recipe = replace(recipe, steps=2 if rehearsal else recipe.steps, seed=seed)
-    return model, train(model, data, recipe, teacher=teacher).test.accuracy
+    return model, train(model, data, replace(recipe, seed=seed), teacher=teacher).test.accuracy
 
 
-def of_cifar10(rehearsal: bool) -> Figures:
+def of_cifar10() -> Figures:
     """Scores of the taught model, how its accuracy grew, what it cost, how it is led back."""
-    if rehearsal:
-        return {"back": back(inputs.model("cifar10_vit_gap"), 1)}
     recipe = replace(FAMILIES["gap"][0].recipe, steps=STEPS, average=0.998, precision="float32")
     run = Run("vit_32px", {}, recipe, teacher="cifar10_resnet")
-    (found,) = gather([run])
+    (result,) = gather([run])
+    model = minivit.load(weights_of(run))
+    assert isinstance(model, ViT)
+    images = model.preprocess(inputs.pictures("CIFAR10", IMAGES).images)
     return {
         "run": run.key,
-        "accuracy": found["scores"]["test"]["accuracy"],
-        "validation": [line["validation"]["accuracy"] for line in found["curve"]],
-        "training_seconds": found["seconds"],
-        "back": back(minivit.load(trained(run)), IMAGES),
+        "accuracy": result["scores"]["test"]["accuracy"],
+        "validation": [line["validation"]["accuracy"] for line in result["curve"]],
+        "training_seconds": result["seconds"],
+        "back": led_back(model, images),
     }
-
-
-def back(model: Model, count: int) -> Figures:
-    """How near to some images its tokens lead."""
-    assert isinstance(model, ViT)
-    return led_back(model, model.preprocess(inputs.pictures("CIFAR10", count).images))
 
 
 STUDY = Survey("distillation", ["digits 63", "cifar10"], measure, seeds=SEEDS)

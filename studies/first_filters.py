@@ -12,8 +12,8 @@ digits or from a hundred: how well does it tell rows and columns?
 
 import copy
 import math
-from collections.abc import Sequence
 from functools import cache
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -23,6 +23,8 @@ from torch import Tensor
 import minivit
 from minivit.model import Model
 from studies.runner.survey import Survey
+from studies.shared.figures import over_seeds
+from studies.shared.training import accuracy
 from vitlab.data import load_data
 from vitlab.data.photographs import PHOTOGRAPHS, crops
 from vitlab.instruments import (
@@ -59,31 +61,34 @@ def grey_crops(n: int, seed: int) -> tuple[Tensor, Tensor]:
 
 
 @cache
-def pair(kind: str, seed: int, steps: int) -> tuple[Model, Model]:
+def pair(kind: str, seed: int) -> tuple[Model, Model]:
     """A model before and after training."""
+    before = untrained(kind, seed)
+    model = copy.deepcopy(before)
+    train(model, *grey_crops(3000, seed=0), seed)
+    return before.eval(), model.eval()
+
+
+def untrained(kind: str, seed: int) -> Model:
+    """A model before training; where it is begun short, with filters as long as the ResNet's."""
     torch.manual_seed(seed)
     name, changes = KINDS[kind.removesuffix(", begun short")]
     model = minivit.create(name, **changes).double()
     if kind in (SHORT, WIDE_SHORT):
-        factor = length(pair("ResNet", seed, 0)[0]) / length(model)
+        factor = length(untrained("ResNet", seed)) / length(model)
         dict(model.named_parameters())["patch_embedding.projection.weight"].data *= factor
-    before = copy.deepcopy(model).eval()
-    train(model, *grey_crops(3000, seed=0), seed, steps)
-    return before, model.eval()
+    return model
 
 
-def train(
-    model: Model, images: Tensor, labels: Tensor, seed: int, steps: int, shift: float = 0.0
-) -> None:
+def train(model: Model, images: Tensor, labels: Tensor, seed: int, shift: float = 0.0) -> None:
     """Trains a model in place, as the chapter does."""
     optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.05, fused=True)
+    rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, STEPS, pct_start=0.2)
     draws = torch.Generator().manual_seed(seed)
-    if steps:
-        rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, steps, pct_start=0.2)
-    for _ in range(steps):
+    for _ in range(STEPS):
         batch = torch.randint(len(images), (64,), generator=draws)
-        seen = shift_and_flip(images[batch], shift, False, draws) if shift else images[batch]
-        loss = F.cross_entropy(model(seen), labels[batch])
+        x = shift_and_flip(images[batch], shift, False, draws) if shift else images[batch]
+        loss = F.cross_entropy(model(x), labels[batch])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -95,31 +100,29 @@ def length(model: Model) -> float:
     return first_filters(model).flatten(1).norm(dim=1).mean().item()
 
 
-def measure(row: str, rehearsal: bool) -> dict[str, Any]:
+def measure(row: str) -> dict[str, Any]:
     """One list over the seeds for each figure."""
-    seeds, steps = (SEEDS[:2], 2) if rehearsal else (SEEDS, STEPS)
     if row == OVERLAPS:
-        return overlaps(seeds, steps)
+        return overlaps()
     if row in PLACES:
-        return places(PLACES[row], seeds, steps)
-    found = [changed(*pair(row, seed, steps)) for seed in seeds]
-    if row == "ResNet":
-        for one, seed in zip(found, seeds, strict=True):
-            one |= gabor_and_recovery(*pair(row, seed, steps))
-    return {name: [one[name] for one in found] for name in found[0]}
+        return over_seeds(places(PLACES[row], seed) for seed in SEEDS)
+    return over_seeds(
+        changed(*pair(row, seed))
+        | (gabor_and_recovery(*pair(row, seed)) if row == "ResNet" else {})
+        for seed in SEEDS
+    )
 
 
 @torch.no_grad()
 def changed(before: Model, after: Model) -> dict[str, float | None]:
     """What training did to the first filters of one model; lengths and turns are means."""
-    images, labels = grey_crops(500, seed=1)
     old, new = first_filters(before).flatten(1), first_filters(after).flatten(1)
     has = filter_spectra(first_filters(after)).structured()
     cosine = F.cosine_similarity(old, new)
     grown = new.norm(dim=1) / old.norm(dim=1)
     both = 0 < has.sum() < len(has)
     return {
-        "right": (after(images).argmax(1) == labels).double().mean().item(),
+        "right": accuracy(after, *grey_crops(500, seed=1)),
         "pattern_before": filter_spectra(first_filters(before)).structured().double().mean().item(),
         "pattern": has.double().mean().item(),
         "cosine": cosine.mean().item(),
@@ -140,21 +143,21 @@ def gabor_and_recovery(before: Model, after: Model) -> dict[str, float | None]:
     descent from zeros leave of it, with the step 1 / (largest singular value)².
     """
     images = grey_crops(500, seed=1)[0][:16].flatten(1)
-    found: dict[str, float | None] = {}
+    figures: dict[str, float | None] = {}
     for when, model in (("_before", before), ("", after)):
         kernel = first_filters(model)
         inside = torch.einsum("np,gpt->ngt", kernel.flatten(1), gabor_planes())
         fit = inside.square().sum(-1).amax(1) / kernel.flatten(1).square().sum(1)
-        found[f"gabor{when}"] = fit.mean().item()
+        figures[f"gabor{when}"] = fit.mean().item()
         one_pixel = torch.eye(784).double().view(784, 1, 28, 28)
         matrix = F.conv2d(one_pixel, kernel, stride=2, padding=3).flatten(1).T
         values, vectors = torch.linalg.eigh(matrix.T @ matrix)  # squared singular values
         along = images @ vectors
         left = along * (1 - values / values[-1]) ** 100
         ratio = along.square().sum() / left.square().sum()
-        found[f"recovered{when}"] = 10 * ratio.log10().item()
-        found[f"condition{when}"] = (values[-1] / values[0]).sqrt().item()
-    return found
+        figures[f"recovered{when}"] = 10 * ratio.log10().item()
+        figures[f"condition{when}"] = (values[-1] / values[0]).sqrt().item()
+    return figures
 
 
 @cache
@@ -174,35 +177,30 @@ def gabor_planes(side: int = 7) -> Tensor:
     return torch.linalg.qr(torch.stack(planes).flatten(2).mT.double()).Q
 
 
-def places(number: int, seeds: Sequence[int], steps: int) -> dict[str, list[float]]:
-    """Of small ViTs for shifted digits: R² of row and column from the table of positions."""
+def places(number: int, seed: int) -> dict[str, float]:
+    """Of a small ViT for shifted digits: R² of row and column from the table of positions."""
     digits = load_data("DIGITS")
-    images, tested = ((s.images.double() / 255 - 0.3) / 0.35 for s in (digits.train, digits.test))
-    tested = shift_and_flip(tested, 0.25, False, torch.Generator().manual_seed(0))
-    found: dict[str, list[float]] = {"right": [], "row": [], "column": []}
-    for seed in seeds:
-        torch.manual_seed(seed)
-        model = minivit.create("vit_8px", depth=1, dim=32).double()
-        train(model, images[:number], digits.train.labels[:number], seed, steps, shift=0.25)
-        with torch.no_grad():
-            right = model.eval()(tested).argmax(1) == digits.test.labels
-        found["right"].append(right.double().mean().item())
-        row, column = place_recovery(position_table(model))
-        found["row"].append(row)
-        found["column"].append(column)
-    return found
+    images, test = ((s.images.double() / 255 - 0.3) / 0.35 for s in (digits.train, digits.test))
+    test = shift_and_flip(test, 0.25, False, torch.Generator().manual_seed(0))
+    torch.manual_seed(seed)
+    model = minivit.create("vit_8px", depth=1, dim=32).double()
+    train(model, images[:number], digits.train.labels[:number], seed, shift=0.25)
+    row, column = place_recovery(position_table(model))
+    right = accuracy(model.eval(), test, digits.test.labels)
+    return {"right": right, "row": row, "column": column}
 
 
-def overlaps(seeds: Sequence[int], steps: int) -> dict[str, list[float]]:
+def overlaps() -> dict[str, list[float]]:
     """How much of the leading components lies in those of the ResNets of the other seeds."""
-    spans = {
-        kind: [leading(pair(kind, seed, steps)[1]) for seed in seeds] for kind in (*KINDS, SHORT)
-    }
+    spans = {kind: [leading(pair(kind, seed)[1]) for seed in SEEDS] for kind in (*KINDS, SHORT)}
     return {
         kind: [
-            sum(subspace_overlap(mine, theirs).item() for theirs in others) / len(others)
+            fmean(
+                subspace_overlap(mine, theirs).item()
+                for i, theirs in enumerate(spans["ResNet"])
+                if i != seed
+            )
             for seed, mine in enumerate(spans[kind])
-            for others in [spans["ResNet"][:seed] + spans["ResNet"][seed + 1 :]]
         ]
         for kind in spans
     }

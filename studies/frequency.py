@@ -13,6 +13,7 @@ frequencies.
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -25,13 +26,14 @@ from torch import Tensor
 import minivit
 from minivit.model import Model
 from minivit.preprocessing import Preprocess
-from studies.runner.pool import gather, trained
+from studies.runner.pool import gather, weights_of
 from studies.runner.run import Run
 from studies.runner.survey import Figures, Survey
-from studies.shared import inputs, small_models
-from studies.shared.digit_models import plain
+from studies.shared import inputs, shape_models, small_models
+from studies.shared.figures import plain
 from studies.shared.measures import features
-from studies.shared.shape_models import fit, in_parts, new, shapes, steps_of
+from studies.shared.shape_models import new, shapes
+from studies.shared.training import accuracy, fit
 from vitlab.claims.probe import Subject
 from vitlab.claims.probes.frequency import BANDS, CUTOFFS, LEVEL, convolutions_raise, kept_mean
 from vitlab.data import Data, Split, load_data
@@ -55,60 +57,54 @@ MODELS = (*VITS, *RESNETS, "cifar10_mixer")
 RECIPE = replace(small_models.RECIPE, steps=1550, average=0.998, learning_rate=3e-3)
 READOUTS = 5
 LONGER = 4  # times the steps of the study of smoothing, which leave these models with little
-SEEDS = range(3)
+SEEDS, SHAPE_SEEDS = range(3), range(5)
 FEW = 500  # images to fit a readout, or to test it
 
 
-def measure(name: str, rehearsal: bool) -> Figures:
+def measure(name: str) -> Figures:
     """The figures of one row."""
     kind, _, rest = name.partition(": ")
-    found: Figures = ROWS[kind](rest, rehearsal)
-    return plain(found)
+    return plain(KINDS[kind](rest))
 
 
 @cache
-def network(name: str, rehearsal: bool) -> Model:
+def network(name: str) -> Model:
     """A model that comes with the package, or its like from another seed."""
     if name not in AGAIN:
         return inputs.model(name)
-    if rehearsal:
-        return inputs.model("cifar10_resnet")
     recipe = replace(RECIPE, precision="float32", seed=AGAIN[name])
     run = Run("resnet_32px", {"width": 32}, recipe)
-    if not trained(run).exists():
+    if not weights_of(run).exists():
         gather([run])
-    return minivit.load(trained(run))
+    return minivit.load(weights_of(run))
 
 
-def amplitudes(name: str, rehearsal: bool) -> Figures:
+def amplitudes(name: str) -> Figures:
     """By part: high, tilt and rings of relative log amplitudes, before and after."""
-    model = network(name, rehearsal)
-    x = model.preprocess(pictures(rehearsal).images[: 4 if rehearsal else 250])
+    model = network(name)
+    x = model.preprocess(pictures().images[:250])
     blocks = len(list(model.get_submodule("blocks").children()))
-    found: Figures = {}
+    figures: Figures = {}
     if name in RESNETS:
         parts = [n for n, m in model.named_modules() if isinstance(m, torch.nn.Conv2d)]
         parts += [f"blocks.{i}" for i in range(blocks)]
     else:
         kinds = ("mlp",) if "mixer" in name else ("attention", "mlp")
         parts = [f"blocks.{i}.{part}" for i in range(blocks) for part in kinds]
-        stream = stream_frequencies(model, x, batch_size=50)
-        found["stream"] = {
-            part: {key: summary(getattr(one, key)) for key in ("skip", "branch", "sum")}
-            for part, one in stream.items()
+        figures["stream"] = {
+            part: {key: summary(getattr(addition, key)) for key in ("skip", "branch", "sum")}
+            for part, addition in stream_frequencies(model, x, batch_size=50).items()
         }
-    layers = layer_frequencies(model, x, *parts, batch_size=50)
-    found["layers"] = {
-        part: {"before": summary(one.before), "after": summary(one.after)}
-        for part, one in layers.items()
+    figures["layers"] = {
+        part: {"before": summary(layer.before), "after": summary(layer.after)}
+        for part, layer in layer_frequencies(model, x, *parts, batch_size=50).items()
     }
     if name in VITS:
-        heads = attention_response(model, x[:50])
-        found["response"] = {
-            part: {key: getattr(one, key) for key in ("gain", "same")}
-            for part, one in heads.items()
+        figures["response"] = {
+            part: {"gain": heads.gain, "same": heads.same}
+            for part, heads in attention_response(model, x[:50]).items()
         }
-    return found
+    return figures
 
 
 def summary(one: LogAmplitude) -> Figures:
@@ -122,10 +118,9 @@ def summary(one: LogAmplitude) -> Figures:
     }
 
 
-def robustness(name: str, rehearsal: bool) -> Figures:
+def robustness(name: str) -> Figures:
     """Accuracy on whole, on filtered and on noisy images."""
-    data = pictures(rehearsal)
-    return accuracies(network(name, rehearsal), data, LEVEL)
+    return accuracies(network(name), pictures(), LEVEL)
 
 
 def accuracies(model: Model, data: Split, level: float) -> Figures:
@@ -134,11 +129,11 @@ def accuracies(model: Model, data: Split, level: float) -> Figures:
     side = x.shape[-1]
 
     def right(images: Tensor) -> float:
-        return (answers(model, images) == data.labels).double().mean().item()
+        return accuracy(model.eval(), normalised(model, images), data.labels)
 
     bands = [
         band_noise(len(x), x.shape[1], side, *ends, power=level**2, seed=i)
-        for i, ends in enumerate(zip(BANDS, BANDS[1:], strict=False))
+        for i, ends in enumerate(pairwise(BANDS))
     ]
     return {
         "whole": right(x),
@@ -148,73 +143,50 @@ def accuracies(model: Model, data: Split, level: float) -> Figures:
     }
 
 
-@torch.no_grad()
-def answers(model: Model, images: Tensor) -> Tensor:
-    """Classes of images of floating numbers, black 0 and white 1, not clipped."""
-    return torch.cat([model.eval()(x).argmax(1) for x in normalised(model, images).split(250)])
-
-
 def normalised(model: Model, images: Tensor) -> Tensor:
-    """As the model's preprocessing does with whole numbers."""
+    """Images of floating numbers, black 0 and white 1, as the model's preprocessing makes them."""
     how = model.preprocess
     assert isinstance(how, Preprocess)
     mean, std = (torch.tensor(v).view(-1, 1, 1) for v in (how.mean, how.std))
     return (images - mean) / std
 
 
-def readouts(name: str, rehearsal: bool) -> Figures:
+def readouts(name: str) -> Figures:
     """Accuracy where cues agree; decisions where they conflict, on whole and on filtered images."""
-    model = network(name, rehearsal)
-    few = 50 if rehearsal else FEW
-    agree = draw_shapes((READOUTS + 1) * few, seed=10, typical=1.0)
-    conflict = draw_shapes(few, seed=11, typical=0.0)
+    model = network(name)
+    agree = draw_shapes((READOUTS + 1) * FEW, seed=10, typical=1.0)
+    conflict = draw_shapes(FEW, seed=11, typical=0.0)
     x = conflict.images.float() / 255
-    kinds: dict[str, Callable[[], Tensor]] = {
-        "whole": lambda: x,
-        "low": lambda: low_pass(x, 4 / 32),
-        "high": lambda: kept_mean(x, 4 / 32),
-    }
-    seen = {kind: float_features(model, made()) for kind, made in kinds.items()}
-    known = features(model, agree.images)
-    found: Figures = {"accuracy": [], **{kind: [] for kind in (*kinds, "few", "nearest")}}
-    test = known[-few:], agree.labels[-few:].numpy()
+    images = {"whole": x, "low": low_pass(x, 4 / 32), "high": kept_mean(x, 4 / 32)}
+    read = {kind: features(model, normalised(model, some)) for kind, some in images.items()}
+    known = features(model, model.preprocess(agree.images))
+    test = known[-FEW:], agree.labels[-FEW:].numpy()
+    figures: Figures = {"accuracy": [], **{kind: [] for kind in (*images, "few", "nearest")}}
 
-    def decisions(decide: Any, read: Any) -> list[int]:
-        decided = torch.from_numpy(decide.predict(read))
+    def decisions(decide: Any, features: Any) -> list[int]:
+        decided = torch.from_numpy(decide.predict(features))
         counts = cue_conflict(decided, conflict.labels, conflict.textures)
         return [counts.shape, counts.texture, counts.neither]
 
     for i in range(READOUTS):
-        part = slice(i * few, (i + 1) * few)
+        part = slice(i * FEW, (i + 1) * FEW)
+        fifth = slice(i * FEW, i * FEW + FEW // 5)
         linear = linear_map().fit(known[part], agree.labels[part].numpy())
-        found["accuracy"].append(float(linear.score(*test)))
-        for kind, read in seen.items():
-            found[kind].append(decisions(linear, read))
+        figures["accuracy"].append(float(linear.score(*test)))
+        for kind, features_ in read.items():
+            figures[kind].append(decisions(linear, features_))
         # Two other ways to decide: a fit to a fifth of the images, and the nearest class mean.
-        fifth = slice(i * few, i * few + few // 5)
-        weaker = linear_map().fit(known[fifth], agree.labels[fifth].numpy())
         nearest = make_pipeline(StandardScaler(), NearestCentroid())
-        nearest.fit(known[part], agree.labels[part].numpy())
-        for kind, decide in (("few", weaker), ("nearest", nearest)):
-            accuracy = float(decide.score(*test))
-            found[kind].append([accuracy, *decisions(decide, seen["whole"])])
-    return found
+        for kind, decide, some in (("few", linear_map(), fifth), ("nearest", nearest, part)):
+            decide.fit(known[some], agree.labels[some].numpy())
+            score = float(decide.score(*test))
+            figures[kind].append([score, *decisions(decide, read["whole"])])
+    return figures
 
 
 def linear_map() -> Any:
     """Standardised features, and a linear map to classes."""
     return make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300))
-
-
-@torch.no_grad()
-def float_features(model: Model, images: Tensor) -> Any:
-    """The inputs of the head, for images of floating numbers."""
-    head, model.head = model.head, torch.nn.Identity()
-    try:
-        chunks = [model.eval()(x) for x in normalised(model, images).split(250)]
-    finally:
-        model.head = head
-    return torch.cat(chunks).numpy()
 
 
 FAMILIES: dict[str, tuple[str, dict[str, Any], Recipe]] = {
@@ -232,46 +204,44 @@ FAMILIES: dict[str, tuple[str, dict[str, Any], Recipe]] = {
 DIGIT_CUTOFF, DIGIT_LEVEL = 3, 0.3  # cycles per image; root mean square
 
 
-def digits(family: str, rehearsal: bool) -> Figures:
+def digits(family: str) -> Figures:
     """Small models, trained on whole, low-pass or high-pass digits, and tested on the same."""
     whole = load_data("DIGITS", size=16)
     name, changes, recipe = FAMILIES[family]
-    found: Figures = {"whole": [], "low": [], "high": []}
-    for seed in SEEDS[:1] if rehearsal else SEEDS:
-        for kind, filtered in (("whole", whole), ("low", banded(True)), ("high", banded(False))):
+    figures: Figures = {"whole": [], "low": [], "high": []}
+    for seed in SEEDS:
+        for kind, data in (("whole", whole), ("low", banded(True)), ("high", banded(False))):
             torch.manual_seed(seed)
             model = minivit.create(name, **changes)
-            steps = 2 if rehearsal else recipe.steps
-            result = train(model, filtered, Recipe(**vars(recipe) | {"steps": steps, "seed": seed}))
-            if kind == "whole":
-                found["whole"].append(accuracies(model, whole.test, DIGIT_LEVEL))
-            else:
-                found[kind].append(result.test.accuracy)
-    return found
+            test = train(model, data, replace(recipe, seed=seed)).test
+            scores = (
+                accuracies(model, whole.test, DIGIT_LEVEL) if kind == "whole" else test.accuracy
+            )
+            figures[kind].append(scores)
+    return figures
 
 
-def small(kind: str, rehearsal: bool) -> Figures:
+def layers_of_shapes(kind: str) -> Figures:
     """By seed: the share of a small model's layers that raise the high frequencies; its accuracy.
 
     Layers are the attention of a ViT, and the 3 x 3 convolutions of stride 1 of a ResNet.
     """
-    found: Figures = {"raised": [], "accuracy": []}
-    for seed in range(1 if rehearsal else 5):
+    figures: Figures = {"raised": [], "accuracy": []}
+    for seed in SHAPE_SEEDS:
         torch.manual_seed(seed)
-        images, labels, _ = shapes("train", rehearsal)
-        test, truth, _ = shapes("test", rehearsal)
+        images, labels, _ = shapes("train")
+        test, truth, _ = shapes("test")
         model = new(kind)
-        fit(model, images, labels, steps=LONGER * steps_of(kind, rehearsal), seed=seed)
+        steps = LONGER * shape_models.STEPS[kind.split()[0]]
+        fit(model, images, labels, steps=steps, seed=seed)
         if kind == "resnet plain":
             raised = convolutions_raise(Subject(model, test[:250])).figure
         else:
-            layers = layer_frequencies(model, test[:250], "blocks.?.attention")
-            ups = [one.after.high > one.before.high for one in layers.values()]
-            raised = sum(map(bool, ups)) / len(ups)
-        found["raised"].append(raised)
-        right = in_parts(model, test).argmax(1) == truth
-        found["accuracy"].append(right.double().mean().item())
-    return found
+            layers = layer_frequencies(model, test[:250], "blocks.?.attention").values()
+            raised = sum(bool(one.after.high > one.before.high) for one in layers) / len(layers)
+        figures["raised"].append(raised)
+        figures["accuracy"].append(accuracy(model, test, truth))
+    return figures
 
 
 @cache
@@ -289,29 +259,21 @@ def banded(low: bool) -> Data:
 
 
 @cache
-def pictures(rehearsal: bool) -> Split:
-    """500 test images of CIFAR-10, of all classes, in an order without the classes; or noise."""
-    if rehearsal:
-        draws = torch.Generator().manual_seed(0)
-        return Split(
-            torch.randint(256, (20, 3, 32, 32), generator=draws).to(torch.uint8),
-            torch.arange(20) % 10,
-        )
-    found = inputs.pictures("CIFAR10", 500)
-    return found[torch.randperm(len(found), generator=torch.Generator().manual_seed(0))]
+def pictures() -> Split:
+    """500 test images of CIFAR-10, of all classes, in an order without the classes."""
+    images = inputs.pictures("CIFAR10", 500)
+    return images[torch.randperm(len(images), generator=torch.Generator().manual_seed(0))]
 
 
-ROWS: dict[str, Callable[[str, bool], Figures]] = {
+KINDS: dict[str, Callable[[str], Figures]] = {
     "amplitudes": amplitudes,
     "robustness": robustness,
     "readouts": readouts,
     "digits": digits,
-    "shapes": small,
+    "shapes": layers_of_shapes,
 }
 NAMES = (
-    *(f"amplitudes: {name}" for name in MODELS),
-    *(f"robustness: {name}" for name in MODELS),
-    *(f"readouts: {name}" for name in MODELS),
+    *(f"{kind}: {name}" for kind in ("amplitudes", "robustness", "readouts") for name in MODELS),
     *(f"digits: {family}" for family in FAMILIES),
     "shapes: vit attention",
     "shapes: resnet plain",

@@ -13,7 +13,7 @@ import minivit
 from minivit.model import Model
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
-from vitlab.data.photographs import crops
+from studies.shared.figures import plain
 from vitlab.instruments.filters import dct2
 from vitlab.inversion import generate, recognise
 
@@ -75,52 +75,38 @@ def scrambled(pictures: Tensor) -> Tensor:
     return mixed.round().clamp(0, 255).to(torch.uint8)
 
 
-def seen(pictures: Tensor, classes: Tensor, judges: Mapping[str, Model]) -> Figures:
+def judged(pictures: Tensor, classes: Tensor, judges: Mapping[str, Model]) -> Figures:
     """What the judges recognise in images, and in the same images scrambled."""
     whole, mixed = (recognise(x, classes, judges) for x in (pictures, scrambled(pictures)))
     fast, frequency = spectrum(pictures)
-    figures = {
+    values = {
         "recognised": whole.accuracy,
         "probability": whole.probability.mean(1),
         "scrambled": mixed.accuracy,
     }
-    by_judge = {
-        name: {judge: round(x, 4) for judge, x in zip(judges, values.tolist(), strict=True)}
-        for name, values in figures.items()
-    }
-    return {**by_judge, "fast": round(fast, 4), "frequency": round(frequency, 4)}
+    by_judge = {name: dict(zip(judges, row.tolist(), strict=True)) for name, row in values.items()}
+    return plain({**by_judge, "fast": fast, "frequency": frequency})
 
 
-def measure(row: str, rehearsal: bool) -> Figures:
+def measure(row: str) -> Figures:
     """Measures one row: real images, or a maker and its way, for each seed."""
     models = {name: minivit.load(file) for name, file in MODELS.items()}
     if row == "real pictures":
-        return seen(*_real(rehearsal), models)
+        part = inputs.pictures("CIFAR10", 1000, "validation")
+        return judged(part.images, part.labels, models)
     maker, way = ROWS[row]
     model = models[maker]
+    like: Any = model.preprocess
+    std, mean = (torch.tensor(x)[:, None, None] for x in (like.std, like.mean))
     by_seed = []
-    for seed in [0] if rehearsal else range(5 if way in FIVE else 3):
-        steps, classes = (2, range(2)) if rehearsal else (STEPS, range(10))
-        made = generate(model, classes, steps=steps, seed=seed, **WAYS[way])
-        like: Any = model.preprocess
-        std, mean = (torch.tensor(x)[:, None, None] for x in (like.std, like.mean))
+    for seed in range(5 if way in FIVE else 3):
+        made = generate(model, range(10), steps=STEPS, seed=seed, **WAYS[way])
         pixels = made.images * std + mean
-        by_seed.append(
-            seen(made.pictures, made.classes, models)
-            | {
-                "score": round(made.logits.gather(1, made.classes[:, None]).mean().item(), 3),
-                "beyond": round(((pixels < 0) | (pixels > 1)).float().mean().item(), 4),
-            }
-        )
+        beyond = ((pixels < 0) | (pixels > 1)).float().mean().item()
+        score = made.logits.gather(1, made.classes[:, None]).mean().item()
+        figures = {"score": round(score, 3), "beyond": round(beyond, 4)}
+        by_seed.append(judged(made.pictures, made.classes, models) | figures)
     return {"seeds": by_seed}
-
-
-def _real(rehearsal: bool) -> tuple[Tensor, Tensor]:
-    """Validation images of CIFAR-10 and their classes; in a rehearsal, crops of photographs."""
-    if rehearsal:
-        return crops(4)[0], torch.zeros(4, dtype=torch.long)
-    part = inputs.pictures("CIFAR10", 1000, "validation")
-    return part.images, part.labels
 
 
 STUDY = Survey("generated_inputs", ["real pictures", *ROWS], measure, seeds=range(5), tolerance=0.2)

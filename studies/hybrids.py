@@ -18,16 +18,15 @@ import minivit
 from minivit.model import Model
 from studies.runner.run import operations
 from studies.runner.survey import Figures, Survey
-from studies.shared.digit_models import plain
+from studies.shared.figures import over_seeds, plain
 from vitlab.data import Data, load_data
 from vitlab.training import Recipe, train
 from vitlab.training.evaluate import evaluate
 
 SEEDS = range(5)
 RATES = (3e-3, 1e-2, 3e-2)
-STEPS = 400
 KINDS = ("000", "001", "010", "011", "100", "110", "111", "begin", "wide", "flat 100", "flat 001")
-RECIPE = Recipe(batch_size=64, average=0.9)
+RECIPE = Recipe(steps=400, batch_size=64, average=0.9)
 
 
 def network(kind: str) -> Model:
@@ -44,49 +43,41 @@ def network(kind: str) -> Model:
 
 
 @cache
-def shapes(fraction: float) -> Data:
+def shapes() -> Data:
     """Generated images, which take longer to draw than a step of training."""
-    return load_data("SHAPES", size=16, fraction=fraction)
+    return load_data("SHAPES", size=16)
 
 
-def trained(kind: str, seed: int, rate: float, rehearsal: bool) -> Figures:
+def trained(kind: str, seed: int, rate: float) -> Figures:
     """Scores of a trained network, and the seconds of its training."""
     torch.manual_seed(seed)
-    model, data = network(kind), shapes(0.02 if rehearsal else 1.0)
-    recipe = replace(RECIPE, steps=2 if rehearsal else STEPS, learning_rate=rate, seed=seed)
+    model, data = network(kind), shapes()
+    recipe = replace(RECIPE, learning_rate=rate, seed=seed)
     start = time.process_time()
-    done = train(model, data, recipe)
+    test = train(model, data, recipe).test
     return {
         "seconds_of_training": time.process_time() - start,
         "train_loss": -evaluate(model, data.train).log_likelihood,
         "validation": evaluate(model, data.validation).accuracy,
-        "accuracy": done.test.accuracy,
+        "accuracy": test.accuracy,
     }
 
 
-def measure(row: str, rehearsal: bool) -> Figures:
+def measure(row: str) -> Figures:
     """The figures of one row, lists over the seeds."""
     kind = row.removesuffix(", shapes")
-    rates, seeds = (RATES[:1], SEEDS[:1]) if rehearsal else (RATES, SEEDS)
-    search = {rate: trained(kind, 0, rate, rehearsal) for rate in rates}
+    search = {rate: trained(kind, 0, rate) for rate in RATES}
     rate = max(search, key=lambda r: search[r]["validation"])
-    # The first seed was trained at this rate already.
-    rows = [search[rate], *(trained(kind, seed, rate, rehearsal) for seed in seeds[1:])]
     model = network(kind)
-    return plain(
-        {
-            "parameters": sum(p.numel() for p in model.parameters()),
-            "operations": operations(model),
-            "search": {str(r): one["validation"] for r, one in search.items()},
-            "rate": rate,
-        }
-        | {key: [one[key] for one in rows] for key in rows[0]}
-    )
+    figures = {
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "operations": operations(model),
+        "search": {str(r): scores["validation"] for r, scores in search.items()},
+        "rate": rate,
+    }
+    # The first seed was trained at this rate already.
+    others = (trained(kind, seed, rate) for seed in SEEDS[1:])
+    return plain(figures | over_seeds([search[rate], *others]))
 
 
-STUDY = Survey(
-    "hybrids",
-    tuple(f"{kind}, shapes" for kind in KINDS),
-    measure,
-    seeds=SEEDS,
-)
+STUDY = Survey("hybrids", [f"{kind}, shapes" for kind in KINDS], measure, seeds=SEEDS)

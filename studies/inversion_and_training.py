@@ -1,8 +1,8 @@
-"""Are models whose input is found slowly slow to train?.
+"""Are models whose input is found slowly slow to train?
 
 Every row is an architecture for digits of 8 x 8 pixels. Untrained, it is inverted by gradient
 descent at its last block, and condition numbers are computed there; then it is trained for a few
-steps. An inversion that has not met the criterion after ``budget`` evaluations counts as these.
+steps. An inversion that has not met the criterion after ``BUDGET`` evaluations counts as these.
 
 The stored rows without positions, attention or MLP were created without them, and so began with
 other weights than a ViT from which they are removed.
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 import minivit
 from minivit.model import Model
 from studies.runner.survey import Survey
+from studies.shared.figures import over_seeds
 from vitlab.calls import activation
 from vitlab.data import load_data
 from vitlab.inversion import Diverged, invert
@@ -79,13 +80,13 @@ def untrained(name: str, seed: int) -> Model:
     return model.eval()
 
 
-def loss_after(model: Model, rate: float, seed: int, steps: int = STEPS) -> float:
+def loss_after(model: Model, rate: float, seed: int) -> float:
     """The cross-entropy on all training images after some steps of AdamW."""
     images, labels = digits()["train"]
     generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=0.05)
     model.train()
-    for _ in range(steps):
+    for _ in range(STEPS):
         batch = torch.randint(len(images), (32,), generator=generator)
         loss = F.cross_entropy(model(images[batch]), labels[batch])
         optimizer.zero_grad()
@@ -111,7 +112,7 @@ class Tokens(nn.Module):
         return self.tokens(images)
 
 
-def inverted(model: Model, budget: int = BUDGET) -> dict[str, float]:
+def inverted(model: Model) -> dict[str, float]:
     """How far gradient descent came on the way from the last block back to digits.
 
     Means over images: ``evaluations``, the base-10 logarithm of how many it took until the tokens
@@ -119,12 +120,12 @@ def inverted(model: Model, budget: int = BUDGET) -> dict[str, float]:
     """
     images = digits()["test"][0][:PICTURES]
     try:
-        found = invert(model, images, at=last_block(model), optimizer="gd", steps=budget)
+        way = invert(model, images, at=last_block(model), optimizer="gd", steps=BUDGET)
     except Diverged:
-        return {"evaluations": torch.tensor(budget).log10().item(), "decibels": 0.0}
-    met = torch.tensor([min(count or budget, budget) for count in found.met])
-    assert found.psnr is not None  # for mypy: there is an image
-    return {"evaluations": met.log10().mean().item(), "decibels": found.psnr.mean().item()}
+        return {"evaluations": torch.tensor(BUDGET).log10().item(), "decibels": 0.0}
+    met = torch.tensor([min(count or BUDGET, BUDGET) for count in way.met])
+    assert way.psnr is not None  # for mypy: there is an image
+    return {"evaluations": met.log10().mean().item(), "decibels": way.psnr.mean().item()}
 
 
 def conditions(model: Model) -> dict[str, float]:
@@ -144,28 +145,24 @@ def conditions(model: Model) -> dict[str, float]:
 
     by_first = torch.linalg.svdvals(jacobian(tokens, first.detach().view(1, -1))[0])
     tiny = torch.finfo(torch.float64).eps
-    values = {"by_input": by_input, "by_first": by_first[None]}
     return {
         key: -(s[:, -1] / s[:, 0]).clamp(min=tiny).log10().mean().item()
-        for key, s in values.items()
+        for key, s in {"by_input": by_input, "by_first": by_first[None]}.items()
     }
 
 
-def measure(name: str, rehearsal: bool) -> dict[str, Any]:
+def measure(name: str) -> dict[str, Any]:
     """Figures of an architecture: a list with a number for each seed, or two lists, by rate."""
-    seeds, steps, budget = (SEEDS[:1], 2, 5) if rehearsal else (SEEDS, STEPS, BUDGET)
-    found: dict[str, Any] = {"parameters": sum(p.numel() for p in untrained(name, 0).parameters())}
-    figures = [
-        inverted(untrained(name, seed), budget) | conditions(untrained(name, seed))
-        for seed in seeds
-    ]
-    found |= {key: [one[key] for one in figures] for key in figures[0]}
-    found["losses"] = {
-        str(rate): [loss_after(untrained(name, seed), rate, seed, steps) for seed in seeds]
+    losses = {
+        str(rate): [loss_after(untrained(name, seed), rate, seed) for seed in SEEDS]
         for rate in RATES
     }
-    found["loss"] = min(found["losses"].values(), key=sum)
-    return found
+    figures = over_seeds(
+        inverted(untrained(name, seed)) | conditions(untrained(name, seed)) for seed in SEEDS
+    )
+    parameters = sum(p.numel() for p in untrained(name, 0).parameters())
+    best = min(losses.values(), key=sum)
+    return {"parameters": parameters} | figures | {"losses": losses, "loss": best}
 
 
 STUDY = Survey("inversion_and_training", list(ARCHITECTURES), measure, SEEDS)

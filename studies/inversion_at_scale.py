@@ -56,33 +56,28 @@ def made(name: str, kind: str) -> Model:
     return model
 
 
-def measure(row: str, rehearsal: bool) -> dict[str, Any]:
+def measure(row: str) -> dict[str, Any]:
     """What each optimiser comes to with the same evaluations."""
     name, _, block, kind = row.split()
-    if rehearsal:
-        model = minivit.load("digits_vit")
-        images = torch.randn(1, 1, 8, 8)
-        block = "1"
-    else:
-        model = made(name, kind)
-        images = model.preprocess(photograph("chelsea")[None])
+    model = made(name, kind)
+    images = model.preprocess(photograph("chelsea")[None])
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model, images = model.requires_grad_(False).to(device), images.to(device)
-    found: dict[str, Any] = {"device": device, "pictures": {"original": stored(images, images)}}
+    figures: dict[str, Any] = {"device": device, "pictures": {"original": stored(images, images)}}
     for optimizer in OPTIMISERS:
         # Gradient descent spends 21 of them on the length of its step.
-        steps = 2 if rehearsal else EVALUATIONS - 21 * (optimizer == "gd")
+        steps = EVALUATIONS - 21 * (optimizer == "gd")
         way = invert(model, images, f"blocks.{int(block) - 1}", optimizer=optimizer, steps=steps)
         assert way.psnr is not None and way.threshold is not None
         distance = way.feature_distance.nan_to_num(float("inf"))[0]
-        found[optimizer] = {
+        figures[optimizer] = {
             "evaluations": int(way.evaluations),
             "met": way.met[0],  # the evaluation that met the source's criterion
             "distance": (distance.min() / way.threshold[0]).item(),  # over its threshold
             "psnr": way.psnr.item(),
         }
-        found["pictures"][optimizer] = stored(way.image, images)
-    return found
+        figures["pictures"][optimizer] = stored(way.image, images)
+    return figures
 
 
 def stored(image: Tensor, original: Tensor) -> str:

@@ -33,28 +33,24 @@ def made(row: str) -> nn.Module:
     return minivit.create(name, **({"width": 32} if name == "resnet_32px" else {})).eval()
 
 
-def measure(row: str, rehearsal: bool) -> dict[str, Any]:
+def measure(row: str) -> dict[str, Any]:
     """Every optimiser at each of the blocks."""
     model = made(row)
-    steps = 2 if rehearsal else STEPS
-    found = dict[str, Any]()
     preprocess = minivit.load(MODELS[0]).preprocess
     images = preprocess(torch.stack([photograph(name, 32) for name in NAMES]))
-    for i in BLOCKS:
-        at = f"blocks.{i}"
+    figures: dict[str, Any] = {}
+    for at in (f"blocks.{i}" for i in BLOCKS):
         starts: dict[str, Tensor | None] = {"gd": None, "adam": None, "lbfgs": None}
         if isinstance(model, ViT):
             with torch.no_grad():
-                starts["lbfgs, first guess"] = linear_guess(
-                    model, at, activation(model, at)(images)
-                )
-        found[at] = {
-            name: brought_back(
-                invert(model, images, at=at, optimizer=name.split(",")[0], steps=steps, start=start)
-            )
-            for name, start in starts.items()
-        }
-    return found
+                guess = linear_guess(model, at, activation(model, at)(images))
+            starts["lbfgs, first guess"] = guess
+        figures[at] = {}
+        for name, start in starts.items():
+            optimizer = name.split(",")[0]
+            way = invert(model, images, at=at, optimizer=optimizer, steps=STEPS, start=start)
+            figures[at][name] = brought_back(way)
+    return figures
 
 
 STUDY = Survey("inversion_by_depth", MODELS, measure)

@@ -58,31 +58,26 @@ def brought_back(found: Inversion) -> dict[str, Any]:
     }
 
 
-def source_experiment(seed: int, rehearsal: bool) -> dict[str, Any]:
+def measure(row: str) -> dict[str, Any]:
     """Gradient descent with few steps and with many, and L-BFGS, by depth."""
     image = astronaut()
-    vit = with_fitted_embedding(miniature(seed))
-    few, many = (1, 2) if rehearsal else (FEW, TIMES * FEW)
-    depth = {"few": "blocks.0", "few, last": "blocks.5", "many, last": "blocks.5"}
-    descent = {
-        name: brought_back(
-            invert(vit, image, at=at, optimizer="gd", steps=many if "many" in name else few)
-        )
-        for name, at in depth.items()
-    }
+    vit = with_fitted_embedding(miniature(int(row.removeprefix("seed "))))
+
+    def back(at: str, optimizer: str, steps: int) -> dict[str, Any]:
+        return brought_back(invert(vit, image, at=at, optimizer=optimizer, steps=steps))
+
     places = ["positions", *(f"blocks.{i}" for i in (0, 1, 3, 5))]
-    runs = {
-        method: {
-            at: brought_back(invert(vit, image, at=at, optimizer=method, steps=count))
-            for at in places
-        }
-        for method, count in (("gd", few), ("lbfgs", few if rehearsal else LONG))
+    return {
+        "descent": {
+            "few": back("blocks.0", "gd", FEW),
+            "few, last": back("blocks.5", "gd", FEW),
+            "many, last": back("blocks.5", "gd", TIMES * FEW),
+        },
+        "embedding_and_blocks": {
+            method: {at: back(at, method, steps) for at in places}
+            for method, steps in (("gd", FEW), ("lbfgs", LONG))
+        },
     }
-    return {"descent": descent, "embedding_and_blocks": runs}
-
-
-def measure(row: str, rehearsal: bool) -> dict[str, Any]:
-    return source_experiment(int(row.removeprefix("seed ")), rehearsal)
 
 
 STUDY = Survey("inversion_in_miniature", [f"seed {s}" for s in SEEDS], measure, SEEDS)

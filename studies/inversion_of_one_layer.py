@@ -59,7 +59,7 @@ def layer(model: ViT, part: str, side: int = CORNER) -> Operator:
     return through
 
 
-def descend(function: Operator, images: Tensor, start: Tensor, steps: int) -> dict[str, Tensor]:
+def descend(function: Operator, images: Tensor, start: Tensor) -> dict[str, Tensor]:
     """Gradient descent on half the squared distance of the outputs, for every step size.
 
     Returns:
@@ -75,33 +75,30 @@ def descend(function: Operator, images: Tensor, start: Tensor, steps: int) -> di
     rate = torch.cat([share / stretch for share in RATES])[:, None, None, None]
     x, y = start.repeat(len(RATES), 1, 1, 1), y.repeat(len(RATES), 1, 1)
     first = torch.full_like(goal, torch.inf)
-    for step in range(steps + 1):
+    for step in range(STEPS + 1):
         x.requires_grad_()
         off = function(x) - y
         distance = norms(off).detach()
         first = torch.where((distance < goal) & first.isinf(), step, first)
         (slope,) = torch.autograd.grad(off.square().sum() / 2, x)
-        x = (x - rate * slope if step < steps else x).detach()
+        x = (x - rate * slope if step < STEPS else x).detach()
     nearest = distance.nan_to_num(torch.inf).view(len(RATES), -1).argmin(0)
     chosen = x.view(len(RATES), *images.shape)[nearest, torch.arange(len(images))]
     return {"first": first.view(len(RATES), -1).amin(0), "x": chosen}
 
 
-def search(
-    function: Operator, images: Tensor, start: Tensor, steps: int, damping: float
-) -> dict[str, Any]:
+def search(function: Operator, images: Tensor, start: Tensor, damping: float) -> dict[str, Any]:
     """Gradient descent, then Gauss-Newton, and the errors of images and outputs."""
     y = function(images)
-    began = descend(function, images, start, steps)
-    ended = levenberg_marquardt(function, y, began["x"], steps, damping)
+    began = descend(function, images, start)
+    ended = levenberg_marquardt(function, y, began["x"], STEPS, damping)
 
     def off(x: Tensor) -> dict[str, list[float]]:
         outputs = norms(function(x) - y) / norms(y)
         return {"picture": listed(norms(x - images) / norms(images)), "output": listed(outputs)}
 
-    first = [int(k) if k.isfinite() else None for k in began["first"]]
     return {
-        "first": first,
+        "first": [int(k) if k.isfinite() else None for k in began["first"]],
         "start": off(start),
         "descent": off(began["x"]),
         "newton": off(ended.x),
@@ -134,14 +131,14 @@ def stationary(function: Operator, x: Tensor, y: Tensor) -> dict[str, float]:
     return {"gradient": listed(gradient.norm() / steepest)[0], "least": least, "largest": largest}
 
 
-def undone(model: ViT, images: Tensor, norm: bool, blocks: int) -> list[dict[str, Any]]:
+def undone(model: ViT, images: Tensor, norm: bool) -> list[dict[str, Any]]:
     """For each block: for how many images the inverse of the branch recovers the tokens.
 
     Also, for each image, the size of the tokens, and how much the branch stretches between them and
     the output that it is inverted from.
     """
-    found = []
-    for i, block in enumerate(model.blocks[:blocks]):
+    table = []
+    for i, block in enumerate(model.blocks):
         x = activation(model, f"blocks.{i - 1}")(images) if i else embedded(model, images)
 
         def branch(x: Tensor, block=block) -> Tensor:
@@ -150,16 +147,14 @@ def undone(model: ViT, images: Tensor, norm: bool, blocks: int) -> list[dict[str
         y = x + branch(x)
         inverse = invert_residual(branch, y, iterations=400)
         own = norms(inverse.x - x) / norms(x) < OWN
-        found.append(
-            {
-                "own": int(own.sum()),
-                "other": int((inverse.converged & ~own).sum()),
-                "fixed_point": int((own & ~inverse.newton).sum()),
-                "size": listed(x.square().mean((1, 2)).sqrt()),
-                "stretch": listed(lipschitz(branch, x, y, points=3, steps=12)),
-            }
-        )
-    return found
+        table.append({
+            "own": int(own.sum()),
+            "other": int((inverse.converged & ~own).sum()),
+            "fixed_point": int((own & ~inverse.newton).sum()),
+            "size": listed(x.square().mean((1, 2)).sqrt()),
+            "stretch": listed(lipschitz(branch, x, y, points=3, steps=12)),
+        })  # fmt: skip
+    return table
 
 
 def embedded(model: ViT, images: Tensor) -> Tensor:
@@ -175,17 +170,16 @@ def listed(values: Tensor) -> list[float]:
 def conditions(model: ViT, images: Tensor, side: int) -> dict[str, list[float]]:
     """Condition numbers from the corner of each image to each part."""
     corners = images[..., : 4 * side, : 4 * side]
-    found = {}
+    numbers = {}
     for part in PARTS:
-        each = (jacobian(layer(model, part, side), corner)[0] for corner in corners.split(1))
-        found[part] = listed(torch.stack([torch.linalg.cond(matrix) for matrix in each]))
-    return found
+        matrices = (jacobian(layer(model, part, side), corner)[0] for corner in corners.split(1))
+        numbers[part] = listed(torch.stack([torch.linalg.cond(matrix) for matrix in matrices]))
+    return numbers
 
 
-def measure(row: str, rehearsal: bool) -> dict[str, Any]:
+def measure(row: str) -> dict[str, Any]:
     """Condition numbers, searches and inverses for one model."""
     model, images = made(row)
-    images, steps, blocks = (images[:1], 10, 1) if rehearsal else (images, STEPS, len(model.blocks))
     corners = images[..., : 4 * CORNER, : 4 * CORNER]
     generator = torch.Generator().manual_seed(0)
     noise = torch.randn(corners.shape, dtype=corners.dtype, generator=generator)
@@ -194,15 +188,10 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     return {
         "condition": conditions(model, images, CORNER),
         "condition_16": conditions(model, images[:1], 2 * CORNER),
-        "far": {
-            part: search(function, corners, 0.5 * noise, steps, 1.0)
-            for part, function in parts.items()
-        },
-        "near": {
-            part: search(function, corners, near, steps, 1e-3) for part, function in parts.items()
-        },
-        "with_norm": undone(model, images[:2], True, blocks),
-        "without_norm": undone(model, images[:2], False, blocks),
+        "far": {part: search(f, corners, 0.5 * noise, 1.0) for part, f in parts.items()},
+        "near": {part: search(f, corners, near, 1e-3) for part, f in parts.items()},
+        "with_norm": undone(model, images[:2], True),
+        "without_norm": undone(model, images[:2], False),
     }
 
 

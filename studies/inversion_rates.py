@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 import minivit
+from minivit.model import Model
 from studies.inversion_in_miniature import astronaut, brought_back, miniature
 from studies.runner.survey import Survey
 from vitlab.inversion import Diverged, invert
@@ -18,30 +19,27 @@ STEP_SIZES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 STEPS, BLUR = 100, 2.4
 
 
-def measure(row: str, rehearsal: bool) -> dict[str, Any]:
+def measure(row: str) -> dict[str, Any]:
     """What each learning rate leaves; none where it diverges."""
     seed = int(row.removeprefix("seed "))
     torch.manual_seed(seed)
     models = {"resnet": minivit.create("resnet_32px").eval(), "vit": miniature(seed)}
-    found: dict[str, Any] = {}
-    for name, model in models.items():
-        for at in ("blocks.0", "blocks.5"):
-            rates = found.setdefault(name, {})[at] = dict[str, Any]()
-            for rate in STEP_SIZES:
-                try:
-                    run = invert(
-                        model,
-                        astronaut(),
-                        at=at,
-                        optimizer="gd",
-                        step_size=rate,
-                        blur=BLUR,
-                        steps=2 if rehearsal else STEPS,
-                    )
-                    rates[str(rate)] = brought_back(run)
-                except Diverged:
-                    rates[str(rate)] = None
-    return found
+    return {
+        name: {
+            at: {str(size): by_descent(model, at, size) for size in STEP_SIZES}
+            for at in ("blocks.0", "blocks.5")
+        }
+        for name, model in models.items()
+    }
+
+
+def by_descent(model: Model, at: str, step_size: float) -> dict[str, Any] | None:
+    """What descent leaves; none where it diverges."""
+    how: dict[str, Any] = {"step_size": step_size, "blur": BLUR, "steps": STEPS}
+    try:
+        return brought_back(invert(model, astronaut(), at=at, optimizer="gd", **how))
+    except Diverged:
+        return None
 
 
 STUDY = Survey("inversion_rates", [f"seed {seed}" for seed in SEEDS], measure, SEEDS)

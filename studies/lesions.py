@@ -11,67 +11,60 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import minivit
 from minivit.model import Model
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
-from studies.shared.digit_models import plain
+from studies.shared.figures import plain
 from studies.shared.planted import planted, two_digits
-from studies.shared.shape_models import SIZES, fit, in_parts, shapes
-from vitlab.data import load_data
+from studies.shared.shape_models import SIZES, shapes
+from studies.shared.training import accuracy, fit
+from vitlab.data import Split, load_data
 from vitlab.instruments import branch_importance, cka
 from vitlab.instruments.ablation import By
 from vitlab.training import Recipe, train
 
 SEEDS = range(5)
 STAGES = {"three stages": (5, 5, 5), "one stage": (15,)}
-STEPS = {"resnet": 200, "digits": 200}
+STEPS = 200
 WAYS: tuple[By, ...] = ("zero", "mean", "resample")
 SHIPPED = ("cifar10_vit_gap", "cifar10_resnet")
 BRANCH = "norm2"  # of a ResNet's block, the last module before the addition
 
 
-def measure(row: str, rehearsal: bool) -> Figures:
+def measure(row: str) -> Figures:
     """The figures of one row."""
     if row in SHIPPED:
-        return plain(shipped(row, rehearsal))
+        return plain(shipped(row))
     kind, _, seed = row.partition(": ")
     if kind in STAGES:
-        return plain(resnet(kind, int(seed), rehearsal))
-    measured = {"digits": digits, "planted": planted, "two digits": two_digits}[kind]
-    return plain(measured(int(seed), rehearsal))
+        return plain(resnet(kind, int(seed)))
+    return plain({"digits": digits, "planted": planted, "two digits": two_digits}[kind](int(seed)))
 
 
-def resnet(kind: str, seed: int, rehearsal: bool) -> Figures:
+def resnet(kind: str, seed: int) -> Figures:
     """A ResNet's accuracy whole and without each block, and CKA of its blocks.
 
     That in three stages loses blocks in two more ways: by the mean, and its second convolution.
     """
-    (images, targets, _), (test, truth, _) = (shapes(part, rehearsal) for part in ("train", "test"))
+    (images, targets, _), (test, truth, _) = shapes("train"), shapes("test")
     torch.manual_seed(seed)
-    stages = tuple(n // 5 for n in STAGES[kind]) if rehearsal else STAGES[kind]
-    model = minivit.create("resnet_32px", **SIZES, width=8, stages=stages)
-    steps = 2 if rehearsal else STEPS["resnet"]
-    fit(model, images, targets, steps=steps, seed=seed, rate=5e-3)
-    blocks = range(sum(stages))
+    model = minivit.create("resnet_32px", **SIZES, width=8, stages=STAGES[kind])
+    fit(model, images, targets, steps=STEPS, seed=seed)
+    blocks = range(sum(STAGES[kind]))
     lose = partial(branch_importance, model, test, truth, *(f"blocks.{i}.{BRANCH}" for i in blocks))
-    found = {
+    figures = {
         "whole": accuracy(model, test, truth),
         "zero": lose().accuracy,
         "cka": cka(model, test[:500], *(f"blocks.{i}" for i in blocks)).values,
     }
     if kind == "three stages":
-        found["mean"] = lose(by="mean", reference=images[:500]).accuracy
-        lesser = [without_second(model, i) for i in blocks]
-        found["one convolution"] = [accuracy(one, test, truth) for one in lesser]
-    return found
-
-
-def accuracy(model: nn.Module, images: Tensor, labels: Tensor) -> float:
-    """Fraction of the images of which a model is right."""
-    return (in_parts(model, images).argmax(1) == labels).double().mean().item()
+        figures["mean"] = lose(by="mean", reference=images[:500]).accuracy
+        lesser = (without_second(model, i) for i in blocks)
+        figures["one convolution"] = [accuracy(other, test, truth) for other in lesser]
+    return figures
 
 
 def without_second(model: Model, block: int) -> nn.Module:
@@ -82,47 +75,40 @@ def without_second(model: Model, block: int) -> nn.Module:
     return model
 
 
-def digits(seed: int, rehearsal: bool) -> Figures:
+def digits(seed: int) -> Figures:
     """A ViT's accuracy without each branch."""
     data = load_data("DIGITS")
     torch.manual_seed(seed)
     model = minivit.create("vit_8px")
-    steps = 2 if rehearsal else STEPS["digits"]
-    recipe = Recipe(steps=steps, batch_size=64, learning_rate=3e-3, average=0.95, seed=seed)
+    recipe = Recipe(steps=STEPS, batch_size=64, learning_rate=3e-3, average=0.95, seed=seed)
     train(model, data, recipe)
-    test = data.test[torch.arange(20)] if rehearsal else data.test
-    images, known = (model.preprocess(part.images) for part in (test, data.train))
-    return by_ways(model, images, test.labels, known[:20] if rehearsal else known)
+    return by_ways(model, data.test, data.train)
 
 
-def by_ways(model: Model, images: Tensor, labels: Tensor, known: Tensor, *names: str) -> Figures:
+def by_ways(model: Model, test: Split, train: Split, *names: str) -> Figures:
     """Accuracy whole, and without each branch."""
-    found: Figures = {"whole": accuracy(model, images, labels)}
+    images, reference = model.preprocess(test.images), model.preprocess(train.images)
+    figures: Figures = {"whole": accuracy(model, images, test.labels)}
     for by in WAYS:
-        rows = branch_importance(model, images, labels, *names, by=by, reference=known)
-        found[by] = rows.accuracy
-    return found
+        importance = branch_importance(
+            model, images, test.labels, *names, by=by, reference=reference
+        )
+        figures[by] = importance.accuracy
+    return figures
 
 
-def shipped(name: str, rehearsal: bool) -> Figures:
+def shipped(name: str) -> Figures:
     """Accuracy of a model of CIFAR-10 without each branch."""
-    model = inputs.model(name)
-    if rehearsal:
-        images, labels = torch.rand(8, 3, 32, 32), torch.arange(8)
-        known = images.flip(0)
-    else:
-        test, train = (inputs.pictures("CIFAR10", 500, part) for part in ("test", "train"))
-        images, known, labels = *(model.preprocess(x.images) for x in (test, train)), test.labels
+    test, train = (inputs.pictures("CIFAR10", 500, part) for part in ("test", "train"))
     names = [f"blocks.?.{BRANCH}"] if name == "cifar10_resnet" else []
-    return by_ways(model, images, labels, known, *names)
+    return by_ways(inputs.model(name), test, train, *names)
 
 
 STUDY = Survey(
     "lesions",
     (
         *(f"{kind}: {seed}" for seed in SEEDS for kind in STAGES),
-        *(f"digits: {seed}" for seed in SEEDS),
-        *(f"{kind}: {seed}" for kind in ("planted", "two digits") for seed in SEEDS),
+        *(f"{kind}: {seed}" for kind in ("digits", "planted", "two digits") for seed in SEEDS),
         *SHIPPED,
     ),
     measure,

@@ -8,6 +8,7 @@ attention with a residual connection is undone in the models trained with norms 
 """
 
 import math
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from minivit.model import Model
 from minivit.vit import ViT
 from studies.inversion_of_one_layer import undone
 from studies.runner.survey import Survey
-from studies.shared.recovery import highlight, psnr, start, without
+from studies.shared.recovery import highlight, psnr, psnr_of_each, start, without
 from vitlab.calls import activation
 from vitlab.data.photographs import crops
 from vitlab.inversion import Diverged, Inversion, decibels, invert, linear_guess
@@ -34,15 +35,12 @@ PHOTOGRAPHS = 16  # for L-BFGS
 UNDONE = 40  # photographs in which attention is undone
 
 
-def measure(row: str, rehearsal: bool) -> dict[str, Any]:
+def measure(row: str) -> dict[str, Any]:
     kind, _, rest = row.partition(" ")
     if kind == "undo":
-        return undo(rest, 1 if rehearsal else UNDONE, 1 if rehearsal else 6)
+        return undo(rest)
     name, _, part = row.partition(" without ")
-    if name.startswith("vit"):
-        model = without(made(name), part)
-        return by_descent(model, 2 if rehearsal else MANY, DEPTHS[: 1 if rehearsal else 3])
-    return by_lbfgs(name, part, *((1, (1,)) if rehearsal else (PHOTOGRAPHS, BUDGETS)))
+    return by_descent(without(made(name), part)) if kind == "vit" else by_lbfgs(name, part)
 
 
 def photographs(number: int) -> Tensor:
@@ -62,25 +60,23 @@ def made(name: str) -> ViT:
     return model
 
 
-def by_descent(model: Model, steps: int, depths: tuple[int, ...]) -> dict[str, Any]:
+def by_descent(model: Model) -> dict[str, Any]:
     """By depth, for one photograph: dB after a tenth of the steps and after all.
 
     ``"met"``: the first step whose output is nearer than that of the slightly shifted image.
     ``None`` where it never was, and where descent ran away.
     """
     image = photographs(1)
-    found: dict[str, Any] = {"start": psnr(start(image), image), "tenth": {}, "psnr": {}, "met": {}}
-    for depth in depths:
-        key = str(depth)
-        try:
-            way = invert(model, image, at=f"blocks.{depth - 1}", optimizer="gd", steps=steps)
-        except Diverged:
-            found["tenth"][key] = found["psnr"][key] = found["met"][key] = None
-            continue
-        found["tenth"][key] = after(way, image, math.ceil(steps / 10))
-        found["psnr"][key] = after(way, image, steps)
-        found["met"][key] = way.met[0]
-    return found
+    figures: dict[str, Any] = {"start": psnr(start(image), image)}
+    figures |= {"tenth": {}, "psnr": {}, "met": {}}
+    for depth in DEPTHS:
+        values: tuple[float | None, ...] = (None, None, None)
+        with suppress(Diverged):
+            way = invert(model, image, at=f"blocks.{depth - 1}", optimizer="gd", steps=MANY)
+            values = after(way, image, math.ceil(MANY / 10)), after(way, image, MANY), way.met[0]
+        for key, value in zip(("tenth", "psnr", "met"), values, strict=True):
+            figures[key][str(depth)] = value
+    return figures
 
 
 def after(way: Inversion, image: Tensor, evaluations: int) -> float:
@@ -90,7 +86,7 @@ def after(way: Inversion, image: Tensor, evaluations: int) -> float:
     return round(decibels(way.input_distance[:, best], image).item(), 2)
 
 
-def by_lbfgs(name: str, part: str, number: int, budgets: tuple[int, ...]) -> dict[str, Any]:
+def by_lbfgs(name: str, part: str) -> dict[str, Any]:
     """Behind the last block, from a first guess: dB of each image, and where contrast was found.
 
     By number of steps. ``"start"`` has the dB of the noise that a search starts from otherwise, and
@@ -98,35 +94,29 @@ def by_lbfgs(name: str, part: str, number: int, budgets: tuple[int, ...]) -> dic
     """
     whole: Any = minivit.load(name).eval()
     model: Any = without(whole, part)
-    images = photographs(number)
+    images = photographs(PHOTOGRAPHS)
     at = f"blocks.{len(model.blocks) - 1}"
     with torch.no_grad():
         guess = linear_guess(model, at, activation(model, at)(images))
-    found: dict[str, Any] = {
-        "start": each(start(images), images),
-        "guess": each(guess, images),
-        "psnr": {},
-        "highlight": {},
+    results = {
+        str(steps): invert(model, images, at=at, steps=steps, start=guess).image
+        for steps in BUDGETS
     }
-    for steps in budgets:
-        pictures = invert(model, images, at=at, steps=steps, start=guess).image
-        found["psnr"][str(steps)] = each(pictures, images)
-        found["highlight"][str(steps)] = highlight(whole, images, pictures)
-    return found
+    return {
+        "start": psnr_of_each(start(images), images),
+        "guess": psnr_of_each(guess, images),
+        "psnr": {steps: psnr_of_each(image, images) for steps, image in results.items()},
+        "highlight": {steps: highlight(whole, images, image) for steps, image in results.items()},
+    }
 
 
-def each(found: Tensor, images: Tensor) -> list[float]:
-    """dB of every image."""
-    return [psnr(*pair) for pair in zip(found.split(1), images.split(1), strict=True)]
-
-
-def undo(name: str, number: int, blocks: int) -> dict[str, Any]:
+def undo(name: str) -> dict[str, Any]:
     """For each block: for how many photographs the inverse of the branch recovers the tokens."""
     model = minivit.load(name)
     assert isinstance(model, ViT)  # for mypy
-    images = photographs(number).double()
+    images = photographs(UNDONE).double()
     model = model.double().eval().requires_grad_(False)
-    return {"photographs": number, "blocks": undone(model, images, True, blocks)}
+    return {"photographs": UNDONE, "blocks": undone(model, images, True)}
 
 
 NAMES = [

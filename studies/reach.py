@@ -10,13 +10,16 @@ the share of negative curvature and the largest eigenvalue early in training, af
 training images.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 
+from studies.runner.run import spread
 from studies.runner.survey import Figures, Survey
-from studies.shared.digit_models import fraction_of, plain
+from studies.shared.digit_models import fraction_of
+from studies.shared.figures import over_seeds, plain
 from studies.shared.reach import MIXING, vit
 from vitlab.data import Data, load_data
 from vitlab.data.dataset import Split
@@ -31,38 +34,39 @@ WIDER = 1e-1  # where the last of them won
 STEPS = {"all": 600, "tenth": 300}
 FEW = ("global", "windows", "shifted windows")  # also trained on a tenth
 CURVED = ("global", "5 x 5", "3 x 3")
-MORE = {"global": 3e-2, "5 x 5": 1e-2}  # seeds 5 to 9, at the rates of the first five
+MORE_SEEDS = range(5, 10)
+MORE = {"global": 3e-2, "5 x 5": 1e-2}  # of these, at the rates of the first five
 RECIPE = Recipe(batch_size=64, average=0.9)
 EARLY, IMAGES = 20, 64
 
 
-def measure(row: str, rehearsal: bool) -> Figures:
+def measure(row: str) -> Figures:
     """The figures of one row, lists over the seeds."""
     mixing, _, amount = row.partition(", ")
     if amount == "curvature":
-        return plain(curvature(mixing, rehearsal))
-    short = 2 if rehearsal else STEPS["tenth"]
+        return plain(curvature(mixing))
     if amount == "wider":
-        return plain({"search": {str(WIDER): trained(mixing, "all", 0, short, WIDER)[1]}})
-    rates = RATES[:1] if rehearsal else RATES
-    steps = 2 if rehearsal else STEPS["tenth" if amount == "tenth" else "all"]
+        return plain({"search": searched(mixing, "all", [WIDER])})
     if amount == "more":
-        more = range(5, 6 if rehearsal else 10)
-        return plain(scores(mixing, amount, more, steps, MORE[mixing]))
-    search = {rate: trained(mixing, amount, 0, short, rate)[1] for rate in rates}
-    rate = max(search, key=lambda r: search[r])
+        return plain(scores(mixing, "all", MORE_SEEDS, MORE[mixing]))
+    search = searched(mixing, amount, RATES)
+    rate = max(RATES, key=lambda r: search[str(r)])
     return plain(
         {"parameters": sum(p.numel() for p in vit(mixing).parameters()), "rate": rate}
-        | {"search": {str(rate): accuracy for rate, accuracy in search.items()}}
-        | scores(mixing, amount, SEEDS[: 1 if rehearsal else 5], steps, rate)
+        | {"search": search}
+        | scores(mixing, amount, SEEDS, rate)
     )
 
 
-def scores(mixing: str, amount: str, seeds: range, steps: int, rate: float) -> Figures:
+def searched(mixing: str, amount: str, rates: Sequence[float]) -> dict[str, float]:
+    """Accuracy on the validation part, by rate, after a short training."""
+    steps = STEPS["tenth"]
+    return {str(rate): trained(mixing, amount, 0, steps, rate)["validation"] for rate in rates}
+
+
+def scores(mixing: str, amount: str, seeds: Iterable[int], rate: float) -> Figures:
     """Lists over the seeds."""
-    rows = [trained(mixing, amount, seed, steps, rate) for seed in seeds]
-    names = ("train_loss", "validation", "accuracy")
-    return {name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
+    return over_seeds(trained(mixing, amount, seed, STEPS[amount], rate) for seed in seeds)
 
 
 def digits(amount: str, seed: int) -> Data:
@@ -75,36 +79,37 @@ def digits(amount: str, seed: int) -> Data:
     return replace(few, train=many)
 
 
-def trained(
-    mixing: str, amount: str, seed: int, steps: int, rate: float
-) -> tuple[float, float, float]:
+def trained(mixing: str, amount: str, seed: int, steps: int, rate: float) -> dict[str, float]:
     """Loss on the training part, accuracy on the validation and the test part."""
     torch.manual_seed(seed)
     model, data = vit(mixing), digits(amount, seed)
-    done = train(model, data, replace(RECIPE, steps=steps, learning_rate=rate, seed=seed))
-    known, chosen = evaluate(model, data.train), evaluate(model, data.validation)
-    return -known.log_likelihood, chosen.accuracy, done.test.accuracy
+    test = train(model, data, replace(RECIPE, steps=steps, learning_rate=rate, seed=seed)).test
+    return {
+        "train_loss": -evaluate(model, data.train).log_likelihood,
+        "validation": evaluate(model, data.validation).accuracy,
+        "accuracy": test.accuracy,
+    }
 
 
-def curvature(mixing: str, rehearsal: bool) -> Figures:
+def curvature(mixing: str) -> Figures:
     """Of models early in training, shares of negative curvature and largest eigenvalues."""
-    found: dict[str, Any] = {"negative": [], "negative_half": [], "top": []}
-    for seed in SEEDS[: 1 if rehearsal else 5]:
+    rows = []
+    for seed in SEEDS:
         torch.manual_seed(seed)
         recipe = replace(RECIPE, steps=STEPS["all"], learning_rate=RATES[0], seed=seed)
         run = Run(vit(mixing), load_data("DIGITS"), recipe)
-        while run.step < (1 if rehearsal else EARLY):
+        while run.step < EARLY:
             run.advance()
-        part = run.data.train
-        chosen = torch.linspace(0, len(part) - 1, 4 if rehearsal else IMAGES).round().long()
-        images = (part.images[chosen].float() / 255 - run.mean) / run.std
-        probes, steps = (2, 2) if rehearsal else (2, 15)
-        how: dict[str, Any] = {"probes": probes, "steps": steps, "label_smoothing": 0.1}
-        early = density(run.model, images, part.labels[chosen], seed=1 + seed, **how)
-        found["negative"].append(early.negative.mean)
-        found["negative_half"].append(early.negative.half)
-        found["top"].append(early.points.max().item())
-    return found
+        part = spread(run.data.train, IMAGES)
+        images = (part.images.float() / 255 - run.mean) / run.std
+        how: dict[str, Any] = {"probes": 2, "steps": 15, "label_smoothing": 0.1}
+        early = density(run.model, images, part.labels, seed=1 + seed, **how)
+        rows.append({
+            "negative": early.negative.mean,
+            "negative_half": early.negative.half,
+            "top": early.points.max().item(),
+        })  # fmt: skip
+    return over_seeds(rows)
 
 
 STUDY = Survey(

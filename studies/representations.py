@@ -19,7 +19,8 @@ from minivit.model import Model
 from minivit.patches import patchify
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
-from studies.shared.digit_models import SEEDS, digits, plain, points, summary
+from studies.shared.digit_models import SEEDS, digits, points, summary
+from studies.shared.figures import plain
 from vitlab.claims.probes.representations import across
 from vitlab.data import Split
 from vitlab.instruments import Localisation, branch_ratios, cka, probes, readable
@@ -36,11 +37,11 @@ UNTRAINED = {
 TAPS = ("", ".norm1", ".attention", ".norm2", ".mlp.activation", ".mlp")  # of a block
 
 
-def measure(name: str, rehearsal: bool) -> Figures:
+def measure(name: str) -> Figures:
     """The figures of one row."""
     if name == DIGITS:
-        return plain(digits(rehearsal))
-    train, test = pictures(rehearsal)
+        return plain(digits())
+    train, test = shuffled("train", 1000), shuffled("test", 1000)
     if name == BETWEEN:
         vit, resnet = loaded(VIT), loaded(RESNET)
         images = vit.preprocess(test.images)  # the ResNet's preprocessing is the same
@@ -49,34 +50,37 @@ def measure(name: str, rehearsal: bool) -> Figures:
     images, few = (model.preprocess(part.images) for part in (test, train))
     figures = layers(model, images)
     if name not in UNTRAINED:
-        found = probes(model, (few, train.labels), (images, test.labels), *points(model))
-        figures["accuracy"] = [layer.accuracy for layer in found.values()]
+        read = probes(model, (few, train.labels), (images, test.labels), *points(model))
+        figures["accuracy"] = [layer.accuracy for layer in read.values()]
     if name in (VIT, CLASS, MIXER, "untrained vit", "untrained mixer"):
         ratio = branch_ratios(model, images[:200]).ratio.mean(1)
         figures["ratios"] = ratio.view(-1, 2)  # [blocks, 2]: attention or mixing, and MLP
     if name in (VIT, CLASS, RESNET):
         last = len(figures["cka"]) - 2  # the first map stands before the blocks
-        here = (
-            (0, 2, last) if name != RESNET else (last - 1, last)
-        )  # 8 x 8 positions, as in the ViT
-        many = model.preprocess(test_pictures(rehearsal).images)
-        places = {f"blocks.{i}": located(model, many, f"blocks.{i}") for i in here}
-        figures["places"] = {name: summary(found) for name, (found, _) in places.items()}
+        # In the ResNet those of 8 x 8 positions, as in the ViT.
+        blocks = (last - 1, last) if name == RESNET else (0, 2, last)
+        many = model.preprocess(shuffled("test", 4000).images)
+        places = {f"blocks.{i}": located(model, many, f"blocks.{i}") for i in blocks}
+        figures["places"] = {block: summary(whole) for block, (whole, _) in places.items()}
         figures["hits"] = places[f"blocks.{last}"][1]  # from each quarter alone
+        sides = few[:500], images[:250]
         figures["read"] = {
-            f"blocks.{i}": summary(
-                readable(model, few[:500], images[:250], f"blocks.{i}", components=4)
-            )
-            for i in (here[0], last)
+            block: summary(readable(model, *sides, block, components=4))
+            for block in (f"blocks.{blocks[0]}", f"blocks.{last}")
         }
     if name in (VIT, CLASS):
-        quarters = [cka(model, q, *(f"blocks.?{tap}" for tap in TAPS)) for q in images.chunk(4)]
-        names = quarters[0].rows
-        for tap in TAPS:  # a figure for each quarter
-            rows = [i for i, row in enumerate(names) if row == f"{row[:8]}{tap}"]
-            means = [across(quarter.values[rows][:, rows]) for quarter in quarters]
-            figures.setdefault("taps", {})[tap] = means
+        figures["taps"] = taps(model, images)
     return plain(figures)
+
+
+def taps(model: Model, images: Tensor) -> dict[str, list[float]]:
+    """By place within a block: mean CKA between blocks, from each quarter of the images."""
+    quarters = [cka(model, q, *(f"blocks.?{tap}" for tap in TAPS)) for q in images.chunk(4)]
+    table = {}
+    for tap in TAPS:
+        rows = [i for i, row in enumerate(quarters[0].rows) if row == f"{row[:8]}{tap}"]
+        table[tap] = [across(quarter.values[rows][:, rows]) for quarter in quarters]
+    return table
 
 
 def located(model: Model, images: Tensor, name: str) -> tuple[Localisation, list[float]]:
@@ -90,10 +94,10 @@ def located(model: Model, images: Tensor, name: str) -> tuple[Localisation, list
     x = x[:, -64:] if x.ndim == 3 else x.flatten(2).mT  # [n, 64, dim], without a class token
     size = math.isqrt(images[0].shape[1:].numel() // x.shape[1])
     y = patchify(images, size).float()
-    found = [grid_cka(a, b) for a, b in ((x, y), *zip(x.chunk(4), y.chunk(4), strict=True))]
+    tables = [grid_cka(a, b) for a, b in ((x, y), *zip(x.chunk(4), y.chunk(4), strict=True))]
     whole, *quarters = (
         Localisation(t.unflatten(1, (8, 8)).unflatten(0, (8, 8)), t[:0].view(0, 8, 8))
-        for t in found
+        for t in tables
     )
     return whole, [quarter.hits.double().mean().item() for quarter in quarters]
 
@@ -103,16 +107,13 @@ def grid_cka(x: Tensor, y: Tensor) -> Tensor:
     (n, count, p), q = x.shape, y.shape[2]
     x, y = x - x.mean(0), y - y.mean(0)
     both = x.flatten(1).T @ y.flatten(1)  # [N * p, N * q]
-    across = both.view(count, p, count, q).double().square().sum((1, 3))
+    between = both.view(count, p, count, q).double().square().sum((1, 3))
 
     def alone(z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Of each place: squared norms [n, N], of K with an empty diagonal the sums [N]."""
         norms = z.double().square().sum(2)
-        return (
-            norms,
-            -norms.sum(0),
-            torch.stack([(a.T @ a).double().square().sum() for a in z.unbind(1)]),
-        )
+        products = [(a.T @ a).double().square().sum() for a in z.unbind(1)]
+        return norms, -norms.sum(0), torch.stack(products)
 
     (kx, sx, xx), (ky, sy, yy) = alone(x), alone(y)
 
@@ -120,7 +121,7 @@ def grid_cka(x: Tensor, y: Tensor) -> Tensor:
     def hsic(trace: Tensor, level: Tensor, rows: Tensor) -> Tensor:
         return trace - rows + level / ((n - 1) * (n - 2)) - 2 / (n - 2) * rows
 
-    top = hsic(across, sx[:, None] * sy, kx.T @ ky)
+    top = hsic(between, sx[:, None] * sy, kx.T @ ky)
     left = hsic(xx, sx.square(), kx.square().sum(0))
     right = hsic(yy, sy.square(), ky.square().sum(0))
     return top / (left[:, None] * right).sqrt()
@@ -136,28 +137,9 @@ def layers(model: Model, images: Tensor, **other: Any) -> Figures:
 
 
 @cache
-def pictures(rehearsal: bool) -> list[Split]:
-    """1,000 images of CIFAR-10 to train on and as many to test, of all classes; or noise."""
-    if rehearsal:
-        return [noise(seed) for seed in (0, 1)]
-    return [shuffled(inputs.pictures("CIFAR10", 1000, part)) for part in ("train", "test")]
-
-
-@cache
-def test_pictures(rehearsal: bool) -> Split:
-    """4,000 test images of CIFAR-10, of all classes; or noise."""
-    return noise(1) if rehearsal else shuffled(inputs.pictures("CIFAR10", 4000))
-
-
-def noise(seed: int) -> Split:
-    """Images for a rehearsal."""
-    draws = torch.Generator().manual_seed(seed)
-    images = torch.randint(256, (60, 3, 32, 32), generator=draws)
-    return Split(images.to(torch.uint8), torch.arange(60) % 10)
-
-
-def shuffled(images: Split) -> Split:
-    """In another order: a copy in folders is ordered by class, and so would be batches of it."""
+def shuffled(part: str, number: int) -> Split:
+    """Images of CIFAR-10 in another order: a copy in folders, and so batches, are by class."""
+    images = inputs.pictures("CIFAR10", number, part)
     return images[torch.randperm(len(images), generator=torch.Generator().manual_seed(0))]
 
 
@@ -173,9 +155,5 @@ def loaded(name: str) -> Model:
     return inputs.model(name)
 
 
-STUDY = Survey(
-    "representations",
-    (VIT, CLASS, MIXER, RESNET, *UNTRAINED, BETWEEN, DIGITS),
-    measure,
-    seeds=SEEDS,
-)
+ROWS = (VIT, CLASS, MIXER, RESNET, *UNTRAINED, BETWEEN, DIGITS)
+STUDY = Survey("representations", ROWS, measure, seeds=SEEDS)

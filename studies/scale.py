@@ -8,7 +8,6 @@ have about as many parameters; on all digits and on a tenth, at the rate that di
 validation part. ``masked``: three seeds of a ViT that learns without labels to fill in patches.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -20,9 +19,10 @@ from minivit.model import Model
 from minivit.vit import ViT
 from studies.runner.run import operations
 from studies.runner.survey import Figures, Survey
-from studies.shared.digit_models import fraction_of, plain
+from studies.shared.digit_models import fraction_of
+from studies.shared.figures import over_seeds, plain
 from studies.shared.masked_patches import masked_patches
-from studies.shared.sequences import LONGEST, Attending, Kind, Reader, pairs, right, taught
+from studies.shared.sequences import KEY, LONGEST, Attending, Kind, Reader, pairs, right, taught
 from vitlab.data import Data, load_data
 from vitlab.training import Recipe, train
 from vitlab.training.evaluate import evaluate
@@ -35,61 +35,48 @@ MIXERS = ("attention", "convolution", "recurrence")
 STEPS = {"attention": 1000, "recurrent": 3000, "digits": 200}  # recurrence learns more slowly
 
 
-def measure(row: str, rehearsal: bool) -> Figures:
+def measure(row: str) -> Figures:
     """The figures of one row, lists over the seeds."""
-    seeds = SEEDS[:2] if rehearsal else SEEDS
     if row == "masked":
-        return plain(over(masked_patches(seed, rehearsal) for seed in seeds[:3]))
+        return plain(over_seeds(masked_patches(seed) for seed in SEEDS[:3]))
     task, _, kind = row.partition(" ")
     if task == "marked":
-        return plain(over(kept(kind, seed, rehearsal) for seed in seeds))
-    return plain(retrieval(kind, seeds, rehearsal) if task == "retrieval"
-                 else digits(kind, seeds, rehearsal))  # fmt: skip
+        return plain(over_seeds(marked(kind, seed) for seed in SEEDS))
+    return plain(retrieval(kind) if task == "retrieval" else digits(kind))
 
 
-def over(found: Any) -> Figures:
-    """A list for each figure out of a figure for each seed."""
-    rows = list(found)
-    return {key: [row[key] for row in rows] for key in rows[0]}
-
-
-def retrieval(kind: Any, seeds: Sequence[int], rehearsal: bool) -> Figures:
+def retrieval(kind: Any) -> Figures:
     """How often readers answer right, by length, and how much their attention gives to the pair."""
-    steps, count = (2, 20) if rehearsal else (STEPS[kind.split()[0]], 2000)
-    search = {rate: right(taught(kind, rate, 0, steps), LONGEST, 90_000, count) for rate in RATES}
+    steps = STEPS[kind.split()[0]]
+    search = {rate: right(taught(kind, rate, 0, steps), LONGEST, 90_000) for rate in RATES}
     rate = max(search, key=lambda r: search[r])
-    model = Reader(kind)
-    found = {
-        "parameters": sum(p.numel() for p in model.parameters()),
+    return {
+        "parameters": sum(p.numel() for p in Reader(kind).parameters()),
         "search": {str(rate): accuracy for rate, accuracy in search.items()},
         "rate": rate,
         "lengths": list(LENGTHS),
-    }
-    return found | over(read(kind, rate, seed, steps, count) for seed in seeds)
+    } | over_seeds(by_length(taught(kind, rate, seed, steps)) for seed in SEEDS)
 
 
 @torch.no_grad()
-def read(kind: Any, rate: float, seed: int, steps: int, count: int) -> Figures:
-    """One reader, over all lengths."""
-    with torch.enable_grad():
-        model = taught(kind, rate, seed, steps)
-    found: Figures = {"accuracy": [right(model, n, 10_000 + n, count) for n in LENGTHS]}
+def by_length(model: Reader) -> Figures:
+    """What one reader of pairs does, over all lengths."""
+    figures: Figures = {"accuracy": [right(model, n, 10_000 + n) for n in LENGTHS]}
     if isinstance(model.mixing, Attending):
-        found["weight"] = [on_the_pair(model, n) for n in LENGTHS]
+        figures["weight"] = [on_the_pair(model, n) for n in LENGTHS]
         # Scores times log n over log 16: what spreads over n tokens is taken back.
         logs = torch.tensor(LENGTHS).log() / torch.tensor(LONGEST).log()
-        found["sharpened"] = [
-            right(model, n, 10_000 + n, count, sharper=max(1.0, by))
+        figures["sharpened"] = [
+            right(model, n, 10_000 + n, sharper=max(1.0, by))
             for n, by in zip(LENGTHS, logs.tolist(), strict=True)
         ]
-    return found
+    return figures
 
 
-def kept(kind: Any, seed: int, rehearsal: bool) -> Figures:
+def marked(kind: Any, seed: int) -> Figures:
     """One reader of sequences in which the pair that will be asked for is marked."""
-    steps, count = (2, 20) if rehearsal else (STEPS["attention"], 2000)
-    model = taught(kind, 3e-3, seed, steps, marked=True)
-    return {"accuracy": [right(model, n, 10_000 + n, count, marked=True) for n in LENGTHS]}
+    model = taught(kind, 3e-3, seed, STEPS["attention"], marked=True)
+    return {"accuracy": [right(model, n, 10_000 + n, marked=True) for n in LENGTHS]}
 
 
 def on_the_pair(model: Reader, length: int) -> float:
@@ -97,9 +84,9 @@ def on_the_pair(model: Reader, length: int) -> float:
     assert isinstance(model.mixing, Attending)
     tokens, _ = pairs(250, length, torch.Generator().manual_seed(length))
     weights = model.mixing.weights(model.embed(tokens))
-    keys = tokens[..., :32]
-    asked = (keys[:, :-1] @ keys[:, -1:].mT)[..., 0].argmax(1)
-    return weights[torch.arange(len(asked)), asked].mean().item()
+    keys = tokens[..., :KEY]
+    pair = (keys[:, :-1] @ keys[:, -1:].mT)[..., 0].argmax(1)
+    return weights[torch.arange(len(pair)), pair].mean().item()
 
 
 class Convolution(nn.Module):
@@ -140,37 +127,33 @@ def mixing(kind: str) -> Model:
     return model
 
 
-def digits(kind: str, seeds: Sequence[int], rehearsal: bool) -> Figures:
+def digits(kind: str) -> Figures:
     """Accuracy in training and test, on all digits and on a tenth; cost."""
-    steps = 2 if rehearsal else STEPS["digits"]
     whole = load_data("DIGITS")
-    search = {rate: fitted(kind, whole, rate, 0, steps)[1] for rate in RATES}
+    search = {rate: fitted(kind, whole, rate, 0)["validation"] for rate in RATES}
     rate = max(search, key=lambda r: search[r])
     model = mixing(kind)
-    found: Figures = {
+    return {
         "parameters": sum(p.numel() for p in model.parameters()),
         "operations": operations(model),
         "search": {str(rate): accuracy for rate, accuracy in search.items()},
         "rate": rate,
+        "all": over_seeds(fitted(kind, whole, rate, seed) for seed in SEEDS),
+        "tenth": over_seeds(
+            fitted(kind, fraction_of(whole, 0.1, seed), rate, seed) for seed in SEEDS
+        ),
     }
-    keys = ("train", "validation", "test")
-    for name, few in (("all", False), ("tenth", True)):
-        parts = [fraction_of(whole, 0.1, seed) if few else whole for seed in seeds]
-        found[name] = over(
-            dict(zip(keys, fitted(kind, part, rate, seed, steps), strict=True))
-            for part, seed in zip(parts, seeds, strict=True)
-        )
-    return found
 
 
-def fitted(kind: str, data: Data, rate: float, seed: int, steps: int) -> tuple[float, float, float]:
+def fitted(kind: str, data: Data, rate: float, seed: int) -> dict[str, float]:
     """Accuracies on the training, validation and test part."""
     torch.manual_seed(seed)
     model = mixing(kind)
+    steps = STEPS["digits"]
     recipe = Recipe(steps=steps, batch_size=64, learning_rate=rate, average=0.9, seed=seed)
-    done = train(model, data, recipe)
-    scores = evaluate(model, data.train), evaluate(model, data.validation), done.test
-    return tuple(score.accuracy for score in scores)  # type: ignore[return-value]
+    test = train(model, data, recipe).test.accuracy
+    scores = {part: evaluate(model, getattr(data, part)) for part in ("train", "validation")}
+    return {part: score.accuracy for part, score in scores.items()} | {"test": test}
 
 
 STUDY = Survey(

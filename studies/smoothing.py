@@ -16,18 +16,10 @@ import minivit
 from minivit.model import Model
 from minivit.vit import MultiHeadAttention, ViT
 from studies.runner.survey import Figures, Survey
-from studies.shared import inputs
-from studies.shared.digit_models import plain
-from studies.shared.shape_models import (
-    PerPatch,
-    fit,
-    in_parts,
-    mean_iou,
-    mixed,
-    new,
-    shapes,
-    steps_of,
-)
+from studies.shared import inputs, shape_models
+from studies.shared.figures import over_seeds, plain
+from studies.shared.shape_models import PerPatch, mean_iou, mixed, new, shapes
+from studies.shared.training import accuracy, fit, outputs
 from vitlab.instruments.ensembles import ensemble, position_ensembles
 from vitlab.instruments.smoothing import (
     between_patches,
@@ -44,78 +36,66 @@ MORE = range(5, 15)  # seeds of which scores alone are kept
 LONGER = ("resnet plain", "resnet blur")  # in twice as many steps
 DENSE = ("vit attention", "vit none", "resnet plain", "resnet attention")
 CIFAR10 = ("cifar10_vit", "cifar10_vit_gap", "cifar10_mixer", "cifar10_resnet", "cifar10_alternet")
-NARROW, PLAIN, WIDE = 0.5, 1.0, 2.0  # widths of smoothing, in patches
+WIDTHS = (0.5, 1.0, 2.0)  # of smoothing, in patches
 
 
-def measure(row: str, rehearsal: bool) -> Figures:
+def measure(row: str) -> Figures:
     """The figures of one row; those of models of shapes are lists over the seeds."""
     if row in CIFAR10:
-        return plain(of_cifar10(row, rehearsal))
-    if row.startswith("more "):
-        kind, seeds = row.removeprefix("more "), MORE[:1] if rehearsal else MORE
-        scores = [classifying(kind, seed, rehearsal)[0]["accuracy"] for seed in seeds]
-        return {"accuracy": scores}
-    seeds = SEEDS[:2] if rehearsal else SEEDS
-    found: dict[str, Any] = {}
-    answers = []
-    for seed in seeds:
-        if row.startswith("longer "):
-            figures = longer(row.removeprefix("longer "), seed, rehearsal)
-        elif row.startswith("dense "):
-            figures = dense(row.removeprefix("dense "), seed, rehearsal)
-        else:
-            figures, probabilities = classifying(row, seed, rehearsal)
-            answers.append(probabilities)
-        for key, value in figures.items():
-            found.setdefault(key, []).append(value)
-    if answers:
-        found["together"] = vars(ensemble(torch.stack(answers), shapes("test", rehearsal)[1]))
-    return plain(found)
+        return plain(of_cifar10(row))
+    kind, _, name = row.partition(" ")
+    if kind == "more":
+        return {"accuracy": [classifying(name, seed)[0]["accuracy"] for seed in MORE]}
+    if kind in ("longer", "dense"):
+        measured = longer if kind == "longer" else dense
+        return plain(over_seeds(measured(name, seed) for seed in SEEDS))
+    figures, answers = zip(*(classifying(row, seed) for seed in SEEDS), strict=True)
+    together = vars(ensemble(torch.stack(answers), shapes("test")[1]))
+    return plain(over_seeds(figures) | {"together": together})
 
 
-def dense(kind: str, seed: int, rehearsal: bool) -> Figures:
+def dense(kind: str, seed: int) -> Figures:
     """How well a model tells the class of every patch."""
     torch.manual_seed(seed)
-    images, _, patches = shapes("train", rehearsal)
-    test, _, targets = shapes("test", rehearsal)
+    images, _, patches = shapes("train")
+    test, _, targets = shapes("test")
     model = PerPatch(new(kind))
-    fit(model, images, patches, steps=steps_of(kind, rehearsal), seed=seed)
-    answers = in_parts(model, test).argmax(1)
+    fit(model, images, patches, steps=steps_of(kind), seed=seed)
+    answers = outputs(model, test).argmax(1)
     right = (answers == targets).double().mean().item()
     return {"iou": mean_iou(answers, targets), "accuracy": right}
 
 
-def longer(kind: str, seed: int, rehearsal: bool) -> Figures:
+def longer(kind: str, seed: int) -> Figures:
     """Scores after more steps; losses with the statistics of batches too, as in training."""
     torch.manual_seed(seed)
-    images, labels, _ = shapes("train", rehearsal)
-    test, truth, _ = shapes("test", rehearsal)
+    images, labels, _ = shapes("train")
+    test, truth, _ = shapes("test")
     model = new(kind)
-    fit(model, images, labels, steps=2 * steps_of(kind, rehearsal), seed=seed)
-    logits = in_parts(model, test)
+    fit(model, images, labels, steps=2 * steps_of(kind), seed=seed)
     figures = {
-        "accuracy": (logits.argmax(1) == truth).double().mean().item(),
-        "loss": F.cross_entropy(logits, truth).item(),
-        "train_loss": F.cross_entropy(in_parts(model, images), labels).item(),
+        "accuracy": accuracy(model, test, truth),
+        "loss": F.cross_entropy(outputs(model, test), truth).item(),
+        "train_loss": F.cross_entropy(outputs(model, images), labels).item(),
     }
     model.train()  # BatchNorm by the batch's own statistics
-    return figures | {"batch_loss": F.cross_entropy(in_parts(model, images), labels).item()}
+    return figures | {"batch_loss": F.cross_entropy(outputs(model, images), labels).item()}
 
 
-def classifying(kind: str, seed: int, rehearsal: bool) -> tuple[Figures, Tensor]:
+def classifying(kind: str, seed: int) -> tuple[Figures, Tensor]:
     """A trained classifier's scores, variances and ensembles of positions; its probabilities."""
     torch.manual_seed(seed)
-    images, labels, _ = shapes("train", rehearsal)
-    test, truth, _ = shapes("test", rehearsal)
+    images, labels, _ = shapes("train")
+    test, truth, _ = shapes("test")
     model = new(kind)
     with mixed(kind, model, images):
-        fit(model, images, labels, steps=steps_of(kind, rehearsal), seed=seed)
-        logits, known = in_parts(model, test), in_parts(model, images)
+        fit(model, images, labels, steps=steps_of(kind), seed=seed)
+        logits = outputs(model, test)
         figures: Figures = {
-            "accuracy": (logits.argmax(1) == truth).double().mean().item(),
+            "accuracy": accuracy(model, test, truth),
             "loss": F.cross_entropy(logits, truth).item(),
-            "train_loss": F.cross_entropy(known, labels).item(),
-            "train_accuracy": (known.argmax(1) == labels).double().mean().item(),
+            "train_loss": F.cross_entropy(outputs(model, images), labels).item(),
+            "train_accuracy": accuracy(model, images, labels),
         }
         if kind in ("vit attention", "vit gaussian", "resnet plain"):
             figures |= variances(model, test[:500])
@@ -125,6 +105,11 @@ def classifying(kind: str, seed: int, rehearsal: bool) -> tuple[Figures, Tensor]
     if kind == "vit attention" and isinstance(model, ViT):
         figures["in its place"] = in_place(model, images[:500], test, truth)
     return figures, logits.softmax(1)
+
+
+def steps_of(kind: str) -> int:
+    """Steps of training."""
+    return shape_models.STEPS[kind.split()[0]]
 
 
 def grid_of(model: Model) -> tuple[int, int] | None:
@@ -149,53 +134,39 @@ def variances(model: Model, images: Tensor) -> Figures:
         figures |= {"around": around.values, "around_square": around.mean_square}
     else:
         for part in ("shortcut", "norm2"):  # a block's skip and branch, before the ReLU
-            seen = feature_variance(model, images, f"blocks.?.{part}")
-            figures |= {part: seen.values, f"{part}_square": seen.mean_square}
+            variance = feature_variance(model, images, f"blocks.?.{part}")
+            figures |= {part: variance.values, f"{part}_square": variance.mean_square}
     return figures
 
 
-def in_place(model: ViT, seen: Tensor, images: Tensor, labels: Tensor) -> dict[str, float]:
-    """Accuracy of a trained model with other averages in the place of its attention."""
+def in_place(model: ViT, other: Tensor, images: Tensor, labels: Tensor) -> dict[str, float]:
+    """Accuracy of a trained model with other averages in the place of its attention.
+
+    ``"own mean"`` is the mean of its attention over the ``other`` images.
+    """
     grid = model.config.grid
-    others: dict[str, Any] = {
+    averages: dict[str, Any] = {
         f"gaussian {width}": between_patches(model, images, gaussian_smoothing(grid, width))
-        for width in (NARROW, PLAIN, WIDE)
+        for width in WIDTHS
     }
-    others["box 3"] = between_patches(model, images, box_blur(grid, 3))
-    others["mean"] = between_patches(model, images, gaussian_smoothing(grid, torch.inf))
-    others["own mean"] = mean_attention(model, seen)
-
-    def accuracy() -> float:
-        return (in_parts(model, images).argmax(1) == labels).double().mean().item()
-
-    found = {"own": accuracy()}
-    for name, weights in others.items():
+    averages["box 3"] = between_patches(model, images, box_blur(grid, 3))
+    averages["mean"] = between_patches(model, images, gaussian_smoothing(grid, torch.inf))
+    averages["own mean"] = mean_attention(model, other)
+    figures = {"own": accuracy(model, images, labels)}
+    for name, weights in averages.items():
         with minivit.replace(model, weights):
-            found[name] = accuracy()
-    nothing = minivit.remove(model, "attention")
-    found["none"] = (in_parts(nothing, images).argmax(1) == labels).double().mean().item()
-    return found
+            figures[name] = accuracy(model, images, labels)
+    return figures | {"none": accuracy(minivit.remove(model, "attention"), images, labels)}
 
 
-def of_cifar10(name: str, rehearsal: bool) -> Figures:
+def of_cifar10(name: str) -> Figures:
     """Variances of a trained model, and its accuracy with other averages in place of attention."""
     model = inputs.model(name)
-    if rehearsal:
-        noise = torch.randn(8, 3, 32, 32, generator=torch.Generator().manual_seed(0))
-        seen, images, labels = noise, noise, torch.arange(8)
-    else:
-        test = inputs.pictures("CIFAR10", 1000)
-        train = inputs.pictures("CIFAR10", 500, "train")
-        images, labels, seen = (
-            model.preprocess(test.images),
-            test.labels,
-            model.preprocess(train.images),
-        )
+    test, train = inputs.pictures("CIFAR10", 1000), inputs.pictures("CIFAR10", 500, "train")
+    images, other = model.preprocess(test.images), model.preprocess(train.images)
     figures = variances(model, images[::4])  # of all classes, which stand in order
-    if any(isinstance(part, MultiHeadAttention) for part in model.modules()) and isinstance(
-        model, ViT
-    ):
-        figures["in its place"] = in_place(model, seen, images, labels)
+    if isinstance(model, ViT) and any(isinstance(m, MultiHeadAttention) for m in model.modules()):
+        figures["in its place"] = in_place(model, other, images, test.labels)
     return figures
 
 

@@ -57,10 +57,9 @@ def made(row: str) -> tuple[ViT | Mixer, Tensor]:
     return model, images[:: PICTURES // FEW.get(row, PICTURES)]
 
 
-def measure(row: str, rehearsal: bool) -> dict[str, Any]:
+def measure(row: str) -> dict[str, Any]:
     """How near to each image unwinding ends, and where it failed."""
-    model, images = made("digits_vit" if rehearsal else row)
-    return led_back(model, images[:1] if rehearsal else images)
+    return led_back(*made(row))
 
 
 def led_back(model: ViT | Mixer, images: Tensor) -> dict[str, Any]:
@@ -74,33 +73,31 @@ def led_back(model: ViT | Mixer, images: Tensor) -> dict[str, Any]:
         with torch.no_grad():
             tokens = activation(model, at)(image)
         start = time.process_time()
-        found = unwind(model, tokens, at)
+        result = unwind(model, tokens, at)
         soon += time.process_time() - start <= LONG
-        near = decibels(norms(found.image - image), image).item()
+        near = decibels(norms(result.image - image), image).item()
         psnr.append(round(near, 1) if math.isfinite(near) else None)
-        exact += int(found.exact)
-        ways[way(found)] += 1
-    figures: dict[str, Any] = {}
-    if isinstance(model.patch_embedding, ConvStem):  # closed ReLUs may hide directions of an image
-        lost = [len(hidden_directions(model.patch_embedding, image)) for image in images.split(1)]
-        figures = {"hidden": lost}
-    enough = sum(near is None or near >= ENOUGH for near in psnr)  # none: no error at all
-    return {
+        exact += int(result.exact)
+        ways[way(result)] += 1
+    figures = {
         "pictures": len(psnr),
         "exact": exact,
-        "enough": enough,
+        "enough": sum(near is None or near >= ENOUGH for near in psnr),  # none: no error at all
         "in_time": soon,
         "psnr": psnr,
         "ways": dict(ways),
-        **figures,
     }
+    if isinstance(model.patch_embedding, ConvStem):  # closed ReLUs may hide directions of an image
+        hidden = (hidden_directions(model.patch_embedding, image) for image in images.split(1))
+        figures["hidden"] = [len(directions) for directions in hidden]
+    return figures
 
 
-def way(found: Unwound) -> str:
+def way(result: Unwound) -> str:
     """How unwinding one image ended, and what failed before."""
-    solved = [stage for stage in found.stages if not stage.error.isnan().any()]
-    astray = [s for s in solved if s.error > (found.tolerance if "pixels" in s.name else 1e-8)]
-    last = solved[-1].name if found.exact else "nowhere"
+    solved = [stage for stage in result.stages if not stage.error.isnan().any()]
+    astray = [s for s in solved if s.error > (result.tolerance if "pixels" in s.name else 1e-8)]
+    last = solved[-1].name if result.exact else "nowhere"
     if not astray:
         return "block by block"
     first = astray[0].name

@@ -20,25 +20,24 @@ NOISE = (0.01, 0.1, 0.3)  # its standard deviation, as a fraction of that of the
 STEPS = 4000  # of L-BFGS, as many as unwind takes
 
 
-def measure(row: str, rehearsal: bool) -> dict[str, Any]:
+def measure(row: str) -> dict[str, Any]:
     """How near to each image the search begins and ends, in dB, for every size of the noise."""
-    model, images = made("digits_vit" if rehearsal else row)
+    model, images = made(row)
     model, images = model.double(), images[:: len(images) // PICTURES].double()
     at = f"blocks.{len(model.blocks) - 1}"
     reader = Told(model, at).eval()
-    steps = 10 if rehearsal else STEPS
     with torch.no_grad():
         tokens = activation(model, at)(images)
     figures: dict[str, Any] = {"began": [], "ended": []}
     for fraction in NOISE:
         starts = images + fraction * images.std() * noise(images, seed=0)
         ended = [
-            reader.images(invert(reader, target=target, start=start, steps=steps).image)
+            reader.images(invert(reader, target=target, start=start, steps=STEPS).image)
             for target, start in zip(tokens.split(1), reader.told(starts).split(1), strict=True)
         ]
-        for name, found in (("began", starts), ("ended", torch.cat(ended))):
-            near = decibels(norms(found - images), images).tolist()
-            figures[name].append([round(one, 1) for one in near])
+        for name, guesses in (("began", starts), ("ended", torch.cat(ended))):
+            near = decibels(norms(guesses - images), images).tolist()
+            figures[name].append([round(value, 1) for value in near])
     return {"noise": NOISE, **figures}
 
 

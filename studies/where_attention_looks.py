@@ -19,6 +19,7 @@ from minivit.parts import local_mask
 from minivit.vit import MultiHeadAttention, ViT
 from studies.runner.survey import Survey
 from studies.shared import inputs
+from studies.shared.training import outputs
 from vitlab.claims.probes.attention import rank_correlation
 from vitlab.instruments import (
     Importance,
@@ -38,18 +39,17 @@ LONGEST = "cifar10_vit"
 SEEDS = range(5)
 
 
-def measure(row: str, rehearsal: bool) -> dict[str, Any]:
+def measure(row: str) -> dict[str, Any]:
     """The distances of one row; for a trained model also what it loses without its parts."""
-    name = TRAINED[0] if row == UNTRAINED else row  # whose preprocessing an untrained one takes
-    model = inputs.model("digits_vit" if rehearsal else name)
+    # An untrained model takes the preprocessing of a trained one.
+    model = inputs.model(TRAINED[0] if row == UNTRAINED else row)
     assert isinstance(model, ViT)
-    n, few = (8, 4) if rehearsal else (PICTURES, FEW)
-    test = inputs.pictures("DIGITS" if rehearsal else "CIFAR10", n)
+    test = inputs.pictures("CIFAR10", PICTURES)
     images, labels = model.preprocess(test.images), test.labels
     models = untrained(model) if row == UNTRAINED else [model]
-    found = [attention_distance(one, images) for one in models]
-    pixels = [one.pixels.tolist() for one in found]
-    figures: dict[str, Any] = {"uniform": found[0].uniform[0].item(), "pixels": pixels}
+    distances = [attention_distance(one, images) for one in models]
+    pixels = [distance.pixels.tolist() for distance in distances]
+    figures: dict[str, Any] = {"uniform": distances[0].uniform[0].item(), "pixels": pixels}
     if row in (UNTRAINED, LONGEST):
         return figures
     if not row.endswith("no_residual"):  # there nothing passes a branch that is switched off
@@ -57,7 +57,7 @@ def measure(row: str, rehearsal: bool) -> dict[str, Any]:
     return figures | {
         "heads": importance(head_importance(model, images, labels)),
         "limited": limited(model, images, labels),
-        **agreement(model, images[:: n // few]),  # of all classes, which stand in order
+        **agreement(model, images[:: PICTURES // FEW]),  # of all classes, which stand in order
     }
 
 
@@ -68,13 +68,13 @@ def untrained(like: ViT) -> Iterator[ViT]:
         yield ViT(like.config).eval()
 
 
-def importance(found: Importance) -> dict[str, Any]:
+def importance(parts: Importance) -> dict[str, Any]:
     """Loss and accuracy without each part, and of the whole."""
     return {
-        "names": list(found.names),
-        "loss": found.loss.tolist(),
-        "accuracy": found.accuracy.tolist(),
-        "whole": [found.whole_loss, found.whole_accuracy],
+        "names": list(parts.names),
+        "loss": parts.loss.tolist(),
+        "accuracy": parts.accuracy.tolist(),
+        "whole": [parts.whole_loss, parts.whole_accuracy],
     }
 
 
@@ -117,13 +117,12 @@ def even(attention: MultiHeadAttention) -> Iterator[None]:
         yield
 
 
-@torch.no_grad()
 def scores(
     model: ViT, images: Tensor, labels: Tensor, limit: AbstractContextManager[None]
 ) -> list[float]:
     """Loss and accuracy within a context."""
     with limit:
-        logits = torch.cat([model(some) for some in images.split(100)]).double()
+        logits = outputs(model, images).double()
     right = (logits.argmax(1) == labels).double().mean()
     return [F.cross_entropy(logits, labels).item(), right.item()]
 
@@ -141,9 +140,9 @@ def agreement(model: ViT, images: Tensor) -> dict[str, Any]:
     for identity in (0.0, 0.5):
         maps[f"rollout {identity}"] = rollout(model, images, identity=identity).patches[-1]
     last = f"blocks.{len(model.blocks) - 1}.attention.weights"
-    with minivit.record(model, last) as seen, torch.no_grad():
+    with minivit.record(model, last) as activations, torch.no_grad():
         model(images)
-    read = seen[last].mean(1)  # [n, tokens, tokens]
+    read = activations[last].mean(1)  # [n, tokens, tokens]
     extra = int(model.class_token is not None)
     maps["last block"] = (read[:, 0] if extra else read.mean(1))[:, extra:]
     by_picture = {
@@ -156,4 +155,4 @@ def agreement(model: ViT, images: Tensor) -> dict[str, Any]:
     }
 
 
-STUDY = Survey("where_attention_looks", [*TRAINED, LONGEST, UNTRAINED], measure, list(SEEDS))
+STUDY = Survey("where_attention_looks", [*TRAINED, LONGEST, UNTRAINED], measure, SEEDS)

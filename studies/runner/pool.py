@@ -17,7 +17,6 @@ from typing import Any
 
 from studies.runner.run import Run, train_one
 from studies.runner.storage import HERE, Place
-from vitlab.training import Stopped
 from vitlab.training.state import MODEL
 
 
@@ -29,10 +28,10 @@ def result(run: Run, place: Place = HERE) -> dict[str, Any] | None:
 
 def results(runs: Sequence[Run], place: Place = HERE) -> list[dict[str, Any]]:
     """The results of those runs that have one."""
-    return [found for run in runs if (found := result(run, place))]
+    return [stored for run in runs if (stored := result(run, place))]
 
 
-def trained(run: Run, place: Place = HERE) -> Path:
+def weights_of(run: Run, place: Place = HERE) -> Path:
     """The file of a trained model, which is on the machine that trained it."""
     return place.folder(run.key) / MODEL
 
@@ -45,7 +44,10 @@ def gather(runs: Sequence[Run], workers: int = 1, place: Place = HERE) -> list[d
     done.
     """
     missing = list({run.key: run for run in runs if result(run, place) is None}.values())
-    if missing:
+    if workers == 1:
+        for run in missing:
+            _report(train_one(run, place))
+    elif missing:
         _train(missing, workers, place)
     return results(runs, place)
 
@@ -53,17 +55,20 @@ def gather(runs: Sequence[Run], workers: int = 1, place: Place = HERE) -> list[d
 def _train(missing: list[Run], workers: int, place: Place) -> None:
     spawn = multiprocessing.get_context("spawn")  # a fork can hang in torch's threads
     with ProcessPoolExecutor(workers, spawn, _follow, (os.getpid(),)) as pool:
-        waiting = {pool.submit(_work, run, place): run for run in missing}
         try:
-            for done, future in enumerate(as_completed(waiting), start=1):
-                run, scores = waiting[future], future.result()["scores"]
-                said = f"{scores['validation']['accuracy']:.3f}" if scores else "diverged"
-                without = f"without {', '.join(run.removed)} " if run.removed else ""
-                name = f"{run.model} {run.changes or ''} {without}seed {run.recipe.seed}"
-                print(f"{done}/{len(missing)} {run.key} {name}: {said}", flush=True)
+            for future in as_completed([pool.submit(_work, run, place) for run in missing]):
+                _report(future.result())
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _report(stored: dict[str, Any]) -> None:
+    run, scores = stored["run"], stored["scores"]
+    score = f"{scores['validation']['accuracy']:.3f}" if scores else "diverged"
+    without = f"without {', '.join(run['removed'])} " if run.get("removed") else ""
+    name = f"{run['model']} {run['changes'] or ''} {without}seed {run['recipe']['seed']}"
+    print(f"{stored['key']} {name}: {score}", flush=True)
 
 
 def _follow(parent: int) -> None:
@@ -80,6 +85,6 @@ def _follow(parent: int) -> None:
 def _work(run: Run, place: Place) -> dict[str, Any]:
     try:
         return train_one(run, place)
-    except Stopped as stopped:  # no other training must begin in this process
+    except KeyboardInterrupt as stopped:  # no other training must begin in this process
         print(f"{run.key} {stopped}", flush=True)
-        os._exit(128 + stopped.signum)
+        os._exit(1)

@@ -54,6 +54,11 @@ class Run:
         fields = asdict(self) | {"removed": sorted(self.removed)}
         return {k: v for k, v in fields.items() if v or k not in ("removed", "teacher")}
 
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> "Run":
+        """The run that has these fields."""
+        return cls(**fields | {"recipe": Recipe(**fields["recipe"])})
+
     @property
     def key(self) -> str:
         """The hash of the fields."""
@@ -90,39 +95,29 @@ def train_one(run: Run, place: Place = HERE, keep: bool = True) -> dict[str, Any
     """
     torch.set_num_threads(1)
     about = provenance()  # before the training: the repository may move on meanwhile
-    data = run.load()
-    model = run.create()
-    if place.pictures is not None:
-        train_, validation, test = (
-            spread(part, place.pictures) for part in (data.train, data.validation, data.test)
-        )
-        data = replace(data, train=train_, validation=validation, test=test)
+    data, model = run.load(), run.create()
     few = spread(data.validation, WATCHED)
     watched = data if run.fraction == 1 else replace(data, validation=few)
-    folder = place.folder(run.key) if keep else None
-    scores, diverged = None, None
+    how: dict[str, Any] = {
+        "out": place.folder(run.key) if keep else None,
+        "resume": keep,
+        "command": place.command,
+        "teacher": minivit.load(run.teacher) if run.teacher else None,
+    }
+    scores, curve, seconds, diverged = None, [], None, None
     try:
-        teacher = minivit.load(run.teacher) if run.teacher else None
-        trained = train(
-            model,
-            watched,
-            run.recipe,
-            out=folder,
-            resume=keep,
-            command=place.command,
-            teacher=teacher,
-        )
+        training = train(model, watched, run.recipe, **how)
     except FloatingPointError as error:  # a learning rate can be too large: that is a result too
-        curve, seconds, diverged = [], None, str(error)
+        diverged = str(error)
     else:
-        whole = trained.validation if watched is data else evaluate(model, data.validation)
+        whole = training.validation if watched is data else evaluate(model, data.validation)
         scores = {
             "train": asdict(evaluate(model, spread(data.train, TRAINED_ON))),
             "validation": asdict(whole),
-            "test": asdict(trained.test),
+            "test": asdict(training.test),
         }
-        curve, seconds = trained.lines, round(trained.seconds, 1)
-    found = {
+        curve, seconds = training.lines, round(training.seconds, 1)
+    result = {
         "key": run.key,
         "run": run.fields,
         "pictures": len(data.train),
@@ -135,8 +130,8 @@ def train_one(run: Run, place: Place = HERE, keep: bool = True) -> dict[str, Any
         **about,
     }
     if keep:
-        store(found, place.result(run.key))
-    return found
+        store(result, place.result(run.key))
+    return result
 
 
 def spread(split: Split, pictures: int) -> Split:
@@ -146,13 +141,9 @@ def spread(split: Split, pictures: int) -> Split:
 
 def operations(model: Model) -> int:
     """Multiply-adds of one forward pass of one image."""
-    size = pair(model.config.image_size)
-    images = torch.zeros(1, model.config.channels, *size)
+    images = torch.zeros(1, model.config.channels, *pair(model.config.image_size))
+    counter = FlopCounterMode(display=False)
     # The counter does not see what the fused kernel of attention does on a CPU.
-    with (
-        FlopCounterMode(display=False) as counter,
-        sdpa_kernel(SDPBackend.MATH),
-        torch.no_grad(),
-    ):
+    with counter, sdpa_kernel(SDPBackend.MATH), torch.no_grad():
         model.eval()(images)
     return counter.get_total_flops() // 2

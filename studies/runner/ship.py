@@ -34,8 +34,7 @@ TRAINED_ON = {
 def ship(study: str, row: str, name: str, place: Place = HERE) -> dict[str, Scores]:
     """Writes ``minivit/checkpoints/NAME.safetensors`` and its card, from a row's first run.
 
-    Returns:
-        The scores on the test part before, ``"float32"``, and after, ``"half"``.
+    Gives the scores on the test part before, ``"float32"``, and after, ``"half"``.
 
     Raises:
         ValueError: The name is taken or no identifier, there is no such row, or half precision
@@ -48,11 +47,11 @@ def ship(study: str, row: str, name: str, place: Place = HERE) -> dict[str, Scor
     rows = json.loads(place.table(study).read_text())["rows"]
     if row not in rows:
         raise ValueError(f"{study} has no row {row}: expected one of {', '.join(rows)}")
-    found = json.loads(place.result(rows[row]["runs"][0]).read_text())
-    folder = place.folder(found["key"])
+    run = json.loads(place.result(rows[row]["runs"][0]).read_text())
+    folder = place.folder(run["key"])
     title, _, rest = (folder / CARD).read_text(encoding="utf-8").removeprefix("# ").partition("\n")
     model = minivit.load(folder / MODEL)
-    data = load_data(found["run"]["data"])
+    data = load_data(run["run"]["data"])
     held_out = {"validation": data.validation, "test": data.test}
     scores = {part: {"float32": evaluate(model, split)} for part, split in held_out.items()}
     for parameter in model.parameters():
@@ -65,8 +64,7 @@ def ship(study: str, row: str, name: str, place: Place = HERE) -> dict[str, Scor
         shipped = minivit.load(scratch)
         for part, split in held_out.items():
             scores[part]["half"] = evaluate(shipped, split)
-            before = scores[part]["float32"].accuracy
-            after = scores[part]["half"].accuracy
+            before, after = (scores[part][kind].accuracy for kind in ("float32", "half"))
             if abs(before - after) > TOLERANCE:
                 raise ValueError(
                     f"half precision takes the {part} accuracy from {before:.4f} to {after:.4f}: "
@@ -82,7 +80,7 @@ The parameters are stored in half precision and loaded in float32.
 
 {_table(scores)}
 
-{_origin(study, row, rows[row]["accuracy"], found)}
+{_origin(study, row, rows[row]["accuracy"], run)}
 
 Licence of the weights: {LICENCE}. They were trained on {TRAINED_ON[data.name]}. \
 What follows was measured when it was trained, in float32.
@@ -97,21 +95,22 @@ def _table(scores: Mapping[str, Mapping[str, Scores]]) -> str:
         "| part | precision | images | accuracy | mean log-likelihood | calibration error |",
         "|---|---|---|---|---|---|",
     ]
-    for part, kinds in scores.items():
-        for kind, found in kinds.items():
-            numbers = (found.accuracy, found.log_likelihood, found.calibration_error)
-            cells = " | ".join(f"{number:.4f}" for number in numbers)
-            lines.append(f"| {part} | {kind} | {found.pictures:,} | {cells} |")
+    lines += [
+        f"| {part} | {kind} | {s.pictures:,} | {s.accuracy:.4f} | {s.log_likelihood:.4f} "
+        f"| {s.calibration_error:.4f} |"
+        for part, kinds in scores.items()
+        for kind, s in kinds.items()
+    ]
     return "\n".join(lines)
 
 
-def _origin(study: str, row: str, accuracy: dict, found: dict) -> str:
+def _origin(study: str, row: str, accuracy: dict, run: dict) -> str:
     seeds = len(accuracy["values"])
     over = f"{seeds} seeds" if seeds > 1 else "test images, one seed"
     return (
-        f"Run {found['key']} of {found['date']}, commit {found['commit']}: seed "
-        f"{found['run']['recipe']['seed']}, which was fixed before training. It is trained again, "
-        f"and compared, by `python -m studies {study} --recheck {found['key']}`. In row {row} of "
+        f"Run {run['key']} of {run['date']}, commit {run['commit']}: seed "
+        f"{run['run']['recipe']['seed']}, which was fixed before training. It is trained again, "
+        f"and compared, by `python -m studies {study} --recheck {run['key']}`. In row {row} of "
         f"that study the test accuracy is {accuracy['mean']:.4f} (95 %: {accuracy['low']:.4f} to "
         f"{accuracy['high']:.4f}, over {over})."
     )

@@ -21,17 +21,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Place:
-    """Where results and weights are kept.
+    """Where results and weights are kept: the repository, or another folder as ``root``.
 
-    Args:
-        root: The repository, or another folder instead.
-        command: The command that trains, for model cards.
-        pictures: How many images of each part are used. Default: all.
+    ``command`` is what trains, for model cards.
     """
 
     root: Path = ROOT
     command: str | None = None
-    pictures: int | None = None
 
     def table(self, study: str) -> Path:
         """The file of a study's results."""
@@ -49,13 +45,13 @@ class Place:
 HERE = Place()
 
 
-def store(found: dict[str, Any], path: Path) -> None:
+def store(figures: dict[str, Any], path: Path) -> None:
     """Writes figures to a JSON file, completely or not at all.
 
     Raises:
         ValueError: A figure is not finite, which JSON cannot express.
     """
-    text = json.dumps(found, indent=1, allow_nan=False) + "\n"
+    text = json.dumps(figures, indent=1, allow_nan=False) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as scratch:
         scratch.write_text(text)
@@ -65,8 +61,7 @@ def store(found: dict[str, Any], path: Path) -> None:
 def commit() -> str:
     """The commit this process runs, if this is called early; + where files had changes."""
     git = ["git", "-C", str(ROOT), "describe", "--always", "--abbrev=12", "--exclude=*"]
-    found = subprocess.run([*git, "--dirty=+"], capture_output=True, text=True)
-    return found.stdout.strip()
+    return subprocess.run([*git, "--dirty=+"], capture_output=True, text=True).stdout.strip()
 
 
 def provenance() -> dict[str, Any]:
@@ -85,8 +80,8 @@ def same_machine(old: dict[str, Any], new: dict[str, Any]) -> bool:
     return all(old[name] == new[name] for name in ("machine", "torch"))
 
 
-def compared(old: Any, new: Any, near: dict[str, float], path: str = "") -> list[str]:
-    """Where two structures of numbers, text, lists and dictionaries differ.
+def differences(old: Any, new: Any, near: dict[str, float], path: str = "") -> list[str]:
+    """Where two structures of numbers, text, lists and dictionaries differ, a line each.
 
     ``near`` is what :func:`math.isclose` takes: ``rel_tol``, ``abs_tol``.
     """
@@ -99,11 +94,4 @@ def compared(old: Any, new: Any, near: dict[str, float], path: str = "") -> list
         return [] if same else [f"{path}: {old:.6g}, now {new:.6g}"]
     else:
         return [] if old == new else [f"{path}: {old}, now {new}"]
-    return [line for key, a, b in parts for line in compared(a, b, near, f"{path} {key}")]
-
-
-def agree(name: str, old: dict[str, Any], differences: list[str]) -> int:
-    """Prints what a recheck of a stored result found; gives 1 if there are differences, else 0."""
-    print("\n".join([f"{name} of {old['date']} ({old['commit']}):", *differences]))
-    print("the figures differ" if differences else "the figures agree")
-    return int(bool(differences))
+    return [line for key, a, b in parts for line in differences(a, b, near, f"{path} {key}")]

@@ -1,29 +1,28 @@
 """A study that trains: a search for each row of its table, then a run for each seed."""
 
-import sys
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from studies.runner.cost import minutes
-from studies.runner.pool import gather, result, results
+from studies.runner.pool import gather, results
 from studies.runner.run import Run, train_one
-from studies.runner.storage import Place, agree, compared, provenance, same_machine, store
+from studies.runner.storage import Place, differences, provenance, same_machine
+from studies.runner.survey import Figures, Table, agree, not_stored
 from studies.runner.table import best, printed, row
 
-Rows = dict[str, dict[str, Any]]
+Runs = Mapping[str, Sequence[Run]]
+Rows = dict[str, Figures]
 
 
-def no_more(finals: Mapping[str, Sequence[Run]], place: Place) -> Rows:
+def no_more(finals: Runs, place: Place) -> Rows:
     """Nothing is measured besides the scores."""
     return {}
 
 
 @dataclass(frozen=True)
-class Study:
+class Study(Table):
     """A table each of whose rows is searched for on the validation part, then trained.
 
     Args:
@@ -37,118 +36,61 @@ class Study:
     """
 
     name: str
-    candidates: Mapping[str, Sequence[Run]]
+    candidates: Runs
     finals: Callable[[str, Run], Sequence[Run]]
-    measure: Callable[[Mapping[str, Sequence[Run]], Place], Rows] = no_more
+    measure: Callable[[Runs, Place], Rows] = no_more
     tolerance: float = 0.02
 
-    def carry_out(self, place: Place, workers: int) -> None:
-        """Trains what is missing, writes the study's file and prints its table."""
-        about = provenance()  # before the trainings: the repository may move on meanwhile
-        gather(list(chain(*self.candidates.values())), workers, place)
-        finals = self.followers(place)
-        gather(list(chain(*finals.values())), workers, place)
-        rows = {
-            name: row(results(runs, place), results(finals[name], place))
-            for name, runs in self.candidates.items()
-        }
-        some = {name: runs for name, runs in finals.items() if runs}
-        for name, more in self.measure(some, place).items():
-            rows[name] |= more
-        every = [run for _, run in self.every(finals).values()]
-        seconds = [found["seconds"] or 0 for found in results(every, place)]
-        found = {
-            "study": self.name,
-            "command": place.command,
-            "seeds": sorted({run.recipe.seed for run in chain(*finals.values())}),
-            "rows": rows,
-            "seconds": round(sum(seconds), 1),
-            **about,
-        }
-        store(found, place.table(self.name))
-        print(printed(rows))
+    @property
+    def rows(self) -> list[str]:  # type: ignore[override]
+        return list(self.candidates)
 
-    def followers(self, place: Place, guess: bool = False) -> dict[str, Sequence[Run]]:
-        """The runs that follow the search in each row: none, where every candidate diverged.
+    def carry_out(self, place: Place, rows: Sequence[str] = (), workers: int = 1) -> None:
+        """Trains what these rows, or else the missing ones, lack, and writes them."""
+        if names := rows or self.missing(place):
+            about = provenance()  # before the trainings: the repository may move on meanwhile
+            gather(list(chain(*(self.candidates[name] for name in names))), workers, place)
+            finals = {name: self.followers(name, place) for name in self.rows}
+            gather(list(chain(*(finals[name] for name in names))), workers, place)
+            table = {
+                name: row(results(self.candidates[name], place), results(finals[name], place))
+                for name in names
+            }
+            measured = self.measure({name: finals[name] for name in names if finals[name]}, place)
+            for name, figures in measured.items():
+                table[name] |= figures
+            runs = {run.key: run for run in chain(*self.candidates.values(), *finals.values())}
+            seconds = sum(stored["seconds"] or 0 for stored in results(list(runs.values()), place))
+            seeds = sorted({run.recipe.seed for run in chain(*finals.values())})
+            self.keep(table, place, seeds, about | {"seconds": round(seconds, 1)})
+        print(printed(self.stored(place)))
 
-        With ``guess``, the first candidate stands for the best where some are not trained yet.
-        """
-        finals: dict[str, Sequence[Run]] = {}
-        for name, runs in self.candidates.items():
-            found = results(runs, place)
-            chosen = 0 if guess and len(found) < len(runs) else best(found)
-            finals[name] = [] if chosen is None else self.finals(name, runs[chosen])
-        return finals
-
-    def every(self, finals: Mapping[str, Sequence[Run]]) -> dict[str, tuple[str, Run]]:
-        """By key, each run once, with its row."""
-        return {
-            run.key: (name, run)
-            for name, runs in self.candidates.items()
-            for run in (*runs, *finals[name])
-        }
-
-    def listed(self, place: Place) -> str:
-        """Every run with its state and about how many minutes of one thread it takes."""
-        every = self.every(self.followers(place, guess=True))
-        costs = minutes([run for _, run in every.values()])
-        lines = []
-        left = 0.0
-        for key, (name, run) in every.items():
-            done = result(run, place) is not None
-            left += 0 if done else costs[key]
-            rate, seed = run.recipe.learning_rate, run.recipe.seed
-            said = f"{costs[key]:7.1f} min  {'done' if done else 'to train'}"
-            lines.append(f"{key}  {name:20}rate {rate:<8g}seed {seed:<3}{said}")
-        lines.append(
-            f"{len(every)} runs, {sum(costs.values()):.0f} minutes of one thread in all, "
-            f"{left:.0f} of them to come. Where a search is not over, its first rate stands for "
-            "the best."
-        )
-        return "\n".join(lines)
+    def followers(self, name: str, place: Place) -> Sequence[Run]:
+        """The runs that follow a row's search: none, where every candidate diverged."""
+        chosen = best(results(self.candidates[name], place))
+        return [] if chosen is None else self.finals(name, self.candidates[name][chosen])
 
     def recheck(self, key: str, place: Place) -> int:
-        """Trains a run again and compares; gives 1 if scores differ, 2 if it is not stored, else 0.
+        """Trains a run again and compares; gives the exit code.
 
         ``key`` is how the run's key begins; the empty string is the first run that is stored.
         """
-        every = self.every(self.followers(place, guess=True))
-        known = [run for found, (_, run) in every.items() if found.startswith(key)]
-        stored = results(known, place)
-        if not stored:
-            print(f"no run {key}... of {self.name} is stored: --list names them", file=sys.stderr)
-            return 2
-        old = stored[0]
-        new = train_one(every[old["key"]][1], place, keep=False)
-        return agree(old["key"], old, scores_compared(old, new, self.tolerance))
-
-    def smoke(self, place: Place) -> int:
-        """Runs all the code on two steps, a few images and at most two candidates."""
-        little = replace(
-            self,
-            candidates={
-                name: [_little(run) for run in runs[:2]] for name, runs in self.candidates.items()
-            },
-            finals=lambda name, run: [_little(final) for final in self.finals(name, run)[:2]],
-        )
-        with TemporaryDirectory() as folder:
-            place = replace(place, root=Path(folder), pictures=40)
-            little.carry_out(place, workers=1)
-            return little.recheck("", place)
+        rows = self.stored(place).values()
+        keys = [k for stored in rows for k in (*stored["search"], *stored["runs"])]
+        matches = [k for k in keys if k.startswith(key)]
+        if not matches:
+            return not_stored(f"run {key}...", self.name)
+        old = json.loads(place.result(matches[0]).read_text())
+        new = train_one(Run.of(old["run"]), place, keep=False)
+        return agree(old["key"], old, score_differences(old, new, self.tolerance))
 
 
-def _little(run: Run) -> Run:
-    data = "SHAPES" if run.data == "CIFAR10" else run.data  # of the same format
-    recipe = replace(run.recipe, steps=2, minutes=None, batch_size=10)
-    return replace(run, data=data, recipe=recipe)
-
-
-def scores_compared(old: dict[str, Any], new: dict[str, Any], tolerance: float) -> list[str]:
+def score_differences(old: dict[str, Any], new: dict[str, Any], tolerance: float) -> list[str]:
     """How two results of a run differ: at all on one kind of machine, else by too much."""
     if same_machine(old, new) or not old["scores"] or not new["scores"]:
-        return compared(old["scores"], new["scores"], {"rel_tol": 0})
+        return differences(old["scores"], new["scores"], {"rel_tol": 0})
     before, after = (
-        {part: scores["accuracy"] for part, scores in found["scores"].items()}
-        for found in (old, new)
+        {part: scores["accuracy"] for part, scores in result["scores"].items()}
+        for result in (old, new)
     )
-    return compared(before, after, {"rel_tol": 0, "abs_tol": tolerance})
+    return differences(before, after, {"rel_tol": 0, "abs_tol": tolerance})

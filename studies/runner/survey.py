@@ -3,15 +3,13 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from studies.runner.storage import Place, agree, compared, provenance, same_machine, store
+from studies.runner.storage import Place, differences, provenance, same_machine, store
 
 Figures = dict[str, Any]
 # A recheck does not compare where a row comes from, nor images, which lossy files hold.
@@ -22,16 +20,54 @@ class NotHere(Exception):
     """A row cannot be measured here, for the reason given, such as weights that are elsewhere."""
 
 
+class Table:
+    """What studies of both kinds have: a name, names of rows, and a file of rows."""
+
+    name: str
+    rows: Iterable[str]
+
+    def stored(self, place: Place) -> dict[str, Figures]:
+        """The rows that are stored."""
+        path = place.table(self.name)
+        return json.loads(path.read_text())["rows"] if path.exists() else {}
+
+    def missing(self, place: Place) -> list[str]:
+        """The rows that are still to be measured; what was out of reach may be near now."""
+        stored = self.stored(place)
+        return [name for name in self.rows if _state(stored.get(name)) != "measured"]
+
+    def listed(self, place: Place) -> str:
+        """Every row with its state and its runs, if it has any."""
+        stored = self.stored(place)
+        return "\n".join(
+            f"{name:40}{_state(stored.get(name))} {' '.join(stored.get(name, {}).get('runs', ()))}"
+            for name in self.rows
+        )
+
+    def keep(
+        self, rows: dict[str, Figures], place: Place, seeds: Iterable[int], about: Figures
+    ) -> None:
+        """Writes these rows, beside those stored; the file has the provenance of the last."""
+        kept = self.stored(place) | rows
+        table = {
+            "study": self.name,
+            "command": place.command,
+            "seeds": list(seeds),
+            "rows": {name: kept[name] for name in self.rows if name in kept},
+            **about,
+        }
+        store(table, place.table(self.name))
+
+
 @dataclass(frozen=True)
-class Survey:
+class Survey(Table):
     """A table each of whose rows is measured by itself.
 
     Args:
         name: Of its module, and of its file in ``book/results``.
         rows: Their names, in order.
-        measure: Gives a row's figures, as JSON has them, from its name. Its second argument asks
-            for a rehearsal: the same code in a second, on as little as will do. Images, as text,
-            may stand under ``"images"``. It raises :class:`NotHere` where a row is out of reach.
+        measure: Gives a row's figures, as JSON has them, from its name. Images, as text, may stand
+            under ``"pictures"``. It raises :class:`NotHere` where a row is out of reach.
         seeds: Those it uses.
         tolerance: How much a figure may differ from the stored one, as a fraction of it, when it is
             measured again on another kind of machine.
@@ -39,70 +75,51 @@ class Survey:
 
     name: str
     rows: Sequence[str]
-    measure: Callable[[str, bool], Figures]
+    measure: Callable[[str], Figures]
     seeds: Sequence[int] = (0,)
     tolerance: float = 0.05
 
-    def carry_out(self, place: Place, again: Sequence[str] = (), rehearsal: bool = False) -> None:
-        """Measures the rows named, or else those that are missing; writes the file after each."""
+    def carry_out(self, place: Place, rows: Sequence[str] = (), workers: int = 1) -> None:
+        """Measures these rows, or else the missing ones, on one thread; stores each."""
         torch.set_num_threads(1)
-        stored = self.stored(place)
-        missing = [name for name in self.rows if _state(stored.get(name)) != "measured"]
-        for name in again or missing:
+        for name in rows or self.missing(place):
             about = provenance()
             start = time.process_time()
             try:
-                figures = self.measure(name, rehearsal)
+                figures = self.measure(name)
             except NotHere as reason:
                 figures = {"not_here": str(reason)}
             about["seconds"] = round(time.process_time() - start, 1)
-            stored[name] = figures | about
-            # The file as a whole has the provenance of the row that came last.
-            found = {
-                "study": self.name,
-                "command": place.command,
-                "seeds": list(self.seeds),
-                "rows": {key: stored[key] for key in self.rows if key in stored},
-                **about,
-            }
-            store(found, place.table(self.name))
-            print(f"{name:40}{_state(stored[name])}, {about['seconds']:.0f} s", flush=True)
-
-    def stored(self, place: Place) -> dict[str, Figures]:
-        """The rows that are stored."""
-        path = place.table(self.name)
-        return json.loads(path.read_text())["rows"] if path.exists() else {}
-
-    def listed(self, place: Place) -> str:
-        """Every row with its state."""
-        stored = self.stored(place)
-        return "\n".join(f"{name:40}{_state(stored.get(name))}" for name in self.rows)
+            self.keep({name: figures | about}, place, self.seeds, about)
+            print(f"{name:40}{_state(figures)}, {about['seconds']:.0f} s", flush=True)
 
     def recheck(self, name: str, place: Place) -> int:
-        """Measures a row again and compares; gives 1 if figures differ, 2 if not stored, else 0.
-
-        The empty string is the first row.
-        """
+        """Measures a row, by default the first, again and compares; gives the exit code."""
         name = name or self.rows[0]
-        old = self.stored(place).get(name, {})
-        if not old or "not_here" in old:
-            print(f"no row {name} of {self.name} is stored: --list names them", file=sys.stderr)
-            return 2
+        old = self.stored(place).get(name, {"not_here": ""})
+        if "not_here" in old:
+            return not_stored(name, self.name)
         torch.set_num_threads(1)
-        about = provenance()
-        new = json.loads(json.dumps(self.measure(name, False)))
+        near = {"rel_tol": 0 if same_machine(old, provenance()) else self.tolerance}
+        new = json.loads(json.dumps(self.measure(name)))
         before, after = (
             {key: value for key, value in figures.items() if key not in ABOUT}
             for figures in (old, new)
         )
-        near = {"rel_tol": 0 if same_machine(old, about) else self.tolerance}
-        return agree(name, old, compared(before, after, near))
+        return agree(name, old, differences(before, after, near))
 
-    def smoke(self, place: Place) -> int:
-        """Rehearses every row."""
-        with TemporaryDirectory() as folder:
-            self.carry_out(replace(place, root=Path(folder)), rehearsal=True)
-        return 0
+
+def not_stored(name: str, study: str) -> int:
+    """Says so; gives the exit code."""
+    print(f"no {name} of {study} is stored: --list names what is", file=sys.stderr)
+    return 2
+
+
+def agree(name: str, old: Figures, lines: list[str]) -> int:
+    """Prints how a stored result differs from another; gives 1 if it does, else 0."""
+    print("\n".join([f"{name} of {old['date']} ({old['commit']}):", *lines]))
+    print("the figures differ" if lines else "the figures agree")
+    return int(bool(lines))
 
 
 def _state(row: Figures | None) -> str:

@@ -16,9 +16,9 @@ def best(candidates: Sequence[Result]) -> int | None:
     Equal accuracies, as on a small validation part, are decided by the likelihood.
     """
     held_out = {}
-    for i, found in enumerate(candidates):
-        if found["scores"]:
-            scores = found["scores"]["validation"]
+    for i, candidate in enumerate(candidates):
+        if candidate["scores"]:
+            scores = candidate["scores"]["validation"]
             held_out[i] = scores["accuracy"], scores["log_likelihood"]
     return max(held_out, key=held_out.__getitem__) if held_out else None
 
@@ -29,36 +29,32 @@ def row(candidates: Sequence[Result], finals: Sequence[Result]) -> dict[str, Any
     There are no ``finals`` where every candidate diverged.
     """
     search = {
-        found["key"]: found["scores"] and found["scores"]["validation"]["accuracy"]
-        for found in candidates
+        run["key"]: run["scores"] and run["scores"]["validation"]["accuracy"] for run in candidates
     }
-    one = (finals or candidates)[0]  # what follows a search may be of another size
+    first = (finals or candidates)[0]  # what follows a search may be of another size
     about = {
         "search": search,
-        "runs": [found["key"] for found in finals],
-        "parameters": one["parameters"],
-        "operations": one["operations"],
-        "diverged": sum(not found["scores"] for found in finals or candidates),
+        "runs": [run["key"] for run in finals],
+        "parameters": first["parameters"],
+        "operations": first["operations"],
+        "diverged": sum(not run["scores"] for run in finals or candidates),
     }
-    scores = [found["scores"] for found in finals if found["scores"]]
+    scores = [run["scores"] for run in finals if run["scores"]]
     if not scores:
         return about
     tests = [parts["test"] for parts in scores]
     values = [test["accuracy"] for test in tests]
     low, high = interval(values, tests[0]["pictures"])
-    accuracy = {
-        "mean": fmean(values),
-        "low": low,
-        "high": high,
-        "over": "seeds" if len(values) > 1 else "test pictures",
-        "values": values,
-    }
-    others = {
-        name: fmean(test[name] for test in tests)
-        for name in ("log_likelihood", "calibration_error")
-    }
-    train = fmean(parts["train"]["accuracy"] for parts in scores)
-    return about | {"accuracy": accuracy, **others, "train_accuracy": train, "scores": scores}
+    over = "seeds" if len(values) > 1 else "test pictures"
+    return about | {
+        "accuracy": {
+            "mean": fmean(values), "low": low, "high": high, "over": over, "values": values
+        },
+        "log_likelihood": fmean(test["log_likelihood"] for test in tests),
+        "calibration_error": fmean(test["calibration_error"] for test in tests),
+        "train_accuracy": fmean(parts["train"]["accuracy"] for parts in scores),
+        "scores": scores,
+    }  # fmt: skip
 
 
 def interval(accuracies: Sequence[float], pictures: int) -> tuple[float, float]:
@@ -69,25 +65,22 @@ def interval(accuracies: Sequence[float], pictures: int) -> tuple[float, float]:
     """
     if len(accuracies) == 1:
         right = round(accuracies[0] * pictures)
-        found = stats.binomtest(right, pictures).proportion_ci(method="wilson")
-        return float(found.low), float(found.high)
+        wilson = stats.binomtest(right, pictures).proportion_ci(method="wilson")
+        return float(wilson.low), float(wilson.high)
     half = stats.sem(accuracies) * stats.t.ppf(0.975, len(accuracies) - 1)
     return float(np.mean(accuracies) - half), float(np.mean(accuracies) + half)
 
 
 def printed(rows: dict[str, dict[str, Any]]) -> str:
     """The rows as text."""
-    lines = [
-        f"{'':20}{'accuracy':>10}{'95 %':>16}  {'over':14}{'calibration':>12}{'parameters':>12}"
-    ]
-    for name, found in rows.items():
-        if "accuracy" not in found:
+    lines = [f"{'':20}{'accuracy':>10}{'95 %':>16}  seeds  calibration  parameters"]
+    for name, figures in rows.items():
+        if "accuracy" not in figures:
             lines.append(f"{name:20}{'diverged':>10}")
             continue
-        a = found["accuracy"]
-        over = f"{len(a['values'])} seeds" if a["over"] == "seeds" else a["over"]
+        a = figures["accuracy"]
         lines.append(
-            f"{name:20}{a['mean']:10.2%}{a['low']:9.2%}-{a['high']:.2%}  {over:14}"
-            f"{found['calibration_error']:12.2%}{found['parameters']:12,}"
+            f"{name:20}{a['mean']:10.2%}{a['low']:9.2%}-{a['high']:.2%}{len(a['values']):7}"
+            f"{figures['calibration_error']:13.2%}{figures['parameters']:12,}"
         )
     return "\n".join(lines)

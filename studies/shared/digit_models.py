@@ -24,28 +24,27 @@ MODELS: dict[str, tuple[str, dict[str, Any], int]] = {  # six blocks each; steps
 }
 
 
-def digits(rehearsal: bool) -> dict[str, Any]:
+def digits() -> dict[str, Any]:
     """Trains the models and compares their layers, by name of the figure, a list over seeds each.
 
     A ``"few"`` is a ViT trained on a tenth of the digits, in equally many steps. A twin is the ViT
     of the next seed, trained on all.
     """
     whole = load_data("DIGITS")
-    seeds = SEEDS[:2] if rehearsal else SEEDS
     grown = [
-        {kind: trained(kind, whole, seed, rehearsal) for kind in MODELS}
-        | {"few": trained("vit", fraction_of(whole, 0.1, seed), seed, rehearsal)}
-        for seed in seeds
+        {kind: trained(kind, whole, seed) for kind in MODELS}
+        | {"few": trained("vit", fraction_of(whole, 0.1, seed), seed)}
+        for seed in SEEDS
     ]
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
 
     def add(figure: str, kind: str, value: Any) -> None:
-        found.setdefault(figure, {}).setdefault(kind, []).append(value)
+        figures.setdefault(figure, {}).setdefault(kind, []).append(value)
 
-    parts = (whole.train, whole.test)
     for i, models in enumerate(grown):
         twin = grown[(i + 1) % len(grown)]["vit"][0]
-        few, images = (models["vit"][0].preprocess(part.images) for part in parts)
+        preprocess = models["vit"][0].preprocess
+        few, images = preprocess(whole.train.images), preprocess(whole.test.images)
         for kind, (model, accuracy) in models.items():
             add("accuracy", kind, accuracy)
             add("cka", kind, cka(model, images, *points(model)).values)
@@ -58,9 +57,9 @@ def digits(rehearsal: bool) -> dict[str, Any]:
                 blocks = [f"blocks.{b}" for b in (0, 2, 5)]
                 add("places", kind, [summary(localisation(model, images, b)) for b in blocks])
                 read = [readable(model, few[:600], images, b, components=4) for b in blocks]
-                add("read", kind, [summary(each) for each in read])
+                add("read", kind, [summary(places) for places in read])
         add("between", "vit and resnet", like(models["vit"][0], models["resnet"][0], images))
-    return found
+    return figures
 
 
 def fraction_of(whole: Data, fraction: float, seed: int) -> Data:
@@ -70,12 +69,11 @@ def fraction_of(whole: Data, fraction: float, seed: int) -> Data:
     return replace(few, mean=whole.mean, std=whole.std)
 
 
-def trained(kind: str, data: Data, seed: int, rehearsal: bool) -> tuple[Model, float]:
+def trained(kind: str, data: Data, seed: int) -> tuple[Model, float]:
     """A model and its accuracy on the test part."""
     name, changes, steps = MODELS[kind]
     torch.manual_seed(seed)
     model = minivit.create(name, **changes)
-    steps = 2 if rehearsal else steps
     recipe = Recipe(steps=steps, batch_size=64, learning_rate=1e-2, average=0.9, seed=seed)
     return model, train(model, data, recipe).test.accuracy
 
@@ -88,28 +86,18 @@ def points(model: Model) -> tuple[str, str]:
 
 def like(model: Model, other: Model, images: Tensor) -> Tensor:
     """CKA of the layers of one model, the rows, with those of another."""
-    seen = cka(model, images, *points(model), other=other, other_names=points(other))
-    return seen.values
+    return cka(model, images, *points(model), other=other, other_names=points(other)).values
 
 
-def summary(found: Localisation) -> dict[str, float]:
+def summary(places: Localisation) -> dict[str, float]:
     """Means over all positions, and over the inner and the outer ones."""
-    more = found.own - found.elsewhere
+    more, hits, inner = places.own - places.elsewhere, places.hits.double(), places.interior
     return {
-        "own": found.own.mean().item(),
-        "elsewhere": found.elsewhere.mean().item(),
-        "hits": found.hits.double().mean().item(),
-        "inner": more[found.interior].mean().item(),
-        "outer": more[~found.interior].mean().item(),
-        "inner hits": found.hits[found.interior].double().mean().item(),
-        "outer hits": found.hits[~found.interior].double().mean().item(),
+        "own": places.own.mean().item(),
+        "elsewhere": places.elsewhere.mean().item(),
+        "hits": hits.mean().item(),
+        "inner": more[inner].mean().item(),
+        "outer": more[~inner].mean().item(),
+        "inner hits": hits[inner].mean().item(),
+        "outer hits": hits[~inner].mean().item(),
     }
-
-
-def plain(found: Any) -> Any:
-    """Figures in a form that JSON has, to four digits after the point."""
-    if isinstance(found, dict):
-        return {key: plain(value) for key, value in found.items()}
-    if isinstance(found, Tensor):
-        found = found.tolist()
-    return [plain(x) for x in found] if isinstance(found, list) else round(found, 4)

@@ -12,10 +12,12 @@ from torch import Generator, Tensor, nn
 import minivit
 from minivit.vit import ViT
 from studies.runner.survey import Figures
+from studies.shared.training import optimise
 from vitlab.data import load_data
 from vitlab.instruments.probes import probe
 
 PATCHES, MASKED, PIXELS = 16, 10, 4
+STEPS = 1000
 LABELS = (2, 5, 20)  # of each class
 DRAWS = 20  # of those labels
 
@@ -50,64 +52,59 @@ def patches(images: Tensor) -> Tensor:
     return F.unfold(images, 2, stride=2).mT
 
 
-def some(count: int, generator: Generator) -> Tensor:
+def random_masks(count: int, generator: Generator) -> Tensor:
     """A random mask for each image."""
     return torch.rand(count, PATCHES, generator=generator).argsort(1) < MASKED
 
 
-def filled(images: Tensor, seed: int, steps: int) -> Filling:
+def pretrained(images: Tensor, seed: int) -> Filling:
     """A model trained to fill in."""
     torch.manual_seed(seed)
     model, generator = Filling(), Generator().manual_seed(seed + 1000)
-    optimiser = torch.optim.AdamW(model.parameters(), 3e-3, weight_decay=0.05)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, 3e-3, total_steps=max(steps, 4), pct_start=0.1
-    )
-    for _ in range(steps):
+
+    def loss() -> Tensor:
         batch = images[torch.randint(len(images), (64,), generator=generator)]
-        masked = some(64, generator)
-        loss = F.mse_loss(model(batch, masked)[masked], patches(batch)[masked])
-        optimiser.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        schedule.step()
-    return model.eval()
+        masked = random_masks(64, generator)
+        return F.mse_loss(model(batch, masked)[masked], patches(batch)[masked])
+
+    optimise(model, loss, STEPS, 3e-3)
+    return model
 
 
-def masked_patches(seed: int, rehearsal: bool) -> Figures:
+@torch.no_grad()
+def masked_patches(seed: int) -> Figures:
     """Error of the filling, and accuracy of linear probes with few labels."""
     data = load_data("DIGITS")
     train, test = (
         part.images.float() / data.train.images.max() for part in (data.train, data.test)
     )
-    model = filled(train, seed, 2 if rehearsal else 1000)
+    with torch.enable_grad():
+        model = pretrained(train, seed)
     torch.manual_seed(seed)
     fresh = Filling().eval()
-    masked = some(len(test), Generator().manual_seed(seed))
+    masked = random_masks(len(test), Generator().manual_seed(seed))
     truth = patches(test)[masked]
     mean = patches(train).mean(0).expand(len(test), -1, -1)[masked]
-    with torch.no_grad():
-        found: Figures = {
-            "error": F.mse_loss(model(test, masked)[masked], truth).item(),
-            "error_of_mean": F.mse_loss(mean, truth).item(),
-        }
-        seen = {
-            "pretrained": [model.tokens(x).mean(1) for x in (train, test)],
-            "random": [fresh.tokens(x).mean(1) for x in (train, test)],
-            "pixels": [x.flatten(1) for x in (train, test)],
-        }
-    for name, (x, y) in seen.items():
-        found[name] = [
-            sum(few(x, data.train.labels, y, data.test.labels, labels, d) for d in range(DRAWS))
-            / DRAWS
-            for labels in LABELS
+    features = {
+        "pretrained": [model.tokens(x).mean(1) for x in (train, test)],
+        "random": [fresh.tokens(x).mean(1) for x in (train, test)],
+        "pixels": [x.flatten(1) for x in (train, test)],
+    }
+    labels = data.train.labels, data.test.labels
+    return {
+        "error": F.mse_loss(model(test, masked)[masked], truth).item(),
+        "error_of_mean": F.mse_loss(mean, truth).item(),
+    } | {
+        name: [
+            sum(few_labels(x, y, *labels, count, draw) for draw in range(DRAWS)) / DRAWS
+            for count in LABELS
         ]
-    return found
+        for name, (x, y) in features.items()
+    }
 
 
-def few(x: Tensor, labels: Tensor, y: Tensor, truth: Tensor, each: int, draw: int) -> float:
-    """Accuracy of a linear classifier that has seen so many images of each class."""
+def few_labels(x: Tensor, y: Tensor, labels: Tensor, truth: Tensor, count: int, draw: int) -> float:
+    """Accuracy on ``y`` of a linear classifier that has seen so many ``x`` of each class."""
     order = torch.randperm(len(x), generator=Generator().manual_seed(draw))
-    chosen = torch.cat([order[labels[order] == digit][:each] for digit in range(10)])
+    chosen = torch.cat([order[labels[order] == digit][:count] for digit in range(10)])
     return probe((x[chosen], labels[chosen]), (y, truth)).accuracy

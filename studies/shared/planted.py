@@ -9,7 +9,7 @@ from torch import Tensor
 import minivit
 from minivit.model import Model
 from studies.runner.survey import Figures
-from studies.shared.shape_models import fit, in_parts
+from studies.shared.training import accuracy, fit, outputs
 from vitlab.data.planted import Planted, plant_digits
 from vitlab.instruments import (
     deletion_curves,
@@ -22,65 +22,64 @@ from vitlab.instruments import (
 
 VIT: dict[str, Any] = {"image_size": 16, "patch_size": 4, "dim": 64, "depth": 3}
 GRID = (4, 4)  # patches of these images, four in each quarter
-STEPS = 250
+STEPS, PICTURES = 250, 200
 
 
-def planted(seed: int, rehearsal: bool) -> Figures:
+def planted(seed: int) -> Figures:
     """Which maps find the quarter that decides; areas of deletion and insertion, by map."""
-    model = finder(seed, rehearsal)
-    number = 10 if rehearsal else 200
-    test, other = (plant_digits(number, part="test", seed=1, others=i) for i in (1, 2))
+    model = finder(seed)
+    test, other = (plant_digits(PICTURES, part="test", seed=1, others=i) for i in (1, 2))
     images, truth = as_read(test), test.patches()
-    answers = in_parts(model, images).argmax(1)
-    same = (in_parts(model, as_read(other)).argmax(1) == answers).double().mean().item()
-    found: Figures = {"whole": (answers == test.labels).double().mean().item(), "same": same}
+    answers = outputs(model, images).argmax(1)
+    figures: Figures = {
+        "whole": (answers == test.labels).double().mean().item(),
+        "same": accuracy(model, as_read(other), answers),
+    }
     for name, scores in {"truth": truth, **maps(model, images, test.labels, seed)}.items():
         curves = deletion_curves(model, images, scores, test.labels, grid=GRID)
-        found[name] = {
+        figures[name] = {
             "top": truth.gather(1, scores.argmax(1, keepdim=True)).mean().item(),
             "share": (share(scores) * truth).sum(1).mean().item(),
             "deletion": curves.deletion.mean(0),
             "insertion": curves.insertion.mean(0),
         }
-    return found
+    return figures
 
 
-def two_digits(seed: int, rehearsal: bool) -> Figures:
+def two_digits(seed: int) -> Figures:
     """On images of two digits, each map's shares in the quarter of the one asked for and the other.
 
     The models are those of one digit. Both classes of an image are asked for.
     """
-    model = finder(seed, rehearsal)
-    test = plant_digits(10 if rehearsal else 200, part="test", seed=1)
+    model = finder(seed)
+    test = plant_digits(PICTURES, part="test", seed=1)
     labels, others = test.labels, test.labels.roll(1)
     quarters = test.patches(), test.patches().roll(1, 0)
-    pixels = (F.interpolate(part.view(-1, 1, *GRID), 16) > 0 for part in quarters)
-    here, there = pixels
+    here, there = (F.interpolate(part.view(-1, 1, *GRID), 16) > 0 for part in quarters)
     images = torch.where(there, as_read(test).roll(1, 0), as_read(test))
     apart = (labels != others) & ~(here & there).flatten(1).any(1)
-    shares: dict[str, list[Tensor]] = {}
-    for asked, (own, other) in ((labels, quarters), (others, quarters[::-1])):
-        for name, scores in maps(model, images[apart], asked[apart], seed).items():
-            both = [(share(scores) * part[apart]).sum(1) for part in (own, other)]
+    shares: dict[str, list[Tensor]] = {}  # by map, for each class asked for: [2, images]
+    for classes, sides in ((labels, quarters), (others, quarters[::-1])):
+        for name, scores in maps(model, images[apart], classes[apart], seed).items():
+            both = [(share(scores) * side[apart]).sum(1) for side in sides]
             shares.setdefault(name, []).append(torch.stack(both))
-    found = {name: torch.cat(rows, 1) for name, rows in shares.items()}
     return {
         name: {
             "own": own.mean().item(),
             "other": other.mean().item(),
             "more": (own > other).double().mean().item(),
         }
-        for name, (own, other) in found.items()
+        for name, rows in shares.items()
+        for own, other in [torch.cat(rows, 1)]
     }
 
 
-def finder(seed: int, rehearsal: bool) -> Model:
+def finder(seed: int) -> Model:
     """A ViT that has learnt to find the digit, and to read it."""
     known = plant_digits(20_000, seed=10 + seed)
     torch.manual_seed(seed)
     model = minivit.create("vit_8px", **VIT)
-    steps = 2 if rehearsal else STEPS
-    fit(model, as_read(known), known.labels, steps=steps, seed=seed, rate=3e-3)
+    fit(model, as_read(known), known.labels, steps=STEPS, seed=seed, rate=3e-3)
     return model
 
 

@@ -32,12 +32,17 @@ def start(images: Tensor) -> Tensor:
     return invert(nn.Identity().eval(), images, optimizer="gd", steps=1, step_size=1e-9).image
 
 
-def psnr(found: Tensor, images: Tensor) -> float:
+def psnr(guesses: Tensor, images: Tensor) -> float:
     """The mean over images, in dB."""
-    return round(decibels((found - images).flatten(1).norm(dim=1), images).mean().item(), 2)
+    return round(decibels((guesses - images).flatten(1).norm(dim=1), images).mean().item(), 2)
 
 
-def highlight(model: ViT | Mixer, images: Tensor, found: Tensor) -> list[float]:
+def psnr_of_each(guesses: Tensor, images: Tensor) -> list[float]:
+    """dB of every image."""
+    return [psnr(*pair) for pair in zip(guesses.split(1), images.split(1), strict=True)]
+
+
+def highlight(model: ViT | Mixer, images: Tensor, guesses: Tensor) -> list[float]:
     """Whether contrast is raised in the patches that decide: a correlation for every image.
 
     It correlates two logarithms over patches: the contrast found, relative to that in the image;
@@ -51,7 +56,7 @@ def highlight(model: ViT | Mixer, images: Tensor, found: Tensor) -> list[float]:
         patches = patchify(images, size).unflatten(-1, (images.shape[1], -1))
         return patches.std(-1, correction=0).square().mean(-1).sqrt()
 
-    raised = ((contrast(found) + least) / (contrast(images) + least)).log()
+    raised = ((contrast(guesses) + least) / (contrast(images) + least)).log()
     saliency = patchify(slope, size).norm(dim=-1).log()
     both = torch.stack([raised, saliency], 1)  # [n, 2, patches]
-    return [round(torch.corrcoef(one)[0, 1].item(), 3) for one in both]
+    return [round(torch.corrcoef(pair)[0, 1].item(), 3) for pair in both]

@@ -13,10 +13,12 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from minivit.vit import MLP
+from studies.shared.training import optimise
 
 KEY, VALUES = 32, 8
 DIM = 64
 SHORTEST, LONGEST = 4, 16  # pairs in training
+COUNT = 2000  # sequences to test on
 Kind = Literal["attention", "attention with positions", "recurrent"]
 
 
@@ -97,28 +99,20 @@ def taught(kind: Kind, rate: float, seed: int, steps: int, marked: bool = False)
     """A reader trained on as many lengths as there are steps, each drawn at random."""
     torch.manual_seed(seed)
     model, generator = Reader(kind), Generator().manual_seed(seed + 1000)
-    optimiser = torch.optim.AdamW(model.parameters(), rate, weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, rate, total_steps=max(steps, 4), pct_start=0.1
-    )
-    for _ in range(steps):
+
+    def loss() -> Tensor:
         length = int(torch.randint(SHORTEST, LONGEST + 1, (), generator=generator))
         tokens, answers = pairs(64, length, generator, marked)
-        loss = F.cross_entropy(model(tokens), answers)
-        optimiser.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        schedule.step()
-    return model.eval()
+        return F.cross_entropy(model(tokens), answers)
+
+    optimise(model, loss, steps, rate, weight_decay=0.01)
+    return model
 
 
 @torch.no_grad()
-def right(
-    model: Reader, length: int, seed: int, count: int = 2000, marked: bool = False, **how: float
-) -> float:
+def right(model: Reader, length: int, seed: int, marked: bool = False, **how: float) -> float:
     """The fraction of new sequences of this length that a reader answers right."""
-    tokens, answers = pairs(count, length, Generator().manual_seed(seed), marked)
+    tokens, answers = pairs(COUNT, length, Generator().manual_seed(seed), marked)
     parts = zip(tokens.split(250), answers.split(250), strict=True)
     hits = [(model(part, **how).argmax(1) == truth).sum() for part, truth in parts]
-    return (torch.stack(hits).sum() / count).item()
+    return (torch.stack(hits).sum() / COUNT).item()

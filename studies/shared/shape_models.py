@@ -1,6 +1,5 @@
 """Small models of generated shapes, seconds each: for the class of an image, or of every patch."""
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
@@ -19,7 +18,7 @@ SIZE, PATCH, CLASSES = 20, 4, 4  # pixels; of the ten classes the first four
 GRID = (SIZE // PATCH, SIZE // PATCH)
 WIDTHS = (0.5, 1.5)  # of fixed smoothing, in patches, one for each head
 TRAIN, TEST = 2000, 1000
-STEPS = {"vit": 200, "resnet": 80}
+STEPS = {"vit": 200, "resnet": 80}  # a ResNet learns faster, and its steps take longer
 SIZES: dict[str, Any] = {"image_size": SIZE, "classes": CLASSES}
 VIT: dict[str, Any] = SIZES | {"patch_size": PATCH, "dim": 32, "depth": 4, "heads": 2}
 RESNET: dict[str, Any] = SIZES | {"width": 8, "stages": (3, 3, 3)}
@@ -31,10 +30,10 @@ HYBRID: dict[str, Any] = SIZES | {
 
 
 @cache
-def shapes(part: str, rehearsal: bool) -> tuple[Tensor, Tensor, Tensor]:
+def shapes(part: str) -> tuple[Tensor, Tensor, Tensor]:
     """Images as models read them, labels, and for every patch 0 or one more than its class."""
-    count = 40 if rehearsal else {"train": TRAIN, "test": TEST}[part]
-    drawn = draw_shapes(count * 10 // CLASSES, SIZE, seed={"train": 1, "test": 2}[part])
+    count, seed = {"train": (TRAIN, 1), "test": (TEST, 2)}[part]
+    drawn = draw_shapes(count * 10 // CLASSES, SIZE, seed=seed)
     few = drawn.labels < CLASSES
     return (drawn.images[few] / 255 - 0.5) / 0.25, drawn.labels[few], patch_labels(drawn)[few]
 
@@ -69,21 +68,20 @@ class Blur(nn.Module):
 def new(kind: str) -> Model:
     """An untrained model, from torch's random numbers."""
     family, _, mixing = kind.partition(" ")
+    model: Any
     if family == "resnet":
         if mixing == "attention":
             return minivit.create("alternet_32px", **HYBRID)
         model = minivit.create("resnet_32px", **RESNET)
-        blocks: Any = model.blocks
         if mixing == "blur":
             for last in (2, 5, 8):
-                blocks[last] = nn.Sequential(blocks[last], Blur())
+                model.blocks[last] = nn.Sequential(model.blocks[last], Blur())
         return model
     model = minivit.create("vit_32px", **VIT)
     if mixing == "none":
         return minivit.remove(model, "attention")
     if mixing == "convolution":
-        blocks = model.blocks
-        for block in blocks:
+        for block in model.blocks:
             block.attention = LocalConvolution(VIT["dim"])
     return model
 
@@ -113,42 +111,10 @@ class PerPatch(nn.Module):
         return to_map(model.head(getattr(model, "norm", nn.Identity())(tokens)), GRID[0])
 
 
-def fit(
-    model: nn.Module, images: Tensor, targets: Tensor, *, steps: int, seed: int, rate: float = 5e-3
-) -> None:
-    """AdamW on batches of 64 for some steps; the rate warms up and falls to zero."""
-    draws = torch.Generator().manual_seed(seed)
-    optimiser = torch.optim.AdamW(model.parameters(), rate, weight_decay=0.05)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, rate, total_steps=steps, pct_start=0.15
-    )
-    model.train()
-    for _ in range(steps):
-        batch = torch.randint(len(images), (64,), generator=draws)
-        loss = F.cross_entropy(model(images[batch]), targets[batch])
-        optimiser.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        schedule.step()
-    model.eval()
-
-
-def steps_of(kind: str, rehearsal: bool) -> int:
-    """Steps of training; a ResNet learns faster, and its steps take longer."""
-    return 2 if rehearsal else STEPS[kind.split()[0]]
-
-
-def in_parts(model: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
-    """The outputs for many images, without gradients."""
-    with torch.no_grad():
-        return torch.cat([model(part) for part in images.split(250)])
-
-
-def mean_iou(found: Tensor, targets: Tensor) -> float:
+def mean_iou(answers: Tensor, targets: Tensor) -> float:
     """Over the classes and the background: patches in both over patches in either."""
     ratios = [
-        ((found == k) & (targets == k)).sum() / ((found == k) | (targets == k)).sum()
+        ((answers == k) & (targets == k)).sum() / ((answers == k) | (targets == k)).sum()
         for k in range(CLASSES + 1)
     ]
     return torch.stack(ratios).nanmean().item()

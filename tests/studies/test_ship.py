@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file
 
 import minivit
-from studies.runner.pool import trained
+from studies.runner.pool import weights_of
 from studies.runner.run import Run
 from studies.runner.ship import ship
 from studies.runner.storage import Place
@@ -21,7 +21,7 @@ STUDY = Study("small", {"row": [RUN]}, lambda name, best: [best])
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     place = Place(tmp_path_factory.mktemp("root"), command="python -m studies small")
-    STUDY.carry_out(place, workers=1)
+    STUDY.carry_out(place)
     return place
 
 
@@ -35,15 +35,11 @@ def test_parameters_are_halved_statistics_are_not_and_the_card_gives_both_scores
     scores = ship("small", "row", "digits_small", place)
     path = place.root / "minivit/checkpoints/digits_small.safetensors"
     for key, tensor in load_file(path).items():
-        wanted = (
-            torch.int64
-            if "batches" in key
-            else torch.float32
-            if "running" in key
-            else torch.float16
+        wide = torch.int64 if "batches" in key else torch.float32
+        assert tensor.dtype == (wide if "batches" in key or "running" in key else torch.float16), (
+            key
         )
-        assert tensor.dtype == wanted, key
-    before = minivit.load(trained(RUN, place)).state_dict()
+    before = minivit.load(weights_of(RUN, place)).state_dict()
     after = minivit.load(path).state_dict()
     assert minivit.load(path).licence == "MIT"
     for key, tensor in after.items():
@@ -52,16 +48,9 @@ def test_parameters_are_halved_statistics_are_not_and_the_card_gives_both_scores
     card = path.with_suffix(".md").read_text()
     for kind in ("float32", "half"):
         assert f"| test | {kind} | 359 | {scores[kind].accuracy:.4f} |" in card
-    said = [
-        "# digits_small: ResNet trained on DIGITS",
-        f"python -m studies small --recheck {RUN.key}",
-        "Licence of the weights: MIT",
-        "CC BY 4.0",
-        "## Curve",
-        "seed 0",
-        "test images, one seed",
-    ]
-    assert all(text in card for text in said)
+    for text in ("# digits_small: ResNet trained on DIGITS", f"python -m studies small --recheck {RUN.key}",
+                 "Licence of the weights: MIT", "CC BY 4.0", "## Curve", "seed 0", "test images, one seed"):  # fmt: skip
+        assert text in card
 
 
 def test_what_half_precision_breaks_or_a_name_that_is_taken_is_not_shipped(place):
@@ -69,14 +58,14 @@ def test_what_half_precision_breaks_or_a_name_that_is_taken_is_not_shipped(place
         ship("small", "row", "vit_8px", place)
     with pytest.raises(ValueError, match="small has no row raw: expected one of row"):
         ship("small", "raw", "digits_small", place)
-    model = minivit.load(trained(RUN, place))
+    model = minivit.load(weights_of(RUN, place))
     model.head.weight.data *= 1e9  # beyond 65504
-    minivit.save(model, trained(RUN, place))
+    minivit.save(model, weights_of(RUN, place))
     with pytest.raises(ValueError, match="NaN or infinity: head.weight"):
         ship("small", "row", "digits_small", place)
     model.head.weight.data *= 1e-9 * 1e-9  # below 6e-8
     model.head.bias.data *= 1e-9
-    minivit.save(model, trained(RUN, place))
+    minivit.save(model, weights_of(RUN, place))
     with pytest.raises(ValueError, match="half precision takes the validation accuracy from"):
         ship("small", "row", "digits_small", place)
     assert list((place.root / "minivit/checkpoints").iterdir()) == []

@@ -49,7 +49,5 @@ FILES = {
     ("noise_in_band", "vitlab/instruments/bands.py"): PACKAGE,
     ("robust_images", "vitlab/instruments/bands.py"): PACKAGE,
     ("feature_cka", "studies/representations.py"): STUDIES,
-    ("training_step", "studies/shared/masked_patches.py"): STUDIES,
-    ("training_step", "studies/shared/sequences.py"): STUDIES,
-    ("training_step", "studies/shared/shape_models.py"): STUDIES,
+    ("training_step", "studies/shared/training.py"): STUDIES,
 }

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import minivit
-from benchmarks import inversion
+from studies.benchmarks import inversion
 from vitlab.inversion import invert
 
 

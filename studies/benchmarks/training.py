@@ -1,16 +1,12 @@
-"""How fast do models train beside torch's own layers? ``python -m benchmarks.training --help``
+"""How fast do models train beside torch's own layers? ``python -m studies.benchmarks.training -h``
 
 A step is a forward and a backward pass and AdamW, on the same random images. Each model meets the
 same network put together from stock layers: ``nn.TransformerEncoderLayer`` for the ViT,
 ``nn.Sequential`` for the Mixer, torchvision's ``BasicBlock`` for the ResNet. Rounds are interleaved
-and ratios taken within a round, as in ``benchmarks.speed``.
+and ratios taken within a round, as in ``studies.benchmarks.speed``.
 """
 
-import argparse
-import os
-import random
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -18,16 +14,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import minivit
-from benchmarks.report import write
-from benchmarks.speed import interval, seconds
 from minivit.import_torchvision import imported
+from studies.benchmarks.common import interval, parser, write
+from studies.shared.timing import interleaved
 from vitlab.training.optimiser import adamw
 from vitlab.training.recipe import Recipe
 
 BasicBlock = imported().models.resnet.BasicBlock
 
 
-class Each(nn.Module):
+class Apply(nn.Module):
     """Applies a function of a tensor, such as a transposition."""
 
     def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
@@ -59,7 +55,7 @@ class Residual(nn.Sequential):
 def tokens_of(c: minivit.ViTConfig | minivit.MixerConfig) -> list[nn.Module]:
     """Images to tokens ``[batch, tokens, dim]``."""
     patches = nn.Conv2d(c.channels, c.dim, c.patch_size, stride=c.patch_size)
-    return [patches, nn.Flatten(2), Each(lambda x: x.transpose(1, 2))]
+    return [patches, nn.Flatten(2), Apply(lambda x: x.transpose(1, 2))]
 
 
 def stock_vit(c: minivit.ViTConfig) -> nn.Module:
@@ -69,7 +65,7 @@ def stock_vit(c: minivit.ViTConfig) -> nn.Module:
         )
         for _ in range(c.depth)
     ]
-    end = [nn.LayerNorm(c.dim), Each(lambda x: x.mean(1)), nn.Linear(c.dim, c.classes)]
+    end = [nn.LayerNorm(c.dim), Apply(lambda x: x.mean(1)), nn.Linear(c.dim, c.classes)]
     return nn.Sequential(*tokens_of(c), Positions(c.grid[0] * c.grid[1], c.dim), *layers, *end)
 
 
@@ -77,12 +73,12 @@ def stock_mixer(c: minivit.MixerConfig) -> nn.Module:
     n = c.grid[0] * c.grid[1]
     layers: list[nn.Module] = []
     for _ in range(c.depth):
-        turn = Each(lambda x: x.transpose(1, 2))
+        turn = Apply(lambda x: x.transpose(1, 2))
         layers += [
             Residual(nn.LayerNorm(c.dim), turn, *_mlp(n, c.mixing_hidden), turn),
             Residual(nn.LayerNorm(c.dim), *_mlp(c.dim, round(c.dim * c.mlp_ratio))),
         ]
-    end = [nn.LayerNorm(c.dim), Each(lambda x: x.mean(1)), nn.Linear(c.dim, c.classes)]
+    end = [nn.LayerNorm(c.dim), Apply(lambda x: x.mean(1)), nn.Linear(c.dim, c.classes)]
     return nn.Sequential(*tokens_of(c), *layers, *end)
 
 
@@ -103,7 +99,7 @@ def stock_resnet(c: minivit.ResNetConfig) -> nn.Module:
             down = nn.Sequential(*convolution(wide, to, 1, 2)) if narrows else None
             layers.append(BasicBlock(wide, to, 1 + narrows, down))
             wide = to
-    return nn.Sequential(*layers, Each(lambda x: x.mean((2, 3))), nn.Linear(wide, c.classes))
+    return nn.Sequential(*layers, Apply(lambda x: x.mean((2, 3))), nn.Linear(wide, c.classes))
 
 
 STOCK: dict[str, Callable[..., nn.Module]] = {
@@ -131,50 +127,41 @@ def step(model: nn.Module, batch: int, precision: str) -> Callable[[], None]:
 def compare(name: str, batch: int, rounds: int) -> list[dict]:
     """Times a model of minivit's and its stock twin in both precisions: a row for each."""
     model = minivit.create(name)
-    pair = {"minivit": model, "stock": STOCK[name](model.config)}
-    sizes = {side: sum(p.numel() for p in m.parameters()) for side, m in pair.items()}
+    twins = {"minivit": model, "stock": STOCK[name](model.config)}
+    sizes = {side: sum(p.numel() for p in twin.parameters()) for side, twin in twins.items()}
     assert sizes["minivit"] == sizes["stock"], (name, sizes)
     steps = {
         (side, precision): step(twin, batch, precision)
-        for side, twin in pair.items()
+        for side, twin in twins.items()
         for precision in ("float32", "bfloat16")
     }
-    for call in steps.values():
-        call()  # warm up
-    times: dict[tuple[str, str], list[float]] = {key: [] for key in steps}
-    shuffle = random.Random(0)
-    for _ in range(rounds):
-        for key in shuffle.sample(list(steps), len(steps)):
-            times[key].append(seconds(steps[key]))
-    stock = np.array(times["stock", "float32"])
+    times = {key: np.array(values) for key, values in interleaved(steps, rounds).items()}
     rows = []
     for (side, precision), values in times.items():
-        ratios = np.array(times["stock", precision]) / np.array(values)
+        ratios = times["stock", precision] / values
         rows.append({
             "model": name, "side": side, "precision": precision,
             "images per second": batch / float(np.median(values)),
             "times stock": float(np.median(ratios)), "interval": interval(ratios),
-            "times stock float32": float(np.median(stock / np.array(values))),
+            "times stock float32": float(np.median(times["stock", "float32"] / values)),
         })  # fmt: skip
     return rows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", nargs="+", default=list(STOCK), choices=list(STOCK))
-    parser.add_argument("--batch", type=int, default=128)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--out", type=Path, default=Path("_build/bench/training.json"))
-    options = parser.parse_args()
+    options = parser(__doc__, "training")
+    options.add_argument("--models", nargs="+", default=list(STOCK), choices=list(STOCK))
+    options.add_argument("--batch", type=int, default=128)
+    options.add_argument("--rounds", type=int, default=15)
+    options = options.parse_args()
     torch.set_num_threads(options.threads)
     print(f"training, {options.threads} threads, batches of {options.batch}")
     rows = []
     for name in options.models:
-        found = compare(name, options.batch, options.rounds)
-        rows += found
+        table = compare(name, options.batch, options.rounds)
+        rows += table
         print(f"\n{name}")
-        for row in found:
+        for row in table:
             low, high = row["interval"]
             print(
                 f"  {row['side']:8}{row['precision']:9}{row['images per second']:8.0f} images/s   "

@@ -2,13 +2,14 @@
 
 As each package comes, and again with attention that has second derivatives. On 256 digits, of the
 loss of ``digits_vit``, in float32 on the CPU. The reference is minivit's Lanczos with full
-reorthogonalisation, whose errors it knows. ``python -m benchmarks.curvature`` prints the table;
-``pip install curvlinops-for-pytorch hessian-eigenthings pyhessian`` brings the others, and a row
-says where one is missing.
+reorthogonalisation, whose errors it knows. ``python -m studies.benchmarks.curvature`` prints the
+table; ``pip install curvlinops-for-pytorch hessian-eigenthings pyhessian`` brings the others, and a
+row says where one is missing.
 """
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -31,8 +32,8 @@ def ours(model: nn.Module, batch: Batch) -> Sequence[float]:
 def pyhessian(model: nn.Module, batch: Batch) -> Sequence[float]:
     from pyhessian import hessian
 
-    of = hessian(model, nn.CrossEntropyLoss(), data=batch, cuda=False)
-    return of.eigenvalues(maxIter=100, tol=1e-4, top_n=K)[0]
+    curved = hessian(model, nn.CrossEntropyLoss(), data=batch, cuda=False)
+    return curved.eigenvalues(maxIter=100, tol=1e-4, top_n=K)[0]
 
 
 def pyhessian_density(model: nn.Module, batch: Batch) -> Sequence[float]:
@@ -64,10 +65,7 @@ ROWS: dict[str, tuple[str, Callable[..., Sequence[float]]]] = {
     "minivit": ("minivit", ours),
     "curvlinops": ("curvlinops-for-pytorch", curvlinops),
     "hessian-eigenthings": ("hessian-eigenthings", eigenthings),
-    "hessian-eigenthings, max_iter=40": (
-        "hessian-eigenthings",
-        lambda *given: eigenthings(*given, max_iter=40),
-    ),
+    "hessian-eigenthings, max_iter=40": ("hessian-eigenthings", partial(eigenthings, max_iter=40)),
     "PyHessian": ("pyhessian", pyhessian),
     "PyHessian, density": ("pyhessian", pyhessian_density),
 }

@@ -1,4 +1,4 @@
-"""How soon does inversion arrive? ``python -m benchmarks.inversion --help``
+"""How soon does inversion arrive? ``python -m studies.benchmarks.inversion --help``
 
 Every optimiser looks for an input whose activation after a block is that of an image. The table
 counts forward-backward evaluations, and the seconds that they took, until the source's criterion
@@ -11,25 +11,22 @@ All of it takes over an hour. Gradient descent seldom arrives in 500 evaluations
 is a bound; ``--models cifar10_vit_gap --blocks 1 --evaluations 12000`` shows what it needs.
 """
 
-import argparse
 import math
-import os
 import time
-from pathlib import Path
 from statistics import median
 
 import torch
 from torch import Tensor, nn
 
 import minivit
-from benchmarks.report import write
 from minivit import catalogue as zoo
 from minivit.mixer import MixerConfig
 from minivit.model import Model
 from minivit.vit import ViTConfig
+from studies.benchmarks.common import parser, write
 from vitlab.data import load_data
 from vitlab.data.photographs import crops
-from vitlab.inversion import Inversion, invert
+from vitlab.inversion import invert
 
 UNTRAINED = "vit_b_32"
 BLOCKS = (1, 6, 12)  # of vit_b_32
@@ -47,24 +44,10 @@ def pictures(model: Model, n: int) -> Tensor:
     return model.preprocess(crops(n, model.config.image_size)[0])
 
 
-def steps(optimizer: str, evaluations: int) -> int:
-    """Steps that take about as many evaluations; Gauss-Newton's take up to some hundred each."""
-    return max(1, evaluations // 100) if optimizer == "gauss-newton" else evaluations
-
-
-def timed(
-    model: nn.Module, images: Tensor, at: str, optimizer: str, evaluations: int
-) -> tuple[Inversion, float]:
-    """An inversion, and the seconds that an evaluation of an image took."""
-    start = time.perf_counter()
-    found = invert(model, images, at, optimizer=optimizer, steps=steps(optimizer, evaluations))
-    return found, (time.perf_counter() - start) / int(found.evaluations.sum())
-
-
 def middle(counts: list[int | None]) -> float | None:
     """The median, where none is never: none, if it is beyond all that was tried."""
-    found = median(math.inf if count is None else count for count in counts)
-    return None if found == math.inf else found
+    value = median(math.inf if count is None else count for count in counts)
+    return None if value == math.inf else value
 
 
 def measure(
@@ -73,14 +56,18 @@ def measure(
     """All optimisers on one block, a row for each; gradient descent is the first."""
     rows: list[dict] = []
     for optimizer in OPTIMISERS:
-        found, each = timed(model, images, f"blocks.{block - 1}", optimizer, evaluations)
-        row = {
+        # Of Gauss-Newton's steps each takes up to some hundred evaluations.
+        steps = max(1, evaluations // 100) if optimizer == "gauss-newton" else evaluations
+        start = time.perf_counter()
+        way = invert(model, images, f"blocks.{block - 1}", optimizer=optimizer, steps=steps)
+        seconds = time.perf_counter() - start
+        rows.append({
             "model": name, "block": block, "optimizer": optimizer, "pictures": len(images),
-            "evaluations": found.evaluations.double().median().item(),
-            "seconds per evaluation": each, "psnr": found.psnr.median().item(),
-            "criterion": middle(found.met), "40 dB": middle(found.evaluations_to(SOON)),
-        }  # fmt: skip
-        rows.append(row)
+            "evaluations": way.evaluations.double().median().item(),
+            "seconds per evaluation": seconds / int(way.evaluations.sum()),
+            "psnr": way.psnr.median().item(),
+            "criterion": middle(way.met), "40 dB": middle(way.evaluations_to(SOON)),
+        })  # fmt: skip
     return rows
 
 
@@ -100,15 +87,13 @@ def described(row: dict, slow: dict) -> str:
 
 def main() -> None:
     trained = [n for n in zoo.shipped() if isinstance(zoo.described(n)[0], ViTConfig | MixerConfig)]
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", nargs="+", default=[*trained, UNTRAINED],
-                        choices=[*trained, UNTRAINED])  # fmt: skip
-    parser.add_argument("--blocks", nargs="+", type=int, help="counted from 1 (default: all)")
-    parser.add_argument("--pictures", type=int, default=2)
-    parser.add_argument("--evaluations", type=int, default=500, help="at most (default: 500)")
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--out", type=Path, default=Path("_build/bench/inversion.json"))
-    options = parser.parse_args()
+    names = [*trained, UNTRAINED]
+    options = parser(__doc__, "inversion")
+    options.add_argument("--models", nargs="+", default=names, choices=names)
+    options.add_argument("--blocks", nargs="+", type=int, help="counted from 1 (default: all)")
+    options.add_argument("--pictures", type=int, default=2)
+    options.add_argument("--evaluations", type=int, default=500, help="at most (default: 500)")
+    options = options.parse_args()
     torch.set_num_threads(options.threads)
     print(f"inversion, {options.threads} threads, medians over {options.pictures} images")
     rows = []
@@ -118,10 +103,10 @@ def main() -> None:
         blocks = BLOCKS if name == UNTRAINED else range(1, len(model.blocks) + 1)
         print(f"\n{name}\n  block  optimizer      evaluations to the criterion, and to 40 dB")
         for block in options.blocks or blocks:
-            found = measure(model, name, images, block, options.evaluations)
-            rows += found
-            for row in found:
-                print(described(row, found[0]), flush=True)
+            table = measure(model, name, images, block, options.evaluations)
+            rows += table
+            for row in table:
+                print(described(row, table[0]), flush=True)
     write(options.out, rows, {"threads": options.threads})
 
 

@@ -1,0 +1,147 @@
+"""Each study runs to its end on little: few steps, one seed, and images drawn for the purpose."""
+
+import json
+import sys
+from dataclasses import replace
+from importlib import import_module
+
+import pytest
+import torch
+
+from studies.runner.command import NAMES, load
+from studies.runner.storage import HERE, Place
+from studies.runner.study import Study
+from studies.shared import inputs
+from vitlab.data import Data, Split, load_data
+from vitlab.data.shapes import CLASSES, draw_shapes
+from vitlab.training import Recipe
+
+ONE = range(1)
+TWO = Recipe(steps=2, batch_size=64)
+# Of each study that measures: rows that together run all of its code, and what makes them short.
+SURVEYS = {
+    "ablations": (["vit without norm", "mixer by gd", "digits", "digits without mlp", "cifar10_mixer"],
+                  dict(SEEDS=ONE, DEPTHS=(1,), RECIPE=TWO, STEPS=2)),
+    "curvature": (["resnet, tenth", "vit, all, probes", "vit, all, relative", "through training", "cifar10_vit_cls"],
+                  dict(SEEDS=ONE, EARLY=1, LATE=2, IMAGES=16, PROBES=2, STEPS=3, STOPS=(0, 1))),
+    "distillation": (["digits 63", "cifar10"], dict(SEEDS=ONE, IMAGES=1, SHORT=TWO, LONG=TWO)),
+    "first_filters": (["narrow ViT, begun short", "ResNet", "overlaps", "places from 100 digits"],
+                      dict(SEEDS=range(2), STEPS=2)),
+    "frequency": (["amplitudes: cifar10_vit_gap", "amplitudes: cifar10_resnet, seed 1", "robustness: cifar10_mixer",
+                   "readouts: cifar10_resnet", "digits: vit", "shapes: vit attention", "shapes: resnet plain"],
+                  dict(SEEDS=ONE, SHAPE_SEEDS=ONE, READOUTS=1, FEW=50, LONGER=1)),
+    "generated_inputs": (["real pictures", "vit, blur and crops", "resnet, waves"], dict(STEPS=2)),
+    "hybrids": (["011, shapes", "begin, shapes", "flat 100, shapes"], dict(SEEDS=range(2), RATES=(1e-2,), RECIPE=TWO)),
+    "inversion_and_training": (["ViT, no MLP", "ResNet"], dict(SEEDS=ONE, STEPS=2, BUDGET=5)),
+    "inversion_at_scale": (["vit_32px block 1 untrained"], dict(EVALUATIONS=23, MODELS={"vit_32px": (32, "", (1,))})),
+    "inversion_by_depth": (["cifar10_vit_gap", "resnet_32px untrained"], dict(STEPS=2)),
+    "inversion_by_descent": (["digits_vit"], dict(STEPS=2)),
+    "inversion_in_miniature": (["seed 0"], dict(FEW=1, TIMES=2, LONG=2)),
+    "inversion_of_one_layer": (["trained", "untrained 0"], dict(PICTURES=1, STEPS=10)),
+    "inversion_rates": (["seed 0"], dict(STEPS=2, STEP_SIZES=(1.0, 1e30))),
+    "lesions": (["three stages: 0", "one stage: 0", "digits: 0", "planted: 0", "two digits: 0", "cifar10_resnet"],
+                dict(SEEDS=ONE, STEPS=2, STAGES={"three stages": (1, 1, 1), "one stage": (3,)})),
+    "longer_searches": (["cifar10_vit_gap without mlp", "undo cifar10_vit_gap", "vit 0 without norm"],
+                        dict(MANY=2, DEPTHS=(1,), BUDGETS=(1,), PHOTOGRAPHS=1, UNDONE=1)),
+    "reach": (["3 x 3, all", "shifted windows, tenth", "static, all", "global, more", "3 x 3, curvature", "global, wider"],
+              dict(SEEDS=ONE, MORE_SEEDS=ONE, STEPS={"all": 2, "tenth": 2}, RATES=(3e-3,), EARLY=1, IMAGES=8)),
+    "representations": (["cifar10_vit_gap", "cifar10_resnet", "untrained vit without residuals", "vit and resnet", "digits"], {}),
+    "scale": (["retrieval attention with positions", "retrieval recurrent", "digits convolution", "digits recurrence", "masked", "marked attention"],
+              dict(SEEDS=ONE, LENGTHS=(4, 32), STEPS={"attention": 2, "recurrent": 2, "digits": 2})),
+    "smoothing": (["vit attention", "vit gaussian", "vit convolution", "resnet blur", "resnet plain", "dense vit none", "dense resnet attention",
+                   "cifar10_vit_gap", "cifar10_resnet", "longer resnet blur", "more vit none"], dict(SEEDS=range(2), MORE=ONE)),
+    "unwinding": (["digits_vit"], dict(PICTURES=1)),
+    "unwinding_from_nearby": (["cifar10_mixer"], dict(PICTURES=1, STEPS=2)),
+    "where_attention_looks": (["cifar10_vit_cls", "cifar10_vit_no_residual", "vit_32px untrained"], dict(PICTURES=8, FEW=4, SEEDS=ONE)),
+}  # fmt: skip
+SHARED = {
+    "digit_models": {"SEEDS": range(2)},
+    "masked_patches": {"STEPS": 2, "DRAWS": 1},
+    "planted": {"STEPS": 2, "PICTURES": 10},
+    "sequences": {"COUNT": 20},
+    "shape_models": {"TRAIN": 40, "TEST": 40, "STEPS": {"vit": 2, "resnet": 2}},
+}
+TRAINED = [name for name in NAMES if isinstance(load(name), Study)]
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """Eighty images in the place of each part of CIFAR-10."""
+    parts = {
+        part: draw_shapes(80, seed=i) for i, part in enumerate(("train", "validation", "test"))
+    }
+    return Data.of(
+        "SHAPES", CLASSES, {part: Split(s.images, s.labels) for part, s in parts.items()}
+    )
+
+
+@pytest.fixture(autouse=True)
+def little(monkeypatch, drawn):
+    def forget():
+        for module in [m for name, m in sys.modules.items() if name.startswith("studies.")]:
+            for value in vars(module).values():
+                getattr(value, "cache_clear", lambda: None)()
+
+    def loaded(data, *_, **how):
+        return load_data(data, **how) if data == "DIGITS" else drawn
+
+    forget()
+    spread = inputs.spread
+    monkeypatch.setattr(inputs, "_loaded", loaded)
+    monkeypatch.setattr(inputs, "spread", lambda part, number: spread(part, min(number, 80)))
+    monkeypatch.setattr("studies.runner.run._data", loaded)
+    monkeypatch.setattr("studies.shared.measures._shapes", lambda: drawn)
+    monkeypatch.setattr(
+        "studies.hybrids.shapes", lambda: load_data("SHAPES", size=16, fraction=0.02)
+    )
+    monkeypatch.setattr("studies.unwinding.PICTURES", 1)
+    for module, settings in SHARED.items():
+        for key, value in settings.items():
+            monkeypatch.setattr(f"studies.shared.{module}.{key}", value)
+    models = import_module("studies.shared.digit_models")
+    monkeypatch.setattr(models, "MODELS", {k: (n, c, 2) for k, (n, c, _) in models.MODELS.items()})
+    frequency = import_module("studies.frequency")
+    short = {k: (n, c, replace(r, steps=2)) for k, (n, c, r) in frequency.FAMILIES.items()}
+    monkeypatch.setattr(frequency, "FAMILIES", short)
+    result = {"scores": {"test": {"accuracy": 0.5}}, "curve": [], "seconds": 1}
+    for name, twin in (("frequency", "resnet"), ("distillation", "vit_gap")):  # no hour's training
+        checkpoint = HERE.root / f"minivit/checkpoints/cifar10_{twin}.safetensors"
+        monkeypatch.setattr(f"studies.{name}.gather", lambda runs: [result])
+        monkeypatch.setattr(f"studies.{name}.weights_of", lambda run, path=checkpoint: path)
+    yield
+    forget()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "row"), [(name, row) for name, (rows, _) in SURVEYS.items() for row in rows])  # fmt: skip
+def test_a_study_measures_each_kind_of_row(name, row, monkeypatch):
+    for key, value in SURVEYS[name][1].items():
+        monkeypatch.setattr(f"studies.{name}.{key}", value)
+    torch.set_num_threads(1)
+    assert json.dumps(load(name).measure(row), allow_nan=False) != "{}"
+
+
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[] if name == "digits" else [pytest.mark.slow]) for name in TRAINED
+])  # fmt: skip
+def test_a_study_trains_to_its_end_and_finds_the_same_again(name, tmp_path, capsys):
+    def small(run):
+        recipe = replace(run.recipe, steps=2, batch_size=10)
+        return replace(run, data=run.data.replace("CIFAR10", "SHAPES"), recipe=recipe)
+
+    study, place = load(name), Place(tmp_path)
+    little = replace(
+        study,
+        candidates={row: [small(run) for run in runs[:2]] for row, runs in study.candidates.items()},
+        finals=lambda row, run: [small(final) for final in study.finals(row, run)[:2]],
+    )  # fmt: skip
+    little.carry_out(place)
+    assert little.recheck("", place) == 0
+    printed = capsys.readouterr().out
+    assert all(row in printed for row in study.candidates) and "the figures agree" in printed
+
+
+def test_every_study_is_here():
+    assert sorted([*SURVEYS, *TRAINED]) == NAMES
+    for name, (rows, settings) in SURVEYS.items():
+        assert "MODELS" in settings or set(rows) <= set(load(name).rows), name
