@@ -136,6 +136,15 @@ class Attempt:
             raise NotYet(f"{otherwise} {where} is {values}.")
         self.met += 1
 
+    def expect_equal(
+        self, found: object, expected: object, otherwise: str, mistakes: dict[str, object]
+    ) -> None:
+        """The same for a text or a tuple of texts."""
+        for message, wrong in mistakes.items():
+            if found == wrong != expected:
+                raise NotYet(message)
+        self.expect(found == expected, f"{otherwise} You found {found!r}, expected {expected!r}.")
+
 
 def describe(error: Exception) -> str:
     """The exception and, where Python knows it, the learner's line that led to it."""

@@ -42,8 +42,8 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
                 ),
                 f"You divide by the square root of heads * d. Each head is scaled by its own "
                 f"width: divide by {right}.": attend(q, k, v, math.sqrt(heads * d)),
-                f"You divide by the square root of 6 for every width. Take {right} from the "
-                "shape of q.": attend(q, k, v, math.sqrt(6)),
+                "You divide by the square root of 6 for every width. Take the square root of "
+                "d = 11 from the shape of q.": attend(q, k, v, math.sqrt(6)),
                 "The softmax is over the queries. The weights of each query should sum to one "
                 "over the keys, the last axis.": attend(q, k, v, math.sqrt(d), over=-2),
                 "There is no softmax: the values are summed with the scores themselves.": (

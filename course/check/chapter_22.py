@@ -8,7 +8,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, NotYet, normal_draws
+from course.check.attempt import Attempt, normal_draws
 from course.check.exercise import exercise
 
 T = TypeVar("T")
@@ -287,16 +287,6 @@ def static_mixing(attempt: Attempt) -> None:
     )
 
 
-def expect_equal(
-    attempt: Attempt, found: object, expected: object, otherwise: str, mistakes: dict[str, object]
-) -> None:
-    """End the check with a message unless both are equal, as texts or tuples of them are."""
-    for message, wrong in mistakes.items():
-        if found == wrong != expected:
-            raise NotYet(message)
-    attempt.expect(found == expected, f"{otherwise} You found {found!r}, expected {expected!r}.")
-
-
 @exercise
 def alternate(attempt: Attempt) -> None:
     """blocks and attention, numbers for each stage -> a string for each stage."""
@@ -309,8 +299,7 @@ def alternate(attempt: Attempt) -> None:
         pairs = sum(attention)
         joined = "c" * (sum(blocks) - 2 * pairs) + "ca" * pairs
         starts = [sum(blocks[:i]) for i in range(len(blocks))]
-        expect_equal(
-            attempt,
+        attempt.expect_equal(
             attempt.plain(blocks, attention, kind=tuple),
             right,
             f"For blocks = {blocks} and attention = {attention} the stages are wrong.",
@@ -371,8 +360,7 @@ def follow_rules(attempt: Attempt) -> None:
 
         listed = ", ".join(f"{stages}: {a}" for stages, a in table.items())
         right = kept_by_rules(table)
-        expect_equal(
-            attempt,
+        attempt.expect_equal(
             attempt.plain(score, kind=str),
             right,
             f"With the accuracies {listed} the result is wrong.",
