@@ -93,12 +93,10 @@ def move_by(attempt: Attempt) -> None:
         mistakes={
             "The rows move backwards.": sincos(places - 2, dim),
             "All pairs turn by the angle of the first. Pair i turns by omega_i * steps.": turned,
-            "The rates are off: the exponent is -2i / dim with i = 0, 1, ..., one for each pair.": (
-                _turn_all(p, [2 / 10000 ** (i / dim) for i in range(3)])
-            ),
-            "The rows are shifted in the tensor. They are in any order: turn each by itself.": (
-                p.roll(-2, 0)
-            ),
+            "The rates are off: the exponent is -2i / dim with i = 0, 1, ..., one "
+            "for each pair.": _turn_all(p, [2 / 10000 ** (i / dim) for i in range(3)]),
+            "The rows are shifted in the tensor. They are in any order: turn "
+            "each by itself.": p.roll(-2, 0),
         },
     )
     for steps in (-3, 1.5, 40):
@@ -161,9 +159,8 @@ def resample_linear(attempt: Attempt) -> None:
         bilinear(places, old, new),
         "The positions in between are wrong.",
         mistakes={
-            "The corners do not stay where they are. F.interpolate has an argument for that.": (
-                interpolated(images, mode="bilinear")
-            ),
+            "The corners do not stay where they are. F.interpolate has an "
+            "argument for that.": interpolated(images, mode="bilinear"),
             "This is bicubic interpolation. It should be bilinear.": interpolated(
                 images, mode="bicubic", align_corners=True
             ),

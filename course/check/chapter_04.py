@@ -195,9 +195,8 @@ def ordered_block(attempt: Attempt) -> None:
         "parallel: with both branches the result should be x + attention(norm1(x)) + "
         "mlp(norm1(x)).",
         mistakes={
-            "parallel: the MLP sees what attention has added. Side by side both read the same.": (
-                after + mlp(norm1(after))
-            ),
+            "parallel: the MLP sees what attention has added. Side by side both "
+            "read the same.": after + mlp(norm1(after)),
             "parallel: the MLP reads the output of attention.": after + mlp(attention(read)),
         },
     )

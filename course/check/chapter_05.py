@@ -88,9 +88,8 @@ def distance_from_alike(attempt: Attempt) -> None:
         mistakes={
             "The mean is taken over the features of each token. It should be the mean token, over "
             "axis 1.": size(x - x.mean(2, keepdim=True)) / size(x),
-            "One mean is taken for a whole image. The mean token has a mean for each feature.": (
-                size(x - x.mean((1, 2), keepdim=True)) / size(x)
-            ),
+            "One mean is taken for a whole image. The mean token has a mean for "
+            "each feature.": size(x - x.mean((1, 2), keepdim=True)) / size(x),
             "The mean is taken over the batch. Each image has its own mean token.": (
                 size(x - x.mean(0)) / size(x)
             ),
@@ -293,9 +292,8 @@ def resized_mixing(attempt: Attempt) -> None:
             "up is multiplied by new tokens / old tokens. It is the other way round.": (
                 layer(x, up_fine / share**2, ones, none)
             ),
-            "The factor old tokens / new tokens is for up alone: you give it to up_bias, too.": (
-                layer(x, up_fine, ones, none, share * up_bias)
-            ),
+            "The factor old tokens / new tokens is for up alone: you give it to "
+            "up_bias, too.": layer(x, up_fine, ones, none, share * up_bias),
             "down is multiplied by old tokens / new tokens. Only up is.": (
                 layer(x, up_fine, share * ones, none)
             ),

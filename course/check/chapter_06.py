@@ -55,12 +55,10 @@ def convolution_table(attempt: Attempt) -> None:
                 "The neighbours lie on the wrong side: the table is transposed, or the kernel is "
                 "flipped. F.conv2d does not flip it.": table_of(kernel.flip(0, 1), rows, columns),
                 "Rows and columns of the kernel are swapped.": (table_of(kernel.T, rows, columns)),
-                "At the edges the tokens read from the opposite side. There should be zeros.": (
-                    table_of(kernel, rows, columns, "around")
-                ),
-                "At the end of a row the tokens read from the next row. There should be zeros.": (
-                    table_of(kernel, rows, columns, "row")
-                ),
+                "At the edges the tokens read from the opposite side. There "
+                "should be zeros.": table_of(kernel, rows, columns, "around"),
+                "At the end of a row the tokens read from the next row. There "
+                "should be zeros.": table_of(kernel, rows, columns, "row"),
             },
         )
     kernel = normal_draws(seed=2)(5, 5)
@@ -325,9 +323,8 @@ def convolution_by_attention(attempt: Attempt) -> None:
         "It is right for a sharpness of 50 and wrong for 0.3, where a head attends to several.",
         mistakes={
             "The distance is not squared in the scores.": nine_heads(x, weight, grid, 0.3, power=1),
-            "The weights are hard: each head takes only the nearest token. Use a softmax.": (
-                convolved(weight)
-            ),
+            "The weights are hard: each head takes only the nearest token. "
+            "Use a softmax.": convolved(weight),
             "The scores are divided, as by a square root of a width. They have no scale but the "
             "sharpness.": nine_heads(x, weight, grid, 0.3 / dim**0.5, power=2),
         },

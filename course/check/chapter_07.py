@@ -259,7 +259,7 @@ def sharp_gradient(attempt: Attempt) -> None:
         shape=dict(weights=n),
         if_not_finite="Where the gradient is zero the result is 0 / 0. Return that gradient.",
     )
-    attempt.expect_close(flat, torch.zeros(n), "Where the gradient is zero, return it as it is.")
+    attempt.expect_close(flat, 0.0, "Where the gradient is zero, return it as it is.")
 
 
 def through(curvature: Tensor, weights: Tensor, slope: Tensor, rho: float) -> Tensor:
@@ -300,10 +300,8 @@ def paired_interval(attempt: Attempt) -> None:
             ends(t * error),
             "The mean is right, the ends are not.",
             mistakes={
-                "This treats the two models as if they had different seeds. Take the "
-                "standard deviation of the differences.": (
-                    ends(t * ((a.var() + b.var()) / seeds).sqrt())
-                ),
+                "This treats the two models as if they had different seeds. Take the standard "
+                "deviation of the differences.": ends(t * ((a.var() + b.var()) / seeds).sqrt()),
                 "These ends span the differences themselves. Those of their mean are closer by "
                 "the root of the number of seeds.": ends(t * d.std()),
                 "The factor is that of a normal distribution. With so few seeds it is "

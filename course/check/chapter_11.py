@@ -51,9 +51,8 @@ def scores_on_the_way(attempt: Attempt) -> None:
         near,
         "Once the score has passed C, the next step should lead back, and so on.",
         {
-            "The score keeps rising beyond C. There the slope of |C - o| has the other sign.": (
-                rising
-            ),
+            "The score keeps rising beyond C. There the slope of |C - o| has "
+            "the other sign.": rising,
             "The score stops at C. A step has a fixed length and leads beyond it.": (
                 rising.clamp(max=near)
             ),
@@ -111,12 +110,10 @@ def expected_change(attempt: Attempt) -> None:
             "The sum is divided by jitter squared. Each side has jitter + 1 positions.": (
                 total / jitter**2
             ),
-            "The last row and column of positions are left out. There are jitter + 1 of each.": (
-                canvas(jitter, jitter) / jitter**2
-            ),
-            "The first row and column of positions are left out. There are jitter + 1 of each.": (
-                canvas(jitter, n, least=1) / jitter**2
-            ),
+            "The last row and column of positions are left out. There are jitter "
+            "+ 1 of each.": canvas(jitter, jitter) / jitter**2,
+            "The first row and column of positions are left out. There are jitter "
+            "+ 1 of each.": canvas(jitter, n, least=1) / jitter**2,
             "The crop stays in the middle. It should be at every position equally often.": middle,
             "The crop stays in the corner. It should be at every position equally often.": corner,
             "Only the diagonal counts. Rows and columns are drawn independently.": diagonal,
@@ -160,9 +157,8 @@ def step_in_pixels(attempt: Attempt) -> None:
             "gradient, and again on the way back.": moved(weight, rows, columns),
             "Weights play no part.": gradient,
             "The weights divide.": moved(weight**-2, rows, columns),
-            "Rows and columns of the bases are exchanged. A basis vector is a row of its matrix.": (
-                moved(weight**2, rows.T, columns.T)
-            ),
+            "Rows and columns of the bases are exchanged. A basis vector is a row "
+            "of its matrix.": moved(weight**2, rows.T, columns.T),
             "Pixels are weighted. The weights belong to coefficients.": weight**2 * gradient,
         },
     )

@@ -25,17 +25,17 @@ def noise_gain(attempt: Attempt) -> None:
     for scale in (1.0, 4.0):
         attempt.expect_close(
             attempt(scale * orthogonal),
-            torch.tensor(1 / scale),
+            1 / scale,
             f"With {n} singular values that all are {scale:g}, noise comes back divided by "
             f"{scale:g}, in every direction alike.",
             mistakes={
                 "The noise of the whole patch is returned. Divide the mean square over its n "
-                "numbers.": torch.tensor(n**0.5 / scale),
+                "numbers.": n**0.5 / scale,
                 "The error is spread over the n numbers of the patch, not over the token's dim "
-                "features.": torch.tensor((n / dim) ** 0.5 / scale),
-                "This is the mean square. Take its root.": torch.tensor(1 / scale**2),
+                "features.": (n / dim) ** 0.5 / scale,
+                "This is the mean square. Take its root.": 1 / scale**2,
                 "This is what W does to noise in the patch. The way back divides by the singular "
-                "values.": torch.tensor(scale),
+                "values.": scale,
             },
         )
     values = torch.tensor([3.0, 2.0, 1.0, 0.5, 0.25])
@@ -69,7 +69,7 @@ def components_needed(attempt: Attempt) -> None:
         needed = attempt(patches, share)
         attempt.expect_close(
             needed,
-            torch.tensor(float(right)),
+            right,
             f"Components with variances 16, 8, 4, 2, 1 and 1: {right} hold a share of {share:g}.",
             {text: torch.tensor(float(wrong)) for wrong, text in mistakes.items()},
         )
@@ -119,7 +119,7 @@ def forgotten_pattern(attempt: Attempt) -> None:
             "The pattern has a part that W maps to zero. Of all patterns that LayerNorm hides, "
             "take the one without it.",
         )
-        attempt.expect_close(pattern.norm(), torch.tensor(1.0), "Its length should be 1.")
+        attempt.expect_close(pattern.norm(), 1.0, "Its length should be 1.")
         attempt.expect_close(
             pattern,
             right,

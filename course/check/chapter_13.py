@@ -297,7 +297,7 @@ def forgotten(attempt: Attempt) -> None:
         "Of a function from 6 numbers to 2 four directions are forgotten, though its Jacobian has "
         "two singular values only.",
         mistakes={
-            "Nothing comes back of the directions without a singular value.": torch.zeros(dim, dim),
+            "Nothing comes back of the directions without a singular value.": 0.0,
         },
     )
     z = normed(x)

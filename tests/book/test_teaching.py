@@ -15,8 +15,8 @@ import minivit
 from book._ext.chapters import length, names, notebook
 from course import check
 from course.check.exercise import EXERCISES
-from course.check.harness import mistakes
 from course.claims.rows import BOOK, load
+from tests.course.harness import mistakes
 
 FOLDER = BOOK / "teaching"
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.md"))}

@@ -8,10 +8,10 @@ import nbformat
 import pytest
 import torch
 
-from course.check import harness
 from course.check.exercise import EXERCISES, Exercise
-from course.check.harness import OutOfTime, limited, mistakes, notebook_function, survivors
-from course.check.mutants import mutants
+from tests.course import harness
+from tests.course.harness import OutOfTime, limited, mistakes, notebook_function, survivors
+from tests.course.mutants import mutants
 
 TOY = '''
 import torch

@@ -21,7 +21,7 @@ from torch.utils._pytree import tree_leaves
 from course import check
 from course.check import attempt
 from course.check.exercise import EXERCISES
-from course.check.harness import mistakes, notebook_function, run, survivors
+from tests.course.harness import mistakes, notebook_function, run, survivors
 
 BOOK = Path(__file__).parents[2] / "book"
 

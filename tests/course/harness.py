@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import nbformat
 from torch import Tensor
 
-from course.check.attempt import Attempt, NotYet
+from course.check.attempt import Attempt, NotYet, alike
 from course.check.exercise import EXERCISES, Report, double_precision
-from course.check.mutants import mutants
+from tests.course.mutants import mutants
 
 _sources = itertools.count()
 
@@ -86,8 +86,8 @@ class Rehearsal(Attempt):
         return self.results[-1]
 
     def expect_close(self, actual, expected, otherwise, mistakes=None) -> None:
-        actual = self._met(actual, mistakes or {})
-        super().expect_close(actual, expected, otherwise, mistakes)
+        known = {message: alike(wrong, actual) for message, wrong in (mistakes or {}).items()}
+        super().expect_close(self._met(actual, known), expected, otherwise, known)
 
     def expect_equal(self, found, expected, otherwise, mistakes) -> None:
         super().expect_equal(self._met(found, mistakes), expected, otherwise, mistakes)
