@@ -112,7 +112,7 @@ class Attempt:
             raise NotYet("Nothing is returned. Is the return statement missing?")
         return result
 
-    def expect(self, condition: bool, message: str) -> None:
+    def expect(self, condition: bool | Tensor, message: str) -> None:
         """End the check with the message unless the condition holds."""
         if not condition:
             raise NotYet(message)

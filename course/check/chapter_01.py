@@ -85,7 +85,7 @@ def convolution_weight(attempt: Attempt) -> None:
         "matrix belongs to pixel (i, j) and channel c.",
         mistakes={
             "The channel is taken for the slowest of the three. In this matrix the channels of one "
-            "pixel are side by side.": matrix.T.reshape(dim, channels, size, size),
+            "pixel are side by side.": matrix.T.reshape(dim, channels, size, size)
         },
     )
 
@@ -240,7 +240,7 @@ def denoised(attempt: Attempt) -> None:
         mistakes={
             "The mean patch is missing. It was subtracted and should be added again.": (
                 put_back(patches - mean, images, size, size)
-            ),
+            )
         },
     )
     counts = coverage(images, size, 1)
@@ -293,7 +293,7 @@ def denoised(attempt: Attempt) -> None:
         "With stride 1 and two components, where patches disagree, the result is wrong.",
         mistakes={
             "Where patches overlap the last one counts. Each pixel should be the "
-            "mean of all.": put_back(kept, images, size, 1, last=True),
+            "mean of all.": put_back(kept, images, size, 1, last=True)
         },
     )
 

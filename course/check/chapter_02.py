@@ -90,8 +90,7 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
         },
     )
     attempt.expect(
-        close(masked, expected),
-        f"{there} A query that may attend to nothing should get zeros.",
+        close(masked, expected), f"{there} A query that may attend to nothing should get zeros."
     )
 
 

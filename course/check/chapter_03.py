@@ -36,7 +36,7 @@ def add_positions(attempt: Attempt) -> None:
         not added[:, 0].any(),
         "The class token has changed. It has no position on the grid and should stay as it is.",
     )
-    attempt.expect(bool(added.any()), "The tokens come back unchanged. Is the sum returned?")
+    attempt.expect(added.any(), "The tokens come back unchanged. Is the sum returned?")
     attempt.expect_close(
         added[:, 1:],
         table.expand(batch, patches, dim),
@@ -81,7 +81,7 @@ def move_by(attempt: Attempt) -> None:
     moved = attempt(p, 2, shape=shape)
     lengths = moved.unflatten(1, (-1, 2)).norm(dim=-1)
     attempt.expect(
-        bool((lengths - 1).abs().max() < 1e-4),
+        (lengths - 1).abs().max() < 1e-4,
         "After the move the squares of a pair no longer sum to one. Check the signs: sin(a + b) = "
         "sin a cos b + cos a sin b, cos(a + b) = cos a cos b - sin a sin b.",
     )

@@ -186,11 +186,8 @@ def merged_kernel(attempt: Attempt) -> None:
 
     def spread(matrix: Tensor, everywhere: bool = False) -> Tensor:
         """A [channels, channels] matrix in the middle of 3 x 3 filters, or in all of them."""
-        filters = torch.zeros(channels, channels, 3, 3)
-        filters[:, :, slice(None) if everywhere else 1, slice(None) if everywhere else 1] = (
-            matrix[:, :, None, None] if everywhere else matrix
-        )
-        return filters
+        filters = matrix[:, :, None, None]
+        return filters.expand(-1, -1, 3, 3) if everywhere else F.pad(filters, (1, 1, 1, 1))
 
     one = w1[:, :, 0, 0]
     same = torch.eye(channels)

@@ -100,9 +100,7 @@ def matched_similarity(attempt: Attempt) -> None:
     order, signs = torch.tensor([2, 0, 1, 4, 3]), torch.tensor([1.0, -1, 1, -1, -1])
     b = 3 * signs[:, None, None, None] * a[order]
     attempt.expect_close(
-        attempt(a, a[order]),
-        1.0,
-        "The same filters in another order should have similarity 1.",
+        attempt(a, a[order]), 1.0, "The same filters in another order should have similarity 1."
     )
     attempt.expect_close(
         attempt(a, b),

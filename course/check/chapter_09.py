@@ -76,9 +76,7 @@ def mean_offset(attempt: Attempt) -> None:
 
     still = torch.eye(patches).expand(heads, -1, -1).contiguous()
     attempt.expect_close(
-        offset(still),
-        0.0,
-        "A head in which every patch looks at itself has no offset.",
+        offset(still), 0.0, "A head in which every patch looks at itself has no offset."
     )
     first = torch.zeros(heads, patches, patches)
     first[:, :, 0] = 1

@@ -54,7 +54,7 @@ def feature_cka(attempt: Attempt) -> None:
             mistakes={
                 "You subtract the mean of all numbers. Each feature has its own mean.": (
                     aligned(*(t - t.mean() for t in pair), over=None)
-                ),
+                )
             },
         )
     many = normal(60, 5), normal(60, 3)

@@ -1,6 +1,10 @@
 """Chapter 11: single steps of generating an input, and an image robust to shifts."""
 
+from collections.abc import Iterable
+from itertools import product
+
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from course.check.attempt import Attempt, normal_draws
@@ -71,13 +75,12 @@ def expected_change(attempt: Attempt) -> None:
     channels, height, width, jitter = 2, 5, 6, 3
     update = normal_draws(seed=22)(channels, height, width)
 
-    def canvas(jitter: int, places: int, least: int = 0) -> Tensor:
-        """The sum over positions from ``least`` on, in a canvas with room for ``jitter``."""
-        total = torch.zeros(channels, height + jitter, width + jitter)
-        for top in range(least, places):
-            for left in range(least, places):
-                total[:, top : top + height, left : left + width] += update
-        return total
+    def put(top: int, left: int) -> Tensor:
+        """The update at one position of the crop."""
+        return F.pad(update, (left, jitter - left, top, jitter - top))
+
+    def put_at(positions: Iterable[tuple[int, ...]]) -> Tensor:
+        return torch.stack([put(*position) for position in positions]).sum(0)
 
     def shape(jitter: int) -> dict[str, int]:
         return dict(channels=channels, height=height + jitter, width=width + jitter)
@@ -88,18 +91,10 @@ def expected_change(attempt: Attempt) -> None:
         "Without jitter there is one position, and the change should be the update itself.",
     )
     n = jitter + 1
-    total = canvas(jitter, n)
-    middle = torch.zeros_like(total)
-    middle[:, 1 : 1 + height, 1 : 1 + width] = update
-    corner = torch.zeros_like(total)
-    corner[:, :height, :width] = update
-    diagonal = torch.zeros_like(total)
-    for i in range(n):
-        diagonal[:, i : i + height, i : i + width] += update / n
-    covered = torch.zeros_like(total)
-    for top in range(n):
-        for left in range(n):
-            covered[:, top : top + height, left : left + width] += 1
+    total = put_at(product(range(n), repeat=2))
+    middle, corner, diagonal = put(1, 1), put(0, 0), put_at((i, i) for i in range(n)) / n
+    crops = torch.ones(height * width, n**2)  # [pixels, positions]
+    covered = F.fold(crops, (height + jitter, width + jitter), (height, width))
     attempt.expect_close(
         attempt(update, jitter, shape=shape(jitter)),
         total / n**2,
@@ -111,9 +106,9 @@ def expected_change(attempt: Attempt) -> None:
                 total / jitter**2
             ),
             "The last row and column of positions are left out. There are jitter "
-            "+ 1 of each.": canvas(jitter, jitter) / jitter**2,
+            "+ 1 of each.": put_at(product(range(jitter), repeat=2)) / jitter**2,
             "The first row and column of positions are left out. There are jitter "
-            "+ 1 of each.": canvas(jitter, n, least=1) / jitter**2,
+            "+ 1 of each.": put_at(product(range(1, n), repeat=2)) / jitter**2,
             "The crop stays in the middle. It should be at every position equally often.": middle,
             "The crop stays in the corner. It should be at every position equally often.": corner,
             "Only the diagonal counts. Rows and columns are drawn independently.": diagonal,
@@ -145,7 +140,7 @@ def step_in_pixels(attempt: Attempt) -> None:
         {
             "These are coefficients. Transform them back into a change of the image.": (
                 torch.einsum("uh,vw,bchw->bcuv", rows, columns, gradient)
-            ),
+            )
         },
     )
     attempt.expect_close(

@@ -1,5 +1,7 @@
 """Chapter 12: noise and principal components of a patch embedding, and a convolution's spectrum."""
 
+from itertools import product
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -92,7 +94,7 @@ def forgotten_pattern(attempt: Attempt) -> None:
         normal = normal_draws(seed=4)
         patch, offset = normal(n), normal(dim)
         pattern = attempt(weight, shape=dict(n=n))
-        attempt.expect(bool(pattern.any()), "The pattern is zero. Its length should be 1.")
+        attempt.expect(pattern.any(), "The pattern is zero. Its length should be 1.")
         ones = torch.ones(dim)
         right = torch.linalg.pinv(weight) @ ones
         right = right / right.norm()
@@ -103,7 +105,7 @@ def forgotten_pattern(attempt: Attempt) -> None:
         )
         moved = weight @ (pattern / pattern.norm())
         attempt.expect(
-            bool(moved.norm() > 1e-3),
+            moved.norm() > 1e-3,
             "W maps this pattern to zero: the embedding hides it, not the norm.",
         )
         before = F.layer_norm(weight @ patch + offset, (dim,))
@@ -121,9 +123,7 @@ def forgotten_pattern(attempt: Attempt) -> None:
         )
         attempt.expect_close(pattern.norm(), 1.0, "Its length should be 1.")
         attempt.expect_close(
-            pattern,
-            right,
-            "The token's features should grow by it; they fall: the sign is wrong.",
+            pattern, right, "The token's features should grow by it; they fall: the sign is wrong."
         )
 
 
@@ -230,15 +230,8 @@ def convolution_values(attempt: Attempt) -> None:
 
 def as_matrix(kernel: Tensor, size: int, stride: int) -> Tensor:
     """The whole matrix of the convolution that wraps around, window by window."""
-    out, channels, k, _ = kernel.shape
-    places = range(0, size, stride)
-    rows = []
-    for o in range(out):
-        for top in places:
-            for left in places:
-                image = torch.zeros(channels, size, size)
-                for a in range(k):
-                    for b in range(k):
-                        image[:, (top + a) % size, (left + b) % size] += kernel[o, :, a, b]
-                rows.append(image.flatten())
-    return torch.stack(rows)  # [out * places^2, channels * size^2]
+    room = size - kernel.shape[-1]
+    corner = F.pad(kernel, (0, room, 0, room))  # [out, channels, size, size]
+    windows = product(range(0, size, stride), repeat=2)
+    rows = [corner.roll(window, (2, 3)).flatten(1) for window in windows]
+    return torch.cat(rows)  # [places^2 * out, channels * size^2]

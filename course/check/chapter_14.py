@@ -205,7 +205,7 @@ def build_collision(attempt: Attempt) -> None:
         first, second = pair
         apart, off = (first - second).norm(), (function(first) - function(second)).norm()
         attempt.expect(
-            bool(apart > 0),
+            apart > 0,
             "The two inputs are the same. Newton's method must begin on the other side of the "
             "fold.",
         )
@@ -214,12 +214,12 @@ def build_collision(attempt: Attempt) -> None:
             "These are the inputs that were given. They have different outputs.",
         )
         attempt.expect(
-            bool(apart >= 1e-3),
+            apart >= 1e-3,
             f"The two inputs are {apart:.1g} apart, expected 1e-3 at least. Next to a fold outputs "
             "agree nearly, whatever you do: step off farther.",
         )
         attempt.expect(
-            bool(off <= 1e-9),
+            off <= 1e-9,
             f"The outputs are {off:.1g} apart, expected 1e-9 at most. Stepping off to both sides "
             "makes them nearly equal; Newton's method does the rest.",
         )

@@ -182,9 +182,7 @@ def by_weights(attempt: Attempt) -> None:
         attempt(behind, patches, shape=shape),
         jacobian(behind, patches),
         "With several patches the result is wrong. Sum over them.",
-        mistakes={
-            "Only the first patch is used.": jacobian(behind, only),
-        },
+        mistakes={"Only the first patch is used.": jacobian(behind, only)},
     )
 
 
@@ -201,10 +199,7 @@ def partial_correlation(attempt: Attempt) -> None:
         attempt(x, y, z),
         0.6,
         "Where neither x nor y depends on z, and all have mean 0, this is their correlation.",
-        mistakes={
-            "The sign is wrong.": -0.6,
-            "This is the squared correlation.": 0.36,
-        },
+        mistakes={"The sign is wrong.": -0.6, "This is the squared correlation.": 0.36},
     )
     x, y = x + 4 * z, y - 3 * z
 
@@ -226,9 +221,7 @@ def partial_correlation(attempt: Attempt) -> None:
         attempt(x, y, 5 * z),
         0.6,
         "With a z of another length the result is wrong. Divide x . z by z . z.",
-        mistakes={
-            "z is subtracted without a slope.": plain(x - 5 * z, y - 5 * z),
-        },
+        mistakes={"z is subtracted without a slope.": plain(x - 5 * z, y - 5 * z)},
     )
     attempt.expect_close(
         attempt(x + 1, y - 2, z + 3),

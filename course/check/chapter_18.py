@@ -125,7 +125,7 @@ def sharpest(attempt: Attempt) -> None:
     )
     early = attempt(start, product_with(downward), 2)
     attempt.expect(
-        bool((early - torch.tensor(-5.0)).abs() > 1e-6),
+        (early - torch.tensor(-5.0)).abs() > 1e-6,
         "After two steps the value is exact already, so another method than power iteration is "
         "at work.",
     )
@@ -155,7 +155,7 @@ def tridiagonal(attempt: Attempt) -> None:
     right = small(A, start, k)
     far = (torch.arange(k)[:, None] - torch.arange(k)).abs() > 1
     attempt.expect(
-        bool((found * far).abs().max() < 1e-6),
+        (found * far).abs().max() < 1e-6,
         "Entries beside the three middle diagonals are not zero: each new vector must be made "
         "orthogonal to all before it.",
     )
@@ -164,7 +164,7 @@ def tridiagonal(attempt: Attempt) -> None:
         right[0, 0],
         "The first entry is wrong.",
         mistakes={
-            "The first entry is that of a start that is not scaled to length 1.": start @ A @ start,
+            "The first entry is that of a start that is not scaled to length 1.": start @ A @ start
         },
     )
     beside = right.diagonal(1)
@@ -274,7 +274,7 @@ def filter_scaled(attempt: Attempt) -> None:
         mistakes={
             "The columns have the model's lengths. A filter is a row, weight[i].": (
                 matrix * own.norm(dim=0) / matrix.norm(dim=0)
-            ),
+            )
         },
     )
     bias = normal(7)

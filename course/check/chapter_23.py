@@ -99,7 +99,7 @@ def power_law(attempt: Attempt) -> None:
         mistakes={
             "You go through the first and the last point. Fit all, by least squares.": torch.stack(
                 [(y[0] - through * x[0]).exp(), -through]
-            ),
+            )
         },
     )
 
@@ -113,7 +113,6 @@ def gru_step(attempt: Attempt) -> None:
     w, u, b, c = normal(12, 3), normal(12, 4), normal(12), normal(12)
 
     def step(
-        h: torch.Tensor = h,
         order: tuple[int, ...] = (0, 1, 2),
         keep: bool = True,
         reset: str = "outside",
