@@ -204,7 +204,7 @@ def relative_bias(attempt: Attempt) -> None:
             f"On a grid of {grid[0]} x {grid[1]} the entry for query i and key j should be the one "
             f"for an offset of j - i {axis}; offset 0 stands in the middle of the table.",
             mistakes={
-                "The offsets have the wrong sign. Count from the query to the key.": (expected.T),
+                "The offsets have the wrong sign. Count from the query to the key.": expected.T,
                 "The offsets are taken as indices as they are, so that negative ones count from "
                 "the end. Add R - 1 or C - 1 first.": by_pairs(table, grid, shift=0),
             },

@@ -54,7 +54,7 @@ def convolution_table(attempt: Attempt) -> None:
             mistakes={
                 "The neighbours lie on the wrong side: the table is transposed, or the kernel is "
                 "flipped. F.conv2d does not flip it.": table_of(kernel.flip(0, 1), rows, columns),
-                "Rows and columns of the kernel are swapped.": (table_of(kernel.T, rows, columns)),
+                "Rows and columns of the kernel are swapped.": table_of(kernel.T, rows, columns),
                 "At the edges the tokens read from the opposite side. There "
                 "should be zeros.": table_of(kernel, rows, columns, "around"),
                 "At the end of a row the tokens read from the next row. There "

@@ -235,7 +235,7 @@ def sharp_gradient(attempt: Attempt) -> None:
             "Each entry is divided by its own size. Divide by the norm of the whole "
             "vector.": slope_at(weights + rho * g.sign()),
             "This is the point, not the gradient there.": weights + away,
-            "The two gradients are added. Return only the second.": (slope_at(weights + away) + g),
+            "The two gradients are added. Return only the second.": slope_at(weights + away) + g,
             "This differentiates through the step as well. Call gradient twice and do nothing "
             "else.": through(curvature, weights, slope, rho),
         },

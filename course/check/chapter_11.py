@@ -37,7 +37,7 @@ def scores_on_the_way(attempt: Attempt) -> None:
         "As long as the constant is far away, the score should rise by the same amount at each "
         "step: the step size times the squared length of the slope.",
         {
-            "The score falls. Descend on |C - o|: subtract the gradient.": (first - rise * every),
+            "The score falls. Descend on |C - o|: subtract the gradient.": first - rise * every,
             "These are the scores after each step. The first should be that of the start.": (
                 rising + rise
             ),
@@ -45,7 +45,7 @@ def scores_on_the_way(attempt: Attempt) -> None:
             "image by the slope, and the score by the slope times that.": (
                 first + rise / slope.norm() * every
             ),
-            "The distance |C - o| comes back. Return the score o.": (1000.0 - rise * every),
+            "The distance |C - o| comes back. Return the score o.": 1000.0 - rise * every,
             "The steps grow with the distance, as they would for (C - o)^2. The slope of |C - o| "
             "does not depend on how far away C is.": first + 1000 * (1 - (1 - 2 * rise) ** every),
         },

@@ -98,7 +98,7 @@ def sharpest(attempt: Attempt) -> None:
         mistakes={
             "The sign is lost: the length of a product is never negative. Take the product with "
             "the vector itself.": 5.0,
-            "This is the largest eigenvalue; that of largest size is below zero here.": (2.5),
+            "This is the largest eigenvalue; that of largest size is below zero here.": 2.5,
             "The square of the eigenvalue is returned.": 25.0,
         },
     )

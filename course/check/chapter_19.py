@@ -157,7 +157,7 @@ def shape_share(attempt: Attempt) -> None:
             "Images whose cues agree count on both sides. Leave them out.": 5 / 8,
             "Images whose cues agree count as decided by shape. Leave them out.": 5 / 6,
             "Answers by neither cue are in the denominator. Leave them out.": 3 / 7,
-            "The denominator has all images. It should have those decided by either cue.": (3 / 10),
+            "The denominator has all images. It should have those decided by either cue.": 3 / 10,
             "This is the share of texture.": 1 / 4,
             "This is shape over texture. Divide by both together.": 3.0,
         },
