@@ -3,7 +3,7 @@
 import numbers
 import textwrap
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
@@ -38,6 +38,11 @@ def close(actual: Tensor, expected: Tensor) -> bool:
     return actual.shape == expected.shape and torch.allclose(
         actual, expected.to(actual.dtype), rtol=RTOL, atol=ATOL
     )
+
+
+def alike(value: Tensor | float, actual: Tensor) -> Tensor:
+    """A tensor as it is; a number as a tensor like the actual one, with this in every entry."""
+    return value if isinstance(value, Tensor) else torch.full_like(actual, value)
 
 
 class Attempt:
@@ -107,7 +112,7 @@ class Attempt:
             raise NotYet("Nothing is returned. Is the return statement missing?")
         return result
 
-    def expect(self, condition: bool, message: str) -> None:
+    def expect(self, condition: bool | Tensor, message: str) -> None:
         """End the check with the message unless the condition holds."""
         if not condition:
             raise NotYet(message)
@@ -116,25 +121,35 @@ class Attempt:
     def expect_close(
         self,
         actual: Tensor,
-        expected: Tensor,
+        expected: Tensor | float,
         otherwise: str,
-        mistakes: dict[str, Tensor] | None = None,
+        mistakes: Mapping[str, Tensor | float] | None = None,
     ) -> None:
-        """End the check with a message unless the result is as expected.
+        """End the check with a message unless the result is as expected; a number: everywhere.
 
         Args:
             otherwise: The message where no mistake fits; the entry furthest off is added to it.
             mistakes: Messages, each with the result that the mistake would lead to.
         """
+        expected = alike(expected, actual)
         if not close(actual, expected):
             for message, wrong in (mistakes or {}).items():
-                if close(actual, wrong):
+                if close(actual, alike(wrong, actual)):
                     raise NotYet(message)
             at = torch.unravel_index((actual - expected).abs().argmax(), expected.shape)
             where = f"At {[i.item() for i in at]} it" if at else "It"
             values = f"{actual[at].item():.4g}, expected {expected[at].item():.4g}"
             raise NotYet(f"{otherwise} {where} is {values}.")
         self.met += 1
+
+    def expect_equal(
+        self, found: object, expected: object, otherwise: str, mistakes: Mapping[str, object]
+    ) -> None:
+        """The same for a text or a tuple of texts."""
+        for message, wrong in mistakes.items():
+            if found == wrong != expected:
+                raise NotYet(message)
+        self.expect(found == expected, f"{otherwise} You found {found!r}, expected {expected!r}.")
 
 
 def describe(error: Exception) -> str:

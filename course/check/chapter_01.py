@@ -27,17 +27,15 @@ def patchify(attempt: Attempt) -> None:
             expected,
             otherwise,
             mistakes={
-                "The numbers are cut up as they lie in memory, so that a patch is a piece of a "
-                "few lines. Split both sides, reorder the axes, and then merge.": images.reshape(
-                    expected.shape
-                ),
+                "The numbers are cut up as they lie in memory, so that a patch is a piece of a few "
+                "lines. Split both sides, reorder the axes, "
+                "and then merge.": images.reshape(expected.shape),
                 "The pixels of a patch lie far apart in the image. Where a side is split, the "
                 "axis that numbers the patches comes first.": (
                     apart.permute(0, 3, 5, 1, 2, 4).flatten(3).flatten(1, 2)
                 ),
-                "The patches are counted downwards. Reading order goes along a row first.": (
-                    grid.transpose(1, 2).flatten(1, 2)
-                ),
+                "The patches are counted downwards. Reading order goes along "
+                "a row first.": grid.transpose(1, 2).flatten(1, 2),
                 "Rows and columns of pixels are exchanged: every patch is mirrored across "
                 "its diagonal.": pixels.mT.flatten(2),
                 "The channel comes last in a patch. All numbers of its first channel should come "
@@ -87,7 +85,7 @@ def convolution_weight(attempt: Attempt) -> None:
         "matrix belongs to pixel (i, j) and channel c.",
         mistakes={
             "The channel is taken for the slowest of the three. In this matrix the channels of one "
-            "pixel are side by side.": matrix.T.reshape(dim, channels, size, size),
+            "pixel are side by side.": matrix.T.reshape(dim, channels, size, size)
         },
     )
 
@@ -108,9 +106,8 @@ def merged_tokens(attempt: Attempt) -> None:
         four.reshape(batch, 1, 4 * dim),
         "On a 2 x 2 grid, the four tokens should follow one another.",
         mistakes={
-            "The numbers of the four tokens are interleaved. Each token should stay together.": (
-                four.mT.reshape(batch, 1, 4 * dim)
-            ),
+            "The numbers of the four tokens are interleaved. Each token should "
+            "stay together.": four.mT.reshape(batch, 1, 4 * dim),
             "The four are in the order top left, bottom left, top right, bottom right. The right "
             "neighbour comes before the one below.": four[:, [0, 2, 1, 3]].reshape(batch, 1, -1),
         },
@@ -136,9 +133,8 @@ def merged_tokens(attempt: Attempt) -> None:
         mistakes={
             "Four tokens that follow one another are merged: they lie in one row. Two of the four "
             "should come from the row below.": tokens.reshape(batch, -1, 4 * dim),
-            f"Rows and columns are exchanged: the grid is read as {columns} rows of {rows}.": (
-                groups(tokens, rows, exchanged)
-            ),
+            f"Rows and columns are exchanged: the grid is read as {columns} "
+            f"rows of {rows}.": groups(tokens, rows, exchanged),
             "The groups are counted downwards. They should be in reading order, like the "
             "tokens.": groups(tokens, columns, downwards),
         },
@@ -190,9 +186,8 @@ def padded_patches(attempt: Attempt) -> None:
                 "The padding is on the left or above. It should be on the right and below.": (
                     padded([right, 0, below, 0])
                 ),
-                "The padding is split between both sides. It should be on the right and below.": (
-                    padded(around)
-                ),
+                "The padding is split between both sides. It should be on the "
+                "right and below.": padded(around),
                 f"{not_zero}copies of the border.": padded([0, right, 0, below], "replicate"),
                 f"{not_zero}a mirrored border.": padded([0, right, 0, below], "reflect"),
             }
@@ -245,7 +240,7 @@ def denoised(attempt: Attempt) -> None:
         mistakes={
             "The mean patch is missing. It was subtracted and should be added again.": (
                 put_back(patches - mean, images, size, size)
-            ),
+            )
         },
     )
     counts = coverage(images, size, 1)
@@ -257,9 +252,8 @@ def denoised(attempt: Attempt) -> None:
         mistakes={
             "Patches that overlap are added up. Divide each pixel by the number of patches it lies "
             "in.": images * counts,
-            "Every pixel is divided by the same number. Near the border fewer patches overlap.": (
-                images * counts / counts.max()
-            ),
+            "Every pixel is divided by the same number. Near the border fewer "
+            "patches overlap.": images * counts / counts.max(),
         },
     )
 
@@ -285,9 +279,8 @@ def denoised(attempt: Attempt) -> None:
         "With two components kept the result is wrong. They are the first two right singular "
         "vectors of the patches minus their mean.",
         mistakes={
-            "The two components with the least variance are kept. Keep those with the most.": (
-                put_back(projected(patches, 2, largest=False), images, size, size)
-            ),
+            "The two components with the least variance are kept. Keep those "
+            "with the most.": put_back(projected(patches, 2, largest=False), images, size, size),
             "All images share their components. Each should have its own.": put_back(
                 projected(patches, 2, shared=True), images, size, size
             ),
@@ -299,9 +292,8 @@ def denoised(attempt: Attempt) -> None:
         put_back(kept, images, size, 1),
         "With stride 1 and two components, where patches disagree, the result is wrong.",
         mistakes={
-            "Where patches overlap the last one counts. Each pixel should be the mean of all.": (
-                put_back(kept, images, size, 1, last=True)
-            ),
+            "Where patches overlap the last one counts. Each pixel should be the "
+            "mean of all.": put_back(kept, images, size, 1, last=True)
         },
     )
 

@@ -42,8 +42,8 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
                 ),
                 f"You divide by the square root of heads * d. Each head is scaled by its own "
                 f"width: divide by {right}.": attend(q, k, v, math.sqrt(heads * d)),
-                f"You divide by the square root of 6 for every width. Take {right} from the "
-                "shape of q.": attend(q, k, v, math.sqrt(6)),
+                "You divide by the square root of 6 for every width. Take the square root of "
+                "d = 11 from the shape of q.": attend(q, k, v, math.sqrt(6)),
                 "The softmax is over the queries. The weights of each query should sum to one "
                 "over the keys, the last axis.": attend(q, k, v, math.sqrt(d), over=-2),
                 "There is no softmax: the values are summed with the scores themselves.": (
@@ -90,8 +90,7 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
         },
     )
     attempt.expect(
-        close(masked, expected),
-        f"{there} A query that may attend to nothing should get zeros.",
+        close(masked, expected), f"{there} A query that may attend to nothing should get zeros."
     )
 
 
@@ -131,7 +130,7 @@ def masked_softmax(attempt: Attempt) -> None:
     )
     attempt.expect_close(
         weights.sum(-1),
-        torch.ones(batch, heads, queries),
+        1.0,
         "The weights of each query should sum to one over the allowed keys. If the forbidden ones "
         "are zeroed after the softmax, their share is missing.",
     )
@@ -200,11 +199,11 @@ def antisymmetric_share(attempt: Attempt) -> None:
     w_q, w_k = normal(dim, d_head), normal(dim, d_head)
     attempt.expect_close(
         attempt(w_q, w_q.clone()),
-        torch.tensor(0.0),
+        0.0,
         "With w_k = w_q the matrix B is symmetric, so the share is 0.",
         mistakes={
             "With w_k = w_q the share is 0, and 1 is returned: this is the share of the symmetric "
-            "part.": torch.tensor(1.0)
+            "part.": 1.0
         },
     )
 
@@ -217,11 +216,11 @@ def antisymmetric_share(attempt: Attempt) -> None:
             if_not_finite="For a purely antisymmetric B the result is not finite. Divide by the "
             "squared norm of B, not by that of its symmetric part, which is 0 here.",
         ),
-        torch.tensor(1.0),
+        1.0,
         "A purely antisymmetric B should have share 1.",
         mistakes={
             "A purely antisymmetric B should have share 1, and 4 is returned. The antisymmetric "
-            "part is half of B - B^T.": torch.tensor(4.0)
+            "part is half of B - B^T.": 4.0
         },
     )
 

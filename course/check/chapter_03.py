@@ -36,7 +36,7 @@ def add_positions(attempt: Attempt) -> None:
         not added[:, 0].any(),
         "The class token has changed. It has no position on the grid and should stay as it is.",
     )
-    attempt.expect(bool(added.any()), "The tokens come back unchanged. Is the sum returned?")
+    attempt.expect(added.any(), "The tokens come back unchanged. Is the sum returned?")
     attempt.expect_close(
         added[:, 1:],
         table.expand(batch, patches, dim),
@@ -81,7 +81,7 @@ def move_by(attempt: Attempt) -> None:
     moved = attempt(p, 2, shape=shape)
     lengths = moved.unflatten(1, (-1, 2)).norm(dim=-1)
     attempt.expect(
-        bool((lengths - 1).abs().max() < 1e-4),
+        (lengths - 1).abs().max() < 1e-4,
         "After the move the squares of a pair no longer sum to one. Check the signs: sin(a + b) = "
         "sin a cos b + cos a sin b, cos(a + b) = cos a cos b - sin a sin b.",
     )
@@ -93,12 +93,10 @@ def move_by(attempt: Attempt) -> None:
         mistakes={
             "The rows move backwards.": sincos(places - 2, dim),
             "All pairs turn by the angle of the first. Pair i turns by omega_i * steps.": turned,
-            "The rates are off: the exponent is -2i / dim with i = 0, 1, ..., one for each pair.": (
-                _turn_all(p, [2 / 10000 ** (i / dim) for i in range(3)])
-            ),
-            "The rows are shifted in the tensor. They are in any order: turn each by itself.": (
-                p.roll(-2, 0)
-            ),
+            "The rates are off: the exponent is -2i / dim with i = 0, 1, ..., one "
+            "for each pair.": _turn_all(p, [2 / 10000 ** (i / dim) for i in range(3)]),
+            "The rows are shifted in the tensor. They are in any order: turn "
+            "each by itself.": p.roll(-2, 0),
         },
     )
     for steps in (-3, 1.5, 40):
@@ -161,9 +159,8 @@ def resample_linear(attempt: Attempt) -> None:
         bilinear(places, old, new),
         "The positions in between are wrong.",
         mistakes={
-            "The corners do not stay where they are. F.interpolate has an argument for that.": (
-                interpolated(images, mode="bilinear")
-            ),
+            "The corners do not stay where they are. F.interpolate has an "
+            "argument for that.": interpolated(images, mode="bilinear"),
             "This is bicubic interpolation. It should be bilinear.": interpolated(
                 images, mode="bicubic", align_corners=True
             ),
@@ -207,7 +204,7 @@ def relative_bias(attempt: Attempt) -> None:
             f"On a grid of {grid[0]} x {grid[1]} the entry for query i and key j should be the one "
             f"for an offset of j - i {axis}; offset 0 stands in the middle of the table.",
             mistakes={
-                "The offsets have the wrong sign. Count from the query to the key.": (expected.T),
+                "The offsets have the wrong sign. Count from the query to the key.": expected.T,
                 "The offsets are taken as indices as they are, so that negative ones count from "
                 "the end. Add R - 1 or C - 1 first.": by_pairs(table, grid, shift=0),
             },

@@ -195,9 +195,8 @@ def ordered_block(attempt: Attempt) -> None:
         "parallel: with both branches the result should be x + attention(norm1(x)) + "
         "mlp(norm1(x)).",
         mistakes={
-            "parallel: the MLP sees what attention has added. Side by side both read the same.": (
-                after + mlp(norm1(after))
-            ),
+            "parallel: the MLP sees what attention has added. Side by side both "
+            "read the same.": after + mlp(norm1(after)),
             "parallel: the MLP reads the output of attention.": after + mlp(attention(read)),
         },
     )
@@ -244,9 +243,8 @@ def drop_path(attempt: Attempt) -> None:
     """branch [batch, tokens, dim], rate, training -> as branch."""
     batch, tokens, dim = 4000, 2, 3  # so many that the fraction dropped is close to the rate
     shape = dict(batch=batch, tokens=tokens, dim=dim)
-    branch = (
-        normal_draws(seed=2)(*shape.values()).abs() + 0.5
-    )  # no zeros before anything is dropped
+    # No zeros before anything is dropped.
+    branch = normal_draws(seed=2)(*shape.values()).abs() + 0.5
     attempt.expect_close(
         attempt(branch, 0.25, False, shape=shape),
         branch,
@@ -263,15 +261,13 @@ def drop_path(attempt: Attempt) -> None:
         mistakes={
             "With rate = 0 nothing is left: rate is the probability of dropping, not of keeping.": (
                 0 * branch
-            ),
+            )
         },
     )
     for rate in (0.25, 0.6):
         factors = attempt(branch, rate, True, shape=shape) / branch  # [batch, tokens, dim]
         dropped = factors == 0
-        attempt.expect(
-            bool(dropped.any()), f"With rate = {rate} nothing was dropped of {batch} images."
-        )
+        attempt.expect(dropped.any(), f"With rate = {rate} nothing was dropped of {batch} images.")
         attempt.expect(
             not dropped.all(),
             f"With rate = {rate} all of {batch} images were dropped. Each image needs its "

@@ -3,6 +3,7 @@
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from course.check.attempt import Attempt, normal_draws
@@ -37,7 +38,7 @@ def mix_tokens(attempt: Attempt) -> None:
         },
     )
     u = up @ x + up_bias[:, None]  # [batch, hidden, dim]
-    tanh = 0.5 * u * (1 + torch.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u**3)))
+    tanh = F.gelu(u, approximate="tanh")
 
     def layer(hidden: Tensor) -> Tensor:
         return down @ hidden + down_bias[:, None]
@@ -88,9 +89,8 @@ def distance_from_alike(attempt: Attempt) -> None:
         mistakes={
             "The mean is taken over the features of each token. It should be the mean token, over "
             "axis 1.": size(x - x.mean(2, keepdim=True)) / size(x),
-            "One mean is taken for a whole image. The mean token has a mean for each feature.": (
-                size(x - x.mean((1, 2), keepdim=True)) / size(x)
-            ),
+            "One mean is taken for a whole image. The mean token has a mean for "
+            "each feature.": size(x - x.mean((1, 2), keepdim=True)) / size(x),
             "The mean is taken over the batch. Each image has its own mean token.": (
                 size(x - x.mean(0)) / size(x)
             ),
@@ -218,24 +218,16 @@ def resized_mixing(attempt: Attempt) -> None:
     down, down_bias = normal(before, hidden), normal(before)
     x_old, x = normal(batch, before, dim), normal(batch, after, dim)
     share = before / after
+    shape = dict(batch=batch, tokens=after, dim=dim)
 
     def layer(x, up, down, bias=down_bias, up_bias=up_bias):
         return (gelu(x.mT @ up.T + up_bias) @ down.T + bias).mT
 
     plain = layer(x_old, up, down)
     u = x_old.mT @ up.T + up_bias
-    tanh = 0.5 * u * (1 + torch.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u**3)))
+    tanh = F.gelu(u, approximate="tanh")
     attempt.expect_close(
-        attempt(
-            x_old,
-            up,
-            up_bias,
-            down,
-            down_bias,
-            old,
-            old,
-            shape=dict(batch=batch, tokens=before, dim=dim),
-        ),
+        attempt(x_old, up, up_bias, down, down_bias, old, old, shape=shape | {"tokens": before}),
         plain,
         "With new = old the result should be that of the mixing layer itself.",
         mistakes={
@@ -250,7 +242,6 @@ def resized_mixing(attempt: Attempt) -> None:
         },
     )
     finer = plane(old, new)
-    shape = dict(batch=batch, tokens=after, dim=dim)
     swapped = torch.kron(line(3, 5), line(2, 4))  # the positions read as 3 rows of 2
     kinds = {
         "The corners are aligned. Use align_corners=False.": plane(old, new, corners=True),
@@ -260,6 +251,7 @@ def resized_mixing(attempt: Attempt) -> None:
         "The tokens are interpolated along their list, in one dimension. They lie on a grid of "
         "rows and columns.": line(before, after),
         "Rows and columns of the grids are swapped.": swapped,
+        "down_bias is multiplied by old tokens / new tokens. Only up is.": share * finer,
     }
     attempt.expect_close(
         attempt(x, 0 * up, 0 * up_bias, 0 * down, down_bias, old, new, shape=shape),
@@ -267,14 +259,7 @@ def resized_mixing(attempt: Attempt) -> None:
         "With all other weights zero, the result should be down_bias, resampled.",
         mistakes={
             said: (other @ down_bias)[:, None].expand(batch, after, dim)
-            for said, other in (
-                kinds
-                | {
-                    "down_bias is multiplied by old tokens / new tokens. Only up is.": (
-                        share * finer
-                    ),
-                }
-            ).items()
+            for said, other in kinds.items()
         },
     )
     up_fine = share * up @ finer.T
@@ -293,9 +278,8 @@ def resized_mixing(attempt: Attempt) -> None:
             "up is multiplied by new tokens / old tokens. It is the other way round.": (
                 layer(x, up_fine / share**2, ones, none)
             ),
-            "The factor old tokens / new tokens is for up alone: you give it to up_bias, too.": (
-                layer(x, up_fine, ones, none, share * up_bias)
-            ),
+            "The factor old tokens / new tokens is for up alone: you give it to "
+            "up_bias, too.": layer(x, up_fine, ones, none, share * up_bias),
             "down is multiplied by old tokens / new tokens. Only up is.": (
                 layer(x, up_fine, share * ones, none)
             ),

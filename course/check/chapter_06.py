@@ -54,13 +54,11 @@ def convolution_table(attempt: Attempt) -> None:
             mistakes={
                 "The neighbours lie on the wrong side: the table is transposed, or the kernel is "
                 "flipped. F.conv2d does not flip it.": table_of(kernel.flip(0, 1), rows, columns),
-                "Rows and columns of the kernel are swapped.": (table_of(kernel.T, rows, columns)),
-                "At the edges the tokens read from the opposite side. There should be zeros.": (
-                    table_of(kernel, rows, columns, "around")
-                ),
-                "At the end of a row the tokens read from the next row. There should be zeros.": (
-                    table_of(kernel, rows, columns, "row")
-                ),
+                "Rows and columns of the kernel are swapped.": table_of(kernel.T, rows, columns),
+                "At the edges the tokens read from the opposite side. There "
+                "should be zeros.": table_of(kernel, rows, columns, "around"),
+                "At the end of a row the tokens read from the next row. There "
+                "should be zeros.": table_of(kernel, rows, columns, "row"),
             },
         )
     kernel = normal_draws(seed=2)(5, 5)
@@ -188,11 +186,8 @@ def merged_kernel(attempt: Attempt) -> None:
 
     def spread(matrix: Tensor, everywhere: bool = False) -> Tensor:
         """A [channels, channels] matrix in the middle of 3 x 3 filters, or in all of them."""
-        filters = torch.zeros(channels, channels, 3, 3)
-        filters[:, :, slice(None) if everywhere else 1, slice(None) if everywhere else 1] = (
-            matrix[:, :, None, None] if everywhere else matrix
-        )
-        return filters
+        filters = matrix[:, :, None, None]
+        return filters.expand(-1, -1, 3, 3) if everywhere else F.pad(filters, (1, 1, 1, 1))
 
     one = w1[:, :, 0, 0]
     same = torch.eye(channels)
@@ -325,9 +320,8 @@ def convolution_by_attention(attempt: Attempt) -> None:
         "It is right for a sharpness of 50 and wrong for 0.3, where a head attends to several.",
         mistakes={
             "The distance is not squared in the scores.": nine_heads(x, weight, grid, 0.3, power=1),
-            "The weights are hard: each head takes only the nearest token. Use a softmax.": (
-                convolved(weight)
-            ),
+            "The weights are hard: each head takes only the nearest token. "
+            "Use a softmax.": convolved(weight),
             "The scores are divided, as by a square root of a width. They have no scale but the "
             "sharpness.": nine_heads(x, weight, grid, 0.3 / dim**0.5, power=2),
         },

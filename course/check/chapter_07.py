@@ -66,7 +66,7 @@ def training_step(attempt: Attempt) -> None:
             "The gradient of the step before is still there, since PyTorch adds to it. Call "
             "optimizer.zero_grad() in every step, before loss.backward().": (
                 middle - rate * (second + g)
-            ),
+            )
         },
     )
 
@@ -94,9 +94,7 @@ def training_step(attempt: Attempt) -> None:
         attempt(model, small, labels, optimizer, 0.3),
         loss,
         "With smoothing 0.3 the loss is not the one of the smoothed labels.",
-        mistakes={
-            "The labels are not smoothed.": loss_and_gradient(start, small, labels)[0],
-        },
+        mistakes={"The labels are not smoothed.": loss_and_gradient(start, small, labels)[0]},
     )
     attempt.expect_close(
         weights(model), start - rate * g, "With smoothing the loss is right, the step is not."
@@ -237,7 +235,7 @@ def sharp_gradient(attempt: Attempt) -> None:
             "Each entry is divided by its own size. Divide by the norm of the whole "
             "vector.": slope_at(weights + rho * g.sign()),
             "This is the point, not the gradient there.": weights + away,
-            "The two gradients are added. Return only the second.": (slope_at(weights + away) + g),
+            "The two gradients are added. Return only the second.": slope_at(weights + away) + g,
             "This differentiates through the step as well. Call gradient twice and do nothing "
             "else.": through(curvature, weights, slope, rho),
         },
@@ -259,7 +257,7 @@ def sharp_gradient(attempt: Attempt) -> None:
         shape=dict(weights=n),
         if_not_finite="Where the gradient is zero the result is 0 / 0. Return that gradient.",
     )
-    attempt.expect_close(flat, torch.zeros(n), "Where the gradient is zero, return it as it is.")
+    attempt.expect_close(flat, 0.0, "Where the gradient is zero, return it as it is.")
 
 
 def through(curvature: Tensor, weights: Tensor, slope: Tensor, rho: float) -> Tensor:
@@ -293,17 +291,15 @@ def paired_interval(attempt: Attempt) -> None:
             mistakes={"The sign is wrong: how much is a above b?": -d.mean()},
         )
         attempt.expect(
-            bool(found[0] < found[2]), "The first number is the lower end, the last the upper."
+            found[0] < found[2], "The first number is the lower end, the last the upper."
         )
         attempt.expect_close(
             found,
             ends(t * error),
             "The mean is right, the ends are not.",
             mistakes={
-                "This treats the two models as if they had different seeds. Take the "
-                "standard deviation of the differences.": (
-                    ends(t * ((a.var() + b.var()) / seeds).sqrt())
-                ),
+                "This treats the two models as if they had different seeds. Take the standard "
+                "deviation of the differences.": ends(t * ((a.var() + b.var()) / seeds).sqrt()),
                 "These ends span the differences themselves. Those of their mean are closer by "
                 "the root of the number of seeds.": ends(t * d.std()),
                 "The factor is that of a normal distribution. With so few seeds it is "
@@ -334,9 +330,7 @@ def best_temperature(attempt: Attempt) -> None:
         logits = scale * honest
         best = by_scipy(logits, labels)
         found = attempt(logits, labels)
-        attempt.expect(
-            bool(found > 0), f"A temperature is above 0: {found.item():.3g} is returned."
-        )
+        attempt.expect(found > 0, f"A temperature is above 0: {found.item():.3g} is returned.")
 
         def nearly(wrong: float, found: Tensor = found) -> bool:
             return abs(found.item() / wrong - 1) < 2e-3
@@ -350,7 +344,7 @@ def best_temperature(attempt: Attempt) -> None:
             "The result is 1, as if nothing needed correcting. Was the temperature searched for?",
         )
         attempt.expect(
-            bool(found > 0.06),
+            found > 0.06,
             "So low a temperature makes the model's own guesses as likely as can be. What counts "
             "is the probability of the true labels.",
         )

@@ -44,7 +44,7 @@ def on_one_scale(attempt: Attempt) -> None:
             shape=shape,
             if_not_finite="If all weights are 0 the result is not finite: 0 / 0.",
         ),
-        torch.full((n, channels, height, width), 0.5),
+        0.5,
         "If all weights are 0, everything should be 0.5.",
     )
 
@@ -64,9 +64,8 @@ def share_in_span(attempt: Attempt) -> None:
         right,
         "Already for orthonormal images the share is wrong.",
         mistakes={
-            "This is the ratio of the norms. The share is the ratio of their squares.": (
-                right.sqrt()
-            ),
+            "This is the ratio of the norms. The share is the ratio of "
+            "their squares.": right.sqrt(),
             "This is the share outside of the span.": 1 - right,
             "This is the energy inside. Divide by the filter's own.": inside.square().sum(1),
             "The share of the image that fits best is returned. The images together span "
@@ -101,13 +100,11 @@ def matched_similarity(attempt: Attempt) -> None:
     order, signs = torch.tensor([2, 0, 1, 4, 3]), torch.tensor([1.0, -1, 1, -1, -1])
     b = 3 * signs[:, None, None, None] * a[order]
     attempt.expect_close(
-        attempt(a, a[order]),
-        torch.tensor(1.0),
-        "The same filters in another order should have similarity 1.",
+        attempt(a, a[order]), 1.0, "The same filters in another order should have similarity 1."
     )
     attempt.expect_close(
         attempt(a, b),
-        torch.tensor(1.0),
+        1.0,
         "The same filters in another order, some with the opposite sign and all three times as "
         "long, should have similarity 1. Take the absolute cosine.",
     )

@@ -25,24 +25,20 @@ def effective_keys(attempt: Attempt) -> None:
     even = torch.full((heads, queries, keys), 1 / keys)
     attempt.expect_close(
         count(even),
-        torch.full((heads,), float(keys)),
+        keys,
         f"{keys} keys of equal weight are {keys} effective keys.",
         mistakes={
             "This is the entropy, log n for n equal weights. Its exponential is the number of "
-            "keys.": torch.full((heads,), math.log(keys)),
-            "The logarithm is to base 2 and the exponential to base e.": torch.full(
-                (heads,), math.exp(math.log2(keys))
+            "keys.": math.log(keys),
+            "The logarithm is to base 2 and the exponential to base e.": math.exp(math.log2(keys)),
+            "You take the mean over keys. An entropy is a sum over keys.": math.exp(
+                math.log(keys) / keys
             ),
-            "You take the mean over keys. An entropy is a sum over keys.": torch.full(
-                (heads,), math.exp(math.log(keys) / keys)
-            ),
-            "The entropy has the wrong sign.": torch.full((heads,), 1 / keys),
+            "The entropy has the wrong sign.": 1 / keys,
         },
     )
     single = torch.eye(keys)[:queries].expand(heads, -1, -1).contiguous()
-    attempt.expect_close(
-        count(single), torch.ones(heads), "All weight on one key is one effective key."
-    )
+    attempt.expect_close(count(single), 1.0, "All weight on one key is one effective key.")
     weights = normal_draws(seed=30)(heads, queries, keys).mul(2).softmax(-1)
     entropies = torch.tensor(
         [[-sum(w * math.log(w) for w in row) for row in head] for head in weights.tolist()]
@@ -80,9 +76,7 @@ def mean_offset(attempt: Attempt) -> None:
 
     still = torch.eye(patches).expand(heads, -1, -1).contiguous()
     attempt.expect_close(
-        offset(still),
-        torch.zeros(heads, 2),
-        "A head in which every patch looks at itself has no offset.",
+        offset(still), 0.0, "A head in which every patch looks at itself has no offset."
     )
     first = torch.zeros(heads, patches, patches)
     first[:, :, 0] = 1
@@ -92,9 +86,8 @@ def mean_offset(attempt: Attempt) -> None:
         f"All look at the first patch, on a grid of {rows} rows and {columns} columns: half a row "
         "up and two columns to the left.",
         mistakes={
-            "The signs are reversed, or lost: subtract where the query is from where the key is.": (
-                torch.tensor([0.5, 2.0]).expand(heads, 2)
-            ),
+            "The signs are reversed, or lost: subtract where the query is from "
+            "where the key is.": torch.tensor([0.5, 2.0]).expand(heads, 2),
             "The axes are exchanged, where down should come first, or the grid is read as "
             f"{columns} rows of {rows}.": torch.tensor([-2.0, -0.5]).expand(heads, 2),
             "This is the sum over queries. Take the mean.": (
@@ -190,9 +183,8 @@ def integrated_gradients(attempt: Attempt) -> None:
         weights * way,
         "For a linear score each number's part is its weight times its change from the baseline.",
         mistakes={
-            "This is only the gradient. Multiply it by the image minus the baseline.": (
-                weights.expand_as(way)
-            ),
+            "This is only the gradient. Multiply it by the image minus "
+            "the baseline.": weights.expand_as(way),
             "The gradient is multiplied by the image, where it should be by the image minus "
             "the baseline.": weights * images,
             "The sign is wrong: the path goes from the baseline to the image.": -weights * way,

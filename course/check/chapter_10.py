@@ -37,9 +37,8 @@ def feature_cka(attempt: Attempt) -> None:
             EACH_IMAGE: aligned(x, y, over=1),
             "The norm of the product of both is not squared.": cross / own,
             "This is the root of CKA: square the norm of the product of both.": right.sqrt(),
-            "The norms in the denominator are squared too: now the value depends on the scale.": (
-                cross.square() / own.square()
-            ),
+            "The norms in the denominator are squared too: now the value depends "
+            "on the scale.": cross.square() / own.square(),
             "The denominator has the norms of x and y. It should have those of x^T x and y^T y.": (
                 cross / (x.norm() * y.norm())
             ).square(),
@@ -55,7 +54,7 @@ def feature_cka(attempt: Attempt) -> None:
             mistakes={
                 "You subtract the mean of all numbers. Each feature has its own mean.": (
                     aligned(*(t - t.mean() for t in pair), over=None)
-                ),
+                )
             },
         )
     many = normal(60, 5), normal(60, 3)
@@ -108,13 +107,11 @@ def place_error(attempt: Attempt) -> None:
                 mean(lambda a, b: a + b)
             ),
             "These are squares of distances.": mean(lambda a, b: a * a + b * b),
-            "This is the root of the mean square: take the root for each token, then the mean.": (
-                mean(lambda a, b: a * a + b * b).sqrt()
-            ),
+            "This is the root of the mean square: take the root for each token, "
+            "then the mean.": mean(lambda a, b: a * a + b * b).sqrt(),
             "The number of the patch is turned into a row and a column by the number of rows. "
-            "Patches are counted along a row first: divide by the number of columns.": (
-                by_rows(rows, columns, 9)
-            ),
+            "Patches are counted along a row first: divide by the "
+            "number of columns.": by_rows(rows, columns, 9),
             "This counts tokens that miss, not how far they miss.": torch.tensor(14 / 15),
             "This is the difference of the patches' numbers: the last of a row and the first of "
             "the next are no neighbours.": torch.arange(15.0).sub(9).abs().mean(),
@@ -129,9 +126,7 @@ def place_error(attempt: Attempt) -> None:
         mistakes=turned(table),
     )
     own = torch.eye(rows * columns).view(rows, columns, rows, columns)
-    attempt.expect_close(
-        attempt(own), torch.tensor(0.0), "Where each token is most like its own patch it is 0."
-    )
+    attempt.expect_close(attempt(own), 0.0, "Where each token is most like its own patch it is 0.")
 
 
 def away(found: Tensor, columns: int) -> Tensor:

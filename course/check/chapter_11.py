@@ -1,6 +1,10 @@
 """Chapter 11: single steps of generating an input, and an image robust to shifts."""
 
+from collections.abc import Iterable
+from itertools import product
+
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from course.check.attempt import Attempt, normal_draws
@@ -33,7 +37,7 @@ def scores_on_the_way(attempt: Attempt) -> None:
         "As long as the constant is far away, the score should rise by the same amount at each "
         "step: the step size times the squared length of the slope.",
         {
-            "The score falls. Descend on |C - o|: subtract the gradient.": (first - rise * every),
+            "The score falls. Descend on |C - o|: subtract the gradient.": first - rise * every,
             "These are the scores after each step. The first should be that of the start.": (
                 rising + rise
             ),
@@ -41,7 +45,7 @@ def scores_on_the_way(attempt: Attempt) -> None:
             "image by the slope, and the score by the slope times that.": (
                 first + rise / slope.norm() * every
             ),
-            "The distance |C - o| comes back. Return the score o.": (1000.0 - rise * every),
+            "The distance |C - o| comes back. Return the score o.": 1000.0 - rise * every,
             "The steps grow with the distance, as they would for (C - o)^2. The slope of |C - o| "
             "does not depend on how far away C is.": first + 1000 * (1 - (1 - 2 * rise) ** every),
         },
@@ -51,9 +55,8 @@ def scores_on_the_way(attempt: Attempt) -> None:
         near,
         "Once the score has passed C, the next step should lead back, and so on.",
         {
-            "The score keeps rising beyond C. There the slope of |C - o| has the other sign.": (
-                rising
-            ),
+            "The score keeps rising beyond C. There the slope of |C - o| has "
+            "the other sign.": rising,
             "The score stops at C. A step has a fixed length and leads beyond it.": (
                 rising.clamp(max=near)
             ),
@@ -72,13 +75,12 @@ def expected_change(attempt: Attempt) -> None:
     channels, height, width, jitter = 2, 5, 6, 3
     update = normal_draws(seed=22)(channels, height, width)
 
-    def canvas(jitter: int, places: int, least: int = 0) -> Tensor:
-        """The sum over positions from ``least`` on, in a canvas with room for ``jitter``."""
-        total = torch.zeros(channels, height + jitter, width + jitter)
-        for top in range(least, places):
-            for left in range(least, places):
-                total[:, top : top + height, left : left + width] += update
-        return total
+    def put(top: int, left: int) -> Tensor:
+        """The update at one position of the crop."""
+        return F.pad(update, (left, jitter - left, top, jitter - top))
+
+    def put_at(positions: Iterable[tuple[int, ...]]) -> Tensor:
+        return torch.stack([put(*position) for position in positions]).sum(0)
 
     def shape(jitter: int) -> dict[str, int]:
         return dict(channels=channels, height=height + jitter, width=width + jitter)
@@ -89,18 +91,10 @@ def expected_change(attempt: Attempt) -> None:
         "Without jitter there is one position, and the change should be the update itself.",
     )
     n = jitter + 1
-    total = canvas(jitter, n)
-    middle = torch.zeros_like(total)
-    middle[:, 1 : 1 + height, 1 : 1 + width] = update
-    corner = torch.zeros_like(total)
-    corner[:, :height, :width] = update
-    diagonal = torch.zeros_like(total)
-    for i in range(n):
-        diagonal[:, i : i + height, i : i + width] += update / n
-    covered = torch.zeros_like(total)
-    for top in range(n):
-        for left in range(n):
-            covered[:, top : top + height, left : left + width] += 1
+    total = put_at(product(range(n), repeat=2))
+    middle, corner, diagonal = put(1, 1), put(0, 0), put_at((i, i) for i in range(n)) / n
+    crops = torch.ones(height * width, n**2)  # [pixels, positions]
+    covered = F.fold(crops, (height + jitter, width + jitter), (height, width))
     attempt.expect_close(
         attempt(update, jitter, shape=shape(jitter)),
         total / n**2,
@@ -111,12 +105,10 @@ def expected_change(attempt: Attempt) -> None:
             "The sum is divided by jitter squared. Each side has jitter + 1 positions.": (
                 total / jitter**2
             ),
-            "The last row and column of positions are left out. There are jitter + 1 of each.": (
-                canvas(jitter, jitter) / jitter**2
-            ),
-            "The first row and column of positions are left out. There are jitter + 1 of each.": (
-                canvas(jitter, n, least=1) / jitter**2
-            ),
+            "The last row and column of positions are left out. There are jitter "
+            "+ 1 of each.": put_at(product(range(jitter), repeat=2)) / jitter**2,
+            "The first row and column of positions are left out. There are jitter "
+            "+ 1 of each.": put_at(product(range(1, n), repeat=2)) / jitter**2,
             "The crop stays in the middle. It should be at every position equally often.": middle,
             "The crop stays in the corner. It should be at every position equally often.": corner,
             "Only the diagonal counts. Rows and columns are drawn independently.": diagonal,
@@ -148,7 +140,7 @@ def step_in_pixels(attempt: Attempt) -> None:
         {
             "These are coefficients. Transform them back into a change of the image.": (
                 torch.einsum("uh,vw,bchw->bcuv", rows, columns, gradient)
-            ),
+            )
         },
     )
     attempt.expect_close(
@@ -160,9 +152,8 @@ def step_in_pixels(attempt: Attempt) -> None:
             "gradient, and again on the way back.": moved(weight, rows, columns),
             "Weights play no part.": gradient,
             "The weights divide.": moved(weight**-2, rows, columns),
-            "Rows and columns of the bases are exchanged. A basis vector is a row of its matrix.": (
-                moved(weight**2, rows.T, columns.T)
-            ),
+            "Rows and columns of the bases are exchanged. A basis vector is a row "
+            "of its matrix.": moved(weight**2, rows.T, columns.T),
             "Pixels are weighted. The weights belong to coefficients.": weight**2 * gradient,
         },
     )

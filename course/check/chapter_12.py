@@ -1,5 +1,7 @@
 """Chapter 12: noise and principal components of a patch embedding, and a convolution's spectrum."""
 
+from itertools import product
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -25,17 +27,17 @@ def noise_gain(attempt: Attempt) -> None:
     for scale in (1.0, 4.0):
         attempt.expect_close(
             attempt(scale * orthogonal),
-            torch.tensor(1 / scale),
+            1 / scale,
             f"With {n} singular values that all are {scale:g}, noise comes back divided by "
             f"{scale:g}, in every direction alike.",
             mistakes={
                 "The noise of the whole patch is returned. Divide the mean square over its n "
-                "numbers.": torch.tensor(n**0.5 / scale),
+                "numbers.": n**0.5 / scale,
                 "The error is spread over the n numbers of the patch, not over the token's dim "
-                "features.": torch.tensor((n / dim) ** 0.5 / scale),
-                "This is the mean square. Take its root.": torch.tensor(1 / scale**2),
+                "features.": (n / dim) ** 0.5 / scale,
+                "This is the mean square. Take its root.": 1 / scale**2,
                 "This is what W does to noise in the patch. The way back divides by the singular "
-                "values.": torch.tensor(scale),
+                "values.": scale,
             },
         )
     values = torch.tensor([3.0, 2.0, 1.0, 0.5, 0.25])
@@ -69,7 +71,7 @@ def components_needed(attempt: Attempt) -> None:
         needed = attempt(patches, share)
         attempt.expect_close(
             needed,
-            torch.tensor(float(right)),
+            right,
             f"Components with variances 16, 8, 4, 2, 1 and 1: {right} hold a share of {share:g}.",
             {text: torch.tensor(float(wrong)) for wrong, text in mistakes.items()},
         )
@@ -92,7 +94,7 @@ def forgotten_pattern(attempt: Attempt) -> None:
         normal = normal_draws(seed=4)
         patch, offset = normal(n), normal(dim)
         pattern = attempt(weight, shape=dict(n=n))
-        attempt.expect(bool(pattern.any()), "The pattern is zero. Its length should be 1.")
+        attempt.expect(pattern.any(), "The pattern is zero. Its length should be 1.")
         ones = torch.ones(dim)
         right = torch.linalg.pinv(weight) @ ones
         right = right / right.norm()
@@ -103,7 +105,7 @@ def forgotten_pattern(attempt: Attempt) -> None:
         )
         moved = weight @ (pattern / pattern.norm())
         attempt.expect(
-            bool(moved.norm() > 1e-3),
+            moved.norm() > 1e-3,
             "W maps this pattern to zero: the embedding hides it, not the norm.",
         )
         before = F.layer_norm(weight @ patch + offset, (dim,))
@@ -119,11 +121,9 @@ def forgotten_pattern(attempt: Attempt) -> None:
             "The pattern has a part that W maps to zero. Of all patterns that LayerNorm hides, "
             "take the one without it.",
         )
-        attempt.expect_close(pattern.norm(), torch.tensor(1.0), "Its length should be 1.")
+        attempt.expect_close(pattern.norm(), 1.0, "Its length should be 1.")
         attempt.expect_close(
-            pattern,
-            right,
-            "The token's features should grow by it; they fall: the sign is wrong.",
+            pattern, right, "The token's features should grow by it; they fall: the sign is wrong."
         )
 
 
@@ -230,15 +230,8 @@ def convolution_values(attempt: Attempt) -> None:
 
 def as_matrix(kernel: Tensor, size: int, stride: int) -> Tensor:
     """The whole matrix of the convolution that wraps around, window by window."""
-    out, channels, k, _ = kernel.shape
-    places = range(0, size, stride)
-    rows = []
-    for o in range(out):
-        for top in places:
-            for left in places:
-                image = torch.zeros(channels, size, size)
-                for a in range(k):
-                    for b in range(k):
-                        image[:, (top + a) % size, (left + b) % size] += kernel[o, :, a, b]
-                rows.append(image.flatten())
-    return torch.stack(rows)  # [out * places^2, channels * size^2]
+    room = size - kernel.shape[-1]
+    corner = F.pad(kernel, (0, room, 0, room))  # [out, channels, size, size]
+    windows = product(range(0, size, stride), repeat=2)
+    rows = [corner.roll(window, (2, 3)).flatten(1) for window in windows]
+    return torch.cat(rows)  # [places^2 * out, channels * size^2]

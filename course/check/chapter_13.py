@@ -288,7 +288,7 @@ def forgotten(attempt: Attempt) -> None:
         "directions count as forgotten.",
         mistakes={
             "tolerance is compared with the singular values as they are. It is a fraction of the "
-            "largest.": lost,
+            "largest.": lost
         },
     )
     attempt.expect_close(
@@ -296,9 +296,7 @@ def forgotten(attempt: Attempt) -> None:
         torch.eye(dim) - row_space((1 - (matrix @ x)[:2].tanh().square())[:, None] * matrix[:2]),
         "Of a function from 6 numbers to 2 four directions are forgotten, though its Jacobian has "
         "two singular values only.",
-        mistakes={
-            "Nothing comes back of the directions without a singular value.": torch.zeros(dim, dim),
-        },
+        mistakes={"Nothing comes back of the directions without a singular value.": 0.0},
     )
     z = normed(x)
     attempt.expect_close(

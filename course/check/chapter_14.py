@@ -95,18 +95,16 @@ def asymptotic_rate(attempt: Attempt) -> None:
     values = torch.linalg.svdvals(matrix)
     attempt.expect_close(
         attempt(x, lambda x: matrix @ x),
-        torch.tensor(0.5),
+        0.5,
         "For a linear branch whose eigenvalues have the sizes 0.5, 0.5, 0.3, 0.2 and 0.1 the rate "
         "should be 0.5.",
         mistakes={
             "This is the largest singular value, the stretch of one step. Over many "
             "steps eigenvalues decide.": values[0],
             "This is the largest real part. The eigenvalues 0.5i and -0.5i turn an error and "
-            "shrink it no faster.": torch.tensor(0.2),
-            "This is the smallest. In the long run the slowest direction is left.": torch.tensor(
-                0.1
-            ),
-            "Take the Jacobian of the branch alone, without the identity.": torch.tensor(1.2),
+            "shrink it no faster.": 0.2,
+            "This is the smallest. In the long run the slowest direction is left.": 0.1,
+            "Take the Jacobian of the branch alone, without the identity.": 1.2,
             "This is the Frobenius norm.": matrix.norm(),
             "You took the eigenvalues of a symmetric matrix.": (
                 torch.linalg.eigvalsh(matrix).abs().max()
@@ -119,7 +117,7 @@ def asymptotic_rate(attempt: Attempt) -> None:
         0.9 * slope.max(),
         "For a branch that is not linear the rate is wrong. Take the Jacobian at x.",
         mistakes={
-            "You took the Jacobian at zero. It belongs to x.": torch.tensor(0.9),
+            "You took the Jacobian at zero. It belongs to x.": 0.9,
             "The size of a negative eigenvalue counts.": -0.9 * slope.min(),
         },
     )
@@ -207,7 +205,7 @@ def build_collision(attempt: Attempt) -> None:
         first, second = pair
         apart, off = (first - second).norm(), (function(first) - function(second)).norm()
         attempt.expect(
-            bool(apart > 0),
+            apart > 0,
             "The two inputs are the same. Newton's method must begin on the other side of the "
             "fold.",
         )
@@ -216,12 +214,12 @@ def build_collision(attempt: Attempt) -> None:
             "These are the inputs that were given. They have different outputs.",
         )
         attempt.expect(
-            bool(apart >= 1e-3),
+            apart >= 1e-3,
             f"The two inputs are {apart:.1g} apart, expected 1e-3 at least. Next to a fold outputs "
             "agree nearly, whatever you do: step off farther.",
         )
         attempt.expect(
-            bool(off <= 1e-9),
+            off <= 1e-9,
             f"The outputs are {off:.1g} apart, expected 1e-9 at most. Stepping off to both sides "
             "makes them nearly equal; Newton's method does the rest.",
         )

@@ -207,7 +207,7 @@ def gauss_newton_step(attempt: Attempt) -> None:
                 x
                 + torch.linalg.pinv((1 - offset.tanh().square())[:, None] * matrix)
                 @ (target - curved(x))
-            ),
+            )
         },
     )
 

@@ -142,7 +142,7 @@ def recovered_fast(attempt: Attempt) -> None:
 
     left = tried(smallest=0.5, scale=1.0)
     attempt.expect(
-        bool((left < ENOUGH).all()),
+        (left < ENOUGH).all(),
         f"With a condition number of 2 the worst direction keeps {left.max():.2g} of its error.",
     )
     left = tried(smallest=1 / 30, scale=1.0)
@@ -152,12 +152,12 @@ def recovered_fast(attempt: Attempt) -> None:
         "error: as slow as descent, which remembers nothing of its last step.",
     )
     attempt.expect(
-        bool((left < ENOUGH).all()),
+        (left < ENOUGH).all(),
         f"With a condition number of 30 the worst direction keeps {left.max():.2g} of its error.",
     )
     left = tried(smallest=1 / 30, scale=50.0)
     attempt.expect(
-        bool((left < ENOUGH).all()),
+        (left < ENOUGH).all(),
         f"With all singular values times 50 the error is {left.max():.2g}: your step has a fixed "
         "length. It must follow from the products.",
     )

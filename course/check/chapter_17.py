@@ -123,12 +123,12 @@ def steps_needed(attempt: Attempt) -> None:
         quickest = 1 - (sorted(values)[-2] / max(values)) ** 2
         attempt.expect_close(
             attempt(torch.tensor(values), share),
-            torch.tensor(float(steps)),
+            steps,
             f"With the singular values {values} and share = {share} it takes {steps} steps.",
             mistakes={
                 "This is not a whole number. Round it up.": exact,
-                "One step fewer is not enough. Round up.": torch.tensor(float(steps - 1)),
-                "One step fewer is enough.": torch.tensor(float(steps + 1)),
+                "One step fewer is not enough. Round up.": steps - 1,
+                "One step fewer is enough.": steps + 1,
                 "The factor of a step is 1 - (sigma / sigma_1)^2. You have not squared the "
                 "quotient.": single.ceil(),
                 "This is the number for the squared error. The errors themselves should shrink.": (
@@ -141,7 +141,7 @@ def steps_needed(attempt: Attempt) -> None:
         )
     attempt.expect_close(
         attempt(torch.tensor([3.0, 3.0, 3.0 / 2**0.5]), 0.3),
-        torch.tensor(2.0),
+        2.0,
         "With the singular values 3, 3 and 3 / sqrt(2) and share = 0.3 it takes 2 steps: each "
         "halves the slowest error.",
     )
@@ -171,9 +171,8 @@ def by_weights(attempt: Attempt) -> None:
         mistakes={
             "The entries of W are read column by column. Read them row by row: entry [i, j] "
             "belongs at i * n + j.": by_columns(behind, only),
-            "The sums are taken before the product. Each patch meets its own part of behind.": (
-                jacobian(behind.sum(1, keepdim=True), only.sum(0, keepdim=True))
-            ),
+            "The sums are taken before the product. Each patch meets its own "
+            "part of behind.": jacobian(behind.sum(1, keepdim=True), only.sum(0, keepdim=True)),
             "The mean is taken over the patches. Each adds its part.": (
                 jacobian(behind, only) / tokens
             ),
@@ -183,9 +182,7 @@ def by_weights(attempt: Attempt) -> None:
         attempt(behind, patches, shape=shape),
         jacobian(behind, patches),
         "With several patches the result is wrong. Sum over them.",
-        mistakes={
-            "Only the first patch is used.": jacobian(behind, only),
-        },
+        mistakes={"Only the first patch is used.": jacobian(behind, only)},
     )
 
 
@@ -200,12 +197,9 @@ def partial_correlation(attempt: Attempt) -> None:
     x, y = 2 * u, 3 * (0.6 * u + 0.8 * v)
     attempt.expect_close(
         attempt(x, y, z),
-        torch.tensor(0.6),
+        0.6,
         "Where neither x nor y depends on z, and all have mean 0, this is their correlation.",
-        mistakes={
-            "The sign is wrong.": torch.tensor(-0.6),
-            "This is the squared correlation.": torch.tensor(0.36),
-        },
+        mistakes={"The sign is wrong.": -0.6, "This is the squared correlation.": 0.36},
     )
     x, y = x + 4 * z, y - 3 * z
 
@@ -215,7 +209,7 @@ def partial_correlation(attempt: Attempt) -> None:
 
     attempt.expect_close(
         attempt(x, y, z),
-        torch.tensor(0.6),
+        0.6,
         "With x and y that depend on z the result is wrong.",
         mistakes={
             "z is not used: this is the plain correlation.": plain(x, y),
@@ -225,14 +219,12 @@ def partial_correlation(attempt: Attempt) -> None:
     )
     attempt.expect_close(
         attempt(x, y, 5 * z),
-        torch.tensor(0.6),
+        0.6,
         "With a z of another length the result is wrong. Divide x . z by z . z.",
-        mistakes={
-            "z is subtracted without a slope.": plain(x - 5 * z, y - 5 * z),
-        },
+        mistakes={"z is subtracted without a slope.": plain(x - 5 * z, y - 5 * z)},
     )
     attempt.expect_close(
         attempt(x + 1, y - 2, z + 3),
-        torch.tensor(0.6),
+        0.6,
         "With vectors whose mean is not 0 the result is wrong. Subtract the means of all three.",
     )

@@ -45,9 +45,8 @@ def hessian_product(attempt: Attempt) -> None:
             "This is v times the Hessian's diagonal. Mixed derivatives count too.": (
                 H.diagonal() * v
             ),
-            "This sums the columns of the Hessian: v is not used, as if all its entries were 1.": (
-                H.sum(0)
-            ),
+            "This sums the columns of the Hessian: v is not used, as if all its "
+            "entries were 1.": H.sum(0),
             "This is half of it.": H @ v / 2,
             "The sign is wrong.": -H @ v,
         },
@@ -59,7 +58,7 @@ def hessian_product(attempt: Attempt) -> None:
         "A difference of two gradients depends on the step; a derivative does not.",
     )
     flat = attempt(w, v, lambda w: (w * torch.arange(5.0)).sum() + 0 * w.pow(2).sum(), shape=shape)
-    attempt.expect_close(flat, torch.zeros(5), "A loss that is a plane has the Hessian 0.")
+    attempt.expect_close(flat, 0.0, "A loss that is a plane has the Hessian 0.")
     n = 300
     long, along = normal(n), normal(n)
     meter = Largest()
@@ -94,15 +93,13 @@ def sharpest(attempt: Attempt) -> None:
     downward = torch.tensor([-5.0, 2.5, 2.0, 1.0, -1.0, 0.5])
     attempt.expect_close(
         attempt(start, product_with(downward), 60),
-        torch.tensor(-5.0),
+        -5.0,
         "Of a matrix with eigenvalues from -5 to 2.5 the one of largest size is wrong.",
         mistakes={
             "The sign is lost: the length of a product is never negative. Take the product with "
-            "the vector itself.": torch.tensor(5.0),
-            "This is the largest eigenvalue; that of largest size is below zero here.": (
-                torch.tensor(2.5)
-            ),
-            "The square of the eigenvalue is returned.": torch.tensor(25.0),
+            "the vector itself.": 5.0,
+            "This is the largest eigenvalue; that of largest size is below zero here.": 2.5,
+            "The square of the eigenvalue is returned.": 25.0,
         },
     )
     attempt.expect(
@@ -119,16 +116,16 @@ def sharpest(attempt: Attempt) -> None:
             "after each product.",
         )
         attempt.expect_close(
-            found / scale, torch.tensor(3.0), f"With eigenvalues of the size of {scale:g} it fails."
+            found / scale, 3.0, f"With eigenvalues of the size of {scale:g} it fails."
         )
     attempt.expect_close(
         attempt(100 * start, product_with(downward), 60),
-        torch.tensor(-5.0),
+        -5.0,
         "A longer start gives another value. Scale it to length 1.",
     )
     early = attempt(start, product_with(downward), 2)
     attempt.expect(
-        bool((early - torch.tensor(-5.0)).abs() > 1e-6),
+        (early - torch.tensor(-5.0)).abs() > 1e-6,
         "After two steps the value is exact already, so another method than power iteration is "
         "at work.",
     )
@@ -158,7 +155,7 @@ def tridiagonal(attempt: Attempt) -> None:
     right = small(A, start, k)
     far = (torch.arange(k)[:, None] - torch.arange(k)).abs() > 1
     attempt.expect(
-        bool((found * far).abs().max() < 1e-6),
+        (found * far).abs().max() < 1e-6,
         "Entries beside the three middle diagonals are not zero: each new vector must be made "
         "orthogonal to all before it.",
     )
@@ -167,9 +164,7 @@ def tridiagonal(attempt: Attempt) -> None:
         right[0, 0],
         "The first entry is wrong.",
         mistakes={
-            "The first entry is that of a start that is not scaled to length 1.": (
-                start @ A @ start
-            ),
+            "The first entry is that of a start that is not scaled to length 1.": start @ A @ start
         },
     )
     beside = right.diagonal(1)
@@ -178,7 +173,7 @@ def tridiagonal(attempt: Attempt) -> None:
         beside,
         "The entries above the diagonal are wrong: each is the length of what is left of a "
         "product when its parts along all earlier vectors are taken away.",
-        mistakes={"The entries above the diagonal are missing.": torch.zeros(k - 1)},
+        mistakes={"The entries above the diagonal are missing.": 0.0},
     )
     attempt.expect_close(found.diagonal(), right.diagonal(), "The diagonal is wrong.")
     attempt.expect_close(found, found.T, "The matrix is not symmetric.")
@@ -240,8 +235,8 @@ def negative_share(attempt: Attempt) -> None:
         attempt(3 * T), share(first), "Three times the matrix has another share. It should not."
     )
     up = torch.eye(3) * torch.tensor([0.2, 2, 3])
-    attempt.expect_close(attempt(up), torch.tensor(0.0), "Where nothing is negative it is 0.")
-    attempt.expect_close(attempt(-up), torch.tensor(1.0), "Where everything is negative it is 1.")
+    attempt.expect_close(attempt(up), 0.0, "Where nothing is negative it is 0.")
+    attempt.expect_close(attempt(-up), 1.0, "Where everything is negative it is 1.")
 
 
 @exercise
@@ -279,12 +274,12 @@ def filter_scaled(attempt: Attempt) -> None:
         mistakes={
             "The columns have the model's lengths. A filter is a row, weight[i].": (
                 matrix * own.norm(dim=0) / matrix.norm(dim=0)
-            ),
+            )
         },
     )
     bias = normal(7)
     attempt.expect_close(
         attempt(bias, normal(7), shape={"features": 7}),
-        torch.zeros(7),
+        0.0,
         "Parameters with one axis are no filters: there the direction is 0.",
     )

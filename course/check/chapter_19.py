@@ -39,16 +39,14 @@ def ring_means(attempt: Attempt) -> None:
             ),
             "The logarithm is taken of the mean amplitude. Take it of each wave of each map, then "
             "the mean.": less_first(by_ring(sizes.mean((0, 1)).log())),
-            "The logarithm is taken of the mean over a ring. Take it of each wave first.": (
-                less_first(by_ring(sizes.mean((0, 1))).log())
-            ),
+            "The logarithm is taken of the mean over a ring. Take it of "
+            "each wave first.": less_first(by_ring(sizes.mean((0, 1))).log()),
             "No logarithm is taken.": less_first(by_ring(sizes.mean((0, 1)))),
             "These are logarithms of squares: take the size of a wave, not its power.": less_first(
                 by_ring(2 * logs)
             ),
-            "The waves of a ring are added up. A larger ring has more of them: take the mean.": (
-                less_first(torch.stack([logs[ring == k].sum() for k in range(6)]))
-            ),
+            "The waves of a ring are added up. A larger ring has more of them: "
+            "take the mean.": less_first(torch.stack([logs[ring == k].sum() for k in range(6)])),
             "The transform has its constant wave at the corner, as the rings have: do not shift "
             "it.": less_first(by_ring(torch.fft.fftshift(logs))),
         },
@@ -76,9 +74,8 @@ def gains(attempt: Attempt) -> None:
             "The matrix is transposed. Row i holds what token i attends to.": (
                 (turned[0].square() + turned[1].square()).sum(0).sqrt() / before
             ),
-            "Only the real part counts. The size of a complex number is that of both its parts.": (
-                real.norm(dim=0) / waves.real.norm(dim=0)
-            ),
+            "Only the real part counts. The size of a complex number is that of "
+            "both its parts.": real.norm(dim=0) / waves.real.norm(dim=0),
             "The gain is upside down: the size after over the size before.": before / size,
         },
     )
@@ -110,9 +107,8 @@ def noise_in_band(attempt: Attempt) -> None:
                 torch.fft.ifft2(torch.fft.fft2(scaled(white, each)).where(keep, 0)).real
             ),
             "All images together have the power. Each image should.": scaled(rest, (0, 1, 2, 3)),
-            "Each channel has the power. An image as a whole should, with channels that differ.": (
-                scaled(rest, (2, 3))
-            ),
+            "Each channel has the power. An image as a whole should, with channels "
+            "that differ.": scaled(rest, (2, 3)),
             "Power is a mean square: its root is the factor, not the power itself.": scaled(
                 rest, each, power
             ),
@@ -154,19 +150,15 @@ def shape_share(attempt: Attempt) -> None:
     answers = torch.tensor([0, 3, 5, 1, 0, 4, 2, 2, 4, 1])
     attempt.expect_close(
         attempt(answers, shapes, textures),
-        torch.tensor(3 / 4),
+        3 / 4,
         "Of ten images three show no conflict; of the others 3 are answered by shape, 1 by texture "
         "and 3 by neither.",
         mistakes={
-            "Images whose cues agree count on both sides. Leave them out.": torch.tensor(5 / 8),
-            "Images whose cues agree count as decided by shape. Leave them out.": torch.tensor(
-                5 / 6
-            ),
-            "Answers by neither cue are in the denominator. Leave them out.": torch.tensor(3 / 7),
-            "The denominator has all images. It should have those decided by either cue.": (
-                torch.tensor(3 / 10)
-            ),
-            "This is the share of texture.": torch.tensor(1 / 4),
-            "This is shape over texture. Divide by both together.": torch.tensor(3.0),
+            "Images whose cues agree count on both sides. Leave them out.": 5 / 8,
+            "Images whose cues agree count as decided by shape. Leave them out.": 5 / 6,
+            "Answers by neither cue are in the denominator. Leave them out.": 3 / 7,
+            "The denominator has all images. It should have those decided by either cue.": 3 / 10,
+            "This is the share of texture.": 1 / 4,
+            "This is shape over texture. Divide by both together.": 3.0,
         },
     )

@@ -119,15 +119,12 @@ def gain_of_averaging(attempt: Attempt) -> None:
             "The mean over the classes is taken away. It should be that over the members.": (
                 (p - p.mean(2, keepdim=True)).square().sum(-1).mean()
             ),
-            "This is the mean square of the predictions: take their mean over members away.": (
-                p.square().sum(-1).mean()
-            ),
+            "This is the mean square of the predictions: take their mean over "
+            "members away.": p.square().sum(-1).mean(),
         },
     )
     same = normal(1, 6, 3).expand(4, -1, -1).contiguous()
-    attempt.expect_close(
-        attempt(same), torch.tensor(0.0), "Members that all agree gain nothing from averaging."
-    )
+    attempt.expect_close(attempt(same), 0.0, "Members that all agree gain nothing from averaging.")
 
 
 @exercise
@@ -159,9 +156,8 @@ def with_weights(attempt: Attempt) -> None:
             "All features get the mean of the heads' weights. Each head has its own.": (
                 by_head(weights.mean(0).expand(4, -1, -1), values, out)
             ),
-            "Neighbouring features belong to different heads. A head's features are consecutive.": (
-                by_head(weights, values, out, interleaved=True)
-            ),
+            "Neighbouring features belong to different heads. A head's features "
+            "are consecutive.": by_head(weights, values, out, interleaved=True),
             "Here the maps multiply the tokens from the right: x @ values.": (
                 by_head(weights, values.T, out.T)
             ),

@@ -66,9 +66,8 @@ def with_mean(attempt: Attempt) -> None:
                 "Zeros are put in. Put in the mean over the known images.": (
                     put_in(torch.zeros_like(here))
                 ),
-                "This is the mean over x, the images that are scored. Take that over known.": (
-                    put_in(here.mean(0))
-                ),
+                "This is the mean over x, the images that are scored. Take "
+                "that over known.": put_in(here.mean(0)),
                 "All tokens share one mean. Each token has its own, over the images.": (
                     put_in(there.mean((0, 1)))
                 ),
@@ -113,9 +112,8 @@ def patched(attempt: Attempt) -> None:
                     "The tokens of the list stay, and the others are put in.": (
                         put_in(x, here, there, rest)
                     ),
-                    "The run is that of the other images: put their tokens into the run of x.": (
-                        put_in(other, there, here, tokens)
-                    ),
+                    "The run is that of the other images: put their tokens into "
+                    "the run of x.": put_in(other, there, here, tokens),
                     "Zeros are put in. Put in the tokens of the other images.": (
                         put_in(x, here, torch.zeros_like(here), tokens)
                     ),
@@ -222,9 +220,8 @@ def sparse_codes(attempt: Attempt) -> None:
                 ),
                 "The k smallest codes are kept.": keep(positive, k, -positive),
                 "Codes are kept by their size, whatever the sign.": keep(scores, k, scores.abs()),
-                "The largest codes of all tokens together are kept. Each token has its own k.": (
-                    torch.where(positive >= largest, positive, 0)
-                ),
+                "The largest codes of all tokens together are kept. Each token "
+                "has its own k.": torch.where(positive >= largest, positive, 0),
                 "What is kept should be the code, not a 1.": (keep(positive, k, positive) > 0).to(
                     x
                 ),

@@ -8,7 +8,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, NotYet, normal_draws
+from course.check.attempt import Attempt, normal_draws
 from course.check.exercise import exercise
 
 T = TypeVar("T")
@@ -64,9 +64,8 @@ def neighbourhood(attempt: Attempt) -> None:
                 "The patches lie in a circle of diameter k. They fill a square.": (
                     near(lambda down, across: (down**2 + across**2) ** 0.5, k / 2)
                 ),
-                "k is used as a radius. It is the side: k // 2 patches lie on each side of i.": (
-                    near(max, k)
-                ),
+                "k is used as a radius. It is the side: k // 2 patches lie on "
+                "each side of i.": near(max, k),
                 "The neighbourhood reaches k - 1 patches far. It is k patches wide in all: k // 2 "
                 "lie on each side of i.": near(max, k - 1),
                 "The neighbourhood is too small by a patch on each side: k // 2 patches away still "
@@ -127,9 +126,8 @@ def shifted_windows(attempt: Attempt) -> None:
             "True and False are exchanged: True says that a patch may attend.": 1 - tiled,
             "Windows are as wide as the image. Compare the columns too.": one_of_two[0],
             "Windows are as high as the image. Compare the rows too.": one_of_two[1],
-            "One of row and column is enough here. Of two patches in a window both agree.": (
-                torch.maximum(*one_of_two)
-            ),
+            "One of row and column is enough here. Of two patches in a "
+            "window both agree.": torch.maximum(*one_of_two),
             "Patch i is at row i // columns, column i % columns: here the number of rows takes the "
             "place of that of columns.": same(
                 lambda row, column: (row // 3, column // 3),
@@ -143,9 +141,8 @@ def shifted_windows(attempt: Attempt) -> None:
             ),
             "Two windows have the same number. In a row of windows the smaller one at the edge "
             "counts too.": same(lambda row, column: 2 * (row // 3) + column // 3),
-            "Windows on a diagonal have the same number. Compare rows and columns one by one.": (
-                same(lambda row, column: row // 3 + column // 3)
-            ),
+            "Windows on a diagonal have the same number. Compare rows and "
+            "columns one by one.": same(lambda row, column: row // 3 + column // 3),
             "Every patch has a neighbourhood of its own. Windows tile the grid.": (
                 mask_of(places, lambda a, b: max(abs(a[0] - b[0]), abs(a[1] - b[1])) <= 1)
             ),
@@ -172,10 +169,8 @@ def shifted_windows(attempt: Attempt) -> None:
                 "right of the corner.": (
                     same(lambda row, column: ((row + s) // 3, (column + s) // 3))
                 ),
-                "The windows wrap round to the opposite edge, as with torch.roll. They end "
-                "with the image.": (
-                    same(lambda row, column: ((row - s) % 5 // 3, (column - s) % 7 // 3))
-                ),
+                "The windows wrap round to the opposite edge, as with torch.roll. They end with "
+                "the image.": same(lambda row, column: ((row - s) % 5 // 3, (column - s) % 7 // 3)),
                 "The windows are rolled up and to the left, over the edge. They begin down and to "
                 "the right of the corner, and end with the image.": (
                     same(lambda row, column: ((row + s) % 5 // 3, (column + s) % 7 // 3))
@@ -287,16 +282,6 @@ def static_mixing(attempt: Attempt) -> None:
     )
 
 
-def expect_equal(
-    attempt: Attempt, found: object, expected: object, otherwise: str, mistakes: dict[str, object]
-) -> None:
-    """End the check with a message unless both are equal, as texts or tuples of them are."""
-    for message, wrong in mistakes.items():
-        if found == wrong != expected:
-            raise NotYet(message)
-    attempt.expect(found == expected, f"{otherwise} You found {found!r}, expected {expected!r}.")
-
-
 @exercise
 def alternate(attempt: Attempt) -> None:
     """blocks and attention, numbers for each stage -> a string for each stage."""
@@ -309,29 +294,24 @@ def alternate(attempt: Attempt) -> None:
         pairs = sum(attention)
         joined = "c" * (sum(blocks) - 2 * pairs) + "ca" * pairs
         starts = [sum(blocks[:i]) for i in range(len(blocks))]
-        expect_equal(
-            attempt,
+        attempt.expect_equal(
             attempt.plain(blocks, attention, kind=tuple),
             right,
             f"For blocks = {blocks} and attention = {attention} the stages are wrong.",
             {
                 "All attention of a stage is grouped at its end. Every other block stays a "
                 "convolution.": of_stages(lambda n, k: "c" * (n - k) + "a" * k),
-                "A stage has too many blocks. Each pair of a c and an a takes two of its n.": (
-                    of_stages(lambda n, k: "c" * (n - k) + "ca" * k)
-                ),
-                "A stage has too many blocks. Attention replaces convolutions: none is added.": (
-                    of_stages(lambda n, k: "c" * n + "ca" * k)
-                ),
-                "The last block of a stage is a convolution. The rule begins with the last.": (
-                    of_stages(lambda n, k: "c" * (n - 2 * k) + "ac" * k)
-                ),
+                "A stage has too many blocks. Each pair of a c and an a takes "
+                "two of its n.": of_stages(lambda n, k: "c" * (n - k) + "ca" * k),
+                "A stage has too many blocks. Attention replaces convolutions: "
+                "none is added.": of_stages(lambda n, k: "c" * n + "ca" * k),
+                "The last block of a stage is a convolution. The rule begins "
+                "with the last.": of_stages(lambda n, k: "c" * (n - 2 * k) + "ac" * k),
                 "Attention begins at the start of a stage. It belongs at the end.": (
                     of_stages(lambda n, k: "ca" * k + "c" * (n - 2 * k))
                 ),
-                "The stages are written from their ends: the last letter is the last block.": (
-                    of_stages(lambda n, k: "ac" * k + "c" * (n - 2 * k))
-                ),
+                "The stages are written from their ends: the last letter is "
+                "the last block.": of_stages(lambda n, k: "ac" * k + "c" * (n - 2 * k)),
                 "Letters are exchanged: c is a convolution, a is attention.": of_stages(
                     lambda n, k: "a" * (n - 2 * k) + "ac" * k
                 ),
@@ -371,30 +351,25 @@ def follow_rules(attempt: Attempt) -> None:
 
         listed = ", ".join(f"{stages}: {a}" for stages, a in table.items())
         right = kept_by_rules(table)
-        expect_equal(
-            attempt,
+        attempt.expect_equal(
             attempt.plain(score, kind=str),
             right,
             f"With the accuracies {listed} the result is wrong.",
             {
-                "This is the best of all eight. The rules look at four of them, and may miss it.": (
-                    max(STAGES, key=lambda stages: table[stages])
-                ),
-                "The stages are tried from the first to the last. Begin with the last.": (
-                    kept_by_rules(table, order=(0, 1, 2))
-                ),
+                "This is the best of all eight. The rules look at four of them, and "
+                "may miss it.": max(STAGES, key=lambda stages: table[stages]),
+                "The stages are tried from the first to the last. Begin "
+                "with the last.": kept_by_rules(table, order=(0, 1, 2)),
                 'All are compared with "000". Compare with the best so far.': (
                     kept_by_rules(table, always_first=True)
                 ),
-                "Each stage is tried alone. What was kept before stays while the next is tried.": (
-                    kept_by_rules(table, alone=True)
-                ),
+                "Each stage is tried alone. What was kept before stays while the "
+                "next is tried.": kept_by_rules(table, alone=True),
                 "Attention that is as good as none is kept. Keep it if the score is strictly "
                 "higher.": kept_by_rules(table, better=operator.ge),
                 "What lowers the score is kept.": kept_by_rules(table, better=operator.lt),
-                "A stage where attention does not help ends the search. Go on with the next.": (
-                    kept_by_rules(table, stop=True)
-                ),
+                "A stage where attention does not help ends the search. Go on "
+                "with the next.": kept_by_rules(table, stop=True),
                 "This is what was tried last. Return the best.": (
                     kept_by_rules(table, tried_last=True)
                 ),

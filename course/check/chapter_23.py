@@ -46,13 +46,10 @@ def cost_to_reach(attempt: Attempt) -> None:
         between(0.6, 1),
         "Between the second and the third model, at three fifths, the cost is wrong.",
         mistakes={
-            "You interpolate the cost. Interpolate its logarithm, and undo that.": (
-                straight(0.6, 1)
-            ),
+            "You interpolate the cost. Interpolate its logarithm, and undo that.": straight(0.6, 1),
             "This is the logarithm of the cost.": between(0.6, 1).log(),
-            "The ends are exchanged: near the cheaper model's accuracy the cost is near its.": (
-                between(0.4, 1)
-            ),
+            "The ends are exchanged: near the cheaper model's accuracy the cost "
+            "is near its.": between(0.4, 1),
             "You use the first and the last model. Use the two around the accuracy.": (
                 costs[0] * torch.exp(ends * 13 / 15)
             ),
@@ -102,7 +99,7 @@ def power_law(attempt: Attempt) -> None:
         mistakes={
             "You go through the first and the last point. Fit all, by least squares.": torch.stack(
                 [(y[0] - through * x[0]).exp(), -through]
-            ),
+            )
         },
     )
 
@@ -116,7 +113,6 @@ def gru_step(attempt: Attempt) -> None:
     w, u, b, c = normal(12, 3), normal(12, 4), normal(12), normal(12)
 
     def step(
-        h: torch.Tensor = h,
         order: tuple[int, ...] = (0, 1, 2),
         keep: bool = True,
         reset: str = "outside",
@@ -172,9 +168,8 @@ def quantise(attempt: Attempt) -> None:
         "For six patches and five codes a patch does not become its nearest code.",
         mistakes={
             "Each patch becomes the farthest code.": codebook[squares.argmax(1)],
-            "You take the largest product. A long code then wins from afar: take distances.": (
-                codebook[products.argmax(1)]
-            ),
+            "You take the largest product. A long code then wins from afar: "
+            "take distances.": codebook[products.argmax(1)],
             "The patches come back unchanged.": patches,
         },
     )

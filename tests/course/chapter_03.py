@@ -1,4 +1,4 @@
-"""Chapter 3: answers that learners might give."""
+"""Chapter 3: answers that learners might give, all by hand: a class hands them in to the grader."""
 
 from functools import partial
 

@@ -11,10 +11,6 @@ def logarithms(weights):
     return (-(weights * weights.log()).sum(-1)).exp().mean(-1)
 
 
-def base_two(weights):
-    return (-(weights * weights.clamp(min=1e-30).log2()).sum(-1)).exp().mean(-1)
-
-
 def offset_by_loop(weights, rows, columns):
     weights = weights.unflatten(1, (rows, columns)).unflatten(3, (rows, columns))
     down = torch.arange(rows) - torch.arange(rows)[:, None]  # [query row, key row]
@@ -26,20 +22,6 @@ def offset_by_loop(weights, rows, columns):
 
 def places(rows, columns):
     return torch.cartesian_prod(torch.arange(1.0 * rows), torch.arange(1.0 * columns))
-
-
-def faulty_offset(weights, rows, columns, sign=1, flip=False, total=False, swap=False):
-    where = places(rows, columns)
-    if swap:
-        where = places(columns, rows)
-    found = sign * (weights @ where - where)
-    found = found.flip(-1) if flip else found
-    return found.sum(1) if total else found.mean(1)
-
-
-def sizes(weights, rows, columns):
-    where = places(rows, columns)
-    return torch.einsum("hij,ija->ha", weights, (where - where[:, None]).abs()) / len(where)
 
 
 def strongest(weights, rows, columns):
@@ -67,18 +49,6 @@ def cut(products):
     return products.clamp(min=0).mean(1)
 
 
-def usual(A, R):
-    return R + A @ R
-
-
-def added_up(weights, gradients):
-    return torch.eye(weights.shape[-1]) + cut(weights * gradients).sum(0)
-
-
-def with_gradients_alone(weights, gradients):
-    return faulty_relevance(torch.ones_like(weights), gradients, cut, usual)
-
-
 def gradients_at(images, baseline, score, at):
     points = torch.cat([baseline + t * (images - baseline) for t in at]).requires_grad_()
     (found,) = torch.autograd.grad(score(points).sum(), points)
@@ -100,19 +70,6 @@ def integrated_at(at):
     return answer
 
 
-def without_the_way(images, baseline, score, steps):
-    return gradients_at(images, baseline, score, middles(steps))
-
-
-def times_picture(images, baseline, score, steps):
-    return images * gradients_at(images, baseline, score, middles(steps))
-
-
-def from_zero(images, baseline, score, steps):
-    start = torch.zeros_like(baseline)
-    return (images - baseline) * gradients_at(images, start, score, middles(steps))
-
-
 CORRECT = {
     "effective_keys": lambda weights: torch.stack(
         [torch.stack([entropy(row).exp() for row in head]).mean() for head in weights]
@@ -124,44 +81,17 @@ CORRECT = {
 
 WRONG = {
     "effective_keys": [
-        ("This is the entropy", lambda w: entropy(w).mean(-1)),
-        ("to base 2", base_two),
-        ("mean over keys", lambda w: (entropy(w) / w.shape[-1]).exp().mean(-1)),
-        ("wrong sign", lambda w: (-entropy(w)).exp().mean(-1)),
         ("0 log 0", logarithms),
-        ("exponential of the mean", lambda w: entropy(w).mean(-1).exp()),
-        ("sums of squares", lambda w: (1 / w.square().sum(-1)).mean(-1)),
         ("one effective key", lambda w: torch.full((len(w),), float(w.shape[-1]))),
     ],
     "mean_offset": [
-        ("signs are reversed", lambda *a: faulty_offset(*a, sign=-1)),
-        ("signs are reversed", sizes),
-        ("axes are exchanged", lambda *a: faulty_offset(*a, flip=True)),
-        ("sum over queries", lambda *a: faulty_offset(*a, total=True)),
-        ("axes are exchanged", lambda *a: faulty_offset(*a, swap=True)),
         ("no offset", lambda w, r, c: (w @ places(r, c)).mean(1)),
         ("Sum over keys by the weights", strongest),
     ],
     "relevance": [
-        ("not cut off", lambda *a: faulty_relevance(*a, lambda p: p.mean(1), usual)),
-        ("averaged before", lambda *a: faulty_relevance(*a, lambda p: p.mean(1).relu(), usual)),
-        ("sizes are taken", lambda *a: faulty_relevance(*a, lambda p: p.abs().mean(1), usual)),
-        ("heads are added up", lambda *a: faulty_relevance(*a, lambda p: p.relu().sum(1), usual)),
-        ("only the gradient is used", with_gradients_alone),
         ("keeps only itself", lambda *a: faulty_relevance(*a, cut, lambda A, R: A @ R)),
-        ("order is reversed", lambda *a: faulty_relevance(*a, cut, lambda A, R: R + R @ A)),
-        ("blocks are added up", added_up),
     ],
     "integrated_gradients": [
-        ("This is only the gradient", without_the_way),
-        ("multiplied by the image", times_picture),
-        ("sign is wrong", lambda *a: -integrated_in_one_batch(*a)),
-        ("gradients are added up", lambda *a: a[3] * integrated_in_one_batch(*a)),
-        ("only at the image", integrated_at(lambda steps: [1.0])),
-        ("only at the baseline", integrated_at(lambda steps: [0.0])),
-        ("starts at zero", from_zero),
-        ("each piece ends", integrated_at(lambda steps: [(k + 1) / steps for k in range(steps)])),
-        ("each piece begins", integrated_at(lambda steps: [k / steps for k in range(steps)])),
         ("score that bends", integrated_at(lambda steps: [0.5])),
     ],
 }

@@ -10,19 +10,8 @@ def by_normal_equations(scores, keys):
     return torch.linalg.solve(keys.T @ keys, keys.T @ scores.T).T * d**0.5
 
 
-def faulty_queries(scores, keys, power=0.5):
-    return (torch.linalg.pinv(keys) @ scores.T).T * keys.shape[-1] ** power
-
-
 def by_recursion(y, branch, steps):
     return y if steps == 0 else y - branch(by_recursion(y, branch, steps - 1))
-
-
-def faulty_undo(y, branch, steps, more=0, sign=-1, start=lambda y: y, of="guess", base="y"):
-    x = start(y)
-    for _ in range(steps + more):
-        x = (y if base == "y" else x) + sign * branch(x if of == "guess" else y)
-    return x
 
 
 def by_powers(x, branch):
@@ -35,25 +24,12 @@ def by_powers(x, branch):
     return logarithm.exp().float()
 
 
-def faulty_rate(x, branch, of=lambda j: torch.linalg.eigvals(j).abs().max(), at=lambda x: x):
-    return of(torch.func.jacrev(branch)(at(x)))
-
-
 def by_unit_inputs(weights, w_v, w_out):
     """Sends the unit vectors through the layer, one after the other."""
     heads, n, _ = weights.shape
     basis = torch.eye(n * len(w_v)).view(-1, n, len(w_v))  # [tokens * dim, tokens, dim]
     values = (basis @ w_v).unflatten(-1, (heads, -1)).transpose(1, 2)
     return ((weights @ values).transpose(1, 2).flatten(2) @ w_out).flatten(1).T
-
-
-def faulty_held(weights, w_v, w_out, block=lambda v, o: (v @ o).T, a=lambda a: a, swap=False):
-    heads = len(weights)
-    total = 0
-    for h, (v, o) in enumerate(zip(w_v.chunk(heads, 1), w_out.chunk(heads, 0), strict=True)):
-        parts = a(weights[h]).contiguous(), block(v, o).contiguous()
-        total = total + torch.kron(*(parts[::-1] if swap else parts))
-    return total
 
 
 def by_grid_of_steps(positive, negative, function):
@@ -76,7 +52,7 @@ def by_grid_of_steps(positive, negative, function):
     raise ArithmeticError("no collision")
 
 
-def at_the_fold(positive, negative, function, length=0.0, sides=(1, -1)):
+def at_the_fold(positive, negative, function, length=0.0):
     """Steps off the fold and stops there."""
     jacobian = torch.func.jacrev(function)
     for _ in range(50):
@@ -86,7 +62,7 @@ def at_the_fold(positive, negative, function, length=0.0, sides=(1, -1)):
         else:
             negative = middle
     lost = torch.linalg.svd(jacobian(positive)).Vh[-1]
-    return torch.stack([positive + side * length * lost for side in sides])
+    return torch.stack([positive + side * length * lost for side in (1, -1)])
 
 
 CORRECT = {
@@ -98,61 +74,6 @@ CORRECT = {
 }
 
 WRONG = {
-    "queries_from_scores": [
-        ("scale is not undone", partial(faulty_queries, power=0)),
-        ("divide by the root of d", partial(faulty_queries, power=-0.5)),
-        ("multiply by d", partial(faulty_queries, power=1)),
-        ("does not undo one", lambda scores, keys: scores @ keys),
-        ("The scale is 2 whatever", lambda scores, keys: 2 * faulty_queries(scores, keys, 0)),
-    ],
-    "undo_residual": [
-        ("one step too many", partial(faulty_undo, more=1)),
-        ("add the branch", partial(faulty_undo, sign=1)),
-        (
-            "begin at zero",
-            lambda y, branch, steps: faulty_undo(
-                y, branch, steps, start=torch.zeros_like if steps else lambda y: y
-            ),
-        ),
-        ("applies the branch to y", partial(faulty_undo, of="y")),
-        ("from the guess", partial(faulty_undo, base="guess")),
-        ("Nothing has moved", lambda y, branch, steps: y),
-    ],
-    "asymptotic_rate": [
-        ("largest singular value", partial(faulty_rate, of=lambda j: torch.linalg.svdvals(j)[0])),
-        (
-            "largest real part",
-            partial(faulty_rate, of=lambda j: torch.linalg.eigvals(j).real.max()),
-        ),
-        ("the smallest", partial(faulty_rate, of=lambda j: torch.linalg.eigvals(j).abs().min())),
-        (
-            "without the identity",
-            partial(
-                faulty_rate, of=lambda j: torch.linalg.eigvals(j + torch.eye(len(j))).abs().max()
-            ),
-        ),
-        ("Frobenius", partial(faulty_rate, of=lambda j: j.norm())),
-        (
-            "symmetric matrix",
-            partial(faulty_rate, of=lambda j: torch.linalg.eigvalsh(j).abs().max()),
-        ),
-        ("Jacobian at zero", partial(faulty_rate, at=torch.zeros_like)),
-    ],
-    "held_attention": [
-        ("not transposed", partial(faulty_held, block=lambda v, o: v @ o)),
-        ("weights are transposed", partial(faulty_held, a=lambda a: a.T)),
-        ("the transposed matrix", lambda *inputs: faulty_held(*inputs).T),
-        ("are swapped", partial(faulty_held, swap=True)),
-        ("w_out is not used", lambda a, v, o: faulty_held(a, v, torch.eye(len(o)))),
-        ("w_v is not used", lambda a, v, o: faulty_held(a, torch.eye(len(v)), o)),
-        ("before w_v", lambda a, v, o: faulty_held(a, o, v)),
-        ("all of w_v and w_out", lambda a, v, o: torch.kron(a.sum(0), o.T @ v.T)),
-        (
-            "Only the first head",
-            lambda a, v, o: torch.kron(a[0], o[: len(o) // len(a)].T @ v[:, : len(v) // len(a)].T),
-        ),
-        ("are averaged", lambda a, v, o: torch.kron(a.mean(0), o.T @ v.T)),
-    ],
     "build_collision": [
         ("are the same", at_the_fold),
         ("that were given", lambda positive, negative, f: torch.stack([positive, negative])),
@@ -167,10 +88,6 @@ START = "Newton's method only needs a start across the fold, and finds its way f
 STEPS = "one step more or less of what has converged"
 
 EQUIVALENT = {
-    "queries_from_scores": {},
-    "undo_residual": {},
-    "asymptotic_rate": {},
-    "held_attention": {},
     "build_collision": {
         **{
             f"{STEP_OFF} -> {SIDES.format('positive +', '*', *other)}": START

@@ -13,9 +13,9 @@ def by_counting(values, share):
     return steps
 
 
-def faulty_steps(values, share, pick=torch.min, power=2, keep=True, end=torch.ceil, least=1):
+def faulty_steps(values, share, pick=torch.min, power=2, end=torch.ceil, least=1):
     ratio = (pick(values) / values.max()) ** power
-    factor = (1 - ratio if keep else ratio).double()
+    factor = (1 - ratio).double()
     if factor <= 0:
         return least
     return max(end(torch.tensor(share).double().log() / factor.log()).item(), least)
@@ -29,17 +29,6 @@ def by_cases(x, missing, norm1, attention, norm2, mlp):
         return y
     n2 = norm2(y) if missing != "norm" else y
     return mlp(n2) + skip * y
-
-
-def faulty_block(x, missing, norm1, attention, norm2, mlp, at, instead):
-    """Right but for one thing missing."""
-    if missing == at:
-        return instead(x, norm1, attention, norm2, mlp)
-    return by_cases(x, missing, norm1, attention, norm2, mlp)
-
-
-def wrong_at(at, instead):
-    return partial(faulty_block, at=at, instead=instead)
 
 
 def by_jacobian(x, module):
@@ -83,8 +72,8 @@ def by_root(start, push, pull, steps):
     return w.norm().sqrt()
 
 
-def faulty_value(start, push, pull, steps, unit=True, end=None, extra=0, first=True):
-    v = start / start.norm() if first else start
+def faulty_value(start, push, pull, steps, unit=True, end=None, extra=0):
+    v = start / start.norm()
     for _ in range(steps + extra):
         v = pull(push(v))
         v = v / v.norm() if unit else v
@@ -161,52 +150,6 @@ WRONG = {
         ("They may come in any order", partial(faulty_steps, pick=lambda v: v[-1])),
         ("all of the error is left", partial(faulty_steps, least=0)),
     ],
-    "block_without": [
-        (
-            "The second step reads x",
-            wrong_at("nothing", lambda x, n1, a, n2, m: x + a(n1(x)) + m(n2(x))),
-        ),
-        ("the whole block", lambda x, missing, *parts: by_cases(x, "nothing", *parts)),
-        (
-            "norm1 has no reader. You add",
-            wrong_at(
-                "attention", lambda x, n1, a, n2, m: by_cases(x, "nothing", n1, lambda y: y, n2, m)
-            ),
-        ),
-        (
-            "norm1 in the stream",
-            wrong_at(
-                "attention", lambda x, n1, a, n2, m: by_cases(n1(x), "attention", n1, a, n2, m)
-            ),
-        ),
-        (
-            "added to itself",
-            wrong_at(
-                "attention", lambda x, n1, a, n2, m: by_cases(2 * x, "attention", n1, a, n2, m)
-            ),
-        ),
-        (
-            "norm2 in the stream",
-            wrong_at("mlp", lambda x, n1, a, n2, m: n2(by_cases(x, "mlp", n1, a, n2, m))),
-        ),
-        (
-            "norm2 is still there",
-            wrong_at("norm", lambda x, n1, a, n2, m: by_cases(x, "nothing", lambda y: y, a, n2, m)),
-        ),
-        (
-            "norm1 is still there",
-            wrong_at("norm", lambda x, n1, a, n2, m: by_cases(x, "nothing", n1, a, lambda y: y, m)),
-        ),
-        (
-            "first residual connection is still",
-            wrong_at("residual", lambda x, n1, a, n2, m: m(n2(x + a(n1(x))))),
-        ),
-        (
-            "second residual connection is still",
-            wrong_at("residual", lambda x, n1, a, n2, m: a(n1(x)) + m(n2(a(n1(x))))),
-        ),
-        ("is dropped", wrong_at("residual", lambda x, n1, a, n2, m: m(x))),
-    ],
     "unused_numbers": [
         ("the numbers that are used", partial(faulty_count, turn=True)),
         ("You count tensors", partial(faulty_count, count=lambda s: float((s == 0).all()))),
@@ -243,14 +186,10 @@ SAME = "Python keeps one copy of such a text"
 CHOICE = "x = branch if missing {} 'residual' else x + branch"
 
 EQUIVALENT = {
-    "steps_for": {},
     "block_without": {
         "if missing == 'norm': -> if missing is 'norm':": SAME,
         "if name != missing: -> if name is not missing:": SAME,
         f"{CHOICE.format('==')} -> {CHOICE.format('is')}": SAME,
         f"{CHOICE.format('==')} -> {CHOICE.format('>=')}": "'residual' is the last by alphabet",
     },
-    "unused_numbers": {},
-    "largest_value": {},
-    "recovered_fast": {},
 }

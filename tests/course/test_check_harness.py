@@ -8,10 +8,10 @@ import nbformat
 import pytest
 import torch
 
-from course.check import harness
 from course.check.exercise import EXERCISES, Exercise
-from course.check.harness import OutOfTime, limited, notebook_function, survivors
-from course.check.mutants import mutants
+from tests.course import harness
+from tests.course.harness import OutOfTime, limited, mistakes, notebook_function, survivors
+from tests.course.mutants import mutants
 
 TOY = '''
 import torch
@@ -94,6 +94,25 @@ def test_a_mutant_survives_exactly_when_the_check_does_not_notice(monkeypatch):
     found = survivors("halved", "def halved(x):\n    return x / 2")
     assert "return x / 2 -> return x // 2" in found
     assert "return x / 2 -> return x - 2" not in found
+
+
+def test_a_mistake_known_by_a_formula_is_made_and_what_the_check_says_is_told(monkeypatch):
+    def halved(attempt):
+        x = torch.tensor([2.0, 4.0])
+        result = attempt(x, shape=dict(entries=2))
+        attempt.expect(bool(result[0] >= 1), "Too small.")
+        known = {"Unchanged.": x, "As it should be.": x / 2, "Zero.": 0 * x, "Flat.": x[:1]}
+        attempt.expect_close(result, x / 2, "Wrong.", mistakes=known)
+        attempt.expect_close(result.sum(), x.sum() / 2, "Wrong.", mistakes={"Tripled.": x.sum()})
+
+    monkeypatch.setitem(EXERCISES, "halved", Exercise(halved))
+    assert mistakes("halved", lambda x: x / 2) == {
+        "Unchanged.": {"Unchanged."},
+        "As it should be.": {""},
+        "Zero.": {"Too small."},
+        "Flat.": {"The result has shape [1], expected [entries 2]."},
+        "Tripled.": {"Tripled."},
+    }
 
 
 def test_what_runs_too_long_or_asks_for_too_much_memory_is_stopped_and_limits_are_restored():

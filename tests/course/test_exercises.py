@@ -3,7 +3,8 @@
 For the exercises of a chapter, ``chapter_NN.py`` beside this file holds in
 
 - CORRECT an answer written differently from the book's solution;
-- WRONG plausible wrong answers, each with a piece of the message it must get;
+- WRONG plausible wrong answers, each with a piece of the message it must get: those that make no
+  mistake that the check has a formula of, because a formula is a wrong answer already;
 - EQUIVALENT the mutants of the solution that are right too, "old line -> new line", and why.
 """
 
@@ -20,7 +21,7 @@ from torch.utils._pytree import tree_leaves
 from course import check
 from course.check import attempt
 from course.check.exercise import EXERCISES
-from course.check.harness import notebook_function, run, survivors
+from tests.course.harness import mistakes, notebook_function, run, survivors
 
 BOOK = Path(__file__).parents[2] / "book"
 
@@ -38,8 +39,8 @@ def load(name):
         stub=notebook_function(path, "exercise", name),
         solution=solution(path, apart, name),
         correct=answers["CORRECT"][name],
-        wrong=answers["WRONG"][name],
-        equivalent=answers["EQUIVALENT"][name],
+        wrong=answers["WRONG"].get(name, []),
+        equivalent=answers["EQUIVALENT"].get(name, {}),
     )
 
 
@@ -90,13 +91,27 @@ def test_the_stub_is_not_attempted_yet_and_an_answer_without_a_result_is_named(e
     assert (report.state, "Nothing is returned" in report.message) == ("failed", True)
 
 
+def test_each_mistake_that_a_check_has_a_formula_of_gets_its_message(exercise):
+    replies = mistakes(exercise.name, exercise.correct)
+    assert {message for message, said in replies.items() if message not in said} == set()
+    assert len(replies) + len({fragment for fragment, _ in exercise.wrong}) >= 3
+
+
 def test_each_wrong_answer_gets_its_own_message_and_no_other(exercise):
     fragments = {fragment for fragment, _ in exercise.wrong}
-    assert len(fragments) >= 3
     for fragment, answer in exercise.wrong:
         report = exercise.check(answer)
         assert report.state == "failed"
         assert {text for text in fragments if text in report.message} == {fragment}, report
+
+
+def test_every_answer_is_one_to_an_exercise():
+    for path in sorted(Path(__file__).parent.glob("chapter_*.py")):
+        answers = runpy.run_path(path)
+        chapter = f"course.check.{path.stem}"
+        names = {name for name, check in EXERCISES.items() if check.__module__ == chapter}
+        assert set(answers["CORRECT"]) == names
+        assert set(answers["WRONG"]) | set(answers["EQUIVALENT"]) <= names
 
 
 def test_only_equivalent_mutants_of_the_solution_pass(exercise):

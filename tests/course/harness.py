@@ -8,14 +8,17 @@ import itertools
 import linecache
 import resource
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import nbformat
+from torch import Tensor
 
-from course.check.exercise import EXERCISES, Report
-from course.check.mutants import mutants
+from course.check.attempt import Attempt, NotYet, alike
+from course.check.exercise import EXERCISES, Report, double_precision
+from tests.course.mutants import mutants
 
 _sources = itertools.count()
 
@@ -50,6 +53,72 @@ def run(name: str, source: str) -> Report:
     namespace: dict = {}
     exec(compile(source, filename, "exec"), namespace)
     return EXERCISES[name](namespace[name])
+
+
+class Mistake(NamedTuple):
+    """A mistake that a check knows: what it says of it, and the result that it leads to."""
+
+    message: str
+    result: Any
+    expectation: int  # where the check looks for it
+    call: int | None  # which call returns the result; None: it is computed from what calls return
+
+
+class Rehearsal(Attempt):
+    """A right answer under examination, which meets all mistakes that its check knows.
+
+    Given one of them, it makes that mistake.
+    """
+
+    def __init__(self, function: Callable, made: Mistake | None = None):
+        super().__init__(function)
+        self.made = made
+        self.results: list[Tensor] = []
+        self.mistakes: list[Mistake] = []
+        self.expectations = 0
+
+    def __call__(self, *inputs, **form) -> Tensor:
+        right, made = self.function, self.made
+        if made and made.call == len(self.results):
+            self.function = lambda *inputs: made.result
+        self.results.append(super().__call__(*inputs, **form))
+        self.function = right
+        return self.results[-1]
+
+    def expect_close(self, actual, expected, otherwise, mistakes=None) -> None:
+        known = {message: alike(wrong, actual) for message, wrong in (mistakes or {}).items()}
+        super().expect_close(self._met(actual, known), expected, otherwise, known)
+
+    def expect_equal(self, found, expected, otherwise, mistakes) -> None:
+        super().expect_equal(self._met(found, mistakes), expected, otherwise, mistakes)
+
+    def _met(self, actual: Any, mistakes: Mapping[str, Any]) -> Any:
+        """What is found here, or the result of the mistake that is made here."""
+        here, self.expectations = self.expectations, self.expectations + 1
+        call = next((i for i, result in enumerate(self.results) if result is actual), None)
+        self.mistakes += [Mistake(text, wrong, here, call) for text, wrong in mistakes.items()]
+        made = self.made
+        return made.result if made and (made.expectation, made.call) == (here, None) else actual
+
+
+def mistakes(name: str, right: Callable) -> dict[str, set[str]]:
+    """For each mistake that a check knows, what it says to the right answer with that mistake.
+
+    A check may look for the same mistake in several places; "" stands where it does not notice.
+    """
+    examine = EXERCISES[name].examine
+    replies: dict[str, set[str]] = {}
+    with double_precision():
+        rehearsal = Rehearsal(right)
+        examine(rehearsal)
+        for mistake in rehearsal.mistakes:
+            reply = ""
+            try:
+                examine(Rehearsal(right, mistake))
+            except NotYet as reason:
+                reply = str(reason)
+            replies.setdefault(mistake.message, set()).add(reply)
+    return replies
 
 
 def survivors(name: str, source: str) -> set[str]:
