@@ -5,7 +5,6 @@ import ctypes
 import os
 import runpy
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -16,7 +15,6 @@ from torch import nn
 
 from course.check.attempt import Attempt, NotAttempted, NotYet
 from course.check.exercise import EXERCISES, Exercise, double_precision
-from course.grading import isolation
 from course.grading.examiner import examine
 from course.grading.remote import RemoteAttempt, Stopped
 
@@ -202,13 +200,3 @@ def test_every_check_accepts_a_right_answer_that_runs_in_copies(name):
     with double_precision():
         EXERCISES[name].examine(attempt)
     assert attempt.right > 0
-
-
-def test_what_is_left_running_is_ended_only_inside_a_namespace_of_its_own():
-    other = subprocess.Popen(["sleep", "60"])
-    try:
-        isolation.end_what_is_left()
-        assert other.poll() is None
-    finally:
-        other.kill()
-        other.wait()

@@ -11,10 +11,8 @@ import types
 import pytest
 
 from course.grading import command
-from course.grading.answers import solution
-from course.grading.chapters import BOOK, ROOT, chapter
-from course.grading.grade import Rules
-from course.grading.points import read_points
+from course.grading.answers import BOOK, ROOT, chapter, solution
+from course.grading.grade import Rules, read_points
 
 PAGE = (BOOK / "teaching/grading.md").read_text(encoding="utf-8")
 

@@ -8,17 +8,16 @@ import pytest
 from bs4 import BeautifulSoup
 
 from course.grading import codec, command, plain, tables
-from course.grading.chapters import exercises
-from course.grading.grade import Graded
-from course.grading.page import page
-from course.grading.points import Mark, read_points, share
-from course.grading.submissions import Submission, find
+from course.grading.answers import exercises
+from course.grading.command import find
+from course.grading.grade import Graded, Mark, Submission, read_points, share
+from course.grading.tables import page
 
 MARKS = (
     Mark("move_by", "passed", "", 1.0, 10.0, 10.0),
     Mark("rotary_2d", "failed", "It <turns> backwards.", 0.4, 4.0, 10.0, ("uses minivit",)),
 )
-DONE = Graded(Submission(Path("a.ipynb"), "Ada", "7", "canvas"), "03_positions", MARKS, possible=20)
+DONE = Graded(Submission(Path("a.ipynb"), "Ada", "7"), "03_positions", MARKS, possible=20)
 BROKEN = Graded(Submission(Path("b.ipynb"), "=1+1"), problem="The file is empty.", possible=20)
 
 
@@ -37,7 +36,7 @@ def test_a_part_of_the_points_for_a_part_of_the_expectations(state, right, asked
 
 
 def test_tables_have_a_row_for_each_notebook_whatever_became_of_it(tmp_path):
-    command.write(tmp_path, [DONE, BROKEN])
+    tables.write(tmp_path, [DONE, BROKEN])
     assert read_rows(tmp_path / "grades.csv") == [
         ["student", "id", "chapter", "points", "possible", "move_by", "rotary_2d", "remark"],
         ["Ada", "7", "03_positions", "14.0", "20", "10.0", "4.0", "rotary_2d: not yet: It <turns> backwards."],
