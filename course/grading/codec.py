@@ -17,14 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-DTYPES = {
-    str(dtype): dtype
-    for dtype in (
-        *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
-        *(torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool),
-        *(torch.complex64, torch.complex128),
-    )
-}
+KINDS = "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 bool complex64 complex128"
+DTYPES: dict[str, torch.dtype] = {f"torch.{kind}": getattr(torch, kind) for kind in KINDS.split()}
 Within = AbstractContextManager | None
 
 

@@ -4,7 +4,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from course.grading import tables
@@ -18,7 +18,7 @@ MOODLE = re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_\w+")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Grade; 0 however the notebooks are, 2 and one line where the grader cannot work."""
-    options = _parser().parse_args(arguments)
+    options = _options(arguments)
     if not hasattr(os, "fork"):
         return _complain("grading needs Linux or macOS; on Windows it runs in WSL")
     try:
@@ -78,38 +78,24 @@ def _submission(path: Path, place: Path) -> Submission:
     return Submission(path, folders[0] if folders else path.stem)
 
 
-def _parser() -> argparse.ArgumentParser:
-    above_zero = _number(float, lambda x: 0 < x < float("inf"), "a number above 0")
-    whole = _number(int, lambda x: x > 0, "a whole number, at least 1")
-    known = f"a chapter's number, {min(exercises())} to {max(exercises())}"
-    chapter = _number(int, lambda x: x in exercises(), known)
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m course grade", description=__doc__)
     parser.add_argument("place", type=Path, metavar="FILE|FOLDER")
     add = parser.add_argument
     add("--out", type=Path, default=Path("graded"), help="folder for the results (graded)")
-    add("--chapter", type=chapter, help="the one chapter that counts, by number")
+    add("--chapter", type=int, choices=exercises(), metavar="N", help="the one chapter that counts")
     add("--points", type=Path, help="YAML or JSON: exercise: points; others do not count")
     add("--whole", action="store_true", help="no points for part of what a check asks")
     add("--name", default="", help="the assignment's name in Canvas")
-    add("--time", type=above_zero, default=30.0, metavar="S", help="seconds an answer may take")
-    add("--memory", type=whole, default=2000, metavar="MB", help="that a call may allocate")
-    add("--jobs", type=whole, default=min(2, os.cpu_count() or 1), help="notebooks at a time")
-    return parser
-
-
-def _number(kind: type, fits: Callable[[float], bool], expected: str) -> Callable[[str], float]:
-    """What reads an option's value and refuses one that does not fit."""
-
-    def read(text: str) -> float:
-        try:
-            value = kind(text)
-        except ValueError:
-            value = kind(-1)
-        if not fits(value):
-            raise argparse.ArgumentTypeError(f"got {text!r}, expected {expected}")
-        return value
-
-    return read
+    add("--time", type=float, default=30.0, metavar="S", help="seconds an answer may take")
+    add("--memory", type=int, default=2000, metavar="MB", help="that a call may allocate")
+    add("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="notebooks at a time")
+    options = parser.parse_args(arguments)
+    for name in ("time", "memory", "jobs"):
+        value = getattr(options, name)
+        if not 0 < value < float("inf"):
+            parser.error(f"argument --{name}: got {value:g}, expected a number above 0")
+    return options
 
 
 def _report(each: Graded) -> None:

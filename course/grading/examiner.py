@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -32,7 +33,13 @@ START = (
 )
 TO_IMPORT = 60  # seconds that an examiner may take besides the answers
 # All that checking needs of the folders that are hidden.
-NEEDED = (*(ROOT / name for name in ("course", "minivit", "vitlab")), sys.prefix, sys.base_prefix)
+NEEDED = [
+    ROOT / "course",
+    ROOT / "minivit",
+    ROOT / "vitlab",
+    Path(sys.prefix),
+    Path(sys.base_prefix),
+]
 # Imported here once, where an answer needs them, as each call of it is a copy of this process.
 TRUSTED = (
     *("course.handout", "einops", "matplotlib", "minivit", "numpy", "scipy", "skimage", "sklearn"),
@@ -122,8 +129,7 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", buffering=1)
     scratch, lacking = Path(request["scratch"]), []
     if request["hidden"] is not None:
-        hidden, needed = map(Path, request["hidden"]), filter(Path.exists, map(Path, NEEDED))
-        lacking = isolation.protect_files(scratch, hidden, needed)
+        lacking = isolation.protect_files(scratch, map(Path, request["hidden"]), NEEDED)
     isolation.hide_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # which an answer could send
     os.chdir(scratch)
@@ -140,7 +146,7 @@ def main() -> None:
 
 def examine(name: str, source: str, seconds: float, megabytes: int) -> dict:
     """Check one answer: state, message, and how many expectations it met."""
-    attempt = RemoteAttempt(_defining(name, source), seconds, megabytes)
+    attempt = RemoteAttempt(partial(_define, name, source), seconds, megabytes)
     try:
         with double_precision():
             EXERCISES[name].examine(attempt)
@@ -156,25 +162,21 @@ def examine(name: str, source: str, seconds: float, megabytes: int) -> dict:
     return {"state": state, "message": message, "right": attempt.right}
 
 
-def _defining(name: str, source: str) -> Callable[[], Callable]:
-    """What a copy does to have the student's function."""
-
-    def define() -> Callable:
-        _take_away("course.check", "course.claims", "course.grading")
-        filename = f"<{name}>"
-        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-        namespace: dict = {"__name__": "__main__"}
-        torch.set_default_dtype(torch.float32)  # as in the notebook; the check has float64
-        try:
-            exec(compile(source, filename, "exec"), namespace)
-        except Exception as error:
-            reason = f"What the function needs cannot be defined. {describe(error)}"
-            raise NotYet(reason) from error
-        finally:
-            torch.set_default_dtype(torch.float64)
-        return namespace[name]
-
-    return define
+def _define(name: str, source: str) -> Callable:
+    """In a copy: the student's function."""
+    _take_away("course.check", "course.claims", "course.grading")
+    filename = f"<{name}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    namespace: dict = {"__name__": "__main__"}
+    torch.set_default_dtype(torch.float32)  # as in the notebook; the check has float64
+    try:
+        exec(compile(source, filename, "exec"), namespace)
+    except Exception as error:
+        reason = f"What the function needs cannot be defined. {describe(error)}"
+        raise NotYet(reason) from error
+    finally:
+        torch.set_default_dtype(torch.float64)
+    return namespace[name]
 
 
 def _take_away(*packages: str) -> None:

@@ -7,24 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import yaml
 
-from course.grading.answers import Answer, Chapter, answer, chapter, chapter_of, exercises, solution
+from course.check import EXERCISES
+from course.grading.answers import Answer, Chapter, answer, chapter, chapter_of, solution
 from course.grading.examiner import CannotGrade, examined
 from course.grading.notebook import Unreadable, read
 
 POINTS = 10.0  # for an exercise
-
-State = Literal["passed", "failed", "stopped", "open", "missing"]
-WORDS: dict[State, str] = {
-    "passed": "passed",
-    "failed": "not yet",
-    "stopped": "stopped",
-    "open": "not attempted",
-    "missing": "not found",
-}
+WORDS = {"failed": "not yet", "open": "not attempted", "missing": "not found"}
 _one_at_a_time = threading.Lock()
 
 
@@ -68,7 +60,7 @@ class Mark:
     """What one answer gets, and why. ``share`` is the fraction of the expectations that it met."""
 
     name: str
-    state: State
+    state: str  # passed, failed, stopped, open or missing
     message: str
     share: float
     points: float
@@ -76,9 +68,14 @@ class Mark:
     notes: tuple[str, ...] = ()
 
     @property
+    def word(self) -> str:
+        """The state as students read it."""
+        return WORDS.get(self.state, self.state)
+
+    @property
     def sentence(self) -> str:
-        """The state in words, with the message of the first check that failed."""
-        return f"{WORDS[self.state]}: {self.message}" if self.message else WORDS[self.state]
+        """The word, with the message of the first check that failed."""
+        return f"{self.word}: {self.message}" if self.message else self.word
 
 
 @dataclass(frozen=True)
@@ -168,7 +165,7 @@ def reference(number: int) -> dict[str, int]:
     return {name: outcome["right"] for name, outcome in outcomes.items()}
 
 
-def share(state: State, right: int, total: int) -> float:
+def share(state: str, right: int, total: int) -> float:
     """The fraction of expectations met; 1 for a passed answer alone.
 
     Args:
@@ -192,12 +189,11 @@ def read_points(path: Path) -> dict[str, float]:
         loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is neither YAML nor JSON: {error}") from None
-    if not isinstance(loaded, Mapping) or not loaded:
-        raise ValueError(f"{path} should have lines such as 'multi_head: 10', one per exercise")
-    known = {name for names in exercises().values() for name in names}
-    for name, value in loaded.items():
-        if name not in known:
-            raise ValueError(f"{path} names {name!r}, which is not an exercise of the book")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-            raise ValueError(f"{path} gives {name} {value!r} points, expected a number above 0")
-    return {name: float(value) for name, value in loaded.items()}
+    lines: Mapping = loaded if isinstance(loaded, Mapping) and loaded else {str(loaded): None}
+    for name, points in lines.items():
+        if name not in EXERCISES or type(points) not in (int, float) or not points > 0:
+            raise ValueError(
+                f"{path} has {name!r}: {points!r}, expected an exercise of the book and a number "
+                "above 0, such as multi_head: 10"
+            )
+    return {name: float(points) for name, points in lines.items()}

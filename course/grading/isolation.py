@@ -50,29 +50,31 @@ def protect_files(
     _first = True
     libc = ctypes.CDLL(None, use_errno=True)
 
-    def mount(source: str, target: Path, flags: int, options: str = "") -> None:
-        strings = [os.fsencode(text) for text in (source, target, "tmpfs", options)]
-        if libc.mount(*strings[:3], flags, strings[3]):
+    def succeed(failed: int) -> None:
+        if failed:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
+    def empty(folder: Path, options: bytes) -> None:
+        flags = NO_SUID | NO_DEVICES
+        succeed(libc.mount(b"none", os.fsencode(folder), b"tmpfs", flags, options))
+
     try:
-        kept = {
-            path: os.open(path, os.O_PATH) for given in needed for path in (given, given.resolve())
-        }
+        paths = {path for given in needed for path in (given, given.resolve()) if path.exists()}
+        kept = {path: os.open(path, os.O_PATH) for path in paths}
         for folder in sorted(hidden):
             if not folder.is_dir():  # within another that is hidden
                 continue
-            mount("none", folder, NO_SUID | NO_DEVICES, "size=4k")
+            empty(folder, b"size=4k")
             for path, file in kept.items():
                 if path.is_relative_to(folder):
                     path.mkdir(parents=True, exist_ok=True)
-                    mount(f"/proc/self/fd/{file}", path, BIND | RECURSIVE)
+                    source, target = f"/proc/self/fd/{file}".encode(), os.fsencode(path)
+                    succeed(libc.mount(source, target, None, BIND | RECURSIVE, None))
         scratch.mkdir(parents=True, exist_ok=True)
         attributes = (ctypes.c_uint64 * 4)(ATTR_RDONLY)
         size = ctypes.c_size_t(ctypes.sizeof(attributes))
-        if libc.syscall(MOUNT_SETATTR, AT_FDCWD, b"/", AT_RECURSIVE, attributes, size):
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-        mount("none", scratch, NO_SUID | NO_DEVICES, f"size={megabytes}m,mode=700")
+        succeed(libc.syscall(MOUNT_SETATTR, AT_FDCWD, b"/", AT_RECURSIVE, attributes, size))
+        empty(scratch, f"size={megabytes}m,mode=700".encode())
     except OSError as error:
         return [f"files are not protected ({error.strerror})"]
     return []

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from html import escape
 from pathlib import Path
 
-from course.grading.grade import WORDS, Graded, Mark
+from course.grading.grade import Graded, Mark
 
 PUBLIC = "visible"  # every check is public, so a student may see all of it
 STYLE = """
@@ -136,7 +136,7 @@ def _section(mark: Mark) -> str:
     met = f"<p>{mark.share:.0%} of what is asked was met before that.</p>"
     return (
         f'<section class="{mark.state}"><h2><code>{escape(mark.name)}</code> '
-        f"<span>{WORDS[mark.state]}, {mark.points:g} of {mark.possible:g}</span></h2>"
+        f"<span>{mark.word}, {mark.points:g} of {mark.possible:g}</span></h2>"
         + (f"<p>{escape(mark.message)}</p>" if mark.message else "")
         + (met if 0 < mark.share < 1 else "")
         + "</section>"
