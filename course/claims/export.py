@@ -56,14 +56,18 @@ def ledger(found: dict[str, Found], build: Build) -> dict[str, Any]:
 def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
     found = found or Found(claim.id, "", "", "", "")
     seeds = list(found.seeds)
-    mean = math.fsum(seeds) / len(seeds) if seeds else None
-    half = half_width(np.array(seeds)) if mean is not None and len(seeds) > 1 else None
+    mean = low = high = None
+    if seeds:
+        mean = math.fsum(seeds) / len(seeds)
+    if mean is not None and len(seeds) > 1:
+        half = half_width(np.array(seeds))
+        low, high = mean - half, mean + half
     row = asdict(claim) | asdict(found)
     row |= {
         "word": word_of(found.verdict) if found.verdict else "open",
         "value": mean,
-        "low": None if half is None else mean - half,
-        "high": None if half is None else mean + half,
+        "low": low,
+        "high": high,
         "seeds": seeds,
         "rule": _rule(claim.rule) if claim.rule else None,
         "since": claim.since.isoformat() if claim.since else None,

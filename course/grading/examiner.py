@@ -100,26 +100,21 @@ def _run(
     """Start an examiner; the lines that it wrote, and the last of what it complained of."""
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     home = {"HOME": str(scratch), "TMPDIR": str(scratch), "MPLBACKEND": "agg"}
-    process = subprocess.Popen(
-        [*before, sys.executable, "-I", "-c", START],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=scratch,
-        env={"PATH": os.defpath, "LANG": "C.UTF-8"} | home | one,
-        start_new_session=True,
-    )
     try:
-        output, errors = process.communicate(request, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, errors = process.communicate()
-    except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)
-        raise
-    lines = [json.loads(line) for line in output.splitlines() if line.endswith("}")]
-    return lines, "".join(errors.strip().splitlines()[-1:])
+        process = subprocess.run(
+            [*before, sys.executable, "-I", "-c", START],
+            input=request.encode(),
+            capture_output=True,
+            cwd=scratch,
+            env={"PATH": os.defpath, "LANG": "C.UTF-8"} | home | one,
+            start_new_session=True,
+            timeout=seconds,
+        )
+        output, errors = process.stdout, process.stderr
+    except subprocess.TimeoutExpired as expired:
+        output, errors = expired.stdout or b"", expired.stderr or b""
+    lines = [json.loads(line) for line in output.splitlines() if line.endswith(b"}")]
+    return lines, b"".join(errors.strip().splitlines()[-1:]).decode(errors="replace")
 
 
 def main() -> None:
