@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from course.grading import codec, command, plain, tables
+from course.grading import codec, command, tables
 from course.grading.answers import exercises
 from course.grading.command import find
 from course.grading.grade import Graded, Mark, Submission, read_points, share
@@ -101,12 +101,6 @@ def test_points_that_make_no_sense_are_refused(tmp_path, text, said):
     assert said in str(raised.value)
 
 
-def test_points_of_some_exercises_leave_the_others_out(tmp_path):
-    path = tmp_path / "points.yml"
-    path.write_text("multi_head: 4\nmasked_softmax: 1.5\n")
-    assert read_points(path) == {"multi_head": 4.0, "masked_softmax": 1.5}
-
-
 def test_a_place_without_notebooks_is_refused_and_nothing_is_written(tmp_path, capsys):
     out = tmp_path / "out"
     for place in (tmp_path, tmp_path / "nowhere"):
@@ -132,12 +126,3 @@ def test_every_exercise_belongs_to_a_chapter():
 def test_bytes_that_nobody_encoded_are_a_value_error(data):
     with pytest.raises(ValueError, match="not what encode writes"):
         codec.decode(data)
-
-
-def test_checks_run_as_plain_functions():
-    def add_positions(tokens, table):
-        return tokens
-
-    with pytest.raises(AssertionError, match="add_positions: not yet: The tokens come back"):
-        plain.require("add_positions", add_positions)
-    assert 0 < plain.share("add_positions", add_positions, of=5) < 1
