@@ -3,9 +3,7 @@
 import argparse
 import sys
 
-from course.claims import card
-from course.claims.ledger import harvest
-from course.claims.rows import load
+from course.claims import card, harvest, load
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -14,8 +12,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("claim", nargs="+", help="an id such as R65")
     names = [name.upper() for name in parser.parse_args(arguments).claim]
     claims, found = load().claims, harvest()
-    unknown = [name for name in names if name not in claims]
-    if unknown:
+    if unknown := [name for name in names if name not in claims]:
         letters = {name[0]: name for name in claims}  # the last id of each source
         there = ", ".join(f"{letter}01 to {last}" for letter, last in letters.items())
         print(f"no claim {', '.join(unknown)}: there are {there}", file=sys.stderr)

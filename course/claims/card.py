@@ -36,17 +36,17 @@ def lines(claim: Claim, found: Found | None) -> list[tuple[str, str]]:
     """
     source = load().sources[claim.id[0]]
     when = "before" if claim.before else "together with"
-    said = found or Found(claim.id, "", "", "", "")
+    shown = found or Found(claim.id, "", "", "", "")
     rows = [
-        ("verdict", said.verdict),
+        ("verdict", shown.verdict),
         ("open", "" if found else claim.measure),
-        ("measured", f"{said.figure}: {claim.measure}" if said.figure else ""),
-        ("interval", said.interval),
+        ("measured", f"{shown.figure}: {claim.measure}" if shown.figure else ""),
+        ("interval", shown.interval),
         ("setting", claim.setting),
         ("rule", str(claim.rule) if claim.rule else ""),
         ("because", claim.because),
         ("one-sided", claim.one_sided),
-        ("margin", said.margin),
+        ("margin", shown.margin),
         ("written", f"{claim.since}, {when} its first verdict" if claim.since else ""),
         *(("amended", _amendment(change)) for change in claim.amended),
         ("basis", f"{BASES[claim.basis]}; {SCALES[claim.scale]}"),

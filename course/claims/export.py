@@ -23,7 +23,7 @@ from vitlab.extras import installed
 
 SCHEMA = Path(__file__).with_name("ledger.schema.json")
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "einops", "scikit-learn", "scikit-image")
-# Of a claim, in this order, the columns of the CSV.
+# The fields of a claim, in this order the columns of the CSV.
 COLUMNS = (
     *("id", "word", "verdict", "statement", "value", "low", "high", "unit", "seeds", "figure"),
     *("interval", "margin", "measure", "setting", "rule", "because"),
@@ -36,7 +36,6 @@ COLUMNS = (
 def ledger(found: dict[str, Found], build: Build) -> dict[str, Any]:
     """Everything that the ledger knows, as JSON takes it."""
     rows, said = load(), citation()
-    claims = [_claim(claim, found.get(name), build) for name, claim in rows.claims.items()]
     return {
         "title": said["title"],
         "version": said["version"],
@@ -48,71 +47,43 @@ def ledger(found: dict[str, Found], build: Build) -> dict[str, Any]:
         "bases": BASES,
         "scales": SCALES,
         "sources": rows.sources,
-        "topics": {
-            name: {"question": topic.question, "part": topic.part}
-            for name, topic in rows.topics.items()
-        },
+        "topics": {name: asdict(topic) for name, topic in rows.topics.items()},
         "chapters": rows.chapters,
-        "claims": claims,
+        "claims": [_claim(claim, found.get(name), build) for name, claim in rows.claims.items()],
     }
 
 
 def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
-    seeds = list(found.seeds) if found else []
-    mean = math.fsum(seeds) / len(seeds) if seeds else None
-    low, high = _interval(seeds)
-    return {
-        "id": claim.id,
-        "word": word_of(found.verdict) if found else "open",
-        "verdict": found.verdict if found else "",
-        "statement": claim.statement,
+    found = found or Found(claim.id, "", "", "", "")
+    seeds = list(found.seeds)
+    mean = low = high = None
+    if seeds:
+        mean = math.fsum(seeds) / len(seeds)
+    if mean is not None and len(seeds) > 1:
+        half = half_width(np.array(seeds))
+        low, high = mean - half, mean + half
+    row = asdict(claim) | asdict(found)
+    row |= {
+        "word": word_of(found.verdict) if found.verdict else "open",
         "value": mean,
         "low": low,
         "high": high,
         "seeds": seeds,
-        "unit": claim.unit,
-        "figure": found.figure if found else "",
-        "interval": found.interval if found else "",
-        "margin": found.margin if found else "",
-        "measure": claim.measure,
-        "setting": claim.setting,
         "rule": _rule(claim.rule) if claim.rule else None,
-        "because": claim.because,
-        "one_sided": claim.one_sided,
         "since": claim.since.isoformat() if claim.since else None,
-        "before": claim.before,
-        "amended": [
-            {"when": a.when.isoformat(), "was": a.was, "verdict": a.verdict, "because": a.because}
-            for a in claim.amended
-        ],
-        "basis": claim.basis,
-        "scale": claim.scale,
-        "topic": claim.topic,
+        "amended": [asdict(a) | {"when": a.when.isoformat()} for a in claim.amended],
         "part": load().topics[claim.topic].part,
-        "chapter": claim.chapter,
         "also": list(claim.also),
-        "cell": found.cell if found else "",
         "studies": [_study(name) for name in claim.study],
         "others": [asdict(other) for other in others_of(claim.id)],
         "source": claim.id[0],
-        "place": claim.place,
-        "inferred": claim.inferred,
         "url": address(claim.id, build),
     }
-
-
-def _interval(seeds: list[float]) -> tuple[float, float] | tuple[None, None]:
-    if len(seeds) == 1 or not seeds:
-        return None, None
-    mean, half = math.fsum(seeds) / len(seeds), half_width(np.array(seeds))
-    return mean - half, mean + half
+    return {name: row[name] for name in COLUMNS}
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
-    cases = [
-        {"sign": sign, "threshold": threshold, "verdict": verdict}
-        for sign, threshold, verdict in rule.cases
-    ]
+    cases = [dict(zip(("sign", "threshold", "verdict"), case, strict=True)) for case in rule.cases]
     return {
         "text": str(rule),
         "cases": cases,
@@ -123,14 +94,8 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _study(name: str) -> dict[str, str]:
     """Where stored results come from; a survey's rows have their own commits."""
-    kept = study(name)
-    return {
-        "name": name,
-        "command": kept.command,
-        "commit": kept.commit,
-        "date": kept.date,
-        "machine": kept.machine,
-    }
+    fields = ("name", "command", "commit", "date", "machine")
+    return {field: getattr(study(name), field) for field in fields}
 
 
 def table(data: dict[str, Any]) -> str:

@@ -41,15 +41,12 @@ def harvest(notebooks: Iterable[Path] | None = None) -> dict[str, Found]:
             for output in cell.get("outputs", []):
                 if MIME not in output.get("data", {}):
                     continue
-                said = output["data"][MIME]
-                name = said["id"]
+                shown = output["data"][MIME]
+                name, owner = shown["id"], claims[shown["id"]].chapter
                 if name in found:
                     raise ValueError(f"{name} has two verdicts, the second in {path.name}")
-                if claims[name].chapter != path.stem:
-                    raise ValueError(
-                        f"{path.name} gives a verdict on {name}, which belongs to "
-                        f"{claims[name].chapter}"
-                    )
+                if owner != path.stem:
+                    raise ValueError(f"{path.name}: a verdict on {name}, which belongs to {owner}")
                 seeds = output.get("metadata", {}).get(MIME, {}).get("seeds", ())
-                found[name] = Found(**said, seeds=tuple(seeds), cell=cell.get("id", ""))
+                found[name] = Found(**shown, seeds=tuple(seeds), cell=cell.get("id", ""))
     return found

@@ -69,15 +69,13 @@ class Claim:
                 f"{self.id}: basis is one of {tuple(BASES)} and scale one of {tuple(SCALES)}: "
                 f"got {self.basis!r}, {self.scale!r}"
             )
-        if self.rule is None:
-            return
-        words = self.rule.words
+        words = self.rule.words if self.rule else set()
         if "refuted" in words and self.scale not in ("exact", "source"):
             raise ValueError(
                 f"{self.id}: a small model that behaves otherwise refutes nothing: "
                 "the word is 'the opposite was seen here'"
             )
-        if not self.rule.measures and not words <= set(UNMEASURED):
+        if self.rule and not self.rule.measures and not words <= set(UNMEASURED):
             raise ValueError(f"{self.id}: '{self.rule.otherwise}' needs a figure")
 
 
@@ -120,25 +118,24 @@ def load(path: Path = BOOK / "claims.yml") -> Rows:
     rows = Rows(raw["sources"], raw["chapters"], topics, {}, {})
     for fields in raw["claims"]:
         name = fields["id"]
-        if name in rows.claims:
-            raise ValueError(f"claim {name} stands twice in {path.name}")
         try:
             claim = _claim(fields)
+            if name in rows.claims:
+                raise ValueError("stands twice")
+            if name[0] not in rows.sources:
+                raise ValueError("comes from no known source")
+            if claim.topic not in topics:
+                raise ValueError(f"unknown topic {claim.topic!r}")
+            if unknown := {claim.chapter, *claim.also} - rows.chapters.keys():
+                raise ValueError(f"unknown chapters {unknown}")
+            if claim.chapter in claim.also:
+                raise ValueError(f"{claim.chapter} owns it, so it is not in 'also'")
         except (TypeError, ValueError) as error:
             raise ValueError(f"claim {name}: {error}") from error
-        if name[0] not in rows.sources:
-            raise ValueError(f"claim {name} comes from no known source")
-        if claim.topic not in topics:
-            raise ValueError(f"claim {name} has an unknown topic: {claim.topic!r}")
-        for chapter in (claim.chapter, *claim.also):
-            if chapter not in rows.chapters:
-                raise ValueError(f"claim {name} names an unknown chapter: {chapter}")
-        if claim.chapter in claim.also:
-            raise ValueError(f"claim {name}: {claim.chapter} owns it, so it is not in 'also'")
         rows.claims[name] = claim
     for fields in raw["systems"]:
         if fields["id"] in rows.systems:
-            raise ValueError(f"system {fields['id']} stands twice in {path.name}")
+            raise ValueError(f"system {fields['id']} stands twice")
         rows.systems[fields["id"]] = System(**fields)
     return rows
 

@@ -71,9 +71,8 @@ def _typed_call(call: ast.Call, names: Names) -> bool:
     if isinstance(function, ast.Name) and function.id in names.functions:
         body = names.functions[function.id]
         others = {name: f for name, f in names.functions.items() if name != function.id}
-        inner = Names(
-            dict(names.typed), others, names.executed
-        )  # without itself: recursion counts as computed
+        # without itself: recursion counts as computed
+        inner = Names(dict(names.typed), others, names.executed)
         all_typed = all(is_typed(value, names) for value in given)
         inner.typed.update({argument.arg: all_typed for argument in body.args.args})
         for statement in body.body:
@@ -92,20 +91,16 @@ def _learn(statement: ast.stmt, names: Names) -> None:
         case ast.FunctionDef():
             names.functions[statement.name] = statement
             return
-        case ast.Assign():
-            for target in statement.targets:
-                _assign(target, is_typed(statement.value, names), names)
-        case ast.AnnAssign() if statement.value is not None:
-            _assign(statement.target, is_typed(statement.value, names), names)
-        case ast.AugAssign():
-            both = is_typed(statement.target, names) and is_typed(statement.value, names)
-            _assign(statement.target, both, names)
-        case ast.For():
-            _assign(statement.target, is_typed(statement.iter, names), names)
-        case ast.With():
-            for item in statement.items:
-                if item.optional_vars is not None:
-                    _assign(item.optional_vars, False, names)
+        case ast.Assign(targets, value):
+            for target in targets:
+                _assign(target, is_typed(value, names), names)
+        case ast.AnnAssign(target, _, ast.expr() as value) | ast.For(target, value):
+            _assign(target, is_typed(value, names), names)
+        case ast.AugAssign(target, _, value):
+            _assign(target, is_typed(target, names) and is_typed(value, names), names)
+        case ast.With(items):
+            for target in (item.optional_vars for item in items if item.optional_vars):
+                _assign(target, False, names)
         case ast.Expr(ast.Call(ast.Name("exec"), [text, *_])) if is_typed(text, names):
             if isinstance(text, ast.Constant):
                 for line in ast.parse(str(text.value)).body:
@@ -122,15 +117,15 @@ def _learn(statement: ast.stmt, names: Names) -> None:
 
 def _assign(target: ast.expr, typed: bool, names: Names) -> None:
     match target:
-        case ast.Name():
-            names.typed[target.id] = typed
-        case ast.Tuple() | ast.List():
-            for part in target.elts:
+        case ast.Name(name):
+            names.typed[name] = typed
+        case ast.Tuple(parts) | ast.List(parts):
+            for part in parts:
                 _assign(part, typed, names)
-        case ast.Starred() | ast.Subscript() | ast.Attribute():
-            inner = target.value
-            if isinstance(target, ast.Starred) or not typed:  # one computed part makes it computed
-                _assign(inner, typed, names)
+        case ast.Starred(inner):
+            _assign(inner, typed, names)
+        case ast.Subscript(inner) | ast.Attribute(inner) if not typed:
+            _assign(inner, typed, names)  # one computed part makes it computed
 
 
 def _python(source: str) -> str:

@@ -1,15 +1,31 @@
-"""Finds a student's answers in a notebook, and the book's own."""
+"""The chapters' exercises, a student's answers to them in a notebook, and the book's own."""
 
+import functools
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
-from course.grading.chapters import Chapter, solutions, squeezed
+from course.check import EXERCISES
 from course.grading.definitions import Statement, needed
-from course.grading.notebook import Notebook
+from course.grading.notebook import Notebook, read
 
+ROOT = Path(__file__).parents[2]
+BOOK = ROOT / "book"
 # Words that an answer has no need of. They are not forbidden, and worth a look.
 ODD = ("_getframe", "inspect", "ctypes", "gc.get_", "import course", "builtins", "open(")
 STAND_IN = "written_or("  # in notebooks handed out, where the book goes on with its solution
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A chapter with exercises."""
+
+    number: int
+    name: str
+    exercises: tuple[str, ...]  # in the order in which the notebook checks them
+    cells: dict[str, str]  # exercise -> id of its cell
+    solved: frozenset[str]  # texts of the cells with the book's solutions, which are nobody's
 
 
 @dataclass(frozen=True)
@@ -22,38 +38,79 @@ class Answer:
     notes: tuple[str, ...] = ()
 
 
-def answer(notebook: Notebook, chapter: Chapter, exercise: str) -> Answer:
+@functools.cache
+def exercises() -> dict[int, tuple[str, ...]]:
+    """The names of the exercises of each chapter."""
+    names: dict[int, tuple[str, ...]] = {}
+    for name, exercise in EXERCISES.items():
+        number = int(exercise.__module__[-2:])
+        names[number] = (*names.get(number, ()), name)
+    return names
+
+
+@functools.cache
+def chapter(number: int) -> Chapter:
+    """A chapter of this checkout."""
+    (path,) = BOOK.glob(f"{number:02}_*.ipynb")
+    notebook, names = read(path), set(exercises()[number])
+    ids = {cell.number: cell.id for cell in notebook.cells}
+    order: list[str] = []
+    first: dict[str, str] = {}
+    for statement in notebook.statements:
+        order += sorted(statement.calls & names)
+        for name in statement.gives & names:
+            first.setdefault(name, ids[statement.cell])
+    solved = (c for c in notebook.cells if c.text.startswith("# A solution; skip this cell"))
+    texts = frozenset(_squeezed(cell.text) for cell in solved)
+    return Chapter(number, path.stem, tuple(dict.fromkeys(order)), first, texts)
+
+
+def _squeezed(text: str) -> str:
+    """A text without what editors change: space at the ends of lines, empty lines."""
+    return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
+
+
+def chapter_of(notebook: Notebook) -> Chapter | None:
+    """The chapter whose exercises a notebook defines or checks, by most of them; None without."""
+    names = {name for each in notebook.statements for name in each.calls | each.gives}
+    names.update(name for cell, _ in notebook.broken for name in re.findall(r"\w+", cell.text))
+    votes = {number: len(names.intersection(own)) for number, own in exercises().items()}
+    best = max(votes, key=lambda number: votes[number])
+    return chapter(best) if votes[best] else None
+
+
+def answer(notebook: Notebook, of: Chapter, exercise: str) -> Answer:
     """A student's answer: the last definition of the function, the book's solution aside."""
-    book = {cell.number for cell in notebook.cells if squeezed(cell.text) in chapter.solved}
-    found = [
+    book = {cell.number for cell in notebook.cells if _squeezed(cell.text) in of.solved}
+    listed = [
         each
         for each in notebook.statements
         if exercise not in each.gives or not (each.cell in book or STAND_IN in each.text)
     ]
-    at = [i for i, each in enumerate(found) if exercise in each.gives]
-    if not at:
-        return Answer(exercise, missing=_why_missing(notebook, chapter, exercise))
-    source = program(found, at[-1])
+    source = program(listed, exercise)
+    if not source:
+        return Answer(exercise, missing=_why_missing(notebook, of, exercise))
     notes = [f"looks unusual: {word}" for word in ODD if word in source]
-    cells = list(dict.fromkeys(found[i].cell + 1 for i in at))
+    cells = dict.fromkeys(str(each.cell + 1) for each in listed if exercise in each.gives)
     if len(cells) > 1:
-        listed = ", ".join(map(str, cells))
-        notes.append(f"defined in cells {listed}; the last of them counts")
+        notes.append(f"defined in cells {', '.join(cells)}; the last of them counts")
     if re.search(r"\bminivit\b", source.replace("minivit.shapes", "")):
         notes.append("uses minivit")
     return Answer(exercise, source, notes=tuple(notes))
 
 
-def program(found: list[Statement], target: int) -> str:
-    """The statement at an index and what it needs, as one source text."""
-    return "\n".join(each.text for each in needed(found, target)) + "\n"
+def program(statements: Iterable[Statement], exercise: str) -> str:
+    """The last definition of a function and what it needs, as one text; empty without any."""
+    listed = list(statements)
+    at = [i for i, each in enumerate(listed) if exercise in each.gives]
+    return "\n".join([*(each.text for each in needed(listed, at[-1])), ""]) if at else ""
 
 
-def _why_missing(notebook: Notebook, chapter: Chapter, exercise: str) -> str:
-    for cell, said in notebook.broken:
+def _why_missing(notebook: Notebook, of: Chapter, exercise: str) -> str:
+    for cell, complaint in notebook.broken:
         if re.search(rf"\b{exercise}\b", cell.text):
-            return f"Cell {cell.number + 1}, which has {exercise}, is not Python: {said}."
-    own = {cell.number for cell in notebook.cells if cell.id == chapter.cells.get(exercise)}
+            return f"Cell {cell.number + 1}, which has {exercise}, is not Python: {complaint}."
+    own = {cell.number for cell in notebook.cells if cell.id == of.cells.get(exercise)}
     held = (each for each in notebook.statements if each.cell in own and not each.imports)
     names = sorted({name for each in held for name in each.gives})
     if names:
@@ -62,16 +119,18 @@ def _why_missing(notebook: Notebook, chapter: Chapter, exercise: str) -> str:
     return f"The notebook has no {exercise}: its cell is missing, or the function was renamed."
 
 
-def solution(chapter: Chapter, exercise: str) -> str:
+def solution(of: Chapter, exercise: str) -> str:
     """The source of the book's own solution.
 
     Raises:
         LookupError: This checkout has none.
     """
-    for notebook in solutions(chapter):
-        found = list(notebook.statements)
-        stub = next((c.number for c in notebook.cells if c.id == chapter.cells[exercise]), None)
-        at = [i for i, each in enumerate(found) if exercise in each.gives and each.cell != stub]
-        if at:
-            return program(found, at[-1])
+    for path in (BOOK / "solutions" / f"{of.name}.ipynb", BOOK / f"{of.name}.ipynb"):
+        if path.exists():
+            notebook = read(path)
+            stubs = {cell.number for cell in notebook.cells if cell.id == of.cells[exercise]}
+            listed = notebook.statements
+            kept = [s for s in listed if exercise not in s.gives or s.cell not in stubs]
+            if source := program(kept, exercise):
+                return source
     raise LookupError(f"this checkout has no solution of {exercise}, which tells how much it asks")

@@ -1,25 +1,25 @@
-"""Values as bytes that can be read without trusting who wrote them: JSON, tensors inside it.
+"""What a copy of the process sends back: bytes that can be read without trusting who wrote them.
 
-Pickle would run what a student put into it.
+They are JSON, with tensors inside it; pickle would run what a student put into it. Besides its
+result, a copy sends the ``state`` of what the call may have changed, for checks that count the
+calls of a function that they give, look at a module after a training step, or measure memory.
 """
 
 import base64
 import json
 import math
 import numbers
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from types import FunctionType, MethodType
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-DTYPES = {
-    str(dtype): dtype
-    for dtype in (
-        *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
-        *(torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool),
-        *(torch.complex64, torch.complex128),
-    )
-}
+KINDS = "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 bool complex64 complex128"
+DTYPES: dict[str, torch.dtype] = {f"torch.{kind}": getattr(torch, kind) for kind in KINDS.split()}
+Within = AbstractContextManager | None
 
 
 def encode(value: object) -> bytes:
@@ -52,21 +52,10 @@ def _plain(value: object) -> dict:
         case dict():
             return {"dict": [[_plain(key), _plain(item)] for key, item in value.items()]}
         case Tensor() if value.layout == torch.strided and str(value.dtype) in DTYPES:
-            return _tensor(value)
-    return _other(value)
-
-
-def _tensor(value: Tensor) -> dict:
-    flat = value.detach().cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
-    data = flat.view(torch.uint8).numpy().tobytes() if len(flat) else b""
-    return {
-        "dtype": str(value.dtype),
-        "shape": list(value.shape),
-        "data": base64.b64encode(data).decode(),
-    }
-
-
-def _other(value: object) -> dict:
+            flat = value.detach().cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
+            data = flat.view(torch.uint8).numpy().tobytes() if len(flat) else b""
+            text = base64.b64encode(data).decode()
+            return {"dtype": str(value.dtype), "shape": list(value.shape), "data": text}
     return {"type": type(value).__name__, "text": repr(value)[:200]}
 
 
@@ -89,3 +78,60 @@ def _value(plain: dict) -> Any:
         case {"type": str(name), "text": str(text)}:
             return type(name, (), {"__repr__": lambda self: text})()
     raise ValueError("an unknown kind of value")
+
+
+def state(inputs: tuple, within: Within) -> list[object]:
+    """Of each object that a call may change: its entries, tensors or numbers."""
+    return [_state(thing) for thing in _changeable(inputs, within)]
+
+
+def take_over(inputs: tuple, within: Within, states: list[Any]) -> bool:
+    """Bring the objects to the states that their copies were left in; whether these fit them."""
+    try:
+        for thing, after in zip(_changeable(inputs, within), states, strict=True):
+            _set(thing, after)
+    except (ValueError, TypeError, KeyError, RuntimeError):  # nothing that state has made
+        return False
+    return True
+
+
+def _state(thing: object) -> object:
+    match thing:
+        case list():
+            return thing
+        case nn.Module():
+            gradients = {name: value.grad for name, value in thing.named_parameters()}
+            return {"values": dict(thing.state_dict()), "gradients": gradients}
+    return _numbers(thing)
+
+
+def _set(thing: Any, after: Any) -> None:
+    match thing:
+        case list():
+            thing[:] = after
+        case nn.Module():
+            thing.load_state_dict(after["values"])
+            for name, parameter in thing.named_parameters():
+                parameter.grad = after["gradients"][name]
+        case _:
+            vars(thing).update({name: after[name] for name in _numbers(thing)})
+
+
+def _numbers(thing: object) -> dict[str, float]:
+    return {name: value for name, value in vars(thing).items() if isinstance(value, int | float)}
+
+
+def _changeable(inputs: tuple, within: Within) -> Iterator[Any]:
+    """Modules given, the lists and objects that functions given hold, and what measures."""
+    for value in inputs:
+        match value:
+            case nn.Module():
+                yield value
+            case MethodType() if not isinstance(value.__self__, Tensor):
+                yield value.__self__
+            case FunctionType():
+                cells = [cell.cell_contents for cell in value.__closure__ or ()]
+                held = (*cells, *(value.__defaults__ or ()))
+                yield from (thing for thing in held if isinstance(thing, list))
+    if within is not None:
+        yield within

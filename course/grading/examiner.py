@@ -1,62 +1,147 @@
-"""The process that checks the answers of one notebook; it reads them from its standard input.
+"""A process that checks the answers of one notebook.
 
-Started by ``course.grading.grade`` alone, with Python's ``-I``, so that neither the environment nor
-the folder decides what is imported: ``course`` and ``minivit`` are those of the grader's checkout.
-It writes one line of JSON for what it lacks of isolation, then one for each exercise as it is done,
-so that what comes later cannot take away what was found before.
+``examined`` starts it, with Python's ``-I``, so that neither the environment nor the folder decides
+what is imported: ``course`` and ``minivit`` are those of the grader's checkout. It reads the
+answers from its standard input. It writes one line of JSON for what it lacks of isolation, then one
+for each exercise as it is done, so that what comes later cannot take away what was found before.
 """
 
 import json
+import linecache
 import os
+import shutil
+import signal
+import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
-from course.grading import isolation
+import torch
 
+from course.check.attempt import NotAttempted, NotYet, describe
+from course.check.exercise import EXERCISES, double_precision
+from course.grading import isolation
+from course.grading.answers import ROOT, Answer
+from course.grading.remote import RemoteAttempt, Stopped
+
+START = (
+    f"import sys; sys.path.insert(0, {str(ROOT)!r}); "
+    "from course.grading.examiner import main; main()"
+)
+TO_IMPORT = 60  # seconds that an examiner may take besides the answers
+# All that checking needs of the folders that are hidden.
+NEEDED = [
+    ROOT / "course",
+    ROOT / "minivit",
+    ROOT / "vitlab",
+    Path(sys.prefix),
+    Path(sys.base_prefix),
+]
 # Imported here once, where an answer needs them, as each call of it is a copy of this process.
-TRUSTED = {
-    "course.handout",
-    "einops",
-    "matplotlib",
-    "numpy",
-    "scipy",
-    "skimage",
-    "sklearn",
-    "torchvision",
-    "minivit",
-    "vitlab",
-}
+TRUSTED = (
+    *("course.handout", "einops", "matplotlib", "minivit", "numpy", "scipy", "skimage", "sklearn"),
+    *("torchvision", "vitlab"),
+)
+
+
+class CannotGrade(Exception):
+    """It is the grader, not a student, that something is wrong with."""
+
+
+def examined(
+    answers: Iterable[Answer], seconds: float, megabytes: int, hidden: Iterable[Path] = ()
+) -> tuple[dict[str, dict], tuple[str, ...]]:
+    """Check answers in one examiner.
+
+    Args:
+        hidden: Folders that answers must not see, besides the home folder and this checkout.
+
+    Returns:
+        State, message and expectations met of each answer that has a source; and what this
+        machine lacks to shut an examiner in.
+
+    Raises:
+        CannotGrade: No examiner starts.
+    """
+    sources = {each.exercise: each.source for each in answers if each.source}
+    if not sources:
+        return {}, ()
+    before, lacking = isolation.namespaces()
+    scratch = Path(tempfile.mkdtemp(prefix="grade-")).resolve()
+    home = Path(os.path.expanduser("~"))
+    folders = {folder.resolve() for folder in (home, ROOT, *hidden) if folder.is_dir()}
+    request = {
+        "answers": sources,
+        "seconds": seconds,
+        "megabytes": megabytes,
+        "scratch": str(scratch),
+        "hidden": [str(folder) for folder in folders] if before else None,
+    }
+    try:
+        within = len(sources) * (seconds + 10) + TO_IMPORT
+        lines, complaint = _run(before, json.dumps(request), scratch, within)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if not lines:
+        raise CannotGrade(f"no examiner starts here: {complaint or 'it took too long'}")
+    outcomes = {line.pop("exercise"): line for line in lines[1:]}
+    lost = "The process that checks ended before this one's turn was over."
+    for name in sources:
+        outcomes.setdefault(name, {"state": "stopped", "message": lost, "right": 0})
+    return outcomes, (*lacking, *lines[0]["lacking"])
+
+
+def _run(
+    before: tuple[str, ...], request: str, scratch: Path, seconds: float
+) -> tuple[list[dict], str]:
+    """Start an examiner; the lines that it wrote, and the last of what it complained of."""
+    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    home = {"HOME": str(scratch), "TMPDIR": str(scratch), "MPLBACKEND": "agg"}
+    try:
+        process = subprocess.run(
+            [*before, sys.executable, "-I", "-c", START],
+            input=request.encode(),
+            capture_output=True,
+            cwd=scratch,
+            env={"PATH": os.defpath, "LANG": "C.UTF-8"} | home | one,
+            start_new_session=True,
+            timeout=seconds,
+        )
+        output, errors = process.stdout, process.stderr
+    except subprocess.TimeoutExpired as expired:
+        output, errors = expired.stdout or b"", expired.stderr or b""
+    lines = [json.loads(line) for line in output.splitlines() if line.endswith(b"}")]
+    return lines, b"".join(errors.strip().splitlines()[-1:]).decode(errors="replace")
 
 
 def main() -> None:
     """Check the answers of a request: ``answers`` (exercise -> source), and the limits."""
     request = json.load(sys.stdin)
-    lacking = isolation.enter(Path(request["scratch"]), map(Path, request["hidden"]))
     # A copy closes all files but its own pipe, so this one is never an answer's.
     out = os.fdopen(os.dup(1), "w", buffering=1)
+    scratch, lacking = Path(request["scratch"]), []
+    if request["hidden"] is not None:
+        lacking = isolation.protect_files(scratch, map(Path, request["hidden"]), NEEDED)
     isolation.hide_memory()
-    os.chdir(request["scratch"])
-
-    import torch
-
-    import course.check  # noqa: F401
-
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which an answer could send
+    os.chdir(scratch)
     torch.set_num_threads(1)
     print(json.dumps({"lacking": lacking}), file=out, flush=True)
     for name, source in request["answers"].items():
-        _import_what_it_needs(source)
-        found = examine(name, source, request["seconds"], request["megabytes"])
-        print(json.dumps({"exercise": name} | found), file=out, flush=True)
+        for package in TRUSTED:
+            if package in source:
+                with suppress(ImportError):
+                    __import__(package)
+        outcome = examine(name, source, request["seconds"], request["megabytes"])
+        print(json.dumps({"exercise": name} | outcome), file=out, flush=True)
 
 
 def examine(name: str, source: str, seconds: float, megabytes: int) -> dict:
     """Check one answer: state, message, and how many expectations it met."""
-    from course.check.attempt import NotAttempted, NotYet
-    from course.check.exercise import EXERCISES, double_precision
-    from course.grading.remote import RemoteAttempt, Stopped
-
-    attempt = RemoteAttempt(_defining(name, source), seconds, megabytes)
+    attempt = RemoteAttempt(partial(_define, name, source), seconds, megabytes)
     try:
         with double_precision():
             EXERCISES[name].examine(attempt)
@@ -72,47 +157,28 @@ def examine(name: str, source: str, seconds: float, megabytes: int) -> dict:
     return {"state": state, "message": message, "right": attempt.right}
 
 
-def _defining(name: str, source: str) -> Callable[[], Callable]:
-    """What a copy does to have the student's function."""
-
-    def define() -> Callable:
-        import linecache
-
-        import torch
-
-        from course.check.attempt import NotYet, describe
-
-        _take_away("course.check", "course.claims", "course.grading")
-        filename = f"<{name}>"
-        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-        namespace: dict = {"__name__": "__main__"}
-        torch.set_default_dtype(torch.float32)  # as in the notebook; the check has float64
-        try:
-            exec(compile(source, filename, "exec"), namespace)
-        except Exception as error:
-            said = describe(error)
-            raise NotYet(f"What the function needs cannot be defined. {said}") from error
-        finally:
-            torch.set_default_dtype(torch.float64)
-        return namespace[name]
-
-    return define
+def _define(name: str, source: str) -> Callable:
+    """In a copy: the student's function."""
+    _take_away("course.check", "course.claims", "course.grading")
+    filename = f"<{name}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    namespace: dict = {"__name__": "__main__"}
+    torch.set_default_dtype(torch.float32)  # as in the notebook; the check has float64
+    try:
+        exec(compile(source, filename, "exec"), namespace)
+    except Exception as error:
+        reason = f"What the function needs cannot be defined. {describe(error)}"
+        raise NotYet(reason) from error
+    finally:
+        torch.set_default_dtype(torch.float64)
+    return namespace[name]
 
 
 def _take_away(*packages: str) -> None:
     """In a copy: make importing these raise."""
     for name in list(sys.modules):
-        if any(f"{name}.".startswith(f"{package}.") for package in packages):
+        if name.startswith(packages):
             sys.modules[name] = None  # type: ignore[assignment]
     for package in packages:
         within, _, name = package.rpartition(".")
         vars(sys.modules[within]).pop(name, None)  # "from course import check" looks here first
-
-
-def _import_what_it_needs(source: str) -> None:
-    for name in sorted(TRUSTED):
-        if name in source:
-            try:
-                __import__(name)
-            except ImportError:
-                continue

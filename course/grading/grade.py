@@ -3,19 +3,30 @@
 import functools
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from course.grading.answers import Answer, answer, solution
-from course.grading.chapters import Chapter, chapter, chapter_of
-from course.grading.notebook import Unreadable, read
-from course.grading.points import DEFAULT, Mark, share
-from course.grading.processes import CannotGrade, examined
-from course.grading.submissions import Submission
+import yaml
 
+from course.check import EXERCISES
+from course.grading.answers import Answer, Chapter, answer, chapter, chapter_of, solution
+from course.grading.examiner import CannotGrade, examined
+from course.grading.notebook import Unreadable, read
+
+POINTS = 10.0  # for an exercise
+WORDS = {"failed": "not yet", "open": "not attempted", "missing": "not found"}
 _one_at_a_time = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A notebook and whose it is: a name, and an id where the file or its folder has one."""
+
+    path: Path
+    student: str
+    id: str = ""
 
 
 @dataclass(frozen=True)
@@ -37,11 +48,34 @@ class Rules:
     whole: bool = False
     hidden: tuple[Path, ...] = ()
 
-    def asked(self, of: Chapter) -> dict[str, float]:
+    def possible(self, of: Chapter) -> dict[str, float]:
         """The exercises of a chapter that count, with what each is worth."""
         if self.points is None:
-            return dict.fromkeys(of.exercises, DEFAULT)
+            return dict.fromkeys(of.exercises, POINTS)
         return {name: self.points[name] for name in of.exercises if name in self.points}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What one answer gets, and why. ``share`` is the fraction of the expectations that it met."""
+
+    name: str
+    state: str  # passed, failed, stopped, open or missing
+    message: str
+    share: float
+    points: float
+    possible: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def word(self) -> str:
+        """The state as students read it."""
+        return WORDS.get(self.state, self.state)
+
+    @property
+    def sentence(self) -> str:
+        """The word, with the message of the first check that failed."""
+        return f"{self.word}: {self.message}" if self.message else self.word
 
 
 @dataclass(frozen=True)
@@ -62,17 +96,17 @@ class Graded:
 
 
 def grade_all(
-    found: list[Submission], rules: Rules, jobs: int = 1, done: Callable[[Graded], None] = print
+    submissions: Sequence[Submission], rules: Rules, jobs: int, done: Callable[[Graded], None]
 ) -> list[Graded]:
     """Grade notebooks, ``jobs`` at a time; ``done`` is called with each as it comes."""
 
-    def one(submission: Submission) -> Graded:
+    def grade_one(submission: Submission) -> Graded:
         graded = grade(submission, rules)
         done(graded)
         return graded
 
     with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(one, found))
+        return list(pool.map(grade_one, submissions))
 
 
 def grade(submission: Submission, rules: Rules) -> Graded:
@@ -85,53 +119,43 @@ def grade(submission: Submission, rules: Rules) -> Graded:
     expected = chapter(rules.chapter) if rules.chapter else None
     try:
         notebook = read(submission.path)
-        found = chapter_of(notebook)
-        if not found:
+        own = chapter_of(notebook)
+        if not own:
             raise Unreadable("No exercise of the book is in it.")
-        if expected and found != expected:
-            raise Unreadable(f"This is {found.name}; {expected.name} was asked for.")
+        if expected and own != expected:
+            raise Unreadable(f"This is {own.name}; {expected.name} was asked for.")
     except Unreadable as problem:
-        possible = sum(rules.asked(expected).values()) if expected else 0.0
-        name = expected.name if expected else ""
-        return Graded(submission, name, problem=str(problem), possible=possible)
-    asked, totals = rules.asked(found), reference(found.number)
-    possible = sum(asked.values())
-    answers = [answer(notebook, found, name) for name in asked]
+        name, worth = (expected.name, rules.possible(expected)) if expected else ("", {})
+        return Graded(submission, name, problem=str(problem), possible=sum(worth.values()))
+    with _one_at_a_time:
+        totals = reference(own.number)
+    worth = rules.possible(own)
+    possible = sum(worth.values())
+    answers = [answer(notebook, own, name) for name in worth]
     try:
         outcomes, lacking = examined(answers, rules.seconds, rules.megabytes, rules.hidden)
     except CannotGrade as problem:  # the others must not lose theirs
-        return Graded(submission, found.name, problem=str(problem), possible=possible)
-    marks = tuple(
-        _mark(each, outcomes.get(each.exercise), asked[each.exercise], totals, rules)
-        for each in answers
-    )
-    took = time.monotonic() - began
-    return Graded(submission, found.name, marks, "", lacking, took, possible)
+        return Graded(submission, own.name, problem=str(problem), possible=possible)
+    marks = []
+    for each in answers:
+        name = each.exercise
+        missing = {"state": "missing", "message": each.missing, "right": 0}
+        outcome = outcomes.get(name, missing)
+        part = share(outcome["state"], outcome["right"], totals[name])
+        points = round(worth[name] * (float(part == 1) if rules.whole else part), 2)
+        state, message = outcome["state"], outcome["message"]
+        marks.append(Mark(name, state, message, round(part, 4), points, worth[name], each.notes))
+    seconds = time.monotonic() - began
+    return Graded(submission, own.name, tuple(marks), "", lacking, seconds, possible)
 
 
-def _mark(
-    of: Answer, outcome: dict | None, worth: float, totals: Mapping[str, int], rules: Rules
-) -> Mark:
-    if outcome is None:
-        return Mark(of.exercise, "missing", of.missing, 0.0, 0.0, worth, of.notes)
-    part = share(outcome["state"], outcome["right"], totals[of.exercise])
-    points = worth * (float(part == 1) if rules.whole else part)
-    state, message = outcome["state"], outcome["message"]
-    return Mark(of.exercise, state, message, part, round(points, 2), worth, of.notes)
-
-
+@functools.cache
 def reference(number: int) -> dict[str, int]:
     """How many expectations the book's own solution of each exercise of a chapter meets.
 
     Raises:
         CannotGrade: One of them does not pass.
     """
-    with _one_at_a_time:
-        return _reference(number)
-
-
-@functools.cache
-def _reference(number: int) -> dict[str, int]:
     of = chapter(number)
     answers = [Answer(name, solution(of, name)) for name in of.exercises]
     outcomes, _ = examined(answers, seconds=120, megabytes=4000)
@@ -139,3 +163,37 @@ def _reference(number: int) -> dict[str, int]:
         if outcome["state"] != "passed":
             raise CannotGrade(f"the book's own solution of {name} fails: {outcome['message']}")
     return {name: outcome["right"] for name, outcome in outcomes.items()}
+
+
+def share(state: str, right: int, total: int) -> float:
+    """The fraction of expectations met; 1 for a passed answer alone.
+
+    Args:
+        right: Expectations that the answer met before the first that it did not.
+        total: Those that the book's solution meets. A check may ask more of one answer than of
+            another, so an answer that failed is held below all of them.
+    """
+    if state == "passed":
+        return 1.0
+    met = max(0, min(right, total - 1)) if state in ("failed", "stopped") else 0
+    return met / max(total, 1)
+
+
+def read_points(path: Path) -> dict[str, float]:
+    """Points of exercises from a file of lines such as ``multi_head: 10`` (YAML, or JSON).
+
+    Raises:
+        ValueError: It holds anything else, or names that are no exercise.
+    """
+    try:
+        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is neither YAML nor JSON: {error}") from None
+    lines: Mapping = loaded if isinstance(loaded, Mapping) and loaded else {str(loaded): None}
+    for name, points in lines.items():
+        if name not in EXERCISES or type(points) not in (int, float) or not points > 0:
+            raise ValueError(
+                f"{path} has {name!r}: {points!r}, expected an exercise of the book and a number "
+                "above 0, such as multi_head: 10"
+            )
+    return {name: float(points) for name, points in lines.items()}

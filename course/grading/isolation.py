@@ -1,91 +1,83 @@
 """Shutting answers in: no network, files that can only be read, processes of their own, limits.
 
-Namespaces are Linux's, and an ordinary user may make them where the system allows it; elsewhere
-the limits alone hold, and whoever grades is told. Called in this order: ``enter`` before anything
-else is imported (a namespace of users wants one thread), ``hide_memory`` once, and ``limit`` in
-each process that runs an answer.
+Linux's ``unshare`` makes the namespaces, where the system allows it to an ordinary user. Elsewhere
+the limits alone hold, and whoever grades is told. An examiner is started with ``namespaces``, calls
+``protect_files`` and ``hide_memory`` once, and ``limit`` in each process that runs an answer.
 """
 
 import ctypes
 import os
-import resource
 import signal
+import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-USER, MOUNTS, NETWORK, PROCESSES, IPC = 0x10000000, 0x20000, 0x40000000, 0x20000000, 0x8000000
-MS_RECURSIVE, MS_PRIVATE = 0x4000, 0x40000
-NO_SUID, NO_DEVICES = 2, 4
+UNSHARE = (
+    *("unshare", "--map-root-user", "--net", "--ipc", "--uts", "--mount", "--mount-proc"),
+    *("--pid", "--fork", "--kill-child"),
+)
+NO_SUID, NO_DEVICES, BIND, RECURSIVE = 2, 4, 0x1000, 0x4000
 MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, ATTR_RDONLY = 442, -100, 0x8000, 1
 SET_PDEATHSIG, SET_DUMPABLE, SET_NO_NEW_PRIVS = 1, 4, 38
 
-_apart = False  # whether enter has made this process the first of a namespace
+_first = False  # whether this process is the first of a namespace, and all others are an answer's
 
 
-def enter(scratch: Path, hidden: Iterable[Path], megabytes: int = 64) -> list[str]:
-    """Go on in namespaces of one's own, where this process is the first; say what is lacking.
-
-    Files can only be read from then on but for those in ``scratch``, which is new, empty and of
-    limited size; the folders in ``hidden`` look empty. The caller goes on in a child of the process
-    that called, which waits for it and ends as it does.
-
-    Returns:
-        What could not be had, in words: an empty list where all of it is there.
-    """
+def namespaces() -> tuple[tuple[str, ...], list[str]]:
+    """What to write before a command to run it in namespaces of its own, and what is lacking."""
     if sys.platform != "linux":
-        return [f"no namespaces on {sys.platform}"]
+        return (), [f"no namespaces on {sys.platform}"]
+    try:
+        subprocess.run([*UNSHARE, "true"], capture_output=True, text=True, check=True)
+    except subprocess.CalledProcessError as error:
+        return (), [f"namespaces are refused ({error.stderr.strip()})"]
+    except OSError as error:
+        return (), [f"namespaces cannot be made ({error})"]
+    return UNSHARE, []
+
+
+def protect_files(
+    scratch: Path, hidden: Iterable[Path], needed: Iterable[Path], megabytes: int = 64
+) -> list[str]:
+    """In new namespaces: make all files read-only, and folders look empty; say what failed.
+
+    Args:
+        scratch: A folder that becomes empty, of limited size, the only one to write to.
+        hidden: Folders that look empty but for what they hold of ``needed``.
+    """
+    global _first
+    _first = True
     libc = ctypes.CDLL(None, use_errno=True)
-    user, group = os.getuid(), os.getgid()
-    if libc.unshare(USER | MOUNTS | NETWORK | PROCESSES | IPC):
-        return [f"namespaces are refused ({os.strerror(ctypes.get_errno())})"]
-    for name, text in (
-        ("setgroups", "deny"),
-        ("uid_map", f"{user} {user} 1"),
-        ("gid_map", f"{group} {group} 1"),
-    ):
-        Path(f"/proc/self/{name}").write_text(text)
-    _go_on_as_first_process(libc)
-    found = (_read_only(libc, scratch, hidden, megabytes), _own_proc(libc))
-    return [text for text in found if text]
 
+    def succeed(failed: int) -> None:
+        if failed:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
-def _go_on_as_first_process(libc: ctypes.CDLL) -> None:
-    """The child of a process that unshared its processes is number 1, and others go with it."""
-    child = os.fork()
-    if child:
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        os._exit(status if status >= 0 else 128 - status)
-    global _apart
-    _apart = True
-    libc.prctl(SET_PDEATHSIG, signal.SIGKILL)
+    def empty(folder: Path, options: bytes) -> None:
+        flags = NO_SUID | NO_DEVICES
+        succeed(libc.mount(b"none", os.fsencode(folder), b"tmpfs", flags, options))
 
-
-def _read_only(
-    libc: ctypes.CDLL, scratch: Path, hidden: Iterable[Path], megabytes: int
-) -> str | None:
-    """Make every mount read-only but a new one on scratch; what failed, in words."""
-    attributes = (ctypes.c_uint64 * 4)(ATTR_RDONLY, 0, 0, 0)
-    size = ctypes.c_size_t(ctypes.sizeof(attributes))
-    failed = (
-        libc.mount(b"none", b"/", None, MS_RECURSIVE | MS_PRIVATE, None)
-        or libc.syscall(MOUNT_SETATTR, AT_FDCWD, b"/", AT_RECURSIVE, attributes, size)
-        or _empty(libc, scratch, f"size={megabytes}m,mode=700")
-        or any(_empty(libc, folder, "size=4k,mode=500") for folder in hidden)
-    )
-    return f"files are not protected ({os.strerror(ctypes.get_errno())})" if failed else None
-
-
-def _empty(libc: ctypes.CDLL, folder: Path, options: str) -> int:
-    flags = NO_SUID | NO_DEVICES
-    return libc.mount(b"tmpfs", os.fsencode(folder), b"tmpfs", flags, options.encode())
-
-
-def _own_proc(libc: ctypes.CDLL) -> str | None:
-    """Make /proc show the own processes alone, so that no other can be looked at there."""
-    if libc.mount(b"proc", b"/proc", b"proc", NO_SUID | NO_DEVICES, None):
-        return f"/proc shows all processes ({os.strerror(ctypes.get_errno())})"
-    return None
+    try:
+        paths = {path for given in needed for path in (given, given.resolve()) if path.exists()}
+        kept = {path: os.open(path, os.O_PATH) for path in paths}
+        for folder in sorted(hidden):
+            if not folder.is_dir():  # within another that is hidden
+                continue
+            empty(folder, b"size=4k")
+            for path, file in kept.items():
+                if path.is_relative_to(folder):
+                    path.mkdir(parents=True, exist_ok=True)
+                    source, target = f"/proc/self/fd/{file}".encode(), os.fsencode(path)
+                    succeed(libc.mount(source, target, None, BIND | RECURSIVE, None))
+        scratch.mkdir(parents=True, exist_ok=True)
+        attributes = (ctypes.c_uint64 * 4)(ATTR_RDONLY)
+        size = ctypes.c_size_t(ctypes.sizeof(attributes))
+        succeed(libc.syscall(MOUNT_SETATTR, AT_FDCWD, b"/", AT_RECURSIVE, attributes, size))
+        empty(scratch, f"size={megabytes}m,mode=700".encode())
+    except OSError as error:
+        return [f"files are not protected ({error.strerror})"]
+    return []
 
 
 def hide_memory() -> None:
@@ -96,15 +88,16 @@ def hide_memory() -> None:
 
 def limit(seconds: float, megabytes: int) -> None:
     """Limit what this process may use from here on, beyond what it has, and take its privileges."""
-    caps = {
+    import resource  # Windows has none
+
+    limits = {
         resource.RLIMIT_CPU: int(seconds) + 1,
         resource.RLIMIT_FSIZE: 16 * 2**20,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_DATA: _data() + megabytes * 2**20,
+        resource.RLIMIT_NPROC: 256,  # root's are not counted
     }
-    if os.getuid():  # ignored for root
-        caps[resource.RLIMIT_NPROC] = 256
-    for what, most in caps.items():
+    for what, most in limits.items():
         hard = resource.getrlimit(what)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(what, (most, most))
@@ -127,7 +120,7 @@ def _data() -> int:
 
 def end_what_is_left() -> None:
     """End what an answer left running, where the others of the namespace are all an answer's."""
-    if _apart and os.getpid() == 1:
+    if _first and os.getpid() == 1:
         try:
             os.kill(-1, signal.SIGKILL)
         except ProcessLookupError:

@@ -26,10 +26,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Notebook:
-    """What a notebook defines.
-
-    ``broken`` has the cells that are not Python, each with what Python says of it.
-    """
+    """What a notebook defines; ``broken``: cells that are not Python, with what Python says."""
 
     cells: tuple[Cell, ...]
     statements: tuple[Statement, ...]
@@ -43,16 +40,16 @@ def read(path: Path) -> Notebook:
         Unreadable: It is missing, larger than 100 MB, no JSON, no notebook, or has no code.
     """
     cells = _cells(path)
-    found: list[Statement] = []
+    listed: list[Statement] = []
     broken = []
     for cell in cells:
         try:
-            found += statements(_python(cell.text), cell.number)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            where = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
-            said = error.msg if isinstance(error, SyntaxError) else str(error)
-            broken.append((cell, f"{said}{where}"))
-    return Notebook(cells, tuple(found), tuple(broken))
+            listed += statements(_python(cell.text), cell.number)
+        except SyntaxError as error:
+            broken.append((cell, f"{error.msg}, line {error.lineno}"))
+        except (ValueError, RecursionError, MemoryError) as error:
+            broken.append((cell, str(error)))
+    return Notebook(cells, tuple(listed), tuple(broken))
 
 
 def _cells(path: Path) -> tuple[Cell, ...]:
@@ -87,7 +84,7 @@ def _cells(path: Path) -> tuple[Cell, ...]:
 
 
 def _text(source: object) -> str:
-    return source if isinstance(source, str) else "".join(map(str, source or []))  # type: ignore[call-overload]
+    return "".join(map(str, source)) if isinstance(source, list) else str(source or "")
 
 
 def _python(text: str) -> str:

@@ -1,50 +1,75 @@
-"""Grades as files that other systems read: CSV, Canvas, Moodle, JSON, Gradescope.
+"""Grades as files: CSV, Canvas, Moodle, JSON, Gradescope, and a page for each student.
 
 Canvas and Moodle take a file whose columns have these names; a row is found by the id that is in
 the names of the files that they gave out. No server has been tried.
 """
 
 import csv
+import json
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from html import escape
 from pathlib import Path
 
-from course.grading.grade import Graded
+from course.grading.grade import Graded, Mark
 
 PUBLIC = "visible"  # every check is public, so a student may see all of it
+STYLE = """
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem;
+       color: #1b1b1b; background: #fff; }
+h1 { font-size: 1.4rem; margin-bottom: 0; }
+section { border-left: .3rem solid #8a8a8a; margin: 1rem 0; padding: .2rem 1rem; }
+section.passed { border-color: #2a7a3b; }
+section.failed, section.stopped { border-color: #b3261e; }
+h2 { font-size: 1rem; margin: 0; display: flex; justify-content: space-between; gap: 1rem; }
+p { margin: .3rem 0; overflow-wrap: anywhere; }
+@media (prefers-color-scheme: dark) { body { color: #eee; background: #181818; } }
+"""
 
 
-def write_csv(path: Path, graded: Sequence[Graded]) -> None:
+def write(out: Path, results: Sequence[Graded], assignment: str = "") -> None:
+    """Write all tables, and a folder with a page and Gradescope's file for each student."""
+    chapters = sorted({each.chapter for each in results if each.chapter})
+    name = assignment or ", ".join(chapters) or "minivit"
+    _write_csv(out / "grades.csv", points_table(results))
+    _write_csv(out / "canvas.csv", canvas_table(results, name))
+    _write_csv(out / "moodle.csv", moodle_table(results))
+    _write_json(out / "grades.json", [as_json(each) for each in results])
+    for each in results:
+        own = out / "students" / re.sub(r"[^\w .()-]", "_", each.submission.student)
+        own.mkdir(parents=True, exist_ok=True)
+        (own / "report.html").write_text(page(each), encoding="utf-8")
+        _write_json(own / "results.json", as_gradescope(each))
+
+
+def points_table(results: Sequence[Graded]) -> Iterable[Sequence]:
     """A row for each notebook: points for each exercise, and the first message."""
-    names = list(dict.fromkeys(mark.exercise for each in graded for mark in each.marks))
-    rows: list[list] = [["student", "id", "chapter", "points", "possible", *names, "remark"]]
-    for each in graded:
-        points = {mark.exercise: mark.points for mark in each.marks}
+    names = list(dict.fromkeys(mark.name for each in results for mark in each.marks))
+    yield ["student", "id", "chapter", "points", "possible", *names, "remark"]
+    for each in results:
+        points = {mark.name: mark.points for mark in each.marks}
         whose = [each.submission.student, each.submission.id, each.chapter]
         own = [points.get(name, "") for name in names]
-        rows.append([*whose, each.points, each.possible, *own, remark(each)])
-    _write(path, rows)
+        yield [*whose, each.points, each.possible, *own, remark(each)]
 
 
-def write_canvas(path: Path, graded: Sequence[Graded], assignment: str) -> None:
+def canvas_table(results: Sequence[Graded], assignment: str) -> Iterable[Sequence]:
     """Canvas's gradebook: Grades, Import."""
-    possible = max(each.possible for each in graded)
-    head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", assignment]
-    rows: list[list] = [head, ["    Points Possible", "", "", "", "", possible]]
-    for each in graded:
-        rows.append([each.submission.student, each.submission.id, "", "", "", each.points])
-    _write(path, rows)
+    yield ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", assignment]
+    yield ["    Points Possible", "", "", "", "", max(each.possible for each in results)]
+    for each in results:
+        yield [each.submission.student, each.submission.id, "", "", "", each.points]
 
 
-def write_moodle(path: Path, graded: Sequence[Graded]) -> None:
+def moodle_table(results: Sequence[Graded]) -> Iterable[Sequence]:
     """Moodle's offline grading worksheet: View all submissions, Upload grading worksheet."""
-    rows: list[list] = [
-        ["Identifier", "Full name", "Grade", "Maximum grade", "Feedback comments"],
-    ]
-    for each in graded:
+    yield ["Identifier", "Full name", "Grade", "Maximum grade", "Feedback comments"]
+    for each in results:
         whose = f"Participant {each.submission.id}" if each.submission.id else ""
-        row = [whose, each.submission.student, each.points, each.possible, comment(each)]
-        rows.append(row)
-    _write(path, rows)
+        lines = (f"{m.name} ({m.points:g} of {m.possible:g}): {m.sentence}" for m in each.marks)
+        comment = each.problem or "\n".join(lines)
+        yield [whose, each.submission.student, each.points, each.possible, comment]
 
 
 def as_json(each: Graded) -> dict:
@@ -57,19 +82,8 @@ def as_json(each: Graded) -> dict:
         "points": each.points,
         "possible": each.possible,
         "problem": each.problem,
-        "exercises": [
-            {
-                "name": mark.exercise,
-                "state": mark.state,
-                "message": mark.message,
-                "share": round(mark.share, 4),
-                "points": mark.points,
-                "possible": mark.out_of,
-                "notes": list(mark.notes),
-            }
-            for mark in each.marks
-        ],
-        "isolation_lacks": list(each.lacking),
+        "exercises": [asdict(mark) for mark in each.marks],
+        "isolation_lacks": each.lacking,
         "seconds": round(each.seconds, 1),
     }
 
@@ -78,9 +92,9 @@ def as_gradescope(each: Graded) -> dict:
     """What Gradescope reads from /autograder/results/results.json."""
     tests = [
         {
-            "name": mark.exercise,
+            "name": mark.name,
             "score": mark.points,
-            "max_score": mark.out_of,
+            "max_score": mark.possible,
             "status": "passed" if mark.state == "passed" else "failed",
             "output": mark.sentence,
             "visibility": PUBLIC,
@@ -93,9 +107,8 @@ def as_gradescope(each: Graded) -> dict:
         "output": each.problem,
         "visibility": PUBLIC,
         "stdout_visibility": "hidden",
-        "tests": tests,
     }
-    return result if tests else {name: value for name, value in result.items() if name != "tests"}
+    return result | ({"tests": tests} if tests else {})
 
 
 def remark(each: Graded) -> str:
@@ -103,16 +116,38 @@ def remark(each: Graded) -> str:
     if each.problem:
         return each.problem
     first = next((mark for mark in each.marks if mark.state != "passed"), None)
-    return f"{first.exercise}: {first.sentence}" if first else "all passed"
+    return f"{first.name}: {first.sentence}" if first else "all passed"
 
 
-def comment(each: Graded) -> str:
-    """What a student is told, a line for each exercise."""
-    lines = (f"{m.exercise} ({m.points:g} of {m.out_of:g}): {m.sentence}" for m in each.marks)
-    return each.problem or "\n".join(lines)
+def page(each: Graded) -> str:
+    """The page that a student gets, as HTML that needs nothing beside it."""
+    name, chapter = escape(each.submission.student), escape(each.chapter.replace("_", " "))
+    body = f"<p>{escape(each.problem)}</p>" if each.problem else "".join(map(_section, each.marks))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{name}: {each.points:g} of {each.possible:g}</title><style>{STYLE}</style></head>"
+        f"<body><h1>{name}</h1><p>{chapter}: <strong>{each.points:g} of {each.possible:g}</strong> "
+        f"points</p>{body}</body></html>\n"
+    )
 
 
-def _write(path: Path, rows: Iterable[Sequence]) -> None:
+def _section(mark: Mark) -> str:
+    met = f"<p>{mark.share:.0%} of what is asked was met before that.</p>"
+    return (
+        f'<section class="{mark.state}"><h2><code>{escape(mark.name)}</code> '
+        f"<span>{mark.word}, {mark.points:g} of {mark.possible:g}</span></h2>"
+        + (f"<p>{escape(mark.message)}</p>" if mark.message else "")
+        + (met if 0 < mark.share < 1 else "")
+        + "</section>"
+    )
+
+
+def _write_json(path: Path, content: object) -> None:
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def _write_csv(path: Path, rows: Iterable[Sequence]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([_harmless(value) for value in row] for row in rows)
 

@@ -38,10 +38,6 @@ def test_what_the_book_keeps_of_a_study_can_be_read_with_every_row(name):
             assert {"log_likelihood", "calibration_error", "train_accuracy"} <= row.keys()
 
 
-def test_the_book_keeps_results_to_read():
-    assert "digits" in STORED
-
-
 def test_rows_keep_the_studys_order_and_the_provenance_is_one_line(tmp_path):
     (tmp_path / "cats.json").write_text(json.dumps(FOUND))
     results = study("cats", tmp_path)
@@ -54,25 +50,19 @@ def test_rows_keep_the_studys_order_and_the_provenance_is_one_line(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["dogs", "digits.json", "runs/0e7c23106427", "", "../claims"])
-def test_an_unknown_study_is_refused_with_the_names_of_those_there_are(name):
+def test_an_unknown_study_is_refused_with_the_names_of_those_there_are(name, tmp_path):
     with pytest.raises(ValueError, match=f"no results of a study '{name}': there are .*digits"):
         study(name)
-
-
-def test_an_empty_folder_says_so(tmp_path):
     with pytest.raises(ValueError, match="there are none"):
-        study("digits", tmp_path)
+        study(name, tmp_path)
 
 
-@pytest.mark.parametrize("folder", ["book", "book/solutions", "."])
+@pytest.mark.parametrize("folder", ["book/solutions", "."])
 def test_results_are_found_from_wherever_a_notebook_runs(folder):
     root = RESULTS.parents[1]
     code = f"import sys; sys.path.insert(0, {str(root)!r}); from course.results import study; "
-    code += "print(len(study('digits').rows))"
-    found = subprocess.run(
-        [sys.executable, "-c", code], cwd=root / folder, capture_output=True, text=True, check=True
-    )
-    assert int(found.stdout) == len(study("digits").rows)
+    code += "assert study('digits').rows"
+    subprocess.run([sys.executable, "-c", code], cwd=root / folder, check=True)
 
 
 def test_what_is_stored_was_computed_at_a_commit():

@@ -9,18 +9,10 @@ from course.claims.rows import load
 from course.claims.verdict import Verdict, decided
 from vitlab.claims.rules import Rule, word_of
 
-FIELDS = {
-    "id": "R01",
-    "chapter": "02_attention",
-    "basis": "measured",
-    "scale": "exact",
-    "statement": "Cats < dogs.",
-    "measure": "Weight of cats.",
-}
-
 
 def claim(rule, **fields):
-    return Claim(**FIELDS | fields, rule=Rule.parse(rule))
+    cats = ("R01", "Cats < dogs.", "02_attention", "Weight of cats.", "measured", "exact")
+    return Claim(*cats, rule=Rule.parse(rule), **fields)
 
 
 HALF = claim({"< 0.5": "holds", "otherwise": "refuted: dogs"})
@@ -34,12 +26,9 @@ def test_one_number_gets_the_rules_word_and_no_interval():
 def test_seeds_give_a_mean_and_students_interval():
     # mean 0.2, standard deviation 0.1, t(0.975, 2 degrees) = 4.3027: half width 0.2484
     found = decided(HALF, [0.1, 0.2, 0.3])
-    assert found.figure == "0.2"
+    assert (found.figure, found.verdict) == ("0.2", "holds")
     assert found.interval == "-0.048 to 0.45 (95 %, 3 seeds)"
-    assert found.verdict == "holds"
-    with_unit = decided(
-        claim({"< 0.5": "holds", "otherwise": "refuted"}, unit="dB"), [0.1, 0.2, 0.3]
-    )
+    with_unit = decided(replace(HALF, unit="dB"), [0.1, 0.2, 0.3])
     assert with_unit.figure == "0.2 dB"
     assert with_unit.interval == "-0.048 to 0.45 dB (95 %, 3 seeds)"
 
@@ -99,28 +88,19 @@ def test_every_digit_of_a_figure_stands_beside_the_output():
 
 def test_text_page_and_ledger_say_the_same():
     bundle, _ = Verdict(HALF, 0.75)._repr_mimebundle_()
-    assert bundle[MIME] == {
-        "id": "R01",
-        "figure": "0.75",
-        "interval": "",
-        "margin": "",
-        "verdict": "refuted: dogs",
-    }
+    fields = {"id": "R01", "figure": "0.75", "verdict": "refuted: dogs"}
+    assert bundle[MIME] == fields | {"interval": "", "margin": ""}
     for part in ("0.75", "Weight of cats.", "refuted", "dogs", "holds if"):
         assert part in bundle["text/plain"] and part in bundle["text/html"].replace("&lt;", "<")
     assert "Cats &lt; dogs." in bundle["text/html"]
     assert '<details class="verdict verdict-refuted" id="verdict-R01">' in bundle["text/html"]
 
 
-def test_rounding_errors_are_printed_without_their_digits():
+def test_rounding_errors_are_printed_without_their_digits_and_no_figure_as_minus_zero():
     equal = claim({"<= 1e-10": "holds", "otherwise": "refuted"})
     assert decided(equal, 3.1e-16).figure == "below 1e-10"
     assert decided(equal, 0.31).figure == "0.31"
-
-
-def test_no_figure_is_printed_as_minus_zero():
-    rounded = claim({"< 0.5": "holds", "otherwise": "refuted"}, format=".1f")
-    assert decided(rounded, -1e-9).figure == "0.0"
+    assert decided(replace(HALF, format=".1f"), -1e-9).figure == "0.0"
 
 
 @pytest.mark.parametrize("figure", [float("nan"), float("inf"), [0.1, 0.2], [[0.1]], []])

@@ -9,8 +9,7 @@ import runpy
 import sys
 from pathlib import Path
 
-from course.grading.answers import solution
-from course.grading.chapters import BOOK, chapter
+from course.grading.answers import BOOK, chapter, solution
 
 CHAPTER = 3
 ANSWERS = Path(__file__).parents[1] / f"chapter_{CHAPTER:02}.py"
