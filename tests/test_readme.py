@@ -4,14 +4,14 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import matplotlib
 import numpy as np
 import pytest
 from PIL import Image
 
-ROOT = Path(__file__).resolve().parent.parent
+from book.tools.address import ROOT
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 

@@ -5,9 +5,9 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-import nbformat
 import yaml
 
+from book.tools.notebooks import cells, tags
 from course.claims.rows import BOOK
 
 MAP = BOOK / "chapters.yml"
@@ -17,11 +17,10 @@ FOLDED = {"remove-cell", "hide-input", "exercise"}
 
 
 def load_map(path: Path = MAP) -> dict:
-    """Reads the map.
+    """Reads the map, and sees to it that each entry has the fields that it should have.
 
-    Raises:
-        ValueError: An entry has not exactly the fields that it should have. Within braces, YAML
-            ends a text at a comma unless it is quoted, and makes of the rest another field.
+    Within braces, YAML ends a text at a comma unless it is quoted, and makes of the rest another
+    field.
     """
     book = yaml.safe_load(path.read_text(encoding="utf-8"))
     _expect(book, "parts", "visits")
@@ -46,11 +45,7 @@ def _expect(entry: dict, *fields: str) -> None:
 
 def names() -> dict[int, str]:
     """File names of the chapters by number."""
-    return {
-        int(name[:2]): name
-        for part in load_map()["parts"]
-        for name in part["chapters"]
-    }
+    return {int(name[:2]): name for part in load_map()["parts"] for name in part["chapters"]}
 
 
 def notebook(name: str) -> Path:
@@ -67,37 +62,28 @@ class Length(NamedTuple):
     core_words: int
 
     def __str__(self) -> str:
-        reading = (
-            f"Core {self.core} min, deeper {self.deeper} min"
-            if self.deeper
-            else f"Reading {self.core} min"
-        )
+        core = f"Core {self.core} min, deeper {self.deeper} min"
+        reading = core if self.deeper else f"Reading {self.core} min"
         return f"{reading}, exercises {self.exercises} min."
 
 
 def length(path: Path) -> Length:
     """A line of code takes as long as ten words; exercises, what each asks for."""
     words, lines = Counter[str](), Counter[str]()
-    asked, section = 0, ""
-    for cell in nbformat.read(path, as_version=4).cells:
+    exercises, section = 0, ""
+    for cell in cells(path):
         if cell.cell_type == "markdown":
             heading = re.search(r"^## (.*)", cell.source, re.MULTILINE)
             section = heading[1] if heading else section
             words[section] += len(cell.source.split())
-            asked += sum(
-                map(int, re.findall(r"About\s+(\d+)\s+minutes", cell.source))
-            )
-        elif not FOLDED & set(cell.metadata.get("tags", [])):
+            exercises += sum(map(int, re.findall(r"About\s+(\d+)\s+minutes", cell.source)))
+        elif not FOLDED & set(tags(cell)):
             lines[section] += len(cell.source.splitlines())
-    apart = ("Deeper", "Exercises")
-    core_words = sum(number for name, number in words.items() if name not in apart)
-    core_lines = sum(number for name, number in lines.items() if name not in apart)
-    return Length(
-        _fives(core_words + WORDS_A_LINE * core_lines),
-        _fives(words["Deeper"] + WORDS_A_LINE * lines["Deeper"]),
-        asked,
-        core_words,
-    )
+    deeper = words.pop("Deeper", 0) + WORDS_A_LINE * lines.pop("Deeper", 0)
+    for counter in (words, lines):
+        del counter["Exercises"]
+    core = words.total() + WORDS_A_LINE * lines.total()
+    return Length(_fives(core), _fives(deeper), exercises, words.total())
 
 
 def _fives(words: int) -> int:

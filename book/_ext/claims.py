@@ -1,4 +1,4 @@
-"""Sphinx roles ``claim`` and ``count`` and directive ``claim-grid``: the ledger on other pages."""
+"""The ledger on other pages: roles ``claim``, ``count`` and ``measured``, and ``claim-grid``."""
 
 import posixpath
 import re
@@ -7,26 +7,68 @@ from functools import cache
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from book._ext import ledger_page
-from book._ext.ledger_counts import counts
-from book._ext.ledger_page import LEDGER, word
+from book._ext.ledger_page import LEDGER, chips, word
+from book._ext.pages import html, refused
 from course.claims import others
 from course.claims.card import css_class
-from course.claims.ledger import chapters, harvest
+from course.claims.ledger import Found, chapters, harvest
 from course.claims.rows import BOOK, Claim, load
+from vitlab.claims.rules import NO
 
+MISSES = 20  # of so many 95 % intervals, one misses its truth
 CARD = re.compile(
-    r'(<details class="verdict [^>]*id="verdict-(\w+)">.*?)</dl></details>',
-    re.DOTALL,
+    r'(<details class="verdict [^>]*id="verdict-(\w+)">.*?)</dl></details>', re.DOTALL
 )
 
 
 @cache
-def found() -> dict:
+def verdicts() -> dict[str, Found]:
     """The verdicts of this build: reading all notebooks for each role would take long."""
     return harvest()
+
+
+def counts(found: dict[str, Found]) -> dict[str, int]:
+    """Numbers that pages say of the ledger, by name, of which ``{count}`` takes one."""
+    claims = load().claims
+    answered = [claims[name] for name in found]
+    ruled = [claim for claim in answered if claim.since]
+    intervals = sum(len(verdict.seeds) > 1 for verdict in found.values())
+    return {
+        "claims": len(claims),
+        "answered": len(answered),
+        "open": len(claims) - len(answered),
+        "rules": len(ruled),
+        "before": sum(claim.before for claim in ruled),
+        "together": sum(not claim.before for claim in ruled),
+        "amended": sum(bool(claim.amended) for claim in ruled),
+        "other-words": sum(any(a.verdict for a in claim.amended) for claim in ruled),
+        "intervals": intervals,
+        "misses": round(intervals / MISSES),
+        "one-figure": sum(
+            len(verdict.seeds) == 1 and claims[name].basis == "measured"
+            for name, verdict in found.items()
+        ),
+        "proofs": sum(claim.basis == "proved" for claim in answered),
+        "inferred": sum(bool(claim.inferred) for claim in claims.values()),
+    }
+
+
+def summary(found: dict[str, Found]) -> str:
+    """What the book found, in words; what the sources only imply is counted apart."""
+    number = counts(found)
+    stated, implied = Counter[str](), Counter[str]()
+    for name, claim in load().claims.items():
+        (implied if claim.inferred else stated)[word(name, found)] += 1
+    refuted, opposite = (stated[name] for name in NO)
+    of_implied = "; ".join(f"{count} {name}" for name, count in implied.items())
+    return (
+        f"{number['answered']} of {number['claims']} claims have a verdict. Of those that the "
+        f"sources state, {refuted} are refuted, and of {opposite} the opposite was seen here. "
+        f"{number['inferred']} more are only implied by a source and counted apart ({of_implied})."
+    )
 
 
 class ClaimRole(SphinxRole):
@@ -35,17 +77,28 @@ class ClaimRole(SphinxRole):
     def run(self):
         if self.text not in load().claims:
             return refused(self, f"no claim {self.text!r}")
-        return [_claim_link(self.env.docname, load().claims[self.text])], []
+        return [_link(self.env.docname, load().claims[self.text])], []
 
 
 class CountRole(SphinxRole):
-    """``{count}`rules```: one of the ledger's numbers; ``ledger_counts`` says which there are."""
+    """``{count}`rules```: one of the ledger's numbers, see :func:`counts`."""
 
     def run(self):
         note_dependencies(self.env)
-        if self.text not in counts(found()):
+        numbers = counts(verdicts())
+        if self.text not in numbers:
             return refused(self, f"no count {self.text!r}")
-        return [nodes.Text(f"{counts(found())[self.text]:,}")], []
+        return [nodes.Text(f"{numbers[self.text]:,}")], []
+
+
+class MeasuredRole(SphinxRole):
+    """``{measured}`R65```: the figure of a claim, as its chapter has it."""
+
+    def run(self):
+        note_dependencies(self.env)
+        if self.text not in verdicts():
+            return refused(self, f"no verdict is stored for {self.text!r}")
+        return [nodes.Text(verdicts()[self.text].figure)], []
 
 
 class ClaimGrid(SphinxDirective):
@@ -54,53 +107,40 @@ class ClaimGrid(SphinxDirective):
     def run(self):
         note_dependencies(self.env)
         tiles = nodes.bullet_list(classes=["claim-grid"])
-        words = {name: word(name, found()) for name in load().claims}
+        words = {name: word(name, verdicts()) for name in load().claims}
         for name, claim in load().claims.items():
-            link = _claim_link(self.env.docname, claim)
+            link = _link(self.env.docname, claim)
             link["classes"] += ["claim-tile", css_class(words[name])]
             link += nodes.inline("", f" {words[name]}", classes=["visually-hidden"])
             tiles += nodes.list_item("", nodes.paragraph("", "", link))
-        return [tiles, html(ledger_page.chips(Counter(words.values())))]
+        return [tiles, html(chips(Counter(words.values())))]
 
 
-def _claim_link(docname: str, claim: Claim) -> nodes.reference:
-    uri = f"{posixpath.relpath(LEDGER, posixpath.dirname(docname))}.html#{claim.id}"
-    return nodes.reference(
-        "", claim.id, refuri=uri, internal=True, reftitle=claim.statement
-    )
+def _ledger_from(page: str) -> str:
+    return f"{posixpath.relpath(LEDGER, posixpath.dirname(page))}.html"
 
 
-def refused(role: SphinxRole, message: str) -> tuple[list, list]:
-    error = role.inliner.reporter.error(message, line=role.lineno)
-    return [role.inliner.problematic(role.rawtext, role.rawtext, error)], [error]
+def _link(page: str, claim: Claim) -> nodes.reference:
+    uri = f"{_ledger_from(page)}#{claim.id}"
+    return nodes.reference("", claim.id, refuri=uri, internal=True, reftitle=claim.statement)
 
 
-def html(text: str) -> nodes.raw:
-    return nodes.raw("", text, format="html")
-
-
-def note_dependencies(env) -> None:
+def note_dependencies(env: BuildEnvironment) -> None:
     for path in (BOOK / "claims.yml", *chapters(), *others.files()):
         env.note_dependency(str(path))
 
 
-def lead_to_the_ledger(
-    app: Sphinx,
-    page: str,
-    template: str,
-    context: dict,
-    doctree: nodes.document | None,
-) -> None:
-    """Gives a chapter's cards, which are stored in its notebook, a link that only pages can have."""
-    ledger = f"{posixpath.relpath(LEDGER, posixpath.dirname(page))}.html"
-    link = rf'<dt>Cite or repeat it</dt><dd><a href="{ledger}#\2">\2 in the ledger</a></dd>'
+def lead_to_the_ledger(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
+    """Gives a chapter's cards, stored in its notebook, a link that only pages can have."""
+    address = rf"{_ledger_from(page)}#\2"
+    link = rf'<dt>Cite or repeat it</dt><dd><a href="{address}">\2 in the ledger</a></dd>'
     if "body" in context:
         context["body"] = CARD.sub(rf"\1{link}</dl></details>", context["body"])
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", lead_to_the_ledger)
-    app.add_role("claim", ClaimRole())
-    app.add_role("count", CountRole())
+    for name, role in (("claim", ClaimRole), ("count", CountRole), ("measured", MeasuredRole)):
+        app.add_role(name, role())
     app.add_directive("claim-grid", ClaimGrid)
     return {"parallel_read_safe": True}

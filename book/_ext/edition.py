@@ -1,7 +1,7 @@
 """In an edition that leaves out pages, links to them become text, or lead to the whole book.
 
-``book/tools/edition`` writes the sources of such an edition, and ``edition.json`` beside them, which
-names the pages and labels that are not there. Without this file nothing changes.
+``book/tools/edition`` writes the sources of such an edition, and ``edition.json`` beside them,
+which names the pages and labels that are not there. Without this file nothing changes.
 """
 
 import json
@@ -14,14 +14,10 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
-from course.claims.rows import BOOK
+from book.tools.address import ROOT
 
-FILE = BOOK.parent / "edition.json"
-KINDS = {
-    "numref": "a figure",
-    "eq": "an equation",
-    "ref": "a section",
-}  # what a label names
+FILE = ROOT / "edition.json"
+KINDS = {"numref": "a figure", "eq": "an equation", "ref": "a section"}  # what a label names
 
 
 @cache
@@ -54,34 +50,22 @@ def resolve(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes.Node
 ) -> nodes.Node | None:
     """Text in place of a link to what is left out; Sphinx calls this for what it does not find."""
-    target = node["reftarget"]
+    target, titles = node["reftarget"], edition()["left_out"]
     if node["reftype"] == "doc":
-        page = posixpath.normpath(
-            posixpath.join(posixpath.dirname(node["refdoc"]), target)
-        ).lstrip("/")
-        if in_this_edition(page):
-            return None
-        text = (
-            shown.astext()
-            if node.get("refexplicit")
-            else edition()["left_out"][page]
-        )
-        link = address(page, "")
+        folder = posixpath.dirname(node["refdoc"])
+        page = posixpath.normpath(posixpath.join(folder, target)).lstrip("/")
+        text, anchor = titles.get(page), ""
     else:
-        if target not in edition()["labels"]:
-            return None
-        page = edition()["labels"][target]
-        number = page.rpartition("/")[2].partition("_")[0]
-        where = (
-            f"chapter {int(number)}"
-            if number.isdecimal()
-            else edition()["left_out"][page]
-        )
-        named = f"{KINDS.get(node['reftype'], 'a place')} of {where}"
-        text = shown.astext() if node.get("refexplicit") else named
-        link = address(page, "") and f"{address(page, '')}#{target}"
-    if link:
-        return nodes.reference("", text, refuri=link, internal=False)
+        page = edition()["labels"].get(target)
+        number = (page or "").rpartition("/")[2].partition("_")[0]
+        place = f"chapter {int(number)}" if number.isdecimal() else titles.get(page)
+        text, anchor = f"{KINDS.get(node['reftype'], 'a place')} of {place}", f"#{target}"
+    if page not in titles:
+        return None
+    if node.get("refexplicit"):
+        text = shown.astext()
+    if link := address(page, ""):
+        return nodes.reference("", text, refuri=link + anchor, internal=False)
     return nodes.inline("", text, classes=["left-out"])
 
 
@@ -94,31 +78,27 @@ def listed(numbers: list[int]) -> str:
         else:
             spans.append([number])
     *first, last = (" to ".join(map(str, span)) for span in spans)
-    said = f"{', '.join(first)} and {last}" if first else last
-    return f"chapter{'s' * (len(numbers) > 1)} {said}"
+    listing = f"{', '.join(first)} and {last}" if first else last
+    return f"chapter{'s' * (len(numbers) > 1)} {listing}"
 
 
 class LeftOut(SphinxDirective):
     """A sentence on what this edition leaves out, where it leaves out chapters; else nothing."""
 
     def run(self):
-        gone = [
-            page.removeprefix("book/")
-            for page in edition()["left_out"]
-            if page.count("/") == 1 and page[5:7].isdecimal()
-        ]
-        if not gone:
+        names = (page.split("/")[1:] for page in edition()["left_out"])
+        numbers = [int(name[0][:2]) for name in names if len(name) == 1 and name[0][:2].isdecimal()]
+        if not numbers:
             return []
-        numbers = listed(sorted(int(name[:2]) for name in gone))
-        said = (
-            f"This book is a part of a larger one and leaves out {numbers}. Chapters, figures and "
-            "claims keep the numbers that they have there, and the ledger lists all claims."
+        text = (
+            f"This book is a part of a larger one and leaves out {listed(sorted(numbers))}. "
+            "Chapters, figures and claims keep the numbers that they have there, and the ledger "
+            "lists all claims."
         )
-        return [nodes.paragraph("", said)]
+        return [nodes.paragraph("", text)]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Sphinx calls this."""
     app.add_directive("left-out", LeftOut)
     app.connect("missing-reference", resolve)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,27 +1,49 @@
-"""Sphinx directives ``ledger`` and ``ledger-fields``.
+"""The ledger: the directives ``ledger`` and ``ledger-fields``, and the data beside their page.
 
 They read ``book/claims.yml`` and the verdicts stored in the chapters' outputs; nothing is written
 down a second time.
 """
 
 import json
+import shutil
+import subprocess
 from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from book._ext import ledger_page
-from book._ext.claims import html, note_dependencies
-from book._ext.ledger_counts import summary
-from book._ext.ledger_files import build
+from book._ext.claims import note_dependencies, summary
+from book._ext.figures import thumbnails
+from book._ext.pages import html, when_built
+from book.tools.address import git
 from course.claims import export
+from course.claims.cite import Build, bibtex
 from course.claims.ledger import harvest
 from course.claims.rows import load
+from course.results import RESULTS
 
-SCRIPT = (
-    f'<script defer src="{ledger_page.relative("_static/ledger.js")}"></script>'
-)
+SCRIPT = f'<script defer src="{ledger_page.relative("_static/ledger.js")}"></script>'
+
+
+@cache
+def commit() -> tuple[str, str]:
+    """The commit that is built, with a + where files were changed, and its day."""
+    try:
+        name, day = git("log", "-1", "--format=%h %cs", "--abbrev=12").decode().split()
+        changed = git("status", "--porcelain", "--untracked-files=no").strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "", ""
+    return name + "+" * bool(changed), day
+
+
+def build(app: Sphinx) -> Build:
+    """What is built here."""
+    return Build(*commit(), site=app.config.html_baseurl)
 
 
 class Ledger(SphinxDirective):
@@ -30,24 +52,17 @@ class Ledger(SphinxDirective):
     def run(self):
         note_dependencies(self.env)
         rows, found, here = load(), harvest(), build(self.env.app)
-        data = {
-            claim["id"]: claim for claim in export.ledger(found, here)["claims"]
-        }
-        sections = [
-            nodes.paragraph("", summary(found)),
-            html(ledger_page.filters(found)),
-        ]
+        data = {claim["id"]: claim for claim in export.ledger(found, here)["claims"]}
+        sections = [nodes.paragraph("", summary(found)), html(ledger_page.filters(found))]
         for name, topic in rows.topics.items():
             section = _section(f"topic-{name}", topic.question)
-            mine = [claim for claim in rows.claims.values() if claim.topic == name]
-            words = Counter(ledger_page.word(claim.id, found) for claim in mine)
+            claims = [claim for claim in rows.claims.values() if claim.topic == name]
+            words = Counter(ledger_page.word(claim.id, found) for claim in claims)
             cards = (
                 ledger_page.entry(claim, found.get(claim.id), here, data[claim.id])
-                for claim in mine
+                for claim in claims
             )
-            section += html(
-                ledger_page.chips(words, "topic-words") + "\n".join(cards)
-            )
+            section += html(ledger_page.chips(words, "topic-words") + "\n".join(cards))
             sections.append(section)
         return [*sections, self.sources(), self.systems(), html(SCRIPT)]
 
@@ -55,31 +70,27 @@ class Ledger(SphinxDirective):
         """The five documents, as far as they name themselves."""
         section = _section("sources", "The sources")
         for letter, source in load().sources.items():
-            claims = [
-                claim for claim in load().claims.values() if claim.id[0] == letter
-            ]
-            lines = nodes.definition("", nodes.paragraph("", source["about"]))
+            number = sum(name[0] == letter for name in load().claims)
             given = [
                 f"{field.capitalize()}: {source[field]}."
                 for field in ("author", "date", "address")
                 if field in source
             ] or ["It names no author, date or address."]
-            lines += nodes.paragraph("", f"{' '.join(given)} {len(claims)} claims.")
-            listing = nodes.definition_list(ids=[f"source-{letter.lower()}"])
             term = nodes.term("", f"{letter}: {source['title']}")
-            listing += nodes.definition_list_item("", term, lines)
-            section += listing
+            texts = source["about"], f"{' '.join(given)} {number} claims."
+            section += _definitions([(term, texts)], ids=[f"source-{letter.lower()}"])
         return section
 
     def systems(self) -> nodes.section:
         """The models and methods that the sources name."""
         section = _section("systems", "Systems and methods the sources name")
-        listing = nodes.definition_list(classes=["systems"])
-        for system in load().systems.values():
-            term = nodes.term("", f"{system.id} {system.name}: {system.state}")
-            text = nodes.definition("", nodes.paragraph("", system.statement))
-            listing += nodes.definition_list_item("", term, text)
-        section += listing
+        section += _definitions(
+            (
+                (nodes.term("", f"{system.id} {system.name}: {system.state}"), [system.statement])
+                for system in load().systems.values()
+            ),
+            classes=["systems"],
+        )
         return section
 
 
@@ -89,20 +100,53 @@ class LedgerFields(SphinxDirective):
     def run(self):
         self.env.note_dependency(str(export.SCHEMA))
         schema = json.loads(export.SCHEMA.read_text(encoding="utf-8"))
-        listing = nodes.definition_list(classes=["ledger-fields"])
-        claim = schema["properties"]["claims"]["items"]
-        for name, about in claim["properties"].items():
-            term = nodes.term("", "", nodes.literal("", name))
-            text = nodes.definition("", nodes.paragraph("", about["description"]))
-            listing += nodes.definition_list_item("", term, text)
-        return [listing]
+        fields = schema["properties"]["claims"]["items"]["properties"]
+        entries = (
+            (nodes.term("", "", nodes.literal("", name)), [field["description"]])
+            for name, field in fields.items()
+        )
+        return [_definitions(entries, classes=["ledger-fields"])]
 
 
 def _section(name: str, title: str) -> nodes.section:
     return nodes.section("", nodes.title("", title), ids=[name], names=[name])
 
 
-def setup(app: Sphinx) -> dict:
+def _definitions(
+    entries: Iterable[tuple[nodes.term, Iterable[str]]], **attributes: list[str]
+) -> nodes.definition_list:
+    """A list of terms, each with its paragraphs."""
+    listing = nodes.definition_list("", **attributes)
+    for term, texts in entries:
+        paragraphs = (nodes.paragraph("", text) for text in texts)
+        listing += nodes.definition_list_item("", term, nodes.definition("", *paragraphs))
+    return listing
+
+
+def write(app: Sphinx) -> None:
+    """Writes the ledger's data, the results of studies that it names, and the thumbnails."""
+    out, here = Path(app.outdir), build(app)
+    data = export.ledger(harvest(), here)
+    texts = {
+        "ledger.json": json.dumps(data, ensure_ascii=False, indent=1) + "\n",
+        "ledger.csv": export.table(data),
+        "ledger.bib": "\n".join(bibtex(claim, here) for claim in data["claims"]),
+        "ledger.schema.json": export.SCHEMA.read_text(encoding="utf-8"),
+    }
+    for name, text in texts.items():
+        (out / "book" / name).write_text(text, encoding="utf-8")
+    results, thumbs = out / "_static/results", out / "_static/thumbs"
+    for folder in (results, thumbs):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    for name in {name for claim in load().claims.values() for name in claim.study}:
+        shutil.copy(RESULTS / f"{name}.json", results)
+    for copy in thumbnails().values():
+        (thumbs / copy.file).write_bytes(copy.webp)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("ledger", Ledger)
     app.add_directive("ledger-fields", LedgerFields)
+    when_built(app, write)
     return {"parallel_read_safe": True}

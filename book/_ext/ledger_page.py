@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from book._ext.edition import address, in_this_edition
-from book._ext.thumbnails import thumbnails
+from book._ext.figures import thumbnails
 from course.claims import card
 from course.claims.cite import Build, bibtex
 from course.claims.ledger import Found
@@ -38,31 +38,21 @@ def entry(claim: Claim, found: Found | None, build: Build, data: dict) -> str:
         "amended": "yes" if claim.amended else "no",
         "inferred": "yes" if claim.inferred else "no",
     }
-    about = "".join(
-        f' data-{name}="{escape(value)}"' for name, value in facts.items()
-    )
-    return card.html(
-        claim,
-        found,
-        claim.id,
-        about,
-        _picture(claim),
-        _more(claim, found, build, data),
-    )
+    attributes = "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items())
+    more = _more(claim, found, build, data)
+    return card.html(claim, found, claim.id, attributes, _thumbnail(claim), more)
 
 
-def _picture(claim: Claim) -> str:
-    small = thumbnails().get(claim.id)
-    if small is None:
+def _thumbnail(claim: Claim) -> str:
+    copy = thumbnails().get(claim.id)
+    if copy is None:
         return ""
-    size = f'width="{small.width}" height="{small.height}"'
-    source = relative(f"_static/thumbs/{small.file}")
-    return f'<img class="thumb" src="{source}" {size} loading="lazy" alt="{escape(small.alt)}">'
+    source = relative(f"_static/thumbs/{copy.file}")
+    size = f'width="{copy.width}" height="{copy.height}"'
+    return f'<img class="thumb" src="{source}" {size} loading="lazy" alt="{escape(copy.alt)}">'
 
 
-def _more(
-    claim: Claim, found: Found | None, build: Build, data: dict
-) -> Iterator[tuple[str, str]]:
+def _more(claim: Claim, found: Found | None, build: Build, data: dict) -> Iterator[tuple[str, str]]:
     """Where the claim is decided, how to repeat that, and how to cite it."""
     title = f"Chapter {int(claim.chapter[:2])}, {escape(load().chapters[claim.chapter])}"
     if found is None:
@@ -70,49 +60,40 @@ def _more(
     else:
         name = f"book/{claim.chapter}"
         page = address(name, relative(f"{name}.html"))
-        file = address(
-            name, relative(f"_sources/{name}.ipynb"), f"_sources/{name}.ipynb"
-        )
-        where = (
-            f'<a href="{page}#verdict-{claim.id}">{title}</a>' if page else title
-        )
-        yield (
-            "Where",
-            where
-            if in_this_edition(name)
-            else f"{where}, which this book leaves out",
-        )
-        commands = []
-        for name in claim.study:
-            kept = study(name)
-            stored = relative(f"_static/results/{name}.json")
-            commands.append(
-                f'<code>{kept.command}</code> gave <a href="{stored}">{name}.json</a> '
-                f"({kept.date}, commit {kept.commit}, {escape(kept.machine)})"
-            )
-        notebook = f'<a href="{file}">notebook</a>' if file else "notebook"
-        commands.append(
-            f"<code>python -m book.tools.execute book/{claim.chapter}.ipynb</code> "
-            f"runs the chapter's {notebook}"
-        )
-        yield "Repeat it", "<br>".join(commands)
-    if others := data["others"]:
-        yield "Other models", _others(others)
+        where = f'<a href="{page}#verdict-{claim.id}">{title}</a>' if page else title
+        yield "Where", where + ", which this book leaves out" * (not in_this_edition(name))
+        yield "Repeat it", "<br>".join(_commands(claim))
+    if data["others"]:
+        yield "Other models", _others(data["others"])
     yield "Permalink", f'<a href="#{claim.id}">{escape(data["url"])}</a>'
-    said = escape(
-        bibtex(data, build)
-    )  # no <pre>: the theme's script measures each of them
+    entry = escape(bibtex(data, build))  # no <pre>: the theme's script measures each of them
     yield (
         "Cite it",
-        f'<details class="bibtex"><summary>BibTeX</summary><code>{said}</code></details>',
+        f'<details class="bibtex"><summary>BibTeX</summary><code>{entry}</code></details>',
     )
+
+
+def _commands(claim: Claim) -> Iterator[str]:
+    """What repeats the studies of a claim, and its chapter."""
+    for name in claim.study:
+        results = study(name)
+        file = relative(f"_static/results/{name}.json")
+        yield (
+            f'<code>{results.command}</code> gave <a href="{file}">{name}.json</a> '
+            f"({results.date}, commit {results.commit}, {escape(results.machine)})"
+        )
+    source = f"_sources/book/{claim.chapter}.ipynb"
+    file = address(f"book/{claim.chapter}", relative(source), source)
+    notebook = f'<a href="{file}">notebook</a>' if file else "notebook"
+    command = f"python -m book.tools.execute book/{claim.chapter}.ipynb"
+    yield f"<code>{command}</code> runs the chapter's {notebook}"
 
 
 def _others(others: list[dict]) -> str:
     """How many other models agree with the book, and what each gives."""
     agree = sum(other["agrees"] for other in others)
-    each = (f"{o['model']} {o['figure']}, {o['word']}" for o in others)
-    return f"{agree} of {len(others)} agree: {escape('; '.join(each))}"
+    words = "; ".join(f"{o['model']} {o['figure']}, {o['word']}" for o in others)
+    return f"{agree} of {len(others)} agree: {escape(words)}"
 
 
 def filters(found: dict[str, Found]) -> str:
@@ -125,22 +106,14 @@ def filters(found: dict[str, Found]) -> str:
         for name in (*WORDS, "open")
         if words[name]
     )
-    parts = dict.fromkeys(topic.part for topic in rows.topics.values())
-    chapters = dict.fromkeys(claim.chapter for claim in rows.claims.values())
+    parts = sorted({topic.part for topic in rows.topics.values()})
+    chapters = sorted({claim.chapter for claim in rows.claims.values()})
+    numbered = ((name, f"{int(name[:2])} {rows.chapters[name]}") for name in chapters)
+    sources = ((letter, f"{letter}: {s['title']}") for letter, s in rows.sources.items())
     menus = [
-        _menu(
-            "part", "Part of the model", ((part, part) for part in sorted(parts))
-        ),
-        _menu(
-            "chapter",
-            "Chapter",
-            ((n, f"{int(n[:2])} {rows.chapters[n]}") for n in sorted(chapters)),
-        ),
-        _menu(
-            "source",
-            "Source",
-            ((a, f"{a}: {s['title']}") for a, s in rows.sources.items()),
-        ),
+        _menu("part", "Part of the model", zip(parts, parts, strict=True)),
+        _menu("chapter", "Chapter", numbered),
+        _menu("source", "Source", sources),
         _menu("basis", "Kind of evidence", BASES.items()),
         _menu("scale", "How far it reaches", SCALES.items()),
     ]
@@ -151,10 +124,7 @@ def filters(found: dict[str, Found]) -> str:
     boxes = "".join(
         f'<label><input type="checkbox" name="{name}" value="yes"> {label} '
         f"(<span data-count></span>)</label>"
-        for name, label in (
-            ("amended", "rule amended"),
-            ("inferred", "only implied"),
-        )
+        for name, label in (("amended", "rule amended"), ("inferred", "only implied"))
     )
     return (
         '<form class="ledger-filter" role="search" aria-label="Claims" hidden>'
@@ -169,22 +139,23 @@ def filters(found: dict[str, Found]) -> str:
 
 
 def _menu(name: str, label: str, options: Iterable[tuple[str, str]]) -> str:
-    said = "".join(
+    entries = "".join(
         f'<option value="{escape(value)}" data-label="{escape(text)}">{escape(text)}</option>'
         for value, text in options
     )
-    return f'<label>{label} <select name="{name}"><option value="">any</option>{said}</select></label>'
+    menu = f'<select name="{name}"><option value="">any</option>{entries}</select>'
+    return f"<label>{label} {menu}</label>"
 
 
-def chips(words: Counter, counted: str = "") -> str:
+def chips(words: Counter, style: str = "") -> str:
     """How many claims there are of each word."""
-    said = "".join(
+    entries = "".join(
         f'<li class="verdict-chip {card.css_class(name)}" data-word="{name}">'
         f"<span>{words[name]}</span> {name}</li>"
         for name in (*WORDS, "open")
         if words[name]
     )
-    return f'<ul class="claim-legend {counted}">{said}</ul>'
+    return f'<ul class="claim-legend {style}">{entries}</ul>'
 
 
 def relative(target: str) -> str:

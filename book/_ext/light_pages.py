@@ -15,16 +15,11 @@ import pydata_sphinx_theme
 from PIL import Image
 from sphinx.application import Sphinx
 
-from book._ext.narrow import beside
+from book._ext.figures import narrow_form
+from book._ext.pages import when_built
 
-STATIC = (
-    Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
-)
-SEARCH = (
-    "searchtools.js",
-    "language_data.js",
-    "searchindex.js",
-)  # only the search page searches
+STATIC = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
+SEARCH = ("searchtools.js", "language_data.js", "searchindex.js")  # only the search page searches
 UNUSED = (
     "scripts/fontawesome.js*",
     "vendor/fontawesome/webfonts/*",
@@ -34,7 +29,6 @@ UNUSED = (
     "mathjax/tex-chtml-*.js",
 )
 VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
-
 ICON = re.compile(
     r'<(i|span) class="((?:[\w-]+ +)*(?:fa-solid|fas|fab) +fa-([\w-]+)[^"]*)"([^>]*)></\1>'
 )
@@ -54,41 +48,29 @@ def lighten(html: str, page: Path) -> str:
     unused = ["fontawesome.js"]
     if page.name != "search.html":
         unused += SEARCH
-    if (
-        'class="math' not in html
-    ):  # Sphinx gives the first page what the pages below it need
+    if 'class="math' not in html:  # Sphinx gives the first page what the pages below it need
         unused.append("tex-chtml.js")
-    html = SCRIPT.sub(
-        lambda tag: "" if tag[1].endswith(tuple(unused)) else tag[0], html
-    )
+    html = SCRIPT.sub(lambda tag: "" if tag[1].endswith(tuple(unused)) else tag[0], html)
     # Sphinx, docutils and the theme each write one.
     before, viewport, after = html.partition('<meta name="viewport"')
     html = before + viewport + VIEWPORT.sub("", after)
     html = ICON.sub(lambda tag: icon(tag[3], tag[2], tag[4]), html)
     # A fold in the contents is an arrow alone, with nothing to read aloud.
     fold = '<span class="toctree-toggle"'
-    html = html.replace(
-        f"<summary>{fold}", f'<summary aria-label="Pages below">{fold}'
-    )
+    html = html.replace(f"<summary>{fold}", f'<summary aria-label="Pages below">{fold}')
     head, article, rest = html.partition("<article")
     return head + article + re.sub(r"<img\b[^>]*>", picture(page), rest)
 
 
 @cache
 def icon(name: str, classes: str, attributes: str = "") -> str:
-    """An icon of the theme, drawn into the page.
-
-    Raises:
-        ValueError: The theme brings no icon of this name.
-    """
+    """An icon of the theme, drawn into the page."""
     shape = rf"""["{{,]{name}"?:\[(\d+),(\d+),\[[^]]*\],"\w+","([^"]+)"\]"""
-    found = re.search(shape, _icons())
-    if found is None:
+    match = re.search(shape, _icons())
+    if match is None:
         raise ValueError(f"the theme has no icon {name!r}")
-    width, height, path = found.groups()
-    kept = " ".join(
-        word for word in classes.split() if word not in ("fa-solid", "fas", "fab")
-    )
+    width, height, path = match.groups()
+    kept = " ".join(word for word in classes.split() if word not in ("fa-solid", "fas", "fab"))
     mode = re.search(r' data-mode="\w+"', attributes)
     return (
         f'<svg class="icon {kept}"{mode[0] if mode else ""} viewBox="0 0 {width} {height}" '
@@ -112,21 +94,21 @@ def picture(page: Path) -> Callable[[re.Match], str]:
     def change(tag: re.Match) -> str:
         nonlocal first
         wait, first = "" if first else ' loading="lazy"', False
-        source = re.search(r'\bsrc="([^"]+)"', tag[0])[1]
-        if source.startswith("data:"):
-            file, wait = io.BytesIO(base64.b64decode(source.partition(",")[2])), ""
-        else:
-            file = page.parent / source
         if "width=" in tag[0]:
             return tag[0]
-        image = f"<img {size(file)}{wait}{tag[0].removeprefix('<img')}"
-        narrow = None if source.startswith("data:") else beside(file)
-        if narrow is None or not narrow.exists():
+        attributes = tag[0].removeprefix("<img")
+        source = re.search(r'\bsrc="([^"]+)"', tag[0])[1]
+        if source.startswith("data:"):
+            file = io.BytesIO(base64.b64decode(source.partition(",")[2]))
+            return f"<img {size(file)}{attributes}"
+        file = page.parent / source
+        image = f"<img {size(file)}{wait}{attributes}"
+        narrow = narrow_form(file)
+        if not narrow.exists():
             return image
         return (
             f'<picture><source media="(max-width: 40rem)" '
-            f'srcset="{source.replace(file.name, narrow.name)}" {size(narrow)}>'
-            f"{image}</picture>"
+            f'srcset="{source.replace(file.name, narrow.name)}" {size(narrow)}>{image}</picture>'
         )
 
     return change
@@ -135,17 +117,13 @@ def picture(page: Path) -> Callable[[re.Match], str]:
 def size(file: Path | io.BytesIO) -> str:
     """An image's width and height, in pixels, as a tag has them."""
     if isinstance(file, Path) and file.suffix == ".svg":
-        return re.search(
-            r'width="\d+" height="\d+"', file.read_text(encoding="utf-8")
-        )[0]
-    with Image.open(file) as opened:
-        return f'width="{opened.width}" height="{opened.height}"'
+        return re.search(r'width="\d+" height="\d+"', file.read_text(encoding="utf-8"))[0]
+    with Image.open(file) as image:
+        return f'width="{image.width}" height="{image.height}"'
 
 
-def finish(app: Sphinx, exception: Exception | None) -> None:
-    """Rewrites what was built; Sphinx calls this at the end."""
-    if exception or app.builder.format != "html":
-        return
+def finish(app: Sphinx) -> None:
+    """Rewrites what was built."""
     site = Path(app.outdir)
     for page in site.rglob("*.html"):
         if "_static" not in page.relative_to(site).parts:
@@ -155,12 +133,10 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         for file in (site / "_static").glob(pattern):
             file.unlink()
     for sheet in (site / "_static/styles").glob("*.css"):
-        sheet.write_text(
-            ICON_RULES.sub("", sheet.read_text(encoding="utf-8")), encoding="utf-8"
-        )
+        rules = sheet.read_text(encoding="utf-8")
+        sheet.write_text(ICON_RULES.sub("", rules), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Sphinx calls this."""
-    app.connect("build-finished", finish, priority=900)  # after MathJax is copied
+    when_built(app, finish, priority=900)  # after MathJax is copied
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,32 +1,46 @@
-"""The models that run in pages: their files, images with torch's logits, and a still picture."""
+"""The models that run in pages, and the drawings of chapters that answer: what they begin with.
 
+Each is written as a script, which pages from a folder can load.
+"""
+
+import base64
+import io
 import json
 from html import escape
 from pathlib import Path
 
 import torch
+from PIL import Image
 from sphinx.application import Sphinx
 
 import minivit
+from book._ext.pages import when_built
 from vitlab.convert.page import export_page, rounded
 from vitlab.data import load_data
+from vitlab.data.dataset import Split
 from vitlab.data.photographs import photograph
 
 MODELS = ("digits_vit", "cifar10_vit")
-FOLDER = "_static/live"
+FOLDER = "live"
 PHOTOGRAPHS = {
     "chelsea": "a cat",
     "rocket": "a rocket",
     "astronaut": "an astronaut",
     "coffee": "a cup",
 }
+PARTS = "live/parts"  # the drawings
+SIDE = 224  # pixels of a photograph that drawings show
+DRAWN = ("chelsea", "astronaut", "coffee")
+STARTS = (0, 1)  # seeds of untrained models: that of digits_vit's training, and another
 
 
-def write(app: Sphinx, error: Exception | None) -> None:
-    """Writes the files; Sphinx calls this at the end."""
-    if error is not None or app.builder.format != "html":
-        return
-    folder = Path(app.outdir) / FOLDER
+def write(app: Sphinx) -> None:
+    write_models(Path(app.outdir) / "_static" / FOLDER)
+    write_parts(Path(app.outdir) / "_static" / PARTS)
+
+
+def write_models(folder: Path) -> None:
+    """The models, each with images and torch's logits of them, and a still picture."""
     (folder / "models").mkdir(parents=True, exist_ok=True)
     for name in MODELS:
         file = folder / f"models/{name}.js"
@@ -34,13 +48,9 @@ def write(app: Sphinx, error: Exception | None) -> None:
         export_page(model, file)
         shown = samples(model)
         with file.open("a", encoding="utf-16-le") as more:
-            more.write(
-                f"(globalThis.minivitSamples ??= {{}}).{name} = {json.dumps(shown)};\n"
-            )
+            more.write(f"(globalThis.minivitSamples ??= {{}}).{name} = {json.dumps(shown)};\n")
         if name == MODELS[0]:
-            (folder / "still.svg").write_text(
-                still(model, shown[0]), encoding="utf-8"
-            )
+            (folder / "still.svg").write_text(still(model, shown[0]), encoding="utf-8")
 
 
 @torch.no_grad()
@@ -54,44 +64,87 @@ def samples(model: minivit.ViT) -> list[dict]:
         missed = (guesses != test.labels).nonzero()[:2, 0].tolist()
         images = test.images[first + missed]
         names = [f"A {int(test.labels[i])}" for i in first]
-        names += [
-            f"A {int(test.labels[i])}, which the model misreads" for i in missed
-        ]
+        names += [f"A {int(test.labels[i])}, which the model misreads" for i in missed]
     else:
         size = model.preprocess.size
         images = torch.stack([photograph(name, size) for name in PHOTOGRAPHS])
         names = [f"A photograph of {what}" for what in PHOTOGRAPHS.values()]
     logits = model(model.preprocess(images)).tolist()
-    # Channels last, as browsers have them.
-    pixels = images.permute(0, 2, 3, 1).flatten(1).tolist()
+    pixels = images.permute(0, 2, 3, 1).flatten(1).tolist()  # channels last, as browsers have them
     return [
-        {"name": name, "pixels": some, "logits": answer}
-        for name, some, answer in zip(names, pixels, logits, strict=True)
+        {"name": name, "pixels": values, "logits": answer}
+        for name, values, answer in zip(names, pixels, logits, strict=True)
     ]
 
 
 def still(model: minivit.ViT, sample: dict) -> str:
     """The first image and the model's answer as a drawing, for readers without scripts."""
     height, width = model.config.image_size
-    parts = [
+    shapes = [
         f'<rect x="{20 * (i % width)}" y="{20 * (i // width)}" width="20" height="20" '
         f'fill="rgb({v},{v},{v})"/>'
         for i, v in enumerate(sample["pixels"])
     ]
     for i, p in enumerate(torch.tensor(sample["logits"]).softmax(0).tolist()):
         y = 16 * i + 12
-        parts.append(
+        shapes.append(
             f'<text x="190" y="{y}">{escape(model.classes[i])}</text>'
             f'<rect x="206" y="{y - 10}" width="{150 * p:.1f}" height="11" fill="#17624a"/>'
             f'<text x="{212 + 150 * p:.1f}" y="{y}">{100 * p:.1f} %</text>'
         )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="430" height="{20 * height}" '
-        f'font-family="sans-serif" font-size="12">{"".join(parts)}</svg>\n'
+        f'font-family="sans-serif" font-size="12">{"".join(shapes)}</svg>\n'
     )
 
 
+def write_parts(folder: Path) -> None:
+    """Photographs, digits and untrained models for the drawings."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data = load_data("DIGITS")
+    scripts = {
+        "photographs": ("minivitPhotographs", {name: embedded(name) for name in DRAWN}),
+        "digits": ("minivitDigits", {**digits(data.test), "mean": data.mean, "std": data.std}),
+        "digits_training": ("minivitTrainingDigits", digits(data.train)),
+    }
+    for file, (name, value) in scripts.items():
+        (folder / f"{file}.js").write_text(f"globalThis.{name} = {json.dumps(value)};\n")
+    for seed in STARTS:
+        export_page(start(seed), folder / f"start_{seed}.js")
+
+
+def digits(split: Split) -> dict[str, str | list[int]]:
+    """Images of 8 x 8 pixels, a byte each, in base64, and their labels."""
+    pixels = base64.b64encode(split.images.numpy().tobytes()).decode()
+    return {"pixels": pixels, "labels": split.labels.tolist()}
+
+
+def start(seed: int) -> minivit.ViT:
+    """digits_vit before its training, or what it would have been with another seed."""
+    trained = minivit.load("digits_vit")
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        untrained = type(trained)(trained.config).eval()
+    untrained.preprocess, untrained.classes = trained.preprocess, trained.classes
+    return untrained
+
+
+def embedded(name: str) -> str:
+    """A photograph as an address that holds all of it: pages may read its pixels everywhere."""
+    out = io.BytesIO()
+    pixels = photograph(name, SIDE).permute(1, 2, 0).numpy()
+    Image.fromarray(pixels).save(out, "WEBP", quality=88)
+    return f"data:image/webp;base64,{base64.b64encode(out.getvalue()).decode()}"
+
+
+def on_page(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
+    """Has a page with a drawing load the drawings' scripts."""
+    if 'class="live-part"' in context.get("body", ""):
+        app.add_css_file(f"{PARTS}/parts.css")
+        app.add_js_file(f"{PARTS}/parts.js", loading_method="defer")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Sphinx calls this."""
-    app.connect("build-finished", write)
+    app.connect("html-page-context", on_page)
+    when_built(app, write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,6 +8,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
+from book._ext.pages import when_built
 from book.tools.address import BRANCH, filled, repository, site
 
 BUTTONS = {
@@ -24,45 +25,34 @@ BUTTONS = {
 
 def tell_the_theme(app: Sphinx, config: Config) -> None:
     """Gives Sphinx and its theme the address, where there is one."""
-    url = repository()
-    if url:
+    if url := repository():
         app.tags.add("published")  # for what is true only then: {only} published
         config.html_baseurl = site(url)
         config.html_theme_options |= BUTTONS | {"repository_url": url}
 
 
-def write_what_is_no_page(app: Sphinx, error: Exception | None) -> None:
+def write_what_is_no_page(app: Sphinx) -> None:
     """The list of pages for search engines, and the address in notebooks that are downloaded."""
-    if error is not None or app.builder.format != "html":
-        return
     out, base = Path(app.outdir), app.config.html_baseurl
-    url = (
-        repository()
-    )  # the theme's option is Jupyter Book's own where there is none
+    url = repository()  # the theme's option is Jupyter Book's own where there is none
     for notebook in out.glob("_sources/**/*.ipynb") if url else ():
         notebook.write_bytes(filled(notebook.read_bytes(), url))
-    texts = {"robots.txt": "", "sitemap.xml": ""}
-    if base:
-        pages = sorted(
-            base + app.builder.get_target_uri(name) for name in app.env.found_docs
-        )
-        entries = "".join(f"<url><loc>{page}</loc></url>\n" for page in pages)
-        texts["robots.txt"] = (
-            f"User-agent: *\nAllow: /\nSitemap: {base}sitemap.xml\n"
-        )
-        texts["sitemap.xml"] = (
-            '<?xml version="1.0" encoding="UTF-8"?>\n'
-            f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{entries}</urlset>\n'
-        )
-    for name, text in texts.items():
-        if text:
-            (out / name).write_text(text, encoding="utf-8")
-        else:  # of a build that had an address
+    if not base:
+        for name in ("robots.txt", "sitemap.xml"):  # of a build that had an address
             (out / name).unlink(missing_ok=True)
+        return
+    pages = sorted(base + app.builder.get_target_uri(name) for name in app.env.found_docs)
+    entries = "".join(f"<url><loc>{page}</loc></url>\n" for page in pages)
+    robots = f"User-agent: *\nAllow: /\nSitemap: {base}sitemap.xml\n"
+    (out / "robots.txt").write_text(robots, encoding="utf-8")
+    (out / "sitemap.xml").write_text(
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{entries}</urlset>\n',
+        encoding="utf-8",
+    )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Sphinx calls this."""
     app.connect("config-inited", tell_the_theme)
-    app.connect("build-finished", write_what_is_no_page)
+    when_built(app, write_what_is_no_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""The repository's address, which stands in no file, and the branch whose notebooks carry it.
+"""Where the repository is, here and on the web: its address stands in no file, but in a branch.
 
     python -m book.tools.address
 
@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+SITE = ROOT / "_build/html"
+FIGURES = ROOT / "_build/figures"  # drawn by book.tools.figures
 BRANCH = "launch"
 GITHUB = re.compile(
     r"(?:https://(?:[^@/]*@)?|ssh://git@|git@)github\.com[:/]([\w-]+/[\w.-]+?)(?:\.git)?/?"
@@ -32,9 +34,8 @@ def normal(address: str) -> str:
 def git(*arguments: str, given: bytes = b"", environment: Mapping[str, str] = os.environ) -> bytes:
     """What git says, run in the repository."""
     command = ["git", "-C", str(ROOT), *arguments]
-    return subprocess.run(
-        command, input=given, env=environment, check=True, stdout=subprocess.PIPE
-    ).stdout
+    options = {"input": given, "env": environment, "check": True, "stdout": subprocess.PIPE}
+    return subprocess.run(command, **options).stdout
 
 
 def repository(environment: Mapping[str, str] = os.environ) -> str:
@@ -42,16 +43,11 @@ def repository(environment: Mapping[str, str] = os.environ) -> str:
 
     The first that is there decides: the variable ``MINIVIT_REPOSITORY`` (empty for no address),
     the repository whose workflow this runs in, git's remote ``origin``.
-
-    Raises:
-        ValueError: ``MINIVIT_REPOSITORY`` is something else than a repository on GitHub.
     """
     named = environment.get("MINIVIT_REPOSITORY")
+    if named and not normal(named):
+        raise ValueError(f"MINIVIT_REPOSITORY is like https://github.com/OWNER/NAME: got {named}")
     if named is not None:
-        if named and not normal(named):
-            raise ValueError(
-                f"MINIVIT_REPOSITORY is like https://github.com/OWNER/NAME: got {named}"
-            )
         return normal(named)
     if "GITHUB_REPOSITORY" in environment:
         return normal(f"{environment['GITHUB_SERVER_URL']}/{environment['GITHUB_REPOSITORY']}")
@@ -72,9 +68,6 @@ def filled(notebook: bytes, url: str) -> bytes:
     """A notebook's file with the address in its first cell, and before its drawings.
 
     Colab opens a notebook without the files beside it.
-
-    Raises:
-        ValueError: It has no first cell of this project's.
     """
     text, count = IN_CELL.subn(url.encode(), notebook, count=1)
     if not count:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import nbformat
 
+from book.tools.notebooks import read, write
 from course.claims.ledger import MIME, chapters
 from course.claims.rows import load
 from course.claims.verdict import Verdict
@@ -18,16 +19,13 @@ from course.claims.verdict import Verdict
 
 def write_cards(path: Path) -> bool:
     """Writes the verdicts of one notebook anew; says whether one changed."""
-    before = path.read_text(encoding="utf-8")
-    notebook = nbformat.reads(before, as_version=4)
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            if seen := output.get("metadata", {}).get(MIME):
-                card = Verdict(load().claims[seen["id"]], seen["seeds"] or None)
-                output.data, output.metadata = map(nbformat.from_dict, card._repr_mimebundle_())
-    after = nbformat.writes(notebook) + "\n"
-    path.write_text(after, encoding="utf-8")
-    return after != before
+    before, notebook = path.read_text(encoding="utf-8"), read(path)
+    for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
+        if stored := output.get("metadata", {}).get(MIME):
+            card = Verdict(load().claims[stored["id"]], stored["seeds"] or None)
+            output.data, output.metadata = map(nbformat.from_dict, card._repr_mimebundle_())
+    write(path, notebook)
+    return path.read_text(encoding="utf-8") != before
 
 
 def main() -> None:

@@ -22,11 +22,7 @@ FIELDS = (
 
 
 def carried() -> dict[str, Any]:
-    """The claims with a probe, with the fields of :class:`vitlab.claims.ledger.Claim`.
-
-    Raises:
-        ValueError: A probe names no claim, or one without a measured verdict.
-    """
+    """The claims with a probe, with the fields of :class:`vitlab.claims.ledger.Claim`."""
     data = ledger(harvest(), Build())
     rows = {claim["id"]: claim for claim in data["claims"] if claim["value"] is not None}
     if without := sorted(set(available()) - set(rows)):

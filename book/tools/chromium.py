@@ -7,20 +7,16 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, sync_playwright
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-
 
 def program() -> str:
-    """Its path: the variable CHROME, or the first that is installed.
-
-    Raises:
-        FileNotFoundError: There is none.
-    """
-    names = [os.environ["CHROME"]] if "CHROME" in os.environ else NAMES
-    found = next(filter(None, map(shutil.which, names)), None)
-    if found is None:
+    """Its path: the variable CHROME, or the first that is installed."""
+    names = ["chromium", "chromium-browser", "google-chrome"]
+    if "CHROME" in os.environ:
+        names = [os.environ["CHROME"]]
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
         raise FileNotFoundError(f"no Chromium found, looked for {', '.join(names)}")
-    return found
+    return path
 
 
 @contextmanager

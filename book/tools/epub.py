@@ -15,7 +15,8 @@ from urllib.parse import urldefrag, urljoin
 from bs4 import BeautifulSoup, Tag
 from PIL import Image
 
-from book.tools.pdf.printed import ROOT, SITE, entries
+from book.tools.address import ROOT, SITE
+from book.tools.pdf.printed import entries
 
 READER = "html+tex_math_single_backslash"
 METADATA = (
@@ -94,7 +95,7 @@ def main(out: Path = ROOT / "_build/book.epub", site: Path = SITE) -> None:
     with tempfile.TemporaryDirectory() as folder:
         pages = [chapter(site, n, names, Path(folder)) for kind, n in order if kind == "page"]
         options = ["--mathml", "--split-level=1", "--toc", "--toc-depth=1"]
-        options += [f"--metadata={one}" for one in METADATA]
+        options += [f"--metadata={item}" for item in METADATA]
         pypandoc.convert_text(
             "\n".join(pages), "epub3", READER, outputfile=str(out), extra_args=options
         )

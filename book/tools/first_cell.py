@@ -8,9 +8,8 @@ whose address ``book/tools/address.py`` fills in where the book is published.
 
 from pathlib import Path
 
-import nbformat
-
 from book.tools.address import BRANCH, ROOT
+from book.tools.notebooks import read, write
 
 CELL = """\
 # Makes minivit and course importable; a notebook that is alone fetches the book.
@@ -66,9 +65,9 @@ def first_cell(notebook: Path) -> str:
 
 def main() -> None:
     for path in notebooks():
-        notebook = nbformat.read(path, as_version=4)
+        notebook = read(path)
         notebook.cells[0].source = first_cell(path)
-        path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+        write(path, notebook)
 
 
 if __name__ == "__main__":

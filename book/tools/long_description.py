@@ -28,9 +28,7 @@ def alone(readme: str, url: str) -> str:
 class LongDescription(MetadataHookInterface):
     def update(self, metadata: dict[str, Any]) -> None:
         root = Path(self.root)
-        address = runpy.run_path(
-            str(root / "book/tools/address.py")
-        )  # a build has no `tools` to import
+        address = runpy.run_path(str(root / "book/tools/address.py"))  # no `book` to import
         readme = (root / "README.md").read_text(encoding="utf-8")
         text = alone(readme, address["repository"]())
         metadata["readme"] = {"content-type": "text/markdown", "text": text}

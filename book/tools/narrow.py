@@ -8,6 +8,7 @@ screens.
 import base64
 import io
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -23,20 +24,29 @@ WIDTH = 4.0  # inches
 HIGHER = 1.4  # a panel that gets wider may grow by this factor
 
 
-class Narrow(BaseFormatter):
-    """What IPython asks for another form of a figure."""
+class FigureFormatter(BaseFormatter):
+    """What IPython asks for another form of a figure, as base64."""
 
-    format_type = Unicode(MIME)
+    format_type = Unicode()
+
+    def __init__(self, mime: str, draw: Callable[[Figure], str | None]):
+        super().__init__(format_type=mime)
+        self.draw = draw
 
     def __call__(self, shown: Any) -> str | None:
         """For any object: Matplotlib takes its figures out of a formatter's list of types."""
-        return drawn(shown) if isinstance(shown, Figure) else None
+        return self.draw(shown) if isinstance(shown, Figure) else None
+
+
+def add_forms(forms: dict[str, Callable[[Figure], str | None]]) -> None:
+    """Adds forms of figures, by MIME type, to those that this kernel shows."""
+    formatters = get_ipython().display_formatter.formatters
+    formatters |= {mime: FigureFormatter(mime, draw) for mime, draw in forms.items()}
 
 
 def install() -> None:
-    """Adds the form to those that this kernel shows."""
-    formatters = get_ipython().display_formatter.formatters
-    formatters[MIME] = Narrow()
+    """Has this kernel show figures for phones, too."""
+    add_forms({MIME: drawn})
 
 
 def drawn(figure: Figure) -> str | None:
@@ -46,12 +56,9 @@ def drawn(figure: Figure) -> str | None:
     copy = pickle.loads(pickle.dumps(figure))
     try:
         stack(copy)
-        lossy, exact = io.BytesIO(), io.BytesIO()
+        lossy, exact = io.BytesIO(), io.BytesIO()  # the latter for lines and squares
         frame = whole(copy)
-        for file, options in (
-            (lossy, {"quality": 80, "method": 6}),
-            (exact, {"lossless": True}),  # for lines and squares
-        ):
+        for file, options in (lossy, {"quality": 80, "method": 6}), (exact, {"lossless": True}):
             copy.savefig(file, format="webp", bbox_inches=frame, pil_kwargs=options)
     finally:
         plt.close(copy)

@@ -54,7 +54,7 @@ def changes(root: Path = ROOT) -> Iterator[Change]:
     """
     history = list(_commits(root))
     paths = {blob: path for commit in history for path, blob in commit.files.items()}
-    forms: dict[str, Rules] = {}
+    forms: dict[str, Rules] = {}  # by blob
     stored: dict[str, set[str]] = {}
     for blob, text in _read(root, paths):
         if paths[blob] == ROWS:
@@ -79,18 +79,19 @@ def changes(root: Path = ROOT) -> Iterator[Change]:
 
 def same(a: str, b: str) -> bool:
     """Whether two forms of a rule give the same kind of word for every figure."""
-    one, other = _cases(a), _cases(b)
-    points = {x for _, threshold, _ in one + other for x in _around(threshold)}
-    return bool(one and other) and all(_kind(one, x) == _kind(other, x) for x in points)
+    ours, theirs = _cases(a), _cases(b)
+    thresholds = {threshold for _, threshold, _ in ours + theirs}
+    points = {math.nextafter(x, to) for x in thresholds for to in (-math.inf, x, math.inf)}
+    return bool(ours and theirs) and all(_kind(ours, x) == _kind(theirs, x) for x in points)
 
 
 def why_not(root: Path = ROOT) -> str:
     """Why the history cannot be replayed here; empty if it can."""
-    asked = ("rev-parse", "--show-toplevel", "--is-shallow-repository")
     try:
-        top, shallow = _git(root, *asked).splitlines()
+        answer = _git(root, "rev-parse", "--show-toplevel", "--is-shallow-repository")
     except (OSError, subprocess.CalledProcessError):
         return "there is no git history"
+    top, shallow = answer.splitlines()
     if not Path(top).samefile(root):
         return "the git history is that of another folder"
     return "a shallow clone has no history" if shallow == "true" else ""
@@ -108,8 +109,8 @@ def _forms(text: bytes) -> Rules:
     forms = {}
     for row in yaml.load(text, yaml.CSafeLoader)["claims"]:
         rule = {case: said for case, said in row.get("rule", {}).items() if case != "uncertain"}
-        said = [(case, verdict.partition(":")[0]) for case, verdict in rule.items()]
-        *cases, last = said or [("", "")]
+        words = [(case, verdict.partition(":")[0]) for case, verdict in rule.items()]
+        *cases, last = words or [("", "")]
         parts = [*(f"{word} if {case}" for case, word in cases), " ".join(last)]
         forms[row["id"]] = "; ".join(parts).strip()
     return forms
@@ -118,14 +119,10 @@ def _forms(text: bytes) -> Rules:
 def _cases(form: str) -> Cases:
     """The cases of a rule, the last one for what is left; none of a text that is no rule."""
     *cases, last = form.split("; ")
-    found, left = [CASE.fullmatch(case) for case in cases], LAST.fullmatch(last)
-    if not left or not all(found):
+    matches, left = [CASE.fullmatch(case) for case in cases], LAST.fullmatch(last)
+    if not left or not all(matches):
         return []
-    return [*((m[2], float(m[3]), m[1]) for m in found if m), ("<=", math.inf, left[1])]
-
-
-def _around(x: float) -> tuple[float, float, float]:
-    return math.nextafter(x, -math.inf), x, math.nextafter(x, math.inf)
+    return [*((m[2], float(m[3]), m[1]) for m in matches if m), ("<=", math.inf, left[1])]
 
 
 def _kind(cases: Cases, x: float) -> str:
@@ -136,31 +133,29 @@ def _kind(cases: Cases, x: float) -> str:
 
 def _commits(root: Path) -> Iterator[Commit]:
     """HEAD and what is before it, parents first, as if no other commits were between."""
-    log = _git(
-        root, "log", "--topo-order", "--reverse", "--full-history", "--parents",
-        "-m", "--raw", "--no-abbrev", "--no-renames",
-        "--format=%x00%H|%P|%ct", "--", ROWS, ":(glob)book/*.ipynb",
-    )  # fmt: skip
-    found: dict[str, Commit] = {}  # a merge is listed once for each parent
+    order = "log --topo-order --reverse --full-history --parents -m --raw --no-abbrev --no-renames"
+    paths = "--", ROWS, ":(glob)book/*.ipynb"
+    log = _git(root, *order.split(), "--format=%x00%H|%P|%ct", *paths)
+    commits: dict[str, Commit] = {}  # a merge is listed once for each parent
     for entry in log.split("\0")[1:]:
         head, *lines = entry.split("\n")
         name, parents, seconds = head.split("|")
         day = datetime.fromtimestamp(int(seconds), UTC).date().isoformat()
-        commit = found.setdefault(name, Commit(name, parents.split(), day, {}))
+        commit = commits.setdefault(name, Commit(name, parents.split(), day, {}))
         for line in filter(None, lines):
             _, _, _, blob, status, path = line.split(maxsplit=5)
             if status != "D":
                 commit.files[path] = blob
-    yield from found.values()
+    yield from commits.values()
 
 
 def _read(root: Path, blobs: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     """The contents of blobs, from one process, one at a time: together they are large."""
-    with tempfile.TemporaryFile() as asked:
-        asked.write("\n".join(blobs).encode())
-        asked.seek(0)
+    with tempfile.TemporaryFile() as names:
+        names.write("\n".join(blobs).encode())
+        names.seek(0)
         command = ["git", "-C", str(root), "cat-file", "--batch"]
-        with subprocess.Popen(command, stdin=asked, stdout=subprocess.PIPE) as git:
+        with subprocess.Popen(command, stdin=names, stdout=subprocess.PIPE) as git:
             assert git.stdout
             while head := git.stdout.readline():
                 blob, _, size = head.decode().split()

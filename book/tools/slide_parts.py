@@ -8,14 +8,12 @@ from html import escape
 from pathlib import Path
 from typing import Any, TypeVar
 
-import nbformat
 from PIL import Image
 
-from book._ext.claims import found
-from book._ext.ledger_counts import counts
-from book._ext.stored import find
-from book._ext.thumbnails import image
+from book._ext.claims import counts, verdicts
+from book._ext.figures import find, picture
 from book.tools import script
+from book.tools.notebooks import cells, figure_name, shown
 from course.claims import export
 from course.claims.card import css_class
 from course.claims.cite import Build
@@ -23,21 +21,21 @@ from course.claims.ledger import chapters
 
 FIGURE = re.compile(r"!\[([^]]*)\]\(figure:([\w-]+)(?:#([\d,]+))?\)")  # a part of it: see cut
 ROLE = re.compile(r"\{(\w+)\}`([^`]+)`")  # {measured}`R65`, as in the book
+STILL = re.compile(
+    r'<div class="live-part" data-part="(\w+)">.*?!\[([^]]*)\]\(_static/([^)]*)\)', re.DOTALL
+)
 T = TypeVar("T")
 
 
 @cache
 def figures() -> dict[str, tuple[str, bytes]]:
     """Alternative text and PNG of every named figure of the chapters."""
-    drawn = {}
-    for path in chapters():
-        for cell in nbformat.read(path, as_version=4).cells:
-            name = cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
-            for output in cell.get("outputs", []) if name else []:
-                picture = image(cell, output.get("data", {}))
-                if picture:
-                    drawn.setdefault(name, picture)
-    return drawn
+    images: dict[str, tuple[str, bytes]] = {}
+    for cell in (cell for path in chapters() for cell in cells(path) if figure_name(cell)):
+        for data in shown(cell):
+            if image := picture(cell, data):
+                images.setdefault(figure_name(cell), image)
+    return images
 
 
 def cut(file: bytes, part: str) -> bytes:
@@ -54,24 +52,37 @@ def cut(file: bytes, part: str) -> bytes:
 @cache
 def claims() -> dict[str, dict[str, Any]]:
     """What the ledger knows of each claim."""
-    return {row["id"]: row for row in export.ledger(found(), Build("", ""))["claims"]}
+    return {row["id"]: row for row in export.ledger(verdicts(), Build("", ""))["claims"]}
+
+
+@cache
+def stills() -> dict[str, tuple[str, str]]:
+    """Text and file of the still picture of every drawing of a chapter that answers."""
+    sources = (cell.source for path in chapters() for cell in cells(path))
+    return {name: (alt, file) for text in sources for name, alt, file in STILL.findall(text)}
 
 
 def known(table: Mapping[str, T], name: str, what: str) -> T:
-    """What has this name.
-
-    Raises:
-        ValueError: Nothing has it.
-    """
+    """What has this name."""
     if name not in table:
         raise ValueError(f"a slide asks for the {what} {name!r}, and there is none")
     return table[name]
+
+
+def count(name: str) -> str:
+    """One of the ledger's numbers."""
+    return f"{known(counts(verdicts()), name, 'count'):,}"
 
 
 def measured(name: str) -> str:
     """A claim's figure, with its interval where it has one."""
     row = known(claims(), name, "claim")
     return ", ".join(filter(None, (row["figure"], row["interval"])))
+
+
+def word(name: str) -> str:
+    """The word of a claim's verdict."""
+    return known(claims(), name, "claim")["word"]
 
 
 def verdict(name: str) -> str:
@@ -89,31 +100,21 @@ def verdict(name: str) -> str:
 
 def slider(place: str) -> str:
     """The slider of a chapter's cell, as stored: CHAPTER CELL."""
-    _, cell = find(*place.split())
-    (stored,) = (o.data["text/html"] for o in cell.outputs if "text/html" in o.get("data", {}))
+    data = shown(find(*place.split()))
+    (stored,) = (output["text/html"] for output in data if "text/html" in output)
     return stored.replace("\n", " ").replace("<figure ", "<figure data-prevent-swipe ")
 
 
 def live(model: str) -> str:
     """A model that runs in the slide: MODEL, or MODEL SHOW for one of its panels."""
-    name, _, show = model.partition(" ")
-    shown = f' data-show="{show}"' if show else ""
-    return f'<div class="live" data-prevent-swipe data-model="{name}"{shown}></div>'
-
-
-@cache
-def stills() -> dict[str, str]:
-    """Of every drawing of a chapter that answers, the picture of its first state, as Markdown."""
-    pattern = re.compile(
-        r'<div class="live-part" data-part="(\w+)">.*?(!\[[^]]*\]\([^)]*\))', re.DOTALL
-    )
-    sources = (nbformat.read(path, as_version=4).cells for path in chapters())
-    return dict(found for cells in sources for c in cells for found in pattern.findall(c.source))
+    name, _, panel = model.partition(" ")
+    show = f' data-show="{panel}"' if panel else ""
+    return f'<div class="live" data-prevent-swipe data-model="{name}"{show}></div>'
 
 
 def part(name: str) -> str:
     """A drawing of a chapter that answers, and the still picture until it does."""
-    alt, file = known(stills(), name, "drawing")[2:-1].split("](_static/")
+    alt, file = known(stills(), name, "drawing")
     return (
         f'<div class="live-part" data-prevent-swipe data-part="{name}">'
         f'<img src="{file}" alt="{escape(alt)}"></div>'
@@ -121,24 +122,14 @@ def part(name: str) -> str:
 
 
 ROLES: dict[str, Callable[[str], str]] = {
-    "count": lambda name: f"{known(counts(found()), name, 'count'):,}",
-    "live": live,
-    "measured": measured,
-    "part": part,
-    "slider": slider,
-    "verdict": verdict,
-    "word": lambda name: known(claims(), name, "claim")["word"],
+    role.__name__: role for role in (count, live, measured, part, slider, verdict, word)
 }
 
 
 def filled(text: str, folder: Path | None = None) -> str:
-    """A deck's Markdown with everything in its place; figures are written to the folder.
+    """A deck's Markdown with everything in its place; figures are written to the folder."""
 
-    Raises:
-        ValueError: A figure, a claim or a role is not there, or the script has no such paragraph.
-    """
-
-    def picture(match: re.Match[str]) -> str:
+    def image(match: re.Match[str]) -> str:
         alt, file = known(figures(), match[2], "figure")
         name = "-".join([match[2], *(match[3] or "").split(",")]).rstrip("-") + ".png"
         if folder:
@@ -146,4 +137,4 @@ def filled(text: str, folder: Path | None = None) -> str:
         return f"![{match[1] or alt}](figures/{name})"
 
     text = ROLE.sub(lambda match: known(ROLES, match[1], "role")(match[2]), script.spoken(text))
-    return FIGURE.sub(picture, text)
+    return FIGURE.sub(image, text)

@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from book.tools import chromium
+from book.tools.address import ROOT, SITE
 from book.tools.slide_parts import filled
 from course.claims.rows import BOOK
 
 SOURCES = BOOK / "teaching/slides"
-STATIC = BOOK.parent / "_build/html/_static"
-OUT = BOOK.parent / "_build/slides"
+OUT = ROOT / "_build/slides"
 DECKS = ("lecture", "part_1", "part_2", "part_3", "part_4", "part_5")
 REVEAL = "https://registry.npmjs.org/reveal.js/-/reveal.js-6.0.2.tgz"
 SHA512 = "JYIg5D9aoxoaLeb84O+OvAwsKWdIavVgEDScxtYEXFCT6t6TQrhNtSgogcjdCpdLsWglhJn3zyE3fUOwiH5KEg=="
@@ -38,9 +38,6 @@ def reveal(folder: Path = Path(sys.prefix)) -> Iterator[tuple[str, bytes]]:
 
     Args:
         folder: Where the archive is kept: in .venv, since ``make clean`` leaves it there.
-
-    Raises:
-        ValueError: The archive is not the one that was tried.
     """
     archive = folder / REVEAL.rpartition("/")[2]
     if not archive.exists():
@@ -61,12 +58,8 @@ def page(text: str) -> str:
     """A deck as a page for reveal.js."""
     import pypandoc
 
-    options = [
-        f"--template={SOURCES}/template.html",
-        "--slide-level=2",
-        "--mathml",
-        "--columns=999",
-    ]
+    template = f"--template={SOURCES}/template.html"
+    options = [template, "--slide-level=2", "--mathml", "--columns=999"]
     return pypandoc.convert_text(text, "revealjs", READER, extra_args=options)
 
 
@@ -78,7 +71,7 @@ def build(out: Path = OUT) -> None:
         (out / "reveal" / name).parent.mkdir(parents=True, exist_ok=True)
         (out / "reveal" / name).write_bytes(file)
     for shared in ("live", "stills"):
-        shutil.copytree(STATIC / shared, out / shared)
+        shutil.copytree(SITE / "_static" / shared, out / shared)
     colours = COLOURS.findall((BOOK / "_static/book.css").read_text(encoding="utf-8"))
     look = (SOURCES / "slides.css").read_text(encoding="utf-8")
     (out / "slides.css").write_text("\n".join([*colours, look]), encoding="utf-8")

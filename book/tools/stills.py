@@ -18,7 +18,6 @@ from PIL import Image
 from playwright.sync_api import Locator, Page
 
 from book._ext import live
-from book._ext import parts as live_parts
 from book.tools import chromium
 from book.tools.address import ROOT
 
@@ -28,7 +27,7 @@ SCRIPTS = {path.stem for path in (STATIC / "live/parts").glob("*.js")}
 PARTS = sorted(SCRIPTS - {"base", "drawing", "numbers", "parts"})
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static/styles"
 WIDTH = 688  # pixels of the book's column
-PAGE = """<!doctype html><html lang="en" data-theme="{theme}" data-mode="{theme}"><head>
+PAGE = """<!doctype html><html lang="en" data-theme="light" data-mode="light"><head>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>parts</title>
 <link rel="stylesheet" href="_static/theme/pydata-sphinx-theme.css">
 <link rel="stylesheet" href="_static/book.css">
@@ -39,19 +38,16 @@ PAGE = """<!doctype html><html lang="en" data-theme="{theme}" data-mode="{theme}
 """
 
 
-def write_page(folder: Path, parts: list[str], theme: str = "light") -> Path:
+def write_page(folder: Path, parts: list[str]) -> Path:
     """A page with these parts and all that they load, in a folder of its own."""
-    if not (folder / "_static").exists():
-        shutil.copytree(STATIC, folder / "_static")
-        shutil.copytree(THEME, folder / "_static/theme")
-        build = SimpleNamespace(outdir=folder, builder=SimpleNamespace(format="html"))
-        for extension in (live, live_parts):  # as when the site is built
-            extension.write(build, None)
-    each = (
+    shutil.copytree(STATIC, folder / "_static")
+    shutil.copytree(THEME, folder / "_static/theme")
+    live.write(SimpleNamespace(outdir=folder))  # as when the site is built
+    divs = (
         f'<div class="live-part" data-part="{name}"><p><img alt=""></p></div>' for name in parts
     )
-    page = folder / f"parts-{theme}.html"
-    page.write_text(PAGE.format(theme=theme, width=WIDTH, parts="".join(each)), encoding="utf-8")
+    page = folder / "parts.html"
+    page.write_text(PAGE.format(width=WIDTH, parts="".join(divs)), encoding="utf-8")
     return page
 
 
@@ -67,13 +63,13 @@ def main() -> None:
     raw = argparse.RawTextHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("parts", nargs="*", default=PARTS)
-    asked = parser.parse_args().parts
+    parts = parser.parse_args().parts
     STILLS.mkdir(exist_ok=True)
     with TemporaryDirectory() as scratch, chromium.opened() as browser:
-        url = write_page(Path(scratch), asked).as_uri()
+        url = write_page(Path(scratch), parts).as_uri()
         page = browser.new_page(viewport={"width": WIDTH + 40, "height": 900})
         page.goto(url)
-        for part in asked:
+        for part in parts:
             png = ready(page, part).screenshot()
             Image.open(io.BytesIO(png)).save(STILLS / f"{part}.webp", "WEBP", quality=82, method=6)
 

@@ -2,52 +2,60 @@
 
 import ast
 
-import nbformat
 import pytest
 import torch
 
 import minivit
 import vitlab
+from book.tools.notebooks import cells, tags
 from course.claims.rows import BOOK
 from minivit.preprocessing import Preprocess
 from tests.parity import draw
 from vitlab import inversion
 from vitlab.inversion import invert
 
+KEPT = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
 
-def definitions(cells):
+
+def definitions(code):
     """Imports, functions, classes and named constants: what a chapter's later cells build on."""
-    for cell in cells:
+    for cell in code:
         for node in ast.parse(cell.source).body:
             name = ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else ""
             constant = name.isupper() and len(name) > 1  # one letter is a matrix
-            if constant or isinstance(
-                node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
-            ):
+            if constant or isinstance(node, KEPT):
                 yield ast.unparse(node)
 
 
-def run_at_224(monkeypatch, load, name, namespace):
-    """Runs the cells tagged "at-224" of a chapter after its definitions, with models from ``load``."""
-    monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
-    monkeypatch.setattr(minivit, "load", load)
-    cells = nbformat.read(BOOK / f"{name}.ipynb", as_version=4).cells
-    code = [c for c in cells if c.cell_type == "code" and "%" not in c.source[:1]]
-    tagged = [c for c in code if "at-224" in c.metadata.get("tags", [])]
-    assert tagged
-    exec("\n".join(definitions(c for c in code if c not in tagged)), namespace)
-    for cell in tagged:
-        exec(cell.source, namespace)
+@pytest.fixture
+def at_224(monkeypatch, capsys):
+    """Runs a chapter's cells tagged "at-224" after its definitions, with models from ``load``.
+
+    What they print is returned in lines.
+    """
+
+    def run(name, load, **namespace):
+        monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
+        monkeypatch.setattr(minivit, "load", load)
+        every = cells(BOOK / f"{name}.ipynb")
+        code = [c for c in every if c.cell_type == "code" and "%" not in c.source[:1]]
+        tagged = [c for c in code if "at-224" in tags(c)]
+        assert tagged
+        exec("\n".join(definitions(c for c in code if c not in tagged)), namespace)
+        for cell in tagged:
+            exec(cell.source, namespace)
+        return capsys.readouterr().out.splitlines()
+
+    torch.manual_seed(0)
+    return run
 
 
-def test_chapter_8_counts_patterns_of_trained_first_layers(monkeypatch, capsys):
+def test_chapter_8_counts_patterns_of_trained_first_layers(at_224):
     def load(name, weights):
         shallow = {"depth": 1} if name.startswith("vit") else {"stages": (1,)}
         return minivit.create(name, **shallow)
 
-    torch.manual_seed(0)
-    run_at_224(monkeypatch, load, "08_filters_and_positions", {})
-    lines = capsys.readouterr().out.splitlines()
+    lines = at_224("08_filters_and_positions", load)
     assert [line.split(":")[0] for line in lines] == ["vit_b_32", "vit_l_16", "resnet50"]
     for line in lines:  # random filters, of which one in a hundred has a pattern by chance
         share, energy = line.split(": ")[1].split(" with")[0], line.split("with ")[2].split()[0]
@@ -55,17 +63,16 @@ def test_chapter_8_counts_patterns_of_trained_first_layers(monkeypatch, capsys):
     assert "R^2" in lines[0] and "R^2" not in lines[2]
 
 
-def test_chapter_9_puts_each_blocks_heads_beside_the_distance_of_no_preference(monkeypatch, capsys):
+def test_chapter_9_puts_each_blocks_heads_beside_the_distance_of_no_preference(at_224):
     def load(name, weights):
         return minivit.create(name, depth=1)
 
-    run_at_224(monkeypatch, load, "09_where_attention_looks", {})
-    title, block, uniform = capsys.readouterr().out.splitlines()
+    title, block, uniform = at_224("09_where_attention_looks", load)
     assert title == "ViT-B/16, trained:"
     assert block.startswith("block  1: heads from 11") and uniform.split()[-2:] == ["116", "pixels"]
 
 
-def test_chapter_10_compares_near_and_far_layers_of_each_trained_model(monkeypatch, capsys):
+def test_chapter_10_compares_near_and_far_layers_of_each_trained_model(at_224):
     sizes = {
         "vit_b_16": {"depth": 3, "dim": 24, "heads": 2},
         "resnet50": {"stages": (1, 1, 1, 1), "width": 4},
@@ -75,16 +82,14 @@ def test_chapter_10_compares_near_and_far_layers_of_each_trained_model(monkeypat
     def load(name, weights=None):
         return minivit.create(name, **sizes[name]) if weights else shipped(name)
 
-    torch.manual_seed(0)
-    run_at_224(monkeypatch, load, "10_comparing_representations", {})
-    lines = capsys.readouterr().out.splitlines()
+    lines = at_224("10_comparing_representations", load)
     assert [line.split(":")[0] for line in lines] == list(sizes)
     for line in lines:
         near, away = (float(part.split()[-1]) for part in line.split(","))
         assert away <= near <= 1
 
 
-def test_chapter_11_lets_two_trained_models_judge_each_others_images(monkeypatch, capsys):
+def test_chapter_11_lets_two_trained_models_judge_each_others_images(at_224, monkeypatch):
     asked = []
 
     def load(name, weights):
@@ -101,9 +106,8 @@ def test_chapter_11_lets_two_trained_models_judge_each_others_images(monkeypatch
         return generate(model, classes, method=method, steps=1)
 
     monkeypatch.setattr(inversion, "generate", once)
-    run_at_224(monkeypatch, load, "11_generated_inputs", {})
+    lines = at_224("11_generated_inputs", load)
     assert asked == [("vit_b_32", "IMAGENET1K_V1"), ("resnet50", "IMAGENET1K_V1")]
-    lines = capsys.readouterr().out.splitlines()
     assert [line.split(" recognises ")[0] for line in lines] == [
         "vit_b_32, blur, crops: resnet50",
         "vit_b_32, waves, views: resnet50",
@@ -113,59 +117,52 @@ def test_chapter_11_lets_two_trained_models_judge_each_others_images(monkeypatch
     assert all(line.endswith(" of 4") for line in lines)
 
 
-def test_chapter_15_compares_optimisers_at_the_first_and_the_last_block(monkeypatch, capsys):
+def test_chapter_15_compares_optimisers_at_the_first_and_the_last_block(at_224, monkeypatch):
     def load(name, weights):
         model = minivit.create(name, depth=2, image_size=64).eval()
         model.preprocess = Preprocess((64, 64), (64, 64))
         return model
 
     monkeypatch.setattr(vitlab.inversion, "invert", lambda *a, **k: invert(*a, **k | {"steps": 2}))
-    run_at_224(monkeypatch, load, "15_inverting_representations", {})
-    lines = capsys.readouterr().out.splitlines()
+    lines = at_224("15_inverting_representations", load)
     assert [line.split()[0] for line in lines] == ["blocks.0:", "blocks.1:"]
     assert all(float(line.split()[number]) > 0 for line in lines for number in (2, 5))
 
 
-def test_chapter_12_surveys_trained_rows_where_they_may_be_fetched(monkeypatch, capsys):
+def test_chapter_12_surveys_trained_rows_where_they_may_be_fetched(at_224):
     asked = []
 
     def load(name, weights):
         asked.append((name, weights))
         return minivit.create(name, depth=1).eval()
 
-    torch.manual_seed(0)
     # Fewer examples than the chapter has, and a patch embedding of its own.
     namespace = {"embedding": minivit.vit.PatchEmbedding(32, 768).requires_grad_(False)}
     namespace |= {"cat": torch.randn(1, 3, 224, 224), "mean": torch.zeros(3072)}
     namespace |= {"X": torch.randn(1000, 3072)}
-    run_at_224(monkeypatch, load, "12_what_the_patch_embedding_keeps", namespace)
+    lines = at_224("12_what_the_patch_embedding_keeps", load, **namespace)
     assert asked == [("vit_b_32", "IMAGENET1K_V1")]
-    lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["condition", "untrained", "trained"]
     assert float(lines[2].split()[2]) == pytest.approx(0.25, abs=0.02)  # random rows
 
 
-def test_chapter_13_says_of_each_trained_model_what_its_first_norm_keeps(monkeypatch, capsys):
+def test_chapter_13_says_of_each_trained_model_what_its_first_norm_keeps(at_224):
     def load(name, weights):
         return minivit.create(name, depth=1)
 
-    torch.manual_seed(0)
     namespace = {"images": torch.randn(1, 3, 96, 96, dtype=torch.float64)}
-    run_at_224(monkeypatch, load, "13_what_layernorm_forgets", namespace)
-    base, large = capsys.readouterr().out.splitlines()
+    base, large = at_224("13_what_layernorm_forgets", load, **namespace)
     assert base == "vit_b_16: one number of each patch is lost, 0 dimensions beside"
     assert large.startswith("vit_l_16: the image is found, error ")
 
 
-def test_chapter_14_says_of_each_trained_model_which_branches_are_undone(monkeypatch, capsys):
+def test_chapter_14_says_of_each_trained_model_which_branches_are_undone(at_224):
     def load(name, weights):
         model = minivit.create(name, depth=4, dim=48, heads=4, patch_size=32)
         model.preprocess = Preprocess((224, 224), (224, 224))
         return model
 
-    torch.manual_seed(0)
-    run_at_224(monkeypatch, load, "14_is_attention_invertible", {})
-    lines = capsys.readouterr().out.splitlines()
+    lines = at_224("14_is_attention_invertible", load)
     asked = [f"{name} block {i}:" for name in ("vit_b_16", "vit_l_16") for i in (0, 1, 3)]
     assert [line[: len(begin)] for line, begin in zip(lines, asked, strict=True)] == asked
     rates = [float(line.split()[-1]) for line in lines]
@@ -174,27 +171,23 @@ def test_chapter_14_says_of_each_trained_model_which_branches_are_undone(monkeyp
     assert sure and all(("True" in line) == (rate < 0.88) for line, rate in sure)
 
 
-def test_chapter_16_takes_a_trained_model_apart(monkeypatch, capsys):
+def test_chapter_16_takes_a_trained_model_apart(at_224):
     def load(name, weights):
         model = minivit.create(name, depth=1, image_size=32).eval()
         model.preprocess = lambda picture: torch.nn.functional.interpolate(picture / 255, 32)
         return model
 
-    torch.manual_seed(0)
-    run_at_224(monkeypatch, load, "16_taking_the_encoder_apart", {})
-    lines = capsys.readouterr().out.splitlines()
+    lines = at_224("16_taking_the_encoder_apart", load)
     kinds = "all parts", "no attention", "no MLP", "no norm", "no residual"
     assert [line[:12].strip() for line in lines] == list(kinds)
     assert all("dB   largest" in line for line in lines)
 
 
-def test_chapter_17_says_what_each_trained_part_gains(monkeypatch, capsys):
+def test_chapter_17_says_what_each_trained_part_gains(at_224):
     def load(name, weights):
         return minivit.create(name, depth=1, dim=48, heads=3).eval()
 
-    torch.manual_seed(0)
-    run_at_224(monkeypatch, load, "17_transplants", {})
-    gamma, *gains = capsys.readouterr().out.splitlines()
+    gamma, *gains = at_224("17_transplants", load)
     assert gamma == "size of gamma 1.00"  # untrained
     assert len(gains) == 5
     assert all(line.endswith(" dB") for line in gains)

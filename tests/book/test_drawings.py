@@ -1,12 +1,13 @@
 """The drawings: files that a teacher can edit, and that can be read on a phone and aloud."""
 
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[2] / "book" / "_static" / "drawings"
+from book.tools.address import ROOT
+
+FOLDER = ROOT / "book/_static/drawings"
 SVG = "{http://www.w3.org/2000/svg}"
 WIDTH = 720  # of every drawing, in its own pixels
 SMALLEST = 18  # of a letter there: 8 where the drawing is 320 pixels wide

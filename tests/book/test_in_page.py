@@ -3,9 +3,9 @@
 import subprocess
 import sys
 
-import nbformat
 import pytest
 
+from book.tools.notebooks import cells, tags
 from course.claims.rows import BOOK
 
 # As in Pyodide: no thread starts, no process forks, nothing is compiled, and no torchvision is there.
@@ -24,18 +24,17 @@ torch.compile = torch.set_num_threads = refused
 
 
 def run(code):
-    return subprocess.run(
-        [sys.executable, "-c", BLOCK + code], capture_output=True, text=True, cwd=BOOK
-    )
+    command = [sys.executable, "-c", BLOCK + code]
+    return subprocess.run(command, capture_output=True, text=True, cwd=BOOK)
 
 
-def cells(chapter):
+def code_of(chapter):
     """A chapter's code, without what needs a kernel: its sliders."""
     (path,) = BOOK.glob(f"{chapter:02}_*.ipynb")
     return [
         cell.source
-        for cell in nbformat.read(path, as_version=4).cells
-        if cell.cell_type == "code" and "nbval-ignore-output" not in cell.metadata.get("tags", [])
+        for cell in cells(path)
+        if cell.cell_type == "code" and "nbval-ignore-output" not in tags(cell)
     ]
 
 
@@ -61,7 +60,7 @@ def test_the_package_and_the_course_are_imported_and_a_model_runs_without_any_of
 
 
 def test_chapter_1_runs_without_any_of_it_up_to_the_cell_that_compares_with_torchvision():
-    code = cells(1)
+    code = code_of(1)
     needed = [i for i, text in enumerate(code) if "torchvision" in text]
     assert needed and needed[0] >= 8
     result = run("\n".join(code[: needed[0]]))
@@ -71,7 +70,7 @@ def test_chapter_1_runs_without_any_of_it_up_to_the_cell_that_compares_with_torc
 @pytest.mark.full
 @pytest.mark.parametrize("chapter", [19, 20])
 def test_a_chapter_without_torchvision_runs_whole(chapter):
-    code = cells(chapter)
+    code = code_of(chapter)
     assert not any("torchvision" in text for text in code)
     result = run("\n".join(code))
     assert result.returncode == 0, result.stderr

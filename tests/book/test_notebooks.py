@@ -3,10 +3,10 @@
 import ast
 import re
 from collections import Counter
-
-import nbformat
+from itertools import pairwise
 
 from book.tools.first_cell import first_cell, notebooks
+from book.tools.notebooks import cells, prose, tags
 from course.claims.ledger import chapters, harvest
 from course.claims.rows import load
 from course.claims.typed import typed_figures
@@ -34,12 +34,7 @@ def of(paths):
 
 
 def code(path):
-    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-
-
-def text(path):
-    cells = nbformat.read(path, as_version=4).cells
-    return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return [cell for cell in cells(path) if cell.cell_type == "code"]
 
 
 def verdicts_called(path):
@@ -57,18 +52,17 @@ def test_the_first_cell_is_the_projects_and_says_nothing(path):
 
 @of(notebooks())
 def test_every_cell_was_executed_in_order_without_error_or_warning(path):
-    cells = [cell for cell in code(path) if cell.source.strip()]
-    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
-    for cell in cells:
+    executed = [cell for cell in code(path) if cell.source.strip()]
+    assert [cell.execution_count for cell in executed] == list(range(1, len(executed) + 1))
+    for cell in executed:
         for output in cell.outputs:
-            assert output.output_type != "error", cell.source
-            assert output.get("name") != "stderr", cell.source
+            assert output.output_type != "error" and output.get("name") != "stderr", cell.source
 
 
 @of(notebooks())
 def test_code_that_one_sees_fits_into_its_column(path):
     for cell in code(path)[1:]:
-        if "hide-input" not in cell.metadata.get("tags", []):
+        if "hide-input" not in tags(cell):
             assert max(map(len, cell.source.splitlines()), default=0) <= 70, cell.source
 
 
@@ -96,9 +90,8 @@ def assigned(statements):
 
 @of(chapters())
 def test_no_name_has_two_meanings(path):
-    cells = [cell for cell in code(path)[1:]
-             if not {"exercise", "solution"} & set(cell.metadata.get("tags", []))]  # fmt: skip
-    times = Counter(name for cell in cells for name in set(assigned(ast.parse(cell.source).body)))
+    own = [cell for cell in code(path)[1:] if not {"exercise", "solution"} & set(tags(cell))]
+    times = Counter(name for cell in own for name in set(assigned(ast.parse(cell.source).body)))
     plots = {"figure", "axes", "ax", "_"}
     assert {name for name, number in times.items() if number > 1} <= plots
 
@@ -133,23 +126,21 @@ def test_verdicts_are_given_where_the_claims_belong_and_all_of_them_are_stored(p
 def test_a_chapter_answers_for_all_its_claims_or_says_why_one_stays_open(path):
     mine = {name for name, claim in load().claims.items() if claim.chapter == path.stem}
     assert mine, f"{path.stem} is no chapter of claims.yml"
-    mentioned = set(re.findall(r"\{claim\}`(\w+)`", text(path)))
+    mentioned = set(re.findall(r"\{claim\}`(\w+)`", prose(path)))
     assert mine - mentioned == set(), "claims that the chapter does not mention"
     for name in mine - set(verdicts_called(path)):
-        assert re.search(rf"\{{claim\}}`{name}`[^.]*stays? open", text(path)), (
-            f"why is {name} open?"
-        )
+        why = re.search(rf"\{{claim\}}`{name}`[^.]*stays? open", prose(path))
+        assert why, f"why is {name} open?"
 
 
 @of(CHAPTERS)
 def test_a_chapter_has_four_exercises_or_more_each_with_its_check(path):
-    cells = code(path)
-    stubs = [i for i, cell in enumerate(cells) if "exercise" in cell.metadata.get("tags", [])]
-    assert len(stubs) >= 4
-    for i in stubs:
-        name = ast.parse(cells[i].source).body[-1].name
-        assert cells[i + 1].source == f"check.{name}({name})"
-        assert cells[i + 1].outputs[0].data["text/plain"] == f"{name}: not attempted yet"
+    pairs = [(stub, check) for stub, check in pairwise(code(path)) if "exercise" in tags(stub)]
+    assert len(pairs) >= 4
+    for stub, check in pairs:
+        name = ast.parse(stub.source).body[-1].name
+        assert check.source == f"check.{name}({name})"
+        assert check.outputs[0].data["text/plain"] == f"{name}: not attempted yet"
 
 
 @of(sorted(path for path in notebooks() if path.parent.name == "solutions"))

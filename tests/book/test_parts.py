@@ -3,10 +3,10 @@
 import re
 from collections import Counter
 
-import nbformat
 import pytest
 from PIL import Image
 
+from book.tools.notebooks import cells
 from book.tools.stills import PARTS, STATIC, STILLS
 from course.claims.ledger import chapters
 
@@ -21,7 +21,7 @@ PART = re.compile(
 def shown():
     """Part and still picture, by every chapter that has one."""
     for path in chapters():
-        for cell in nbformat.read(path, as_version=4).cells:
+        for cell in cells(path):
             if cell.cell_type == "markdown" and "live-part" in cell.source:
                 part, _, still = PART.fullmatch(cell.source).groups()
                 yield part, still

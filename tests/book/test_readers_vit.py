@@ -3,12 +3,12 @@
 import ast
 from pathlib import Path
 
-import nbformat
 import pytest
 import torch
 import torch.nn.functional as F
 from sklearn.datasets import load_digits
 
+from book.tools.notebooks import cells, tags
 from course.claims.rows import BOOK
 from minivit import vit
 
@@ -33,14 +33,10 @@ def definitions(tree):
     return found
 
 
-def cells(chapter):
+def trees(chapter):
     """The code of a chapter, without the stubs that the reader fills in."""
-    notebook = nbformat.read(BOOK / f"{chapter}.ipynb", as_version=4)
-    return [
-        ast.parse(cell.source)
-        for cell in notebook.cells
-        if cell.cell_type == "code" and "exercise" not in cell.metadata.get("tags", [])
-    ]
+    code = (cell for cell in cells(BOOK / f"{chapter}.ipynb") if cell.cell_type == "code")
+    return [ast.parse(cell.source) for cell in code if "exercise" not in tags(cell)]
 
 
 PACKAGE = definitions(ast.parse(Path(vit.__file__).read_text(encoding="utf-8")))
@@ -52,21 +48,18 @@ def test_every_definition_but_the_sizes_is_built_in_a_chapter():
 
 @pytest.mark.parametrize(("chapter", "name"), CASES)
 def test_what_the_reader_builds_is_what_the_package_has(chapter, name):
-    built = [found[name] for tree in cells(chapter) if name in (found := definitions(tree))]
+    built = [found[name] for tree in trees(chapter) if name in (found := definitions(tree))]
     assert built == [PACKAGE[name]]
 
 
 def test_the_readers_vit_learns_digits():
     """From the cells' own text: the imports of chapter 4, and what it defines of the model."""
     wanted = ast.Module([], type_ignores=[])
-    for tree in cells("04_encoder")[1:]:
-        for node in tree.body:
-            if (
-                isinstance(node, ast.Import | ast.ImportFrom)
-                or getattr(node, "name", "") in BUILT["04_encoder"]
-                or ast.unparse(node).startswith("NORM_EPS = ")
-            ):
-                wanted.body.append(node)
+    for node in (node for tree in trees("04_encoder")[1:] for node in tree.body):
+        named = getattr(node, "name", "") in BUILT["04_encoder"]
+        constant = ast.unparse(node).startswith("NORM_EPS = ")
+        if named or constant or isinstance(node, ast.Import | ast.ImportFrom):
+            wanted.body.append(node)
     namespace = {}
     exec(compile(wanted, "chapter 4", "exec"), namespace)
 

@@ -7,12 +7,13 @@ import re
 import runpy
 from operator import attrgetter
 
-import nbformat
 import pytest
 import yaml
 
 import minivit
 from book._ext.chapters import length, names, notebook
+from book.tools.address import ROOT
+from book.tools.notebooks import cells, figure_name
 from course import check
 from course.check.exercise import EXERCISES
 from course.claims.rows import BOOK, load
@@ -26,6 +27,7 @@ COURSE = FLAT["course"] + " " + FLAT["course_second_half"]
 WEEKS = re.split(r"(?=## Week \d)", COURSE.replace("# The course: weeks 7 to 12", ""))[1:]
 NAMED = re.compile(r"`(\w+)` \((\d+)\.(\d+), (\d+) min\)")  # `multi_head` (2.2, 15 min)
 READ = re.compile(r"<\.\./(\w+)>` \((core|deeper|reading) (\d+) min\)")
+EXERCISE = re.compile(r"### Exercise (\d+):.*?About\s+(\d+)\s+minutes", re.DOTALL)
 WORDS_A_MINUTE = 130
 SLOT = 45  # minutes of a lecture
 
@@ -35,12 +37,9 @@ def headings():
     found = {}
     for number, name in names().items():
         exercise = None
-        for cell in nbformat.read(notebook(name), as_version=4).cells:
+        for cell in cells(notebook(name)):
             if cell.cell_type == "markdown":
-                asked = re.findall(
-                    r"### Exercise (\d+):.*?About\s+(\d+)\s+minutes", cell.source, re.DOTALL
-                )
-                exercise = asked[-1] if asked else exercise
+                exercise = (EXERCISE.findall(cell.source) or [exercise])[-1]
             for called in re.findall(r"\bcheck\.(\w+)\(", cell.source):
                 found[called] = (str(number), *exercise)
     return found
@@ -50,10 +49,8 @@ def headings():
 def messages(exercise):
     """All texts of the chapter's checks, and of what they share."""
     chapter = EXERCISES[exercise].__module__.rpartition(".")[2]
-    files = [
-        BOOK.parent / f"course/check/{chapter}.py",
-        *(BOOK.parent / "course/check").glob("[am]*.py"),
-    ]
+    folder = ROOT / "course/check"
+    files = [folder / f"{chapter}.py", *folder.glob("[am]*.py")]
     return [
         node.value
         for file in files
@@ -66,13 +63,13 @@ def messages(exercise):
 def wrong(exercise):
     """Pieces of the messages that wrong answers to an exercise get."""
     chapter = EXERCISES[exercise].__module__.rpartition(".")[2]
-    answers = runpy.run_path(BOOK.parent / f"tests/course/{chapter}.py")
+    answers = runpy.run_path(ROOT / f"tests/course/{chapter}.py")
     by_hand = {piece for piece, _ in answers["WRONG"].get(exercise, [])}
     return by_hand | set(mistakes(exercise, answers["CORRECT"][exercise]))
 
 
 def test_the_pages_are_in_the_table_of_contents_and_short():
-    contents = yaml.safe_load((BOOK.parent / "_toc.yml").read_text(encoding="utf-8"))
+    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     (part,) = [part for part in contents["parts"] if part.get("caption") == "For teachers"]
     pages = [page for one in part["chapters"] for page in (one, *one.get("sections", []))]
     here = sorted(page["file"] for page in pages if page["file"] != "book/embed")
@@ -101,12 +98,8 @@ def test_every_message_that_is_quoted_is_what_a_wrong_answer_gets():
 def test_every_claim_and_figure_there_is():
     claims = set(re.findall(r"\{(?:claim|measured)\}`(\w+)`", ALL))
     assert len(claims) > 40 and claims <= set(load().claims)
-    captions = {
-        cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
-        for path in BOOK.glob("*.ipynb")
-        for cell in nbformat.read(path, as_version=4).cells
-    }
-    assert set(re.findall(r"\{numref\}`([\w-]+)`", ALL)) <= captions
+    figures = {figure_name(cell) for path in BOOK.glob("*.ipynb") for cell in cells(path)}
+    assert set(re.findall(r"\{numref\}`([\w-]+)`", ALL)) <= figures
 
 
 def test_chapters_there_are_take_the_minutes_below_their_titles():
@@ -174,5 +167,5 @@ def test_what_the_pages_name_of_the_package_is_there():
         assert attrgetter(name)(minivit) is not None
     assert all(callable(getattr(check, name)) for name, *_ in NAMED.findall(ALL))
     assert f"version {minivit.__version__}," in FLAT["errata"]
-    cited = (BOOK.parent / "CITATION.cff").read_text(encoding="utf-8")
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {minivit.__version__}\n" in cited

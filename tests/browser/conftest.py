@@ -1,17 +1,17 @@
 """A browser, the built site served to it, and nothing else that it can reach."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from threading import Thread
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
+from book.tools.address import SITE
 from book.tools.chromium import program
 
-SITE = Path(__file__).resolve().parents[2] / "_build" / "html"
 OFFLINE = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no other name can be resolved
     "--disable-background-networking",
@@ -52,3 +52,71 @@ def browser() -> Iterator[Browser]:
         chrome = playwright.chromium.launch(executable_path=chromium, args=OFFLINE)
         yield chrome
         chrome.close()
+
+
+@dataclass
+class Visit:
+    """A page that was opened, and what the browser had to say meanwhile."""
+
+    page: Page
+    address: str
+    requests: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+def open_page(
+    browser: Browser, site: str, name: str, theme: str = "light", width: int = 1280
+) -> Visit:
+    """Opens a page and waits until its mathematics is set and its fonts are there."""
+    page = browser.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
+    page.add_init_script(
+        f"for (const key of ['mode', 'theme']) localStorage.setItem(key, '{theme}')"
+    )
+    visit = Visit(page, site)
+    page.on("request", lambda request: visit.requests.append(request.url))
+    page.on("requestfailed", lambda request: visit.failed.append(request.url))
+    page.on("response", lambda r: visit.failed.append(r.url) if r.status >= 400 else None)
+    page.on("console", lambda m: visit.errors.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda error: visit.errors.append(str(error)))
+    page.goto(site + name, wait_until="networkidle")
+    page.evaluate("window.MathJax?.startup?.promise")
+    page.evaluate("document.fonts.ready.then(() => null)")
+    return visit
+
+
+@pytest.fixture
+def opened(browser: Browser, site: str) -> Iterator[Callable[..., Page]]:
+    """Opens pages of the site, each by its name, theme and width, and closes them in the end."""
+    pages = []
+
+    def open_one(*view: object) -> Page:
+        pages.append(open_page(browser, site, *view).page)
+        return pages[-1]
+
+    yield open_one
+    for page in pages:
+        page.close()
+
+
+@pytest.fixture
+def without_scripts(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(java_script_enabled=False)
+    yield context.new_page()
+    context.close()
+
+
+def processor(page: Page) -> Callable[[], float]:
+    """A clock of the seconds of a processor that a page's thread has had since now.
+
+    What else the machine does at the time is not counted.
+    """
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent() -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
+
+    start = spent()
+    return lambda: spent() - start

@@ -9,8 +9,8 @@ from threading import Thread
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import SITE, Quiet
-from tests.browser.test_pages import open_page
+from book.tools.address import SITE
+from tests.browser.conftest import Quiet, open_page
 
 SHOWS = {
     "attention": (".live-heads", ".live-switches"),
@@ -97,7 +97,7 @@ def test_what_cannot_be_shown_is_said_in_its_place(browser, site, elsewhere, att
 
 
 def test_the_page_of_snippets_has_this_sites_address_and_all_of_them_run(browser, site):
-    visit = open_page(browser, site, "book/embed.html", "light", 1280)
+    visit = open_page(browser, site, "book/embed.html")
     page = visit.page
     ready(page)
     codes = page.locator(".highlight pre").all_inner_texts()
@@ -113,8 +113,10 @@ def test_the_page_of_snippets_has_this_sites_address_and_all_of_them_run(browser
     page.close()
 
 
-def test_the_front_page_begins_with_one_and_keeps_its_picture_without_scripts(browser, site):
-    visit = open_page(browser, site, "index.html", "light", 1280)
+def test_the_front_page_begins_with_one_and_keeps_its_picture_without_scripts(
+    browser, site, without_scripts
+):
+    visit = open_page(browser, site, "index.html")
     live = ready(visit.page)
     assert live.locator(".live-heads").count() == 4
     maps = "e => [...e.querySelectorAll('.live-head canvas')].map(c => c.toDataURL()).join()"
@@ -123,9 +125,6 @@ def test_the_front_page_begins_with_one_and_keeps_its_picture_without_scripts(br
     assert live.evaluate(maps) != before
     assert visit.errors == []
     visit.page.close()
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(site)
-    still = page.locator("[data-model] img")
+    without_scripts.goto(site)
+    still = without_scripts.locator("[data-model] img")
     assert still.is_visible() and still.evaluate("e => e.naturalWidth") > 100
-    context.close()

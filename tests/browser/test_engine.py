@@ -10,7 +10,7 @@ import torch
 from playwright.sync_api import Browser, Page
 
 from minivit import ViT
-from tests.browser.conftest import Quiet
+from tests.browser.conftest import Quiet, processor
 from tests.page.conftest import ENGINE, asked, images, model, told, with_every_half
 from tests.page.test_engine import (  # noqa: F401
     test_a_head_that_is_off_adds_nothing,
@@ -58,7 +58,6 @@ def many(name: str) -> int:
 
 @pytest.mark.parametrize(("name", "milliseconds"), [("digits_vit", 16), ("cifar10_vit", 100)])
 def test_an_answer_is_there_before_the_hand_notices(page, name, milliseconds):
-    """Of a processor: what else the machine does at the time is not counted."""
     give(page, model(name))
     pixels = images(model(name), 1)[0].permute(1, 2, 0).flatten().tolist()
     page.evaluate(
@@ -70,11 +69,9 @@ def test_an_answer_is_there_before_the_hand_notices(page, name, milliseconds):
         }""",
         pixels,
     )
-    session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
-    before = spent(session)
+    spent = processor(page)
     page.evaluate("answer(20)")
-    assert 0 < (spent(session) - before) / 20 * 1000 < milliseconds
+    assert 0 < spent() / 20 * 1000 < milliseconds
 
 
 class Says(Quiet):
@@ -113,9 +110,3 @@ def test_a_model_is_read_whatever_the_server_says_of_its_encoding(browser, tmp_p
     for classes, weight in found:
         assert classes == of.classes
         assert torch.equal(torch.tensor(weight), of.blocks[0].mlp.up.weight.flatten())
-
-
-def spent(session) -> float:
-    """Seconds of a processor that the page's thread has had."""
-    found = session.send("Performance.getMetrics")["metrics"]
-    return next(one["value"] for one in found if one["name"] == "TaskDuration")

@@ -1,12 +1,11 @@
 """The ledger as a reader uses it: by hand, by keyboard, on a phone, without scripts, on paper."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.test_pages import open_page
+from tests.browser.conftest import processor
 
 LEDGER = "book/ledger.html"
 CHAPTER = "book/13_what_layernorm_forgets.html"
@@ -15,10 +14,8 @@ SECONDS = 0.5  # of a processor, whatever else it does: a second with as much fo
 
 
 @pytest.fixture
-def page(browser: Browser, site: str) -> Iterator[Page]:
-    page = open_page(browser, site, LEDGER, "light", 1280).page
-    yield page
-    page.close()
+def page(opened) -> Page:
+    return opened(LEDGER)
 
 
 def shown(page: Page) -> list[dict]:
@@ -93,51 +90,43 @@ def test_the_keyboard_filters_and_opens(page: Page):
     assert not first.evaluate("e => e.open")
 
 
-def test_a_permalink_opens_its_card_even_when_a_filter_would_hide_it(browser: Browser, site: str):
-    for address in (f"{LEDGER}#R65", f"{LEDGER}?word=open#R65"):
-        page = open_page(browser, site, address, "light", 1280).page
-        card = page.locator("#R65")
-        assert card.evaluate("e => e.open") and card.locator("dl").is_visible()
-        assert 0 <= card.bounding_box()["y"] < 300
-        page.close()
+@pytest.mark.parametrize("query", ["", "?word=open"])
+def test_a_permalink_opens_its_card_even_when_a_filter_would_hide_it(opened, query: str):
+    card = opened(f"{LEDGER}{query}#R65").locator("#R65")
+    assert card.evaluate("e => e.open") and card.locator("dl").is_visible()
+    assert 0 <= card.bounding_box()["y"] < 300
 
 
-def test_without_scripts_everything_is_there(browser: Browser, site: str):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
+def test_without_scripts_everything_is_there(without_scripts: Page, site: str):
+    page = without_scripts
     page.goto(f"{site}{LEDGER}#R65")
     assert not page.locator(".ledger-filter").is_visible()
     assert page.locator(f"{CARD}:visible").count() == page.locator(CARD).count() > 200
     assert page.locator("#R65 dl").is_visible(), "a permalink shows its card"
-    line = page.locator("#R41 > summary")
     assert not page.locator("#R41 dl").is_visible()
-    line.click()
+    page.locator("#R41 > summary").click()
     assert page.locator("#R41 dl").is_visible()
-    context.close()
 
 
-def test_a_line_is_one_line_on_a_desk_and_two_on_a_phone(browser: Browser, site: str):
-    for width, lines in ((1280, 1), (390, 2)):
-        for name in (LEDGER, CHAPTER):  # what is only implied says so, on a line of its own
-            page = open_page(browser, site, name, "light", width).page
-            heights = page.locator(
-                "details.verdict > summary:not(:has(.verdict-mark))"
-            ).evaluate_all("all => all.map(e => e.getBoundingClientRect().height)")
-            assert heights and max(heights) < 24 + 28 * lines, name
-            page.close()
+@pytest.mark.parametrize("name", [LEDGER, CHAPTER])
+@pytest.mark.parametrize("width, lines", [(1280, 1), (390, 2)])
+def test_a_line_is_one_line_on_a_desk_and_two_on_a_phone(opened, width, lines, name):
+    page = opened(name, "light", width)  # what is only implied says so, on a line of its own
+    summaries = page.locator("details.verdict > summary:not(:has(.verdict-mark))")
+    heights = summaries.evaluate_all("all => all.map(e => e.getBoundingClientRect().height)")
+    assert heights and max(heights) < 24 + 28 * lines
 
 
-def test_on_a_phone_filters_and_an_open_card_fit(browser: Browser, site: str):
-    page = open_page(browser, site, f"{LEDGER}#R24", "light", 390).page
+def test_on_a_phone_filters_and_an_open_card_fit(opened):
+    page = opened(f"{LEDGER}#R24", "light", 390)
     page.get_by_text("More filters", exact=True).click()
     for part in page.locator(".ledger-filter :visible, #R24 :visible").all():
         box = part.bounding_box()
         assert box is None or box["x"] + box["width"] <= 390, part.evaluate("e => e.outerHTML")
-    page.close()
 
 
-def test_on_paper_cards_are_open(browser: Browser, site: str):
-    page = open_page(browser, site, CHAPTER, "light", 1280).page
+def test_on_paper_cards_are_open(opened):
+    page = opened(CHAPTER)
     page.emulate_media(media="print")
     card = page.locator("details.verdict").first
     assert card.locator("dl").is_visible(), "by style alone"
@@ -145,17 +134,12 @@ def test_on_paper_cards_are_open(browser: Browser, site: str):
     assert card.evaluate("e => e.open"), "by script, where a browser does not know the style"
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert not card.evaluate("e => e.open")
-    page.close()
 
 
 def test_the_page_opens_in_under_a_second(browser: Browser, site: str):
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
-    session = context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    spent = processor(page)
     page.goto(site + LEDGER, wait_until="load")
     page.evaluate("new Promise(requestAnimationFrame)")
-    found = session.send("Performance.getMetrics")["metrics"]
-    (spent,) = (one["value"] for one in found if one["name"] == "TaskDuration")
-    assert 0 < spent < SECONDS
-    context.close()
+    assert 0 < spent() < SECONDS
+    page.close()

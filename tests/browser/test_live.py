@@ -8,16 +8,15 @@ import pytest
 from PIL import Image, ImageDraw
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import SITE
-from tests.browser.test_engine import spent
-from tests.browser.test_pages import open_page
+from book.tools.address import SITE
+from tests.browser.conftest import open_page, processor
 
 LIVE = "book/live.html"
 
 
 @pytest.fixture
 def page(browser: Browser, site: str) -> Iterator[Page]:
-    visit = open_page(browser, site, LIVE, "light", 1280)
+    visit = open_page(browser, site, LIVE)
     ready(visit.page)
     yield visit.page
     assert visit.errors == [] and visit.failed == []
@@ -170,26 +169,22 @@ def test_it_works_from_a_folder(browser: Browser):
     page.close()
 
 
-def test_without_scripts_there_is_a_picture_and_a_sentence(browser: Browser, site: str):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(site + LIVE)
-    assert "a vision transformer would run here" in page.locator("noscript p").first.inner_text()
-    assert page.locator("noscript p").first.is_visible()
-    still = page.locator("img[src*=still]")
+def test_without_scripts_there_is_a_picture_and_a_sentence(without_scripts: Page, site: str):
+    without_scripts.goto(site + LIVE)
+    sentence = without_scripts.locator("noscript p").first
+    assert "a vision transformer would run here" in sentence.inner_text()
+    assert sentence.is_visible()
+    still = without_scripts.locator("img[src*=still]")
     assert still.is_visible() and still.evaluate("e => e.naturalWidth") > 100
-    context.close()
 
 
 def test_the_first_answer_is_there_within_two_seconds_of_processor(browser: Browser, site: str):
-    context = browser.new_context()
-    page = context.new_page()
-    session = context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page = browser.new_page()
+    spent = processor(page)
     page.goto(site + LIVE)
     page.locator("[data-model=digits_vit][data-ready]").wait_for(timeout=60_000)
-    assert 0 < spent(session) < 2
-    context.close()
+    assert 0 < spent() < 2
+    page.close()
 
 
 @pytest.mark.parametrize("block", [1, 4])

@@ -3,21 +3,15 @@
 from itertools import product
 
 import pytest
-from playwright.sync_api import Browser
-
-from tests.browser.test_pages import open_page
 
 CHAPTER = "book/13_what_layernorm_forgets.html"
 
 
 @pytest.mark.parametrize(
-    ("name", "theme", "width"),
-    [*product(("index.html", CHAPTER), ("light", "dark"), (390, 1280))],
+    ("name", "theme", "width"), [*product(("index.html", CHAPTER), ("light", "dark"), (390, 1280))]
 )
-def test_whatever_has_the_focus_shows_it(
-    browser: Browser, site: str, name: str, theme: str, width: int
-):
-    page = open_page(browser, site, name, theme, width).page
+def test_whatever_has_the_focus_shows_it(opened, name: str, theme: str, width: int):
+    page = opened(name, theme, width)
     seen, dull = set(), []
     for _ in range(400):
         page.keyboard.press("Tab")
@@ -37,12 +31,11 @@ def test_whatever_has_the_focus_shows_it(
         dull += [] if found[1] else [found[2]]
     assert len(seen) > 5
     assert dull == []
-    page.close()
 
 
-def test_icons_are_seen(browser: Browser, site: str):
+def test_icons_are_seen(opened):
     for theme, width in product(("light", "dark"), (390, 1280)):
-        page = open_page(browser, site, CHAPTER, theme, width).page
+        page = opened(CHAPTER, theme, width)
         buttons = page.locator(".bd-header-article .btn:visible, .bd-header-article button:visible")
         assert buttons.count() >= 4
         for button in buttons.all():
@@ -51,11 +44,10 @@ def test_icons_are_seen(browser: Browser, site: str):
             assert icon.bounding_box()["width"] >= 8
             fill = icon.evaluate("e => getComputedStyle(e).fill")
             assert fill != page.evaluate("getComputedStyle(document.body).backgroundColor")
-        page.close()
 
 
-def test_the_meaning_of_a_symbol_fits_onto_a_phone(browser: Browser, site: str):
-    page = open_page(browser, site, "book/glossary.html", "light", 390).page
+def test_the_meaning_of_a_symbol_fits_onto_a_phone(opened):
+    page = opened("book/glossary.html", "light", 390)
     heads = page.locator("table.symbols th").all_inner_texts()
     assert heads[:2] == ["symbol", "meaning"]
     for symbol in page.locator("table.symbols td:first-child").all():
@@ -65,29 +57,26 @@ def test_the_meaning_of_a_symbol_fits_onto_a_phone(browser: Browser, site: str):
     for meaning in page.locator("table.symbols td:nth-child(2)").all():
         box = meaning.bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= 390 and box["width"] >= 200
-    page.close()
 
 
-def test_contents_beside_a_page_are_not_cut(browser: Browser, site: str):
-    page = open_page(browser, site, "book/api/models.html", "light", 1280).page
+def test_contents_beside_a_page_are_not_cut(opened):
+    page = opened("book/api/models.html")
     contents = page.locator(".bd-sidebar-secondary")
     assert contents.evaluate("e => e.scrollWidth <= e.clientWidth")
-    page.close()
 
 
-def test_references_hang(browser: Browser, site: str):
-    page = open_page(browser, site, "book/references.html", "light", 1280).page
+def test_references_hang(opened):
+    page = opened("book/references.html")
     left = page.evaluate("""() => {
         const range = document.createRange();
         range.selectNodeContents(document.querySelector('.citation p'));
         return [...range.getClientRects()].map(line => Math.round(line.left));
     }""")
     assert left[0] < min(left[1:]), "the first line stands out to the left"
-    page.close()
 
 
-def test_a_dark_page_is_printed_light_and_in_whole_pieces(browser: Browser, site: str):
-    page = open_page(browser, site, CHAPTER, "dark", 1280).page
+def test_a_dark_page_is_printed_light_and_in_whole_pieces(opened):
+    page = opened(CHAPTER, "dark", 1280)
     theme = "document.documentElement.dataset.theme"
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate(theme) == "light"
@@ -99,12 +88,11 @@ def test_a_dark_page_is_printed_light_and_in_whole_pieces(browser: Browser, site
     page.emulate_media(media="screen")
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.evaluate(theme) == "dark"
-    page.close()
 
 
-def test_images_keep_their_shape(browser: Browser, site: str):
+def test_images_keep_their_shape(opened):
     for width in (390, 1280):
-        page = open_page(browser, site, CHAPTER, "light", width).page
+        page = opened(CHAPTER, "light", width)
         for picture in page.locator("article img:not(.live-part img):visible").all():
             picture.scroll_into_view_if_needed()
             wide, high, own = picture.evaluate(
@@ -118,4 +106,3 @@ def test_images_keep_their_shape(browser: Browser, site: str):
                 }"""
             )
             assert wide / high == pytest.approx(own, rel=0.03)
-        page.close()

@@ -2,15 +2,15 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import product
-from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 
-SITE = Path(__file__).resolve().parents[2] / "_build" / "html"
+from book.tools.address import SITE
+from tests.browser.conftest import Visit, open_page
+
 PAGES = sorted(
     path.relative_to(SITE).as_posix()
     for path in SITE.rglob("*.html")
@@ -22,35 +22,6 @@ AXE = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
     "resultTypes": ["violations"],
 }
-
-
-@dataclass
-class Visit:
-    """A page that was opened, and what the browser had to say meanwhile."""
-
-    page: Page
-    address: str
-    requests: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-
-
-def open_page(browser: Browser, site: str, name: str, theme: str, width: int) -> Visit:
-    """Opens a page and waits until its mathematics is set and its fonts are there."""
-    page = browser.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
-    page.add_init_script(
-        f"for (const key of ['mode', 'theme']) localStorage.setItem(key, '{theme}')"
-    )
-    visit = Visit(page, site)
-    page.on("request", lambda request: visit.requests.append(request.url))
-    page.on("requestfailed", lambda request: visit.failed.append(request.url))
-    page.on("response", lambda r: visit.failed.append(r.url) if r.status >= 400 else None)
-    page.on("console", lambda m: visit.errors.append(m.text) if m.type == "error" else None)
-    page.on("pageerror", lambda error: visit.errors.append(str(error)))
-    page.goto(site + name, wait_until="networkidle")
-    page.evaluate("window.MathJax?.startup?.promise")
-    page.evaluate("document.fonts.ready.then(() => null)")
-    return visit
 
 
 @pytest.fixture(scope="module", params=VIEWS, ids=lambda view: "-".join(map(str, view)))
@@ -119,7 +90,7 @@ def test_slider_of_frames_answers_to_the_keyboard(browser: Browser, site: str):
     pages = [name for name in PAGES if 'class="frames"' in (SITE / name).read_text("utf-8")]
     assert pages, "at least one page has a slider of frames"
     for name in pages:
-        page = open_page(browser, site, name, "light", 1280).page
+        page = open_page(browser, site, name).page
         for figure in page.locator("figure.frames").all():
             slider = figure.locator("input[type=range]")
             seen = []

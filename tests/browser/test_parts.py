@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import SITE
-from tests.browser.test_engine import spent
-from tests.browser.test_pages import open_page
+from book.tools.address import SITE
+from tests.browser.conftest import open_page, processor
 
 FOUND = re.compile(r'<div class="live-part" data-part="(\w+)"')
 PARTS = [
@@ -121,33 +120,27 @@ def test_they_work_from_a_folder(browser: Browser):
         page.close()
 
 
-def test_without_scripts_each_is_a_picture_and_a_sentence(browser: Browser, site: str):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
+def test_without_scripts_each_is_a_picture_and_a_sentence(without_scripts: Page, site: str):
     for part, where in PARTS:
-        page.goto(site + where)
-        root = page.locator(f"[data-part={part}]")
+        without_scripts.goto(site + where)
+        root = without_scripts.locator(f"[data-part={part}]")
         assert "first state" in root.locator(".live-part-still").inner_text()
         root.scroll_into_view_if_needed()
         still = root.locator("img")
         assert still.is_visible() and len(still.get_attribute("alt")) > 40
-    context.close()
 
 
 @pytest.mark.parametrize(
     ("part", "where"), [one for one in PARTS if one[0] not in ("boxes", "donors", "shuffle")]
 )
 def test_it_follows_the_hand(page: Page, part: str):
-    """In processor time: what else the machine does meanwhile is not counted."""
     root = ready(page, part)
     knob, away = first(root), "ArrowLeft" if part == "fibre" else "ArrowRight"  # from its end
     knob.press(away)
-    session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
-    before = spent(session)
+    spent = processor(page)
     for _ in range(10):
         knob.press(away)
-    assert 0 < (spent(session) - before) / 10 < FOLLOWS
+    assert 0 < spent() / 10 < FOLLOWS
 
 
 def press(root: Locator, words: str) -> None:

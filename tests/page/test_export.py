@@ -1,18 +1,14 @@
 """What is written for pages, and what is refused."""
 
-import dataclasses
 import json
-import shutil
-import subprocess
-from types import SimpleNamespace
 
 import pytest
 import torch
 
 import minivit
 from book._ext import live
+from tests.page import javascript
 from tests.page.conftest import ENGINE, with_every_half
-from tests.refusals import assert_refused
 from vitlab.convert.page import LARGEST, export_page
 
 
@@ -45,7 +41,7 @@ def test_a_model_with_parts_removed_says_so(tmp_path):
 
 READ = """
 const { readFileSync } = require("fs");
-const [engine, file] = process.argv.slice(1);
+const [engine, file] = JSON.parse(readFileSync(0));
 new Function(readFileSync(file, "utf16le"))();
 const { open } = new Function(`${readFileSync(engine, "utf8")}; return minivitEngine()`)();
 const { layers, classes } = open(globalThis.minivitModels.m);
@@ -54,93 +50,68 @@ console.log(JSON.stringify({ classes, weight: [...layers["blocks.0.mlp.up"].weig
 
 
 def test_every_number_of_half_precision_is_read_as_it_was_written(tmp_path):
-    if shutil.which("node") is None:
-        pytest.skip("node is not installed, which runs the page's script outside a browser")
     model = with_every_half()
     export_page(model, tmp_path / "m.js")
-    command = ["node", "-e", READ, ENGINE, tmp_path / "m.js"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    read = json.loads(done.stdout)
+    read = javascript.run(READ, [str(ENGINE), str(tmp_path / "m.js")])
     assert torch.equal(torch.tensor(read["weight"]), model.blocks[0].mlp.up.weight.flatten())
     assert read["classes"] == model.classes
 
 
 def test_the_files_of_models_on_the_site_are_small_enough_for_phones(tmp_path):
-    build = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="html"))
-    live.write(build, None)
-    files = sorted(tmp_path.glob("_static/live/models/*.js"))
+    live.write_models(tmp_path)
+    files = sorted(tmp_path.glob("models/*.js"))
     assert [file.stem for file in files] == sorted(live.MODELS)
     for file in files:
         assert file.stat().st_size <= LARGEST == 2_000_000, file.name
         assert f"minivitSamples ??= {{}}).{file.stem} = [" in file.read_text("utf-16"), file.name
 
 
-def changed(**changes):
+def create(**changes):
     model = minivit.create("vit_8px", **changes)
     model.preprocess = minivit.Preprocess((8, 8), (8, 8), mean=(0.5,), std=(0.5,))
     model.classes = list("0123456789")
     return model
 
 
-def test_what_a_page_cannot_run_is_refused_and_nothing_is_written(tmp_path):
-    file = tmp_path / "m.js"
-    nameless, huge = changed(), changed()
-    nameless.classes = None
+def nameless():
+    model = create()
+    model.classes = None
+    return model
+
+
+def huge():
+    model = create()
     with torch.no_grad():
-        huge.head.bias[0] = 1e5
-    resnet = minivit.create("resnet18", classes=10)
-    digits = minivit.load("digits_vit")
-    assert_refused(
-        [
-            (
-                lambda: export_page(digits, tmp_path / "m.bin"),
-                ValueError,
-                r"ends in \.js: got .*m\.bin",
-            ),
-            (
-                lambda: export_page(minivit.load("cifar10_alternet"), file),
-                TypeError,
-                "ViTs, Mixers and ResNets .*got Hybrid",
-            ),
-            (lambda: export_page(torch.nn.Linear(1, 1), file), TypeError, "got Linear"),
-            (lambda: export_page(changed(window=2), file), ValueError, "window=None: got window=2"),
-            (
-                lambda: export_page(changed(norm="post"), file),
-                ValueError,
-                "norm='pre': got norm='post'",
-            ),
-            (
-                lambda: export_page(changed(pool="attention"), file),
-                ValueError,
-                "pool='class' or 'mean': got pool='attention'",
-            ),
-            (lambda: export_page(resnet, file), ValueError, "stem='3x3': got stem='7x7'"),
-            (
-                lambda: export_page(nameless, file),
-                ValueError,
-                "what classes are called: .* and None",
-            ),
-            (
-                lambda: export_page(huge, file),
-                ValueError,
-                "half precision has: got others in head.bias",
-            ),
-            (
-                lambda: export_page(minivit.load("cifar10_feedforward"), file),
-                ValueError,
-                r"at most 2,000,000 bytes, .* got \d",
-            ),
-        ]
-    )
+        model.head.bias[0] = 1e5
+    return model
+
+
+@pytest.mark.parametrize("of, error, given", [
+    (lambda: minivit.load("cifar10_alternet"), TypeError, "got Hybrid"),
+    (lambda: torch.nn.Linear(1, 1), TypeError, "got Linear"),
+    (lambda: create(window=2), ValueError, "got window=2"),
+    (lambda: create(norm="post"), ValueError, "got norm='post'"),
+    (lambda: create(pool="attention"), ValueError, "got pool='attention'"),
+    (lambda: minivit.create("resnet18", classes=10), ValueError, "got stem='7x7'"),
+    (nameless, ValueError, "classes are called: .* and None"),
+    (huge, ValueError, "got others in head.bias"),
+    (lambda: minivit.load("cifar10_feedforward"), ValueError, r"2,000,000 bytes, .* got \d"),
+])  # fmt: skip
+def test_what_a_page_cannot_run_is_refused_and_nothing_is_written(of, error, given, tmp_path):
+    with pytest.raises(error, match=given):
+        export_page(of(), tmp_path / "m.js")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_another_kind_is_not_written(tmp_path):
+    with pytest.raises(ValueError, match=r"got .*m\.bin"):
+        export_page(minivit.load("digits_vit"), tmp_path / "m.bin")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_older_file_stays_where_the_new_one_is_refused(tmp_path):
     file = tmp_path / "m.js"
     file.write_text("old")
-    model = changed()
-    model.preprocess = dataclasses.replace(model.preprocess)
     with pytest.raises(TypeError):
         export_page(torch.nn.Identity(), file)
     assert file.read_text() == "old"

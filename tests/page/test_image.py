@@ -1,15 +1,11 @@
 """A reader's image is prepared in the page as it is in Python."""
 
-import json
-import shutil
-import subprocess
-
 import numpy as np
-import pytest
 import torch
 from PIL import Image
 
 import minivit
+from tests.page import javascript
 from tests.page.conftest import ENGINE
 
 RUN = """
@@ -21,7 +17,6 @@ console.log(JSON.stringify(given.map(([image, size, resize, channels]) =>
 """
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_resized_cropped_and_grey_as_pil_does_it():
     draws = np.random.default_rng(0)
     given, expected = [], []
@@ -35,15 +30,12 @@ def test_resized_cropped_and_grey_as_pil_does_it():
         smooth = draws.integers(0, 256, (5, 5, 3), dtype=np.uint8)
         image = Image.fromarray(smooth).resize((width, height), Image.Resampling.BICUBIC)
         data = image.convert("RGBA").tobytes()
-        given.append(
-            [{"data": list(data), "height": height, "width": width}, size, resize, len(mean)]
-        )
+        pixels = {"data": list(data), "height": height, "width": width}
+        given.append([pixels, size, resize, len(mean)])
         fit = minivit.Preprocess(size, resize, mean=mean, std=mean).fit(image)
         expected.append(fit[0].permute(1, 2, 0).flatten().int())
-    task = json.dumps({"file": str(ENGINE.with_name("image.js")), "given": given})
-    done = subprocess.run(["node", "-e", RUN], input=task, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    for ours, theirs in zip(json.loads(done.stdout), expected, strict=True):
+    found = javascript.run(RUN, {"file": str(ENGINE.with_name("image.js")), "given": given})
+    for ours, theirs in zip(found, expected, strict=True):
         assert len(set(theirs.tolist())) > 20
         away = (torch.tensor(ours) - theirs).abs()
         assert away.max() <= 1, "PIL's weights are rounded, the page's are not"

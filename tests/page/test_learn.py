@@ -1,9 +1,5 @@
 """The page's training of a small ViT, beside torch's autograd and AdamW."""
 
-import json
-import shutil
-import subprocess
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -11,6 +7,7 @@ from torch import nn
 
 import minivit
 from minivit.vit import ViTConfig
+from tests.page import javascript
 from tests.page.conftest import ENGINE
 from vitlab.data import load_data
 from vitlab.training import Recipe
@@ -50,32 +47,17 @@ for (let i = 0; i < until && !told.at(-1)?.done; i++) told.push(run.step());
 return { told, accuracy: trainer.accuracy(model, given.test, given.truth) };
 """
 CASES = [
-    [],
-    [("attention", None)],
-    [("mlp", None)],
-    [("norm", None)],
-    [("norm2", [1])],
-    [("residual", None)],
-    [("positions", None)],
+    *([], [("norm2", [1])]),
+    *([(part, None)] for part in ("attention", "mlp", "norm", "residual", "positions")),
     [("attention", [0]), ("residual", [0])],
     [("mlp", None), ("norm", None), ("residual", None), ("positions", None)],
 ]
 
 
-@pytest.fixture
-def page():
-    """Runs lines of JavaScript with what trains in the page: what they return."""
-    if shutil.which("node") is None:
-        pytest.skip("node is not installed, which runs the page's scripts outside a browser")
-
-    def run(call, given):
-        files = [str(ENGINE.parent / f"{name}.js") for name in FILES]
-        task = json.dumps({"files": files, "given": given, "call": call})
-        done = subprocess.run(["node", "-e", RUN], input=task, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    return run
+def page(call, given):
+    """What lines of JavaScript return, run with what trains in the page."""
+    files = [str(ENGINE.parent / f"{name}.js") for name in FILES]
+    return javascript.run(RUN, {"files": files, "given": given, "call": call})
 
 
 def sized():
@@ -120,7 +102,7 @@ def as_page(of, images, labels):
 
 
 @pytest.mark.parametrize("removed", CASES, ids=str)
-def test_the_gradient_of_every_parameter_is_that_of_autograd(removed, page):
+def test_the_gradient_of_every_parameter_is_that_of_autograd(removed):
     """In float64 with an exact GELU on both sides."""
     of, (images, labels) = drawn(removed), digits(7)
     logits = of(images)
@@ -143,7 +125,7 @@ def test_the_gradient_of_every_parameter_is_that_of_autograd(removed, page):
         assert away < 1e-8 * largest, name
 
 
-def test_the_page_shows_the_function_that_it_trains(page):
+def test_the_page_shows_the_function_that_it_trains():
     """The engine's GELU is within 1.5e-7 of the exact one, which is trained."""
     of, (images, labels) = drawn(), digits(5)
     call = """return [training.lossAndGradient(given, given.images, given.labels).logits,
@@ -153,7 +135,7 @@ def test_the_page_shows_the_function_that_it_trains(page):
 
 
 @pytest.mark.parametrize("rate", [0.01, 0.3])
-def test_ten_steps_are_those_of_torch(rate, page):
+def test_ten_steps_are_those_of_torch(rate):
     """With clipping, schedule and weight decay; at 0.3 some gradients are clipped."""
     of, (images, labels) = drawn(), digits(9)
     ours = page(STEPS, as_page(of, images, labels) | {"steps": 10, "rate": rate})
@@ -178,7 +160,7 @@ def test_ten_steps_are_those_of_torch(rate, page):
         assert (found - theirs).abs().max() < 1e-6, name
 
 
-def test_the_first_weights_are_drawn_as_minivit_draws_them(page):
+def test_the_first_weights_are_drawn_as_minivit_draws_them():
     layers = page("return training.untrained({ seed: 3 }).layers", {})
     torch.manual_seed(0)
     theirs = minivit.ViT(sized()).state_dict()
@@ -203,7 +185,7 @@ def begin(count=1259, **how):
     return task | {"steps": 400, "rate": 0.02, **how}
 
 
-def test_a_seed_gives_one_curve(page):
+def test_a_seed_gives_one_curve():
     first, same, other = (
         [told["loss"] for told in page(TRAIN, begin(100, seed=seed, until=12))["told"]]
         for seed in (1, 1, 2)
@@ -213,7 +195,7 @@ def test_a_seed_gives_one_curve(page):
 
 
 @pytest.mark.full
-def test_a_training_of_400_steps_reads_nine_digits_in_ten(page):
+def test_a_training_of_400_steps_reads_nine_digits_in_ten():
     done = page(TRAIN, begin(until=400))
     assert done["accuracy"] > 0.9 and len(done["told"]) == 400
     assert done["told"][-1]["done"] and not done["told"][-1]["diverged"]
@@ -223,7 +205,7 @@ def test_a_training_of_400_steps_reads_nine_digits_in_ten(page):
 @pytest.mark.parametrize(
     ("rate", "diverges"), [(2, True), pytest.param(0.05, False, marks=pytest.mark.full)]
 )
-def test_a_rate_at_which_the_loss_climbs_above_guessing_is_told(rate, diverges, page):
+def test_a_rate_at_which_the_loss_climbs_above_guessing_is_told(rate, diverges):
     told = page(TRAIN, begin(300, rate=rate, until=60))["told"]
     assert [one["diverged"] for one in told[:-1]] == [False] * (len(told) - 1)
     assert told[-1]["diverged"] == diverges

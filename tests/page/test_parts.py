@@ -1,10 +1,6 @@
 """What the drawings of chapters compute, beside the package and torch."""
 
 import copy
-import json
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,10 +9,11 @@ from einops import rearrange
 from torch.utils.flop_counter import FlopCounterMode
 
 import minivit
-from book._ext import parts as live_parts
+from book._ext import live
 from minivit.parts import local_mask
 from minivit.patches import patchify, unpatchify
 from minivit.positions import sincos_1d, sincos_2d
+from tests.page import javascript
 from tests.page.conftest import ENGINE, images, model
 from vitlab.convert.page import export_page, rounded
 from vitlab.instruments.distance import patch_distances
@@ -42,23 +39,16 @@ console.log(JSON.stringify(calls.map(([part, name, ...values]) =>
 @pytest.fixture
 def asked(tmp_path):
     """Calls what parts compute, each as (part, name, arguments), in Node."""
-    if shutil.which("node") is None:
-        pytest.skip("node is not installed, which runs the page's scripts outside a browser")
 
     def run(*calls, of=None, and_of=None):
         parts = ["numbers", *sorted({call[0] for call in calls})]
         files = [str(ENGINE.with_name("parts") / f"{part}.js") for part in parts]
         models = {"model": of, "other": and_of}
-        shown = [str(tmp_path / f"{name}.js") for name, one in models.items() if one is not None]
-        for path in map(Path, shown):
-            export_page(models[path.stem], path)
-        task = json.dumps({"files": files, "shown": shown, "calls": calls})
-        command = ["node", "-e", RUN]
-        done = subprocess.run(
-            command, input=task, capture_output=True, text=True, env={"ENGINE": str(ENGINE)}
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        shown = {name: str(tmp_path / f"{name}.js") for name in models if models[name] is not None}
+        for name, path in shown.items():
+            export_page(models[name], path)
+        task = {"files": files, "shown": list(shown.values()), "calls": calls}
+        return javascript.run(RUN, task, ENGINE=str(ENGINE))
 
     return run
 
@@ -192,11 +182,8 @@ def test_shuffle_answers_with_and_without_positions(asked):
     seen = images(of, 1)
     order = torch.randperm(16, generator=torch.Generator().manual_seed(1))
     bytes_ = seen.flatten().tolist()
-    asks = [
-        ("shuffle", "answers", "$engine", "$model", bytes_, o)
-        for o in (order.tolist(), list(range(16)))
-    ]
-    moved, straight = asked(*asks, of=of)
+    call = "shuffle", "answers", "$engine", "$model", bytes_
+    moved, straight = asked((*call, order.tolist()), (*call, list(range(16))), of=of)
     x = unpatchify(patchify(of.preprocess(seen), 2)[:, order], (4, 4), 2)
     assert close(moved["with"], of(x)[0].double(), 1e-4)
     blind = minivit.remove(of, "positions")
@@ -243,22 +230,16 @@ def test_a_turn_is_orthogonal_and_keeps_the_mean_if_it_shall(keeps_mean, asked):
     assert ((some @ ones - ones).abs().max() < 1e-14) == keeps_mean
 
 
-@pytest.mark.parametrize(
-    ("keeps_mean", "moved"), [(True, True), (True, False), (False, True), (False, False)]
-)
+@pytest.mark.parametrize("keeps_mean", [True, False])
+@pytest.mark.parametrize("moved", [True, False])
 def test_turn_writes_the_model_in_another_basis_as_the_chapter_does(keeps_mean, moved, asked):
     of = model("digits_vit")
     seen = images(of, 1)
     bytes_ = seen.flatten().tolist()
     angles = (0, 60, 100)  # at 180 degrees any turn is -1, which norms let through
     turns = asked(*(("turn", "turn", 64, angle, keeps_mean) for angle in angles))
-    answers = asked(
-        *(
-            ("turn", "answer", "$engine", "$model", bytes_, angle, keeps_mean, moved)
-            for angle in angles
-        ),
-        of=of,
-    )
+    call = "turn", "answer", "$engine", "$model", bytes_
+    answers = asked(*((*call, angle, keeps_mean, moved) for angle in angles), of=of)
     logits = [torch.tensor(one["logits"], dtype=torch.float64) for one in answers]
     states = [torch.tensor(one["states"], dtype=torch.float64).view(5, 16, 64) for one in answers]
     for Q, ours, logit, state in zip(turns, answers, logits, states, strict=True):
@@ -291,7 +272,7 @@ def test_boxes_take_parts_away_as_remove_does(asked):
 
 
 def test_donors_give_parts_as_transplants_do(asked):
-    of, host = model("digits_vit"), rounded(live_parts.start(1))
+    of, host = model("digits_vit"), rounded(live.start(1))
     seen = images(of, 40)
     pixels = seen.flatten(1).tolist()
     blocks = [f"blocks.{b}" for b in range(4)]
@@ -316,8 +297,7 @@ def test_one_host_is_the_donors_own_start_and_the_other_is_not():
 
     trained = numbers(minivit.load("digits_vit"))
     own, other = (
-        F.cosine_similarity(trained, numbers(live_parts.start(seed)), dim=0)
-        for seed in live_parts.STARTS
+        F.cosine_similarity(trained, numbers(live.start(seed)), dim=0) for seed in live.STARTS
     )
     assert own > 0.8 and abs(other) < 0.1
 

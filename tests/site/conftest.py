@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from book.tools.page_gates import FIRST_LOAD
+from book.tools.gates import FIRST_LOAD
 
 GOOD_ALT = 'alt="A curve that rises and then falls again."'
 META = {
@@ -52,3 +52,15 @@ def site(tmp_path: Path) -> Path:
 def noise(size: int) -> bytes:
     """Text that is longer than this many bytes even when it is compressed."""
     return random.Random(0).randbytes(size).hex().encode()
+
+
+def change(site: Path, old: str, new: str, page: str = "index.html") -> None:
+    text = (site / page).read_text()
+    assert old in text
+    (site / page).write_text(text.replace(old, new))
+
+
+def plant(site: Path, html: str, page: str = "index.html") -> None:
+    """Puts a piece of HTML at the end of a page."""
+    end = "</article></body>" if page == "index.html" else "</body>"
+    change(site, end, f"{html}{end}", page)

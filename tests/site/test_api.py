@@ -4,12 +4,12 @@ import gzip
 import importlib
 import re
 from inspect import ismodule
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-HTML = [path.read_text("utf-8") for path in ROOT.glob("_build/html/book/api/*.html")]
+from book.tools.address import ROOT, SITE
+
+HTML = [path.read_text("utf-8") for path in SITE.glob("book/api/*.html")]
 DESCRIBED = {
     name for html in HTML for name in re.findall(r'<dt class="sig[^"]*" id="[\w.]+\.(\w+)"', html)
 }

@@ -3,16 +3,16 @@
 import json
 import re
 
-import nbformat
 import pytest
 
+from book.tools import notebooks
 from book.tools.address import ROOT
 from book.tools.edition.__main__ import build
 from book.tools.edition.leaks import leaks
 from book.tools.edition.tree import Edition, table, write
-from book.tools.page_gates import PAGE_GATES
-from book.tools.site_gates import GATES, pages
+from book.tools.gates import GATES, PAGE_GATES, pages
 
+pytestmark = pytest.mark.slow
 EDITIONS = {
     "student": Edition(student=True),
     "remix": Edition(chapters=frozenset({1, 2, 4, 14}), whole="https://owner.github.io/book/"),
@@ -61,9 +61,9 @@ def test_students_read_no_solution_and_one_that_is_planted_is_found(built):
         return
     assert found == []
     path = site / "_sources/book/02_attention.ipynb"
-    notebook = nbformat.read(path, as_version=4)
-    solved = nbformat.read(ROOT / "book/solutions/02_attention.ipynb", as_version=4)
-    notebook.cells += [cell for cell in solved.cells if "solution" in cell.metadata.get("tags", [])]
-    nbformat.write(notebook, path)
+    notebook = notebooks.read(path)
+    solved = notebooks.cells(ROOT / "book/solutions/02_attention.ipynb")
+    notebook.cells += [cell for cell in solved if "solution" in notebooks.tags(cell)]
+    notebooks.write(path, notebook)
     names = {line.split(": ")[1] for line in leaks(site, left_out)}
     assert {"antisymmetric_share", "grouped_query_attention", "chunked_attention"} <= names

@@ -4,124 +4,126 @@ from pathlib import Path
 
 import pytest
 
-from book.tools.page_gates import PAGE_GATES
-from book.tools.site_gates import (
-    GATES,
-    HEAVIEST,
-    alt_texts,
-    broken_links,
-    foreign_urls,
-    heavy_pages,
-)
-from tests.site.conftest import GOOD_ALT
+from book.tools import gates
+from book.tools.gates import FIRST_LOAD, GATES, HEAVIEST, PAGE_GATES
+from tests.site.conftest import GOOD_ALT, META, VIEWPORT, change, noise, plant
+
+EVERY = pytest.mark.parametrize("gate", [*GATES, *PAGE_GATES], ids=lambda gate: gate.__name__)
+CARD = '<link rel="canonical" href="https://example.org/"><meta property="og:url" content="x">'
+CARD_OF = f'{CARD}<meta property="og:image:alt" content="x"><meta property="og:image" content="https://example.org/_images/{{}}.jpg">'
 
 
-@pytest.mark.parametrize("gate", [*GATES, *PAGE_GATES], ids=lambda gate: gate.__name__)
+@EVERY
 def test_a_sound_site_passes(gate, site: Path):
     assert gate(site) == []
 
 
-@pytest.mark.parametrize("gate", [*GATES, *PAGE_GATES], ids=lambda gate: gate.__name__)
+@EVERY
 def test_a_missing_site_is_an_error_and_no_pass(gate, tmp_path: Path):
     with pytest.raises(FileNotFoundError, match="make site"):
         gate(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "planted",
-    [
-        '<script src="https://cdn.example.org/a.js"></script>',
-        '<script src="//cdn.example.org/a.js"></script>',
-        '<link rel="stylesheet" href="https://cdn.example.org/a.css">',
-        '<link rel="preconnect" href="https://fonts.example.org">',
-        f'<img src="https://example.org/a.png" {GOOD_ALT}>',
-        f'<img src="logo.svg" srcset="logo.svg 1x, https://example.org/a.png 2x" {GOOD_ALT}>',
-        '<iframe src="https://example.org/"></iframe>',
-        '<object data="https://example.org/a.pdf"></object>',
-        '<video poster="https://example.org/a.png"></video>',
-        '<svg aria-hidden="true"><use href="https://example.org/a.svg#x"/></svg>',
-        "<p style=\"background: url('https://example.org/a.png')\">text</p>",
-        '<style>@import "https://example.org/a.css";</style>',
-        '<script type="module">import { a } from "https://cdn.example.org/a.js";</script>',
-        '<script>import("https://cdn.example.org/a.js")</script>',
-        "<script>fetch('https://example.org/a.json')</script>",
-    ],
-)
+@pytest.mark.parametrize("planted", [
+    '<script src="https://cdn.example.org/a.js"></script>',
+    '<script src="//cdn.example.org/a.js"></script>',
+    '<link rel="stylesheet" href="https://cdn.example.org/a.css">',
+    '<link rel="preconnect" href="https://fonts.example.org">',
+    f'<img src="https://example.org/a.png" {GOOD_ALT}>',
+    f'<img src="logo.svg" srcset="logo.svg 1x, https://example.org/a.png 2x" {GOOD_ALT}>',
+    '<iframe src="https://example.org/"></iframe>',
+    '<object data="https://example.org/a.pdf"></object>',
+    '<video poster="https://example.org/a.png"></video>',
+    '<svg aria-hidden="true"><use href="https://example.org/a.svg#x"/></svg>',
+    "<p style=\"background: url('https://example.org/a.png')\">text</p>",
+    '<style>@import "https://example.org/a.css";</style>',
+    '<script type="module">import { a } from "https://cdn.example.org/a.js";</script>',
+    '<script>import("https://cdn.example.org/a.js")</script>',
+    "<script>fetch('https://example.org/a.json')</script>",
+])  # fmt: skip
 def test_a_foreign_url_in_a_page_is_found(planted: str, site: Path):
     plant(site, planted)
-    (problem,) = foreign_urls(site)
+    (problem,) = gates.foreign_urls(site)
     assert problem.startswith("index.html: fetches ") and "example.org" in problem
 
 
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        ("book.css", "@font-face { src: url(https://fonts.example.org/a.woff2) }"),
-        ("book.css", '@import "//example.org/a.css";'),
-        ("book.js", 'import a from "https://cdn.example.org/a.js";'),
-        ("book.js", 'const a = await fetch("https://example.org/a.json");'),
-    ],
-)
+@pytest.mark.parametrize("file, text", [
+    ("book.css", "@font-face { src: url(https://fonts.example.org/a.woff2) }"),
+    ("book.css", '@import "//example.org/a.css";'),
+    ("book.js", 'import a from "https://cdn.example.org/a.js";'),
+    ("book.js", 'const a = await fetch("https://example.org/a.json");'),
+])  # fmt: skip
 def test_a_foreign_url_in_a_shared_file_is_found(file: str, text: str, site: Path):
     for encoding in ("utf-8", "utf-16"):  # the latter with its mark, as models of pages have it
         (site / "_static" / file).write_text(text, encoding=encoding)
-        (problem,) = foreign_urls(site)
+        (problem,) = gates.foreign_urls(site)
         assert problem.startswith(f"_static/{file}: fetches ")
 
 
-@pytest.mark.parametrize(
-    ("planted", "fault"),
-    [
-        ('<img src="logo.svg">', "no alt text"),
-        ('<img src="logo.svg" alt="">', "does not say"),
-        ('<img src="logo.svg" alt=" ">', "does not say"),
-        ('<img src="logo.svg" alt="A curve">', "does not say"),
-        ('<img src="logo.svg" alt="_images/attention_over_patches.png">', "does not say"),
-        ('<img src="logo.svg" alt="attention-over-patches">', "does not say"),
-        ('<a href="#top"><img src="logo.svg" alt=""></a>', "does not say"),
-        ('<div class="output text_html"><img src="data:image/png;base64,A"></div>', "no alt text"),
-        ('<svg role="img"></svg>', "does not say"),
-    ],
-)
-def test_an_image_without_a_text_is_found(planted: str, fault: str, site: Path):
+@pytest.mark.parametrize("gate, planted, fault", [
+    ("alt_texts", '<img src="logo.svg">', "no alt text"),
+    ("alt_texts", '<img src="logo.svg" alt="">', "does not say"),
+    ("alt_texts", '<img src="logo.svg" alt=" ">', "does not say"),
+    ("alt_texts", '<img src="logo.svg" alt="A curve">', "does not say"),
+    ("alt_texts", '<img src="logo.svg" alt="_images/attention_over_patches.png">', "does not say"),
+    ("alt_texts", '<img src="logo.svg" alt="attention-over-patches">', "does not say"),
+    ("alt_texts", '<a href="#top"><img src="logo.svg" alt=""></a>', "does not say"),
+    ("alt_texts", '<div class="output text_html"><img src="data:image/png;base64,A"></div>', "no alt text"),
+    ("alt_texts", '<svg role="img"></svg>', "does not say"),
+    ("broken_links", '<a href="gone.html">there</a>', "leads nowhere"),
+    ("broken_links", '<a href="404.html#gone">there</a>', "an anchor that is not there"),
+    ("broken_links", '<a href="#gone">there</a>', "an anchor that is not there"),
+    ("broken_links", f'<img src="gone.png" {GOOD_ALT}>', "leads nowhere"),
+    ("broken_links", '<script src="_static/gone.js"></script>', "leads nowhere"),
+    ("heavy_pages", f"<p>{'x' * HEAVIEST}</p>", "allowed"),
+    ("icons", '<i class="fas fa-sun"></i>', "icon fa"),
+    ("icons", '<span class="fa-solid fa-x"/>', "icon fa"),
+], ids=range(17))  # fmt: skip
+def test_a_fault_that_is_planted_is_found(gate: str, planted: str, fault: str, site: Path):
     plant(site, planted)
-    (problem,) = alt_texts(site)
+    (problem,) = getattr(gates, gate)(site)
     assert problem.startswith("index.html: ") and fault in problem
-
-
-@pytest.mark.parametrize(
-    ("planted", "fault"),
-    [
-        ('<a href="gone.html">there</a>', "leads nowhere"),
-        ('<a href="404.html#gone">there</a>', "an anchor that is not there"),
-        ('<a href="#gone">there</a>', "an anchor that is not there"),
-        (f'<img src="gone.png" {GOOD_ALT}>', "leads nowhere"),
-        ('<script src="_static/gone.js"></script>', "leads nowhere"),
-    ],
-)
-def test_a_broken_link_is_found(planted: str, fault: str, site: Path):
-    plant(site, planted)
-    (problem,) = broken_links(site)
-    assert problem.startswith("index.html: ") and fault in problem
-
-
-def test_a_page_that_is_heavy_by_itself_is_found(site: Path):
-    plant(site, f"<p>{'x' * HEAVIEST}</p>")
-    (problem,) = heavy_pages(site)
-    assert problem.startswith("index.html: ")
 
 
 def test_a_page_that_is_heavy_by_its_images_is_found_unless_they_are_shared(site: Path):
     (site / "big.png").write_bytes(b"x" * HEAVIEST)
     plant(site, f'<img src="big.png" {GOOD_ALT}>')
-    (problem,) = heavy_pages(site)
+    (problem,) = gates.heavy_pages(site)
     assert problem.startswith("index.html: ")
     plant(site, f'<img src="big.png" {GOOD_ALT}>', page="404.html")
-    assert heavy_pages(site) == []
+    assert gates.heavy_pages(site) == []
 
 
-def plant(site: Path, html: str, page: str = "index.html") -> None:
-    """Puts a piece of HTML at the end of a page."""
-    end = "</article></body>" if page == "index.html" else "</body>"
-    text = (site / page).read_text()
-    (site / page).write_text(text.replace(end, f"{html}{end}"))
+@pytest.mark.parametrize("file", ["_static/book.css", "_static/book.js", "_static/a.woff2"])
+def test_a_page_that_loads_too_much_is_found(file: str, site: Path):
+    with (site / file).open("ab") as heavy:
+        heavy.write(b"/*" + noise(FIRST_LOAD) + b"*/")
+    (problem,) = gates.first_load(site)
+    assert problem.startswith("index.html: ") and "allowed" in problem
+
+
+def test_mathjax_without_a_formula_is_found(site: Path):
+    change(site, 'class="math"', 'class="text"')
+    assert gates.first_load(site) == ["index.html: loads MathJax and has no formula"]
+
+
+@pytest.mark.parametrize("gate, old, new", [
+    *(("images", lost, "") for lost in (' width="2"', ' height="1"', ' loading="lazy"')),
+    ("metadata", "<title>Attention - Vision transformers", "<title>Attention"),
+    *(("metadata", f'"{key}" content="{value}"', f'"{key}" content=""') for key, value in META.items()),
+    ("metadata", VIEWPORT, ""),
+    ("metadata", VIEWPORT, VIEWPORT * 2),
+    ("metadata", "</head>", f"{CARD}</head>"),
+    ("metadata", "</head>", f"{CARD_OF.format('gone')}</head>"),
+])  # fmt: skip
+def test_what_an_image_or_a_page_does_not_say_is_found(gate: str, old: str, new: str, site: Path):
+    change(site, old, new)
+    problems = getattr(gates, gate)(site)
+    assert problems and all(problem.startswith("index.html: ") for problem in problems)
+
+
+def test_a_page_with_an_address_and_an_image_of_its_own_passes(site: Path):
+    (site / "_images").mkdir()
+    (site / "_images/card.jpg").touch()
+    change(site, "</head>", f"{CARD_OF.format('card')}</head>")
+    assert gates.metadata(site) == []

@@ -6,19 +6,17 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from book._ext.ledger_counts import counts
-from book.tools.page_gates import compressed
-from book.tools.site_gates import pages
+from book._ext.claims import counts
+from book.tools.address import ROOT, SITE
+from book.tools.gates import compressed, pages
 from course.claims import card, harvest, load
 from vitlab.claims.ledger import LEDGER
 from vitlab.claims.rules import word_of
 
-SITE = Path(__file__).resolve().parents[2] / "_build" / "html"
 HEAVIEST = 150_000  # bytes of the page, compressed
 THUMBNAIL = 30_000  # bytes of one
 
@@ -43,14 +41,22 @@ def cards(page):
     return {card["id"]: card for card in page.select("details.verdict")}
 
 
-def test_every_claim_has_one_card_under_its_topic(page, cards):
+@pytest.fixture(scope="module")
+def data():
+    return json.loads((SITE / "book/ledger.json").read_text(encoding="utf-8"))
+
+
+def test_every_claim_has_one_card_under_its_topic_which_counts_its_words(page, cards):
     sections = page.select("section[id^=topic-]")
     assert [section["id"] for section in sections] == [f"topic-{name}" for name in load().topics]
     for section in sections:
         topic = section["id"].removeprefix("topic-")
         assert section.h2.get_text().startswith(load().topics[topic].question)
-        there = [card["id"] for card in section.select("details.verdict")]
-        assert there == [name for name, claim in load().claims.items() if claim.topic == topic]
+        there = section.select("details.verdict")
+        claims = [name for name, claim in load().claims.items() if claim.topic == topic]
+        assert [card["id"] for card in there] == claims
+        chips = {c["data-word"]: int(c.span.get_text()) for c in section.select(".topic-words li")}
+        assert chips == Counter(card["data-word"] for card in there)
     assert len(cards) == len(page.select("details.verdict")) == len(load().claims)
 
 
@@ -73,37 +79,30 @@ def test_cards_lead_to_the_cell_the_results_the_command_and_the_permalink(cards,
         assert f"minivit-book-{name}," in shown.select_one(".bibtex code").get_text()
         if name in found:
             claim = load().claims[name]
-            assert f"{claim.chapter}.html#verdict-{name}" in links
             commands = [code.get_text() for code in shown.select("dd > code")]
+            assert f"{claim.chapter}.html#verdict-{name}" in links
             assert f"python -m book.tools.execute book/{claim.chapter}.ipynb" in commands
-            for study in claim.study:
-                assert f"python -m studies {study}" in commands
-                assert f"../_static/results/{study}.json" in links
+            assert {f"python -m studies {study}" for study in claim.study} <= set(commands)
+            assert {f"../_static/results/{study}.json" for study in claim.study} <= set(links)
 
 
 def test_most_verdicts_show_the_figure_beside_them(cards, found):
     shown = {name: card.select_one("img.thumb") for name, card in cards.items()}
-    assert sum(image is not None for image in shown.values()) > len(found) / 2
-    for name, image in shown.items():
-        if image:
-            assert name in found
-            assert int(image["width"]) <= 320 and image["height"] and image["loading"] == "lazy"
-            file = SITE / "book" / image["src"]
-            assert file.suffix == ".webp" and file.stat().st_size < THUMBNAIL
+    images = {name: image for name, image in shown.items() if image}
+    assert len(images) > len(found) / 2 and set(images) <= set(found)
+    for image in images.values():
+        assert int(image["width"]) <= 320 and image["height"] and image["loading"] == "lazy"
+        file = SITE / "book" / image["src"]
+        assert file.suffix == ".webp" and file.stat().st_size < THUMBNAIL
 
 
-def test_a_topic_counts_its_words(page):
-    for section in page.select("section[id^=topic-]"):
-        words = Counter(card["data-word"] for card in section.select("details.verdict"))
-        chips = {c["data-word"]: int(c.span.get_text()) for c in section.select(".topic-words li")}
-        assert chips == words
-
-
-def test_without_a_script_the_page_is_whole(page, trees):
+def test_without_a_script_the_page_is_whole_and_light(page, trees):
     assert page.select_one("form.ledger-filter").has_attr("hidden")
     assert not any(card.has_attr("hidden") for card in page.select("details.verdict"))
     scripts = [name for name, tree in trees.items() if tree.select("script[src*='ledger.js']")]
     assert scripts == ["book/ledger.html"]
+    assert not page.select("details.verdict pre"), "the theme's script measures each, for a second"
+    assert compressed(SITE / "book/ledger.html") < HEAVIEST
 
 
 def test_what_is_only_implied_is_counted_apart(page, found):
@@ -121,30 +120,26 @@ def test_the_sources_say_who_and_when_as_far_as_they_do(page):
             assert source.get(field, "") in text
 
 
-def test_the_data_is_linked_and_says_what_the_page_says(page, cards, found):
+def test_the_data_is_linked_and_says_what_the_page_says(page, cards, found, data):
     links = {link["href"] for link in page.select("article a") if not urlsplit(link["href"]).netloc}
-    files = {"ledger.json", "ledger.csv", "ledger.bib", "ledger.schema.json"}
-    assert files <= links
-    data = json.loads((SITE / "book/ledger.json").read_text(encoding="utf-8"))
-    assert [claim["id"] for claim in data["claims"]] == list(load().claims)
+    assert {"ledger.json", "ledger.csv", "ledger.bib", "ledger.schema.json"} <= links
+    claims = list(load().claims)
+    assert [claim["id"] for claim in data["claims"]] == claims
     for claim in data["claims"]:
         assert claim["word"] == cards[claim["id"]]["data-word"]
         assert claim["seeds"] == list(found[claim["id"]].seeds if claim["id"] in found else ())
-    command = [sys.executable, "-m", "check_jsonschema", "--schemafile"]
-    names = [SITE / "book/ledger.schema.json", SITE / "book/ledger.json"]
-    assert subprocess.run([*command, *names], capture_output=True).returncode == 0
+    check = [sys.executable, "-m", "check_jsonschema", "--schemafile"]
+    files = [SITE / "book/ledger.schema.json", SITE / "book/ledger.json"]
+    assert subprocess.run([*check, *files], capture_output=True).returncode == 0
     with (SITE / "book/ledger.csv").open(encoding="utf-8", newline="") as file:
-        assert [row["id"] for row in csv.DictReader(file)] == list(load().claims)
-    entries = re.findall(
-        r"^@misc{minivit-book-(\w+),", (SITE / "book/ledger.bib").read_text(), re.M
-    )
-    assert entries == list(load().claims)
+        assert [row["id"] for row in csv.DictReader(file)] == claims
+    bibtex = (SITE / "book/ledger.bib").read_text()
+    assert re.findall(r"^@misc{minivit-book-(\w+),", bibtex, re.M) == claims
     fields = [code.get_text() for code in page.select(".ledger-fields dt code")]
     assert fields == list(data["claims"][0])
 
 
-def test_the_package_carries_what_the_ledger_says():
-    data = json.loads((SITE / "book/ledger.json").read_text(encoding="utf-8"))
+def test_the_package_carries_what_the_ledger_says(data):
     built = {claim["id"]: claim for claim in data["claims"]}
     carried = json.loads(LEDGER.read_text(encoding="utf-8"))
     assert carried["claims"] and carried["version"] == data["version"]
@@ -153,11 +148,6 @@ def test_the_package_carries_what_the_ledger_says():
         assert there["url"].endswith(claim["url"])
         for field in set(claim) - {"url", "format"}:
             assert claim[field] == there[field], (claim["id"], field)
-
-
-def test_the_page_is_light(page):
-    assert not page.select("details.verdict pre"), "the theme's script measures each, for a second"
-    assert compressed(SITE / "book/ledger.html") < HEAVIEST
 
 
 def test_a_chapter_s_verdict_is_a_card_that_opens_without_a_script(trees, found):
@@ -181,6 +171,6 @@ def test_the_first_page_s_numbers_are_counted(trees, found):
         f"The {number['proofs']} verdicts by proof",
     ):
         assert said in text
-    typed = (Path(__file__).resolve().parents[2] / "index.md").read_text(encoding="utf-8")
+    typed = (ROOT / "index.md").read_text(encoding="utf-8")
     rules = typed.partition("**What a rule promises.**")[2].partition("The sources are")[0]
     assert rules and not re.search(r"\d", rules.replace("95 %", "")), "counted, not typed"

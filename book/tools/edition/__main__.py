@@ -14,12 +14,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import yaml
-
 from book.tools.address import ROOT
 from book.tools.edition import contents
 from book.tools.edition.leaks import leaks
-from book.tools.edition.tree import Edition, table, write
+from book.tools.edition.tree import Edition, load, table, write
 
 
 def arguments(given: list[str] | None = None) -> Edition:
@@ -28,25 +26,24 @@ def arguments(given: list[str] | None = None) -> Edition:
     parser.add_argument("--student", action="store_true", help="without solutions")
     parser.add_argument("--chapters", metavar="1,2,4", help="of these chapters alone")
     parser.add_argument("--whole", default="", help="address of the whole book, to link to")
-    said = parser.parse_args(given)
-    chapters = None
-    if said.chapters is not None:
-        whole = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    options, chapters = parser.parse_args(given), None
+    if options.chapters is not None:
         try:
-            chapters = contents.chosen(said.chapters, whole)
+            chapters = contents.chosen(options.chapters, load("_toc.yml"))
         except ValueError as error:
             parser.exit(2, f"{error}\n")
-    return Edition(said.student, chapters, said.whole)
+    return Edition(options.student, chapters, options.whole)
 
 
 def build(edition: Edition, folder: Path) -> int:
     """Builds the pages from an edition's sources."""
-    environment = dict(os.environ)
-    if edition.student:
-        environment["MINIVIT_REPOSITORY"] = ""  # its launch buttons would open the whole book
-    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-W", "-n",
-               "--keep-going"]  # fmt: skip
-    return subprocess.run(command, cwd=folder, env=environment).returncode
+    # The launch buttons of an edition for students would open the whole book.
+    address = {"MINIVIT_REPOSITORY": ""} if edition.student else {}
+    command = [
+        Path(sys.executable).with_name("jupyter-book"),
+        *["build", ".", "-W", "-n", "--keep-going"],
+    ]
+    return subprocess.run(command, cwd=folder, env=os.environ | address).returncode
 
 
 def main() -> int:
@@ -55,11 +52,10 @@ def main() -> int:
     shutil.rmtree(folder, ignore_errors=True)  # no page of another edition may stay
     write(edition, folder)
     if edition.chapters is not None:
-        book = yaml.safe_load((ROOT / "book/chapters.yml").read_text(encoding="utf-8"))
-        for chapter, needs in contents.missing(book, edition.chapters).items():
+        missing = contents.missing(load("book/chapters.yml"), edition.chapters)
+        for chapter, needs in missing.items():
             print(f"chapter {chapter} builds on {', '.join(map(str, needs))}, left out here")
-    failed = build(edition, folder)
-    if failed:
+    if failed := build(edition, folder):
         return failed
     site = folder / "_build/html"
     problems = leaks(site, table(edition)[1]) if edition.student else []

@@ -13,8 +13,8 @@ FOR_STUDENTS = ("book/teaching/prerequisites", "book/teaching/projects", "book/t
 def pages(contents: Contents) -> list[str]:
     """The pages of a table of contents, in its order."""
     entries = [entry for part in contents["parts"] for entry in part["chapters"]]
-    below = ([entry, *entry.get("sections", [])] for entry in entries)
-    return [contents["root"], *(entry["file"] for some in below for entry in some)]
+    with_sections = (page for entry in entries for page in (entry, *entry.get("sections", [])))
+    return [contents["root"], *(page["file"] for page in with_sections)]
 
 
 def number(page: str) -> int | None:
@@ -24,11 +24,7 @@ def number(page: str) -> int | None:
 
 
 def chosen(text: str, contents: Contents) -> frozenset[int]:
-    """The chapters that ``1,2,4,14`` names.
-
-    Raises:
-        ValueError: It names none, or one that the book does not have.
-    """
+    """The chapters that ``1,2,4,14`` names."""
     known = {number(page) for page in pages(contents)} - {None, 0}
     given = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and int(part) in known for part in given):
@@ -52,20 +48,21 @@ def for_students(contents: Contents) -> Contents:
 
 def remixed(contents: Contents, chapters: frozenset[int]) -> Contents:
     """With these chapters alone and their solutions; a part that loses all of them goes, too."""
-    kept = deepcopy(contents)
-    wanted = {None, 0, *chapters}
-    parts: list[dict[str, Any]] = []
-    for part in kept["parts"]:
-        part["chapters"] = [e for e in part["chapters"] if number(e["file"]) in wanted]
+
+    def of_these(entries: list[Contents]) -> list[Contents]:
+        return [entry for entry in entries if number(entry["file"]) in {None, 0, *chapters}]
+
+    parts: list[Contents] = []
+    for part in deepcopy(contents["parts"]):
+        part["chapters"] = of_these(part["chapters"])
         for entry in part["chapters"]:
             if "sections" in entry:
-                below = [e for e in entry["sections"] if number(e["file"]) in wanted]
-                entry["sections"] = below
+                entry["sections"] = of_these(entry["sections"])
         if part["chapters"]:
             parts.append(part)
         elif part.get("numbered"):
             parts.pop()  # the part's title and its first page
-    return kept | {"parts": parts}
+    return contents | {"parts": parts}
 
 
 def remixed_map(book: dict[str, Any], chapters: frozenset[int]) -> dict[str, Any]:
@@ -83,10 +80,9 @@ def remixed_map(book: dict[str, Any], chapters: frozenset[int]) -> dict[str, Any
 
 def missing(book: dict[str, Any], chapters: frozenset[int]) -> dict[int, list[int]]:
     """Chapters that build on others which are not chosen, with the numbers of these."""
-    found = {
+    needs = {
         int(name[:2]): [n for n in about["needs"] if n not in chapters]
-        for part in book["parts"]
+        for part in remixed_map(book, chapters)["parts"]
         for name, about in part["chapters"].items()
-        if int(name[:2]) in chapters
     }
-    return {chapter: needs for chapter, needs in found.items() if needs}
+    return {chapter: absent for chapter, absent in needs.items() if absent}

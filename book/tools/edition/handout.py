@@ -11,8 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-import nbformat
-
+from book.tools import notebooks
 from book.tools.address import ROOT
 from book.tools.edition.__main__ import arguments
 from book.tools.edition.contents import number
@@ -21,7 +20,7 @@ from book.tools.edition.tree import Edition, table, write
 
 FOLDER = ROOT / "_build/handout"
 # What notebooks need of an edition's sources.
-KEPT = ("CITATION.cff", "LICENSE", "LICENSE-text", "book", "course", "minivit", "studies", "vitlab")
+KEPT = ("CITATION.cff", "LICENSE", "LICENSE-text", "course", "minivit", "studies", "vitlab")
 IN_BOOK = ("*.ipynb", "_static/drawings", "claims.yml", "machines.json", "results")
 README = """\
 # Vision transformers: the notebooks
@@ -45,29 +44,24 @@ Code: MIT licence (`LICENSE`). Text and figures: CC BY 4.0 (`LICENSE-text`).
 
 def requirements() -> str:
     """The pinned packages that chapters need: the first two groups of ``requirements.txt``."""
-    text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
-    groups = text.split("\n\n")
-    return (
-        "\n\n".join(g for g in groups if g.startswith(("# the package", "# the chapters"))) + "\n"
-    )
+    groups = (ROOT / "requirements.txt").read_text(encoding="utf-8").split("\n\n")
+    wanted = (group for group in groups if group.startswith(("# the package", "# the chapters")))
+    return "\n\n".join(wanted) + "\n"
 
 
 def hand_out(edition: Edition, folder: Path) -> None:
     """Writes the folder, which is not there yet."""
+    edition = edition._replace(student=True)
     sources = folder.with_name(folder.name + "-sources")
     shutil.rmtree(sources, ignore_errors=True)
-    write(edition._replace(student=True), sources)
+    write(edition, sources)
     left_out = table(edition)[1]
-    folder.mkdir(parents=True)
-    for name in KEPT:
-        if name != "book":
-            shutil.move(sources / name, folder / name)
     (folder / "book/_static").mkdir(parents=True)
-    for pattern in IN_BOOK:
-        for path in sources.glob(f"book/{pattern}"):
-            page = f"book/{path.stem}"
-            if page not in left_out:
-                shutil.move(path, folder / path.relative_to(sources))
+    for name in KEPT:
+        shutil.move(sources / name, folder / name)
+    for path in [path for pattern in IN_BOOK for path in sources.glob(f"book/{pattern}")]:
+        if f"book/{path.stem}" not in left_out:
+            shutil.move(path, folder / path.relative_to(sources))
     shutil.rmtree(sources)
     for path in folder.glob("book/*.ipynb"):
         lighten(path)
@@ -77,11 +71,10 @@ def hand_out(edition: Edition, folder: Path) -> None:
 
 def lighten(path: Path) -> None:
     """Takes out of a notebook the figures' second form, which the site alone shows."""
-    notebook = nbformat.read(path, as_version=4)
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            output.get("metadata", {}).pop("narrow", None)
-    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+    notebook = notebooks.read(path)
+    for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
+        output.get("metadata", {}).pop("narrow", None)
+    notebooks.write(path, notebook)
 
 
 def main() -> int:
@@ -90,8 +83,7 @@ def main() -> int:
     shutil.rmtree(FOLDER, ignore_errors=True)
     archive.unlink(missing_ok=True)
     hand_out(edition, FOLDER)
-    problems = leaks(FOLDER, table(edition)[1])
-    if problems:
+    if problems := leaks(FOLDER, table(edition)[1]):
         print("\n".join(problems))
         return 1
     shutil.make_archive(str(FOLDER), "zip", FOLDER.parent, FOLDER.name)

@@ -14,20 +14,20 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import nbformat
-
 from book.tools.address import ROOT
 from book.tools.edition.printed import CELLS, FILES
-from book.tools.text import text_of
+from book.tools.gates import text_of
+from book.tools.notebooks import cells, prose, tags
 
 TOKENS = 20  # of code in a row that are no chance; a shorter solution counts as a whole
 WORDS = 16  # of prose
 # What is written for teachers: answers, and the exam. Their plans may be read by anybody.
 FOR_TEACHERS = re.compile(r"book/(solutions/.*|teaching/(exam|questions).*)")
 READ = {".html", ".ipynb", ".js", ".json", ".md", ".py", ".txt", ".csv", ".bib", ".yml", ".xml"}
-
+EMBEDDED = re.compile(r"base64,[\w+/=]+")
 
 Run = tuple[str, ...]  # tokens or words
+Known = dict[bool, dict[Run, dict[Run, set[str]]]]  # for code and prose, by a run's beginning
 
 
 class Secret(NamedTuple):
@@ -48,8 +48,8 @@ def runs(parts: Run, length: int) -> Iterator[Run]:
 
 
 def tokens(code: str) -> Run:
-    """Words, numbers and signs."""
-    return tuple(re.findall(r"\w+|[^\w\s]", code))
+    """Words, numbers and signs, without comments."""
+    return tuple(re.findall(r"\w+|[^\w\s]", re.sub(r"#.*", "", code)))
 
 
 def words(prose: str) -> Run:
@@ -57,72 +57,58 @@ def words(prose: str) -> Run:
     return tuple(re.findall(r"[^\W_]+", prose.lower()))
 
 
-def without_comments(code: str) -> str:
-    """Code with the rest of a line gone after each #."""
-    return re.sub(r"#.*", "", code)
-
-
 def solutions(notebook: Path) -> Iterator[Secret]:
     """The bodies of the functions in cells that are tagged as solutions, without docstrings."""
-    for cell in nbformat.read(notebook, as_version=4).cells:
-        if "solution" not in cell.metadata.get("tags", []):
+    for cell in cells(notebook):
+        if "solution" not in tags(cell):
             continue
         lines = cell.source.splitlines()
         for node in ast.parse(cell.source).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 first = node.body[bool(ast.get_docstring(node))]
                 body = "\n".join(lines[first.lineno - 1 : node.end_lineno])
-                yield Secret(node.name, True, tokens(without_comments(body)))
+                yield Secret(node.name, True, tokens(body))
 
 
-def prose(page: Path) -> Secret:
+def text_of_page(page: Path) -> Secret:
     """A page's text; of a notebook, what is no code."""
-    if page.suffix == ".ipynb":
-        cells = nbformat.read(page, as_version=4).cells
-        text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    else:
-        text = page.read_text(encoding="utf-8")
-    return Secret(f"{page.parent.name}/{page.stem}", False, words(text))
+    return Secret(f"{page.parent.name}/{page.stem}", False, words(prose(page)))
 
 
 @cache
 def secrets(pages: frozenset[str]) -> tuple[Secret, ...]:
     """Every solution of the book, and the text of those of the pages that are for teachers."""
-    notebooks = sorted(ROOT.glob("book/**/*.ipynb"))
     files = [next(ROOT.glob(f"{page}.*")) for page in sorted(pages) if FOR_TEACHERS.match(page)]
-    return (*(one for path in notebooks for one in solutions(path)), *map(prose, files))
+    notebooks = sorted(ROOT.glob("book/**/*.ipynb"))
+    in_cells = (secret for path in notebooks for secret in solutions(path))
+    return (*in_cells, *map(text_of_page, files))
 
 
 def readable(file: Path) -> str:
     """What one reads in a file: a notebook's cells and outputs, a page without its tags."""
     text = text_of(file)
     if file.suffix == ".ipynb":
-        cells = json.loads(text)["cells"]
-        data = [o.get("data", {}) for cell in cells for o in cell.get("outputs", [])]
-        shown = ["".join(one.get(kind, "")) for one in data for kind in ("text/plain", "text/html")]
-        text = "\n".join([*("".join(cell["source"]) for cell in cells), *shown])
-        return re.sub(r"base64,[\w+/=]+", "", text)
+        stored = json.loads(text)["cells"]
+        data = [output.get("data", {}) for cell in stored for output in cell.get("outputs", [])]
+        shown = ["".join(d.get(kind, "")) for d in data for kind in ("text/plain", "text/html")]
+        text = "\n".join([*("".join(cell["source"]) for cell in stored), *shown])
+        return EMBEDDED.sub("", text)
     if file.suffix == ".html":
-        return html.unescape(re.sub(r"<[^>]*>", "", re.sub(r"base64,[\w+/=]+", "", text)))
-    return (
-        text.replace("\\n", "\n").replace('\\"', '"') if file.suffix in (".js", ".json") else text
-    )
+        return html.unescape(re.sub(r"<[^>]*>", "", EMBEDDED.sub("", text)))
+    if file.suffix in (".js", ".json"):
+        return text.replace("\\n", "\n").replace('\\"', '"')
+    return text
 
 
 @cache
 def demonstrated(name: str, stem: str) -> frozenset[Run]:
     """The runs of a solution that a chapter prints itself."""
-    found: set[Run] = set()
-    for printed in CELLS:
-        if (printed.solution, printed.chapter) == (name, stem):
-            cells = nbformat.read(ROOT / f"book/{stem}.ipynb", as_version=4).cells
-            (secret,) = (one for one in secrets(frozenset()) if one.name == name)
-            for code in (cell.source for cell in cells if cell.id in printed.cells):
-                found |= secret.runs() & set(runs(tokens(without_comments(code)), TOKENS))
-    return frozenset(found)
-
-
-Known = dict[bool, dict[Run, dict[Run, set[str]]]]  # for code and prose, by a run's beginning
+    printed = {cell for p in CELLS if (p.solution, p.chapter) == (name, stem) for cell in p.cells}
+    if not printed:
+        return frozenset()
+    (secret,) = (secret for secret in secrets(frozenset()) if secret.name == name)
+    codes = (cell.source for cell in cells(ROOT / f"book/{stem}.ipynb") if cell.id in printed)
+    return frozenset(secret.runs() & {run for code in codes for run in runs(tokens(code), TOKENS)})
 
 
 @cache
@@ -135,11 +121,10 @@ def known(left_out: frozenset[str]) -> Known:
     return table
 
 
-def met(text: str, table: Known) -> Iterator[tuple[str, Run]]:
+def matches(text: str, table: Known) -> Iterator[tuple[str, Run]]:
     """Each secret that a text has a run of, with the run."""
     opened = re.sub(r"(?m)^\s*#", "", text)  # what was commented out is read all the same
-    code = {tokens(without_comments(text)), tokens(without_comments(opened))}
-    for is_code, forms in ((True, code), (False, {words(text)})):
+    for is_code, forms in ((True, {tokens(text), tokens(opened)}), (False, {words(text)})):
         for form in forms:
             for i in range(len(form)):
                 for run, names in table[is_code].get(form[i : i + 3], {}).items():
@@ -155,16 +140,16 @@ def leaks(folder: Path, left_out: frozenset[str]) -> list[str]:
     """
     table, problems = known(left_out), []
     for file in sorted(path for path in folder.rglob("*") if path.suffix in READ):
-        name, text = file.relative_to(folder).as_posix(), readable(file)
-        found = {
-            one: run
-            for one, run in met(text, table)
-            if (one, name) not in FILES and run not in demonstrated(one, file.stem)
+        path, text = file.relative_to(folder).as_posix(), readable(file)
+        leaked = {
+            name: run
+            for name, run in matches(text, table)
+            if (name, path) not in FILES and run not in demonstrated(name, file.stem)
         }
-        problems += [f"{name}: {one}: {' '.join(run)}" for one, run in sorted(found.items())]
-        page = name.removesuffix(file.suffix).removeprefix("_sources/")
-        problems += [f"{name}: the page is there"] * (page in left_out)
+        problems += [f"{path}: {name}: {' '.join(run)}" for name, run in sorted(leaked.items())]
+        page = path.removesuffix(file.suffix).removeprefix("_sources/")
+        problems += [f"{path}: the page is there"] * (page in left_out)
         if file.name == "searchindex.js":
-            listed = sorted(one for one in left_out if f'"{one}"' in text)
-            problems += [f"{name}: finds {one}" for one in listed]
+            listed = sorted(page for page in left_out if f'"{page}"' in text)
+            problems += [f"{path}: finds {page}" for page in listed]
     return problems

@@ -2,10 +2,12 @@
 
 import ast
 import re
+import symtable
+from collections.abc import Iterator
 
 from nbformat import NotebookNode, from_dict
 
-from book.tools.edition.waiting import needs
+from book.tools.notebooks import tags
 from course.handout import MARK
 
 FIRST_CELL = """\
@@ -61,11 +63,7 @@ INSTEAD = {
 
 
 def rewritten(texts: list[str], page: str) -> list[str]:
-    """A page's text, or the texts of its cells, without what is not so for students.
-
-    Raises:
-        ValueError: A sentence that students read otherwise is not there, or twice.
-    """
+    """A page's text, or the texts of its cells, without what is not so for students."""
     for old, new in INSTEAD.get(page, []):
         if sum(text.count(old) for text in texts) != 1:
             raise ValueError(f"{page} is to have once what students read otherwise: {old!r}")
@@ -76,11 +74,6 @@ def rewritten(texts: list[str], page: str) -> list[str]:
 def functions(cell: NotebookNode) -> list[str]:
     """The functions that a cell of code defines."""
     return [node.name for node in ast.parse(cell.source).body if isinstance(node, ast.FunctionDef)]
-
-
-def tags(cell: NotebookNode) -> list[str]:
-    """A cell's tags."""
-    return cell.metadata.get("tags", [])
 
 
 def in_place_of(solution: NotebookNode) -> NotebookNode | None:
@@ -99,10 +92,9 @@ def in_place_of(solution: NotebookNode) -> NotebookNode | None:
 
 
 def exchanged(notebook: NotebookNode, page: str) -> None:
-    """Changes a chapter into what students get.
+    """Changes a chapter into what students get; the page is its file's name without the ending.
 
-    Args:
-        page: The name of its file, without the ending.
+    Above each cell stand the functions that it needs from its reader.
     """
     notebook.cells[0].source = FIRST_CELL
     cells = (in_place_of(c) if "solution" in tags(c) else c for c in notebook.cells)
@@ -110,13 +102,63 @@ def exchanged(notebook: NotebookNode, page: str) -> None:
     prose = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
     for cell, text in zip(prose, rewritten([c.source for c in prose], page), strict=True):
         cell.source = text
-    mark(notebook)
-
-
-def mark(notebook: NotebookNode) -> None:
-    """Writes above each cell the functions that it needs from its reader."""
     code = [cell for cell in notebook.cells if cell.cell_type == "code"][1:]
-    asked = [set(functions(c)) - set(STAND_INS) if "exercise" in tags(c) else set() for c in code]
-    for cell, need in zip(code, needs([c.source for c in code], asked), strict=True):
-        if need and not cell.source.startswith("check."):
-            cell.source = f"{MARK}{', '.join(sorted(need))}\n{cell.source}"
+    stubs = [set(functions(c)) - set(STAND_INS) if "exercise" in tags(c) else set() for c in code]
+    for cell, names in zip(code, needs([c.source for c in code], stubs), strict=True):
+        if names and not cell.source.startswith("check."):
+            cell.source = f"{MARK}{', '.join(sorted(names))}\n{cell.source}"
+
+
+def needs(cells: list[str], stubs: list[set[str]]) -> list[set[str]]:
+    """For each cell the functions that it needs, those included that cells before it need for it.
+
+    Args:
+        cells: The code of a notebook, cell by cell.
+        stubs: For each cell, the functions that its reader is to write there.
+    """
+    waits: dict[str, set[str]] = {}  # by variable, the functions that it needs
+    imported: set[str] = set()  # a module whose function is called stays the module that it was
+    by_cell = []
+    for code, names in zip(cells, stubs, strict=True):
+        if names:
+            waits |= {name: {name} for name in names}
+            by_cell.append(set[str]())
+            continue
+        table = symtable.symtable(code, "cell", "exec")
+        need = set().union(*(waits.get(name, set()) for name in used(table)))
+        for symbol in table.get_symbols():
+            if symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace():
+                waits[symbol.get_name()] = need
+            if symbol.is_imported():
+                imported.add(symbol.get_name())
+        for name in set(changed(ast.parse(code))) - imported:
+            waits[name] = waits.get(name, set()) | need
+        by_cell.append(need)
+    return by_cell
+
+
+def used(table: symtable.SymbolTable) -> Iterator[str]:
+    """The notebook's variables that a cell reads, in its functions, too."""
+    top = table.get_type() == "module"
+    for symbol in table.get_symbols():
+        if symbol.is_referenced() and (top or symbol.is_global()):
+            yield symbol.get_name()
+    for inner in table.get_children():
+        yield from used(inner)
+
+
+def changed(tree: ast.Module) -> Iterator[str]:
+    """Variables of which a cell changes an entry or an attribute, or calls a method.
+
+    Only such methods count as stand alone on a line: what they are called for is what they change.
+    """
+    for node in ast.walk(tree):
+        part = None
+        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            part = node.value
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            part = node.value.func
+        while isinstance(part, ast.Subscript | ast.Attribute | ast.Call):
+            part = part.func if isinstance(part, ast.Call) else part.value
+        if isinstance(part, ast.Name):
+            yield part.id

@@ -8,12 +8,12 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import nbformat
 import yaml
 
-from book.tools.address import ROOT
+from book.tools import notebooks
+from book.tools.address import FIGURES, ROOT
 from book.tools.edition import contents
 from book.tools.edition.student import exchanged, rewritten
 
@@ -32,15 +32,18 @@ class Edition(NamedTuple):
     whole: str = ""  # where the whole book is published; empty: nowhere to link to
 
 
-def unwanted(folder: str, names: list[str]) -> set[str]:
-    """What is not copied: caches, and what studies keep of their trainings."""
-    kept_by_studies = {"runs"} if Path(folder) == ROOT / "studies" else set()
-    return shutil.ignore_patterns("__pycache__", ".*")(folder, names) | kept_by_studies
+def load(name: str) -> Any:
+    """A file of the book in YAML."""
+    return yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
+
+
+def dump(path: Path, data: object) -> None:
+    path.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 
 def table(edition: Edition) -> tuple[contents.Contents, frozenset[str]]:
     """The edition's table of contents, and the pages of the book that it leaves out."""
-    whole = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    whole = load("_toc.yml")
     kept = contents.for_students(whole) if edition.student else whole
     if edition.chapters is not None:
         kept = contents.remixed(kept, edition.chapters)
@@ -48,11 +51,7 @@ def table(edition: Edition) -> tuple[contents.Contents, frozenset[str]]:
 
 
 def write(edition: Edition, folder: Path) -> None:
-    """Writes the sources into a folder that is not there yet.
-
-    Raises:
-        ValueError: Something is not as the edition needs it.
-    """
+    """Writes the sources into a folder that is not there yet."""
     kept, left_out = table(edition)
     folder.mkdir(parents=True)
     for name in COPIED:
@@ -60,21 +59,26 @@ def write(edition: Edition, folder: Path) -> None:
             shutil.copytree(ROOT / name, folder / name, ignore=unwanted)
         else:
             shutil.copy(ROOT / name, folder)
-    drawn = ROOT / "_build/figures"  # by book.tools.figures
-    if drawn.is_dir():
-        shutil.copytree(drawn, folder / "_build/figures")
-    write_yaml(folder / "_toc.yml", kept)
-    said = {
+    if FIGURES.is_dir():
+        shutil.copytree(FIGURES, folder / FIGURES.relative_to(ROOT))
+    dump(folder / "_toc.yml", kept)
+    about = {
         "left_out": {page: title(page) for page in sorted(left_out)},
         "labels": {label: page for page in sorted(left_out) for label in labels(page)},
         "whole": edition.whole,
     }
-    (folder / "edition.json").write_text(json.dumps(said, indent=1), encoding="utf-8")
+    (folder / "edition.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
     if edition.chapters is not None:
-        book = yaml.safe_load((ROOT / "book/chapters.yml").read_text(encoding="utf-8"))
-        write_yaml(folder / "book/chapters.yml", contents.remixed_map(book, edition.chapters))
+        book = contents.remixed_map(load("book/chapters.yml"), edition.chapters)
+        dump(folder / "book/chapters.yml", book)
     if edition.student:
         for_students(folder, left_out)
+
+
+def unwanted(folder: str, names: list[str]) -> set[str]:
+    """What is not copied: caches, and what studies keep of their trainings."""
+    kept_by_studies = {"runs"} if Path(folder) == ROOT / "studies" else set()
+    return shutil.ignore_patterns("__pycache__", ".*")(folder, names) | kept_by_studies
 
 
 def for_students(folder: Path, left_out: frozenset[str]) -> None:
@@ -85,11 +89,10 @@ def for_students(folder: Path, left_out: frozenset[str]) -> None:
                 file.unlink()
             shutil.rmtree(folder / page, ignore_errors=True)  # as of slides
     for path in sorted(folder.glob("book/*.ipynb")):
-        notebook = nbformat.read(path, as_version=4)
+        notebook = notebooks.read(path)
         exchanged(notebook, path.stem)
-        path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
-    for name in ("index.md", "book/how_to_read.md"):
-        path = folder / name
+        notebooks.write(path, notebook)
+    for path in (folder / "index.md", folder / "book/how_to_read.md"):
         (text,) = rewritten([path.read_text(encoding="utf-8")], path.stem)
         path.write_text(text, encoding="utf-8")
 
@@ -99,30 +102,16 @@ def source(page: str) -> Path:
     return next(ROOT.glob(f"{page}.*"))
 
 
-def text(page: str) -> str:
-    """What is written on a page, without code."""
-    path = source(page)
-    if path.suffix != ".ipynb":
-        return path.read_text(encoding="utf-8")
-    cells = nbformat.read(path, as_version=4).cells
-    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-
-
 def title(page: str) -> str:
     """The first heading of a page."""
-    found = re.search(r"^# (.+)$", text(page), re.MULTILINE)
-    return found[1] if found else page
+    heading = re.search(r"^# (.+)$", notebooks.prose(source(page)), re.MULTILINE)
+    return heading[1] if heading else page
 
 
 def labels(page: str) -> list[str]:
     """Figures, equations and places of a page to which others point."""
-    found = [next(filter(None, match.groups())) for match in LABEL.finditer(text(page))]
-    if source(page).suffix == ".ipynb":
-        for cell in nbformat.read(source(page), as_version=4).cells:
-            figure = cell.metadata.get("mystnb", {}).get("figure", {})
-            found += [figure["name"]] if "name" in figure else []
-    return found
-
-
-def write_yaml(path: Path, data: object) -> None:
-    path.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    path = source(page)
+    matches = LABEL.finditer(notebooks.prose(path))
+    names = [next(filter(None, match.groups())) for match in matches]
+    cells = notebooks.cells(path) if path.suffix == ".ipynb" else []
+    return names + list(filter(None, map(notebooks.figure_name, cells)))

@@ -3,16 +3,13 @@
 from pathlib import Path
 
 from book.tools import chromium
+from book.tools.address import ROOT, SITE
 from book.tools.pdf.bind import bound
-from book.tools.pdf.printed import ROOT, SITE, Printed, entries, printed
+from book.tools.pdf.printed import Printed, entries, printed
 
 
 def main(out: Path = ROOT / "_build/book.pdf", site: Path = SITE) -> None:
-    """Writes the book from the built site.
-
-    Raises:
-        FileNotFoundError: There is no built site, or no Chromium.
-    """
+    """Writes the book from the built site."""
     if not (site / "index.html").is_file():
         raise FileNotFoundError(f"no site in {site}: build it with `make site`")
     with chromium.opened() as browser:

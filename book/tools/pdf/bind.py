@@ -12,69 +12,69 @@ from book.tools.pdf.printed import HEIGHT, MARGIN, SCALE, Printed
 from book.tools.pdf.sheets import contents, numbers, sheets
 
 
-def bound(browser: Browser, parts: list[Printed]) -> PdfWriter:
+def bound(browser: Browser, pages: list[Printed]) -> PdfWriter:
     """The book."""
-    front = Printed("Contents", "contents:", sheets(browser, contents(parts)))
-    parts = [front, *parts]
-    for before, one in zip(parts, parts[1:], strict=False):
-        one.first = before.first + before.sheets
-    front.file = sheets(browser, contents(parts[1:]))  # once more, now that the numbers are known
-    feet = sheets(browser, numbers(one.title for one in parts for _ in range(one.sheets)))
+    front = Printed("Contents", "contents:", sheets(browser, contents(pages)))
+    parts = [front, *pages]
+    for before, part in zip(parts, pages, strict=False):
+        part.first = before.first + before.sheets
+    front.file = sheets(browser, contents(pages))  # once more, now that the numbers are known
+    feet = sheets(browser, numbers(part.title for part in parts for _ in range(part.sheets)))
 
-    book, found = PdfWriter(), []
-    for one in parts:
-        for page in one.file.pages if one.file else ():
+    book, annotations = PdfWriter(), []
+    for part in parts:
+        for sheet in part.file.pages if part.file else ():
             number = len(book.pages)
-            found += [(number, area, urljoin(one.address, to)) for area, to in links(page)]
-            page.pop(NameObject("/Annots"), None)
-            book.add_page(page).merge_page(feet.pages[number])
-    by_address = {one.address: one for one in parts if one.file}
-    for number, area, address in found:
+            annotations += [(number, area, urljoin(part.address, to)) for area, to in links(sheet)]
+            sheet.pop(NameObject("/Annots"), None)
+            book.add_page(sheet).merge_page(feet.pages[number])
+    by_address = {part.address: part for part in parts if part.file}
+    for number, area, address in annotations:
         page_address, anchor = urldefrag(address)
         if page_address in by_address:
             index, fit = place(by_address[page_address], unquote(anchor))
-            book.add_annotation(number, Link(rect=area, target_page_index=index, fit=fit))
+            link = Link(rect=area, target_page_index=index, fit=fit)
         elif address.startswith("http"):
-            book.add_annotation(
-                number, Link(rect=area, url=address)
-            )  # others lead to what is left out
-    for page in book.pages:
-        page.compress_content_streams()
+            link = Link(rect=area, url=address)
+        else:
+            continue  # leads to what is left out
+        book.add_annotation(number, link)
+    for sheet in book.pages:
+        sheet.compress_content_streams()
     outline(book, parts)
     return book
 
 
 def links(page: PageObject) -> Iterator[tuple[RectangleObject, str]]:
     """Where a printed page has links, and to which address; one of its own places is #name."""
-    for one in page.get("/Annots", ArrayObject()):
-        note = one.get_object()
+    for reference in page.get("/Annots", ArrayObject()):
+        note = reference.get_object()
         if "/Dest" in note:
             yield note["/Rect"], "#" + str(note["/Dest"]).removeprefix("/")
         elif "/URI" in note.get("/A", {}):
             yield note["/Rect"], str(note["/A"]["/URI"])
 
 
-def place(one: Printed, anchor: str) -> tuple[int, Fit]:
+def place(page: Printed, anchor: str) -> tuple[int, Fit]:
     """The sheet of the book, and the place on it, where an anchor is, or where the page begins."""
-    found = one.file.named_destinations.get("/" + anchor) if one.file and anchor else None
-    sheet = one.file.get_destination_page_number(found) if one.file and found else None
-    if found is None or sheet is None or found.top is None:
-        return one.first, Fit.fit_horizontally()
+    target = page.file.named_destinations.get("/" + anchor) if anchor else None
+    sheet = page.file.get_destination_page_number(target) if target else None
+    if sheet is None or target.top is None:
+        return page.first, Fit.fit_horizontally()
     # Chromium notes places as they were before it scaled the page and moved it past the margin.
-    top = HEIGHT - MARGIN - SCALE * (HEIGHT - float(found.top))
-    return one.first + sheet, Fit.xyz(top=top)
+    top = HEIGHT - MARGIN - SCALE * (HEIGHT - float(target.top))
+    return page.first + sheet, Fit.xyz(top=top)
 
 
 def outline(book: PdfWriter, parts: list[Printed]) -> None:
     """Parts, their pages, and the headings of these, for the viewer's sidebar."""
-    part = None
-    for one in parts:
-        if one.file is None:
-            part = book.add_outline_item(title=one.title, page_number=one.first, is_open=False)
+    parent = None
+    for part in parts:
+        where = {"title": part.title, "page_number": part.first, "is_open": False}
+        if part.file is None:
+            parent = book.add_outline_item(**where)
             continue
-        item = book.add_outline_item(
-            title=one.title, page_number=one.first, parent=part, is_open=False
-        )
-        for anchor, text in one.headings:
-            index, fit = place(one, anchor)
+        item = book.add_outline_item(**where, parent=parent)
+        for anchor, text in part.headings:
+            index, fit = place(part, anchor)
             book.add_outline_item(title=text, page_number=index, parent=item, fit=fit)

@@ -9,8 +9,8 @@ import yaml
 from playwright.sync_api import Browser, BrowserContext
 from pypdf import PdfReader
 
-ROOT = Path(__file__).resolve().parents[3]
-SITE = ROOT / "_build/html"
+from book.tools.address import ROOT
+
 LEFT_OUT = ("book/solutions", "book/api", "book/teaching/exam_marking")
 HEIGHT = 842.88  # points of a sheet, A4 as Chromium has it
 MARGIN = 51  # points, on each side
@@ -35,9 +35,9 @@ class Printed:
         return len(self.file.pages) if self.file else 0
 
 
-def entries(toc: Path = ROOT / "_toc.yml") -> Iterator[tuple[str, str]]:
+def entries() -> Iterator[tuple[str, str]]:
     """``("part", title)`` and ``("page", name)`` in order, without what is left out."""
-    contents = yaml.safe_load(toc.read_text(encoding="utf-8"))
+    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     yield "page", contents["root"]
     for part in contents["parts"]:
         if "caption" in part:
@@ -54,11 +54,7 @@ def printed(browser: Browser | BrowserContext, address: str) -> Printed:
     tab.goto(address)
     tab.add_style_tag(content=LOOK)
     title, headings = tab.evaluate(SETTLE)
-    file = tab.pdf(
-        format="A4",
-        scale=SCALE,
-        print_background=True,
-        margin=dict.fromkeys(("top", "bottom", "left", "right"), f"{MARGIN / 0.75}px"),
-    )
+    margin = dict.fromkeys(("top", "bottom", "left", "right"), f"{MARGIN / 0.75}px")
+    file = tab.pdf(format="A4", scale=SCALE, print_background=True, margin=margin)
     tab.close()
     return Printed(title, address, PdfReader(io.BytesIO(file)), headings)

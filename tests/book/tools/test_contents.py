@@ -3,30 +3,24 @@
 import json
 
 import pytest
-import yaml
 
-from book.tools.address import ROOT
 from book.tools.edition.__main__ import arguments
 from book.tools.edition.contents import FOR_STUDENTS, chosen, missing, number, pages, remixed_map
 from book.tools.edition.leaks import leaks
-from book.tools.edition.tree import Edition, labels, table, write
+from book.tools.edition.tree import Edition, labels, load, table, write
 
-WHOLE = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-MAP = yaml.safe_load((ROOT / "book/chapters.yml").read_text(encoding="utf-8"))
+WHOLE = load("_toc.yml")
+MAP = load("book/chapters.yml")
 SOME = frozenset({1, 2, 4, 14})
 
 
 @pytest.mark.parametrize("text", ["", "0", "24", "1,99", "1;2", "two", "1,,2", "-1"])
 def test_chapters_that_are_not_there_get_one_sentence(text, capsys):
-    with pytest.raises(ValueError, match="1 to 23, with commas between them"):
-        chosen(text, WHOLE)
     with pytest.raises(SystemExit) as ended:
         arguments(["--chapters", text])
     assert ended.value.code == 2
-    assert capsys.readouterr().err.splitlines() == [
-        "CHAPTERS names chapters by number, 1 to 23, with commas between them, "
-        f"such as 1,2,4,14: got {text!r}"
-    ]
+    (sentence,) = capsys.readouterr().err.splitlines()
+    assert "1 to 23" in sentence and sentence.endswith(f"got {text!r}")
 
 
 def test_some_chapters_bring_their_solutions_and_all_that_is_no_chapter():
@@ -58,8 +52,7 @@ def test_the_map_keeps_the_places_of_parts_and_the_steps_that_are_left():
 
 
 def test_figures_equations_and_sections_are_known_by_the_names_that_others_use():
-    found = labels("book/02_attention")
-    assert {"fig-rebuilt", "eq-attention"} <= set(found)
+    assert {"fig-rebuilt", "eq-attention"} <= set(labels("book/02_attention"))
     assert "verdicts" in labels("index")
 
 
@@ -73,17 +66,14 @@ def test_a_smaller_book_for_students_keeps_both_promises(tmp_path):
     sources = tmp_path / "sources"
     write(both, sources)
     book = sources / "book"
-    assert yaml.safe_load((sources / "_toc.yml").read_text(encoding="utf-8")) == kept
-    assert yaml.safe_load((book / "chapters.yml").read_text(encoding="utf-8")) == remixed_map(
-        MAP, SOME
-    )
+    assert load(sources / "_toc.yml") == kept
+    assert load(book / "chapters.yml") == remixed_map(MAP, SOME)
     assert all(list(sources.glob(f"{page}.*")) for page in pages(kept))
     assert not list(book.glob("solutions/*"))
-    assert {path.stem for path in book.glob("teaching/*")} == {
-        page.rpartition("/")[2] for page in FOR_STUDENTS
-    }
+    names = {page.rpartition("/")[2] for page in FOR_STUDENTS}
+    assert {path.stem for path in book.glob("teaching/*")} == names
     assert (book / "09_where_attention_looks.ipynb").exists()  # the ledger reads its verdicts
     assert leaks(book, left_out) == []
-    said = json.loads((sources / "edition.json").read_text())
-    assert set(said["left_out"]) == left_out
-    assert said["labels"]["fig-distances"] == "book/09_where_attention_looks"
+    edition = json.loads((sources / "edition.json").read_text())
+    assert set(edition["left_out"]) == left_out
+    assert edition["labels"]["fig-distances"] == "book/09_where_attention_looks"

@@ -5,41 +5,31 @@ import subprocess
 import sys
 from pathlib import Path
 
-import nbformat
 import pytest
 from nbclient import NotebookClient
 
 from book.tools.address import ROOT
 from book.tools.edition.handout import hand_out, requirements
 from book.tools.edition.tree import Edition
+from book.tools.notebooks import cells, read
 
 CHAPTERS = sorted(path.name for path in ROOT.glob("book/*.ipynb"))
-
-
-def text(path):
-    cells = nbformat.read(path, as_version=4).cells
-    return "\n".join(cell.source for cell in cells)
 
 
 def test_it_brings_the_packages_and_fetches_nothing(handed_out):
     assert sorted(path.name for path in handed_out.glob("book/*.ipynb")) == CHAPTERS
     stored = {path.name for path in ROOT.glob("book/results/**/*.json")}
     assert {path.name for path in handed_out.glob("book/results/**/*.json")} == stored
-    assert (
-        not (handed_out / "book/solutions").exists() and not (handed_out / "book/teaching").exists()
-    )
+    assert not any((handed_out / "book" / name).exists() for name in ("solutions", "teaching"))
     for path in handed_out.glob("book/*.ipynb"):
-        assert not re.search(r"git.*clone|urlopen|subprocess", text(path)), path.name
+        text = "\n".join(cell.source for cell in cells(path))
+        assert not re.search(r"git.*clone|urlopen|subprocess", text), path.name
     code = "import minivit, course, course.claims; print(minivit.__file__, course.__file__)"
-    said = subprocess.run(
-        [sys.executable, "-c", code], cwd=handed_out, capture_output=True, text=True
-    )
-    assert said.stdout.split() == [
-        str(handed_out / f"{n}/__init__.py") for n in ("minivit", "course")
-    ]
+    files = subprocess.check_output([sys.executable, "-c", code], cwd=handed_out, text=True)
+    assert files.split() == [str(handed_out / f"{n}/__init__.py") for n in ("minivit", "course")]
 
 
-def test_pins_are_those_of_the_package_and_the_chapters(handed_out):
+def test_pins_are_those_of_the_package_and_the_chapters():
     names = re.findall(r"^([\w.-]+)==", requirements(), re.MULTILINE)
     assert {"torch", "jupyterlab", "PyYAML"} <= set(names)
     assert not {"sphinx", "pytest", "timm"} & set(names)
@@ -58,12 +48,12 @@ def test_each_notebook_runs_from_top_to_bottom(handed_out, name, monkeypatch):
     monkeypatch.delenv("PYTHONPATH", raising=False)
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))  # no git
     path = handed_out / "book" / name
-    notebook = nbformat.read(path, as_version=4)
+    notebook = read(path)
     resources = {"metadata": {"path": path.parent}}
     NotebookClient(notebook, timeout=600, kernel_name="python3", resources=resources).execute()
     for cell in notebook.cells:
-        said = " ".join(out.get("text", "") for out in cell.get("outputs", []))
-        if "This cell waits for your" in said:
+        printed = " ".join(out.get("text", "") for out in cell.get("outputs", []))
+        if "This cell waits for your" in printed:
             assert cell.source.startswith("# needs: ")
         if cell.source.startswith("check."):
             (out,) = cell.outputs

@@ -7,6 +7,7 @@ from functools import cache
 import nbformat
 import pytest
 
+from book.tools import notebooks
 from book.tools.address import ROOT
 from book.tools.edition import leaks as tool
 from book.tools.edition.leaks import TOKENS, WORDS, leaks, runs, secrets, solutions, tokens
@@ -14,7 +15,6 @@ from book.tools.edition.printed import CELLS, FILES
 from book.tools.edition.tree import Edition, table
 
 LEFT_OUT = table(Edition(student=True))[1]
-NOTEBOOKS = sorted(ROOT.glob("book/**/*.ipynb"))
 
 
 @cache
@@ -22,9 +22,9 @@ def sources():
     """Each solution's cell by the name of its function."""
     return {
         secret.name: cell.source
-        for path in NOTEBOOKS
-        for cell in nbformat.read(path, as_version=4).cells
-        if "solution" in cell.metadata.get("tags", [])
+        for path in sorted(ROOT.glob("book/**/*.ipynb"))
+        for cell in notebooks.cells(path)
+        if "solution" in notebooks.tags(cell)
         for secret in solutions(path)
         if f"def {secret.name}(" in cell.source
     }
@@ -62,10 +62,10 @@ def test_every_solution_is_found(tmp_path, name):
 
 
 def test_a_part_of_a_solution_is_found_and_its_signature_is_none(tmp_path):
-    source = sources()["chunked_attention"]
-    (tmp_path / "signature.py").write_text(source.splitlines()[0])
+    lines = sources()["chunked_attention"].splitlines()
+    (tmp_path / "signature.py").write_text(lines[0])
     assert leaks(tmp_path, LEFT_OUT) == []
-    (tmp_path / "part.py").write_text("\n".join(source.splitlines()[8:18]))
+    (tmp_path / "part.py").write_text("\n".join(lines[8:18]))
     assert leaks(tmp_path, LEFT_OUT)[0].startswith("part.py: chunked_attention: ")
 
 
@@ -77,11 +77,9 @@ def test_a_script_in_another_encoding_is_read(tmp_path):
 @pytest.mark.parametrize("page", ["book/solutions/02_attention", "book/teaching/exam_marking",
                                   "book/teaching/questions"])  # fmt: skip
 def test_what_a_solution_says_is_found_and_so_is_a_teachers_page(tmp_path, page):
-    (source,) = ROOT.glob(f"{page}.*")
-    secret = tool.prose(source)
+    secret = tool.text_of_page(*ROOT.glob(f"{page}.*"))
     (tmp_path / "page.html").write_text("<p>" + "</b> <b>".join(secret.parts[40:70]))
-    (line, *_) = leaks(tmp_path, LEFT_OUT)
-    assert line.startswith(f"page.html: {secret.name}: ")
+    assert leaks(tmp_path, LEFT_OUT)[0].startswith(f"page.html: {secret.name}: ")
 
 
 def test_a_page_that_is_left_out_is_found_and_so_is_its_name_in_the_search(tmp_path):
@@ -116,12 +114,11 @@ def test_each_exception_is_needed():
     known = {secret.name: secret for secret in secrets(frozenset())}
     for (name, file), why in FILES.items():
         text = (ROOT / file).read_text(encoding="utf-8")
-        assert name in {one for one, _ in tool.met(text, tool.known(LEFT_OUT))}, (name, file, why)
+        assert name in dict(tool.matches(text, tool.known(LEFT_OUT))), (name, file, why)
     for printed in CELLS:
         assert tool.demonstrated(printed.solution, printed.chapter), printed
-        cells = nbformat.read(ROOT / f"book/{printed.chapter}.ipynb", as_version=4).cells
-        for cell in cells:
+        for cell in notebooks.cells(ROOT / f"book/{printed.chapter}.ipynb"):
             shared = known[printed.solution].runs() & set(runs(tokens(cell.source), TOKENS))
-            if shared and "solution" not in cell.metadata.get("tags", []):
+            if shared and "solution" not in notebooks.tags(cell):
                 assert cell.id in printed.cells
     assert WORDS <= TOKENS

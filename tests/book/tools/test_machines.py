@@ -105,11 +105,8 @@ def test_no_stored_run_is_red():
 
 
 def test_verdicts_on_the_edge_of_a_rule_say_so():
-    edge = {
-        name: found.verdict
-        for name, found in harvest().items()
-        if "no farther than" in found.margin
-    }
+    found = harvest().items()
+    edge = {name: f.verdict for name, f in found if "no farther than" in f.margin}
     assert set(edge) == ON_THE_EDGE
     for name, verdict in edge.items():  # the weakest word on the interval, or none
         assert word_of(verdict) in (UNCERTAIN, *YES[1:]), name

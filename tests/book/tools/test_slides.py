@@ -5,12 +5,13 @@ import re
 from functools import cache
 
 import matplotlib.pyplot as plt
-import nbformat
 import pytest
 from PIL import Image
 
 from book._ext.live import MODELS
 from book.tools import script, slides
+from book.tools.address import ROOT
+from book.tools.notebooks import cells
 from book.tools.slide_parts import FIGURE, ROLE, claims, cut, figures, filled
 from course.claims.rows import BOOK
 
@@ -41,25 +42,21 @@ def test_there_is_a_deck_for_every_source():
 @pytest.mark.parametrize("deck", SOURCES)
 def test_every_figure_claim_and_slider_is_there(deck):
     text = filled(SOURCES[deck])
-    assert (
-        not ROLE.search(text.replace("\\", "")) and "figure:" not in text and "script=" not in text
-    )
+    assert not ROLE.search(text.replace("\\", ""))
+    assert "figure:" not in text and "script=" not in text
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ("![](figure:fig-none)", "the figure 'fig-none'"),
-        ("{verdict}`X99`", "the claim 'X99'"),
-        ("{measured}`X99`", "the claim 'X99'"),
-        ("{wrod}`R06`", "the role 'wrod'"),
-        ("## A slide {script=2.30}", "section 2 of the lecture has no paragraph 30"),
-        ("## A slide {script=9.1}", "the lecture has no section 9"),
-        ("## A slide {script=2}", "got '2', expected for instance 2.1-3"),
-    ],
-)
-def test_what_is_not_there_is_named(source, message):
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize("source, name", [
+    ("![](figure:fig-none)", "the figure 'fig-none'"),
+    ("{verdict}`X99`", "the claim 'X99'"),
+    ("{measured}`X99`", "the claim 'X99'"),
+    ("{wrod}`R06`", "the role 'wrod'"),
+    ("## A slide {script=2.30}", "section 2 of the lecture has no paragraph 30"),
+    ("## A slide {script=9.1}", "section 9"),
+    ("## A slide {script=2}", "got '2'"),
+])  # fmt: skip
+def test_what_is_not_there_is_named(source, name):
+    with pytest.raises(ValueError, match=name):
         filled(source)
 
 
@@ -124,25 +121,19 @@ def test_the_lecture_is_its_script_from_the_first_word_to_the_last():
 def test_the_decks_of_the_parts_have_every_chapter():
     titles = {}
     for path in sorted(BOOK.glob("[0-9]*.ipynb"))[1:]:
-        cells = nbformat.read(path, as_version=4).cells
-        heading = next(cell.source for cell in cells if cell.cell_type == "markdown")
+        heading = next(cell.source for cell in cells(path) if cell.cell_type == "markdown")
         titles[int(path.stem[:2])] = heading.splitlines()[0].removeprefix("# ")
     found = re.findall(r"(?m)^## (\d+)\. (.+?) \{\.chapter", "\n".join(SOURCES.values()))
     assert {int(number): title for number, title in found} == titles
 
 
 def test_messages_that_notes_quote_are_those_of_the_checks():
-    quoted = 0
-    for deck in SOURCES:
-        for chapter, sentence in re.findall(
-            r'Exercise (\d+)\.\d+: "(.+?)"', " ".join(SOURCES[deck].split())
-        ):
-            code = (BOOK.parent / f"course/check/chapter_{int(chapter):02}.py").read_text(
-                encoding="utf-8"
-            )
-            assert sentence in " ".join(re.sub(r'"\s*f?"', "", code).split()), sentence
-            quoted += 1
-    assert quoted > 10
+    text = " ".join(" ".join(SOURCES.values()).split())
+    quoted = re.findall(r'Exercise (\d+)\.\d+: "(.+?)"', text)
+    assert len(quoted) > 10
+    for chapter, sentence in quoted:
+        code = (ROOT / f"course/check/chapter_{int(chapter):02}.py").read_text(encoding="utf-8")
+        assert sentence in " ".join(re.sub(r'"\s*f?"', "", code).split()), sentence
 
 
 def test_a_part_of_a_figure_is_cut_where_it_says():
@@ -161,13 +152,7 @@ def test_an_archive_that_was_not_tried_is_refused_and_removed(tmp_path):
 
 
 def test_markdown_becomes_slides_with_their_time_and_notes():
-    html = slides.page(
-        filled(
-            "---\ntitle: T\nsubtitle: S\n---\n## One {timing=90}\n\nText\n\n::: notes\nSay it\n:::\n"
-        )
-    )
-    assert (
-        'data-timing="90"' in html
-        and '<aside class="notes">' in html
-        and "reveal/reveal.js" in html
-    )
+    deck = "## One {timing=90}\n\nText\n\n::: notes\nSay it\n:::\n"
+    html = slides.page(filled(f"---\ntitle: T\nsubtitle: S\n---\n{deck}"))
+    for part in ('data-timing="90"', '<aside class="notes">', "reveal/reveal.js"):
+        assert part in html

@@ -7,11 +7,10 @@ import pytest
 from nbclient import NotebookClient
 
 from book.tools.address import ROOT
-from book.tools.edition.student import FIRST_CELL, INSTEAD, exchanged, rewritten, tags
-from book.tools.edition.waiting import needs
+from book.tools.edition.student import FIRST_CELL, INSTEAD, exchanged, needs, rewritten
+from book.tools.notebooks import read, tags
 from course.handout import Waiting, written, written_or
-
-CHAPTERS = sorted(ROOT.glob("book/*.ipynb"))
+from minivit import patches
 
 
 def stub(x):
@@ -23,10 +22,9 @@ def patchify(x):
     raise NotImplementedError
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(ROOT.glob("book/*.ipynb")), ids=lambda path: path.stem)
 def test_a_chapter_for_students_has_its_stubs_and_no_solution(path):
-    before = nbformat.read(path, as_version=4)
-    after = nbformat.read(path, as_version=4)
+    before, after = read(path), read(path)
     exchanged(after, path.stem)
     nbformat.validate(after)
     stubs = [cell.source for cell in before.cells if "exercise" in tags(cell)]
@@ -35,9 +33,8 @@ def test_a_chapter_for_students_has_its_stubs_and_no_solution(path):
     assert after.cells[0].source == FIRST_CELL
     assert "git" not in FIRST_CELL and "pip" not in FIRST_CELL
     assert "solutions/" not in text and "A solution;" not in text
-    for cell in after.cells:
-        if "solution" in tags(cell):  # what stands in for it has no body of a function
-            assert "def " not in cell.source
+    # What stands in for a solution has no body of a function.
+    assert not any("def " in cell.source for cell in after.cells if "solution" in tags(cell))
 
 
 def test_a_sentence_that_is_to_be_replaced_must_be_there_once():
@@ -64,23 +61,19 @@ def test_a_cell_needs_what_the_cells_before_it_need_for_it():
         "b = 1": set(),
         "b + 1": set(),
     }
-    asked = [{"f"} if code.startswith("def f") else set() for code in cells]
-    assert needs(list(cells), asked) == list(cells.values())
+    stubs = [{"f"} if code.startswith("def f") else set() for code in cells]
+    assert needs(list(cells), stubs) == list(cells.values())
 
 
 def test_a_stub_is_not_written_and_a_function_that_raises_something_itself_is():
-    assert not written(stub) and not written(None)
-    assert written(len) and written(lambda x: x)
-
     def half(x):
         if x:
             raise NotImplementedError("later")
         return abs(x)
 
-    assert written(half)
+    assert not written(stub) and not written(None)
+    assert written(len) and written(lambda x: x) and written(half)
     assert written_or(half, "minivit.patches") is half
-    from minivit import patches
-
     assert written_or(patchify, "minivit.patches") is patches.patchify
 
 
@@ -96,30 +89,27 @@ def test_a_cell_with_no_mark_and_one_whose_functions_are_written_stay_as_they_ar
 
 def test_in_a_notebook_cells_wait_and_then_run():
     """A cell is tried, and its mistakes are hidden only while something is not written."""
-    stub_text = "def f(x):\n    raise NotImplementedError"
-    cells = [
-        "from course import handout\nhandout.wait()",
-        stub_text,
-        "# needs: f\ny = f(1)\ny",
-        "# needs: f\nz = 2\nz",  # may need it, does not
-        "# needs: f\ny + z",
-        "def f(x):\n    return x + 41",
-        "# needs: f\ny = f(1)\ny",
-        "# needs: f\ny + z",
-        "# needs: f\n1 / 0",
-    ]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
-    client = NotebookClient(
-        notebook,
-        kernel_name="python3",
-        allow_errors=True,
-        resources={"metadata": {"path": ROOT}},
-    )
-    client.execute()
-    said = [
-        "".join(out.get("text", "") + out.get("data", {}).get("text/plain", "") + out.get("ename", "")
-                for out in cell.outputs)
-        for cell in notebook.cells
-    ]  # fmt: skip
     waits = "This cell waits for your f.\n"
-    assert said == ["", "", waits, "2", waits, "", "42", "44", "ZeroDivisionError"]
+    outputs = {
+        "from course import handout\nhandout.wait()": "",
+        "def f(x):\n    raise NotImplementedError": "",
+        "# needs: f\ny = f(1)\ny": waits,
+        "# needs: f\nz = 2\nz": "2",  # may need it, does not
+        "# needs: f\ny + z": waits,
+        "def f(x):\n    return x + 41": "",
+        "# needs: f\ny = f(1)\ny # again": "42",
+        "# needs: f\ny + z # again": "44",
+        "# needs: f\n1 / 0": "ZeroDivisionError",
+    }
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in outputs])
+    resources = {"metadata": {"path": ROOT}}
+    NotebookClient(
+        notebook, kernel_name="python3", allow_errors=True, resources=resources
+    ).execute()
+
+    def shown(out):
+        return (
+            out.get("text", "") + out.get("data", {}).get("text/plain", "") + out.get("ename", "")
+        )
+
+    assert ["".join(map(shown, c.outputs)) for c in notebook.cells] == list(outputs.values())

@@ -1,0 +1,162 @@
+"""The figures of the notebooks: their copies on other pages, and their forms for phones.
+
+``{stored-image} CHAPTER CELL`` puts in a copy of a cell's figure, with a link to it, so that
+nothing is drawn twice.
+"""
+
+import base64
+import hashlib
+import io
+import re
+from dataclasses import dataclass
+from functools import cache
+from html import escape, unescape
+from pathlib import Path
+
+import nbformat
+from PIL import Image
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+from tools.notebooks import cells, figure_name, shown
+
+from book._ext.chapters import names, notebook
+from book._ext.edition import address
+from book._ext.pages import html, when_built
+from course.claims.ledger import MIME, chapters
+from course.claims.rows import BOOK
+
+WIDEST = 640  # pixels of a copy on another page
+THUMBNAIL = 320  # pixels of a copy beside a claim
+STORED = "_static/stored"
+FRAME = re.compile(r'<img alt="([^"]*)" src="data:image/webp;base64,([^"]+)"(?! hidden)')
+COPIES: list["Copy"] = []  # those that the pages of this build show
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A figure of a chapter, scaled down."""
+
+    file: str
+    alt: str
+    width: int
+    height: int
+    webp: bytes
+
+    def tag(self, folder: str) -> str:
+        return (
+            f'<img src="{folder}/{self.file}" alt="{escape(self.alt)}" '
+            f'width="{self.width}" height="{self.height}" loading="lazy">'
+        )
+
+
+def scaled(name: str, alt: str, file: bytes, widest: int) -> Copy:
+    """An image on white ground, no wider than so many pixels."""
+    with Image.open(io.BytesIO(file)) as opened:
+        image = opened.convert("RGBA")
+    paper = Image.new("RGB", image.size, "white")
+    paper.paste(image, mask=image)
+    paper.thumbnail((widest, 2 * widest), Image.Resampling.LANCZOS)
+    out = io.BytesIO()
+    paper.save(out, "WEBP", quality=70, method=4)
+    return Copy(f"{name}.webp", alt, *paper.size, out.getvalue())
+
+
+def picture(cell: nbformat.NotebookNode, data: dict) -> tuple[str, bytes] | None:
+    """What an output shows, in words and as a file; of a slider, the frame it starts with."""
+    if "image/png" in data:
+        alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+        return " ".join(alt.split()), base64.b64decode(data["image/png"])
+    frame = FRAME.search(data.get("text/html", ""))
+    return (unescape(frame[1]), base64.b64decode(frame[2])) if frame else None
+
+
+@cache
+def thumbnails() -> dict[str, Copy]:
+    """By claim id, the last image at or before the cell of its verdict, where there is one."""
+    copies: dict[str, Copy] = {}
+    for path in chapters():
+        latest, copy = None, None
+        for cell in cells(path):
+            for data in shown(cell):
+                if image := picture(cell, data):
+                    latest, copy = (f"{path.stem[:2]}-{cell.id}", *image), None
+                elif MIME in data and latest:
+                    copy = copy or scaled(*latest, THUMBNAIL)
+                    copies[data[MIME]["id"]] = copy
+    return copies
+
+
+def with_figures() -> list[str]:
+    """Names of the notebooks that this book has and that have figures, in reading order."""
+    return ["00_in_an_hour", *names().values(), "recipes"]
+
+
+@cache
+def figures() -> tuple[tuple[str, nbformat.NotebookNode, dict], ...]:
+    """Every named figure in reading order: its notebook, its cell, its output."""
+    return tuple(
+        (chapter, cell, data)
+        for chapter in with_figures()
+        for cell in cells(notebook(chapter))
+        for data in shown(cell)
+        if "image/png" in data and figure_name(cell)
+    )
+
+
+class StoredImage(SphinxDirective):
+    """A copy of a chapter's figure, 640 pixels wide or less, that leads to it."""
+
+    required_arguments = 2
+
+    def run(self):
+        chapter, name = self.arguments
+        self.env.note_dependency(str(notebook(chapter)))
+        COPIES.append(copy := stored(chapter, name))
+        anchor = figure_name(find(chapter, name))
+        page = address(f"book/{chapter}", f"book/{chapter}.html")
+        image = copy.tag(STORED)
+        return [html(f'<a href="{page}#{anchor}">{image}</a>' if page else image)]
+
+
+def find(chapter: str, name: str) -> nbformat.NotebookNode:
+    """A chapter's cell with this id."""
+    (cell,) = (cell for cell in cells(notebook(chapter)) if cell.get("id") == name)
+    return cell
+
+
+@cache
+def stored(chapter: str, name: str) -> Copy:
+    """A copy of the figure of a chapter's cell."""
+    cell = find(chapter, name)
+    alt, file = next(filter(None, (picture(cell, data) for data in shown(cell))))
+    return scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST)
+
+
+def write_copies(app: Sphinx) -> None:
+    folder = Path(app.outdir) / STORED
+    folder.mkdir(parents=True, exist_ok=True)
+    for copy in COPIES:
+        (folder / copy.file).write_bytes(copy.webp)
+
+
+def narrow_form(image: Path) -> Path:
+    """Where the form for phones of a page's image lies, if it has one."""
+    return image.with_name(f"{image.stem}-narrow.webp")
+
+
+def write_narrow_forms(app: Sphinx) -> None:
+    """Writes what ``tools/narrow.py`` drew beside the images, whose names are their hashes."""
+    for path in BOOK.rglob("*.ipynb"):
+        for output in (output for cell in cells(path) for output in cell.get("outputs", [])):
+            if narrow := output.get("metadata", {}).get("narrow"):
+                png = base64.b64decode(output.data["image/png"])
+                wide = Path(app.outdir) / "_images" / f"{hashlib.sha256(png).hexdigest()}.png"
+                if wide.exists():  # not of a chapter that this edition leaves out
+                    narrow_form(wide).write_bytes(base64.b64decode(narrow))
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("stored-image", StoredImage)
+    when_built(app, write_copies)
+    when_built(app, write_narrow_forms)  # before light_pages, which puts them into the pages
+    return {"parallel_read_safe": False}

@@ -1,0 +1,142 @@
+"""What the pages need beyond Jupyter Book: chapter numbers, typography, and metadata.
+
+The latter is a title, a description and an image, where a link to a page is shown. The extensions
+share :func:`when_built`, :func:`html` and :func:`refused`.
+"""
+
+import re
+import textwrap
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+
+from bs4 import BeautifulSoup
+from docutils import nodes
+from PIL import Image, ImageOps
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.environment.collectors.toctree import TocTreeCollector
+from sphinx.util.docutils import SphinxRole
+
+MATH = re.compile(r'\(?<span class="math[^>]*>[^<]*</span>[,.;:?!)]+')
+CAPTION = re.compile(r"<figcaption>.*?</figcaption>", re.DOTALL)
+SIDE = re.compile(r"\b(?:Left|Right)\b(?! of\b)|(?<=\()(?:left|right)(?=\))|(?<=; )right(?=,)")
+BELOW = {"Left": "Top", "Right": "Bottom", "left": "top", "right": "bottom"}
+PICTURED = "book/13_what_layernorm_forgets"  # lends its image to pages without one
+CARD = (1200, 630)  # pixels, as those who show links want them
+
+
+def when_built(app: Sphinx, write: Callable[[Sphinx], None], priority: int = 500) -> None:
+    """Has a function called once the pages are written without an error."""
+
+    def finish(app: Sphinx, error: Exception | None) -> None:
+        if error is None and app.builder.format == "html":
+            write(app)
+
+    app.connect("build-finished", finish, priority=priority)
+
+
+def html(text: str) -> nodes.raw:
+    return nodes.raw("", text, format="html")
+
+
+def refused(role: SphinxRole, message: str) -> tuple[list, list]:
+    """What a role gives in place of what is not there: an error, which ends the build."""
+    error = role.inliner.reporter.error(message, line=role.lineno)
+    return [role.inliner.problematic(role.rawtext, role.rawtext, error)], [error]
+
+
+def number_chapters(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Gives a numbered chapter the number of its file: ``02_attention`` is chapter 2.
+
+    Sphinx counts by position, so that a chapter would change its number whenever one is written
+    before it. Figures and equations bear the chapter's number, and are numbered again.
+    """
+    for docname, numbers in env.toc_secnumbers.items():
+        match = re.match(r"(\d+)_", docname.rpartition("/")[2])
+        if match is None:
+            raise ValueError(f"a numbered chapter's file is called NN_name: got {docname}")
+        chapter = [int(match[1])]
+        numbers[""] = tuple(chapter)  # the heading on the page
+        env.titles[docname]["secnumber"] = chapter  # links to the next page and the previous one
+        next(env.tocs[docname].findall(nodes.reference))["secnumber"] = chapter  # the sidebar
+    TocTreeCollector().assign_figure_numbers(env)
+    return list(env.toc_secnumbers)
+
+
+def set_text(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
+    """Changes what browsers would set badly, or do not know.
+
+    docutils gives entries of the bibliography the role ``doc-biblioentry``, which may not stand in
+    a list and which DPUB-ARIA 1.1 has withdrawn in favour of ``listitem``.
+    """
+    if "body" in context:
+        body = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
+        body = MATH.sub(r'<span class="together">\g<0></span>', body)
+        context["body"] = CAPTION.sub(lambda caption: SIDE.sub(both_sides, caption[0]), body)
+
+
+def both_sides(word: re.Match) -> str:
+    """Where a panel stands, for wide screens and for phones, where panels may be stacked."""
+    return f'<span class="beside">{word[0]}</span><span class="stacked">{BELOW[word[0]]}</span>'
+
+
+def describe(
+    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Adds the metadata of a page. Images need the site's address, and wait for one."""
+    book = app.config.html_title
+    heading = context.get("title") or page.capitalize()
+    title = BeautifulSoup(heading, "html.parser").get_text()
+    if page == app.config.root_doc:
+        title = context["title"] = book
+        context["docstitle"] = ""  # what follows the title of any other page
+    description = summary(doctree) if doctree else book
+    properties = {
+        "og:type": "website" if title == book else "article",
+        "og:site_name": book,
+        "og:title": title,
+        "og:description": description,
+    }
+    if context.get("pageurl"):
+        source, alt = picture(app, page) or picture(app, PICTURED) or (None, None)
+        properties["og:url"] = context["pageurl"]
+        if source:
+            name = f"_images/card-{source.stem}.jpg"
+            draw_card(source, Path(app.outdir, name))
+            properties["og:image"] = f"{app.config.html_baseurl.rstrip('/')}/{name}"
+            properties["og:image:alt"] = textwrap.shorten(alt, 400, placeholder=" …")
+    lines = [f'<meta property="{k}" content="{escape(v)}" />' for k, v in properties.items()]
+    lines.append(f'<meta name="description" content="{escape(description)}" />')
+    lines.append('<meta name="twitter:card" content="summary_large_image" />')
+    context["metatags"] = "\n".join([context.get("metatags", ""), *lines])
+
+
+def summary(doctree: nodes.document) -> str:
+    """The first paragraph of a page, or as much of it as fits into a description."""
+    paragraphs = (node.astext() for node in doctree.findall(nodes.paragraph))
+    first = next((text for text in paragraphs if len(text) > 40), "")
+    return textwrap.shorten(first, 250, placeholder=" …")
+
+
+def picture(app: Sphinx, page: str) -> tuple[Path, str] | None:
+    """The file of a page's first figure, with its text, or nothing."""
+    if page in app.env.found_docs:
+        for image in app.env.get_doctree(page).findall(nodes.image):
+            if image["uri"].endswith(".png"):
+                return Path(app.srcdir, image["uri"]), image.get("alt", "")
+    return None
+
+
+def draw_card(source: Path, target: Path) -> None:
+    """Fits a figure onto a white card."""
+    target.parent.mkdir(exist_ok=True)
+    with Image.open(source) as figure:
+        ImageOps.pad(figure.convert("RGB"), CARD, color="white").save(target, quality=85)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("env-get-updated", number_chapters, priority=900)  # after Sphinx's own numbers
+    app.connect("html-page-context", describe)
+    app.connect("html-page-context", set_text)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
