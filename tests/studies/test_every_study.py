@@ -112,7 +112,7 @@ def little(monkeypatch, drawn):
     forget()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "row"), [(name, row) for name, (rows, _) in SURVEYS.items() for row in rows])  # fmt: skip
 def test_a_study_measures_each_kind_of_row(name, row, monkeypatch):
     for key, value in SURVEYS[name][1].items():
@@ -122,7 +122,7 @@ def test_a_study_measures_each_kind_of_row(name, row, monkeypatch):
 
 
 @pytest.mark.parametrize("name", [
-    pytest.param(name, marks=[] if name == "digits" else [pytest.mark.slow]) for name in TRAINED
+    pytest.param(name, marks=[] if name == "digits" else [pytest.mark.full]) for name in TRAINED
 ])  # fmt: skip
 def test_a_study_trains_to_its_end_and_finds_the_same_again(name, tmp_path, capsys):
     def small(run):
