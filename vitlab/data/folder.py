@@ -75,11 +75,14 @@ def _listed(root: Path) -> tuple[tuple[str, ...], dict[str, list[File]]]:
         places = {"train": root}
     names = {part: [folder.name for folder in _folders(place)] for part, place in places.items()}
     classes = names.get("train", [])
-    known = all(set(others) <= set(classes) for others in names.values())
-    if not whole and len(places) < len(folders) or "" in places or len(classes) < 2 or not known:
+    unknown = sorted(set().union(*names.values()) - set(classes))
+    unclear = not whole and ("" in places or len(places) < len(folders))
+    if unclear or unknown or len(classes) < 2:
+        there = ", ".join(folder.name for folder in folders[:9]) or "none"
         raise ValueError(
             f"expected in {root} a folder for each of two classes or more, or train, and "
-            f"validation and test if there are any, with such folders in them: got {names}"
+            f"validation and test if there are any, with the same such folders in them: got {there}"
+            + (f", and classes that train does not have, {unknown[:9]}" if unknown else "")
         )
     endings, others = readable(), []
     files: dict[str, list[File]] = {part: [] for part in PARTS}

@@ -197,12 +197,12 @@ def broken(root):
 BAD = {
     "an empty class": (lambda root: (root / "newt").mkdir(), "3 images of each class.*got 0 of newt"),
     "too few": (few, "3 images of each class.*: got 2 of dog"),
-    "one class": (lambda root: shutil.rmtree(root / "dog"), "two classes or more.*'train': ..cat"),
-    "no classes": (lambda root: [shutil.rmtree(root / name) for name in ("cat", "dog")], "two classes or more"),
-    "test without train": (lambda root: renamed(root, "cat", "test"), "got .*'cat'|got .*'test'"),
-    "other parts": (lambda root: renamed(root, "vale", "train"), "a folder for each of two classes"),
-    "a class beside parts": (lambda root: (renamed(root, "cat ", "Train"), (root / "val").mkdir()), "with such folders in them: got"),
-    "one part twice": (twice, "with such folders in them: got"),
+    "one class": (lambda root: shutil.rmtree(root / "dog"), "two classes or more.*: got cat$"),
+    "no classes": (lambda root: [shutil.rmtree(root / name) for name in ("cat", "dog")], "two classes or more.*: got none$"),
+    "test without train": (lambda root: renamed(root, "cat", "test"), "with the same such folders in them: got cat, test$"),
+    "other parts": (lambda root: renamed(root, "vale", "train"), "two classes or more, or train.*: got train, vale"),
+    "a class beside parts": (lambda root: (renamed(root, "cow", "Train"), (root / "val").mkdir()), "such folders in them: got Train, cow, val"),
+    "one part twice": (twice, "such folders in them: got Train, Valid, val"),
     "a class broken": (broken, "expected images in every part of pets: got none in"),
 }  # fmt: skip
 
@@ -218,7 +218,7 @@ def test_a_folder_that_is_no_data_set_is_refused_with_the_reason(root, case):
 
 def test_a_class_that_the_training_folder_has_not_is_named(divided):
     picture(divided / "test" / "c" / "0.png")
-    with pytest.raises(ValueError, match="'test': ..a', 'b', 'c'"):
+    with pytest.raises(ValueError, match=r"train does not have, \['c'\]"):
         folder(divided, 8)
 
 
