@@ -12,10 +12,11 @@ RANGES: dict[str, tuple[float, float]] = {
     "magnitude": (0, 1),
     "seed": (0, 2**63 - 1),
 }
-BELOW_1 = math.nextafter(1, 0)
-RANGES |= dict.fromkeys(("epochs", "minutes", "learning_rate", "clip"), (1e-12, 1e9))
+TINY, BELOW_1, HUGE = 1e-300, math.nextafter(1, 0), 1e300
+RANGES |= dict.fromkeys(("epochs", "minutes"), (TINY, 1e9))
+RANGES |= dict.fromkeys(("learning_rate", "clip"), (TINY, HUGE))
 RANGES |= dict.fromkeys(("warmup", "average", "label_smoothing", "shift", "cutout"), (0, BELOW_1))
-RANGES |= dict.fromkeys(("weight_decay", "mixup"), (0, 1e9))
+RANGES |= dict.fromkeys(("weight_decay", "mixup"), (0, HUGE))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ CPU = torch.device("cpu")
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"epochs": 0}, "epochs from 1e-12 to 1e.09: got 0"),
+        ({"epochs": 0}, "epochs from 1e-300 to 1e.09: got 0"),
         ({"epochs": float("nan")}, "epochs .*: got nan"),
         ({"steps": 0}, "steps from 1 to 1e.09: got 0"),
         ({"steps": 5, "minutes": 1}, "steps or minutes, not both: got float32, 5 steps and 1"),
