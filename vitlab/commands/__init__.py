@@ -18,8 +18,7 @@ import minivit
 from vitlab.commands.audit import Audit
 from vitlab.commands.command import complain
 from vitlab.commands.evaluate import Eval
-from vitlab.commands.export import Export
-from vitlab.commands.list_models import Models
+from vitlab.commands.export import Export, Models
 from vitlab.commands.look import Look
 from vitlab.commands.predict import Predict
 from vitlab.commands.train import Train

@@ -1,19 +1,18 @@
 """What the commands share: their options, and how they open data and models, and write files."""
 
 import sys
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-import minivit
+import vitlab
 from minivit.files import replacing
 from minivit.loading import resized
 from minivit.model import Model
+from minivit.torchvision import from_torchvision
 from vitlab.convert.opening import LIBRARIES, Opened, open_any
 from vitlab.data.loading import Data, load_data
-
-Item = TypeVar("Item")
+from vitlab.data.pictures import open_picture
 
 
 @dataclass(kw_only=True)
@@ -36,6 +35,15 @@ def load(source: str, **options: Any) -> Data:
     return data
 
 
+def opened_picture(path: str) -> Any:
+    """An image, or a ValueError that says why there is none."""
+    try:
+        return open_picture(path)
+    except Exception as error:  # broken files raise many kinds
+        why = f"{type(error).__name__}: {error}"
+        raise ValueError(f"expected an image at {path}; reading it failed: {why}") from error
+
+
 def open_model(name: str, size: int | None = None) -> Opened:
     """A trained model of any library that can read images, for images of another size if asked.
 
@@ -55,20 +63,24 @@ def open_model(name: str, size: int | None = None) -> Opened:
     return replace(opened, model=model, preprocess=model.preprocess)
 
 
-def open_ours(name: str) -> Model:
+def open_ours(name: str, size: int | None = None) -> Model:
     """A trained model in minivit's own modules, converted from its library's where that is needed.
 
     Raises:
         ValueError: There is no way to convert it.
     """
-    opened = open_model(name)
+    opened = open_model(name, size)
     if isinstance(opened.model, Model):
         return opened.model
+    converters: dict[str, Any] = {
+        "torchvision": from_torchvision,
+        "timm": vitlab.from_timm,
+        "hf": vitlab.from_huggingface,
+    }
     library = name.partition(":")[0]
-    convert = {"hf": "from_huggingface"}.get(library, f"from_{library}")
-    if library not in LIBRARIES or not hasattr(minivit, convert):
+    if library not in converters:
         raise ValueError(f"expected a model of minivit's, or of {', '.join(LIBRARIES)}: got {name}")
-    model: Model = getattr(minivit, convert)(opened.model)
+    model: Model = converters[library](opened.model)
     preprocess: Any = opened.preprocess
     model.preprocess, model.licence = preprocess, opened.licence
     model.classes = opened.classes or [str(i) for i in range(model.config.classes)]
@@ -79,13 +91,13 @@ def checked(path: Path, *endings: str) -> Path:
     """A path for a file to be written, before the work for it is done.
 
     Raises:
-        ValueError: Its name does not end in one of ``endings``.
-        FileNotFoundError: There is no such folder.
+        ValueError: Its name does not end in one of ``endings``, or there is no such folder.
     """
-    if path.suffix.lower() not in endings:
-        raise ValueError(f"expected a file that ends in {' or '.join(endings)}: got {path}")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"expected a folder that exists: got {path.parent}")
+    if path.suffix.lower() not in endings or not path.parent.is_dir():
+        raise ValueError(
+            f"expected a file that ends in {' or '.join(endings)}, in a folder that exists: "
+            f"got {path}"
+        )
     return path
 
 
@@ -99,16 +111,3 @@ def draw(path: Path, figure: Any) -> None:
     """Writes a figure, whole or not at all, as PNG or SVG by the path's ending."""
     with replacing(path) as scratch:
         figure.savefig(scratch, dpi=150, bbox_inches="tight")
-
-
-def counted(items: Sequence[Item], unit: str, shown: bool) -> Iterator[Item]:
-    """The items, counted by a bar on standard error where that is a terminal and tqdm is there."""
-    if not shown:
-        yield from items
-        return
-    try:
-        from tqdm import tqdm
-    except ModuleNotFoundError:  # naming images needs no package for training
-        yield from items
-    else:
-        yield from tqdm(items, unit=f" {unit}", disable=None, leave=False)

@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from tyro.conf import Positional
 
-from minivit.loading import resized
 from minivit.patches import pair
 from vitlab.commands.command import Command, checked, draw, load, open_ours, write
 from vitlab.commands.options import ImageSize, ModelName
@@ -27,11 +26,8 @@ class Eval(Command):
     confusion: Path | None = None  # write the confusion matrix: a .csv, .png or .svg file
 
     def run(self, typed: str) -> int:
-        if self.confusion:
-            checked(self.confusion, ".csv", ".png", ".svg")
-        model = open_ours(self.checkpoint)
-        if self.size:
-            model = resized(model, self.size)
+        out = self.confusion and checked(self.confusion, ".csv", ".png", ".svg")
+        model = open_ours(self.checkpoint, self.size)
         config = model.to(device_of(self.device)).config
         data = load(self.data, size=pair(config.image_size), channels=config.channels)
         if list(model.classes) != list(data.classes):
@@ -43,21 +39,15 @@ class Eval(Command):
         logits = logits_of(model, part, self.batch_size)
         matrix = confusion(logits, part.labels)
         print(scores_of(logits, part.labels))
-        _print(by_class(matrix, data.classes))
-        if self.confusion and self.confusion.suffix.lower() == ".csv":
-            write(self.confusion, as_csv(matrix_rows(matrix, data.classes)))
-        elif self.confusion:
+        rows = by_class(matrix, data.classes)
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for name, *numbers, other in rows:
+            cells = [n.rjust(width) for n, width in zip(numbers, widths[1:-1], strict=True)]
+            print("  ".join([name.ljust(widths[0]), *cells, other]))
+        if out and out.suffix.lower() == ".csv":
+            write(out, as_csv(matrix_rows(matrix, data.classes)))
+        elif out:
             from vitlab.figures import confusion_figure
 
-            draw(self.confusion, confusion_figure(matrix, data.classes))
+            draw(out, confusion_figure(matrix, data.classes))
         return 0
-
-
-def _print(rows: list[list[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells: Any = zip(row, widths, strict=True)
-        name, *numbers, other = [
-            cell.rjust(w) if 0 < i < 4 else cell.ljust(w) for i, (cell, w) in enumerate(cells)
-        ]
-        print("  ".join([name, *numbers, other]).rstrip())

@@ -1,4 +1,4 @@
-"""``minivit export``."""
+"""``minivit export`` and ``minivit models``."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Literal
 
 from tyro.conf import Positional
 
+import minivit
 from vitlab.commands.command import checked, open_model
 from vitlab.commands.options import ImageSize, ModelName
 from vitlab.convert.onnx import export
@@ -22,7 +23,15 @@ class Export:
 
     def run(self, typed: str) -> int:
         out = checked(self.out, ".onnx")
-        opened = open_model(self.model, self.size)
-        difference = export(opened, out)
+        difference = export(open_model(self.model, self.size), out)
         print(f"logits differ by at most {difference:.1e}; written to {out}")
+        return 0
+
+
+@dataclass
+class Models:
+    """List the models."""
+
+    def run(self, typed: str) -> int:
+        print(minivit.models())
         return 0

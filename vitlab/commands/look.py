@@ -10,11 +10,9 @@ from tyro.conf import Positional, arg
 
 from minivit.preprocessing import Preprocess
 from vitlab.calls import logits
-from vitlab.commands.command import Command, checked, draw, open_model
+from vitlab.commands.command import Command, checked, draw, open_model, opened_picture
 from vitlab.commands.options import ImageSize, ModelName
 from vitlab.convert.opened import Opened
-from vitlab.data.pictures import open_picture
-from vitlab.extras import extra
 from vitlab.training.defaults import device_of
 
 PIXELS = 384  # of a shown image, about
@@ -31,23 +29,15 @@ class Look(Command):
     size: ImageSize = None
 
     def run(self, typed: str) -> int:
-        with extra("figures"):
-            import matplotlib  # noqa: F401
-        out = checked(self.out, ".png", ".svg", ".pdf")
-        try:
-            image = open_picture(self.picture)
-        except Exception as error:  # broken files raise many kinds
-            why = f"{type(error).__name__}: {error}"
-            raise ValueError(
-                f"expected an image at {self.picture}; reading it failed: {why}"
-            ) from error
-        opened = open_model(self.model, self.size)
-        opened.model.to(device_of(self.device))
-        images = opened.preprocess(image)  # type: ignore[misc]
-        images = images.to(next(opened.model.parameters()).device)
         from vitlab.figures import look
 
-        title = f"{Path(self.picture).name}: {_said(opened, images)}"
+        out = checked(self.out, ".png", ".svg", ".pdf")
+        image = opened_picture(self.picture)
+        opened = open_model(self.model, self.size)
+        device = device_of(self.device)
+        opened.model.to(device)
+        images = opened.preprocess(image).to(device)  # type: ignore[misc]
+        title = f"{Path(self.picture).name}: {_answer(opened, images)}"
         shown = _more_pixels(opened.preprocess, image)
         try:
             figure = look(opened.model, images, picture=shown, block=self.block, title=title)
@@ -59,15 +49,15 @@ class Look(Command):
 
 
 @torch.no_grad()
-def _said(opened: Opened, images: Tensor) -> str:
+def _answer(opened: Opened, images: Tensor) -> str:
     """The likeliest class and its probability, and which model says so."""
     try:
-        answer = logits(opened.model, images)[0].double().softmax(0)
+        probabilities = logits(opened.model, images)[0].double().softmax(0)
     except ValueError:  # it has no logits, and still looks
         return opened.name
-    index = int(answer.argmax())
+    index = int(probabilities.argmax())
     name = opened.classes[index] if opened.classes else f"class {index}"
-    return f"{name}, {answer[index]:.1%}, by {opened.name}"
+    return f"{name}, {probabilities[index]:.1%}, by {opened.name}"
 
 
 def _more_pixels(preprocess: Any, image: Any) -> Tensor | None:

@@ -12,11 +12,10 @@ from torch import Tensor
 from tyro.conf import Positional, arg
 
 from vitlab.calls import logits
-from vitlab.commands.command import Command, checked, complain, counted, open_model, write
+from vitlab.commands.command import Command, checked, complain, open_model, opened_picture, write
 from vitlab.commands.options import ImageSize, ModelName
 from vitlab.convert.opened import Opened
 from vitlab.data.listing import images_in
-from vitlab.data.pictures import open_picture
 from vitlab.training.confusion import as_csv
 from vitlab.training.defaults import device_of
 
@@ -45,24 +44,23 @@ class Predict(Command):
     json: Path | None = None  # write the same as JSON; - for standard output
 
     def run(self, typed: str) -> int:
-        if not self.pictures:
-            raise ValueError("expected the path of at least one image: got none")
         files = [(self.csv, ".csv", _csv), (self.json, ".json", _json)]
         for path, ending, _ in files:
             if path and path != STANDARD_OUTPUT:
                 checked(path, ending)
         paths = [path for given in self.pictures for path in images_in(given)]
+        if not paths:
+            raise ValueError(f"expected at least one image: got none in {list(self.pictures)}")
         opened = open_model(self.model, self.size)
         opened.model.to(device_of(self.device))
-        listed = not (self.csv or self.json)
         rows: list[dict[str, Any]] = []
-        with torch.no_grad():
-            for row in self._rows(opened, paths, listed):
+        for start in range(0, len(paths), self.batch_size):
+            for row in self._rows(opened, paths[start : start + self.batch_size]):
                 rows.append(row)
-                if listed and "error" not in row:
+                if "predictions" in row and not (self.csv or self.json):
                     print(row["path"])
-                    for found in row["predictions"]:
-                        print(f"  {found['probability']:7.2%}  {found['class']}")
+                    for answer in row["predictions"]:
+                        print(f"  {answer['probability']:7.2%}  {answer['class']}")
         for path, _, text in files:
             if path == STANDARD_OUTPUT:
                 sys.stdout.write(text(rows))
@@ -70,48 +68,44 @@ class Predict(Command):
                 write(path, text(rows))
         return 2 if any("error" in row for row in rows) else 0
 
-    def _rows(self, opened: Opened, paths: list[str], listed: bool) -> Iterator[dict[str, Any]]:
-        """What is found for each image, in their order, batch by batch."""
-        device = next(opened.model.parameters()).device
-        batch: list[dict[str, Any]] = []
+    @torch.no_grad()
+    def _rows(self, opened: Opened, paths: list[str]) -> Iterator[dict[str, Any]]:
+        """The path of each image of a batch, with its likeliest classes or what is wrong."""
         images: list[Tensor] = []
-        for i, path in enumerate(counted(paths, "images", not listed), 1):
-            batch.append({"path": path})
+        errors: dict[str, str] = {}
+        for path in paths:
             try:
-                images.append(opened.preprocess(open_picture(path)))  # type: ignore[misc]
-            except Exception as error:  # broken files raise many kinds
-                why = f"{type(error).__name__}: {error}"
-                complain(f"expected an image at {path}; reading it failed: {why}")
-                batch[-1]["error"] = why
-            if len(images) == self.batch_size or i == len(paths):
-                found = iter(self._predictions(opened, images, device))
-                yield from (row if "error" in row else row | next(found) for row in batch)
-                batch, images = [], []
-
-    def _predictions(
-        self, opened: Opened, images: list[Tensor], device: torch.device
-    ) -> Iterator[dict[str, Any]]:
-        if not images:
-            return
-        answers = logits(opened.model, torch.cat(images).to(device)).cpu()
-        names = opened.classes or [str(i) for i in range(answers.shape[1])]
-        for probabilities in answers.double().softmax(1):
+                images.append(opened.preprocess(opened_picture(path)))  # type: ignore[misc]
+            except Exception as error:  # preprocessing has its own ways to fail
+                complain(error)
+                cause = error.__cause__ or error
+                errors[path] = f"{type(cause).__name__}: {cause}"
+        answers: Iterator[Tensor] = iter(())
+        if images:
+            device = next(opened.model.parameters()).device
+            answers = iter(logits(opened.model, torch.cat(images).to(device)).cpu().double())
+        for path in paths:
+            if path in errors:
+                yield {"path": path, "error": errors[path]}
+                continue
+            probabilities = next(answers).softmax(0)
+            names = opened.classes or range(len(probabilities))
             best = probabilities.topk(min(self.top, len(probabilities)))
-            pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-            yield {"predictions": [{"class": names[i], "probability": p} for i, p in pairs]}
+            pairs = zip(best.values.tolist(), best.indices.tolist(), strict=True)
+            found = [{"class": str(names[i]), "probability": value} for value, i in pairs]
+            yield {"path": path, "predictions": found}
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:
     """A line for each image: path, classes and probabilities, and what is wrong with it."""
-    most = max((len(row.get("predictions", ())) for row in rows), default=0)
-    numbers = range(1, most + 1)
-    lines = [
-        ["path", *(f"{what}_{n}" for n in numbers for what in ("class", "probability")), "error"]
-    ]
+    most = max(len(row.get("predictions", ())) for row in rows)
+    heads = [f"{what}_{n}" for n in range(1, most + 1) for what in ("class", "probability")]
+    lines = [["path", *heads, "error"]]
     for row in rows:
-        found = row.get("predictions", ())
-        cells = [cell for one in found for cell in (one["class"], f"{one['probability']:.6f}")]
-        lines.append([row["path"], *cells, *[""] * (2 * most - len(cells)), row.get("error", "")])
+        answers = row.get("predictions", ())
+        cells = [cell for a in answers for cell in (a["class"], f"{a['probability']:.6f}")]
+        padding = [""] * (len(heads) - len(cells))
+        lines.append([row["path"], *cells, *padding, row.get("error", "")])
     return as_csv(lines)
 
 

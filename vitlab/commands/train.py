@@ -72,8 +72,8 @@ class Train(Command):
         if self.freeze:
             freeze(model, self.freeze)
             left = sum(p.numel() for p in model.parameters() if p.requires_grad)
-            said = f"frozen: {', '.join(frozen(model))}; {left:,} parameters train"
-            print(said, file=sys.stderr)
+            parts = ", ".join(frozen(model))
+            print(f"frozen: {parts}; {left:,} parameters train", file=sys.stderr)
         results = train(
             model.to(device),
             data,
@@ -96,17 +96,14 @@ class Train(Command):
 def _as_before(data: Data, start: Model, name: str | None) -> Data:
     """The data with mean and standard deviation as the trained model reads them, and its terms."""
     preprocess: Any = start.preprocess
-    data = replace(data, mean=preprocess.mean, std=preprocess.std)
-    if not start.licence:
-        return data
     terms = f"{data.licence or 'none stated'}; weights of {name}: {start.licence}"
-    return replace(data, licence=terms)
+    licence = terms if start.licence else data.licence
+    return replace(data, mean=preprocess.mean, std=preprocess.std, licence=licence)
 
 
 def _draw(out: Path, results: Results, classes: Sequence[str]) -> None:
     """Draws the curve and the confusion matrix into the folder, but for what is there already."""
-    wanted = [out / name for name in ("curve.png", "curve.svg", "confusion.png")]
-    if all(path.exists() for path in wanted) or not (out / CONFUSION).exists():
+    if all((out / name).exists() for name in ("curve.png", "curve.svg", "confusion.png")):
         return
     try:
         from vitlab.figures import confusion_figure, curve
@@ -114,7 +111,7 @@ def _draw(out: Path, results: Results, classes: Sequence[str]) -> None:
         print(f"no figures of the training, but --resume will draw them: {error}", file=sys.stderr)
         return
     by_epoch = curve(results.lines)
-    for path in wanted[:2]:
-        draw(path, by_epoch)
+    draw(out / "curve.png", by_epoch)
+    draw(out / "curve.svg", by_epoch)
     matrix = read_matrix((out / CONFUSION).read_text(encoding="utf-8"))
-    draw(wanted[2], confusion_figure(matrix, classes))
+    draw(out / "confusion.png", confusion_figure(matrix, classes))

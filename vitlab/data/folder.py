@@ -6,17 +6,29 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
 from minivit.preprocessing import Preprocess
 from minivit.shapes import Size
 from vitlab.data.dataset import Data, Split
-from vitlab.data.listing import File, listed, readable
+from vitlab.data.listing import readable, walk
 from vitlab.data.pictures import check_memory, open_picture, plain
 from vitlab.data.splits import HELD_OUT, PARTS, divide
 from vitlab.extras import extra
+
+NAMES = dict.fromkeys(("train", "training"), "train")
+NAMES |= dict.fromkeys(("val", "valid", "validation", "dev"), "validation")
+NAMES |= dict.fromkeys(("test", "testing"), "test")
+
+
+class File(NamedTuple):
+    """An image file, its path inside the data set, and the index of its class."""
+
+    path: Path
+    key: str
+    label: int
 
 
 def folder(path: str | PathLike[str], size: Size = 64, channels: int = 3) -> Data:
@@ -42,15 +54,11 @@ def folder(path: str | PathLike[str], size: Size = 64, channels: int = 3) -> Dat
     """
     root = Path(path)
     preprocess = plain(size, channels)
-    endings = readable()
-    classes, found = listed(root)
-    files = [file for file in found if file.path.suffix.lower() in endings]
-    others = [file.key for file in found if file.path.suffix.lower() not in endings]
-    _warn(f"{root}: no images, so left out", others)
-    check_memory(len(files), channels, size)
+    classes, files = _listed(root)
+    check_memory(sum(map(len, files.values())), channels, size)
     splits, keys, damaged = {}, {}, []
-    for part, some in _dealt(files, classes).items():
-        splits[part], keys[part], reasons = _read(some, classes, preprocess, part)
+    for part, chosen in _dealt(files, classes).items():
+        splits[part], keys[part], reasons = _read(chosen, preprocess, part)
         damaged += reasons
     _warn(f"{root}: damaged, so left out", damaged)
     data = Data.of(root.resolve().name, classes, splits, skipped=tuple(damaged))
@@ -58,24 +66,55 @@ def folder(path: str | PathLike[str], size: Size = 64, channels: int = 3) -> Dat
     return data
 
 
-def _dealt(files: Sequence[File], classes: Sequence[str]) -> dict[str, list[File]]:
+def _listed(root: Path) -> tuple[tuple[str, ...], dict[str, list[File]]]:
+    """The names of the classes, and the images of each part."""
+    folders = _folders(root)
+    places = {NAMES.get(folder.name.lower(), ""): folder for folder in folders}
+    whole = not any(places)  # no folder has the name of a part
+    if whole:
+        places = {"train": root}
+    names = {part: [folder.name for folder in _folders(place)] for part, place in places.items()}
+    classes = names.get("train", [])
+    unknown = sorted(set().union(*names.values()) - set(classes))
+    unclear = not whole and ("" in places or len(places) < len(folders))
+    if unclear or unknown or len(classes) < 2:
+        there = ", ".join(folder.name for folder in folders[:9]) or "none"
+        raise ValueError(
+            f"expected in {root} a folder for each of two classes or more, or train, and "
+            f"validation and test if there are any, with the same such folders in them: got {there}"
+            + (f", and classes that train does not have, {unknown[:9]}" if unknown else "")
+        )
+    endings, others = readable(), []
+    files: dict[str, list[File]] = {part: [] for part in PARTS}
+    for part, place in places.items():
+        for name in names[part]:
+            for path in walk(place / name):
+                key = path.relative_to(root).as_posix()
+                if path.suffix.lower() in endings:
+                    files[part].append(File(path, key, classes.index(name)))
+                else:
+                    others.append(key)
+    _warn(f"{root}: no images, so left out", others)
+    return tuple(classes), files
+
+
+def _folders(path: Path) -> list[Path]:
+    return sorted(p for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
+
+
+def _dealt(files: dict[str, list[File]], classes: Sequence[str]) -> dict[str, list[File]]:
     """The files of each part, with training files held out for parts that have none."""
-    dealt = {part: [file for file in files if file.part == part] for part in PARTS}
-    train = dealt["train"]
-    empty = [part for part in HELD_OUT if not dealt[part]]
+    train = files["train"]
+    empty = [part for part in HELD_OUT if not files[part]]
+    labels = torch.tensor([file.label for file in train], dtype=torch.int64)
     fractions = [HELD_OUT[part] for part in empty]
-    indices = divide([file.key for file in train], _labels(train, classes), classes, fractions)
-    for part, some in zip(["train", *empty], indices, strict=True):
-        dealt[part] = [train[i] for i in some]
-    return dealt
-
-
-def _labels(files: Sequence[File], classes: Sequence[str]) -> Tensor:
-    return torch.tensor([classes.index(file.name) for file in files], dtype=torch.int64)
+    indices = divide([file.key for file in train], labels, classes, fractions)
+    held_out = zip(["train", *empty], indices, strict=True)
+    return files | {part: [train[i] for i in chosen] for part, chosen in held_out}
 
 
 def _read(
-    files: Sequence[File], classes: Sequence[str], preprocess: Preprocess, part: str
+    files: Sequence[File], preprocess: Preprocess, part: str
 ) -> tuple[Split, list[str], list[str]]:
     """The images of a part, their keys, and for each damaged one its key and the reason."""
     with extra("train"):
@@ -94,7 +133,7 @@ def _read(
         results = pool.map(read, range(len(files)))
         reasons = list(tqdm(results, part, len(files), unit=" images", disable=None))
     whole = [i for i, reason in enumerate(reasons) if not reason]
-    split = Split(images, _labels(files, classes))
+    split = Split(images, torch.tensor([file.label for file in files], dtype=torch.int64))
     if len(whole) < len(files):
         split = split[torch.tensor(whole, dtype=torch.int64)]
     return split, [files[i].key for i in whole], [reason for reason in reasons if reason]
@@ -102,16 +141,13 @@ def _read(
 
 def _repeated(splits: dict[str, Split], keys: dict[str, list[str]]) -> list[str]:
     """The validation and test images that are, pixel for pixel, also training images."""
-    known: dict[bytes, str] = {}
-    found = []
-    for part in PARTS:  # training comes first
-        for key, image in zip(keys[part], splits[part].images, strict=True):
-            pixels = hashlib.sha256(image.numpy()).digest()
-            if part == "train":
-                known[pixels] = key
-            elif pixels in known:
-                found.append(f"{key} = {known[pixels]}")
-    return found
+    pixels = {
+        part: [hashlib.sha256(image.numpy()).digest() for image in split.images]
+        for part, split in splits.items()
+    }
+    known = dict(zip(pixels["train"], keys["train"], strict=True))
+    held_out = [pair for part in HELD_OUT for pair in zip(pixels[part], keys[part], strict=True)]
+    return [f"{key} = {known[digest]}" for digest, key in held_out if digest in known]
 
 
 def _warn(what: str, names: Sequence[str]) -> None:

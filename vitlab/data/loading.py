@@ -5,7 +5,6 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
-from minivit.patches import pair
 from minivit.shapes import Size
 from vitlab.data.dataset import Data, Split, statistics
 from vitlab.data.folder import folder
@@ -42,19 +41,17 @@ def load_data(
         OSError: There is no such folder or copy of CIFAR-10, or it cannot be read.
         ValueError: A setting is out of range, or a folder is not a data set; the message says why.
     """
-    if channels not in (None, 1, 3):
-        raise ValueError(f"expected 1 or 3 channels: got {channels}")
-    if not 0 < fraction <= 1:
-        raise ValueError(f"expected a fraction above 0 and at most 1: got {fraction}")
-    if size is not None and min(pair(size)) < 1:
-        raise ValueError(f"expected a size of at least one pixel: got {size}")
+    if channels not in (None, 1, 3) or not 0 < fraction <= 1:
+        raise ValueError(
+            f"expected 1 or 3 channels, and a fraction above 0 and at most 1: got {channels} and "
+            f"{fraction}"
+        )
     if source in SOURCES:
         data = SOURCES[str(source)](size, channels)
     elif Path(source).is_dir():
         data = folder(source, size or 64, channels or 3)
     else:
-        what = "which is a file" if Path(source).exists() else "which does not exist"
-        raise FileNotFoundError(f"expected {', '.join(SOURCES)} or a folder: got {source}, {what}")
+        raise FileNotFoundError(f"expected {', '.join(SOURCES)} or a folder: got {source}")
     if fraction == 1:
         return data
     train = data.train[thin(data.train.labels, fraction, seed)]

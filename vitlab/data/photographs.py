@@ -43,16 +43,13 @@ def photograph(name: str, size: Size | None = None) -> UInt8[Tensor, "3 height w
             Default: as it is.
 
     Raises:
-        ValueError: There is no photograph of that name, or a size is below one.
-        FileNotFoundError: scikit-image, or the file in it, is not there.
+        ValueError: There is no photograph of that name, or scikit-image is not there.
     """
-    if name not in PHOTOGRAPHS:
-        raise ValueError(f"expected one of {', '.join(PHOTOGRAPHS)}: got {name!r}")
-    found = find_spec("skimage")
-    if not found or not found.origin:
-        raise FileNotFoundError("photographs come with scikit-image: pip install scikit-image")
+    package = find_spec("skimage")
+    if name not in PHOTOGRAPHS or not package or not package.origin:
+        raise ValueError(f"expected one of {', '.join(PHOTOGRAPHS)}, of scikit-image: got {name!r}")
     # Its own loader would download what it does not find.
-    picture = open_picture(Path(found.origin).parent / "data" / PHOTOGRAPHS[name].file)
+    picture = open_picture(Path(package.origin).parent / "data" / PHOTOGRAPHS[name].file)
     return plain(size or (picture.height, picture.width), 3).fit(picture)[0]
 
 
@@ -75,10 +72,8 @@ def crops(
         The crops, and for each the name of its photograph.
 
     Raises:
-        ValueError: An unknown photograph or none, a photograph smaller than a window, or no crops.
+        ValueError: An unknown photograph, or one smaller than a window.
     """
-    if n < 1 or not names:
-        raise ValueError(f"expected one crop or more of one photograph or more: got {n} of {names}")
     whole = {name: photograph(name) for name in names}
     height, width = pair(size)
     resized = plain(size, 3)

@@ -44,9 +44,6 @@ def fitted(
     """Gives images another size and number of channels; None leaves them as they are.
 
     Other proportions are cropped to the middle. Colours become grey by their luma (ITU-R 601-2).
-
-    Raises:
-        ValueError: They would take more than 4 GB.
     """
     height, width = pair(size) if size is not None else images.shape[-2:]
     check_memory(len(images), channels or images.shape[1], (height, width))
@@ -54,7 +51,7 @@ def fitted(
         weights = torch.tensor([0.299, 0.587, 0.114])
         grey = [torch.einsum("nchw,c->nhw", part.float(), weights) for part in images.split(CHUNK)]
         images = torch.cat(grey)[:, None].round().to(torch.uint8)
-    elif channels == 3 and images.shape[1] == 1:
+    elif channels == 3:
         images = images.expand(-1, 3, -1, -1)
     if (height, width) == images.shape[-2:]:
         return images.contiguous()
@@ -63,13 +60,12 @@ def fitted(
 
 
 def check_memory(n: int, channels: int, size: Size) -> None:
-    """Refuses images that would take more than 4 GB."""
+    """Refuses images that would take more than 4 GB, or have no pixel."""
     height, width = pair(size)
-    needed = n * channels * height * width
-    if needed > MEMORY:
+    if min(height, width) < 1 or n * channels * height * width > MEMORY:
         raise ValueError(
-            f"{n} images of {height} x {width} pixels take {needed / 1e9:.3g} GB of memory: "
-            f"expected at most {MEMORY / 1e9:.3g} GB; ask for a smaller size, or take fewer"
+            f"expected images of a pixel or more that take at most {MEMORY / 1e9:g} GB of memory: "
+            f"got {n} of {height} x {width} pixels; ask for another size, or take fewer"
         )
 
 

@@ -12,11 +12,9 @@ from vitlab.data.loading import load_data
 
 @dataclass(frozen=True)
 class Planted:
-    """Images of a digit in one quarter, and the shuffled pixels of a digit in each other.
+    """Images of a digit, its label, in one quarter, and the shuffled pixels of a digit in others.
 
-    Args:
-        labels: The digit.
-        quarters: Where it is, in reading order.
+    ``quarters`` says where the digit is, in reading order.
     """
 
     images: UInt8[Tensor, "batch 1 16 16"]
@@ -45,10 +43,8 @@ def plant_digits(
     Args:
         part: Of the digits of scikit-learn.
         seed: Of the digits and of where they are.
-        others: Of what is around them. Default: another for each ``seed``.
+        others: Seed of what is around them. Default: another for each ``seed``.
     """
-    if n < 1:
-        raise ValueError(f"expected at least one image: got {n}")
     digits = getattr(load_data("DIGITS"), part)
     draws = torch.Generator().manual_seed(seed)
     which = torch.randint(len(digits.images), (n,), generator=draws)

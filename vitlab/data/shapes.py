@@ -15,8 +15,7 @@ from torch import Tensor
 
 from minivit.patches import pair
 from minivit.shapes import Size
-from vitlab.data.outlines import OUTLINES, Function
-from vitlab.data.textures import TEXTURES
+from vitlab.data.patterns import OUTLINES, TEXTURES, Function
 
 CLASSES = tuple(OUTLINES)
 CHUNK = 250  # images drawn at a time, as many of each class
@@ -25,12 +24,10 @@ PIECES = 5  # of clutter in an image
 
 @dataclass(frozen=True)
 class Shapes:
-    """Generated images.
+    """Generated images of shapes, ``labels``, with the typical textures of others, ``textures``.
 
-    Args:
-        labels: The shape, an index into ``CLASSES``.
-        textures: The class whose typical texture the object has.
-        masks: 0 for the background, and the label + 1 for the object.
+    Both are indices into ``CLASSES``. ``masks`` are 0 for the background, and the label + 1 for the
+    object.
     """
 
     images: UInt8[Tensor, "batch 3 height width"]
@@ -54,17 +51,15 @@ def draw_shapes(n: int, size: Size = 32, *, seed: int = 0, typical: float = 0.7)
             nothing about the class. The rest of the image does not depend on it.
 
     Raises:
-        ValueError: A setting is out of range.
+        ValueError: No image, or another size.
     """
     height, width = pair(size)
     if n < 1 or not 16 <= min(height, width) <= max(height, width) <= 128:
         raise ValueError(
             f"expected at least one image, 16 to 128 pixels each way: got {n} of {size}"
         )
-    if not 0 <= typical <= 1:
-        raise ValueError(f"expected typical, a fraction, from 0 to 1: got {typical}")
     seeds = [seed * 1_000_003 + i for i in range(math.ceil(n / CHUNK))]
-    chunks = [_chunk(_Canvas(height, width, each), typical) for each in seeds]
+    chunks = [_chunk(_Canvas(height, width, seed), typical) for seed in seeds]
     return Shapes(*(torch.cat(parts)[:n] for parts in zip(*chunks, strict=True)))
 
 

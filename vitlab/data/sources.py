@@ -30,12 +30,16 @@ def digits(size: Size | None = None, channels: int | None = None) -> Data:
     bunch = load_digits()
     levels = torch.from_numpy(bunch.images)[:, None]  # [n, 1, 8, 8], whole numbers from 0 to 16
     images = fitted((levels * 255 / 16).round().to(torch.uint8), size, channels)
-    everything = Split(images, torch.tensor(bunch.target))
-    classes = tuple("0123456789")
-    keys = [str(i) for i in range(len(everything))]
-    indices = divide(keys, everything.labels, classes, list(HELD_OUT.values()))
-    parts = {part: everything[some] for part, some in zip(PARTS, indices, strict=True)}
-    return Data.of("DIGITS", classes, parts, licence="CC BY 4.0")
+    whole = Split(images, torch.tensor(bunch.target))
+    parts = _held_out(whole, tuple("0123456789"), PARTS)
+    return Data.of("DIGITS", tuple("0123456789"), parts, licence="CC BY 4.0")
+
+
+def _held_out(whole: Split, classes: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, Split]:
+    """Deals images, whose positions are their names, to the training part and others."""
+    keys = [str(i) for i in range(len(whole))]
+    indices = divide(keys, whole.labels, classes, [HELD_OUT[part] for part in parts[1:]])
+    return {part: whole[chosen] for part, chosen in zip(parts, indices, strict=True)}
 
 
 CIFAR10 = tuple(
@@ -56,26 +60,21 @@ def cifar10(size: Size | None = None, channels: int | None = None) -> Data:
     Krizhevsky (2009), "Learning Multiple Layers of Features from Tiny Images".
     """
     copy = os.environ.get("MINIVIT_CIFAR10")
-    download = os.environ.get("MINIVIT_DOWNLOAD") == "1"
-    if not copy and not download:
+    if not copy and os.environ.get("MINIVIT_DOWNLOAD") != "1":
         raise FileNotFoundError(
             "CIFAR-10 is not part of this package: set MINIVIT_CIFAR10=path to a copy of it, or "
             "MINIVIT_DOWNLOAD=1 to have it fetched (170 MB)"
         )
     if copy and Path(copy, "train").is_dir():
         data = folder(copy, size or 32, channels or 3)
-        if data.classes != CIFAR10:
-            raise ValueError(f"expected the classes of CIFAR-10 in {copy}: got {data.classes}")
         return replace(data, name="CIFAR10, from files")  # which may have been compressed
     where = Path(copy or Path(torch.hub.get_dir(), "datasets"))
     whole, test = (
         Split(fitted(split.images, size, channels), split.labels)
         for split in _release(where, download=not copy)
     )
-    keys = [str(i) for i in range(len(whole))]
-    train, validation = divide(keys, whole.labels, CIFAR10, [HELD_OUT["validation"]])
-    parts = {"train": whole[train], "validation": whole[validation], "test": test}
-    return Data.of("CIFAR10", CIFAR10, parts)
+    parts = _held_out(whole, CIFAR10, ("train", "validation"))
+    return Data.of("CIFAR10", CIFAR10, parts | {"test": test})
 
 
 def _release(path: Path, download: bool) -> list[Split]:
@@ -113,9 +112,8 @@ def shapes(size: Size | None = None, channels: int | None = None) -> Data:
 
     70 % of the objects have the texture that is typical of their shape.
     """
-    counts = {"train": 8000, "validation": 1000, "test": 2000}
     parts = {}
-    for seed, (part, n) in enumerate(counts.items()):
+    for seed, (part, n) in enumerate(zip(PARTS, (8000, 1000, 2000), strict=True)):
         drawn = draw_shapes(n, size or 32, seed=seed)
         parts[part] = Split(fitted(drawn.images, None, channels), drawn.labels)
     return Data.of("SHAPES", CLASSES, parts, licence="none needed: generated")

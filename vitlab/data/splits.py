@@ -22,15 +22,12 @@ def divide(
     classes: Sequence[str],
     fractions: Sequence[float],
 ) -> list[Int64[Tensor, " _"]]:
-    """Deals the images of each class to several parts.
+    """Deals the images of each class to several parts; gives the indices of each, ascending.
 
     Args:
         keys: A name for each image, no two the same.
         fractions: How much of each class goes to each part, at least one image. One more part comes
             first and takes the rest.
-
-    Returns:
-        For each part the indices of its images, ascending.
 
     Raises:
         ValueError: A class has fewer images than there are parts.
@@ -42,13 +39,11 @@ def divide(
             f"expected at least {len(fractions) + 1} images of each class, one for each part that "
             f"they are dealt to: got {', '.join(few)}"
         )
-    parts: list[list[Tensor]] = [[] for _ in range(len(fractions) + 1)]
+    dealt = []
     for indices in _by_class(keys, labels):
         sizes = [max(1, round(fraction * len(indices))) for fraction in fractions]
-        rest = len(indices) - sum(sizes)
-        for part, some in zip(parts, indices.split([rest, *sizes]), strict=True):
-            part.append(some)
-    return [torch.cat(part).sort().values for part in parts]
+        dealt.append(indices.split([len(indices) - sum(sizes), *sizes]))
+    return [torch.cat(part).sort().values for part in zip(*dealt, strict=True)]
 
 
 def evenly(total: int, number: int) -> Int64[Tensor, " chosen"]:
@@ -61,8 +56,7 @@ def thin(labels: Int64[Tensor, " batch"], fraction: float, seed: int) -> Int64[T
 
     A smaller fraction lies inside a larger one of the same seed.
     """
-    keys = [f"{seed} {i}" for i in range(len(labels))]
-    ordered = _by_class(keys, labels)
+    ordered = _by_class([f"{seed} {i}" for i in range(len(labels))], labels)
     kept = [indices[: max(1, round(fraction * len(indices)))] for indices in ordered]
     return torch.cat(kept).sort().values
 
@@ -70,9 +64,7 @@ def thin(labels: Int64[Tensor, " batch"], fraction: float, seed: int) -> Int64[T
 def _by_class(keys: Sequence[str], labels: Tensor) -> list[Tensor]:
     """For each class that occurs, the indices of its images in the order of their hashes."""
     # An accented letter is one code on some systems and two on others.
-    hashes = [
-        hashlib.sha256(unicodedata.normalize("NFC", key).encode(errors="surrogateescape")).digest()
-        for key in keys
-    ]
+    codes = [unicodedata.normalize("NFC", key).encode(errors="surrogateescape") for key in keys]
+    hashes = [hashlib.sha256(code).digest() for code in codes]
     order = torch.tensor(sorted(range(len(keys)), key=hashes.__getitem__))
     return [order[labels[order] == label] for label in labels.unique()]

@@ -6,14 +6,5 @@ from vitlab.training.freezing import freeze
 from vitlab.training.loop import Stopped, train
 from vitlab.training.recipe import Recipe
 
-__all__ = [
-    "Recipe",
-    "Results",
-    "Scores",
-    "Stopped",
-    "confusion",
-    "evaluate",
-    "freeze",
-    "logits_of",
-    "train",
-]
+__all__ = ["Recipe", "Results", "Scores", "Stopped", "confusion", "evaluate", "freeze"]
+__all__ += ["logits_of", "train"]

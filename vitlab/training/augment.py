@@ -31,9 +31,9 @@ def augment(images: Images, recipe: Recipe, generator: Generator) -> Images:
 
 
 def shift_and_flip(images: Images, fraction: float, flip: bool, generator: Generator) -> Images:
-    """Shifts each image by whole pixels and, with ``flip``, mirrors half of them left to right.
+    """Shifts each image by whole pixels, at most ``fraction`` of a side; ``flip`` mirrors half.
 
-    The largest shift is ``fraction`` of height and of width. The mirror image enters at the edge.
+    The mirror image enters at the edge.
     """
     batch, _, height, width = images.shape
     sources = []  # where each pixel comes from: [batch, height], [batch, width]
@@ -77,11 +77,8 @@ def transform(
 ) -> Images:
     """Rotates, shears and zooms each image about its middle, in one bilinear resampling.
 
-    Args:
-        turn: Radians.
-        shear_x: Pixels to the side for each pixel down.
-        shear_y: Pixels down for each pixel to the side.
-        zoom: Logarithm of the factor.
+    ``turn`` is in radians, ``shear_x`` in pixels to the side for each pixel down, ``shear_y`` the
+    other way round, ``zoom`` the logarithm of the factor.
     """
     aspect = images.shape[3] / images.shape[2]  # both axes run from -1 to 1
     cos = turn.cos() / zoom.exp()

@@ -1,6 +1,7 @@
 """The model card of a training, after Mitchell et al. (2019), "Model Cards for Model Reporting"."""
 
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -25,37 +26,46 @@ def card(
     matrix: Confusion,
     command: str | None = None,
 ) -> str:
-    """Writes a model card in Markdown.
-
-    Args:
-        matrix: The confusion matrix of the test part.
-        command: The command line of the training. Default: the card says it was called from Python.
-    """
+    """Writes a model card in Markdown, with the confusion ``matrix`` of the test part by class."""
     kind = family(model.config)
     parameters = sum(p.numel() for p in model.parameters())
     device = next(model.parameters()).device.type
     channels, height, width = data.train.images.shape[1:]
-    weights = (
-        f"the moving average (decay {recipe.average:g}) at" if recipe.average else "those after"
-    )
+    average = f"the moving average (decay {recipe.average:g}) at"
+    parts = ", ".join(frozen(model))
+    still = f"\n\nFrozen, as it was before: {parts}." if parts else ""
+    settings = asdict(recipe)
+    if recipe.steps or recipe.minutes:
+        del settings["epochs"]  # which did not count
+    mean, std = (", ".join(f"{x:.4f}" for x in values) for values in (data.mean, data.std))
+    scores = [
+        [part, f"{s.pictures:,}", s.accuracy, s.log_likelihood, s.calibration_error]
+        for part, s in (("validation", results.validation), ("test", results.test))
+    ]
+    curve = [
+        [line["epoch"], line["step"], line["loss"], line["accuracy"]]
+        + [line["validation"][score] for score in ("accuracy", "log_likelihood")]
+        for line in results.lines
+    ]
     return f"""\
-# {kind} trained on {_escaped(data.name)}
+# {kind} trained on {_text(data.name)}
 
 {parameters:,} parameters; {height} x {width} pixels in {"grey" if channels == 1 else "colour"}; \
-{len(data.classes)} classes: {", ".join(map(_escaped, data.classes))}.
+{len(data.classes)} classes: {", ".join(map(_text, data.classes))}.
 
 ## Scores
 
 The validation part was held out of training, for choices. The test part was scored once, at the \
-end. The weights are {weights} the last step; no epoch was chosen.
+end. The weights are {average if recipe.average else "those after"} the last step; no epoch was \
+chosen.
 
-{_scores(results)}
+{_table(["part", "images", "accuracy", "mean log-likelihood", "calibration error"], *scores)}
 
 The calibration error is the expected one in 15 bins (Guo et al. 2017).
 
 Of the test part, by class:
 
-{_table([[_escaped(cell) for cell in row] for row in by_class(matrix, data.classes)])}
+{_table(*by_class(matrix, data.classes))}
 
 ## Made by
 
@@ -68,69 +78,35 @@ Of the test part, by class:
 
 {data.name}: {len(data.train):,} images to train on, {len(data.validation):,} to validate, \
 {len(data.test):,} to test; {len(data.skipped)} damaged ones left out. Licence of the images: \
-{data.licence or "none stated"}. Mean {_numbers(data.mean)} and standard deviation \
-{_numbers(data.std)} by channel.
+{data.licence or "none stated"}. Mean {mean} and standard deviation {std} by channel.
 
 ## Recipe
 
-{_fields(_used(recipe))}
+{_fields(settings)}
 
 ## Model
 
     {kind}
-{_fields(fields_of(model.config))}{_still(model)}
+{_fields(fields_of(model.config))}{still}
 
 ## Curve
 
 Loss and accuracy are those of the augmented images.
 
-{_curve(results)}
+{_table(["epoch", "step", "loss", "accuracy", "validation accuracy", "log-likelihood"], *curve)}
 """
 
 
-def _escaped(name: str) -> str:
-    """A name without Markdown's marks for a new column or line."""
-    return name.replace("|", "\\|").replace("\n", "\\n").replace("\r", "\\r")
+def _text(cell: Any) -> str:
+    """A number rounded, and a name without Markdown's marks for a new column or line."""
+    text = f"{cell:.4f}" if isinstance(cell, float) else str(cell)
+    return text.replace("|", "\\|").replace("\n", "\\n").replace("\r", "\\r")
 
 
-def _scores(results: Results) -> str:
-    rows = [["part", "images", "accuracy", "mean log-likelihood", "calibration error"]]
-    for part, scores in (("validation", results.validation), ("test", results.test)):
-        numbers = (scores.accuracy, scores.log_likelihood, scores.calibration_error)
-        rows.append([part, f"{scores.pictures:,}", *(f"{number:.4f}" for number in numbers)])
-    return _table(rows)
-
-
-def _curve(results: Results) -> str:
-    rows = [["epoch", "step", "loss", "accuracy", "validation accuracy", "log-likelihood"]]
-    for line in results.lines:
-        held_out = line["validation"]
-        numbers = (line["loss"], line["accuracy"], held_out["accuracy"], held_out["log_likelihood"])
-        rows.append([str(line["epoch"]), str(line["step"]), *(f"{n:.4f}" for n in numbers)])
-    return _table(rows)
-
-
-def _table(rows: list[list[str]]) -> str:
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]])
+def _table(heads: Sequence[Any], *rows: Sequence[Any]) -> str:
+    head, *lines = [f"| {' | '.join(map(_text, row))} |" for row in (heads, *rows)]
+    return "\n".join([head, f"|{'---|' * len(heads)}", *lines])
 
 
 def _fields(fields: dict[str, Any]) -> str:
     return "\n".join(f"    {key} = {value!r}" for key, value in fields.items() if value is not None)
-
-
-def _used(recipe: Recipe) -> dict[str, Any]:
-    """The recipe's fields, without the epochs where they did not count."""
-    fields = asdict(recipe)
-    if recipe.steps is not None or recipe.minutes is not None:
-        del fields["epochs"]
-    return fields
-
-
-def _still(model: Model) -> str:
-    parts = frozen(model)
-    return f"\n\nFrozen, as it was before: {', '.join(parts)}." if parts else ""
-
-
-def _numbers(values: tuple[float, ...]) -> str:
-    return ", ".join(f"{value:.4f}" for value in values)

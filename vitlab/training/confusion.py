@@ -37,11 +37,10 @@ def by_class(matrix: Confusion, classes: Sequence[str]) -> list[list[str]]:
 
 def matrix_rows(matrix: Confusion, classes: Sequence[str]) -> list[list[str]]:
     """A confusion matrix as a table with the names of the classes."""
-    counted = zip(classes, matrix.tolist(), strict=True)
-    return [
-        ["is \\ taken for", *classes],
-        *([name, *map(str, counts)] for name, counts in counted),
+    rows = [
+        [name, *map(str, counts)] for name, counts in zip(classes, matrix.tolist(), strict=True)
     ]
+    return [["is \\ taken for", *classes], *rows]
 
 
 def read_matrix(text: str) -> Confusion:

@@ -15,12 +15,10 @@ from vitlab.training.recipe import Recipe
 SMALL_COLOUR = Recipe(
     learning_rate=1.5e-3, average=0.998, shift=0.125, flip=True, operations=1, magnitude=0.3
 )
+SMALL_GREY = Recipe(epochs=30, batch_size=64, learning_rate=3e-3, operations=1, magnitude=0.3)
 # Name of the source -> model, recipe; FOLDER for every folder of images.
 DEFAULTS: dict[str, tuple[str, Recipe]] = {
-    "DIGITS": (
-        "vit_8px",
-        Recipe(epochs=30, batch_size=64, learning_rate=3e-3, operations=1, magnitude=0.3),
-    ),
+    "DIGITS": ("vit_8px", SMALL_GREY),
     "CIFAR10": ("vit_32px", SMALL_COLOUR),
     "SHAPES": ("vit_32px", SMALL_COLOUR),
     "FOLDER": ("vit_32px", replace(SMALL_COLOUR, epochs=40, batch_size=64)),
@@ -54,6 +52,14 @@ def model_for(source: str, data: Data, name: str | None = None) -> Model:
     return create(name, classes=len(data.classes), **changes)
 
 
+def _patch(side: int) -> int:
+    """The smallest length that divides a side into at most 8."""
+    patch = next(n for n in range(-(-side // 8), side + 1) if side % n == 0)
+    if side // patch < 4:
+        raise ValueError(f"expected sides that 4 to 8 patches divide, such as 64: got {side}")
+    return patch
+
+
 def continued(model: Model, data: Data) -> Model:
     """A trained model to train further, for the images' size and with their classes.
 
@@ -72,31 +78,18 @@ def continued(model: Model, data: Data) -> Model:
         return model
     config: Any = replace(model.config, classes=len(data.classes))  # type: ignore[type-var]
     other = build(config, model.removed)
-    body = {key: value for key, value in model.state_dict().items() if not key.startswith("head.")}
-    left = other.load_state_dict(body, strict=False)
-    new = [key for key in left.missing_keys if not key.startswith("head.")]
-    if new or left.unexpected_keys:
-        raise ValueError(f"expected the same parts but the head: got {new + left.unexpected_keys}")
+    new = {key: value for key, value in other.state_dict().items() if key.startswith("head.")}
+    other.load_state_dict(model.state_dict() | new)
     return other
-
-
-def _patch(side: int) -> int:
-    """The smallest length that divides a side into at most 8."""
-    patch = next(n for n in range(-(-side // 8), side + 1) if side % n == 0)
-    if side // patch < 4:
-        raise ValueError(f"expected sides that 4 to 8 patches divide, such as 64: got {side}")
-    return patch
 
 
 def device_of(name: str) -> torch.device:
     """The device with this name, or for ``"auto"`` the fastest there is."""
     there = ["cuda"] * torch.cuda.is_available() + ["mps"] * torch.backends.mps.is_available()
     there.append("cpu")
-    if name == "auto":
-        name = there[0]
-    if name not in there:
+    if name not in ("auto", *there):
         raise ValueError(f"there is no {name} device here")
-    return torch.device(name)
+    return torch.device(there[0] if name == "auto" else name)
 
 
 def has_bfloat16(device: torch.device) -> bool:

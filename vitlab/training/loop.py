@@ -2,6 +2,7 @@
 
 import math
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,13 +19,12 @@ from minivit.model import Model
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from vitlab.data.dataset import Data
+from vitlab.extras import extra
 from vitlab.training.card import card
-from vitlab.training.checks import check, check_teacher
 from vitlab.training.confusion import confusion
 from vitlab.training.evaluate import Results, Scores, evaluate, logits_of, scores_of
-from vitlab.training.progress import Progress
 from vitlab.training.recipe import Recipe
-from vitlab.training.run import Run
+from vitlab.training.run import Run, check
 from vitlab.training.state import Folder, identity
 
 
@@ -74,22 +74,17 @@ def train(
 
     Raises:
         TypeError: The model, or the teacher, is not one of minivit's.
-        ValueError: Model, teacher and data do not fit, the model cannot be trained, ``out`` holds a
-            training and ``resume`` is false, or it holds another one, or another process trains in
-            it.
+        ValueError: Model, teacher and data do not fit, ``out`` holds a training and ``resume`` is
+            false, or it holds another one, or another process trains in it.
         FloatingPointError: The loss became infinite or not a number. What was saved stays.
         OSError: Something could not be written. What was saved before stays.
         Stopped: A signal came; the state is saved. Only with ``out``.
     """
     recipe = recipe or Recipe()
-    if not save_every >= 0:
-        raise ValueError(f"expected seconds, at least 0, between two states: got {save_every}")
     check(model, data)
     if teacher is not None:
-        check_teacher(teacher, data)
-    folder = (
-        None if out is None else Folder(Path(out), identity(model, data, recipe, start, teacher))
-    )
+        check(teacher, data, "teacher")
+    folder = Folder(Path(out), identity(model, data, recipe, start, teacher)) if out else None
     with folder.held() if folder else nullcontext():
         saved = folder.open(resume) if folder else None
         size = pair(model.config.image_size)
@@ -104,14 +99,13 @@ def train(
                 run.load_state_dict(saved)
             elif recipe.minutes is not None:
                 run.steps = run.steps_within(recipe.minutes)
-            if not finished:
-                _take_steps(run, folder, save_every, progress)
+            _take_steps(run, folder, save_every, progress)
         model.load_state_dict(run.average.model.state_dict())
         model.eval()
         if folder and finished:
             if not (folder.path / MODEL).exists():
                 save(model, folder.path / MODEL)
-            scores = {part: Scores(**found) for part, found in finished.items()}
+            scores = {part: Scores(**numbers) for part, numbers in finished.items()}
             return Results(**scores, lines=run.lines, steps=run.steps, seconds=run.seconds)
         validation = evaluate(model, data.validation, run.batch)
         logits = logits_of(model, data.test, run.batch)
@@ -126,47 +120,52 @@ def train(
 
 
 def _take_steps(run: Run, folder: Folder | None, save_every: float, progress: bool) -> None:
-    """Takes the steps that are left, and saves."""
-    epochs = math.ceil(run.steps / run.epoch_steps)
-    with _signals(folder is not None) as seen, Progress(run.step, run.steps, progress) as bar:
-        if folder:
-            folder.begin(run)
-        saved = time.monotonic()
+    """Takes the steps that are left, shows them, and saves."""
+    with extra("train"):
+        from tqdm import tqdm
+    terminal = progress and sys.stderr.isatty()
+    bar = tqdm(total=run.steps, initial=run.step, unit="step", leave=False, disable=not terminal)
+    saved = time.monotonic()
+    with _signals(folder is not None) as signals, bar:
         while run.step < run.steps:
-            bar.step(*run.advance())
+            loss, accuracy = run.advance()
+            bar.set_postfix_str(f"loss {loss:.3f}, accuracy {accuracy:.1%}", refresh=False)
+            bar.update()
             if run.epoch_ends:
                 line = run.finish_epoch()
-                bar.line(line, epochs)
-                if folder:
-                    folder.log(line)
-            if seen or run.step == run.steps or time.monotonic() - saved >= save_every:
-                run.check_finite()
-                if folder:
-                    folder.keep(run)
+                told = (
+                    f"epoch {line['epoch']}/{math.ceil(run.steps / run.epoch_steps)}  "
+                    f"loss {line['loss']:.3f}  accuracy {line['accuracy']:.1%}, "
+                    f"held out {line['validation']['accuracy']:.1%}  "
+                    f"{line['images_per_second']:.0f} images/s"
+                )
+                if progress:
+                    bar.write(told, file=sys.stderr)
+            due = time.monotonic() - saved >= save_every
+            if folder and (signals or due or run.step == run.steps):
+                folder.keep(run)
                 saved = time.monotonic()
-            if seen:
-                raise Stopped(seen[0], run.step, run.steps)
+            if signals:
+                raise Stopped(signals[0], run.step, run.steps)
 
 
 @contextmanager
 def _signals(caught: bool) -> Iterator[list[int]]:
     """Gives a list to which a SIGINT or SIGTERM adds its number; a second one interrupts."""
-    seen: list[int] = []
-    before: dict[int, Any] = {}
+    signals: list[int] = []
+    # Python lets no other thread catch signals.
+    caught = caught and threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM) if caught else ()
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in numbers}
 
     def note(number: int, frame: object) -> None:
-        seen.append(number)
-        restore()
+        signals.append(number)
+        signal.signal(number, before[number])
 
-    def restore() -> None:
+    for number in before:
+        signal.signal(number, note)
+    try:
+        yield signals
+    finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-    # Python lets no other thread catch signals.
-    if caught and threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):
-            before[number] = signal.signal(number, note)
-    try:
-        yield seen
-    finally:
-        restore()

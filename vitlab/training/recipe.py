@@ -1,9 +1,22 @@
 """The settings of a training: its length, its step sizes, what happens to the images."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
+
+# The least and the largest value of each number.
+RANGES: dict[str, tuple[float, float]] = {
+    "steps": (1, 10**9),
+    "batch_size": (1, 10**9),
+    "operations": (0, 8),
+    "magnitude": (0, 1),
+    "seed": (0, 2**63 - 1),
+}
+TINY, BELOW_1, HUGE = 1e-300, math.nextafter(1, 0), 1e300
+RANGES |= dict.fromkeys(("epochs", "minutes"), (TINY, 1e9))
+RANGES |= dict.fromkeys(("learning_rate", "clip"), (TINY, HUGE))
+RANGES |= dict.fromkeys(("warmup", "average", "label_smoothing", "shift", "cutout"), (0, BELOW_1))
+RANGES |= dict.fromkeys(("weight_decay", "mixup"), (0, HUGE))
 
 
 @dataclass(frozen=True)
@@ -66,51 +79,15 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.steps is not None and self.minutes is not None:
-            raise ValueError(
-                f"give steps or minutes, not both: got {self.steps} and {self.minutes}"
-            )
-        for field, value in list(vars(self).items()):
+        for name, value in list(vars(self).items()):
             if isinstance(value, float):  # NumPy's too, which a state cannot hold
-                object.__setattr__(self, field, float(value))
-            if value is None and field in ("steps", "minutes"):
-                continue
-            kind, allowed, expected = RULES[field]
-            fits = isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
-            if not fits or not allowed(value):
-                raise ValueError(f"{field} must be {expected}: got {value!r}")
-
-
-def _whole(least: int, most: float = math.inf) -> tuple[Any, Callable[[Any], bool], str]:
-    said = f"a whole number, at least {least}" + (f", at most {most}" if most < math.inf else "")
-    return int, lambda x: least <= x <= most, said
-
-
-def _positive(most: float = math.inf) -> tuple[Any, Callable[[Any], bool], str]:
-    said = "above 0" + (f" and at most {most:.0f}" if most < math.inf else "")
-    return int | float, lambda x: 0 < x <= most and x < math.inf, said
-
-
-NOT_NEGATIVE = (int | float, lambda x: 0 <= x < math.inf, "at least 0")
-FRACTION = (int | float, lambda x: 0 <= x < 1, "at least 0 and below 1")
-# For each field its type, a test of its values, and what an error calls them.
-RULES: dict[str, tuple[Any, Callable[[Any], bool], str]] = {
-    "epochs": _positive(1e9),
-    "steps": _whole(1, 10**9),
-    "minutes": _positive(1e6),
-    "batch_size": _whole(1),
-    "learning_rate": _positive(),
-    "warmup": FRACTION,
-    "weight_decay": NOT_NEGATIVE,
-    "clip": _positive(),
-    "average": FRACTION,
-    "label_smoothing": FRACTION,
-    "mixup": NOT_NEGATIVE,
-    "shift": FRACTION,
-    "flip": (bool, lambda x: True, "true or false"),
-    "operations": _whole(0, 8),
-    "magnitude": (int | float, lambda x: 0 <= x <= 1, "from 0 to 1"),
-    "cutout": FRACTION,
-    "precision": (str, lambda x: x in ("float32", "bfloat16"), "float32 or bfloat16"),
-    "seed": _whole(0, 2**63 - 1),
-}
+                object.__setattr__(self, name, float(value))
+        for name, (low, high) in RANGES.items():
+            value = getattr(self, name)
+            if value is not None and not low <= value <= high:
+                raise ValueError(f"expected {name} from {low:g} to {high:g}: got {value!r}")
+        if self.precision not in ("float32", "bfloat16") or (self.steps and self.minutes):
+            raise ValueError(
+                "expected precision float32 or bfloat16, and steps or minutes, not both: got "
+                f"{self.precision}, {self.steps} steps and {self.minutes} minutes"
+            )

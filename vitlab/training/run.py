@@ -1,7 +1,6 @@
 """The state of a training after any number of steps, and the step."""
 
 import copy
-import math
 import time
 from dataclasses import asdict, replace
 from typing import Any
@@ -9,19 +8,38 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from minivit.model import Model
+from minivit.patches import pair
+from minivit.surgery import OURS
 from vitlab.data.dataset import Data
 from vitlab.training.augment import augment, mixup
-from vitlab.training.distillation import WEIGHT, Teacher
 from vitlab.training.evaluate import evaluate
 from vitlab.training.freezing import frozen_modules
 from vitlab.training.optimiser import Average, adamw, schedule
 from vitlab.training.recipe import Recipe
 
 ORDER, STEP = 0, 1  # streams of random numbers that never meet
+WEIGHT = 0.5  # of the loss on a teacher's decisions, beside that on the labels
+KEPT = ("step", "steps", "seconds", "sums", "lines")
+
+
+def check(model: Model, data: Data, role: str = "model") -> None:
+    """Refuses a model that does not fit the data, and a teacher that does not know its classes."""
+    if not isinstance(model, Model):
+        raise TypeError(f"expected a {role} that is {OURS}: got {type(model).__name__}")
+    config = model.config
+    sizes = (config.channels, *pair(config.image_size), config.classes)
+    wanted = (*data.train.images.shape[1:], len(data.classes))
+    if sizes != wanted:
+        raise ValueError(
+            f"expected a {role} for the channels, height, width and number of classes of "
+            f"{data.name}, {wanted}: got one for {sizes}"
+        )
+    if role == "teacher" and tuple(model.classes or ()) != tuple(data.classes):
+        raise ValueError(f"expected a teacher of {data.classes}: got one of {model.classes}")
 
 
 def draws_of(seed: int, stream: int, number: int) -> np.random.Generator:
@@ -37,7 +55,10 @@ class Run:
     ) -> None:
         self.model, self.data, self.recipe = model, data, recipe
         self.device = next(model.parameters()).device
-        self.teacher = None if teacher is None else Teacher(teacher, data).to(self.device)
+        self.mean, self.std = self._channels(data.mean), self._channels(data.std)
+        self.teacher = teacher
+        if teacher is not None:
+            self.teacher = copy.deepcopy(teacher).to(self.device).eval().requires_grad_(False)
         self.batch = min(recipe.batch_size, len(data.train))
         self.epoch_steps = len(data.train) // self.batch  # images left over wait for the next epoch
         self.optimiser = adamw(model, recipe)
@@ -48,8 +69,9 @@ class Run:
         self.seconds = 0.0  # scoring included
         self.lines: list[dict[str, Any]] = []  # of the log, one for each epoch
         self.sums = [0.0, 0, 0, 0.0]  # of the epoch so far: loss, right, images, seconds
-        self.mean = torch.tensor(data.mean, device=self.device).view(-1, 1, 1)
-        self.std = torch.tensor(data.std, device=self.device).view(-1, 1, 1)
+
+    def _channels(self, values: tuple[float, ...]) -> Float[Tensor, "channels 1 1"]:
+        return torch.tensor(values, device=self.device).view(-1, 1, 1)
 
     def advance(self) -> tuple[float, float]:
         """Takes a step; gives mean loss and accuracy of the epoch so far, on augmented images.
@@ -63,27 +85,21 @@ class Run:
         rate = recipe.learning_rate * schedule(self.step, self.steps, recipe.warmup)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
-        half = recipe.precision == "bfloat16"
         self.model.train()
         for module in self.still:
             module.eval()
+        half = recipe.precision == "bfloat16"
         with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
             logits = self.model(images)
-            taught = None
-            if self.teacher is not None:
-                taught = self.teacher(images, self.mean, self.std)
+            decisions = self._decisions(images)
         logits = logits.float()
         loss = F.cross_entropy(logits, targets)
-        if taught is not None:
-            loss = loss.lerp(F.cross_entropy(logits, taught), WEIGHT)
+        if decisions is not None:
+            loss = loss.lerp(F.cross_entropy(logits, decisions), WEIGHT)
         self.optimiser.zero_grad()
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), recipe.clip)
-        if not math.isfinite(loss.item() + norm.item()):
-            raise self._diverged(
-                f"the loss is {loss.item():.3g} and its gradient's norm {norm.item():.3g} at step "
-                f"{self.step + 1} of {self.steps}"
-            )
+        self._check_finite(torch.stack([loss.detach(), norm]), "the loss or its gradient")
         self.optimiser.step()
         self.average.update(self.model, self.step)
         self.step += 1
@@ -93,20 +109,29 @@ class Run:
         self.seconds += taken[3]
         return self.sums[0] / self.sums[2], self.sums[1] / self.sums[2]
 
-    def check_finite(self) -> None:
-        """Raises FloatingPointError for spoilt weights, before they replace a good state."""
-        for model in (self.model, self.average.model):
-            if not all(tensor.isfinite().all() for tensor in model.state_dict().values()):
-                raise self._diverged(
-                    f"a weight is not finite after step {self.step} of {self.steps}"
-                )
+    def _check_finite(self, numbers: Tensor, what: str) -> None:
+        if not numbers.isfinite().all():
+            half = ", or precision float32" if self.recipe.precision == "bfloat16" else ""
+            raise FloatingPointError(
+                f"{what} is not finite after step {self.step} of {self.steps}: try a learning rate "
+                f"below {self.recipe.learning_rate:g}{half}"
+            )
 
-    def _diverged(self, what: str) -> FloatingPointError:
-        half = self.recipe.precision == "bfloat16"
-        return FloatingPointError(
-            f"{what}: try a learning rate below {self.recipe.learning_rate:g}"
-            + (", or precision float32" if half else "")
-        )
+    @torch.no_grad()
+    def _decisions(
+        self, images: Float[Tensor, "batch channels height width"]
+    ) -> Int64[Tensor, " batch"] | None:
+        """The classes that the teacher sees in a batch as its student gets it, augmented and mixed.
+
+        Hard distillation, without the token that "Training data-efficient image transformers &
+        distillation through attention" (Touvron et al. 2021) adds. Images are normalised as the
+        teacher's own: those of the student may have been counted over fewer.
+        """
+        if self.teacher is None:
+            return None
+        own: Any = self.teacher.preprocess
+        mean, std = self._channels(own.mean), self._channels(own.std)
+        return self.teacher((images * self.std + self.mean - mean) / std).argmax(1)
 
     def _batch(
         self,
@@ -151,26 +176,28 @@ class Run:
     def steps_within(self, minutes: float, rounds: int = 5) -> int:
         """Counts the steps that fit, scoring included, by timing some on a copy."""
         recipe = replace(self.recipe, minutes=None, steps=2 * rounds)
-        teacher = None if self.teacher is None else self.teacher.model
-        trial = Run(copy.deepcopy(self.model), self.data, recipe, teacher)
-        for _ in range(rounds):
+        trial = Run(copy.deepcopy(self.model), self.data, recipe, self.teacher)
+        times = []
+        for _ in range(2 * rounds):
             trial.advance()
-        warm = trial.seconds
-        for _ in range(rounds):
-            trial.advance()
-        before = trial.seconds
+            times.append(trial.seconds)
         trial.finish_epoch()
-        step = (before - warm) / rounds + (trial.seconds - before) / self.epoch_steps
+        step = (times[-1] - times[rounds - 1]) / rounds  # the first ones warm up
+        step += (trial.seconds - times[-1]) / self.epoch_steps
         return max(1, int(60 * minutes / step))
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that a step depends on or changes."""
-        return {
-            "weights": self.model.state_dict(),
-            "average": self.average.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
-            **{key: getattr(self, key) for key in KEPT},
-        }
+        """Everything that a step depends on or changes, if it is worth keeping.
+
+        Raises:
+            FloatingPointError: A weight is not finite.
+        """
+        weights, average = self.model.state_dict(), self.average.model.state_dict()
+        for tensor in (*weights.values(), *average.values()):
+            self._check_finite(tensor, "a weight")
+        kept = {key: getattr(self, key) for key in KEPT}
+        optimiser = self.optimiser.state_dict()
+        return {"weights": weights, "average": average, "optimiser": optimiser, **kept}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Returns the run to where the state was saved."""
@@ -179,6 +206,3 @@ class Run:
         self.optimiser.load_state_dict(state["optimiser"])
         for key in KEPT:
             setattr(self, key, state[key])
-
-
-KEPT = ("step", "steps", "seconds", "sums", "lines")

@@ -1,7 +1,6 @@
 """The files of a training, which may be killed at any moment: its state and its log.
 
-The state is written under another name and renamed, so the last whole one is always there. It
-holds the lines of the log, so that a log which ran ahead of it is corrected when training resumes.
+Each is written under another name and renamed, so the last whole one is always there.
 """
 
 import hashlib
@@ -28,16 +27,13 @@ from vitlab.training.run import Run
 
 STATE, LOG, CARD = "state.pt", "log.jsonl", "card.md"
 CONFUSION, CLASSES = "confusion.csv", "classes.csv"
-LOCK = ".lock"
+
+Identity = dict[str, dict[str, Any]]
 
 
 def identity(
-    model: Model,
-    data: Data,
-    recipe: Recipe,
-    start: str | None = None,
-    teacher: Model | None = None,
-) -> dict[str, dict[str, Any]]:
+    model: Model, data: Data, recipe: Recipe, start: str | None, teacher: Model | None
+) -> Identity:
     """Model, data, recipe and teacher of a training, which must be the same to resume it.
 
     The images enter as a hash, which takes about a second for each gigabyte.
@@ -47,23 +43,23 @@ def identity(
     for split in splits:
         for tensor in (split.images, split.labels):
             content.update(tensor.contiguous().numpy().data)
-    made_of = {"family": family(model.config), **fields_of(model.config)}
-    if start:
-        made_of["start"] = start
-    if still := frozen(model):
-        made_of["frozen"] = still
-    if teacher is not None:
-        made_of["teacher"] = fingerprint(teacher.state_dict(), {})[:16]
+    parts = {
+        "start": start,
+        "frozen": frozen(model),
+        "teacher": teacher and fingerprint(teacher.state_dict(), {})[:16],
+    }
     described = {
         "name": data.name,
         "classes": list(data.classes),
         "pictures": [len(split) for split in splits],
         "content": content.hexdigest()[:16],
     }
+    made_of = {"family": family(model.config), **fields_of(model.config)}
+    made_of |= {name: part for name, part in parts.items() if part}
     return _plain({"model": made_of, "data": described, "recipe": asdict(recipe)})
 
 
-def _plain(fields: dict[str, Any]) -> dict[str, Any]:
+def _plain(fields: Identity) -> Identity:
     """Fields in JSON's types: NumPy's scalars could not be read back from a state."""
     return dict(json.loads(json.dumps(fields)))
 
@@ -71,7 +67,7 @@ def _plain(fields: dict[str, Any]) -> dict[str, Any]:
 class Folder:
     """The files of the training with an :func:`identity`; :meth:`held` makes the folder."""
 
-    def __init__(self, path: Path, identity: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, path: Path, identity: Identity) -> None:
         self.path = path
         self.identity = identity
 
@@ -80,21 +76,20 @@ class Folder:
         """Makes the folder and locks it against other trainings, until this process ends."""
         with extra("train"):
             from filelock import FileLock, Timeout
-        lock = FileLock(self.path / LOCK, blocking=False)
-        with _explained(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-            try:
-                lock.acquire()
-            except Timeout:
-                raise ValueError(
-                    f"another training is writing in {self.path}: wait for its end, or give "
-                    "another folder"
-                ) from None
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path / ".lock", blocking=False)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise ValueError(f"another training is writing in {self.path}: wait for it") from None
+        for name in (STATE, LOG, MODEL, CARD, CONFUSION, CLASSES):  # that a killed one was writing
+            for scratch in self.path.glob(f".{name}.*"):
+                shutil.rmtree(scratch, ignore_errors=True)
         try:
             yield
         finally:
             with suppress(OSError):  # Windows removes no open file; the lock does not need it to
-                (self.path / LOCK).unlink()
+                (self.path / ".lock").unlink()
             lock.release()
 
     def open(self, resume: bool) -> dict[str, Any] | None:
@@ -102,103 +97,58 @@ class Folder:
 
         Raises:
             ValueError: There is a training and ``resume`` is false, or another one, or a broken
-                file.
+                file, or a model without a state.
         """
-        state = self._state()
-        model = (self.path / MODEL).exists()
-        there = [name for name, is_there in ((STATE, state), (MODEL, model)) if is_there]
-        if there and not resume:
+        there = [name for name in (STATE, MODEL) if (self.path / name).exists()]
+        if there and (not resume or there == [MODEL]):
             raise ValueError(
-                f"{self.path} already holds {' and '.join(there)}: resume to continue it, or "
-                "give another folder to begin anew"
+                f"{self.path} already holds {' and '.join(there)}: resume to continue from its "
+                f"{STATE}, or give another folder to begin anew"
             )
-        if there == [MODEL]:
+        if not there:
+            return None
+        try:
+            state: dict[str, Any] = read_pickle(self.path / STATE)
+            saved = _plain(state["identity"])
+        except Exception as error:  # broken files fail in many ways, in zip, pickle or torch
             raise ValueError(
-                f"{self.path} holds a model and no state to resume from: give another folder"
-            )
-        if state and (differences := _differences(_plain(state["identity"]), self.identity)):
+                f"expected the whole state of a training at {self.path / STATE}; reading it "
+                f"failed: {reason(error)}"
+            ) from error
+        differences = [
+            f"the {part}'s {field} is {saved[part].get(field)!r} there, {fields.get(field)!r} here"
+            for part, fields in self.identity.items()
+            for field in saved[part] | fields
+            if saved[part].get(field) != fields.get(field)
+        ]
+        if differences:
             raise ValueError(
                 f"{self.path} holds another training: {'; '.join(differences)}. Give what it was "
                 "begun with to go on with it, or another folder to begin anew"
             )
         return state
 
-    def _state(self) -> dict[str, Any] | None:
-        """Reads the state; None where there is none or no step was taken."""
-        path = self.path / STATE
-        if not path.exists():
-            return None
-        try:
-            state: dict[str, Any] = read_pickle(path)
-            return state if state["step"] and state["identity"] else None
-        except Exception as error:  # broken files fail in many ways, in zip, pickle or torch
-            raise ValueError(
-                f"expected the whole state of a training at {path}; reading it failed: "
-                f"{reason(error)}"
-            ) from error
-
-    def begin(self, run: Run) -> None:
-        """Makes the files those of the run: a killed one may have left others."""
-        with _explained(self.path):
-            for name in (STATE, LOG, MODEL, CARD, CONFUSION, CLASSES):
-                for scratch in self.path.glob(f".{name}.*"):
-                    shutil.rmtree(scratch, ignore_errors=True)
-            self._write(LOG, "".join(map(_encoded, run.lines)))
-        self.keep(run)
-
-    def log(self, line: dict[str, Any]) -> None:
-        """Adds a line to the log, in one write."""
-        with _explained(self.path), (self.path / LOG).open("a") as file:
-            file.write(_encoded(line))
-
     def keep(self, run: Run, results: dict[str, Any] | None = None) -> None:
-        """Saves the state of the run, and its results at the end."""
+        """Saves the log, then the state of the run, with its results at the end."""
         state = run.state_dict() | {"identity": self.identity, "results": results}
         content = io.BytesIO()  # to memory first: torch calls a full disk a RuntimeError
         torch.save(state, content)
-        with _explained(self.path), replacing(self.path / STATE) as scratch:
+        last = {"step": run.step, **results, "seconds": round(run.seconds, 2)} if results else None
+        lines = [json.dumps(line) + "\n" for line in (*run.lines, last) if line]
+        self._write(LOG, "".join(lines))
+        with replacing(self.path / STATE) as scratch:
             scratch.write_bytes(content.getbuffer())
 
     def finish(
         self, run: Run, model: Model, results: dict[str, Any], matrix: Confusion, card: str
     ) -> None:
-        """Writes the model, its card, its confusion matrix, the log's last line, and the state."""
-        with _explained(self.path):
-            save(model, self.path / MODEL)
-            self._write(CARD, card)
-            self._write(CONFUSION, as_csv(matrix_rows(matrix, run.data.classes)))
-            self._write(CLASSES, as_csv(by_class(matrix, run.data.classes)))
-            lines = [*run.lines, {"step": run.step, **results, "seconds": round(run.seconds, 2)}]
-            self._write(LOG, "".join(map(_encoded, lines)))
+        """Writes the model, its card, its confusion matrix, and then the log and the state."""
+        save(model, self.path / MODEL)
+        self._write(CARD, card)
+        self._write(CONFUSION, as_csv(matrix_rows(matrix, run.data.classes)))
+        self._write(CLASSES, as_csv(by_class(matrix, run.data.classes)))
         self.keep(run, results)
 
     def _write(self, name: str, text: str) -> None:
         with replacing(self.path / name) as scratch:
             scratch.write_text(text, encoding="utf-8", errors="backslashreplace")
-
-
-@contextmanager
-def _explained(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        kept = (folder / STATE).exists()
-        raise OSError(
-            f"cannot write in {folder}: {error.strerror or error}"
-            + (". What was saved there before is whole: resume to continue from it" if kept else "")
-        ) from error
-
-
-def _differences(saved: dict[str, dict[str, Any]], wanted: dict[str, dict[str, Any]]) -> list[str]:
-    found = []
-    for part, fields in wanted.items():
-        there = saved[part]
-        for field in there | fields:
-            old, new = there.get(field), fields.get(field)
-            if old != new:
-                found.append(f"the {part}'s {field} is {old!r} there, {new!r} here")
-    return found
-
-
-def _encoded(line: dict[str, Any]) -> str:
-    return json.dumps(line) + "\n"

@@ -58,7 +58,10 @@ def test_the_panels_are_rollout_and_the_heads_of_the_block():
     [
         (["--model", "digits_resnet"], "ResNet computes no attention between tokens"),
         (["--model", "digits_vit", "--block", "9"], "--block 9: expected one of 4 blocks"),
-        (["--model", "digits_vit", "--out", "a.txt"], "ends in .png or .svg or .pdf: got a.txt"),
+        (
+            ["--model", "digits_vit", "--out", "a.txt"],
+            "ends in .png or .svg or .pdf, in a folder that exists: got a.txt",
+        ),
         (["--model", "gone"], "no model 'gone'"),
     ],
 )

@@ -1,8 +1,6 @@
 """`minivit train`: from trained models of any library, frozen parts, what it draws."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -103,10 +101,7 @@ def test_what_is_frozen_is_said_and_stays(tmp_path, capsys):
     assert main([*arguments, "--out", str(tmp_path / "run")]) == 0
     said = capsys.readouterr().err.splitlines()[0]
     assert said.startswith("frozen: patch_embedding, blocks.0, blocks.1, blocks.2; ")
-    before, after = (
-        minivit.load("digits_vit").state_dict(),
-        minivit.load(tmp_path / "run").state_dict(),
-    )
+    before, after = (minivit.load(m).state_dict() for m in ("digits_vit", tmp_path / "run"))
     still = ("patch_embedding.", "blocks.0.", "blocks.1.", "blocks.2.")
     for key, tensor in after.items():
         assert torch.equal(tensor, before[key]) == key.startswith(still), key
@@ -128,17 +123,6 @@ def test_the_folder_holds_figures_of_the_training_which_are_drawn_once(tmp_path)
     assert figures[2].exists()
 
 
-@pytest.mark.full
-def test_without_matplotlib_tables_are_written_and_a_line_says_what_draws_the_rest(tmp_path):
-    code = "import sys, runpy\nsys.modules['matplotlib'] = None\n"
-    code += "runpy.run_module('minivit', run_name='__main__')"
-    command = [sys.executable, "-c", code, *DIGITS, "--out", str(tmp_path / "run")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0 and 'pip install ".[figures]"' in done.stderr.splitlines()[-1]
-    found = {path.name for path in (tmp_path / "run").iterdir()}
-    assert {"confusion.csv", "classes.csv"} <= found and not any("png" in name for name in found)
-
-
 def test_eval_says_the_accuracy_of_each_class_and_writes_the_matrix(tmp_path, capsys):
     eval_ = ["eval", "digits_vit", "--data", "DIGITS", "--confusion"]
     assert main([*eval_, str(tmp_path / "a.csv")]) == 0
@@ -156,13 +140,6 @@ def test_eval_says_the_accuracy_of_each_class_and_writes_the_matrix(tmp_path, ca
     assert "ends in .csv or .png or .svg" in capsys.readouterr().err
 
 
-def test_the_log_and_the_state_are_as_small_as_before(tmp_path):
-    assert main([*DIGITS, "--out", str(tmp_path / "run")]) == 0
-    final = json.loads((tmp_path / "run/log.jsonl").read_text().splitlines()[-1])
-    assert set(final["test"]) == {"accuracy", "log_likelihood", "calibration_error", "pictures"}
-
-
-@pytest.mark.full
 def test_a_trained_model_teaches_another(tmp_path, capsys):
     def loss(name, *options):
         arguments = ["train", "--data", "DIGITS", "--steps", "3", "--threads", "1", *options]
@@ -173,5 +150,5 @@ def test_a_trained_model_teaches_another(tmp_path, capsys):
     assert "--teacher digits_mixer" in (tmp_path / "taught" / "card.md").read_text()
     out = str(tmp_path / "none")
     assert main([*DIGITS, "--teacher", "cifar10_resnet", "--out", out]) == 2
-    assert "the teacher is for 3 channels, 32 x 32 pixels" in capsys.readouterr().err
+    assert "expected a teacher for the channels" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()

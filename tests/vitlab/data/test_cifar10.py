@@ -65,19 +65,13 @@ def small_and_undisturbed(monkeypatch):
 def checked(data, batches):
     assert (data.name, data.classes, data.licence) == ("CIFAR10", CIFAR10, None)
     splits = (data.train, data.validation, data.test)
-    assert [split.labels.bincount().tolist() for split in splits] == [
-        [90] * 10,
-        [10] * 10,
-        [20] * 10,
-    ]
+    counts = [split.labels.bincount().tolist() for split in splits]
+    assert counts == [[90] * 10, [10] * 10, [20] * 10]
     labels, pixels = batches["test_batch"]
     assert torch.equal(data.test.images.flatten(1), torch.from_numpy(pixels))
     assert torch.equal(data.test.labels, torch.from_numpy(labels))
-    published = {
-        row.tobytes(): label
-        for name in FILES[:5]
-        for label, row in zip(*batches[name], strict=True)
-    }
+    pairs = [pair for name in FILES[:5] for pair in zip(*batches[name], strict=True)]
+    published = {row.tobytes(): label for label, row in pairs}
     for split in splits[:2]:
         for image, label in zip(split.images, split.labels, strict=True):
             assert published.pop(image.numpy().tobytes()) == label
@@ -106,13 +100,6 @@ def test_size_channels_and_fraction_are_as_asked_for(binary, monkeypatch):
     assert data.test.images.shape == (BATCH, 1, 8, 12)
 
 
-def test_without_a_copy_the_message_says_both_ways_to_one():
-    with pytest.raises(
-        FileNotFoundError, match="set MINIVIT_CIFAR10=path to a copy of it, or MINIVIT_DOWNLOAD=1"
-    ):
-        load_data("CIFAR10")
-
-
 def test_a_download_goes_to_the_cache_of_torch_hub(pickled, batches, tmp_path, monkeypatch):
     monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "hub"))
@@ -127,16 +114,16 @@ def test_a_download_goes_to_the_cache_of_torch_hub(pickled, batches, tmp_path, m
 
 
 def test_a_copy_that_is_none_or_not_whole_is_named(binary, tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match="MINIVIT_CIFAR10=path .*, or MINIVIT_DOWNLOAD=1"):
+        load_data("CIFAR10")
     monkeypatch.setenv("MINIVIT_CIFAR10", str(tmp_path / "nowhere"))
     with pytest.raises(FileNotFoundError, match="found no whole copy of CIFAR-10 in .*nowhere"):
         load_data("CIFAR10")
     monkeypatch.setenv("MINIVIT_CIFAR10", str(binary))
     with (binary / "data_batch_3.bin").open("r+b") as file:
         file.truncate(1000)
-    with pytest.raises(
-        ValueError,
-        match=re.escape(f"expected 5 x 200 images of 3073 bytes in {binary}: got 2459400"),
-    ):
+    said = re.escape(f"expected 5 x 200 images of 3073 bytes in {binary}: got 2459400")
+    with pytest.raises(ValueError, match=said):
         load_data("CIFAR10")
 
 
@@ -146,28 +133,20 @@ def test_a_copy_in_files_is_a_folder_and_says_so_in_its_name(tmp_path, monkeypat
         for name in CIFAR10:
             (tmp_path / part / name).mkdir(parents=True)
             for i in range(n):
-                Image.fromarray(g.integers(0, 256, (32, 32, 3), np.uint8)).save(
-                    tmp_path / part / name / f"{i}.png"
-                )
+                image = Image.fromarray(g.integers(0, 256, (32, 32, 3), np.uint8))
+                image.save(tmp_path / part / name / f"{i}.png")
     monkeypatch.setenv("MINIVIT_CIFAR10", str(tmp_path))
     data = load_data("CIFAR10")
     assert (data.name, data.classes) == ("CIFAR10, from files", CIFAR10)
     splits = (data.train, data.validation, data.test)
     assert [split.images.shape for split in splits] == [(n, 3, 32, 32) for n in (90, 10, 20)]
-    (tmp_path / "train" / "frog").rename(tmp_path / "train" / "toad")
-    (tmp_path / "test" / "frog").rename(tmp_path / "test" / "toad")
-    with pytest.raises(ValueError, match="expected the classes of CIFAR-10 in .*'toad'"):
-        load_data("CIFAR10")
 
 
 def test_the_validation_part_of_cifar_10_is_fixed():
     # The published labels are not here: any 50,000 with 5,000 of each class show the same.
     labels = torch.arange(50_000) % 10
-    train, validation = divide(
-        [str(i) for i in range(50_000)], labels, CIFAR10, [HELD_OUT["validation"]]
-    )
+    keys = [str(i) for i in range(50_000)]
+    train, validation = divide(keys, labels, CIFAR10, [HELD_OUT["validation"]])
     assert labels[validation].bincount().tolist() == [500] * 10 and len(train) == 45_000
-    assert (
-        hashlib.sha256(validation.numpy().astype("<i8").tobytes()).hexdigest()[:16]
-        == "9e6cee786c6783f5"
-    )
+    digest = hashlib.sha256(validation.numpy().astype("<i8").tobytes()).hexdigest()
+    assert digest[:16] == "9e6cee786c6783f5"

@@ -1,4 +1,3 @@
-import re
 import socket
 
 import pytest
@@ -9,16 +8,12 @@ from vitlab.data import photographs as module
 from vitlab.data.photographs import PHOTOGRAPHS, crops, photograph
 
 
-@pytest.fixture
-def no_network(monkeypatch):
+@pytest.mark.parametrize("name", PHOTOGRAPHS)
+def test_a_photograph_is_what_scikit_image_gives_without_asking_the_network(name, monkeypatch):
     def refused(*args, **settings):
         raise AssertionError("asked the network")
 
     monkeypatch.setattr(socket, "socket", refused)
-
-
-@pytest.mark.parametrize("name", PHOTOGRAPHS)
-def test_a_photograph_is_what_scikit_image_gives_without_asking_the_network(name, no_network):
     theirs = torch.from_numpy(getattr(data, name)())
     theirs = theirs.permute(2, 0, 1) if theirs.ndim == 3 else theirs.expand(3, -1, -1)
     assert torch.equal(photograph(name), theirs)
@@ -34,8 +29,8 @@ def test_a_photograph_is_resized_and_cropped_in_the_middle():
 
 
 def test_crops_come_from_the_photographs_they_name():
-    images, names = crops(60, 24, seed=1, names=("chelsea", "grass"))
-    assert images.shape == (60, 3, 24, 24) and images.dtype == torch.uint8
+    images, names = crops(60, (24, 16), seed=1, names=("chelsea", "grass"))
+    assert images.shape == (60, 3, 24, 16) and images.dtype == torch.uint8
     grey = [image.unique(dim=0).shape[0] == 1 for image in images]
     assert set(names) == {"chelsea", "grass"}
     assert grey == [name == "grass" for name in names]
@@ -57,14 +52,8 @@ def test_the_first_crops_do_not_depend_on_how_many_are_cut_and_a_seed_repeats_th
     assert not torch.equal(crops(5, seed=2)[0], crops(5, seed=3)[0])
 
 
-def test_crops_need_not_be_square():
-    assert crops(3, (16, 48))[0].shape == (3, 3, 16, 48)
-
-
 def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match="expected one of astronaut, chelsea, .*: got 'mona_lisa'"):
         photograph("mona_lisa")
-    with pytest.raises(
-        ValueError, match=re.escape("chelsea has 300 x 451 pixels, too few for 301")
-    ):
+    with pytest.raises(ValueError, match="chelsea has 300 x 451 pixels, too few for 301"):
         crops(1, 301, names=("chelsea",))

@@ -10,8 +10,8 @@ from vitlab.data.pictures import fitted, open_picture
 
 def pixels(height, width, channels=3):
     g = np.random.default_rng(0)
-    return g.integers(
-        0, 256, (height, width, channels) if channels > 1 else (height, width), np.uint8
+    return g.integers(0, 256, (height, width, channels), np.uint8).squeeze(
+        -1 if channels == 1 else ()
     )
 
 
@@ -29,15 +29,7 @@ def test_colours_come_through_every_lossless_format(tmp_path, name):
     assert opened.mode == "RGB" and np.array_equal(np.array(opened), COLOUR)
 
 
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("a.jpg", {"quality": 95}),
-        ("a.webp", {"lossless": True}),
-        ("a.gif", {}),
-        ("a.avif", {"quality": 95}),
-    ],
-)
+@pytest.mark.parametrize(("name", "settings"), [("a.jpg", {"quality": 95}), ("a.webp", {"lossless": True}), ("a.gif", {}), ("a.avif", {"quality": 95})])  # fmt: skip
 def test_formats_that_lose_something_are_read(tmp_path, name, settings):
     smooth = np.linspace(0, 250, 32 * 48 * 3).reshape(32, 48, 3).astype(np.uint8)
     opened = stored(tmp_path, Image.fromarray(smooth), name, **settings)
@@ -58,14 +50,9 @@ def test_a_palette_gives_its_colours(tmp_path):
 @pytest.mark.parametrize("name", ["a.png", "a.tiff"])
 def test_sixteen_bits_are_rounded_to_eight(tmp_path, name):
     deep = (GREY.astype(int) * 257 + 100).clip(0, 65535).astype(np.uint16)
-    opened = stored(tmp_path, Image.fromarray(deep), name)
-    assert opened.mode == "L" and np.array_equal(np.array(opened), GREY)
-
-
-def test_sixteen_bits_with_a_transparent_level_are_rounded_likewise(tmp_path):
-    deep = (GREY.astype(int) * 257).astype(np.uint16)
-    opened = stored(tmp_path, Image.fromarray(deep), transparency=int(deep[0, 0]))
-    assert opened.mode == "L" and np.array_equal(np.array(opened), GREY)
+    for settings in ({}, {"transparency": int(deep[0, 0])} if name == "a.png" else {}):
+        opened = stored(tmp_path, Image.fromarray(deep), name, **settings)
+        assert opened.mode == "L" and np.array_equal(np.array(opened), GREY)
 
 
 @pytest.mark.parametrize("mode", ["I", "F"])
@@ -84,9 +71,8 @@ def test_what_is_transparent_lies_on_white(tmp_path):
 def test_a_transparent_entry_of_a_palette_and_grey_with_alpha_lie_on_white(tmp_path):
     palette = Image.fromarray(np.array([[0, 1]], np.uint8), mode="P")
     palette.putpalette([10, 20, 30, 40, 50, 60])
-    assert np.array(stored(tmp_path, palette, transparency=0)).tolist() == [
-        [[255] * 3, [40, 50, 60]]
-    ]
+    opened = np.array(stored(tmp_path, palette, transparency=0))
+    assert opened.tolist() == [[[255] * 3, [40, 50, 60]]]
     grey = Image.fromarray(np.array([[[80, 0], [80, 255]]], np.uint8))
     assert grey.mode == "LA"
     assert np.array(stored(tmp_path, grey)).tolist() == [[[255] * 3, [80] * 3]]
@@ -146,8 +132,5 @@ def test_fitted_resizes_many_as_one_by_one():
 
 
 def test_more_than_fits_is_refused():
-    with pytest.raises(
-        ValueError,
-        match="3 images of 20000 x 30000 pixels take 5.4 GB of memory: expected at most 4 GB",
-    ):
+    with pytest.raises(ValueError, match="4 GB of memory: got 3 of 20000 x 30000 pixels"):
         fitted(torch.zeros(3, 1, 2, 2, dtype=torch.uint8), (20000, 30000), 3)

@@ -1,4 +1,3 @@
-import pytest
 import torch
 
 from vitlab.data import load_data
@@ -46,8 +45,3 @@ def test_other_surroundings_leave_the_digits_where_they_are():
     again = plant_digits(20)
     assert torch.equal(one.images, again.images)
     assert not torch.equal(one.images, plant_digits(20, seed=1).images)
-
-
-def test_no_image_is_no_set():
-    with pytest.raises(ValueError, match="expected at least one image: got 0"):
-        plant_digits(0)

@@ -1,3 +1,4 @@
+import hashlib
 import re
 
 import pytest
@@ -6,9 +7,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from vitlab.data import load_data
-from vitlab.data.outlines import OUTLINES
+from vitlab.data.patterns import OUTLINES, TEXTURES
 from vitlab.data.shapes import CLASSES, draw_shapes
-from vitlab.data.textures import TEXTURES
 
 
 def plane(half, points):
@@ -18,9 +18,7 @@ def plane(half, points):
 
 
 def equal(a, b):
-    return all(
-        torch.equal(getattr(a, f), getattr(b, f)) for f in ("images", "labels", "textures", "masks")
-    )
+    return all(map(torch.equal, vars(a).values(), vars(b).values()))
 
 
 @pytest.mark.parametrize("outline", OUTLINES.values(), ids=OUTLINES)
@@ -48,21 +46,15 @@ def test_a_texture_stays_between_0_and_1_and_uses_that_range(texture):
     assert 0.2 < values.mean() < 0.8
 
 
-def test_shapes_and_textures_are_ten_each():
-    assert len(CLASSES) == len(TEXTURES) == 10
-
-
-def test_a_seed_gives_the_same_images_again_and_another_seed_others():
-    assert equal(draw_shapes(300, seed=4), draw_shapes(300, seed=4))
-    assert not torch.equal(draw_shapes(300, seed=4).images, draw_shapes(300, seed=5).images)
-
-
-def test_the_global_generator_is_neither_used_nor_moved():
-    expected = draw_shapes(20)
+def test_a_seed_gives_the_same_images_again_and_the_global_generator_is_not_moved():
+    expected = draw_shapes(300, seed=4)
     torch.manual_seed(77)
     state = torch.get_rng_state()
-    assert equal(draw_shapes(20), expected)
+    assert equal(draw_shapes(300, seed=4), expected)
     assert torch.equal(torch.get_rng_state(), state)
+    assert not torch.equal(draw_shapes(300, seed=5).images, expected.images)
+    digest = hashlib.sha256(expected.masks.numpy().tobytes()).hexdigest()[:16]
+    assert digest == "ac056b4bdba2cad0"  # the models and the chapters depend on them
 
 
 def test_the_first_images_do_not_depend_on_how_many_are_drawn():
@@ -88,18 +80,13 @@ def test_a_larger_size_shows_the_same_images_finer():
     shrunk = F.interpolate(large.images.float(), 32, mode="area")
     pairs = zip(small.images.float().flatten(1), shrunk.flatten(1), strict=True)
     alike = torch.stack([torch.corrcoef(torch.stack(pair))[0, 1] for pair in pairs])
-    others = torch.corrcoef(torch.stack([small.images[0].float().flatten(), shrunk[1].flatten()]))[
-        0, 1
-    ]
-    assert alike.quantile(0.1) > 0.8 > others
+    unlike = torch.stack([small.images[0].float().flatten(), shrunk[1].flatten()])
+    assert alike.quantile(0.1) > 0.8 > torch.corrcoef(unlike)[0, 1]
 
 
-def test_classes_are_equally_frequent():
-    assert draw_shapes(500).labels.bincount().tolist() == [50] * 10
-
-
-def test_a_mask_holds_the_label_plus_one_and_nothing_else():
+def test_a_mask_holds_the_label_plus_one_and_nothing_else_and_classes_are_equally_frequent():
     drawn = draw_shapes(250)
+    assert len(TEXTURES) == 10 and drawn.labels.bincount().tolist() == [25] * 10
     for mask, label in zip(drawn.masks, drawn.labels, strict=True):
         assert mask.unique().tolist() == [0, label + 1]
 
@@ -143,7 +130,6 @@ def test_what_typical_says_the_rest_of_an_image_stays_the_same():
         ({"n": 0}, "at least one image, 16 to 128 pixels each way: got 0 of 32"),
         ({"n": 5, "size": 15}, "got 5 of 15"),
         ({"n": 5, "size": (32, 129)}, "got 5 of (32, 129)"),
-        ({"n": 5, "typical": 1.1}, "typical, a fraction, from 0 to 1: got 1.1"),
     ],
 )  # fmt: skip
 def test_settings_out_of_range_are_refused(arguments, said):

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 
 import minivit
+from tests.refusals import assert_refused
 from tests.vitlab.training.small import bright_or_dark, tiny
-from vitlab.training.distillation import Teacher
 from vitlab.training.loop import train
 from vitlab.training.recipe import Recipe
 from vitlab.training.run import Run
@@ -47,60 +47,47 @@ def test_a_pupil_learns_from_its_teacher_where_the_labels_say_nothing(teacher):
     labels = torch.arange(len(data.train)) // 2 % 2  # as often right as wrong
     data = replace(data, train=replace(data.train, labels=labels))
     recipe = Recipe(steps=60, batch_size=16, learning_rate=1e-2)
-    alone, taught = tiny(), tiny()
-    assert train(alone, data, recipe).test.accuracy < 0.8
-    assert train(taught, data, recipe, teacher=teacher).test.accuracy == 1
+    assert train(tiny(), data, recipe).test.accuracy < 0.8
+    assert train(tiny(), data, recipe, teacher=teacher).test.accuracy == 1
 
 
 def test_the_teacher_sees_images_normalised_as_its_own(teacher):
     data = replace(bright_or_dark(), mean=(0.1,), std=(0.5,))
     x = data.test.images.float() / 255
     ours, own = ((x - m) / s for m, s in ((0.1, 0.5), (0.5, 0.25)))
-    seen = Teacher(teacher, data)(ours, torch.tensor(0.1), torch.tensor(0.5))
-    assert torch.equal(seen, teacher(own).argmax(1)) and seen.unique().numel() == 2
+    decisions = Run(tiny(), data, RECIPE, teacher)._decisions(ours)
+    assert torch.equal(decisions, teacher(own).argmax(1)) and decisions.unique().numel() == 2
 
 
-def test_the_teacher_stays_as_it_is(teacher):
+def test_the_teacher_stays_as_it_is_and_training_goes_on_with_it_alone(teacher, tmp_path):
     teacher.train()
     before = {name: tensor.clone() for name, tensor in teacher.state_dict().items()}
-    train(tiny(), bright_or_dark(), RECIPE, teacher=teacher)
+    data, whole = bright_or_dark(), tiny()
+    train(whole, data, RECIPE, teacher=teacher, out=tmp_path)
     assert teacher.training and all(p.requires_grad for p in teacher.parameters())
     assert all(torch.equal(before[k], v) for k, v in teacher.state_dict().items())
-
-
-def test_training_goes_on_with_the_same_teacher_alone(teacher, tmp_path):
-    data, whole, parts = bright_or_dark(), tiny(), tiny()
-    train(whole, data, RECIPE, teacher=teacher)
-    run = Run(parts, data, RECIPE, teacher)
+    teacher.eval()
+    run, resumed = (Run(tiny(), data, RECIPE, teacher) for _ in range(2))
     for _ in range(5):
         run.advance()
-    resumed = Run(tiny(), data, RECIPE, teacher)
     resumed.load_state_dict(run.state_dict())
     while resumed.step < resumed.steps:
         resumed.advance()
     for a, b in zip(whole.parameters(), resumed.average.model.parameters(), strict=True):
         assert torch.equal(a, b)
-    train(tiny(), data, RECIPE, out=tmp_path, teacher=teacher)
-    with pytest.raises(ValueError, match="teacher"):
+    with pytest.raises(ValueError, match="the model's teacher is '.*' there, None here"):
         train(tiny(), data, RECIPE, out=tmp_path, resume=True)
 
 
-@pytest.mark.parametrize(
-    ("changes", "error", "said"),
-    [
-        (
-            {"image_size": 16},
-            ValueError,
-            "for 1 channels, 16 x 16 pixels, 2 classes: noise has 1 channels, 8",
-        ),
-        ({}, ValueError, "expected a trained teacher of the classes dark, bright: got one of unn"),
-        (None, TypeError, "expected a teacher that is .*: got Linear"),
-    ],
-)
-def test_a_teacher_that_cannot_teach_is_refused_before_anything_is_written(
-    changes, error, said, tmp_path
-):
-    teacher = torch.nn.Linear(1, 1) if changes is None else tiny(**changes)
-    with pytest.raises(error, match=said):
-        train(tiny(), bright_or_dark(), RECIPE, out=tmp_path / "new", teacher=teacher)
-    assert not (tmp_path / "new").exists()
+def test_a_teacher_that_cannot_teach_is_refused_before_anything_is_written(tmp_path):
+    def taught(teacher):
+        return lambda: train(tiny(), bright_or_dark(), RECIPE, out=tmp_path / "a", teacher=teacher)
+
+    assert_refused(
+        [
+            (taught(tiny(image_size=16)), ValueError, r"teacher .*: got one for \(1, 16, 16, 2\)"),
+            (taught(tiny()), ValueError, "a teacher of .'dark', 'bright'.: got one of None"),
+            (taught(torch.nn.Linear(1, 1)), TypeError, "expected a teacher that is .*: got Linear"),
+        ]
+    )
+    assert not (tmp_path / "a").exists()
