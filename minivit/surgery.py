@@ -18,8 +18,9 @@ from minivit.model import Model, check_state, check_structure, structure
 from minivit.parts import EmbeddedPositions, WithoutPositions
 from minivit.positions import NoPositions
 from minivit.shapes import Mask, Tokens
+from minivit.stochastic_depth import BRANCHES
 from minivit.variants import PostNormBlock
-from minivit.vit import BRANCHES, Block, MultiHeadAttention, ViT
+from minivit.vit import Block, MultiHeadAttention, ViT
 
 WHOLE = ("patch_embedding", "class_token", "positions", "pool", "head")  # parts not in the blocks
 

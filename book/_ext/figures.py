@@ -17,11 +17,11 @@ import nbformat
 from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-from tools.notebooks import cells, figure_name, shown
 
 from book._ext.chapters import names, notebook
 from book._ext.edition import address
 from book._ext.pages import html, when_built
+from book.tools.notebooks import cells, figure_name, shown
 from course.claims.ledger import MIME, chapters
 from course.claims.rows import BOOK
 

@@ -49,7 +49,7 @@ def test_the_package_and_the_course_are_imported_and_a_model_runs_without_any_of
         "sys.path.insert(0, '..')\n"
         "import minivit\n"
         "from course import check\n"
-        "from minivit import analysis, figures, inversion, training\n"
+        "from vitlab import figures, inversion, training\n"
         "model = minivit.load('digits_vit')\n"
         "with minivit.record(model, 'blocks.*.attention.weights') as seen, torch.no_grad():\n"
         "    model(torch.zeros(1, 1, 8, 8))\n"

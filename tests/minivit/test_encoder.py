@@ -2,9 +2,10 @@ import pytest
 import torch
 from torch import nn
 
+from minivit.stochastic_depth import StochasticDepth, add_stochastic_depth
 from minivit.surgery import NoResidualBlock, Zero
 from minivit.variants import PostNormBlock
-from minivit.vit import MLP, Block, MultiHeadAttention, StochasticDepth, add_stochastic_depth
+from minivit.vit import MLP, Block, MultiHeadAttention
 
 X = torch.randn(2, 5, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 

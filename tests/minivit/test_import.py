@@ -81,6 +81,7 @@ MINIVIT = [
     "hooks",
     "import_torchvision",
     "shapes",
+    "stochastic_depth",
     "attention",
     "patches",
     "positions",

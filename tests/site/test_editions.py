@@ -12,7 +12,7 @@ from book.tools.edition.leaks import leaks
 from book.tools.edition.tree import Edition, table, write
 from book.tools.gates import GATES, PAGE_GATES, pages
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 EDITIONS = {
     "student": Edition(student=True),
     "remix": Edition(chapters=frozenset({1, 2, 4, 14}), whole="https://owner.github.io/book/"),

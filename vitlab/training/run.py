@@ -13,7 +13,7 @@ from torch import Tensor
 
 from minivit.model import Model
 from minivit.patches import pair
-from minivit.surgery import OURS
+from minivit.families import OURS
 from vitlab.data.dataset import Data
 from vitlab.training.augment import augment, mixup
 from vitlab.training.evaluate import evaluate

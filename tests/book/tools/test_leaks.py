@@ -104,7 +104,7 @@ def test_a_solution_is_found_in_the_chapter_that_prints_a_part_of_it(handed_out,
         kept = nbformat.read(handed_out / "book" / path.name, as_version=4)
         kept.cells.append(nbformat.v4.new_code_cell(sources()[printed.solution]))
         path.write_text(nbformat.writes(kept), encoding="utf-8")
-        met = {name for name, run in tool.met(tool.readable(path), tool.known(LEFT_OUT))
+        met = {name for name, run in tool.matches(tool.readable(path), tool.known(LEFT_OUT))
                if run not in tool.demonstrated(name, path.stem)}  # fmt: skip
         whole = printed.solution == "undo_residual"  # which chapter 15 prints from end to end
         assert (printed.solution in met) != whole, printed
