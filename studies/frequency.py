@@ -32,8 +32,14 @@ from studies.shared import inputs, small_models
 from studies.shared.digit_models import plain
 from studies.shared.measures import features
 from studies.shared.shape_models import fit, in_parts, new, shapes, steps_of
-from vitlab.claims.probe import Subject
-from vitlab.claims.probes.frequency import BANDS, CUTOFFS, LEVEL, convolutions_raise, kept_mean
+from vitlab.claims.measurements.frequency import (
+    BANDS,
+    CUTOFFS,
+    LEVEL,
+    convolutions_raise,
+    kept_mean,
+)
+from vitlab.claims.measuring import Subject
 from vitlab.data import Data, Split, load_data
 from vitlab.data.shapes import draw_shapes
 from vitlab.instruments import (

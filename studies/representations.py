@@ -20,7 +20,7 @@ from minivit.patches import patchify
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
 from studies.shared.digit_models import SEEDS, digits, plain, points, summary
-from vitlab.claims.probes.representations import across
+from vitlab.claims.measurements.representations import across
 from vitlab.data import Split
 from vitlab.instruments import Localisation, branch_ratios, cka, probes, readable
 from vitlab.instruments.representations import representations

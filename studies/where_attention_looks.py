@@ -19,7 +19,7 @@ from minivit.parts import local_mask
 from minivit.vit import MultiHeadAttention, ViT
 from studies.runner.survey import Survey
 from studies.shared import inputs
-from vitlab.claims.probes.attention import rank_correlation
+from vitlab.claims.measurements.attention import rank_correlation
 from vitlab.instruments import (
     Importance,
     attention_distance,

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from studies.shared.digit_models import fraction_of, plain, summary
-from vitlab.claims.probes.representations import across
+from vitlab.claims.measurements.representations import across
 from vitlab.data import load_data
 from vitlab.instruments import Localisation
 

@@ -1,10 +1,6 @@
-"""What the book's claims ask of one model: a file for each kind of instrument.
+"""The measurements of the book's claims on any model: a file for each kind of instrument."""
 
-Importing this package fills :data:`vitlab.claims.probe.PROBES`.
-"""
-
-from vitlab.claims.probe import PROBES
-from vitlab.claims.probes import (
+from vitlab.claims.measurements import (
     attention,
     embedding,
     frequency,
@@ -14,9 +10,10 @@ from vitlab.claims.probes import (
     representations,
     smoothing,
 )
+from vitlab.claims.measuring import MEASUREMENTS
 
 __all__ = [
-    "PROBES",
+    "MEASUREMENTS",
     "attention",
     "embedding",
     "frequency",
