@@ -8,11 +8,12 @@ import pytest
 import timm
 import torch
 import torchvision
+import transformers as hf
 from torch import nn
 
 import minivit
+from tests.parity import draw
 from tests.vitlab.claims.planted import digits, outcome
-from tests.vitlab.instruments.test_architectures import HF, REFUSED, WORK, built, hf, of_timm
 from vitlab.claims import audit
 from vitlab.claims.measurements import MEASUREMENTS
 from vitlab.claims.measurements.attention import rank_correlation
@@ -139,34 +140,24 @@ def test_a_model_is_left_as_it_was():
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
 
 
-def convnext():
-    return torchvision.models.ConvNeXt([torchvision.models.convnext.CNBlockConfig(8, 16, 1), torchvision.models.convnext.CNBlockConfig(16, None, 1)])  # fmt: skip
-
-
-EVERYBODY = {name: row[:3] for name, row in (WORK | REFUSED).items()} | {
-    "torchvision vit": (lambda: torchvision.models.VisionTransformer(32, 8, 2, 2, 16, 32), (32, 32), None),
-    "torchvision convnext": (convnext, (32, 32), None),
-    "torchvision resnet18": (torchvision.models.resnet18, (32, 32), None),
-    "hf vit": (lambda: hf.ViTForImageClassification(hf.ViTConfig(**HF)), (32, 32), None),
-    "timm beit": (of_timm("beit_base_patch16_224", embed_dim=16, depth=2, num_heads=2, img_size=32), (32, 32), None),
-    "timm mixer": (lambda: timm.models.MlpMixer(3, 32, patch_size=8, num_blocks=2, embed_dim=16), (32, 32), None),
-    "timm dinov3": (of_timm("vit_small_patch16_dinov3", embed_dim=16, depth=2, num_heads=2, img_size=64), (64, 64), None),
+HF = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+TIMM = {"embed_dim": 16, "img_size": 32}
+MODELS = {
+    "registers": lambda: timm.create_model("vit_tiny_patch16_224", depth=2, num_heads=2, patch_size=8, reg_tokens=2, **TIMM),
+    "windows": lambda: timm.create_model("swin_tiny_patch4_window7_224", depths=(1, 1), **TIMM),
+    "no logits": lambda: hf.CLIPVisionModel(hf.CLIPVisionConfig(**HF, image_size=32, patch_size=8)),
+    "convolutions": torchvision.models.resnet18,
 }  # fmt: skip
-FEW = ("timm registers", "hf clip", "vit-pytorch", "timm swin", "torchvision resnet18")
-SLOW = pytest.mark.slow
-NAMES = [pytest.param(name, marks=() if name in FEW else SLOW) for name in EVERYBODY]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MODELS)
 def test_every_measurement_of_an_architecture_gives_a_figure_or_a_reason(name):
-    make, size, _ = EVERYBODY[name]
-    model, _ = built(make, size)
-    images = torch.randn(4, 3, *size, generator=torch.Generator().manual_seed(0))
-    beside = built(torchvision.models.resnet18, size)[0]
+    model, beside = draw(MODELS[name]()).eval(), minivit.create("resnet_32px", width=8).eval()
+    images = torch.randn(4, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     labels = torch.zeros(4, dtype=torch.int64)
     subject = Subject(model, images, labels, lambda: model, beside, (4.0,) * 3, 4)
     for claim, measurement in MEASUREMENTS.items():
-        if measurement.slow and name in FEW:
+        if measurement.slow:
             continue
         try:
             result = measurement.measure(subject)
