@@ -2,10 +2,8 @@
 
 import hashlib
 import json
-import math
 import platform
 import re
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
@@ -18,11 +16,10 @@ from torch import nn
 import minivit
 from minivit.files import fingerprint, replacing
 from minivit.preprocessing import Preprocess
+from vitlab.claims.asking import STATES, ask
 from vitlab.claims.images import Images, images_for
-from vitlab.claims.interval import half_width
 from vitlab.claims.ledger import AGREEMENTS, agreement, claims
-from vitlab.claims.measurements import MEASUREMENTS
-from vitlab.claims.measuring import Measured, NotApplicable, Subject, first_line, out_of_memory
+from vitlab.claims.measuring import Subject, first_line, out_of_memory
 from vitlab.claims.stored import FORMAT, half_of, measured
 from vitlab.convert.opened import Opened
 from vitlab.convert.opening import open_any
@@ -30,68 +27,9 @@ from vitlab.extras import installed
 from vitlab.training.defaults import device_of
 
 PACKAGES = ("torchvision", "timm", "transformers", "open_clip_torch", "numpy", "scipy")
-STATES = ("measured", "cannot be asked", "failed", "left out")
 # How far a claim that is measured again may be from its stored figure: as a fraction of it, what
 # processors and batch sizes may change, and of half its interval, less than other images would.
 ROUNDING, OF_THE_INTERVAL = 1e-3, 0.1
-
-
-def chosen(names: str) -> list[str]:
-    """Claims given as ``"R46,V33"``, in that order; all that are measured where none is given."""
-    wanted = [name.strip().upper() for name in names.split(",") if name.strip()]
-    if unknown := [name for name in wanted if name not in MEASUREMENTS]:
-        raise ValueError(
-            f"expected claims that are measured on any model, {', '.join(sorted(MEASUREMENTS))}: "
-            f"got {', '.join(unknown)}"
-        )
-    return list(dict.fromkeys(wanted)) or list(MEASUREMENTS)
-
-
-def ask(claim: str, subject: Subject, seed: int) -> dict[str, Any]:
-    """The answer to one claim: its row of an audit without what the book says.
-
-    Whatever happens, there is an answer, without a figure if it must be.
-    """
-    row: dict[str, Any] = {"id": claim, "figure": None, "low": None, "high": None, "count": 0}
-    row |= {"baselines": {}, "curves": {}}
-    began = time.monotonic()
-    devices = [subject.images.device] if subject.images.is_cuda else []
-    try:
-        with torch.random.fork_rng(devices):
-            torch.manual_seed(seed)
-            row |= _figures(MEASUREMENTS[claim].measure(subject))
-        state, reason = "measured", ""
-    except NotApplicable as error:
-        state, reason = "cannot be asked", first_line(error)
-    except Exception as error:
-        state, reason = "failed", f"an error in the audit: {type(error).__name__}: {error}"
-        if out_of_memory(error):
-            reason = "out of memory: try a smaller --batch-size"
-    return {**row, "state": state, "reason": reason, "seconds": round(time.monotonic() - began, 2)}
-
-
-def _figures(result: Measured) -> dict[str, Any]:
-    """A measurement as JSON takes it, which knows no NaN."""
-    row: dict[str, Any] = {
-        "figure": float(result.figure),
-        "baselines": {k: float(x) for k, x in result.baselines.items() if math.isfinite(x)},
-        "curves": {
-            name: [x if math.isfinite(x) else None for x in line.tolist()]
-            for name, line in result.curves.items()
-        },
-    }
-    if result.each is not None and len(result.each) > 1:
-        half = half_width(result.each.detach().cpu().double().numpy())
-        row |= {"low": row["figure"] - half, "high": row["figure"] + half}
-        row["count"] = len(result.each)
-    return row
-
-
-def left_out(claim: str) -> dict[str, Any]:
-    """The answer to a claim that is not asked."""
-    row = dict.fromkeys(("figure", "low", "high")) | {"baselines": {}, "curves": {}, "count": 0}
-    reason = "it takes long, so --quick leaves it out"
-    return {**row, "id": claim, "state": "left out", "reason": reason, "seconds": 0.0}
 
 
 class Audit:
@@ -161,12 +99,12 @@ class Audit:
         except (OSError, ValueError, TypeError, KeyError):
             pass  # there is none yet, or it is no such file: it is written anew
         for name in names:
-            if name not in rows and not (quick and MEASUREMENTS[name].slow):
-                rows[name] = ask(name, self.subject, self.seed)
-                lasting = {k: row for k, row in rows.items() if row["state"] != "failed"}
+            row = rows.get(name) or ask(name, self.subject, self.seed, quick)
+            if name not in rows and row["state"] in ("measured", "cannot be asked"):
+                rows[name] = row
                 with replacing(kept) as scratch:
-                    scratch.write_text(json.dumps({"conditions": conditions, "answers": lasting}))
-            yield rows.get(name) or left_out(name)
+                    scratch.write_text(json.dumps({"conditions": conditions, "answers": rows}))
+            yield row
 
     def report(self, answers: Iterable[Mapping[str, Any]], command: str) -> dict[str, Any]:
         """The audit as JSON takes it, which its page and its tables are made from."""

@@ -11,6 +11,7 @@ from typing import Any
 from tyro.conf import FlagCreatePairsOff, Positional
 
 from vitlab.claims import audit
+from vitlab.claims.asking import chosen
 from vitlab.claims.ledger import claims
 from vitlab.claims.page import rendered, summary
 from vitlab.claims.stored import measured, read
@@ -48,7 +49,7 @@ class Audit(Command):
             import jinja2  # noqa: F401
         with extra("train"):
             from tqdm import tqdm
-        names, opened = audit.chosen(self.claims), self._open()
+        names, opened = chosen(self.claims), self._open()
         out = self.out or Path("audits", re.sub(r"[^\w.-]+", "_", self.model))
         out.mkdir(parents=True, exist_ok=True)
         answers = []
@@ -86,7 +87,7 @@ class Audit(Command):
         self.images = self.images or stored["images"]["source"]
         self.count, self.seed = stored["count"], stored["seed"]
         quickest = min(measured(stored), key=lambda row: row["seconds"])["id"]
-        names = audit.chosen(self.claims or quickest)
+        names = chosen(self.claims or quickest)
         problems = self._open().differences(stored, names)
         for problem in problems:
             complain(problem)

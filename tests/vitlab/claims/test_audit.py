@@ -16,7 +16,7 @@ import minivit
 from book.tools.address import ROOT
 from tests.vitlab.claims import small
 from vitlab.claims import images
-from vitlab.claims.audit import ask
+from vitlab.claims.asking import ask
 from vitlab.claims.images import images_for
 from vitlab.claims.measuring import Measured, Measurement, NotApplicable, Subject
 from vitlab.claims.stored import SCHEMA

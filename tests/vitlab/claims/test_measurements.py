@@ -14,7 +14,7 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.vitlab.claims.planted import digits, outcome
-from vitlab.claims import audit
+from vitlab.claims.asking import ask
 from vitlab.claims.measurements import MEASUREMENTS
 from vitlab.claims.measurements.attention import rank_correlation
 from vitlab.claims.measuring import Measured, Measurement, NotApplicable, Subject
@@ -87,7 +87,7 @@ def raiser(error):
 )
 def test_an_error_is_a_refusal_or_the_audit_s_own(monkeypatch, error, state, reason):
     monkeypatch.setitem(MEASUREMENTS, "X01", Measurement("X01", raiser(error)))
-    row = audit.ask("X01", Subject(nn.Identity(), torch.zeros(1, 3, 4, 4)), 0)
+    row = ask("X01", Subject(nn.Identity(), torch.zeros(1, 3, 4, 4)), 0)
     assert row["state"] == state and row["reason"].startswith(reason)
 
 

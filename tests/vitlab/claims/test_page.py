@@ -10,7 +10,8 @@ from bs4 import BeautifulSoup
 from scipy import stats
 
 from tests.vitlab.claims import small
-from vitlab.claims import audit
+from vitlab.claims.asking import ask
+from vitlab.claims.audit import Audit
 from vitlab.claims.interval import half_width
 from vitlab.claims.ledger import AGREEMENTS, agreement
 from vitlab.claims.measuring import Measured, Measurement, NotApplicable
@@ -43,8 +44,8 @@ def report():
         )
         for name, function in zip(measurements, functions, strict=True):
             measurements[name] = Measurement(name, function)
-        opened = audit.Audit("digits_vit", images="DIGITS", count=4, untrained=True, device="cpu")
-        answers = [audit.ask(name, opened.subject, 0) for name in measurements]
+        opened = Audit("digits_vit", images="DIGITS", count=4, untrained=True, device="cpu")
+        answers = [ask(name, opened.subject, 0) for name in measurements]
         report = opened.report(answers, "python -m vitlab audit '<name>'")
     report["model"] = report["model"] | {"name": "<script>alert(1)</script>"}
     report["images"] |= {"source": "<folder>", "skipped": ["a|b.png: bad"]}
