@@ -1,6 +1,6 @@
 """The measurements of the book's claims on any model: a file for each kind of instrument."""
 
-from vitlab.claims.measurements import (
+from vitlab.claims.measurements import (  # noqa: F401
     attention,
     embedding,
     frequency,
@@ -12,14 +12,4 @@ from vitlab.claims.measurements import (
 )
 from vitlab.claims.measuring import MEASUREMENTS
 
-__all__ = [
-    "MEASUREMENTS",
-    "attention",
-    "embedding",
-    "frequency",
-    "invertibility",
-    "mixing",
-    "positions",
-    "representations",
-    "smoothing",
-]
+__all__ = ["MEASUREMENTS"]
