@@ -34,8 +34,14 @@ from studies.shared.figures import plain
 from studies.shared.measures import features
 from studies.shared.shape_models import new, shapes
 from studies.shared.training import accuracy, fit
-from vitlab.claims.probe import Subject
-from vitlab.claims.probes.frequency import BANDS, CUTOFFS, LEVEL, convolutions_raise, kept_mean
+from vitlab.claims.measurements.frequency import (
+    BANDS,
+    CUTOFFS,
+    LEVEL,
+    convolutions_raise,
+    kept_mean,
+)
+from vitlab.claims.measuring import Subject
 from vitlab.data import Data, Split, load_data
 from vitlab.data.shapes import draw_shapes
 from vitlab.instruments import (

@@ -21,7 +21,7 @@ from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
 from studies.shared.digit_models import SEEDS, digits, points, summary
 from studies.shared.figures import plain
-from vitlab.claims.probes.representations import across
+from vitlab.claims.measurements.representations import across
 from vitlab.data import Split
 from vitlab.instruments import Localisation, branch_ratios, cka, probes, readable
 from vitlab.instruments.representations import representations

@@ -20,7 +20,7 @@ from minivit.vit import MultiHeadAttention, ViT
 from studies.runner.survey import Survey
 from studies.shared import inputs
 from studies.shared.training import outputs
-from vitlab.claims.probes.attention import rank_correlation
+from vitlab.claims.measurements.attention import rank_correlation
 from vitlab.instruments import (
     Importance,
     attention_distance,

@@ -22,6 +22,6 @@ def _audits() -> list[dict[str, Any]]:
 
 
 def others_of(name: str) -> list[Other]:
-    """What other models give for a claim; none for a claim without a probe."""
+    """What other models give for a claim; none for one that is not measured on any model."""
     claim = ledger.claims().get(name)
     return others(_audits(), claim) if claim else []

@@ -55,7 +55,7 @@ class Claim:
     format: str = ".2g"
     replicates: str = "seeds"
     study: tuple[str, ...] = ()
-    probe: bool = False  # of vitlab.claims, which asks the claim of any model
+    question: str = ""  # by which vitlab.claims asks the claim of any model
     rule: Rule | None = None
     because: str = ""
     one_sided: str = ""

@@ -10,7 +10,7 @@ from studies.shared import inputs
 from studies.shared.digit_models import fraction_of, summary
 from studies.shared.figures import over_seeds, plain
 from studies.shared.measures import confidence, features, transfer
-from vitlab.claims.probes.representations import across
+from vitlab.claims.measurements.representations import across
 from vitlab.data import Data, Split, load_data
 from vitlab.instruments import Localisation
 

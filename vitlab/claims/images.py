@@ -14,7 +14,7 @@ from torch import Tensor
 
 from minivit.files import fingerprint
 from vitlab.convert.opened import Opened
-from vitlab.data.listing import walk
+from vitlab.data.listing import readable, walk
 from vitlab.data.loading import SOURCES, load_data
 from vitlab.data.photographs import crops
 from vitlab.data.pictures import open_picture
@@ -23,15 +23,13 @@ from vitlab.data.splits import evenly
 
 SIDE = 128  # of generated shapes in pixels, the most that they can have
 CROP = 224  # windows of photographs are at least so wide; the smallest photograph has 300
-WORTH = {
-    "own": "The user's own images. The figures hold for images like these.",
-    "test": "The test part of the data set: a model that trained on other parts has not seen it.",
-    "generated": (
-        "Generated shapes, and crops of four photographs: enough to see that every probe runs, and "
-        "for claims about weights alone. Figures that depend on images hold for these only, which "
-        "no model was made for: for figures to cite, give --images."
-    ),
-}
+OWN = "The user's own images. The figures hold for images like these."
+TEST = "The test part of the data set: a model that trained on other parts has not seen it."
+GENERATED = (
+    "Generated shapes, and crops of four photographs: enough to see that every measurement runs, "
+    "and for claims about weights alone. Figures that depend on images hold for these only, which "
+    "no model was made for: for figures to cite, give --images."
+)
 
 
 @dataclass(frozen=True)
@@ -40,19 +38,19 @@ class Images:
 
     Args:
         pixels: Preprocessed.
-        labels: The index of each image's class among the model's, or None.
+        worth: What these images are good for.
         source: A folder, or the name of a data set; empty for generated images.
+        labels: The index of each image's class among the model's, or None.
         unlabelled: Why there are no labels; empty where there are.
         skipped: Files that could not be read, ``"path: reason"``.
-        worth: What these images are good for.
     """
 
     pixels: Float[Tensor, "images channels height width"]
-    labels: Int64[Tensor, "images"] | None
-    source: str
-    unlabelled: str
-    skipped: tuple[str, ...]
     worth: str
+    source: str = ""
+    labels: Int64[Tensor, "images"] | None = None
+    unlabelled: str = "generated images have none"
+    skipped: tuple[str, ...] = ()
 
     @cached_property
     def sha256(self) -> str:
@@ -81,23 +79,20 @@ def images_for(opened: Opened, source: str, count: int, seed: int) -> Images:
         raise ValueError(f"expected at least one image: got --count {count}")
     if opened.preprocess is None:
         raise ValueError(f"{opened.unprepared}: expected a model that says how")
-    found = _found(opened, source, count, seed)
-    mixed = torch.randperm(len(found.pixels), generator=torch.Generator().manual_seed(seed))
-    labels = None if found.labels is None else found.labels[mixed]
-    return replace(found, pixels=found.pixels[mixed], labels=labels)
-
-
-def _found(opened: Opened, source: str, count: int, seed: int) -> Images:
-    """The images in the order that they have where they come from."""
     if not source:
-        return _generated(opened, count, seed)
-    if source not in SOURCES:
-        return _folder(opened, source, count)
-    data = load_data(source)
-    some = data.test[evenly(len(data.test), count)]
-    index, why = _indices(data.classes, opened.classes)
-    labels = index[some.labels] if index is not None else None
-    return Images(_prepared(opened, some.images), labels, source, why, data.skipped, WORTH["test"])
+        images = _generated(opened, count, seed)
+    elif source in SOURCES:
+        data = load_data(source)
+        part = data.test[evenly(len(data.test), count)]
+        index, why = _indices(data.classes, opened.classes)
+        labels = index[part.labels] if index is not None else None
+        pixels = _prepared(opened, part.images)
+        images = Images(pixels, TEST, source, labels, why, data.skipped)
+    else:
+        images = _folder(opened, source, count)
+    order = torch.randperm(len(images.pixels), generator=torch.Generator().manual_seed(seed))
+    labels = None if images.labels is None else images.labels[order]
+    return replace(images, pixels=images.pixels[order], labels=labels)
 
 
 def _prepared(opened: Opened, images: UInt8[Tensor, "images channels height width"]) -> Tensor:
@@ -121,15 +116,14 @@ def _read(opened: Opened, picture: Image.Image) -> Float[Tensor, "1 channels hei
 
 def _generated(opened: Opened, count: int, seed: int) -> Images:
     """Generated shapes, then crops of photographs; without scikit-image, shapes alone."""
-    worth, half = WORTH["generated"], count // 2
-    found = []
-    if half:
+    worth, photographs = GENERATED, []
+    if count > 1:
         try:
-            found.append(_prepared(opened, crops(half, CROP, seed=seed)[0]))
+            photographs = [_prepared(opened, crops(count // 2, CROP, seed=seed)[0])]
         except FileNotFoundError as error:
-            worth, half = f"{worth} Here without photographs: {error}.", 0
-    found.insert(0, _prepared(opened, draw_shapes(count - half, SIDE, seed=seed).images))
-    return Images(torch.cat(found), None, "", "generated images have none", (), worth)
+            worth = f"{GENERATED} Here without photographs: {error}."
+    shapes = draw_shapes(count - sum(map(len, photographs)), SIDE, seed=seed).images
+    return Images(torch.cat([_prepared(opened, shapes), *photographs]), worth)
 
 
 def _folder(opened: Opened, source: str, count: int) -> Images:
@@ -138,12 +132,10 @@ def _folder(opened: Opened, source: str, count: int) -> Images:
     if not root.is_dir():
         what = "which is a file" if root.exists() else "which does not exist"
         raise FileNotFoundError(f"expected {', '.join(SOURCES)} or a folder: got {source}, {what}")
-    formats = Image.registered_extensions().items()
-    readable = {suffix for suffix, kind in formats if kind in Image.OPEN}
-    files = [path for path in walk(root) if path.suffix.lower() in readable]
-    chosen = [files[i] for i in evenly(len(files), count).tolist()] if files else []
+    endings = readable()
+    files = [path for path in walk(root) if path.suffix.lower() in endings]
     pixels, names, skipped = [], [], []
-    for path in chosen:
+    for path in [files[i] for i in evenly(len(files), count).tolist()] if files else []:
         key = path.relative_to(root)
         try:
             with warnings.catch_warnings(action="ignore"):  # Pillow's, of what it mends
@@ -156,32 +148,32 @@ def _folder(opened: Opened, source: str, count: int) -> Images:
     if not pixels:
         what = f"{len(skipped)} that cannot be read" if skipped else "none"
         raise ValueError(f"expected images in {root}: got {what}")
-    there = tuple(sorted(set(names)))
-    index, why = None, "the folder has no folder for each class"
-    if there != ("",):
-        index, why = _indices(there, opened.classes)
-    labels = None
+    folders, labels = tuple(sorted(set(names))), None
+    index, why = _indices(folders, opened.classes)
+    if folders == ("",):
+        index, why = None, "the folder has no folder for each class"
     if index is not None:
-        labels = index[torch.tensor([there.index(name) for name in names])]
-    return Images(torch.cat(pixels), labels, source, why, tuple(skipped), WORTH["own"])
+        labels = index[torch.tensor([folders.index(name) for name in names])]
+    return Images(torch.cat(pixels), OWN, source, labels, why, tuple(skipped))
 
 
 def _indices(
-    there: Sequence[str], classes: Sequence[str] | None
+    names: Sequence[str], classes: Sequence[str] | None
 ) -> tuple[Int64[Tensor, "classes"] | None, str]:
     """The index of each class of the images among the model's; or None, and why there is none."""
     if not classes:
         return None, "the names of the model's classes are not known"
-    index = {name.casefold(): i for i, name in enumerate(classes)}
-    if list(there) == list(classes):
+    if list(names) == list(classes):
         return torch.arange(len(classes)), ""
     if all(name.isdigit() for name in classes):
         return None, "the model's classes are numbers, not names"
-    if "" in there:
+    if "" in names:
         return None, "some images are not in a class's folder"
-    if unknown := [name for name in there if name.casefold() not in index]:
-        return None, f"the model has no class {unknown[0]!r}"
-    known = Counter(name.casefold() for name in classes)
-    if twice := [name for name in there if known[name.casefold()] > 1]:
-        return None, f"the model has several classes named {twice[0]!r}"
-    return torch.tensor([index[name.casefold()] for name in there]), ""
+    index = {name.casefold(): i for i, name in enumerate(classes)}
+    counts = Counter(name.casefold() for name in classes)
+    for name in names:
+        if not (count := counts[name.casefold()]):
+            return None, f"the model has no class {name!r}"
+        if count > 1:
+            return None, f"the model has several classes named {name!r}"
+    return torch.tensor([index[name.casefold()] for name in names]), ""

@@ -1,4 +1,4 @@
-"""The book's claims that have a probe, as its ledger has them, and what agrees with them."""
+"""The book's claims that are measured on any model, as its ledger has them, and what agrees."""
 
 import json
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 
 from vitlab.claims.rules import NO, UNCERTAIN, YES, Rule, word_of
 
-LEDGER = Path(__file__).with_name("ledger.json")  # `python -m book.tools.carried` writes it
+LEDGER = Path(__file__).with_name("ledger.json")  # `python -m book.tools.sync_ledger` writes it
 AGREEMENTS = {
     "same word": "the rule gives this model the same word as the book's",
     "same side": "a different word, but the same yes or no",
@@ -24,6 +24,7 @@ class Claim:
 
     id: str
     statement: str
+    question: str  # by which it is asked of any model
     measure: str  # what the figure means
     setting: str  # the book's models and data
     because: str  # why the rule's thresholds are where they are
@@ -41,10 +42,9 @@ class Claim:
     @classmethod
     def parse(cls, row: dict[str, Any]) -> "Claim":
         """Reads a row of ``ledger.json``."""
-        said = row["rule"]
-        cases = tuple((case["sign"], case["threshold"], case["verdict"]) for case in said["cases"])
-        rule = Rule(cases, said["otherwise"], said["uncertain"])
-        return cls(**{**row, "rule": rule})
+        rule = row["rule"]
+        cases = tuple((case["sign"], case["threshold"], case["verdict"]) for case in rule["cases"])
+        return cls(**{**row, "rule": Rule(cases, rule["otherwise"], rule["uncertain"])})
 
     def decide(self, figure: float, half: float) -> str:
         """The word of the claim's rule for a figure and half its interval.
@@ -60,7 +60,7 @@ class Claim:
 
 @cache
 def claims() -> dict[str, Claim]:
-    """The claims that have a probe, by id, in the ledger's order."""
+    """The claims that are measured on any model, by id, in the ledger's order."""
     rows = json.loads(LEDGER.read_text(encoding="utf-8"))
     return {row["id"]: Claim.parse(row) for row in rows["claims"]}
 
@@ -69,7 +69,6 @@ def agreement(word: str, book: str) -> str:
     """One of ``AGREEMENTS``, for the words of another model and of the book's."""
     if word == book and word != UNCERTAIN:
         return "same word"
-    for side in (YES, NO):
-        if word in side and book in side:
-            return "same side"
+    if any(word in side and book in side for side in (YES, NO)):
+        return "same side"
     return "other side" if {word, book} <= {*YES, *NO} else "undecided"

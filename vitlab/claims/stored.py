@@ -1,4 +1,4 @@
-"""Stored audits: reading them, and counting over models what agrees with the book."""
+"""Stored audits: reading them, and what they say of a claim by its rule of today."""
 
 import json
 import re
@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from vitlab.claims.ledger import AGREES, Claim, agreement
-from vitlab.claims.report import FORMAT
 
-NUMBER = int | float
-END = int | float | None  # of an interval
+SCHEMA = Path(__file__).with_name("audit.schema.json")  # says what each field means
+FORMAT = 1  # of the data
 
 
 @dataclass(frozen=True)
@@ -32,30 +31,26 @@ def read(path: Path) -> dict[str, Any]:
         ValueError: It is none, or no claim in it was measured.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if found["format"] != FORMAT:
-            raise ValueError(f"its format is {found['format']!r}, not {FORMAT}")
-        if not found["states"]["measured"]:
+        audit: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if audit["format"] != FORMAT:
+            raise ValueError(f"its format is {audit['format']!r}, not {FORMAT}")
+        if not audit["states"]["measured"]:
             raise ValueError("no claim in it was measured")
-        for row in found["claims"]:
-            _expect(row, {"id": str, "state": str})
-            if row["state"] == "measured":
-                _expect(row, {"figure": NUMBER, "low": END, "high": END, "seconds": NUMBER})
-        _expect(found["model"], {"name": str, "weights": str, "untrained": bool})
-        _expect(found["images"], {"source": str, "sha256": str})
-        _expect(found, {"seed": int, "count": int})
-        if found["beside"] is not None:
-            _expect(found["beside"], {"name": str})
+        for row in measured(audit):
+            float(row["figure"]), half_of(row)
     except (ValueError, TypeError, KeyError) as error:
-        why = f"it has no {error}" if isinstance(error, KeyError) else error
-        raise ValueError(f"expected a stored audit at {path}: {why}") from error
-    return dict(found)
+        raise ValueError(f"expected a stored audit at {path}: {error!r}") from error
+    return audit
 
 
-def _expect(fields: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
-    for name, kind in kinds.items():
-        if not isinstance(fields[name], kind):
-            raise ValueError(f"its {name} is {fields[name]!r}")
+def measured(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The claims of an audit that have a figure."""
+    return [row for row in audit["claims"] if row["state"] == "measured"]
+
+
+def half_of(row: Mapping[str, Any]) -> float:
+    """Half the interval of a claim's figure; 0 where there is none."""
+    return 0.0 if row["low"] is None else (row["high"] - row["low"]) / 2
 
 
 def others(audits: Iterable[Mapping[str, Any]], claim: Claim) -> list[Other]:
@@ -63,16 +58,15 @@ def others(audits: Iterable[Mapping[str, Any]], claim: Claim) -> list[Other]:
 
     Untrained models are left out, and those on which the book itself measured the claim.
     """
-    found = []
+    results = []
     for audit in audits:
         name = audit["model"]["name"]
         own = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", claim.setting)
         if audit["model"]["untrained"] or own:
             continue
-        for row in audit["claims"]:
-            if row["id"] == claim.id and row["state"] == "measured":
-                half = 0.0 if row["low"] is None else (row["high"] - row["low"]) / 2
-                word = claim.decide(row["figure"], half)
+        for row in measured(audit):
+            if row["id"] == claim.id:
+                word = claim.decide(row["figure"], half_of(row))
                 agrees = agreement(word, claim.word) in AGREES
-                found.append(Other(name, word, claim.printed(row["figure"]), agrees))
-    return found
+                results.append(Other(name, word, claim.printed(row["figure"]), agrees))
+    return results

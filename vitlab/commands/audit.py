@@ -5,29 +5,18 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
-import torch
 from tyro.conf import FlagCreatePairsOff, Positional
 
-from vitlab.claims.answers import Answer, Store
-from vitlab.claims.check import compare, same_inputs
-from vitlab.claims.images import Images, images_for
+from vitlab.claims import audit
+from vitlab.claims.asking import chosen
 from vitlab.claims.ledger import claims
-from vitlab.claims.looks import looks
-from vitlab.claims.page import html, markdown, summary
-from vitlab.claims.probe import Probe, Subject
-from vitlab.claims.report import report, versions
-from vitlab.claims.run import about, audit, chosen, code
-from vitlab.claims.stored import read
-from vitlab.claims.subject import subject_of, together
+from vitlab.claims.page import rendered, summary
+from vitlab.claims.stored import measured, read
 from vitlab.commands.command import Command, complain, write
-from vitlab.convert.opened import Opened
-from vitlab.convert.opening import open_any
 from vitlab.extras import extra
-from vitlab.training.defaults import device_of
 
 
 @dataclass(kw_only=True)
@@ -41,7 +30,7 @@ class Audit(Command):
     """a folder of images, of each class in a folder of its own if they have classes; or DIGITS,
     CIFAR10, SHAPES (default: generated shapes and photographs)"""
     count: int = 64  # images at most
-    claims: str = ""  # such as R46,V33 (default: all that have a probe)
+    claims: str = ""  # such as R46,V33 (default: all that can be measured on one model)
     quick: FlagCreatePairsOff[bool] = False  # leave out what takes long
     beside: str = ""  # another model that reads the same images, for claims that compare two
     untrained: FlagCreatePairsOff[bool] = False  # the architecture with its weights before training
@@ -54,79 +43,42 @@ class Audit(Command):
     def run(self, typed: str) -> int:
         if bool(self.model) == bool(self.check):
             raise ValueError("expected a model, or a stored audit after --check, and not both")
-        return self._check(read(self.check)) if self.check else self._audit(typed)
-
-    def _audit(self, typed: str) -> int:
+        if self.check:
+            return self._check(read(self.check))
         with extra("audit"):  # before hours of work
             import jinja2  # noqa: F401
-        probes = chosen(self.claims)
-        opened, beside = self._open()
-        images = images_for(opened, self.images, self.count, self.seed)
-        out = self.out or Path("audits", re.sub(r"[^\w.-]+", "_", self.model))
-        subject = self._subject(opened, beside, images)
-        model = {"name": self.model, "licence": opened.licence, "untrained": self.untrained}
-        model |= about(opened.model)
-        other = {"name": self.beside, **about(beside.model)} if beside else None
-        made: dict[str, Any] = {"seed": self.seed, "device": str(subject.images.device)}
-        made |= {"versions": versions(), "code": code()}
-        conditions = {**made, "model": model, "beside": other, "images": images.sha256}
-        answers = self._ask(subject, probes, Store(out), conditions)
-        made |= {"count": self.count, "command": typed, "date": date.today().isoformat()}
-        by_claim = {probe.claim: probe for probe in probes}
-        told = report(answers, by_claim, claims(), model=model, beside=other, images=images, **made)
-        write(out / "audit.json", json.dumps(told, indent=1, ensure_ascii=False) + "\n")
-        write(out / "audit.md", markdown(told))
-        write(out / "audit.html", html(told, claims(), *looks(opened.model, subject.images)))
-        print(f"{summary(told)}\nWritten to {out}: audit.html, audit.json, audit.md")
-        return 1 if told["states"]["failed"] else 0
-
-    def _open(self) -> tuple[Opened, Opened | None]:
-        torch.manual_seed(self.seed)  # for an untrained model
-        opened = open_any(self.model, self.untrained)
-        beside = open_any(self.beside) if self.beside else None
-        if beside:
-            together(opened, beside)
-        return opened, beside
-
-    def _subject(self, opened: Opened, beside: Opened | None, images: Images) -> Subject:
-        for skipped in images.skipped:
-            print(f"left out: {skipped}", file=sys.stderr)
-        return subject_of(opened, beside, images, device_of(self.device), self.batch_size)
-
-    def _ask(
-        self, subject: Subject, probes: list[Probe], store: Store, conditions: Mapping[str, Any]
-    ) -> list[Answer]:
-        """Asks with a bar on standard error, and a line for each answer."""
         with extra("train"):
             from tqdm import tqdm
+        names, opened = chosen(self.claims), self._open()
+        out = self.out or Path("audits", re.sub(r"[^\w.-]+", "_", self.model))
+        out.mkdir(parents=True, exist_ok=True)
+        answers = []
         hidden = not sys.stderr.isatty()
-        with tqdm(total=len(probes), unit="claim", leave=False, disable=hidden) as bar:
+        try:
+            with tqdm(total=len(names), unit="claim", leave=False, disable=hidden) as bar:
+                for answer in opened.answers(names, out / "answers.json", self.quick):
+                    answers.append(answer)
+                    figure, claim = answer["figure"], claims()[answer["id"]]
+                    result = answer["reason"] if figure is None else claim.printed(figure)
+                    bar.write(f"{claim.id}  {answer['state']}: {result}", file=sys.stderr)
+                    bar.update()
+        except KeyboardInterrupt:
+            again = "Answers so far are kept: the same command continues."
+            print(f"Interrupted. {again}", file=sys.stderr)
+            raise
+        report = opened.report(answers, typed)
+        write(out / "audit.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+        for ending in ("html", "md"):
+            write(out / f"audit.{ending}", rendered(report, ending))
+        print(f"{summary(report)}\nWritten to {out}: audit.html, audit.json, audit.md")
+        return 1 if report["states"]["failed"] else 0
 
-            def say(what: str) -> None:
-                bar.write(what, file=sys.stderr)
-
-            def tell(answer: Answer, left: float | None) -> None:
-                said = answer.reason
-                if answer.figure is not None:
-                    said = claims()[answer.claim].printed(answer.figure)
-                more = f" (about {_minutes(left)} left)" if left is not None and left >= 1 else ""
-                say(f"{answer.claim}  {answer.state}: {said}{more}")
-                bar.update()
-
-            try:
-                return audit(
-                    subject,
-                    probes,
-                    store=store,
-                    conditions=conditions,
-                    seed=self.seed,
-                    quick=self.quick,
-                    tell=tell,
-                    warn=say,
-                )
-            except KeyboardInterrupt:
-                say("Interrupted. Answers so far are kept: the same command continues.")
-                raise
+    def _open(self) -> audit.Audit:
+        options = ("images", "count", "beside", "untrained", "device", "batch_size", "seed")
+        opened = audit.Audit(self.model, **{name: getattr(self, name) for name in options})
+        for skipped in opened.images.skipped:
+            print(f"left out: {skipped}", file=sys.stderr)
+        return opened
 
     def _check(self, stored: Mapping[str, Any]) -> int:
         """Measures claims of a stored audit again, or the quickest of them, and compares."""
@@ -134,21 +86,11 @@ class Audit(Command):
         self.beside = (stored["beside"] or {}).get("name", "")
         self.images = self.images or stored["images"]["source"]
         self.count, self.seed = stored["count"], stored["seed"]
-        rows = [row for row in stored["claims"] if row["state"] == "measured"]
-        probes = chosen(self.claims or min(rows, key=lambda row: row["seconds"])["id"])
-        opened, beside = self._open()
-        images = images_for(opened, self.images, self.count, self.seed)
-        problems = same_inputs(stored, about(opened.model), images.sha256)
-        subject = self._subject(opened, beside, images)
-        for probe in probes:
-            problems += compare(stored, probe, subject, self.seed)
+        quickest = min(measured(stored), key=lambda row: row["seconds"])["id"]
+        names = chosen(self.claims or quickest)
+        problems = self._open().differences(stored, names)
         for problem in problems:
             complain(problem)
         if not problems:
-            names = ", ".join(probe.claim for probe in probes)
-            print(f"{self.check}: {names} measured again, with the same result")
+            print(f"{self.check}: {', '.join(names)} measured again, with the same result")
         return 1 if problems else 0
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

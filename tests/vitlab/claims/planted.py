@@ -1,4 +1,4 @@
-"""Models in which a cause is planted, and what probes say of them."""
+"""Models in which a cause is planted, and what is measured on them."""
 
 import copy
 
@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 import minivit
-from vitlab.claims.probe import CannotAsk, Subject
-from vitlab.claims.probes import PROBES
+from vitlab.claims.measurements import MEASUREMENTS
+from vitlab.claims.measuring import NotApplicable, Subject
 from vitlab.data import load_data
 
 
@@ -18,14 +18,14 @@ def digits(count=20):
 
 
 def figure(name, model, images, labels=None, **more):
-    return PROBES[name].measure(Subject(model, images, labels, **more)).figure
+    return MEASUREMENTS[name].measure(Subject(model, images, labels, **more)).figure
 
 
-def asked(name, model, images, labels=None, **more):
+def outcome(name, model, images, labels=None, **more):
     """The figure, or the sentence why there is none."""
     try:
         return figure(name, model, images, labels, **more)
-    except CannotAsk as reason:
+    except NotApplicable as reason:
         return str(reason)
 
 

@@ -1,61 +1,51 @@
-"""A few small probes, for models of any kind, in the place of the package's."""
-
-from pathlib import Path
+"""A few small measurements, for models of any kind, in the place of the package's."""
 
 import torch
 
-from vitlab.claims import run
+from vitlab.claims import asking, audit
 from vitlab.claims.ledger import Claim
-from vitlab.claims.probe import CannotAsk, Measured, Probe
+from vitlab.claims.measuring import Measured, Measurement, NotApplicable
 from vitlab.claims.rules import Rule
 from vitlab.commands import audit as command
-
-ROOT = Path(__file__).resolve().parents[3]
 
 RULE = Rule.parse({">= 0.3": "holds", ">= 0": "qualified, in part: half", "otherwise": "refuted"})
 
 
-def claim(name, word, value, **more):
-    fields = {
-        "statement": f"What {name} says <of> a model.",
-        "measure": "A figure.",
-        "setting": "cifar10_vit, one model",
-        "because": "By convention.",
-        "unit": "",
-        "format": ".2f",
-        "rule": RULE,
-        "word": word,
-        "verdict": f"{word}: as was found",
-        "value": value,
-        "low": None,
-        "high": None,
-        "figure": f"{value:.2f}",
-        "url": f"book/ledger.html#{name}",
-    }
-    return Claim(name, **(fields | more))
+def claim(name, word, value, low=None, high=None, unit=""):
+    return Claim(
+        id=name,
+        statement=f"What {name} says <of> a model.",
+        question=f"Does this model do what {name} says?",
+        measure="A figure.",
+        setting="cifar10_vit, one model",
+        because="By convention.",
+        unit=unit,
+        format=".2f",
+        rule=RULE,
+        word=word,
+        verdict=f"{word}: in the book",
+        value=value,
+        low=low,
+        high=high,
+        figure=f"{value:.2f}",
+        url=f"book/ledger.html#{name}",
+    )
 
 
 CLAIMS = {
-    one.id: one
-    for one in (
-        claim("A01", "holds", 0.4, low=0.35, high=0.45),
-        claim("A02", "qualified, in part", 0.1, unit="powers of ten"),
-        claim("A03", "refuted", -1.0),
-        claim("A04", "holds", 0.5),
-        claim("A05", "holds", 0.5),
-    )
+    "A01": claim("A01", "holds", 0.4, low=0.35, high=0.45),
+    "A02": claim("A02", "qualified, in part", 0.1, unit="powers of ten"),
+    "A03": claim("A03", "refuted", -1.0),
+    "A04": claim("A04", "holds", 0.5),
+    "A05": claim("A05", "holds", 0.5),
 }
 
 
 def brightness(subject):
     """The mean of each image, as a figure with an interval."""
     each = subject.images.flatten(1).mean(1)
-    return Measured(
-        each.mean().item(),
-        each,
-        baselines={"black": -50.0, "white": 0.6},
-        curves={"by row": subject.images.mean((0, 1, 3)), "flat": torch.zeros(3)},
-    )
+    curves = {"by row": subject.images.mean((0, 1, 3)), "flat": torch.zeros(3)}
+    return Measured(each.mean().item(), each, {"black": -50.0, "white": 0.6}, curves)
 
 
 def confidence(subject):
@@ -64,9 +54,9 @@ def confidence(subject):
     return Measured(logits.softmax(1).max(1).values.mean().item())
 
 
-def needs_labels(subject):
+def mean_label(subject):
     if subject.labels is None:
-        raise CannotAsk("it needs images with labels")
+        raise NotApplicable("it needs images with labels")
     return Measured(subject.labels.double().mean().item())
 
 
@@ -74,28 +64,16 @@ def random(subject):
     return Measured(torch.rand(1).item())
 
 
-def broken(subject):
-    raise KeyError("blocks\nand more")
-
-
-def nan(subject):
-    return Measured(float("nan"))
-
-
-PROBES = {
-    name: Probe(name, f"Does this model do what {name} says?", measure, slow)
-    for name, measure, slow in (
-        ("A01", brightness, False),
-        ("A02", confidence, False),
-        ("A03", needs_labels, False),
-        ("A04", random, True),
-    )
-}
+FUNCTIONS = {"A01": brightness, "A02": confidence, "A03": mean_label, "A04": random}
 
 
 def install(setter):
-    """Puts the small probes in the place of the package's; gives the mapping that is read."""
-    found = dict(PROBES)
-    setter(run, "available", lambda: found)
-    setter(command, "claims", lambda: CLAIMS)
-    return found
+    """Puts the small measurements in the place of the package's; gives the mapping that is read."""
+    measurements = {
+        name: Measurement(name, function, slow=function is random)
+        for name, function in FUNCTIONS.items()
+    }
+    setter(asking, "MEASUREMENTS", measurements)
+    for module in (audit, command):
+        setter(module, "claims", lambda: CLAIMS)
+    return measurements

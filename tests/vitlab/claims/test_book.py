@@ -1,23 +1,18 @@
-"""The probes give the figures of the book's cards, to the digits printed."""
+"""The measurements give the figures of the book's cells, as their cards print them."""
 
 import json
 from functools import cache
 
 import pytest
 import torch
+import torchvision
 
 import minivit
 from course.claims.ledger import harvest
 from course.claims.rows import BOOK, load
 from course.claims.verdict import decided
-from vitlab.claims.probe import Subject
-from vitlab.claims.probes import PROBES
-from vitlab.data import load_data
+from tests.vitlab.claims.planted import digits, figure
 from vitlab.data.photographs import crops, photograph
-
-
-def figure(name, model, images, labels=None, **more):
-    return PROBES[name].measure(Subject(model, images, labels, **more)).figure
 
 
 def printed(name, value):
@@ -32,46 +27,51 @@ def card(name):
     return harvest([BOOK / f"{claim.chapter}.ipynb"])[name]
 
 
-def digits():
-    model, test = minivit.load("digits_vit"), load_data("DIGITS").test
-    return model, model.preprocess(test.images)
-
-
-def twin():
+def two_of_digits(name, count):
+    """The figure of the trained ViT of digits, and that of one before training."""
+    model, images, _ = digits(count)
     torch.manual_seed(0)
-    return minivit.create("vit_8px").eval()
+    untrained = minivit.create("vit_8px").eval()
+    return [figure(name, vit, images) for vit in (model, untrained)]
 
 
-@pytest.mark.parametrize("name", ["V28", "V30", "V32"])
-def test_figures_of_weights_and_photographs(name):
+def of_weights(name):
     model = minivit.load("cifar10_vit_gap")
-    images = model.preprocess(crops(1)[0])
-    assert printed(name, figure(name, model, images)) == card(name).figure
+    return [figure(name, model, model.preprocess(crops(1)[0]))]
 
 
-@pytest.mark.parametrize("name", ["R43", "R63", "H10", "C05", "H12", "R12", "L10"])
-def test_figures_that_are_algebra(name):
-    model, images = digits()
-    found = [figure(name, one, images[:1]) for one in (model, twin())]
-    for value in found:
-        assert printed(name, value) == card(name).figure
+def of_windows(name):
+    model, resnet = minivit.create("vit_b_32", depth=2).eval(), torchvision.models.resnet50().eval()
+    return [figure(name, model, torch.rand(1, 3, 224, 224), beside=resnet)]
 
 
-@pytest.mark.full
-def test_the_share_of_mlps_that_turn_round_is_the_cards():
-    model, images = digits()
-    both = [figure("R50", one, images[:4]) for one in (model, twin())]
-    assert printed("R50", sum(both) / 2) == card("R50").figure
+def mean_of_digits(name):
+    return [sum(two_of_digits(name, 4)) / 2]
 
 
-@pytest.mark.full
-def test_the_blocks_that_are_undone_are_those_of_the_card():
-    small, images = digits()
+def pairs_of_blocks(name):
+    model, images, _ = digits(6)
     large = minivit.load("cifar10_vit_gap")
     photo = large.preprocess(photograph("astronaut", 32)[None])
-    pairs = 24 * figure("R24", small, images[:6]) + 6 * figure("R24", large, photo)
-    assert printed("R24", pairs / 30) == card("R24").figure
-    assert pairs / 30 == pytest.approx(card("R24").seeds[0])
+    return [(24 * figure(name, model, images) + 6 * figure(name, large, photo)) / 30]
+
+
+CELLS = [
+    *((name, of_weights) for name in ("V28", "V30", "V32")),
+    *(
+        (name, lambda name: two_of_digits(name, 1))
+        for name in ("R43", "R63", "H10", "C05", "H12", "R12", "L10")
+    ),
+    ("V14", of_windows),
+    ("R50", mean_of_digits),
+    ("R24", pairs_of_blocks),
+]
+
+
+@pytest.mark.parametrize(("name", "figures"), CELLS)
+def test_the_figure_of_a_cell(name, figures):
+    for value in figures(name):
+        assert printed(name, value) == card(name).figure
 
 
 def cifar10(count):
@@ -93,16 +93,16 @@ VIT, GAP, CLS = "cifar10_vit", "cifar10_vit_gap", "cifar10_vit_cls"
 RESNET, MIXER = "cifar10_resnet", "cifar10_mixer"
 # Of each claim the model and the one beside it, how many test images, which of them, of which seed.
 MEASURED = [
-    ("C13", VIT, None, 300, slice(None), None),
-    ("L20", VIT, None, 300, slice(None), None),
-    ("V33", GAP, None, 300, slice(None, None, 5), None),
+    ("C13", VIT, None, 300, slice(None), 0),
+    ("L20", VIT, None, 300, slice(None), 0),
+    ("V33", GAP, None, 300, slice(None, None, 5), 0),
     *(("H23", name, None, 500, slice(250), i) for i, name in enumerate((VIT, GAP, CLS))),
     ("H26", VIT, RESNET, 500, slice(None), 0),  # the book's other pairs have other ResNets
     ("H27", VIT, RESNET, 500, slice(None), 0),
-    ("C11", GAP, RESNET, 1000, slice(None), None),
-    ("C20", GAP, MIXER, 1000, slice(None), None),
-    ("C12", GAP, RESNET, 1000, slice(None), None),
-    ("C22", GAP, None, 1000, slice(None), None),
+    ("C11", GAP, RESNET, 1000, slice(None), 0),
+    ("C20", GAP, MIXER, 1000, slice(None), 0),
+    ("C12", GAP, RESNET, 1000, slice(None), 0),
+    ("C22", GAP, None, 1000, slice(None), 0),
 ]
 
 
@@ -112,7 +112,7 @@ def test_figures_of_test_images(name, model, beside, count, which, seed):
     model = minivit.load(model)
     split = cifar10(count)
     split = split if count == 300 else mixed(split)
-    found = figure(
+    value = figure(
         name,
         model,
         model.preprocess(split.images[which]),
@@ -121,28 +121,31 @@ def test_figures_of_test_images(name, model, beside, count, which, seed):
         white=tuple(1 / std for std in model.preprocess.std),
         batch_size=50,
     )
-    stored = card(name).seeds[seed or 0]
-    assert printed(name, found) == printed(name, stored)
-    assert found == pytest.approx(stored, abs=1e-3)
+    stored = card(name).seeds[seed]
+    assert printed(name, value) == printed(name, stored)
+    assert value == pytest.approx(stored, abs=1e-3)
+
+
+def rows(study):
+    return json.loads((BOOK / f"results/{study}.json").read_text())["rows"]
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", [VIT, GAP])
 def test_variance_around_attention_is_that_of_the_study(name):
     model, split = minivit.load(name), cifar10(1000)
-    around = torch.tensor(json.loads((BOOK / "results/smoothing.json").read_text())["rows"][name]["around"])  # fmt: skip
+    around = torch.tensor(rows("smoothing")[name]["around"])
     stored = (around[3] / around[0]).log2()[0::2].mean().item()  # after, before; of attention
-    found = figure("H29", model, model.preprocess(split.images[::4]), batch_size=50)
-    assert found == pytest.approx(stored, abs=1e-4)  # which is stored with four digits
+    value = figure("H29", model, model.preprocess(split.images[::4]), batch_size=50)
+    assert value == pytest.approx(stored, abs=1e-4)  # which is stored with four digits
 
 
 @pytest.mark.full
 def test_the_convolutions_that_raise_the_high_frequencies_are_those_of_the_study():
-    rows = json.loads((BOOK / "results/frequency.json").read_text())["rows"]
     strided = ("blocks.2.conv1", "blocks.4.conv1")
-    layers = rows[f"amplitudes: {RESNET}"]["layers"].items()
-    of = [one for name, one in layers if "conv" in name and name not in strided]
-    stored = sum(one["after"]["high"] > one["before"]["high"] for one in of) / len(of)
+    layers = rows("frequency")[f"amplitudes: {RESNET}"]["layers"].items()
+    ends = [row for name, row in layers if "conv" in name and name not in strided]
+    stored = sum(row["after"]["high"] > row["before"]["high"] for row in ends) / len(ends)
     model = minivit.load(RESNET)
     images = model.preprocess(mixed(cifar10(500)).images[:250])
     assert figure("H04", model, images, batch_size=50) == pytest.approx(stored)
@@ -151,8 +154,8 @@ def test_the_convolutions_that_raise_the_high_frequencies_are_those_of_the_study
 @pytest.mark.full
 def test_tokens_that_know_their_patch_are_those_of_the_study():
     model, other = minivit.load(GAP), minivit.load(RESNET)
-    rows = json.loads((BOOK / "results/representations.json").read_text())["rows"]
-    stored = rows[GAP]["hits"][0] - rows[RESNET]["hits"][0]  # of the first quarter of the images
+    hits = rows("representations")
+    stored = hits[GAP]["hits"][0] - hits[RESNET]["hits"][0]  # of the first quarter of the images
     images = model.preprocess(mixed(cifar10(4000)).images[:1000])
-    found = figure("C15", model, images, beside=other, batch_size=50)
-    assert found == pytest.approx(stored, abs=1e-4)
+    value = figure("C15", model, images, beside=other, batch_size=50)
+    assert value == pytest.approx(stored, abs=1e-4)

@@ -1,4 +1,4 @@
-"""In models with a planted cause the right probe moves, and those that ask something else do not."""
+"""In models with a planted cause the right measurement moves, and those that ask something else do not."""
 
 import copy
 
@@ -13,26 +13,26 @@ from tests.vitlab.claims.planted import (
     MeanOfTokens,
     MixingTokens,
     RMSNorm,
-    asked,
     changed,
     digits,
     figure,
     masked,
     no_head,
+    outcome,
     shuffled,
     silent,
     uniform,
 )
-from vitlab.claims.probe import Subject
-from vitlab.claims.probes import PROBES
+from vitlab.claims.measurements import MEASUREMENTS
+from vitlab.claims.measuring import Subject
 from vitlab.data.photographs import crops
 from vitlab.instruments import low_pass
 
 
 def same(names, model, other, images, **more):
-    """Those probes say the same of both models, to rounding."""
+    """Those measurements say the same of both models, to rounding."""
     for name in names:
-        before, after = (asked(name, one, images, **more) for one in (model, other))
+        before, after = (outcome(name, one, images, **more) for one in (model, other))
         assert before == pytest.approx(after, abs=1e-6), name
 
 
@@ -60,8 +60,8 @@ def test_shuffled_positions_are_seen_in_the_table_alone():
 def test_positions_of_zeros_have_no_direction_and_so_no_figure():
     model, images, _ = digits()
     without = changed(model, lambda m: m.positions.table.zero_())
-    assert "has the vector zero" in asked("V28", without, images)
-    assert "no learned position" in asked("V28", minivit.remove(model, "positions"), images)
+    assert "has the vector zero" in outcome("V28", without, images)
+    assert "no learned position" in outcome("V28", minivit.remove(model, "positions"), images)
 
 
 def test_a_head_that_is_off_keeps_the_distances_of_its_block_and_adds_nothing():
@@ -78,7 +78,7 @@ def test_a_head_that_is_off_keeps_the_distances_of_its_block_and_adds_nothing():
 
 def raised(model, images):
     """How attention changes the variance in every block, the curve of H29."""
-    return PROBES["H29"].measure(Subject(model, images)).curves["raised by attention"]
+    return MEASUREMENTS["H29"].measure(Subject(model, images)).curves["raised by attention"]
 
 
 def test_a_colour_that_is_not_seen_moves_no_claim_about_positions_and_tokens():
@@ -143,7 +143,7 @@ def test_ranks_fall_by_as_much_as_was_taken():
     assert figure("R63", changed(model, blind), images) == 3 * 16
     assert figure("C16", model, images) == 0
     assert figure("C16", changed(model, one_token), images) == 64 - figure_of_mean(model)
-    assert "has attention" in asked("C17", model, images)
+    assert "has attention" in outcome("C17", model, images)
 
 
 def figure_of_mean(model):
@@ -177,7 +177,7 @@ def test_every_token_of_an_idle_model_knows_its_patch():
     idle = figure("C15", changed(model, silent), images, beside=resnet, batch_size=100)
     found = figure("C15", model, images, beside=resnet, batch_size=100)
     assert idle >= found and 0 <= idle <= 1
-    assert "needs 1,000 images" in asked("C15", model, images[:999], beside=resnet)
+    assert "needs 1,000 images" in outcome("C15", model, images[:999], beside=resnet)
 
 
 class Convolutions(nn.Module):
@@ -219,7 +219,7 @@ def test_blurring_and_sharpening_convolutions_are_told_apart():
     for kinds, share in (([blur, blur], 0), ([sharpen] * 2, 1), ([sharpen, blur], 0.5)):
         network = Convolutions(*(kernel(*rows) for rows in kinds))
         assert figure("H04", network, images) == share
-    assert "no 3 x 3 convolution" in asked("H04", *digits()[:2])
+    assert "no 3 x 3 convolution" in outcome("H04", *digits()[:2])
 
 
 def test_overlapping_patches_reach_beyond_their_own_pixels():
@@ -256,7 +256,7 @@ def test_filters_of_noise_have_no_pattern_and_those_of_waves_have(name, dim):
     found = figure(name, changed(model, waves), images, beside=resnet)
     assert noise - found > 0.8  # of eight filters, or of 96
     other = {"R29": "R31", "R31": "R29"}[name]
-    assert f"makes {dim} of 48" in asked(other, model, images, beside=resnet)
+    assert f"makes {dim} of 48" in outcome(other, model, images, beside=resnet)
 
 
 def labelled(count=40):
@@ -275,7 +275,7 @@ def test_a_model_that_sees_low_frequencies_alone_goes_by_them():
     more = {"beside": minivit.load("cifar10_resnet"), "white": (4.0,) * 3, "batch_size": 40}
 
     def curves(name, one, classes):
-        return PROBES[name].measure(Subject(one, images, classes, **more)).curves
+        return MEASUREMENTS[name].measure(Subject(one, images, classes, **more)).curves
 
     plain, found = curves("H26", model, labels), curves("H26", low, seen)
     ahead = [(c["kept, low-pass"] - c["kept, high-pass"]).mean() for c in (plain, found)]

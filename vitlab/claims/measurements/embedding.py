@@ -5,8 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from minivit.recording import one
-from vitlab.claims.probe import CannotAsk, Measured, Subject, probe
-from vitlab.claims.probes.parts import (
+from vitlab.claims.measurements.parts import (
     FIRST,
     attention_of,
     compared,
@@ -14,93 +13,73 @@ from vitlab.claims.probes.parts import (
     outputs,
     row_of_layers,
 )
-from vitlab.claims.probes.subjects import before_training, second
+from vitlab.claims.measuring import Measured, NotApplicable, Subject, before_training, measures
 from vitlab.instruments import filter_spectra, first_filters, receptive_field
 from vitlab.instruments.ablation import Part, without
 from vitlab.instruments.representations import patch_grid
 
 
-def own_patch(size: tuple[int, int], grid: tuple[int, int], place: tuple[int, int]) -> Tensor:
-    """The pixels of a patch: ``[height, width]`` of truth values.
-
-    Raises:
-        ValueError: The grid does not divide the image.
-    """
-    if any(side % n for side, n in zip(size, grid, strict=True)):
-        raise ValueError(f"a grid of {grid} does not divide images of {size}")
-    cells = [torch.arange(side) // (side // n) for side, n in zip(size, grid, strict=True)]
-    return (cells[0] == place[0])[:, None] & (cells[1] == place[1])
-
-
-def outside(model: nn.Module, images: Tensor, at: str) -> int:
+def outside(model: nn.Module, image: Tensor, at: str) -> int:
     """Pixels outside its own patch on which any of 64 outputs of the middle place depends."""
-    field = receptive_field(model, images, at)
-    own = own_patch((images.shape[2], images.shape[3]), field.grid, field.place)
+    field, size = receptive_field(model, image, at), image.shape[2:]
+    if any(side % n for side, n in zip(size, field.grid, strict=True)):
+        raise NotApplicable(f"a grid of {field.grid} does not divide images of {tuple(size)}")
+    cells = [torch.arange(side) // (side // n) for side, n in zip(size, field.grid, strict=True)]
+    own = (cells[0] == field.place[0])[:, None] & (cells[1] == field.place[1])
     return int((field.support & ~own).sum())
 
 
-def stem_of(model: nn.Module, images: Tensor) -> list[str]:
+def stem_of(model: nn.Module, image: Tensor) -> list[str]:
     """The convolutions before the first block: a patch embedding, or a stem of several."""
-    found = convolutions_before(model, images, row_of_layers(model, images)[0])
-    if not found:
-        raise CannotAsk(f"{type(model).__name__} has no convolution before its first block")
-    return found
+    names = convolutions_before(model, image, row_of_layers(model, image)[0])
+    if not names:
+        raise NotApplicable(f"{type(model).__name__} has no convolution before its first block")
+    return names
 
 
-@probe(
-    "V30",
-    "How many pixels outside its own patch affect an output of this model's patch embedding?",
-)
+@measures("V30")
 def reach_of_embedding(subject: Subject) -> Measured:
-    """Of one image; a stem of several convolutions counts as a whole."""
+    """Pixels outside its own patch that reach an output of the patch embedding, of one image; a
+    stem of several convolutions counts as a whole."""
     attention_of(subject.model, subject.images)  # nobody claims this of a convolutional network
     image = subject.images[:1]
     return Measured(outside(subject.model, image, stem_of(subject.model, image)[-1]))
 
 
-@probe(
-    "V32",
-    "On how many pixels outside its own patch does a token after this model's first block depend,"
-    " if attention there keeps its weights but adds nothing?",
-)
+@measures("V32")
 def reach_without_addition(subject: Subject) -> Measured:
-    """Pixels outside its own patch on which the token in the middle depends, of one image."""
+    """Pixels outside its own patch on which the token in the middle depends after the first block,
+    if attention there keeps its weights but adds nothing; of one image."""
     model, image = subject.model, subject.images[:1]
     first = row_of_layers(model, image)[0]
     attention = attention_of(model, image)[0]
     if not attention.startswith(f"{first}."):
-        raise CannotAsk(f"the first block, {first!r}, has no attention")
+        raise NotApplicable(f"the first block, {first!r}, has no attention")
     with without(model, Part(attention), {}):
         silent = outside(model, image, first)
     return Measured(silent, baselines={"with what attention adds": outside(model, image, first)})
 
 
-@probe("V17", "Do this model's tokens have fewer numbers than its patches have pixel values?")
+@measures("V17")
 def narrower(subject: Subject) -> Measured:
-    """1 if they do, 0 if not: the fraction of one model."""
+    """1 if tokens have fewer numbers than patches have pixel values, 0 if not."""
     model, image = subject.model, subject.images[:1]
     attention_of(model, image)
     grid = patch_grid(model, image)
     if grid is None:
-        raise CannotAsk("has no convolution, so its patches are not known")
+        raise NotApplicable("has no convolution, so its patches are not known")
     names = row_of_layers(model, image)
     tokens = outputs(model, image, names[:1], 1, first=names[0])[FIRST]
     if tokens.ndim != 3:
-        raise CannotAsk(f"its first block reads {list(tokens.shape)}, not tokens")
+        raise NotApplicable(f"its first block reads {list(tokens.shape)}, not tokens")
     return Measured(float(tokens.shape[2] < image.numel() / (grid[0] * grid[1])))
 
 
-@probe(
-    "V14",
-    "Do the windows of a convolutional network's first layer overlap, while this model's "
-    "patches do not?",
-    needs=(second,),
-)
+@measures("V14")
 def overlap(subject: Subject) -> Measured:
     """Fraction of the image's pixels in more than one window: the network's less the model's."""
-    vit, network = compared(subject)
-    shares = [in_several(model, subject.images[:1]) for model in (vit, network)]
-    return Measured(shares[1] - shares[0])
+    vit, network = (in_several(model, subject.images[:1]) for model in compared(subject))
+    return Measured(network - vit)
 
 
 def in_several(model: nn.Module, image: Tensor) -> float:
@@ -116,7 +95,8 @@ def in_several(model: nn.Module, image: Tensor) -> float:
 
 
 def without_pattern(model: nn.Module) -> float:
-    """The fraction of first filters with no more pattern than white noise."""
+    """The fraction of first filters with no more pattern than white noise, as one filter of white
+    noise in 100 has."""
     return 1 - filter_spectra(first_filters(model)).structured().double().mean().item()
 
 
@@ -126,36 +106,27 @@ def filters_beside(subject: Subject, wide: bool) -> Measured:
     filters = first_filters(vit)
     layer = next(m for m in vit.modules() if isinstance(m, nn.Conv2d))
     if layer.kernel_size != layer.stride:
-        raise CannotAsk(f"its first convolution, {layer}, is not a patch embedding")
+        raise NotApplicable(f"its first convolution, {layer}, is not a patch embedding")
     features, values = len(filters), filters[0].numel()
     if wide != (features >= values):
         many = "at least as many features as values" if wide else "fewer features than values"
-        raise CannotAsk(f"is about patches with {many}: this model makes {features} of {values}")
+        raise NotApplicable(
+            f"is about patches with {many}: this model makes {features} of {values}"
+        )
     theirs = without_pattern(network)
-    mine = subject.model is vit
-    baselines = (
-        before_training(subject, lambda s: without_pattern(s.model) - theirs) if mine else {}
-    )
+    baselines = {}
+    if subject.model is vit:
+        baselines = before_training(subject, lambda twin: without_pattern(twin.model) - theirs)
     return Measured(without_pattern(vit) - theirs, baselines=baselines)
 
 
-@probe(
-    "R29",
-    "With fewer features than patch values, how much larger is the fraction of filters without a "
-    "pattern in this model's patch embedding than in a convolutional network's first layer?",
-    needs=(second,),
-)
+@measures("R29")
 def narrow_filters(subject: Subject) -> Measured:
-    """The difference of fractions; a pattern is what one filter of white noise in 100 has."""
+    """The difference of fractions, of patches with fewer features than values."""
     return filters_beside(subject, wide=False)
 
 
-@probe(
-    "R31",
-    "With no fewer features than patch values, how much larger is the fraction of filters without "
-    "a pattern in this model's patch embedding than in a convolutional network's first layer?",
-    needs=(second,),
-)
+@measures("R31")
 def wide_filters(subject: Subject) -> Measured:
     """As for R29, of patches with at least as many features as values."""
     return filters_beside(subject, wide=True)

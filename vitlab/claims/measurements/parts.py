@@ -1,7 +1,7 @@
 """The parts of a model from any library that claims speak of, found by watching it run."""
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from minivit.hooks import after, before
 from minivit.recording import one, record, runnable, tensors_in, weights_of
-from vitlab.claims.probe import CannotAsk, Subject
-from vitlab.claims.probes.subjects import second
+from vitlab.claims.measurements.subjects import second
+from vitlab.claims.measuring import NotApplicable, Subject
 from vitlab.instruments.attentions import attentions
 from vitlab.instruments.blocks import row_of_blocks
 from vitlab.instruments.residuals import branches
@@ -31,23 +31,15 @@ def sublayers(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
     names = list(dict.fromkeys(branches(model, images)))
     ran = False
     try:
-        with evaluating(model), record(model, *map(weights_of, names)) as heard:
+        with evaluating(model), record(model, *map(weights_of, names)) as recorded:
             model(images[:1])
             ran = True
     except RuntimeError:  # at the end for modules in which no attention was heard: the others
         if not ran:
             raise
-    attention = [name for name in names if weights_of(name) in heard]
+    attention = [name for name in names if weights_of(name) in recorded]
     others = (name for name in names if name not in attention) if attention else ()
     return attention, [name for name in others if not _convolves(one(model, name))]
-
-
-def both_kinds(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
-    """The branches with attention and the MLPs, at least one of each."""
-    attention, mlps = sublayers(model, images)
-    if not mlps:  # there are none without attention
-        raise CannotAsk("does not have residual branches of both kinds, attention and MLP")
-    return attention, mlps
 
 
 def _convolves(module: nn.Module) -> bool:
@@ -55,12 +47,20 @@ def _convolves(module: nn.Module) -> bool:
     return any(part.kernel_size != (1, 1) for part in parts)
 
 
+def both_kinds(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
+    """The branches with attention and the MLPs, at least one of each."""
+    attention, mlps = sublayers(model, images)
+    if not mlps:  # there are none without attention
+        raise NotApplicable("does not have residual branches of both kinds, attention and MLP")
+    return attention, mlps
+
+
 def attention_of(model: nn.Module, images: Tensor) -> list[str]:
     """The branches with attention, at least one."""
-    found, _ = sublayers(model, images)
-    if not found:
-        raise CannotAsk("has no attention in a residual branch")
-    return found
+    attention, _ = sublayers(model, images)
+    if not attention:
+        raise NotApplicable("has no attention in a residual branch")
+    return attention
 
 
 def attends(model: nn.Module, images: Tensor) -> bool:
@@ -77,7 +77,7 @@ def compared(subject: Subject) -> tuple[nn.Module, nn.Module]:
     attending = [attends(model, subject.images[:1]) for model in pair]
     if sum(attending) != 1:
         either = "both have it" if all(attending) else "neither has it"
-        raise CannotAsk(f"compares a model with attention with one without: of these, {either}")
+        raise NotApplicable(f"compares a model with attention with one without: of these, {either}")
     return pair if attending[0] else pair[::-1]
 
 
@@ -86,43 +86,47 @@ def row_of_layers(model: nn.Module, images: Tensor) -> list[str]:
     try:
         return row_of_blocks(model, images)
     except ValueError:
-        found = _row_of_maps(model, images)
-        if len(found) < 2:
+        maps = _row_of_maps(model, images)
+        if len(maps) < 2:
             raise
-        return found
+        return maps
 
 
 def _row_of_maps(model: nn.Module, images: Tensor) -> list[str]:
     """The innermost modules in rows, from map to map, that hold two convolutions or more."""
-    ran: list[str] = []
-    with evaluating(model):
-        for name, module in runnable(model).items():
-            parent = model.get_submodule(name.rpartition(".")[0])
-            convolutions = sum(isinstance(part, nn.Conv2d) for part in module.modules())
-            if name and isinstance(parent, nn.ModuleList | nn.Sequential) and convolutions > 1:
-                ran.append(name)
-        inner = [a for a in ran if not any(b.startswith(f"{a}.") for b in ran)]
-        if not inner:
-            return []
-        with record(model, *inner, detach=True) as seen:
-            model(images[:1])
-    return [name for name, x in seen.items() if isinstance(x, Tensor) and x.ndim == 4]
+    rows: list[str] = []
+    for name, module in runnable(model).items():
+        parent = model.get_submodule(name.rpartition(".")[0])
+        convolutions = sum(isinstance(part, nn.Conv2d) for part in module.modules())
+        if name and isinstance(parent, nn.ModuleList | nn.Sequential) and convolutions > 1:
+            rows.append(name)
+    inner = [a for a in rows if not any(b.startswith(f"{a}.") for b in rows)]
+    if not inner:
+        return []
+    with evaluating(model), record(model, *inner, detach=True) as maps:
+        model(images[:1])
+    return [name for name, x in maps.items() if isinstance(x, Tensor) and x.ndim == 4]
+
+
+@contextmanager
+def reading(model: nn.Module, name: str) -> Iterator[list[Tensor]]:
+    """What a module of a model reads at each of its calls, copied, with gradients."""
+    inputs: list[Tensor] = []
+
+    def keep(module: nn.Module, args: Any, kwargs: Any) -> None:
+        inputs.append(tensors_in((args, kwargs))[0].clone())
+
+    with before(one(model, name), keep):
+        yield inputs
 
 
 def read_by(model: nn.Module, name: str) -> Callable[[Tensor], Tensor]:
     """What a module of a model reads, as a function of images, with gradients."""
 
     def function(images: Tensor) -> Tensor:
-        read: list[Tensor] = []
-
-        def keep(module: nn.Module, args: Any, kwargs: Any) -> None:
-            read.append(tensors_in((args, kwargs))[0].clone())
-
-        with before(one(model, name), keep):
+        with reading(model, name) as inputs:
             model(images)
-        if not read:
-            raise CannotAsk(f"{name!r} never ran")
-        return read[-1]
+        return inputs[-1]
 
     return function
 
@@ -133,18 +137,13 @@ def outputs(
     """What named parts give for images, and what one of them reads, as :data:`FIRST`."""
     kept: dict[str, list[Tensor]] = {}
     for batch in images.split(batch_size):
-        read: list[Tensor] = []
-
-        def keep(module: nn.Module, args: Any, kwargs: Any, read: list[Tensor] = read) -> None:
-            read.append(tensors_in((args, kwargs))[0].detach().clone())
-
-        reading = before(one(model, first or names[0]), keep)
-        with evaluating(model), reading, record(model, *names, detach=True) as seen:
+        recording = record(model, *names, detach=True)
+        with evaluating(model), reading(model, first or names[0]) as inputs, recording as recorded:
             model(batch)
-        found = ({FIRST: read[0]} if first else {}) | {name: seen[name] for name in names}
-        for name, x in found.items():
+        maps = ({FIRST: inputs[0]} if first else {}) | {name: recorded[name] for name in names}
+        for name, x in maps.items():
             if not isinstance(x, Tensor) or len(x) != len(batch):
-                raise CannotAsk(f"{name!r} gives no tensor with an entry for each image")
+                raise NotApplicable(f"{name!r} gives no tensor with an entry for each image")
             kept.setdefault(name, []).append(x.cpu())
     return {name: torch.cat(parts) for name, parts in kept.items()}
 
@@ -157,7 +156,7 @@ def convolutions_before(model: nn.Module, images: Tensor, block: str) -> list[st
 
     def run(x: Tensor) -> list[tuple[str, Tensor]]:
         ran: list[tuple[str, Tensor]] = []
-        there: list[int] = []
+        counts: list[int] = []  # of those that ran before each call of the block
         with ExitStack() as stack:
             for name, module in runnable(model).items():
                 if isinstance(module, nn.Conv2d):
@@ -166,11 +165,10 @@ def convolutions_before(model: nn.Module, images: Tensor, block: str) -> list[st
                         ran.append((name, output.clone()))
 
                     stack.enter_context(after(module, note))
-            stack.enter_context(before(one(model, block), lambda *_: there.append(len(ran))))
+            stack.enter_context(before(one(model, block), lambda *_: counts.append(len(ran))))
             stack.enter_context(evaluating(model))
             model(x)
-        return ran[: there[0]]
+        return ran[: counts[0]]
 
-    first, black = run(images[:1]), run(torch.zeros_like(images[:1]))
-    pairs = zip(first, black, strict=True)
-    return [name for (name, seen), (_, dark) in pairs if not torch.equal(seen, dark)]
+    pairs = zip(run(images[:1]), run(torch.zeros_like(images[:1])), strict=True)
+    return [name for (name, light), (_, dark) in pairs if not torch.equal(light, dark)]

@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from vitlab.claims.probe import CannotAsk, Measured, Subject, probe
-from vitlab.claims.probes.subjects import before_training, beyond_chance, labels_of, right
+from vitlab.claims.measurements.subjects import beyond_chance, labels_of, right
+from vitlab.claims.measuring import Measured, NotApplicable, Subject, first_line, measures
 from vitlab.instruments import position_similarity, position_table
 from vitlab.instruments.running import evaluating
 
@@ -20,53 +20,44 @@ from vitlab.instruments.running import evaluating
 def learned_table(model: nn.Module) -> Float[Tensor, "rows columns dim"]:
     """The model's learned position embeddings on their grid."""
     if not any(re.search("pos(?!t)", name.lower()) for name, _ in model.named_parameters()):
-        raise CannotAsk(f"{type(model).__name__} has no learned position embeddings")
+        raise NotApplicable(f"{type(model).__name__} has no learned position embeddings")
     return position_table(model)
 
 
-def near_and_far(table: Float[Tensor, "rows columns dim"]) -> tuple[float, float]:
-    """Mean cosine of adjacent places, and of all that are further apart."""
+def lead(table: Float[Tensor, "rows columns dim"]) -> float:
+    """Mean cosine of adjacent places, less that of all that are further apart."""
     rows, columns = table.shape[:2]
     flat = position_similarity(table).cosines.flatten(2).flatten(0, 1)
     place = torch.cartesian_prod(torch.arange(rows), torch.arange(columns))
     steps = (place[:, None] - place).abs().sum(-1)  # [places, places]
-    return flat[steps == 1].mean().item(), flat[steps > 1].mean().item()
+    return flat[steps == 1].mean().item() - flat[steps > 1].mean().item()
 
 
-@probe(
-    "V28",
-    "How much more alike are this model's position embeddings of adjacent patches than of others?",
-)
+@measures("V28", untrained=True)
 def neighbours(subject: Subject) -> Measured:
-    """Mean cosine of adjacent places, less that of places further apart; no image is needed."""
-
-    def lead(table: Tensor) -> float:
-        near, far = near_and_far(table)
-        return near - far
-
+    """Mean cosine of the position embeddings of adjacent patches, less that of others; no image is
+    needed."""
     table = learned_table(subject.model)
     places = table.flatten(0, 1)
     order = torch.randperm(len(places), generator=torch.Generator().manual_seed(0))
-    shuffled = places[order].view_as(table)
-    baselines = before_training(subject, lambda s: lead(learned_table(s.model)))
-    return Measured(lead(table), baselines={"places shuffled": lead(shuffled)} | baselines)
+    return Measured(lead(table), baselines={"places shuffled": lead(places[order].view_as(table))})
 
 
-@probe(
-    "V16",
-    "What fraction of its accuracy does this model keep when the same images are enlarged one "
-    "and a half times?",
-    needs=(labels_of,),
-)
+@measures("V16")
 def larger_images(subject: Subject) -> Measured:
-    """Accuracy with its positions resampled and nothing else changed, over that at its size."""
+    """Accuracy on the images enlarged one and a half times, with positions resampled and nothing
+    else changed, over that at their size."""
     labels = labels_of(subject)
     learned_table(subject.model)
     size = (subject.images.shape[2] * 3 // 2, subject.images.shape[3] * 3 // 2)
     images = F.interpolate(subject.images, size, mode="bilinear", antialias=True)
     model = resampled(subject.model, size)
-    with evaluating(model):
-        model(images[:1])  # refuses the size before the work begins
+    try:
+        with evaluating(model):
+            model(images[:1])
+    except Exception as error:  # a stranger's model may raise anything
+        reason = f"does not run on images of {size}: {type(error).__name__}: {first_line(error)}"
+        raise NotApplicable(reason) from error
     whole, _ = beyond_chance(subject.model, subject)
     larger = right(model, images, labels, subject.batch_size).double().mean().item()
     return Measured(larger / whole)

@@ -1,0 +1,170 @@
+"""What any measurement does: a finite figure, or a sentence why there is none."""
+
+import math
+import re
+from functools import cache
+
+import pytest
+import timm
+import torch
+import torchvision
+import transformers as hf
+from torch import nn
+
+import minivit
+from tests.parity import draw
+from tests.vitlab.claims.planted import digits, outcome
+from vitlab.claims.asking import ask
+from vitlab.claims.measurements import MEASUREMENTS
+from vitlab.claims.measurements.attention import rank_correlation
+from vitlab.claims.measuring import Measured, Measurement, NotApplicable, Subject
+
+
+@cache
+def noise():
+    """A ViT and images, with a ResNet beside it, and labels of which the ViT has none right."""
+    model = minivit.load("cifar10_vit_gap")
+    images = torch.randn(20, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    labels = (model(images).argmax(1) + 1) % 10
+    options = {"labels": labels, "beside": minivit.load("cifar10_resnet"), "white": (4.0,) * 3}
+    return model, images, options
+
+
+COMPARING = ("C11", "C12", "C20", "H26", "H27", "H32", "R29", "R31", "V14")
+REFUSALS = [
+    *((name, {"beside": None}, "needs a second model: --beside NAME") for name in COMPARING),
+    *((name, {"beside": "itself"}, "of these, both have it") for name in COMPARING),
+    *((name, {"labels": None}, "needs the class of each image") for name in ("H26", "H27", "V16")),
+    ("H27", {"white": None}, "for black and for white"),
+    ("H26", {}, "no more often than by chance"),
+    ("C15", {}, "needs 1,000 images"),
+    ("C17", {}, "this model has attention"),
+    ("H04", {}, "no 3 x 3 convolution"),
+]
+
+
+def test_what_a_claim_needs_is_said():
+    for name, change, reason in REFUSALS:
+        model, images, options = noise()
+        options = options | change
+        options["beside"] = model if options["beside"] == "itself" else options["beside"]
+        assert reason in outcome(name, model, images, **options), name
+
+
+NAN = torch.tensor([0.2, math.nan])
+
+
+@pytest.mark.parametrize("result", [Measured(math.nan), Measured(math.inf), Measured(0.2, NAN)])
+def test_a_figure_that_is_no_number_is_none(result):
+    with pytest.raises(NotApplicable, match="not a finite number"):
+        measured(lambda subject: result)
+
+
+def measured(function, **more):
+    subject = Subject(nn.Identity(), torch.zeros(1, 3, 4, 4), **more)
+    return Measurement("X01", function, untrained=True).measure(subject)
+
+
+def raiser(error):
+    def function(subject):
+        raise error
+
+    return function
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "reason"),
+    [
+        (NotApplicable("needs\nmore"), "cannot be asked", "needs"),
+        (ValueError("no grid"), "cannot be asked", "no grid (test_measurements.py, line "),
+        (TypeError(""), "cannot be asked", "TypeError (test_measurements.py, line "),
+        (NotImplementedError("no doubles"), "cannot be asked", "no doubles (test_measurements.py"),
+        (LookupError("blocks.7"), "failed", "an error in the audit: LookupError: blocks.7"),
+        (AssertionError(), "failed", "an error in the audit: AssertionError"),
+        (MemoryError(), "failed", "out of memory: try a smaller --batch-size"),
+        (torch.OutOfMemoryError("CUDA out of memory"), "failed", "out of memory: try"),
+    ],
+)
+def test_an_error_is_a_refusal_or_the_audit_s_own(monkeypatch, error, state, reason):
+    monkeypatch.setitem(MEASUREMENTS, "X01", Measurement("X01", raiser(error)))
+    row = ask("X01", Subject(nn.Identity(), torch.zeros(1, 3, 4, 4)), 0)
+    assert row["state"] == state and row["reason"].startswith(reason)
+
+
+def test_an_instrument_that_does_not_know_the_model_says_why_and_where():
+    network = minivit.load("digits_resnet")
+    reason = outcome("C13", network, torch.zeros(1, 1, 8, 8))
+    expected = "ResNet computes no attention between tokens: there is none to measure"
+    assert reason.startswith(f"{expected} (attentions.py, line ")
+    model = timm.create_model("convit_tiny", embed_dim=16, depth=2, num_heads=2, img_size=32).eval()
+    assert "more than once" in outcome("H12", model, torch.randn(1, 3, 32, 32))
+
+
+def test_a_model_before_training_is_a_baseline_where_it_has_a_figure():
+    def twin_of(function):
+        return measured(
+            lambda subject: Measured(0.5) if subject.untrained else function(subject),
+            untrained=nn.Identity,
+        ).baselines
+
+    assert twin_of(lambda subject: Measured(0.1)) == {"untrained": 0.1}
+    assert twin_of(lambda subject: Measured(math.nan)) == twin_of(raiser(ValueError())) == {}
+    with pytest.raises(KeyError):
+        twin_of(raiser(KeyError()))
+
+
+def test_groups_of_images_have_the_mean_that_all_have():
+    model, images, _ = digits(18)
+    for name in ("C13", "L20", "H29", "C04"):
+        whole = MEASUREMENTS[name].measure(Subject(model, images))
+        few = MEASUREMENTS[name].measure(Subject(model, images[:15]))
+        assert (len(whole.each), len(few.each)) in ((4, 1), (18, 15))
+    assert whole.each.mean().item() == pytest.approx(whole.figure)
+
+
+def test_rank_correlation_is_spearmans():
+    stats = pytest.importorskip("scipy.stats")
+    draws = torch.Generator().manual_seed(0)
+    a, b = torch.randint(0, 6, (2, 5, 9), generator=draws).double()
+    known = [stats.spearmanr(x, y).statistic for x, y in zip(a, b, strict=True)]
+    torch.testing.assert_close(rank_correlation(a, b), torch.tensor(known, dtype=torch.float64))
+    assert rank_correlation(a, torch.ones_like(a)).abs().max() == 0
+
+
+def test_a_model_is_left_as_it_was():
+    model, images, labels = digits(4)
+    before = {name: t.clone() for name, t in model.state_dict().items()}
+    for name in ("C13", "R43", "V32", "V16", "H12", "L10"):
+        outcome(name, model, images, labels)
+    assert all(torch.equal(t, before[name]) for name, t in model.state_dict().items())
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+HF = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+TIMM = {"embed_dim": 16, "img_size": 32}
+MODELS = {
+    "registers": lambda: timm.create_model("vit_tiny_patch16_224", depth=2, num_heads=2, patch_size=8, reg_tokens=2, **TIMM),
+    "windows": lambda: timm.create_model("swin_tiny_patch4_window7_224", depths=(1, 1), **TIMM),
+    "no logits": lambda: hf.CLIPVisionModel(hf.CLIPVisionConfig(**HF, image_size=32, patch_size=8)),
+    "convolutions": torchvision.models.resnet18,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_measurement_of_an_architecture_gives_a_figure_or_a_reason(name):
+    model, beside = draw(MODELS[name]()).eval(), minivit.create("resnet_32px", width=8).eval()
+    images = torch.randn(4, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    labels = torch.zeros(4, dtype=torch.int64)
+    subject = Subject(model, images, labels, lambda: model, beside, (4.0,) * 3, 4)
+    for claim, measurement in MEASUREMENTS.items():
+        if measurement.slow:
+            continue
+        try:
+            result = measurement.measure(subject)
+        except NotApplicable as error:
+            assert re.search(r"\w+ \w+", str(error)) and "\n" not in str(error), claim
+            continue
+        assert math.isfinite(result.figure), claim
+        assert result.each is None or result.each.isfinite().all(), claim
+        assert all(math.isfinite(value) for value in result.baselines.values()), claim
+        assert all(line.ndim == 1 for line in result.curves.values()), claim

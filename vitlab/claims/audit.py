@@ -1,0 +1,221 @@
+"""An audit: claims asked of one model, one after another, each kept as soon as it is answered."""
+
+import hashlib
+import json
+import platform
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+import minivit
+from minivit.files import fingerprint, replacing
+from minivit.preprocessing import Preprocess
+from vitlab.claims.asking import STATES, ask
+from vitlab.claims.images import Images, images_for
+from vitlab.claims.ledger import AGREEMENTS, agreement, claims
+from vitlab.claims.measuring import Subject, first_line, out_of_memory
+from vitlab.claims.stored import FORMAT, half_of, measured
+from vitlab.convert.opened import Opened
+from vitlab.convert.opening import open_any
+from vitlab.extras import installed
+from vitlab.training.defaults import device_of
+
+PACKAGES = ("torchvision", "timm", "transformers", "open_clip_torch", "numpy", "scipy")
+# How far a claim that is measured again may be from its stored figure: as a fraction of it, what
+# processors and batch sizes may change, and of half its interval, less than other images would.
+ROUNDING, OF_THE_INTERVAL = 1e-3, 0.1
+
+
+class Audit:
+    """A model, and perhaps another beside it, with images that both read: what claims are asked of.
+
+    Args:
+        model, untrained: As for :func:`~vitlab.convert.opening.open_any`.
+        images, count: As for :func:`~vitlab.claims.images.images_for`.
+        beside: Another model that reads the same images, for the claims that compare two.
+        device: Where the models run, or ``"auto"``.
+        batch_size: Images at a time.
+        seed: Of what is random.
+
+    Raises:
+        ValueError, OSError: A model does not open, or does not run on the images.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        images: str = "",
+        count: int = 64,
+        beside: str = "",
+        untrained: bool = False,
+        device: str = "auto",
+        batch_size: int = 8,
+        seed: int = 0,
+    ) -> None:
+        torch.manual_seed(seed)  # for an untrained model
+        opened, other = open_any(model, untrained), open_any(beside) if beside else None
+        if other and other.preprocess != opened.preprocess:
+            raise ValueError(
+                f"expected two models that read the same images: {model} takes "
+                f"{opened.preprocess}, and {beside} takes {other.preprocess}"
+            )
+        self.images = images_for(opened, images, count, seed)
+        self.subject = subject_of(opened, other, self.images, device_of(device), batch_size)
+        self.seed, self.count = seed, count
+        name = {"name": model, "licence": opened.licence, "untrained": untrained}
+        self.model = name | about(opened.model)
+        self.beside = {"name": beside, **about(other.model)} if other else None
+        self.versions = {
+            "minivit": minivit.__version__,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            **installed(PACKAGES),
+        }
+
+    def answers(
+        self, names: Iterable[str], kept: Path, quick: bool = False
+    ) -> Iterator[dict[str, Any]]:
+        """Asks claims one after another, and keeps the answers in a file, which is written whole.
+
+        Answers that the file has of the same model, images and versions are not asked again, unless
+        they failed, which another try may mend.
+        """
+        conditions = {
+            **{"model": self.model, "beside": self.beside, "images": self.images.sha256},
+            **{"seed": self.seed, "device": str(self.subject.images.device)},
+            "versions": self.versions,
+        }
+        rows: dict[str, Any] = {}
+        try:
+            content = json.loads(kept.read_text(encoding="utf-8"))
+            rows = content["answers"] if content["conditions"] == conditions else {}
+        except (OSError, ValueError, TypeError, KeyError):
+            pass  # there is none yet, or it is no such file: it is written anew
+        for name in names:
+            row = rows.get(name) or ask(name, self.subject, self.seed, quick)
+            if name not in rows and row["state"] in ("measured", "cannot be asked"):
+                rows[name] = row
+                with replacing(kept) as scratch:
+                    scratch.write_text(json.dumps({"conditions": conditions, "answers": rows}))
+            yield row
+
+    def report(self, answers: Iterable[Mapping[str, Any]], command: str) -> dict[str, Any]:
+        """The audit as JSON takes it, which its page and its tables are made from."""
+        rows = [_beside_the_book(answer) for answer in answers]
+        states, agreements = (Counter(row[key] for row in rows) for key in ("state", "agreement"))
+        return {
+            "format": FORMAT,
+            "model": self.model,
+            "beside": self.beside,
+            "images": {
+                "source": self.images.source,
+                "count": len(self.images.pixels),
+                "size": list(self.images.pixels.shape[1:]),
+                "sha256": self.images.sha256,
+                "labels": self.images.labels is not None,
+                "unlabelled": self.images.unlabelled,
+                "skipped": list(self.images.skipped),
+                "worth": self.images.worth,
+            },
+            "seed": self.seed,
+            "device": str(self.subject.images.device),
+            "versions": self.versions,
+            "count": self.count,
+            "command": command,
+            "date": date.today().isoformat(),
+            "states": {state: states[state] for state in STATES},
+            "agreement": {name: agreements[name] for name in AGREEMENTS},
+            "claims": rows,
+        }
+
+    def differences(self, stored: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+        """What is not as in a stored audit when these claims are measured again."""
+        pairs = {
+            "weights": (stored["model"]["weights"], self.model["weights"]),
+            "images": (stored["images"]["sha256"], self.images.sha256),
+        }
+        problems = [
+            f"the {what} differ: {there[:16]} there, {here[:16]} here"
+            for what, (there, here) in pairs.items()
+            if there != here
+        ]
+        rows = {row["id"]: row for row in measured(stored)}
+        for name in names:
+            if name not in rows:
+                problems.append(f"{name} was not measured in the stored audit")
+                continue
+            answer, figure = ask(name, self.subject, self.seed), rows[name]["figure"]
+            allowed = max(ROUNDING * max(abs(figure), 1e-6), OF_THE_INTERVAL * half_of(rows[name]))
+            if answer["figure"] is None:
+                problems.append(f"{name} {answer['state']} here: {answer['reason']}")
+            elif abs(answer["figure"] - figure) > allowed:
+                problems.append(
+                    f"{name} is {answer['figure']:.6g} here, and {figure:.6g} there: expected a "
+                    f"difference of at most {allowed:.2g}"
+                )
+        return problems
+
+
+def about(model: nn.Module) -> dict[str, Any]:
+    """What a model is: its class, its size, and the hashes of its weights and of its modules."""
+    modules = re.sub(r" at 0x[0-9a-f]+", "", repr(model))  # addresses of functions
+    return {
+        "class": f"{type(model).__module__}.{type(model).__qualname__}",
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "weights": fingerprint(model.state_dict(), {}),
+        "modules": hashlib.sha256(modules.encode()).hexdigest(),
+    }
+
+
+def subject_of(
+    opened: Opened, beside: Opened | None, images: Images, device: torch.device, batch_size: int
+) -> Subject:
+    """Puts models and images on a device, and sees that each model runs on the images."""
+    pixels = images.pixels.to(device)
+    for other in (opened, beside) if beside else (opened,):
+        other.model.to(device)
+        try:
+            with torch.no_grad():
+                other.model(pixels[:batch_size])
+        except Exception as error:  # a stranger's model may raise anything
+            if out_of_memory(error):
+                raise
+            what = f"{other.name} does not run on images {list(pixels.shape[1:])}"
+            message = f"{what}: {type(error).__name__}: {first_line(error)}"
+            raise ValueError(message) from error
+    make, scaled = opened.untrained, opened.preprocess
+    return Subject(
+        opened.model,
+        pixels,
+        labels=None if images.labels is None else images.labels.to(device),
+        untrained=(lambda: make().to(device)) if make else None,
+        beside=beside.model if beside else None,
+        white=tuple(1 / x for x in scaled.std) if isinstance(scaled, Preprocess) else None,
+        batch_size=batch_size,
+    )
+
+
+def _beside_the_book(row: Mapping[str, Any]) -> dict[str, Any]:
+    """An answer with what the book says of the claim."""
+    claim, figure = claims()[row["id"]], row["figure"]
+    word = None if figure is None else claim.decide(figure, half_of(row))
+    book = ("word", "verdict", "value", "low", "high", "measure", "setting", "url")
+    return {
+        **row,
+        "asks": claim.question,
+        "statement": claim.statement,
+        "unit": claim.unit,
+        "printed": "" if figure is None else claim.printed(figure),
+        "word": word,
+        "agreement": agreement(word, claim.word) if word else None,
+        "rule": str(claim.rule),
+        "because": claim.because,
+        "book": {"printed": claim.figure} | {name: getattr(claim, name) for name in book},
+    }

@@ -1,0 +1,102 @@
+"""Where attention looks: how far, at itself, and whether rollout says what matters."""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Float64
+from torch import Tensor
+
+from vitlab.claims.measurements.subjects import groups, weighted
+from vitlab.claims.measuring import Measured, Subject, measures
+from vitlab.instruments import attention_distance, rollout, token_ablation
+from vitlab.instruments.layout import attention_weights, layouts, same_tokens
+
+# Pairs of tokens that a head compares while patches are deleted, as in the book: 60 images of 64
+# patches.
+DELETIONS = 60 * 64 * 64**2
+
+
+def distances(subject: Subject) -> list[Float64[Tensor, "blocks heads"]]:
+    """Mean distances in units of uniform attention's: of all images, then of groups of them."""
+    images = groups(subject.images)
+    results = [attention_distance(subject.model, x, batch_size=subject.batch_size) for x in images]
+    parts = [result.pixels / result.uniform[:, None] for result in results]
+    return [weighted(parts, images), *parts]
+
+
+def nearest(distance: Float64[Tensor, "blocks heads"]) -> Float64[Tensor, "blocks"]:
+    """The distance of the nearest head of each block, some of which have fewer heads."""
+    return distance.nan_to_num(torch.inf).amin(1)
+
+
+def farthest(distance: Float64[Tensor, "blocks heads"]) -> Float64[Tensor, "blocks"]:
+    """The distance of the farthest head."""
+    return distance.nan_to_num(-torch.inf).amax(1)
+
+
+@measures("C13", untrained=True)
+def nearest_head(subject: Subject) -> Measured:
+    """Distance of the nearest head of the last block, less that of the first block's."""
+    by_group = distances(subject)
+    figure, *each = ((nearest(far)[-1] - nearest(far)[0]).item() for far in by_group)
+    curves = {"nearest head": nearest(by_group[0]), "farthest head": farthest(by_group[0])}
+    return Measured(figure, torch.tensor(each), {"uniform attention": 0.0}, curves)
+
+
+@measures("L20", untrained=True)
+def range_of_heads(subject: Subject) -> Measured:
+    """Farthest less nearest head of the first block, less the same of the last."""
+    ranges = [farthest(far) - nearest(far) for far in distances(subject)]
+    figure, *each = ((by_block[0] - by_block[-1]).item() for by_block in ranges)
+    curves = {"farthest less nearest head": ranges[0]}
+    return Measured(figure, torch.tensor(each), {"uniform attention": 0.0}, curves)
+
+
+@measures("C04", untrained=True)
+def attention_to_itself(subject: Subject) -> Measured:
+    """Mean weight of a token on itself over blocks, heads and tokens."""
+    batch_size = subject.batch_size
+    at = layouts(subject.model, subject.images[:batch_size])
+    parts = [
+        torch.stack([w.double().diagonal(dim1=-2, dim2=-1).mean((1, 2)).cpu() for w in batch], 1)
+        for batch in attention_weights(subject.model, subject.images.split(batch_size), at)
+    ]
+    weights = torch.cat(parts)  # [images, blocks]
+    even = sum(1 / layout.tokens for layout in at) / len(at)
+    curves = {"weight on itself": weights.mean(0)}
+    return Measured(weights.mean().item(), weights.mean(1), {"uniform attention": even}, curves)
+
+
+@measures("V33", slow=True)
+def rollout_with_identity(subject: Subject) -> Measured:
+    """Rank correlation of rollout with the effect of deleting patches, with the identity less
+    without it.
+
+    Deleting takes a pass for each patch, so for large models a few images must do.
+    """
+    layout = same_tokens(layouts(subject.model, subject.images[:1]))
+    images = subject.images[: max(4, DELETIONS // (len(layout.where) * layout.tokens**2))]
+    changes = token_ablation(subject.model, images, batch_size=subject.batch_size).abs()
+    with_it, without = (
+        rollout(subject.model, images, identity=share, batch_size=subject.batch_size).patches[-1]
+        for share in (0.5, 0.0)
+    )
+    gain, of_another = (
+        rank_correlation(with_it, target) - rank_correlation(without, target)
+        for target in (changes, changes.roll(1, 0))
+    )
+    baselines = {"what deletions do to another image": of_another.mean().item()}
+    return Measured(gain.mean().item(), gain, baselines if len(images) > 1 else {})
+
+
+def rank_correlation(
+    a: Float[Tensor, "images patches"], b: Float[Tensor, "images patches"]
+) -> Float64[Tensor, "images"]:
+    """Spearman's correlation of each row; 0 where a row is the same everywhere."""
+    x, y = (F.normalize(r - r.mean(1, keepdim=True), dim=1) for r in (_ranks(a), _ranks(b)))
+    return (x * y).sum(1)
+
+
+def _ranks(x: Float[Tensor, "images patches"]) -> Float64[Tensor, "images patches"]:
+    """The rank of each entry in its row; equal ones share the mean of theirs."""
+    above, same = (compare(x[:, :, None], x[:, None]).sum(2) for compare in (torch.gt, torch.eq))
+    return above.double() + (same + 1) / 2

@@ -1,0 +1,144 @@
+"""Which tokens a part of a model mixes, judged by which derivatives are zero."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float, Float64
+from torch import Tensor, nn
+from torch.utils._pytree import tree_map_only
+
+from minivit.hooks import before
+from minivit.recording import one, record, tensors_in
+from vitlab.calls import sublayer
+from vitlab.claims.measurements.parts import attends, attention_of, both_kinds
+from vitlab.claims.measuring import Measured, NotApplicable, Subject, measures
+from vitlab.instruments.blocks import row_of_blocks
+from vitlab.krylov import plain_attention
+
+OnTokens = Callable[[Float[Tensor, "1 tokens dim"]], Float[Tensor, "1 tokens dim"]]
+CHANNELS = 64  # of an output token, at most, with a backward pass for each
+ROWS = 64  # output tokens, at most
+
+
+def exact(subject: Subject, images: int = 1) -> tuple[nn.Module, Tensor]:
+    """The model in float64, where no weight of attention is rounded to zero, and its images."""
+    return copy.deepcopy(subject.model).double().eval(), subject.images[:images].double()
+
+
+def on_tokens(model: nn.Module, name: str, images: Tensor) -> tuple[OnTokens, Tensor]:
+    """A part of a model as a function of tokens, and those that it reads."""
+    function, x = sublayer(model, name, images)
+    if x.ndim != 3 or len(x) != len(images) or function(x).shape != x.shape:
+        raise NotApplicable(
+            f"{name!r} reads {list(x.shape)}, and does not give tokens of that shape"
+        )
+    return function, x
+
+
+def influence(function: OnTokens, x: Tensor, token: int) -> Float64[Tensor, "tokens"]:
+    """Size of the derivatives of an output token by every token: the root of their mean square
+    over channels of the output, times that of the number of channels."""
+    x = x.detach().requires_grad_()
+    with torch.enable_grad(), plain_attention():
+        y = function(x)[0, token]  # [dim]
+    drawn = torch.randperm(len(y), generator=torch.Generator().manual_seed(0))[:CHANNELS]
+    slopes = (torch.autograd.grad(y[c], x, retain_graph=True)[0][0] for c in drawn.tolist())
+    squares = sum((slope.double().square().sum(-1) for slope in slopes), torch.zeros(()))
+    return (squares * len(y) / len(drawn)).sqrt().cpu()
+
+
+@measures("H12")
+def reach_of_attention(subject: Subject) -> Measured:
+    """Fraction of the tokens on which the one in the middle depends; the least of all layers."""
+    model, image = exact(subject)
+    fractions = []
+    for name in attention_of(model, image):
+        function, x = on_tokens(model, name, image)
+        fractions.append((influence(function, x, x.shape[1] // 2) > 0).double().mean().item())
+    return Measured(min(fractions), curves={"fraction of the tokens": torch.tensor(fractions)})
+
+
+@measures("R12")
+def mlp_across_tokens(subject: Subject) -> Measured:
+    """Largest derivative of the token in the middle by another one, of all MLPs."""
+    model, image = exact(subject)
+    _, mlps = both_kinds(model, image)
+    largest = []
+    for name in mlps:
+        function, x = on_tokens(model, name, image)
+        slopes = influence(function, x, x.shape[1] // 2)
+        slopes[x.shape[1] // 2] = 0
+        largest.append(slopes.max().item())
+    return Measured(max(largest), curves={"derivative by another token": torch.tensor(largest)})
+
+
+@measures("L10", slow=True)
+def later_tokens(subject: Subject) -> Measured:
+    """Fraction of pairs of tokens of which the earlier, after all blocks, depends on the later; of
+    the output tokens 64 at most are looked at."""
+    model, image = exact(subject)
+    if not attends(model, image):
+        raise NotApplicable("has no attention")
+    x, y = through_blocks(model, image)
+    tokens = len(y)
+    direction = torch.randn(y.shape[1], generator=torch.Generator().manual_seed(0)).to(y)
+    rows = torch.linspace(0, tokens - 1, min(ROWS, tokens)).long().unique()[:-1]
+    depends = []  # on each later token; the last token has none
+    for i in rows.tolist():
+        (slope,) = torch.autograd.grad(y[i] @ direction, x, retain_graph=True)
+        depends.append(slope[0, i + 1 :].abs().sum(-1) > 0)
+    return Measured(torch.cat(depends).double().mean().item(), baselines={"a causal mask": 0.0})
+
+
+def through_blocks(
+    model: nn.Module, image: Tensor
+) -> tuple[Float[Tensor, "1 tokens dim"], Float[Tensor, "tokens dim"]]:
+    """The tokens that the first block reads, and those that the last one makes of them."""
+    names = row_of_blocks(model, image)
+    start: list[Tensor] = []
+
+    def put(module: nn.Module, args: Any, kwargs: Any) -> Any:
+        old = tensors_in((args, kwargs))[0]
+        start.append(old.detach().clone().requires_grad_())
+        return tree_map_only(Tensor, lambda t: start[-1] if t is old else t, (args, kwargs))
+
+    listening = before(one(model, names[0]), put), record(model, names[-1])
+    with torch.enable_grad(), plain_attention(), listening[0], listening[1] as recorded:
+        model(image)
+    return start[-1], recorded[names[-1]][0]
+
+
+def shuffled(subject: Subject) -> Float64[Tensor, "2 layers"]:
+    """How far each attention of shuffled tokens is from its shuffled output, and from its output.
+
+    Relative to the largest entry of the output.
+    """
+    model, image = exact(subject)
+    distances = []
+    for name in attention_of(model, image):
+        function, x = on_tokens(model, name, image)
+        order = torch.randperm(x.shape[1], generator=torch.Generator().manual_seed(0))
+        with torch.no_grad():
+            straight, other = function(x), function(x[:, order])
+        size = straight.abs().max()
+        if size == 0:
+            raise NotApplicable(f"{name!r} gives zeros for every token")
+        both = torch.stack([straight[:, order], straight])
+        distances.append(((other - both).abs().flatten(1).amax(1) / size).cpu())
+    return torch.stack(distances, 1)
+
+
+@measures("H10", "C05")
+def equivariance(subject: Subject) -> Measured:
+    """Largest relative difference of all attention layers, other arguments as they were."""
+    errors, _ = shuffled(subject)
+    return Measured(errors.max().item(), curves={"difference": errors})
+
+
+@measures("V20")
+def invariance(subject: Subject) -> Measured:
+    """Relative change, the largest of all attention layers."""
+    _, changes = shuffled(subject)
+    return Measured(changes.max().item(), curves={"change": changes})

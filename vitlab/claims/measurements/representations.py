@@ -1,0 +1,165 @@
+"""How alike the layers of a model are, and those of two."""
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor, nn
+
+from minivit.recording import runnable
+from vitlab.claims.measurements.parts import attention_of, compared, outputs, row_of_layers
+from vitlab.claims.measurements.subjects import groups, second
+from vitlab.claims.measuring import Measured, NotApplicable, Subject, before_training, measures
+from vitlab.instruments import CKA, localisation
+
+MANY = 1000  # images without which too few tokens are told apart from their neighbours
+POSITIONS = 100  # at most, so that the Gram matrices of as many images fit
+
+
+def tables(subject: Subject, *models: nn.Module) -> list[Float64[Tensor, "rows columns"]]:
+    """CKA of the layers of a model with each other, or with those of a second model: of all images,
+    estimated by minibatches, and of each group of them.
+
+    The layers are the first map and every block.
+    """
+    rows = [(model, row_of_layers(model, subject.images)) for model in models]
+    whole, alone = CKA(), []
+    for images in groups(subject.images):
+        maps = [outputs(m, images, row, subject.batch_size, first=row[0]) for m, row in rows]
+        group = CKA()
+        for cka in (whole, group):
+            cka.update(*maps)
+        alone.append(group.result().values)
+    return [whole.result().values, *alone]
+
+
+def far(values: Float64[Tensor, "layers layers"]) -> float:
+    """Mean CKA of the first two layers with the last two."""
+    if len(values) < 4:
+        layers = f"has {len(values)} layers"
+        raise NotApplicable(f"{layers}, so that the first two and the last two overlap")
+    return values[:2, -2:].mean().item()
+
+
+def ends_alike(subject: Subject, start: int) -> Measured:
+    """First and last layers, from the layer ``start``, of a model with attention, less those of one
+    without."""
+    vit, other = compared(subject)
+    mine, theirs = (
+        [far(table[start:, start:]) for table in tables(subject, model)] for model in (vit, other)
+    )
+    figure, *each = (a - b for a, b in zip(mine, theirs, strict=True))
+
+    def own(twin: Subject) -> float:
+        return far(tables(twin, twin.model)[0][start:, start:]) - theirs[0]
+
+    baselines = before_training(subject, own) if subject.model is vit else {}
+    return Measured(figure, torch.tensor(each), baselines)
+
+
+def is_on_maps(model: nn.Module, images: Tensor) -> bool:
+    """Whether a model's blocks give feature maps."""
+    last = row_of_layers(model, images)[-1]
+    return outputs(model, images[:1], [last], 1)[last].ndim == 4
+
+
+def beside_convolutions(subject: Subject) -> tuple[nn.Module, nn.Module]:
+    """The model with attention, and a convolutional network."""
+    vit, network = compared(subject)
+    if not is_on_maps(network, subject.images):
+        raise NotApplicable("needs a convolutional network as the second model")
+    return vit, network
+
+
+@measures("C11")
+def beside_network(subject: Subject) -> Measured:
+    """Mean CKA of the first two and the last two layers, the first map among them."""
+    beside_convolutions(subject)
+    return ends_alike(subject, start=0)
+
+
+@measures("C20")
+def beside_mixer(subject: Subject) -> Measured:
+    """Mean CKA of the first two and the last two blocks."""
+    _, mixer = compared(subject)
+    if is_on_maps(mixer, subject.images):
+        raise NotApplicable("needs a second model with tokens but no attention, such as a Mixer")
+    return ends_alike(subject, start=1)
+
+
+@measures("C12")
+def matches(subject: Subject) -> Measured:
+    """Fraction of a convolutional network's layers whose most similar layer of the model lies in
+    its lowest quarter, or for those of the upper half in the next third."""
+    vit, network = beside_convolutions(subject)
+    figure, *each = (in_range(table) for table in tables(subject, vit, network))
+    return Measured(figure, torch.tensor(each))
+
+
+def in_range(values: Float64[Tensor, "layers others"]) -> float:
+    """The fraction of columns whose largest entry is in the range claimed for their depth."""
+    count, others = values.shape
+    depths = [match / (count - 1) for match in values.argmax(0).tolist()]
+    lower = [i <= (others - 1) / 2 for i in range(others)]
+    ranges = [(0, 0.25) if low else (0.25, 0.25 + 1 / 3) for low in lower]
+    inside = [low <= depth <= high for depth, (low, high) in zip(depths, ranges, strict=True)]
+    return sum(inside) / others
+
+
+@measures("C15", slow=True)
+def own_patches(subject: Subject) -> Measured:
+    """Fraction of positions in the last block that are most like their own patch, by CKA with the
+    pixels of every patch, less the same of a convolutional network."""
+    second(subject)
+    if len(subject.images) < MANY:
+        raise NotApplicable(f"needs {MANY:,} images: the fraction grows with their number")
+    batches = [batch for batch in subject.images.split(MANY) if len(batch) == MANY]
+    fractions = []
+    for model in compared(subject):
+        name = row_of_layers(model, subject.images)[-1]
+        x = outputs(model, subject.images[:1], [name], 1)[name]
+        if (x.shape[1] if x.ndim == 3 else x[0, 0].numel()) > POSITIONS:
+            many = f"{name!r} has more than {POSITIONS} positions"
+            raise NotApplicable(f"{many}, too many to compare")
+        hits = [localisation(model, [batch], name).hits.double().mean() for batch in batches]
+        fractions.append(torch.tensor([x.item() for x in hits]))
+    each = fractions[0] - fractions[1]
+    return Measured(each.mean().item(), each)
+
+
+def inside(model: nn.Module, block: str) -> list[str]:
+    """The norms and the hidden activations of a block, by their names inside it."""
+    names = []
+    for name, module in runnable(model).items():
+        kind = type(module)
+        activation = "activation" in kind.__module__  # torch's, timm's, Hugging Face's
+        hidden = activation and not isinstance(module, nn.Softmax | nn.MultiheadAttention)
+        if name.startswith(f"{block}.") and (hidden or "Norm" in kind.__name__):
+            names.append(name.removeprefix(f"{block}."))
+    return names
+
+
+@measures("C22")
+def where_taken(subject: Subject) -> Measured:
+    """Mean CKA between different blocks when compared by their outputs, less when compared by their
+    norms or hidden activations: those that are least alike."""
+    model = subject.model
+    attention_of(model, subject.images)
+    row = row_of_layers(model, subject.images)
+    shared = [tap for tap in inside(model, row[0]) if all(tap in inside(model, b) for b in row)]
+    if not shared or len(row) < 2:
+        raise NotApplicable("its blocks share no names of norms or activations")
+    means: dict[str, list[float]] = {}
+    for images in groups(subject.images):
+        for tap in ("", *shared):
+            names = [f"{block}.{tap}" if tap else block for block in row]
+            cka = CKA()
+            cka.update(outputs(model, images, names, subject.batch_size))
+            means.setdefault(tap, []).append(across(cka.result().values))
+    least = min(shared, key=lambda tap: sum(means[tap]))
+    each = torch.tensor(means[""]) - torch.tensor(means[least])
+    return Measured(each.mean().item(), each)
+
+
+def across(values: Float64[Tensor, "layers layers"]) -> float:
+    """The mean over pairs of different layers."""
+    n = len(values)
+    return ((values.sum() - values.diagonal().sum()) / (n * n - n)).item()

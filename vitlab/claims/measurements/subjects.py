@@ -1,0 +1,61 @@
+"""What measurements share of their subjects: second models, labels, accuracy, groups of images."""
+
+import torch
+from jaxtyping import Bool, Int64
+from torch import Tensor, nn
+
+from vitlab.calls import logits
+from vitlab.claims.measuring import NotApplicable, Subject
+from vitlab.instruments.running import evaluating
+
+GROUPS = 4  # of images, for intervals of figures that no single image has
+LEAST = 4  # images in a group
+
+
+def groups(images: Tensor) -> list[Tensor]:
+    """Images in four groups, or in one where there are too few for four."""
+    return list(images.chunk(GROUPS)) if len(images) >= GROUPS * LEAST else [images]
+
+
+def weighted(parts: list[Tensor], images: list[Tensor]) -> Tensor:
+    """The mean over all images of what is a mean over the images of each group."""
+    count = sum(map(len, images))
+    shares = (part * (len(x) / count) for part, x in zip(parts, images, strict=True))
+    return sum(shares, torch.zeros(()))
+
+
+def second(subject: Subject) -> nn.Module:
+    """The other model, for a claim that compares two."""
+    if subject.beside is None:
+        raise NotApplicable("needs a second model: --beside NAME")
+    return subject.beside
+
+
+def labels_of(subject: Subject) -> Int64[Tensor, "images"]:
+    """The class of each image."""
+    if subject.labels is None:
+        raise NotApplicable("needs the class of each image: give a folder of images for each class")
+    return subject.labels.cpu()
+
+
+def right(
+    model: nn.Module, images: Tensor, labels: Tensor, batch_size: int
+) -> Bool[Tensor, "images"]:
+    """Of which images a classifier is right."""
+    with evaluating(model):
+        answers = [logits(model, batch).argmax(1).cpu() for batch in images.split(batch_size)]
+    return torch.cat(answers) == labels
+
+
+def beyond_chance(model: nn.Module, subject: Subject) -> tuple[float, float]:
+    """Accuracy, and that of a guess, of a model that is right more often than by chance.
+
+    By three standard errors: else there is no accuracy to lose, or to keep.
+    """
+    labels, n = labels_of(subject), len(subject.images)
+    with evaluating(model):
+        chance = 1 / logits(model, subject.images[:1]).shape[1]
+    accuracy = right(model, subject.images, labels, subject.batch_size).double().mean().item()
+    if accuracy <= chance + 3 * (chance * (1 - chance) / n) ** 0.5:
+        raise NotApplicable(f"{type(model).__name__} is right no more often than by chance")
+    return accuracy, chance
