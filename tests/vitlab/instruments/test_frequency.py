@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-import torchvision
 from torch import nn
 
 import minivit
@@ -166,19 +165,6 @@ def test_maps_of_convolutions_mixers_and_hybrids():
     hybrid = draw(minivit.create("alternet_32px", **small)).eval()
     name = next(n for n, _ in hybrid.named_modules() if n.endswith("attention"))
     assert layer_frequencies(hybrid, images(2, (16, 16)), name)[name].after.values.shape[0] > 1
-
-
-def test_maps_of_torchvision_with_channels_first_and_last():
-    swin = draw(torchvision.models.SwinTransformer([4, 4], 12, [2], [2], [4, 4])).eval()
-    resnet = draw(torchvision.models.resnet18(num_classes=5)).eval()
-    pictures = images(2, (32, 32))
-    for model, name, last in ((swin, "features.1.0", True), (resnet, "layer1.0.conv1", False)):
-        with torch.no_grad(), minivit.record(model, name) as seen:
-            model(pictures)
-        maps = seen[name].movedim(-1, 1) if last else seen[name]
-        assert maps.shape[2] == maps.shape[3] == 8
-        found = layer_frequencies(model, pictures, name)[name].after
-        torch.testing.assert_close(found.values, log_amplitude(maps).values, atol=1e-5, rtol=1e-5)
 
 
 def test_what_is_on_no_grid_is_refused():
