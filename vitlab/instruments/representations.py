@@ -25,7 +25,8 @@ def representations(
     with record(model, *names, detach=True) as seen, evaluating(model):
         model(images)
     for name, x in seen.items():
-        if not isinstance(x, Tensor) or not x.is_floating_point() or len(x) != len(images):
+        floating = isinstance(x, Tensor) and x.is_floating_point()
+        if not floating or x.shape[:1] != images.shape[:1]:
             got = f"{x.dtype} {list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
             raise ValueError(
                 f"expected {name!r} to give one floating tensor [{len(images)}, ...]: got {got}"

@@ -8,7 +8,7 @@ import torch
 
 import minivit
 from tests.parity import draw
-from tests.refusals import assert_refused
+from tests.refusals import assert_refused, unchecked
 from tests.vitlab.instruments.models import DEPTH, everybodys
 from vitlab import instruments as analysis
 from vitlab.calls import activation, sublayer
@@ -64,6 +64,7 @@ def in_training():
 
 
 @pytest.mark.parametrize("name", OF_IMAGES)
+@unchecked()  # the lens gives a model's head tokens as if each were an image of a larger batch
 def test_batches_do_not_matter_and_the_model_comes_back_as_it_was(name):
     model, x, classes = in_training(), torch.rand(5, 1, 6, 8), torch.arange(5)
     before = {key: value.clone() for key, value in model.state_dict().items()}

@@ -97,12 +97,6 @@ def test_the_smallest_batches_give_no_nan_and_nothing_above_one():
         assert value.isfinite() and value.abs() <= 1 + 1e-12
 
 
-def test_single_precision_is_near_double():
-    x, y = related(40)
-    close(linear_cka(x.float(), y.float()), linear_cka(x, y), 1e-5)
-    assert linear_cka(x.half(), y.half()).isfinite()
-
-
 def vit(**changes):
     return draw(minivit.create("vit_8px", dim=12, heads=3, depth=3, **changes).eval())
 
@@ -142,14 +136,6 @@ def test_two_models_on_images_that_are_not_square():
         other_names=["encoder.layers.encoder_layer_?"],
     )  # fmt: skip
     close(same.values.diagonal(), torch.ones(2).double(), 1e-5)
-
-
-def test_memory_does_not_grow_with_the_batches():
-    seen = CKA()
-    for seed in range(5):
-        seen.update({"x": random(6, 9, seed=seed)})
-        held = [t for t in vars(seen).values() if isinstance(t, torch.Tensor)]
-        assert sum(t.numel() for t in held) == 3
 
 
 def test_bad_input_is_refused():
