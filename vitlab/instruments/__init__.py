@@ -78,3 +78,5 @@ from vitlab.instruments.smoothing import (
 from vitlab.instruments.spectra import Spectrum, spectrum
 from vitlab.instruments.variance import BranchVariance, Variance, branch_variance, feature_variance
 from vitlab.instruments.weights import WeightLoss
+
+__all__ = [name for name, value in globals().items() if callable(value)]  # and no module

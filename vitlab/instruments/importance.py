@@ -68,7 +68,7 @@ def branch_importance(
     else:
         shown, ends = branches(model, first), branches(model, first, last)
     parts = [Part(name) for name in ends]
-    importance = _importance(model, stream, labels, parts, by, reference, seed)
+    importance = _importance(model, stream, labels, parts, by, reference, seed, batch_size)
     return replace(importance, names=tuple(shown))
 
 
@@ -101,7 +101,7 @@ def head_importance(
     heads = torch.tensor([attention.heads for attention in at])
     there = torch.arange(int(heads.max())) < heads[:, None]  # [blocks, heads]
     parts = [Part(weights_of(at[block].name), head) for block, head in there.nonzero().tolist()]
-    row = _importance(model, stream, labels, parts, by, reference, seed)
+    row = _importance(model, stream, labels, parts, by, reference, seed, batch_size)
     table = torch.full((2, *there.shape), torch.nan, dtype=torch.float64)
     table[:, there] = torch.stack([row.loss, row.accuracy])
     names = tuple(attention.name for attention in at)
@@ -116,12 +116,13 @@ def _importance(
     by: By,
     reference: Images | None,
     seed: int,
+    batch_size: int,
 ) -> Importance:
     """Loss and accuracy of the whole model, and without each part."""
     if by not in get_args(By):
         raise ValueError(f"expected by='zero', 'mean' or 'resample': got {by!r}")
     kept = stream if by == "zero" else list(stream)  # others need a pass of their own
-    others = None if reference is None else list(batches(reference, 64)[1])
+    others = None if reference is None else list(batches(reference, batch_size)[1])
     names = list(dict.fromkeys(part.name for part in parts))
     instead = stand_ins(model, kept if isinstance(kept, list) else [], names, by, seed, others)
     sums = torch.zeros(2, 1 + len(parts), dtype=torch.float64)

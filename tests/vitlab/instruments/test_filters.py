@@ -11,6 +11,7 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
+from tests.vitlab.instruments.models import random
 from vitlab.data.photographs import photograph
 from vitlab.instruments import (
     cosine_basis,
@@ -21,10 +22,6 @@ from vitlab.instruments import (
     subspace_overlap,
 )
 from vitlab.instruments.filters import dct2, dct_matrix
-
-
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def close(a, b, tolerance=1e-9):

@@ -9,13 +9,9 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import MODELS, everybodys, images
+from tests.vitlab.instruments.models import MODELS, everybodys, images, random
 from vitlab.instruments import layer_frequencies, log_amplitude, stream_frequencies
 from vitlab.instruments.frequency import frequencies, rings
-
-
-def maps(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def wave(rows, columns, u, v):
@@ -34,7 +30,7 @@ def test_a_wave_has_its_amplitude_where_it_belongs_and_none_elsewhere():
 
 @pytest.mark.parametrize("side", [7, 8, 14])
 def test_the_diagonal_has_park_and_kims_bins(side):
-    x = maps(3, 5, side, side)
+    x = random(3, 5, side, side)
     # Their notebook's steps, in their order: log, shift, mean, diagonal, its second half, less DC.
     logs = (torch.fft.fft2(x).abs() + 1e-6).log()
     shifted = torch.fft.fftshift(logs, dim=(2, 3)).mean((0, 1))
@@ -53,7 +49,7 @@ def test_rings_hold_every_wave_once_by_its_nearest_whole_frequency():
 
 
 def test_radial_high_and_tilt_are_means_over_waves():
-    found = log_amplitude(maps(4, 3, 8, 6))
+    found = log_amplitude(random(4, 3, 8, 6))
     relative, apart = found.values - found.values[0, 0], frequencies((8, 6))
     rows = [relative[rings((8, 6)) == k].mean() for k in range(len(found.radial))]
     torch.testing.assert_close(found.radial, torch.stack(rows))
@@ -63,7 +59,7 @@ def test_radial_high_and_tilt_are_means_over_waves():
 
 
 def test_a_constant_lowers_what_is_relative_to_it_and_leaves_the_tilt():
-    x = maps(4, 3, 8, 8)
+    x = random(4, 3, 8, 8)
     before, after = log_amplitude(x), log_amplitude(x + 10)
     assert after.high < before.high - 2
     torch.testing.assert_close(after.tilt, before.tilt)

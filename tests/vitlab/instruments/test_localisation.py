@@ -9,11 +9,8 @@ import minivit
 from minivit.patches import patchify
 from tests.parity import draw
 from tests.refusals import assert_refused
+from tests.vitlab.instruments.models import random
 from vitlab.instruments import linear_cka, localisation, readable
-
-
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def close(a, b, tolerance=1e-8):

@@ -10,11 +10,8 @@ import minivit
 from minivit.positions import sincos_2d
 from tests.parity import draw
 from tests.refusals import assert_refused
+from tests.vitlab.instruments.models import random
 from vitlab.instruments import place_recovery, position_similarity, position_table
-
-
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def close(a, b, tolerance=1e-9):

@@ -10,13 +10,10 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
+from tests.vitlab.instruments.models import random
 from vitlab.data.loading import load_data
 from vitlab.instruments import probe, probes, ridge
 from vitlab.instruments.probes import explained
-
-
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def close(a, b, tolerance=1e-8):

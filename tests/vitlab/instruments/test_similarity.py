@@ -10,11 +10,8 @@ import torchvision
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
+from tests.vitlab.instruments.models import random
 from vitlab.instruments import CKA, cka, linear_cka
-
-
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def close(a, b, tolerance=1e-10):

@@ -10,11 +10,8 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
+from tests.vitlab.instruments.models import random
 from vitlab.instruments import spectrum
-
-
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def close(a, b, tolerance=1e-10):
