@@ -21,11 +21,11 @@ def refuse_training(model: nn.Module, name: str = "the model") -> None:
 def logits(model: nn.Module, images: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch classes"]:
     """A classifier's logits, unwrapped from Hugging Face's output object; ValueError if none."""
     output = model(images)
-    found = getattr(output, "logits", output)
-    if not isinstance(found, Tensor) or found.ndim != 2:
-        got = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
+    output = getattr(output, "logits", output)
+    if not isinstance(output, Tensor) or output.ndim != 2:
+        got = list(output.shape) if isinstance(output, Tensor) else type(output).__name__
         raise ValueError(f"expected logits [batch, classes] of {type(model).__name__}: got {got}")
-    return found
+    return output
 
 
 def sublayer(
@@ -39,9 +39,6 @@ def sublayer(
     The module's other arguments, such as masks, stay as they were in that call. If it got its input
     several times, as query, key and value, the function's argument replaces all of them. The
     function does not change its argument, even if the module works in place.
-
-    Args:
-        name: Of one module, as in ``model.named_modules()``.
 
     Raises:
         LookupError: No module has this name; the message lists similar ones.
@@ -82,18 +79,11 @@ class Reached(BaseException):
 
 
 def activation(model: nn.Module, name: str) -> Callable[[Tensor], Tensor]:
-    """The function from a model's input to the output of a module inside it.
+    """The function from a model's input to the output of a module inside it, ``""`` for the model.
 
     The model reads one tensor, and stops after the module's first call. The function does not
-    change its argument, even if the model works in place.
-
-    Args:
-        name: Of one module, as in ``model.named_modules()``; ``""`` is the model itself.
-
-    Raises:
-        LookupError, ValueError: As for :func:`sublayer`.
-        RuntimeError: When the function is called: the module did not run, or returned other than
-            one tensor.
+    change its argument, even if the model works in place. It raises RuntimeError where the module
+    does not run, or returns other than one tensor; names are as for :func:`sublayer`.
     """
     module = one(model, name)
 
@@ -112,7 +102,7 @@ def activation(model: nn.Module, name: str) -> Callable[[Tensor], Tensor]:
 
 
 def _one_tensor(output: Any, name: str) -> Tensor:
-    given = [t for t in tree_leaves(output) if isinstance(t, Tensor)]
-    if len(given) != 1:
-        raise RuntimeError(f"expected one tensor from {name!r}: got {len(given)}")
-    return given[0]
+    tensors = [t for t in tree_leaves(output) if isinstance(t, Tensor)]
+    if len(tensors) != 1:
+        raise RuntimeError(f"expected one tensor from {name!r}: got {len(tensors)}")
+    return tensors[0]

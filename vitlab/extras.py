@@ -1,7 +1,7 @@
 """Packages that only some of minivit needs, and what installs them."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 
 
@@ -18,10 +18,8 @@ def extra(name: str) -> Iterator[None]:
 
 def installed(names: Iterable[str]) -> dict[str, str]:
     """The versions of those of these packages that are installed."""
-    found = {}
+    versions = {}
     for name in names:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions

@@ -35,7 +35,6 @@ class Attention:
 
     @property
     def heads(self) -> int:
-        """The number of heads."""
         return self.shape[1]
 
 
@@ -74,16 +73,15 @@ class Watch(AttentionListener):
         depth = self._block()
         met = [tensor for _, tensors in self.frames[depth:] for tensor in tensors]
         tokens = (_tokens(tensor, weights.shape[-1]) for tensor in met)
-        self.found.append(
-            Attention(
-                self.frames[depth][0],
-                weights.shape,
-                next((rows.clone() for rows in tokens if rows is not None), None),
-                list(met[0].shape) if met else [],
-                tuple(self.maps),
-                None if self.found else weights.clone(),
-            )
+        attention = Attention(
+            self.frames[depth][0],
+            weights.shape,
+            next((rows.clone() for rows in tokens if rows is not None), None),
+            list(met[0].shape) if met else [],
+            tuple(self.maps),
+            None if self.found else weights.clone(),
         )
+        self.found.append(attention)
         if self.first:
             raise Reached(None)
         return weights
@@ -97,32 +95,27 @@ class Watch(AttentionListener):
         return len(self.frames) - 1
 
     def look(self, images: Tensor, *, first: bool = False) -> list[Attention]:
-        """Runs the model on the first image and returns every attention, in the order they run.
-
-        Args:
-            first: Stop at the first attention.
-        """
+        """Every attention of the model on the first image, in the order they run, or the first."""
         for notes in (self.running, self.frames, self.found, self.maps):
             notes.clear()
         self.first = first
         with suppress(Reached):
             self.model(images[:1])
-        found = list(self.found)
-        if not found and self.others:
+        if not self.found and self.others:
             name, shape = self.others.popitem()  # the innermost
             raise ValueError(
                 "expected attention weights [images, heads, queries, keys]: the softmax in "
                 f"{name!r} has {list(shape)}, in which heads and images cannot be told apart"
             )
-        if not found:
+        if not self.found:
+            name = type(self.model).__name__
             raise ValueError(
-                f"{type(self.model).__name__} computes no attention between tokens: there is none "
-                "to measure"
+                f"{name} computes no attention between tokens: there is none to measure"
             )
-        if len({attention.name for attention in found}) < len(found):
-            names = [attention.name for attention in found]
+        names = [attention.name for attention in self.found]
+        if len(set(names)) < len(names):
             raise ValueError(f"expected one attention in a block: got {names}")
-        return found
+        return list(self.found)
 
 
 @contextmanager
@@ -153,13 +146,10 @@ def _tokens(x: Tensor, count: int) -> Float[Tensor, "tokens dim"] | None:
 
 
 def attentions(model: nn.Module, images: Tensor) -> list[Attention]:
-    """Finds every attention of a model between as many queries as keys, in the order they run.
+    """Finds every attention between as many queries as keys that a model computes for one image.
 
-    It works for any model whose attention :func:`~minivit.recording.record` hears: minivit's,
-    torchvision's, timm's, Hugging Face's. Only the first image is used.
-
-    Raises:
-        ValueError: The model computes no attention between tokens, or several in one block.
+    It works for any model whose attention :func:`~minivit.recording.record` hears, and raises
+    ValueError where there is none, or several in one block.
     """
     with watching(model, images) as watch:
         return watch.look(images)

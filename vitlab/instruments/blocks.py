@@ -14,11 +14,9 @@ from vitlab.instruments.running import evaluating
 def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
     """Names the blocks: the longest outermost sequence of modules from tokens to tokens.
 
-    Each reads the output of the one before, which has an entry for every image.
-
-    Raises:
-        ValueError: There is none; or it has more blocks beside it, which change the tokens' number
-            or width, as in hierarchical models whose stages stand in one list.
+    Each reads the output of the one before, which has an entry for every image. ValueError where
+    there is none, or where it has more blocks beside it that change the tokens' number or width,
+    as in hierarchical models whose stages stand in one list.
     """
     ran: list[str] = []
     others: list[str] = []
@@ -58,12 +56,12 @@ def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
     row, _, _ = longest[-1].rpartition(".")
     kind = type(model.get_submodule(longest[-1]))
 
-    def like(names: list[str]) -> list[str]:
-        """Those beside the longest row, in its list, of its kind."""
+    def beside(names: list[str]) -> list[str]:
+        """Those in the longest row's list and of its kind, but not in the row."""
         there = [name for name in names if name.rpartition(".")[0] == row and name not in longest]
         return [name for name in there if type(model.get_submodule(name)) is kind]
 
-    if (changing := like(others)) and like(outer):  # a head alone is no other stage
+    if (changing := beside(others)) and beside(outer):  # a head alone is no other stage
         raise ValueError(
             f"expected blocks that keep the number and width of tokens: {changing[0]!r} in "
             f"{type(model).__name__} does not"

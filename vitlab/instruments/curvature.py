@@ -1,4 +1,4 @@
-"""How sharply the loss bends at a model's weights: the outermost eigenvalues of its Hessian."""
+"""How the loss bends around a model's weights: Hessian eigenvalues, and lines and planes of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,7 +48,6 @@ def curvature(
 
         curvature(vit, images, classes).top                          # of all weights
         curvature(vit, images, classes, "blocks.0.*").top            # of the first block's alone
-        curvature(vit, images, classes, gauss_newton=True).top
         curvature(vit, images, classes, relative=True).top           # of steps as large as weights
 
     Each step costs one exact product with the Hessian, about four times a gradient.
@@ -63,27 +62,23 @@ def curvature(
             which stays as it is when weights are rescaled and the function is not: adaptive
             sharpness, Kwon et al. (2021). Directions are in these units too.
         seed: Of the random start.
-
-    Raises:
-        ValueError: ``k`` is not between 1 and the steps, or derivatives are not finite.
-        LookupError, TypeError: As for :class:`~vitlab.instruments.weights.WeightLoss`.
     """
     loss = WeightLoss(model, images, classes, parameters, **how)
     if not 1 <= k <= min(steps, loss.point.shape[1]):
         raise ValueError(f"expected k from 1 to the number of steps, or of weights: got {k}")
     bent = loss.gauss_newton() if gauss_newton else loss.hessian()
     unit = loss.point.abs() if relative else torch.ones_like(loss.point)
-    found = lanczos(lambda v: unit * bent(unit * v), random_like(loss.point, seed), steps)
-    values, errors, vectors = found.values[0], found.errors[0], found.vectors[0]
+    pairs = lanczos(lambda v: unit * bent(unit * v), random_like(loss.point, seed), steps)
+    values, errors, vectors = pairs.values[0], pairs.errors[0], pairs.vectors[0]
     return Curvature(
-        values.flip(0)[:k],
-        errors.flip(0)[:k],
-        values[:k],
-        errors[:k],
-        vectors.flip(0)[:k],
-        vectors[:k].clone(),
-        loss.value,
-        loss.gradient().norm().item(),
+        top=values.flip(0)[:k],
+        top_errors=errors.flip(0)[:k],
+        bottom=values[:k],
+        bottom_errors=errors[:k],
+        directions=vectors.flip(0)[:k],
+        downward=vectors[:k].clone(),
+        loss=loss.value,
+        slope=loss.gradient().norm().item(),
     )
 
 
@@ -121,25 +116,88 @@ def batch_maxima(
 
     Of each mini-batch they take the five eigenvalues of largest absolute value. These are other
     numbers than the eigenvalues of the loss on all images: few images bend the loss more, in both
-    directions. A last batch with fewer images is left out.
-
-    Args:
-        images, classes, parameters, how: As for :func:`curvature`.
-        k: Eigenvalues of each mini-batch.
-        steps: Of Lanczos, for each mini-batch.
-
-    Raises:
-        ValueError: There is no full mini-batch; and as for :func:`curvature`.
+    directions. A last batch with fewer images is left out. Arguments are as for :func:`curvature`.
     """
     whole = WeightLoss(model, images, classes, parameters, batch_size=batch_size, **how)
     rows = []
-    for x, of in whole.batches:
+    for x, labels in whole.batches:
         if len(x) == batch_size:
-            loss = WeightLoss(model, x, of, parameters, batch_size=batch_size, **how)
-            found = lanczos(loss.hessian(), random_like(loss.point, seed), max(steps, k))
-            order = found.values[0].abs().argsort(descending=True)[:k]
-            rows.append(torch.stack([found.values[0, order], found.errors[0, order]]))
+            loss = WeightLoss(model, x, labels, parameters, batch_size=batch_size, **how)
+            pairs = lanczos(loss.hessian(), random_like(loss.point, seed), max(steps, k))
+            order = pairs.values[0].abs().argsort(descending=True)[:k]
+            rows.append(torch.stack([pairs.values[0, order], pairs.errors[0, order]]))
     if not rows:
         raise ValueError(f"expected {batch_size} images, a mini-batch, or more: got {whole.count}")
-    values, errors = torch.stack(rows, 1)
-    return Maxima(values, errors)
+    return Maxima(*torch.stack(rows, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Landscape:
+    """The loss on a line or a plane through a model's weights, which are at offset 0."""
+
+    loss: Float[Tensor, "*points"]  # [points], or [points, points]: first direction, second
+    offsets: Float[Tensor, "points"]  # how many times a direction is added
+    directions: Float[Tensor, "axes n"]
+
+
+def landscape(
+    model: nn.Module,
+    images: Images,
+    classes: Integer[Tensor, "batch"],
+    parameters: str | Sequence[str] | None = None,
+    *,
+    directions: Float[Tensor, "axes n"] | int = 2,
+    radius: float = 1.0,
+    points: int = 21,
+    seed: int = 0,
+    **how: Any,
+) -> Landscape:
+    """The loss around a model's weights, after Li et al. (2018)::
+
+        landscape(vit, images, classes).loss                              # two random directions
+        top = curvature(vit, images, classes).directions
+        landscape(vit, images, classes, directions=top[:1]).loss          # along the sharpest
+
+    Args:
+        images, classes, parameters, how: As for :class:`~vitlab.instruments.weights.WeightLoss`.
+        directions: How many random ones, 1 or 2, made by :func:`filter_normalised`; or the
+            directions themselves, which are taken as they are.
+        radius: The largest offset, in lengths of the directions: 1 of a filter-normalised one moves
+            each filter by its own length.
+        points: On each axis; odd, so that the weights themselves are among them.
+        seed: Of the random directions.
+    """
+    loss = WeightLoss(model, images, classes, parameters, **how)
+    if isinstance(directions, int):
+        drawn = [random_like(loss.point, seed * 1000 + i) for i in range(directions)]
+        directions = torch.cat([filter_normalised(loss, d) for d in drawn])
+    axes, n = len(directions), loss.point.shape[1]
+    if axes not in (1, 2) or directions.shape[1] != n or points % 2 == 0:
+        raise ValueError(
+            f"expected directions [1 or 2, {n}] and an odd number of points: got "
+            f"{list(directions.shape)} and {points}"
+        )
+    offsets = torch.linspace(-radius, radius, points, dtype=loss.point.dtype)
+    offsets[points // 2] = 0
+    places = torch.cartesian_prod(*[offsets] * axes).view(-1, axes)
+    losses = [loss(loss.point + place.to(directions) @ directions) for place in places]
+    return Landscape(torch.cat(losses).view([points] * axes), offsets, directions)
+
+
+def filter_normalised(loss: WeightLoss, direction: Float[Tensor, "1 n"]) -> Float[Tensor, "1 n"]:
+    """Scales a direction filter by filter to the lengths of the model's own, Li et al. (2018).
+
+    A filter is a row of a weight, ``weight[i]``: what makes one feature or channel. Parameters with
+    at most one axis longer than 1, such as biases, scales and shifts of norms, class tokens, are no
+    filters. There the direction is zero, as in the authors' own figures, so that they stay as they
+    are.
+    """
+    own, parts = loss.split(loss.point), []
+    for name, part in loss.split(direction).items():
+        if sum(size > 1 for size in part.shape) < 2:
+            parts.append(torch.zeros_like(part).flatten())
+            continue
+        lengths, drawn = (t.flatten(1).norm(dim=1, keepdim=True) for t in (own[name], part))
+        scale = lengths / torch.where(drawn > 0, drawn, 1)
+        parts.append((part.flatten(1) * scale).flatten())
+    return torch.cat(parts)[None]

@@ -1,15 +1,107 @@
-"""Whether a map of what matters is right: patches taken out of images, or put back, by the map."""
+"""Which patches a logit depends on, by tokens deleted and by gradients, and whether that is right.
 
-from collections.abc import Callable
+A map of what matters is tried by taking patches out of images, or putting them back, in its order.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from einops import reduce
 from jaxtyping import Bool, Float, Float64, Integer
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map_only
 
+from minivit.hooks import before
 from vitlab.calls import logits
 from vitlab.instruments.grids import Grid, rows_and_columns
-from vitlab.instruments.running import Images, batches, chosen, evaluating, with_classes
+from vitlab.instruments.layout import layouts, same_tokens
+from vitlab.instruments.running import Images, batches, chosen, evaluating, leaf, with_classes
+
+
+def token_ablation(
+    model: nn.Module,
+    images: Images,
+    classes: Integer[Tensor, "batch"] | None = None,
+    *,
+    grid: Grid | None = None,
+    batch_size: int = 64,
+) -> Float64[Tensor, "batch patches"]:
+    """Measures by how much a logit falls when a patch's token is deleted before the first block.
+
+    The other tokens keep their positions, and the model runs without the deleted one: nothing
+    attends to it, and no mean includes it. ``classes`` says which logit of each image, by default
+    the largest; ``grid`` and refusals are as for :func:`~vitlab.instruments.rollout.rollout`.
+    """
+    first, stream = batches(images, batch_size)
+    at = layouts(model, first, grid)
+    tokens = same_tokens(at)
+    blocks = [model.get_submodule(layout.name) for layout in at]
+    rows = []
+    for batch, some in with_classes(stream, classes):
+        with evaluating(model):
+            whole = logits(model, batch)
+            which = chosen(some, whole)[:, None]
+            without = []
+            for token in tokens.where:
+                with _deleted(blocks, token, tokens.tokens):
+                    without.append(logits(model, batch).gather(1, which))
+        rows.append((whole.gather(1, which) - torch.cat(without, 1)).double().cpu())
+    return torch.cat(rows)
+
+
+@contextmanager
+def _deleted(blocks: list[nn.Module], token: int, tokens: int) -> Iterator[None]:
+    """Deletes a token from the first block's input, and from the masks of all blocks."""
+    kept = [i for i in range(tokens) if i != token]
+
+    def cut(x: Tensor) -> Tensor:
+        if x.ndim == 3 and x.shape[1] == tokens:  # [batch, tokens, dim]
+            return x[:, kept]
+        return x[..., kept, :][..., kept] if x.shape[-2:] == (tokens, tokens) else x
+
+    def without(module: nn.Module, args: Any, kwargs: Any) -> Any:
+        return tree_map_only(Tensor, cut, (args, kwargs))
+
+    with ExitStack() as stack:
+        for block in blocks:
+            stack.enter_context(before(block, without))
+        yield
+
+
+@torch.inference_mode(False)  # in which nothing has a gradient
+def saliency(
+    model: nn.Module,
+    images: Images,
+    classes: Integer[Tensor, "batch"] | None = None,
+    *,
+    batch_size: int = 16,
+) -> Float64[Tensor, "batch height width"]:
+    """Measures how much a logit changes with each pixel, after Simonyan et al. (2014).
+
+    The sensitivity of a pixel is the largest absolute value of the logit's gradient over its
+    colours. ``classes`` says which logit of each image, by default the largest. Compare it with
+    measures of patches by :func:`patch_means`.
+    """
+    rows = []
+    for batch, some in with_classes(batches(images, batch_size)[1], classes):
+        x = leaf(batch)
+        with evaluating(model), torch.enable_grad():
+            scores = logits(model, x)
+            watched = scores.gather(1, chosen(some, scores)[:, None])
+            (gradient,) = torch.autograd.grad(watched.sum(), x)
+        rows.append(gradient.double().abs().amax(1).cpu())
+    return torch.cat(rows)
+
+
+def patch_means(
+    maps: Float[Tensor, "batch height width"], grid: Grid
+) -> Float[Tensor, "batch patches"]:
+    """Averages maps of pixels over patches, in reading order."""
+    rows, columns = rows_and_columns(grid)
+    return reduce(maps, "n (r h) (c w) -> n (r c)", "mean", r=rows, c=columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,17 +143,13 @@ def deletion_curves(
 ) -> DeletionCurves:
     """Deletes patches from the best scored on, and inserts them, after Petsiuk et al. (2018).
 
-    Scores are right about a model if its answer falls soon when their best patches are deleted, and
-    comes soon when they are inserted. Pictures with patches missing are unlike those a model was
-    trained on, so compare the areas with those of other scores, random ones among them, and of
-    another ``instead``.
+    Scores are right about a model, any classifier, if its answer falls soon when their best patches
+    are deleted, and comes soon when they are inserted. Pictures with patches missing are unlike
+    those a model was trained on, so compare the areas with those of other scores, random ones among
+    them, and of another ``instead``.
 
     Args:
-        model: Any classifier.
-        scores: Of the patches, in reading order, as from
-            :func:`~vitlab.instruments.relevance.relevance`,
-            :func:`~vitlab.instruments.rollout.rollout` or
-            :func:`~vitlab.instruments.tokens.token_ablation`. Equal ones go in reading order.
+        scores: Of the patches, in reading order; equal ones go in reading order.
         classes: The class of each image. Default: the most probable.
         grid: Rows and columns of patches.
         instead: What deleted pixels are taken from, as a function of the images.
@@ -73,14 +161,11 @@ def deletion_curves(
         raise ValueError(
             f"expected finite scores [images, {rows} * {columns} patches]: got {list(scores.shape)}"
         )
-    steps = patches if steps is None else steps
-    if not 1 <= steps <= patches:
-        raise ValueError(f"expected from 1 to {patches} steps, one for each patch: got {steps}")
     # As many patches as went by each step, and the place of each patch in the order.
-    counts = torch.linspace(0, patches, steps + 1, dtype=torch.float64).round()
+    counts = torch.linspace(0, patches, (steps or patches) + 1, dtype=torch.float64).round()
     places = scores.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
+    parts = []
     _, stream = batches(images, batch_size)
-    found = []
     done = 0
     for batch, some in with_classes(stream, classes):
         place = places[done : done + len(batch)].to(batch.device)
@@ -93,15 +178,13 @@ def deletion_curves(
             curves = []
             for count in counts.tolist():
                 gone = spread(place < count, (rows, columns), batch)
-                pictures = torch.cat(
-                    [torch.where(gone, empty, batch), torch.where(gone, batch, empty)]
-                )
-                sure = logits(model, pictures).double().softmax(-1)
+                pictures = [torch.where(gone, empty, batch), torch.where(gone, batch, empty)]
+                sure = logits(model, torch.cat(pictures)).double().softmax(-1)
                 curves.append(sure.gather(1, true.repeat(2, 1)).view(2, -1).cpu())
-        found.append(torch.stack(curves, 2))  # [2, b, steps]
+        parts.append(torch.stack(curves, 2))  # [2, b, steps]
     if done != len(scores):
         raise ValueError(f"expected scores for each image: got {len(scores)} for {done} or more")
-    deletion, insertion = torch.cat(found, 1)
+    deletion, insertion = torch.cat(parts, 1)
     return DeletionCurves(counts / patches, deletion, insertion)
 
 

@@ -86,10 +86,6 @@ def density(
         probes: Random vectors. What they disagree in is the error.
         steps: Of Lanczos for each probe; as many points as steps.
         gauss_newton: Of the generalised Gauss-Newton matrix in place of the Hessian.
-
-    Raises:
-        ValueError: Fewer than one probe or step, or derivatives that are not finite.
-        LookupError, TypeError: As for :class:`~vitlab.instruments.weights.WeightLoss`.
     """
     loss = WeightLoss(model, images, classes, parameters, **how)
     product = loss.gauss_newton() if gauss_newton else loss.hessian()
@@ -106,15 +102,13 @@ def quadrature(
     eigenvalues of its small matrix, and the share of each is the squared overlap of its vector
     with ``z``.
     """
-    if probes < 1:
-        raise ValueError(f"there must be at least one probe: got {probes}")
     points, shares, errors = [], [], []
     for number in range(probes):
         z = random_like(like, seed * 1000 + number)
-        found = lanczos(operator, z, steps)
-        points.append(found.values[0])
-        errors.append(found.errors[0])
-        shares.append((found.vectors[0] @ (z[0] / z.norm())).square())
+        pairs = lanczos(operator, z, steps)
+        points.append(pairs.values[0])
+        errors.append(pairs.errors[0])
+        shares.append((pairs.vectors[0] @ (z[0] / z.norm())).square())
     return Density(torch.stack(points), torch.stack(shares), torch.stack(errors))
 
 

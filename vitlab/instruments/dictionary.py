@@ -93,10 +93,11 @@ def learn_dictionary(
     """
     rows = tokens.detach().clone().float().flatten(0, -2)
     variance = (rows - rows.mean(0)).square().sum(1).mean()
-    if len(rows) < 2 or not 0 < variance < torch.inf:
-        raise ValueError(f"expected finite tokens that differ: got {list(tokens.shape)}")
-    if (k is None) == (penalty is None) or not 1 <= (1 if k is None else k) <= size:
-        raise ValueError(f"expected k, from 1 to {size}, or a penalty: got {k=}, {penalty=}")
+    if not 0 < variance < torch.inf or (k is None) == (penalty is None):
+        raise ValueError(
+            f"expected finite tokens that differ, and k or a penalty: got {list(tokens.shape)}, "
+            f"{k=}, {penalty=}"
+        )
     g = torch.Generator().manual_seed(seed)
     dictionary = Dictionary(rows.shape[1], size, k).to(rows.device)
     dictionary.scale.copy_(variance.sqrt())

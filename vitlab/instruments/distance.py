@@ -30,11 +30,7 @@ def patch_distances(grid: Grid, size: tuple[float, float]) -> Float64[Tensor, "p
 
 
 def attention_distance(
-    model: nn.Module,
-    images: Images,
-    *,
-    grid: Grid | None = None,
-    batch_size: int = 16,
+    model: nn.Module, images: Images, *, grid: Grid | None = None, batch_size: int = 16
 ) -> AttentionDistance:
     r"""Measures how far each head looks: the mean distance in pixels, weighted by attention.
 
@@ -43,10 +39,9 @@ def attention_distance(
     et al. (2021), figure 7, and Raghu et al. (2021). Compare it with ``uniform``: attention without
     any preference has 0.52 times the side of a square image.
 
-    Class and register tokens have no position and are left out; the division makes a patch's other
-    weights sum to 1, and ``patches`` is the fraction that was left. Only attention with as many
-    keys as queries is measured, in models of minivit, torchvision, timm and Hugging Face, and as it
-    leaves the softmax, also where heads are mixed afterwards (CaiT, DeepViT).
+    Class and register tokens have no position and are left out. Only attention with as many keys as
+    queries is measured, in models of minivit, torchvision, timm and Hugging Face, and as it leaves
+    the softmax, also where heads are mixed afterwards (CaiT, DeepViT).
 
     Args:
         grid: Rows and columns of patches. Default: those of the last convolution before each
@@ -66,16 +61,13 @@ def attention_distance(
         for i, (layout, weights) in enumerate(zip(at, batch, strict=True)):
             where = torch.tensor(layout.where, device=weights.device)
             between = weights.index_select(2, where).index_select(3, where).double()
-            seen = between.sum(-1)  # [b, heads, n] of [b, heads, n, n]
-            pixels = (between * apart[i].to(between.device)).sum(-1) / seen
+            on_patches = between.sum(-1)  # [b, heads, n] of [b, heads, n, n]
+            pixels = (between * apart[i].to(between.device)).sum(-1) / on_patches
             head = slice(layout.heads)
             far[i, head] += pixels.nansum((0, 2)).cpu()
-            seeing[i, head] += (seen > 0).sum((0, 2)).cpu()
-            kept[i, head] += seen.sum((0, 2)).cpu()
-            count[i, head] += seen[:, 0].numel()
-    return AttentionDistance(
-        tuple(layout.name for layout in at),
-        far / seeing,
-        torch.stack([distances.mean() for distances in apart]),
-        kept / count,
-    )
+            seeing[i, head] += (on_patches > 0).sum((0, 2)).cpu()
+            kept[i, head] += on_patches.sum((0, 2)).cpu()
+            count[i, head] += on_patches[:, 0].numel()
+    names = tuple(layout.name for layout in at)
+    uniform = torch.stack([distances.mean() for distances in apart])
+    return AttentionDistance(names, far / seeing, uniform, kept / count)

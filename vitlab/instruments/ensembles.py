@@ -14,8 +14,7 @@ from jaxtyping import Int64, Shaped
 from torch import Tensor, nn
 
 from vitlab.instruments.grids import Grid
-from vitlab.instruments.representations import by_position, patch_grid, representations
-from vitlab.instruments.running import batches
+from vitlab.instruments.representations import by_position, collected, patch_grid
 
 
 @dataclass(frozen=True)
@@ -34,11 +33,6 @@ def ensemble(
 ) -> Ensemble:
     """Compares several predictions of the same labels with their mean."""
     p = predictions.double()
-    if p.ndim != 3 or p.shape[1:2] != labels.shape or not labels.max() < p.shape[2]:
-        raise ValueError(
-            "expected predictions [members, images, classes] and a label for each image: got "
-            f"{list(p.shape)} and {list(labels.shape)}"
-        )
     mean = p.mean(0)
     targets = F.one_hot(labels, p.shape[2]).double()
 
@@ -76,18 +70,14 @@ def position_ensembles(
 
     def positions(images: Tensor) -> dict[str, Tensor]:
         """By name, [positions, images, dim]."""
-        found: dict[str, list[Tensor]] = {}
-        for batch in batches(images, batch_size)[1]:
-            for name, x in representations(model, batch, names).items():
-                flat = by_position(x, grid)[1].flatten(1, 2)
-                found.setdefault(name, []).append(flat.transpose(0, 1).cpu())
-        return {name: torch.cat(parts, 1) for name, parts in found.items()}
+        flat = collected(model, images, names, lambda x: by_position(x, grid)[1], batch_size)
+        return {name: x.flatten(1, 2).transpose(0, 1) for name, x in flat.items()}
 
     classes = int(max(train[1].max(), test[1].max())) + 1
-    seen, others = positions(train[0]), positions(test[0])
+    features, test_features = positions(train[0]), positions(test[0])
     return {
-        name: ensemble(_fitted(x, train[1], classes, penalty)(others[name]), test[1])
-        for name, x in seen.items()
+        name: ensemble(_fitted(x, train[1], classes, penalty)(test_features[name]), test[1])
+        for name, x in features.items()
     }
 
 
@@ -97,8 +87,6 @@ def _fitted(x: Tensor, labels: Tensor, classes: int, penalty: float) -> Callable
     targets = F.one_hot(labels, classes).double().repeat(len(x), 1)
     mean, level = flat.mean(0), targets.mean(0)
     flat = flat - mean
-    if not flat.any():
-        raise ValueError("nothing to read: the features are the same in all positions and images")
     products = flat.T @ flat
     shrink = penalty * products.diagonal().mean() * torch.eye(len(products), dtype=torch.float64)
     weight = torch.linalg.solve(products + shrink, flat.T @ (targets - level))

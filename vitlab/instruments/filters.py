@@ -8,7 +8,9 @@ from jaxtyping import Bool, Float, Float64, Shaped
 from torch import Tensor, nn
 
 from minivit.patches import grid_of, patchify
+from minivit.recording import one
 from minivit.shapes import Size
+from vitlab.instruments.frequency import frequencies
 
 
 def first_filters(
@@ -16,22 +18,14 @@ def first_filters(
 ) -> Float[Tensor, "filters channels height width"]:
     """A copy of the weights of a convolution, such as a patch embedding, to be shown as images.
 
-    Args:
-        name: The name of the convolution. Default: the model's first.
+    ``name`` is that of the convolution, by default the model's first.
     """
-    modules = dict(model.named_modules())
-    if name is not None and name not in modules:
-        raise LookupError(f"the model has no module {name!r}: it has {list(modules)}")
-    found = [m for n, m in modules.items() if isinstance(m, nn.Conv2d) and name in (None, n)]
-    if not found:
-        got = (
-            type(model).__name__ if name is None else f"{name!r}, a {type(modules[name]).__name__}"
-        )
+    modules = model.modules() if name is None else [one(model, name)]
+    convolution = next((m for m in modules if isinstance(m, nn.Conv2d)), None)
+    if convolution is None:
+        got = type(model).__name__ if name is None else repr(name)
         raise TypeError(f"expected a convolution, whose weights can be shown as images: got {got}")
-    weight = found[0].weight.detach().clone()
-    if weight[0, 0].numel() == 1:
-        raise ValueError(f"filters of one pixel have no pattern: got {list(weight.shape)}")
-    return weight
+    return convolution.weight.detach().clone()
 
 
 def cut_patches(
@@ -58,10 +52,12 @@ def principal_components(pictures: Float[Tensor, "batch channels height width"])
     There are as many as the mean leaves dimensions, at most ``batch - 1``. The sign of a component
     means nothing; here its largest entry is positive.
     """
-    flat = _flat(pictures, least=2)
+    flat = pictures.detach().double().flatten(1)
     centred = flat - flat.mean(0)
-    if centred.norm() <= flat.numel() ** 0.5 * torch.finfo(flat.dtype).eps * flat.norm():
-        raise ValueError("images that are all the same have no components")
+    if not centred.norm() > flat.numel() ** 0.5 * torch.finfo(flat.dtype).eps * flat.norm():
+        raise ValueError(
+            f"expected images of finite numbers that differ: got {list(pictures.shape)}"
+        )
     # By the smaller of the two square matrices: there may be a million patches.
     if len(flat) > flat.shape[1]:
         variance, vectors = torch.linalg.eigh(centred.mT @ centred / (len(flat) - 1))
@@ -84,27 +80,11 @@ def subspace_overlap(
     ``k`` of ``n`` directions chosen at random overlap by ``k / n`` with any others. ``b`` holds at
     least as many images as ``a``.
     """
-    left, right = _flat(a, least=1), _flat(b, least=1)
-    if left.shape[1] != right.shape[1] or len(left) > len(right):
-        raise ValueError(
-            "expected images of one size, at least as many in the second: got "
-            f"{list(a.shape)} and {list(b.shape)}"
-        )
+    left, right = (images.detach().double().flatten(1) for images in (a, b))
     for basis in left, right:
-        if (basis @ basis.mT - torch.eye(len(basis)).to(basis)).abs().max() > 1e-6:
+        if not (basis @ basis.mT - torch.eye(len(basis)).to(basis)).abs().max() <= 1e-6:
             raise ValueError("expected orthonormal images, such as principal components")
     return (left @ right.mT).square().sum() / len(left)
-
-
-def _flat(images: Tensor, least: int) -> Float64[Tensor, "batch pixels"]:
-    if images.ndim != 4 or len(images) < least or not images.numel():
-        raise ValueError(
-            f"expected {least} images or more [n, channels, height, width]: got "
-            f"{list(images.shape)}"
-        )
-    if not images.isfinite().all():
-        raise ValueError("expected images of finite numbers: got others")
-    return images.detach().double().flatten(1)
 
 
 def dct_matrix(length: int) -> Float64[Tensor, "length length"]:
@@ -155,13 +135,9 @@ class FilterSpectra:
 
     @property
     def frequency(self) -> Float64[Tensor, "filters"]:
-        """The mean frequency of each filter, weighted by power, in cycles per pixel.
-
-        From 0, for a constant filter, to 0.71, for a chequerboard.
-        """
-        down, across = (torch.fft.fftfreq(n, dtype=torch.float64) for n in self.power.shape[1:])
-        radius = (down[:, None] ** 2 + across**2).sqrt().to(self.power)
-        return (self.power * radius).sum((1, 2))
+        """The mean frequency of each filter, weighted by power, in cycles per pixel."""
+        rows, columns = self.power.shape[1:]
+        return (self.power * frequencies((rows, columns)).to(self.power)).sum((1, 2))
 
 
 def filter_spectra(
@@ -170,25 +146,18 @@ def filter_spectra(
     """Measures norm and pattern of filters separately: rescaled, every filter looks alive.
 
     The norm limits how much a filter can add to a token; the spectrum shows whether it has a
-    pattern. Power is the squared Fourier transform, summed over channels, and a frequency and its
-    mirror image count as one wave. With ``p`` the fractions of power, ``1 / sum p²`` is the number
-    of waves: 1 for a single one, and about three quarters of all for white noise in three channels.
-
-    Args:
-        draws: How many filters of white noise to compare with.
-        seed: Of the noise.
+    pattern, next to ``draws`` filters of white noise. Power is the squared Fourier transform,
+    summed over channels, and a frequency and its mirror image count as one wave. With ``p`` the
+    fractions of power, ``1 / sum p²`` is the number of waves: 1 for a single one, and about three
+    quarters of all for white noise in three channels.
     """
-    if filters.ndim != 4 or not len(filters) or filters[0, 0].numel() < 2:
-        raise ValueError(
-            "expected filters [filters, channels, height, width] of two pixels or more: got "
-            f"{list(filters.shape)}"
-        )
-    if draws < 1:
-        raise ValueError(f"expected draws of one filter of noise or more: got {draws}")
     filters = filters.detach().double()
     norms = filters.flatten(1).norm(dim=1)
-    if not norms.isfinite().all() or not norms.all():
-        raise ValueError("expected filters of finite numbers, none of them zero everywhere")
+    if filters[0, 0].numel() < 2 or not norms.isfinite().all() or not norms.all():
+        raise ValueError(
+            "expected filters [filters, channels, height, width] of two pixels or more and of "
+            f"finite numbers, none of them zero everywhere: got {list(filters.shape)}"
+        )
     generator = torch.Generator().manual_seed(seed)
     noise = torch.randn(draws, *filters.shape[1:], dtype=torch.float64, generator=generator)
     power = _power(filters)

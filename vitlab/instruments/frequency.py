@@ -1,4 +1,8 @@
-"""How fast feature maps change from place to place: the amplitude of every wave in them.
+"""The waves in images and feature maps: how fast each changes, its amplitude, bands of them.
+
+Frequencies are in cycles per pixel, or position: 0 is constant, 0.5 the fastest along an axis,
+0.71 a chequerboard. A band ``low <= frequency < high`` holds its lower end and not its upper one,
+so that neighbouring bands share no wave.
 
 The relative log amplitude is that of Park & Kim (2022), "How Do Vision Transformers Work?", figures
 2 and 8: the mean logarithm of the amplitude of a wave, less that of the constant wave. A number
@@ -6,23 +10,24 @@ that is added to all places of a map changes the constant wave alone, and with i
 relative to it; ``tilt`` leaves the constant wave out.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
+from minivit.patches import pair
+from minivit.shapes import Size
 from vitlab.instruments.grids import Grid
 
 FLOOR = 1e-6  # added to an amplitude before its logarithm, as Park and Kim do
 HIGH = 0.25  # cycles per position: half of the fastest change along an axis
+ROUNDING = 1e-9  # at an edge of a band or a ring
 
 
 def frequencies(grid: Grid) -> Float64[Tensor, "rows columns"]:
-    """How fast each wave of ``fft2`` changes, in cycles per position or pixel.
-
-    From 0, for the constant wave, to 0.71, for a chequerboard.
-    """
+    """How fast each wave of ``fft2`` changes, in cycles per position or pixel, from 0 to 0.71."""
     down, across = (torch.fft.fftfreq(n, dtype=torch.float64) for n in grid)
     return torch.hypot(down[:, None], across)
 
@@ -32,7 +37,7 @@ def rings(grid: Grid) -> Float64[Tensor, "rows columns"]:
 
     Ring 0 is the constant wave. Those beyond half the side lie in the corners, and are incomplete.
     """
-    return torch.floor(frequencies(grid) * min(grid) + 0.5 + 1e-9)
+    return torch.floor(frequencies(grid) * min(grid) + 0.5 + ROUNDING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +53,10 @@ class LogAmplitude:
 
     @property
     def diagonal(self) -> Float64[Tensor, "bins"]:
-        """Relative log amplitudes along half of the diagonal, the bins of Park and Kim.
+        """Relative log amplitudes along half of the diagonal of square maps, Park and Kim's bins.
 
         Bin ``k`` has ``k`` cycles along both sides. Of a map of even side ``n`` the last has
         ``n / 2 - 1``: the waves with ``n / 2`` are left out.
-
-        Raises:
-            ValueError: The maps are not square.
         """
         rows, columns = self.values.shape
         if rows != columns:
@@ -84,15 +86,11 @@ class LogAmplitude:
     @property
     def _fast(self) -> Tensor:
         rows, columns = self.values.shape
-        return (frequencies((rows, columns)) > HIGH - 1e-9).to(self.values.device)
+        return (frequencies((rows, columns)) > HIGH - ROUNDING).to(self.values.device)
 
 
 def log_amplitude(maps: Float[Tensor, "batch channels rows columns"]) -> LogAmplitude:
-    """The log amplitudes of feature maps, averaged over images and channels.
-
-    Raises:
-        ValueError: There are no maps, or they have no two rows and columns.
-    """
+    """The log amplitudes of feature maps, averaged over images and channels."""
     if maps.ndim != 4 or not maps.numel() or min(maps.shape[2:]) < 2:
         raise ValueError(
             "expected maps [batch, channels, rows, columns], two positions or more each way: got "
@@ -100,3 +98,54 @@ def log_amplitude(maps: Float[Tensor, "batch channels rows columns"]) -> LogAmpl
         )
     amplitude = torch.fft.fft2(maps.detach().double()).abs()
     return LogAmplitude((amplitude + FLOOR).log().mean((0, 1)))
+
+
+def band_pass(
+    images: Float[Tensor, "*batch height width"], low: float, high: float = math.inf
+) -> Float[Tensor, "*batch height width"]:
+    """The waves of images in a band; ValueError where images of their size have none there."""
+    frequency = frequencies((images.shape[-2], images.shape[-1]))
+    inside = (frequency >= low - ROUNDING) & (frequency < high - ROUNDING)
+    if not inside.any():
+        raise ValueError(
+            f"expected low < high, with a wave between them in images of {images.shape[-2]} x "
+            f"{images.shape[-1]} pixels: got {low}, {high} cycles per pixel"
+        )
+    waves = torch.fft.fft2(images.double()) * inside.to(images.device)
+    return torch.fft.ifft2(waves).real.to(images.dtype)
+
+
+def low_pass(
+    images: Float[Tensor, "*batch height width"], cutoff: float
+) -> Float[Tensor, "*batch height width"]:
+    """The waves below a frequency, the mean among them."""
+    return band_pass(images, 0, cutoff)
+
+
+def high_pass(
+    images: Float[Tensor, "*batch height width"], cutoff: float
+) -> Float[Tensor, "*batch height width"]:
+    """The waves from a frequency on: what :func:`low_pass` takes away, without the mean."""
+    return band_pass(images, cutoff)
+
+
+def band_noise(
+    n: int,
+    channels: int,
+    size: Size,
+    low: float,
+    high: float = math.inf,
+    *,
+    power: float = 1.0,
+    seed: int = 0,
+) -> Float[Tensor, "batch channels height width"]:
+    """Gaussian noise in a band; ``power`` is the mean square of each image's numbers.
+
+    Noise of equal power disturbs pixels equally, whatever its band. In white noise most power is at
+    high frequencies, where most waves are.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    white = torch.randn(n, channels, *pair(size), generator=generator, dtype=torch.float64)
+    noise = band_pass(white, low, high)
+    strength = noise.square().mean((1, 2, 3), keepdim=True).sqrt()
+    return (noise * (math.sqrt(power) / strength)).float()

@@ -5,7 +5,7 @@ its input with its output. Is the residual stream smoother after it? That compar
 the sum, as Park & Kim (2022) do.
 """
 
-from collections.abc import Callable, Hashable
+from collections import defaultdict
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -65,15 +65,14 @@ def layer_frequencies(
     if weights or not modules:
         raise ValueError(f"expected names of modules: got {list(names)}")
     first, stream = batches(images, batch_size)
-    to_map = _to_map(model, first, grid)
-    sums = _Sums()
+    waves = _Waves(model, first, grid)
 
     def watch(stack: ExitStack, name: str, module: nn.Module) -> None:
         def begin(module: nn.Module, args: Any, kwargs: Any) -> None:
-            sums.add((name, "before"), to_map(name, tensors_in((args, kwargs))[0]))
+            waves.add(name, "before", tensors_in((args, kwargs))[0])
 
         def end(module: nn.Module, args: Any, output: Any) -> None:
-            sums.add((name, "after"), to_map(name, tensors_in(output)[0]))
+            waves.add(name, "after", tensors_in(output)[0])
 
         stack.enter_context(before(module, begin))
         stack.enter_context(after(module, end))
@@ -84,10 +83,9 @@ def layer_frequencies(
             for name, module in modules.items():
                 watch(stack, name, module)
             model(batch)
-    ran = list(dict.fromkeys(name for name, _ in sums.totals))
-    if missing := sorted(modules.keys() - set(ran)):
+    if missing := sorted(modules.keys() - waves.means.keys()):
         raise ValueError(f"the model did not run {missing}")
-    return {name: Passage(sums.mean((name, "before")), sums.mean((name, "after"))) for name in ran}
+    return {name: Passage(**waves.of(name)) for name in waves.means}
 
 
 def stream_frequencies(
@@ -96,77 +94,62 @@ def stream_frequencies(
     """The log amplitudes of skip, branch and sum of every residual connection, in order.
 
     They have the names of the modules that compute the branches. Residual connections are found by
-    :func:`~vitlab.instruments.residuals.residuals`; where a ReLU follows the sum, as in ResNets,
-    none is seen: give the blocks to :func:`layer_frequencies`. Those after the pooling are left
-    out.
-
-    Raises:
-        ValueError: There is no residual connection, or one on no known grid.
+    :func:`~vitlab.instruments.residuals.residuals`, ValueError where there is none; where a ReLU
+    follows the sum, as in ResNets, none is seen: give the blocks to :func:`layer_frequencies`.
+    Those after the pooling are left out.
     """
     first, stream = batches(images, batch_size)
-    to_map = _to_map(model, first, grid)
-    sums = _Sums()
+    waves = _Waves(model, first, grid)
 
     def keep(name: str, branch: Tensor, skip: Tensor) -> None:
-        if skip.ndim < 3:  # of what was pooled
-            return
-        for part, x in (("skip", skip), ("branch", branch), ("sum", skip + branch)):
-            sums.add((name, part), to_map(name, x))
+        if skip.ndim > 2:  # and not pooled
+            waves.add(name, "skip", skip)
+            waves.add(name, "branch", branch)
+            waves.add(name, "sum", skip + branch)
 
     for batch in stream:
         with evaluating(model), residuals(model, keep):
             model(batch)
-    names = list(dict.fromkeys(name for name, _ in sums.totals))
-    if not names:
+    if not waves.means:
         raise ValueError(f"no residual connection is seen in {type(model).__name__}")
-    parts = ("skip", "branch", "sum")
-    return {name: Addition(*(sums.mean((name, part)) for part in parts)) for name in names}
+    return {name: Addition(**waves.of(name)) for name in waves.means}
 
 
-class _Sums:
-    """Log amplitudes, summed over images."""
+class _Waves:
+    """Mean log amplitudes, by name and place, of a model's tokens on their grid and of its maps."""
 
-    def __init__(self) -> None:
-        self.totals: dict[Any, Tensor] = {}
-        self.counts: dict[Any, int] = {}
+    def __init__(self, model: nn.Module, images: Tensor, grid: Grid | None) -> None:
+        self.size = tuple(images.shape[2:])
+        self.tokens, extra = outside(model, images)
+        self.patches = [i for i in range(self.tokens) if i not in extra]
+        if grid is None:
+            with evaluating(model), maps_of(model) as self.grids:
+                model(images[:1])
+        else:
+            self.grids = [rows_and_columns(grid)]
+        # Sums over images, and how many images there are.
+        self.means: dict[str, dict[str, tuple[Tensor, int]]] = defaultdict(dict)
 
-    def add(self, key: Hashable, maps: Float[Tensor, "batch channels rows columns"]) -> None:
-        total = log_amplitude(maps).values.cpu() * len(maps)
-        if key in self.totals and self.totals[key].shape != total.shape:
-            was = list(self.totals[key].shape)
-            raise ValueError(f"{key} has maps of different sizes: {was} and {list(total.shape)}")
-        self.totals[key] = self.totals.get(key, 0) + total
-        self.counts[key] = self.counts.get(key, 0) + len(maps)
+    def add(self, name: str, place: str, x: Tensor) -> None:
+        total, count = self.means[name].get(place, (0, 0))
+        values = log_amplitude(self.on_grid(name, x)).values.cpu()
+        self.means[name][place] = total + values * len(x), count + len(x)
 
-    def mean(self, key: Hashable) -> LogAmplitude:
-        return LogAmplitude(self.totals[key] / self.counts[key])
+    def of(self, name: str) -> dict[str, LogAmplitude]:
+        places = self.means[name].items()
+        return {place: LogAmplitude(total / count) for place, (total, count) in places}
 
-
-def _to_map(
-    model: nn.Module, images: Tensor, grid: Grid | None
-) -> Callable[[str, Tensor], Float[Tensor, "batch channels rows columns"]]:
-    """Puts the tokens of a model on their grid, and leaves its maps as they are."""
-    tokens, extra = outside(model, images)
-    patches = [i for i in range(tokens) if i not in extra]
-    if grid is not None:
-        grids = [rows_and_columns(grid)]
-    else:
-        with evaluating(model), maps_of(model) as grids:
-            model(images[:1])
-
-    def to_map(name: str, x: Tensor) -> Tensor:
-        if x.ndim == 4 and tuple(x.shape[2:]) in (*grids, tuple(images.shape[2:])):
+    def on_grid(self, name: str, x: Tensor) -> Float[Tensor, "batch channels rows columns"]:
+        if x.ndim == 4 and tuple(x.shape[2:]) in (*self.grids, self.size):
             return x
-        if x.ndim == 4 and tuple(x.shape[1:3]) in grids:  # [batch, rows, columns, channels]
+        if x.ndim == 4 and tuple(x.shape[1:3]) in self.grids:  # [batch, rows, columns, channels]
             return x.movedim(-1, 1)
         if x.ndim == 3:
-            x = x[:, patches] if x.shape[1] == tokens else x
-            for rows, columns in reversed(grids):
+            x = x[:, self.patches] if x.shape[1] == self.tokens else x
+            for rows, columns in reversed(self.grids):
                 if rows * columns == x.shape[1]:
                     return x.mT.unflatten(2, (rows, columns))
         raise ValueError(
             f"{name!r} has {list(x.shape)}, neither tokens of a known grid nor a map: give "
-            f"grid=(rows, columns); known are {sorted(set(grids))}"
+            f"grid=(rows, columns); known are {sorted(set(self.grids))}"
         )
-
-    return to_map

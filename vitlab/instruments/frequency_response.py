@@ -42,9 +42,6 @@ def frequency_response(
     rows and columns of each matrix are the places in reading order. A convolution whose borders
     wrap around keeps every wave as it is, up to a factor, its transfer function, whose size is
     ``gain`` and ``same`` alike.
-
-    Raises:
-        ValueError: The matrices are not square, or do not fit the grid.
     """
     rows, columns = rows_and_columns(grid)
     n = rows * columns
@@ -68,24 +65,19 @@ def attention_response(
     """The response of every head, ``[heads, rows, columns]``, by block: means over images.
 
     Of the weights between patches, those rows are divided by their sums, so that other tokens do
-    not count. It takes any model that
-    :func:`~vitlab.instruments.distance.attention_distance` takes.
-
-    Raises:
-        ValueError: As there.
+    not count. Models and refusals are as for :func:`~vitlab.instruments.rollout.rollout`.
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
-    layout = same_tokens(at)
-    totals = [torch.zeros(3, one.heads, *layout.grid, dtype=torch.float64) for one in at]
+    tokens = same_tokens(at)
+    totals = [torch.zeros(3, one.heads, *tokens.grid, dtype=torch.float64) for one in at]
     count = 0
     for batch in attention_weights(model, stream, at):
-        where = torch.tensor(layout.where, device=batch[0].device)
+        where = torch.tensor(tokens.where, device=batch[0].device)
         for total, weights in zip(totals, batch, strict=True):
             between = weights.index_select(2, where).index_select(3, where).double()
-            between = between / between.sum(-1, keepdim=True)
-            found = frequency_response(between, layout.grid)
-            parts = (found.gain, found.same, found.constant)
+            response = frequency_response(between / between.sum(-1, keepdim=True), tokens.grid)
+            parts = (response.gain, response.same, response.constant)
             total += torch.stack([part.sum(0).cpu() for part in parts])
         count += len(batch[0])
     return {

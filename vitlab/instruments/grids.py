@@ -26,16 +26,16 @@ def rows_and_columns(given: Iterable[int], name: str = "grid") -> Grid:
 @contextmanager
 def maps_of(model: nn.Module) -> Iterator[list[Grid]]:
     """Collects the rows and columns of every convolution's output, in the order they run."""
-    found: list[Grid] = []
+    maps: list[Grid] = []
 
     def keep(module: nn.Module, args: Any, output: Tensor) -> None:
-        found.append((output.shape[-2], output.shape[-1]))
+        maps.append((output.shape[-2], output.shape[-1]))
 
     with ExitStack() as stack:
         for module in model.modules():
             if isinstance(module, nn.Conv2d):
                 stack.enter_context(after(module, keep))
-        yield found
+        yield maps
 
 
 @contextmanager
@@ -45,25 +45,25 @@ def centres_of(model: nn.Module, size: Grid) -> Iterator[Callable[[Grid], Centre
     A position's centre is that of the window its filter reads. Maps of one size are taken to be
     aligned, as they are at both ends of a shortcut.
     """
-    found: dict[Grid, Centres] = {size: ((0.5, 1.0), (0.5, 1.0))}
+    known: dict[Grid, Centres] = {size: ((0.5, 1.0), (0.5, 1.0))}
 
     def keep(module: Any, args: Any, output: Tensor) -> None:
         before, after = ((t.shape[-2], t.shape[-1]) for t in (args[0], output))
-        if len(found) == 1 and before not in found and _padded(size, before, pair(module.stride)):
-            found[before] = found[size]
-        if after in found or before not in found:
+        if len(known) == 1 and before not in known and _padded(size, before, pair(module.stride)):
+            known[before] = known[size]
+        if after in known or before not in known:
             return
         padding = 0 if module.padding == "valid" else module.padding
         settings = map(pair, (module.kernel_size, module.stride, padding))
-        found[after] = tuple(
+        known[after] = tuple(
             (start + step * ((kernel - 1) / 2 - padded), step * stride)
-            for (start, step), kernel, stride, padded in zip(found[before], *settings, strict=True)
+            for (start, step), kernel, stride, padded in zip(known[before], *settings, strict=True)
         )
 
     def centres(grid: Grid) -> Centres:
         """Where nothing is known, as after adaptive pooling: the centres of equal cells."""
         cells = [side / count for side, count in zip(size, grid, strict=True)]
-        return found.get(grid, tuple((cell / 2, cell) for cell in cells))
+        return known.get(grid, tuple((cell / 2, cell) for cell in cells))
 
     with ExitStack() as stack:
         for module in model.modules():

@@ -1,4 +1,4 @@
-"""How much a model needs each part: heads, branches and blocks switched off, one at a time."""
+"""How much a model needs each part: heads and branches switched off, one at a time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,6 @@ from minivit.recording import find, runnable, weights_of
 from vitlab.calls import logits
 from vitlab.instruments.ablation import By, Part, stand_ins, without
 from vitlab.instruments.attentions import attentions
-from vitlab.instruments.blocks import row_of_blocks
 from vitlab.instruments.residuals import branches, last
 from vitlab.instruments.running import Images, batches, chosen, evaluating, with_classes
 
@@ -49,12 +48,11 @@ def branch_importance(
         *names: The modules that give the branches, as for :func:`~minivit.recording.record`, where
             they are not found: in a ResNet, with a ReLU after each addition, the last norms of the
             blocks, ``"blocks.?.norm2"`` or torchvision's ``"layer?.?.bn3"``.
-        by: What takes the place of the branch's output. With ``"zero"`` only the skip remains, in
-            minivit's own models as after :func:`~minivit.surgery.remove`; but what the branch adds
-            to every image alike is then missing too, and later layers meet tokens they never saw.
-            ``"mean"`` (Wang et al., 2023) leaves that, token by token, and takes away what depends
-            on the image. ``"resample"`` (Chan et al., 2022) gives the branch of another image:
-            tokens such as do occur, and with them what belongs to the other image.
+        by: What takes the place of the branch's output. With ``"zero"`` only the skip remains; but
+            what the branch adds to every image alike is then missing too, and later layers meet
+            tokens they never saw. ``"mean"`` (Wang et al., 2023) leaves that, token by token, and
+            takes away what depends on the image. ``"resample"`` (Chan et al., 2022) gives the
+            branch of another image: tokens such as do occur, and with them what belongs to it.
         reference: Images for the mean, or to draw the other images from, such as training images,
             so that nothing is learnt from those that are scored. Default: the same images.
         seed: Of the choice of the other images.
@@ -65,41 +63,13 @@ def branch_importance(
             each image, as in windows.
     """
     first, stream = batches(images, batch_size)
-    found = _named(model, names) if names else branches(model, first)
-    parts = [Part(name) for name in (found if names else branches(model, first, last))]
-    others = _batches(reference, batch_size)
-    importance = _importance(model, stream, labels, parts, by, others, seed)
-    return replace(importance, names=tuple(found))
-
-
-def _named(model: nn.Module, names: Sequence[str]) -> list[str]:
-    """The modules whose outputs these names match."""
-    return list(find(runnable(model), names)[0])
-
-
-def _batches(images: Images | None, batch_size: int) -> list[Tensor] | None:
-    """Reference images, checked, if there are any."""
-    return None if images is None else list(batches(images, batch_size)[1])
-
-
-def block_importance(
-    model: nn.Module,
-    images: Images,
-    labels: Integer[Tensor, "batch"] | None = None,
-    *,
-    by: By = "zero",
-    reference: Images | None = None,
-    seed: int = 0,
-    batch_size: int = 64,
-) -> Importance:
-    """Switches every block off, one at a time: of its output, what it adds to its input.
-
-    With ``"zero"`` the block is skipped. Arguments are as for :func:`branch_importance`; the model
-    has a row of blocks from tokens to tokens, as for :func:`~vitlab.instruments.lens.logit_lens`.
-    """
-    first, stream = batches(images, batch_size)
-    parts = [Part(name, adds=True) for name in row_of_blocks(model, first)]
-    return _importance(model, stream, labels, parts, by, _batches(reference, batch_size), seed)
+    if names:
+        shown = ends = list(find(runnable(model), names)[0])
+    else:
+        shown, ends = branches(model, first), branches(model, first, last)
+    parts = [Part(name) for name in ends]
+    importance = _importance(model, stream, labels, parts, by, reference, seed, batch_size)
+    return replace(importance, names=tuple(shown))
 
 
 def head_importance(
@@ -114,17 +84,11 @@ def head_importance(
 ) -> Importance:
     """Switches every attention head off, one at a time, after Michel et al. (2019).
 
-    The result is ``[blocks, heads]``, NaN where a block has fewer heads than others. The model is
-    any classifier with attention, of minivit, torchvision, timm or Hugging Face.
-
-    Args:
-        labels: Default: what the whole model predicts.
-        by: What takes the place of a head's attention weights. With ``"zero"`` the head is silent.
-            With ``"mean"``, as in Hassid et al. (2022), and ``"resample"`` it still passes on this
-            image's values, but looks where it looks in the mean, or for another image: what is lost
-            is its choice of where to look.
-        reference: As for :func:`branch_importance`.
-        seed: Of the choice of the other images.
+    The result is ``[blocks, heads]``, NaN where a block has fewer heads than others. Arguments are
+    as for :func:`branch_importance`, but for ``by``: with ``"zero"`` the head is silent. With
+    ``"mean"``, as in Hassid et al. (2022), and ``"resample"`` it still passes on this image's
+    values, but looks where it looks in the mean, or for another image: what is lost is its choice
+    of where to look.
     """
     first, stream = batches(images, batch_size)
     at = attentions(model, first)
@@ -137,8 +101,7 @@ def head_importance(
     heads = torch.tensor([attention.heads for attention in at])
     there = torch.arange(int(heads.max())) < heads[:, None]  # [blocks, heads]
     parts = [Part(weights_of(at[block].name), head) for block, head in there.nonzero().tolist()]
-    others = _batches(reference, batch_size)
-    row = _importance(model, stream, labels, parts, by, others, seed)
+    row = _importance(model, stream, labels, parts, by, reference, seed, batch_size)
     table = torch.full((2, *there.shape), torch.nan, dtype=torch.float64)
     table[:, there] = torch.stack([row.loss, row.accuracy])
     names = tuple(attention.name for attention in at)
@@ -151,26 +114,29 @@ def _importance(
     labels: Tensor | None,
     parts: Sequence[Part],
     by: By,
-    reference: list[Tensor] | None,
+    reference: Images | None,
     seed: int,
+    batch_size: int,
 ) -> Importance:
     """Loss and accuracy of the whole model, and without each part."""
     if by not in get_args(By):
         raise ValueError(f"expected by='zero', 'mean' or 'resample': got {by!r}")
     kept = stream if by == "zero" else list(stream)  # others need a pass of their own
-    instead = stand_ins(model, kept if isinstance(kept, list) else [], parts, by, seed, reference)
+    others = None if reference is None else list(batches(reference, batch_size)[1])
+    names = list(dict.fromkeys(part.name for part in parts))
+    instead = stand_ins(model, kept if isinstance(kept, list) else [], names, by, seed, others)
     sums = torch.zeros(2, 1 + len(parts), dtype=torch.float64)
     count = 0
     for (batch, some), new in zip(with_classes(kept, labels), instead, strict=False):
         with evaluating(model):
-            found = [logits(model, batch)]
-            true = chosen(some, found[0]).cpu()
+            answers = [logits(model, batch)]
+            true = chosen(some, answers[0]).cpu()
             for part in parts:
                 with without(model, part, new):
-                    found.append(logits(model, batch))
-        logs = torch.stack(found).double().log_softmax(-1).cpu()  # [1 + parts, b, classes]
+                    answers.append(logits(model, batch))
+        logs = torch.stack(answers).double().log_softmax(-1).cpu()  # [1 + parts, b, classes]
         sums[0] -= logs[:, torch.arange(len(batch)), true].sum(1)
         sums[1] += (logs.argmax(-1) == true).sum(1)
         count += len(batch)
-    whole, others = sums[:, 0] / count, sums[:, 1:] / count
-    return Importance(tuple(part.name for part in parts), *others, *whole.tolist())
+    whole, rest = sums[:, 0] / count, sums[:, 1:] / count
+    return Importance(tuple(part.name for part in parts), *rest, *whole.tolist())

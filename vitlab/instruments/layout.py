@@ -39,31 +39,28 @@ class Layout:
 def layouts(model: nn.Module, images: Tensor, grid: Grid | None = None) -> list[Layout]:
     """Finds where in the image the tokens of every attention are.
 
-    Args:
-        grid: Rows and columns of patches. Default: those of the last convolution before the
-            attention whose output has one position per patch, as a rule the patch embedding.
-
-    Raises:
-        ValueError: As for :func:`~vitlab.instruments.attentions.attentions`; or the grid is not
-            known, or does not fit the tokens.
+    ``grid`` is by default that of the last convolution before the attention whose output has one
+    position per patch, as a rule the patch embedding. ValueError where it is not known or does not
+    fit the tokens, and as for :func:`~vitlab.instruments.attentions.attentions`.
     """
     grid = None if grid is None else rows_and_columns(grid)
     noise = noise_like(images)
     known: dict[int, Layout] = {}  # by the number of tokens
     with watching(model, images) as watch:
-        found = watch.look(images)
-        for one, other in zip(found, watch.look(noise), strict=True):
-            _check(one, grid)
-            tokens = one.shape[-1]
+        attentions = watch.look(images)
+        for attention, other in zip(attentions, watch.look(noise), strict=True):
+            _check(attention, grid)
+            tokens = attention.shape[-1]
             if tokens in known:
                 continue
-            shape, where = _patches(one, changed_tokens(one, other), grid, list(known.values()))
+            changed = changed_tokens(attention, other)
+            shape, where = _patches(attention, changed, grid, list(known.values()))
             if not known:
                 where = in_reading_order(watch, noise, other, shape, where)
             (_, down), (_, right) = watch.centres(shape)
             size = (down * shape[0], right * shape[1])
-            known[tokens] = Layout(one.name, one.heads, tokens, shape, tuple(where), size)
-    return [replace(known[one.shape[-1]], name=one.name, heads=one.heads) for one in found]
+            known[tokens] = Layout("", 0, tokens, shape, tuple(where), size)
+    return [replace(known[a.shape[-1]], name=a.name, heads=a.heads) for a in attentions]
 
 
 def outside(model: nn.Module, images: Tensor) -> tuple[int, list[int]]:
@@ -74,10 +71,10 @@ def outside(model: nn.Module, images: Tensor) -> tuple[int, list[int]]:
     try:
         if images.ndim == 4 and images.is_floating_point():
             with watching(model, images) as watch:
-                (one,) = watch.look(images, first=True)
+                (attention,) = watch.look(images, first=True)
                 (other,) = watch.look(noise_like(images), first=True)
-            changed = changed_tokens(one, other)
-            return one.shape[-1], [i for i in range(one.shape[-1]) if i not in changed]
+            tokens, changed = attention.shape[-1], changed_tokens(attention, other)
+            return tokens, [i for i in range(tokens) if i not in changed]
     except ValueError:
         pass
     return 0, []
@@ -96,10 +93,10 @@ def _check(attention: Attention, grid: Grid | None) -> None:
             f"{list(attention.shape)} in {attention.name!r}"
         )
     if attention.shape[0] != 1:
-        raise ValueError(_said(attention, grid) + ", [windows, heads, queries, keys]")
+        raise ValueError(_expected(attention, grid) + ", [windows, heads, queries, keys]")
 
 
-def _said(attention: Attention, grid: Grid | None) -> str:
+def _expected(attention: Attention, grid: Grid | None) -> str:
     rows, columns = grid or attention.maps[-1]
     return (
         f"expected attention between all of an image's {rows} x {columns} patches: got "
@@ -122,39 +119,37 @@ def _patches(
     for rows, columns in [grid] if grid else reversed(attention.maps):
         if rows * columns == len(changed):
             return (rows, columns), changed
-    raise ValueError(
-        f"{_said(attention, grid)}, where {len(changed)} of {tokens} tokens come from the image"
-    )
+    got = f"where {len(changed)} of {tokens} tokens come from the image"
+    raise ValueError(f"{_expected(attention, grid)}, {got}")
 
 
 def same_tokens(at: list[Layout]) -> Layout:
     """Any of these layouts, after making sure that all have the same tokens."""
     if len({(layout.grid, layout.where, layout.tokens) for layout in at}) > 1:
-        found = sorted({(layout.grid, layout.extra) for layout in at})
-        raise ValueError(f"expected the same tokens in all blocks: got (grid, others) {found}")
+        got = sorted({(layout.grid, layout.extra) for layout in at})
+        raise ValueError(f"expected the same tokens in all blocks: got (grid, others) {got}")
     return at[0]
 
 
 def attention_weights(
     model: nn.Module, images: Iterable[Tensor], at: list[Layout]
 ) -> Iterator[list[Float[Tensor, "batch heads tokens tokens"]]]:
-    """Yields the attention weights of each layout, batch by batch, without gradients.
-
-    Raises:
-        ValueError: They have another shape, as in a model that packs all images in one sequence.
-    """
+    """Yields the attention weights of each layout, batch by batch, without gradients."""
     names = [weights_of(layout.name) for layout in at]
     for batch in images:
         with evaluating(model), record(model, *names) as seen:
             model(batch)
-        found = [checked_weights(seen, layout, len(batch), shared=True) for layout in at]
-        yield [weights.expand(len(batch), -1, -1, -1) for weights in found]
+        checked = [checked_weights(seen, layout, len(batch), shared=True) for layout in at]
+        yield [weights.expand(len(batch), -1, -1, -1) for weights in checked]
 
 
 def checked_weights(
     seen: dict[str, Tensor], layout: Layout, count: int, *, shared: bool = False
 ) -> Float[Tensor, "batch heads tokens tokens"]:
-    """A layout's attention weights for so many images, or for all of them one, if that may be."""
+    """A layout's attention weights for so many images, or for all of them one, if that may be.
+
+    ValueError where a model packs all images in one sequence.
+    """
     name = weights_of(layout.name)
     expected = [count, layout.heads, layout.tokens, layout.tokens]
     weights = seen[name]

@@ -27,33 +27,23 @@ class LogitLens:
 
 
 def logit_lens(
-    model: nn.Module,
-    images: Images,
-    *,
-    every_token: bool = False,
-    batch_size: int = 64,
+    model: nn.Module, images: Images, *, every_token: bool = False, batch_size: int = 64
 ) -> LogitLens:
     """Applies the layers after the last block to the tokens after each block.
 
     The logit lens of nostalgebraist (2020), for vision as in Vilas et al. (2023). The tokens
     replace the last block's output, so that final norm, pooling and head are the model's own. The
-    last row holds the model's own logits.
+    last row holds the model's own logits. The model is a classifier with a sequence of blocks from
+    tokens ``[batch, tokens, dim]`` to tokens: ViTs and Mixers of minivit, torchvision, timm,
+    Hugging Face; ValueError where there is none, or the logits depend on more than its output.
 
     Args:
-        model: A classifier with a sequence of blocks from tokens ``[batch, tokens, dim]`` to tokens
-            of the same shape: ViTs and Mixers of minivit, torchvision, timm, Hugging Face.
         every_token: Read each token alone, as if all tokens were equal to it, instead of the class
             token or the mean.
-
-    Raises:
-        ValueError: There is no such sequence of blocks, or the logits depend on more than its
-            output.
     """
-    if not isinstance(every_token, bool):
-        raise ValueError(f"every_token is true or false: got {every_token!r}")
     first, stream = batches(images, batch_size)
     names = row_of_blocks(model, first)
-    found = []
+    columns = []
     for batch in stream:
         with evaluating(model), _states(model, names) as states, maps_of(model) as maps:
             whole = logits(model, batch)
@@ -77,8 +67,8 @@ def logit_lens(
             raise ValueError(
                 f"what {type(model).__name__} answers does not follow from what {names[-1]!r} gives"
             )
-        found.append(torch.stack(rows).double().cpu())
-    return LogitLens(("embedding", *names), torch.cat(found, 1))
+        columns.append(torch.stack(rows).double().cpu())
+    return LogitLens(("embedding", *names), torch.cat(columns, 1))
 
 
 @contextmanager

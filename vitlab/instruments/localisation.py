@@ -7,15 +7,14 @@ CKA. A model localises if each token is similar to its own patch only.
 from dataclasses import dataclass
 
 import torch
-from einops import rearrange
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor, nn
 
 from minivit.patches import patchify
 from vitlab.instruments.filters import principal_components
 from vitlab.instruments.grids import Grid
+from vitlab.instruments.probes import ridge
 from vitlab.instruments.representations import by_position, patch_grid, representations
-from vitlab.instruments.ridge import ridge
 from vitlab.instruments.running import Images
 from vitlab.instruments.similarity import CKA
 
@@ -36,8 +35,7 @@ class Localisation:
     @property
     def elsewhere(self) -> Float[Tensor, "rows columns"]:
         """Each token with the patches at all other positions, in the mean."""
-        patches = self.own.numel()
-        return (self.places.sum((2, 3)) - self.own) / (patches - 1)
+        return (self.places.sum((2, 3)) - self.own) / (self.own.numel() - 1)
 
     @property
     def hits(self) -> Bool[Tensor, "rows columns"]:
@@ -53,36 +51,27 @@ class Localisation:
 
 
 def localisation(
-    model: nn.Module,
-    images: Images,
-    name: str,
-    *,
-    grid: Grid | None = None,
+    model: nn.Module, images: Images, name: str, *, grid: Grid | None = None
 ) -> Localisation:
     """Compares a layer's output at every position with the pixels of every patch, by debiased CKA.
 
     Tokens without a position, such as the class token, are compared as well. The positions of a
-    feature map divide the image into as many patches.
+    feature map divide the image into as many patches; ValueError where they do not.
 
     Args:
         images: Hundreds or more, in one batch or several.
         name: The layer, as for :func:`~minivit.recording.record`.
         grid: Rows and columns of patches, for tokens. Default: those of the last convolution.
-
-    Raises:
-        ValueError: Positions do not divide the image, tokens do not fit the grid, or a patch or
-            token is the same in all images.
     """
-    seen = CKA()
-    shape = (0, 0)
+    cka = CKA()
     for batch in [images] if isinstance(images, Tensor) else images:
         grid = grid or patch_grid(model, batch)
         tokens, patches, shape = _tokens_and_patches(model, batch, name, grid)
-        seen.update(
+        cka.update(
             {f"token {i} of {name}": t for i, t in enumerate(tokens.unbind(1))},
             {f"patch {i}": t for i, t in enumerate(patches.unbind(1))},
         )
-    return _located(seen.result().values, shape)
+    return _located(cka.result().values, shape)
 
 
 def readable(
@@ -104,8 +93,7 @@ def readable(
     Args:
         train: Images to fit the maps to, several times more than a token has dimensions.
         test: Other images.
-        name: As for :func:`localisation`.
-        grid: As for :func:`localisation`.
+        name, grid: As for :func:`localisation`.
         components: How many components of a patch to read, at most.
     """
     grid = grid or patch_grid(model, train)
@@ -128,10 +116,8 @@ def _tokens_and_patches(
     model: nn.Module, images: Tensor, name: str, grid: Grid | None
 ) -> tuple[Float[Tensor, "batch tokens dim"], Float[Tensor, "batch patches pixels"], Grid]:
     """A layer's tokens, those without a position first; the image's patches; rows and columns."""
-    seen = representations(model, images, (name,))
-    if len(seen) != 1:
-        raise ValueError(f"expected the name of one layer: got {name!r}, for {list(seen)}")
-    extra, here = by_position(seen.popitem()[1], grid)
+    ((_, output),) = representations(model, images, (name,)).items()
+    extra, here = by_position(output, grid)
     rows, columns = here.shape[1:3]
     height, width = images.shape[-2:]
     if rows * columns < 2 or height % rows or width % columns:
@@ -145,7 +131,6 @@ def _tokens_and_patches(
 
 def _located(values: Float64[Tensor, "tokens patches"], grid: Grid) -> Localisation:
     """Lays tokens and patches out on their grid."""
-    rows, columns = grid
-    table = rearrange(values, "t (r c) -> t r c", r=rows)
-    extra = len(table) - rows * columns
-    return Localisation(table[extra:].unflatten(0, (rows, columns)), table[:extra])
+    table = values.unflatten(1, grid)
+    extra = len(table) - grid[0] * grid[1]
+    return Localisation(table[extra:].unflatten(0, grid), table[:extra])

@@ -86,24 +86,21 @@ def token_norms(
         ValueError: Without names, the model has no row of blocks from tokens to tokens; tokens do
             not fit the grid; or layers have different grids.
     """
-    if not factor > 1:
-        raise ValueError(f"expected a factor above 1, of the median: got {factor}")
     first, stream = batches(images, batch_size)
-    wanted = names or tuple(row_of_blocks(model, first))
+    names = names or tuple(row_of_blocks(model, first))
     grid = grid or patch_grid(model, first)
-    found: dict[str, list[tuple[Tensor, Tensor]]] = {}
+    norms: dict[str, list[tuple[Tensor, Tensor]]] = {}  # of others and of patches, by batch
     for batch in stream:
-        for name, x in representations(model, batch, wanted).items():
-            extra, here = (t.double().norm(dim=-1).cpu() for t in by_position(x, grid))
-            found.setdefault(name, []).append((extra, here))
-    shapes = {name: (rows[0][0].shape[1:], rows[0][1].shape[1:]) for name, rows in found.items()}
-    if len(set(shapes.values())) > 1:
-        said = {name: [*extra, *here] for name, (extra, here) in shapes.items()}
+        for name, x in representations(model, batch, names).items():
+            others, here = (t.double().norm(dim=-1).cpu() for t in by_position(x, grid))
+            norms.setdefault(name, []).append((others, here))
+    shapes = {name: [*rows[0][0].shape[1:], *rows[0][1].shape[1:]] for name, rows in norms.items()}
+    if len(set(map(tuple, shapes.values()))) > 1:
         raise ValueError(
-            f"expected the same tokens in all layers: got [extra, rows, columns] {said}"
+            f"expected the same tokens in all layers: got [extra, rows, columns] {shapes}"
         )
-    extra, here = (
-        torch.stack([torch.cat([row[i] for row in rows]) for rows in found.values()])
+    extra, patches = (
+        torch.stack([torch.cat([row[i] for row in rows]) for rows in norms.values()])
         for i in (0, 1)
     )
-    return TokenNorms(tuple(found), here, extra, factor)
+    return TokenNorms(tuple(norms), patches, extra, factor)

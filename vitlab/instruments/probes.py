@@ -1,18 +1,91 @@
-"""Linear probes: what a linear classifier can read from each layer, after Alain & Bengio (2016)."""
+"""What a linear map can read from each layer: ridge regression, and probes of classes by it.
 
+Linear probes are after Alain & Bengio (2016). The penalty is chosen by leaving out each row in
+turn. For ridge regression that needs no refitting (Allen 1974): the error on a row left out is its
+error in the full fit divided by ``1 - h``, where ``h`` is its leverage, the weight of its own
+target in its prediction.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int64, Shaped
+from jaxtyping import Float, Float64, Int64, Shaped
 from torch import Tensor, nn
 
 from vitlab.instruments.grids import Grid
-from vitlab.instruments.representations import by_position, patch_grid, representations
-from vitlab.instruments.ridge import ridge
-from vitlab.instruments.running import batches
+from vitlab.instruments.representations import by_position, collected, patch_grid
 
-READ = ("class", "mean")
+# In units of the mean square singular value of the features, so that their scale does not matter.
+PENALTIES = tuple(10.0**k for k in range(-8, 5))
+
+
+@dataclass(frozen=True, eq=False)
+class Ridge:
+    """A linear map with a bias, fitted to rows of features and targets."""
+
+    weight: Float64[Tensor, "features targets"]
+    bias: Float64[Tensor, "targets"]
+    penalty: Float64[Tensor, "targets"]  # those chosen
+    left_out: Float64[Tensor, "rows targets"]  # what a fit to the other rows predicts for each
+
+    def __call__(self, x: Shaped[Tensor, "rows features"]) -> Float64[Tensor, "rows targets"]:
+        """Predicts targets for features."""
+        return x.double() @ self.weight + self.bias
+
+
+def ridge(
+    x: Shaped[Tensor, "rows features"],
+    y: Shaped[Tensor, "rows targets"],
+    penalties: Sequence[float] = PENALTIES,
+    *,
+    each: bool = False,
+) -> Ridge:
+    """Fits ``y ≈ x W + b`` with a penalty on ``W``, none on ``b``, chosen by leaving rows out.
+
+    Args:
+        penalties: What to choose from, relative to the mean square singular value of the centred
+            features.
+        each: Whether to choose for each target separately: where only some can be read, one penalty
+            for all would be too large for those.
+    """
+    x, y = x.double(), y.double()
+    if len(x) != len(y) or len(x) < 3 or not (x.isfinite().all() and y.isfinite().all()):
+        raise ValueError(
+            "expected finite features [n, features] and targets [n, targets] for three rows or "
+            f"more: got {list(x.shape)} and {list(y.shape)}"
+        )
+    mean, level = x.mean(0), y.mean(0)
+    u, s, vt = torch.linalg.svd(x - mean, full_matrices=False)
+    if s[0] <= max(x.shape) * torch.finfo(x.dtype).eps * x.norm():
+        raise ValueError("nothing to read: the features are the same in all rows")
+    along = u.mT @ (y - level)  # [rank, targets]
+    best = y.new_full(y.shape[1:], torch.inf)  # [targets], sums of squared errors
+    weight = x.new_zeros(x.shape[1], y.shape[1])
+    chosen = torch.zeros_like(best)
+    left_out = y
+    for penalty in penalties:
+        shrink = s**2 / (s**2 + penalty * s.square().mean())  # [rank]
+        fit = (u * shrink) @ along  # [n, targets], less the level
+        leverage = (u**2 @ shrink + 1 / len(x)).clamp(max=1 - 1e-12)[:, None]
+        error = (y - level - fit) / (1 - leverage)  # of a fit to the other rows
+        total = error.square().sum(0)
+        better = total < best if each else (total.sum() < best.sum()).expand(best.shape)
+        best = torch.where(better, total, best)
+        chosen = torch.where(better, penalty, chosen)
+        left_out = torch.where(better, y - error, left_out)
+        solved = vt.mT @ ((shrink / s.clamp(min=1e-300))[:, None] * along)
+        weight = torch.where(better, solved, weight)
+    return Ridge(weight, level - mean @ weight, chosen, left_out)
+
+
+def explained(
+    y: Shaped[Tensor, "rows targets"], predicted: Shaped[Tensor, "rows targets"]
+) -> Float64[Tensor, "targets"]:
+    """``R²``, the fraction of variance explained: 1 if exact, 0 for the mean, negative if worse."""
+    y, predicted = y.double(), predicted.double()
+    return 1 - (y - predicted).square().sum(0) / (y - y.mean(0)).square().sum(0)
 
 
 @dataclass(frozen=True)
@@ -34,25 +107,15 @@ def probe(
     Dosovitskiy et al. (2021): in closed form, without a learning rate. Every feature is first
     divided by its standard deviation on the training images.
     """
-    for name, (x, labels) in ("train", train), ("test", test):
-        if labels.dtype != torch.int64 or x.ndim != 2 or labels.shape != x.shape[:1] or not len(x):
-            raise ValueError(
-                f"expected features [n, features] and labels int64 [n] in {name}: got "
-                f"{list(x.shape)} and {labels.dtype} {list(labels.shape)}"
-            )
     (x, labels), (x_test, test_labels) = train, test
-    if x.shape[1] != x_test.shape[1]:
+    if len(x) != len(labels) or len(labels.unique()) < 2:
         raise ValueError(
-            f"expected as many features in test as in train, {x.shape[1]}: got {x_test.shape[1]}"
-        )
-    classes = int(labels.max()) + 1
-    if labels.min() < 0 or len(labels.unique()) < 2:
-        raise ValueError(
-            f"expected two classes or more to train on: got {labels.unique().tolist()}"
+            f"expected a class for each of {len(x)} rows of features, two classes or more: got "
+            f"{len(labels)} of the classes {labels.unique().tolist()}"
         )
     std = x.double().std(0)
     std = torch.where(std > 0, std, 1)
-    fit = ridge(x / std, F.one_hot(labels, classes))
+    fit = ridge(x / std, F.one_hot(labels, int(labels.max()) + 1))
     right = fit(x_test / std).argmax(1) == test_labels
     known = fit.left_out.argmax(1) == labels
     return Probe(right.double().mean().item(), known.double().mean().item(), fit.penalty[0].item())
@@ -67,17 +130,15 @@ def read_out(
         read: ``"class"``, the first token, or ``"mean"``, of the patches' tokens or of the map.
         grid: Rows and columns of patches, for tokens.
     """
-    if read not in READ:
-        raise ValueError(f"read is {' or '.join(READ)}: got {read!r}")
     if x.ndim == 2:
         return x
     extra, patches = by_position(x, grid)
     if read == "mean":
         return patches.flatten(1, 2).mean(1)
-    if not extra.shape[1]:
+    if read != "class" or not extra.shape[1]:
         raise ValueError(
-            f"there is no class token to read: all are of {patches.shape[1]} x {patches.shape[2]} "
-            "patches"
+            "expected to read the 'mean' of patches, or a 'class' token: got "
+            f"read={read!r} and {extra.shape[1]} tokens beside the patches"
         )
     return extra[:, 0]
 
@@ -96,20 +157,14 @@ def probes(
         probes(model, (images, labels), (test_images, test_labels), "blocks.?")
 
     Layers are named as for :func:`~minivit.recording.record`, and come in the order they run.
-
-    Args:
-        read: ``"class"``, the first token, or ``"mean"``, of the patches' tokens or of a map.
-        grid: Rows and columns of patches. Default: those of the model's last convolution.
+    ``read`` and ``grid`` are as for :func:`read_out`; the default grid is that of the model's last
+    convolution.
     """
     grid = grid or patch_grid(model, train[0])
-    features: list[dict[str, list[Tensor]]] = [{}, {}]  # by layer, batch after batch
-    for side, (images, _) in zip(features, (train, test), strict=True):
-        for batch in batches(images, batch_size)[1]:
-            for name, x in representations(model, batch, names).items():
-                side.setdefault(name, []).append(read_out(x, read, grid).cpu())
+    features, test_features = (
+        collected(model, images, names, lambda x: read_out(x, read, grid), batch_size)
+        for images, _ in (train, test)
+    )
     return {
-        name: probe(
-            (torch.cat(features[0][name]), train[1]), (torch.cat(features[1][name]), test[1])
-        )
-        for name in features[0]
+        name: probe((x, train[1]), (test_features[name], test[1])) for name, x in features.items()
     }

@@ -25,36 +25,29 @@ def branch_ratios(model: nn.Module, images: Images, *, batch_size: int = 16) -> 
 
     The ratio is :math:`\|f(x)\| / \|x\|`, whose inverse is in Raghu et al. (2021), figure 8. Where
     it is small, the sub-layer changes the token little. Residual connections are found by
-    :func:`~vitlab.instruments.residuals.residuals`; the model runs in evaluation mode.
-
-    Raises:
-        ValueError: There are no residual connections between tokens, or the blocks have different
-            numbers of tokens.
+    :func:`~vitlab.instruments.residuals.residuals`; ValueError where none is between tokens, or
+    where blocks have different numbers of tokens.
     """
-    _, stream = batches(images, batch_size)
     total = torch.zeros((), dtype=torch.float64)
     count = 0
-    for batch in stream:
-        names: list[str] = []
-        rows: list[Tensor] = []  # [3, tokens] for each: ratio, branch, skip, summed over the batch
+    rows: list[tuple[str, Tensor]] = []  # [3, tokens] of each sub-layer, summed over the batch
 
-        def keep(
-            name: str, branch: Tensor, skip: Tensor, names: list = names, rows: list = rows
-        ) -> None:
-            if branch.ndim == 3:
-                over, under = (t.double().norm(dim=-1) for t in (branch, skip))  # [b, tokens]
-                names.append(name)
-                rows.append(torch.stack([over / under, over, under]).sum(1).cpu())
+    def keep(name: str, branch: Tensor, skip: Tensor) -> None:
+        if branch.ndim == 3:
+            over, under = (t.double().norm(dim=-1) for t in (branch, skip))  # [b, tokens]
+            rows.append((name, torch.stack([over / under, over, under]).sum(1).cpu()))
 
+    for batch in batches(images, batch_size)[1]:
+        rows.clear()
         with evaluating(model), residuals(model, keep):
             model(batch)
         if not rows:
             raise ValueError(
                 f"no residual connection between tokens is seen in {type(model).__name__}"
             )
-        tokens = {name: row.shape[1] for name, row in zip(names, rows, strict=True)}
+        tokens = {name: row.shape[1] for name, row in rows}
         if len(set(tokens.values())) > 1:
             raise ValueError(f"expected equally many tokens everywhere: got {tokens}")
-        total = total + torch.stack(rows, 1)  # [3, sub-layers, tokens]
+        total = total + torch.stack([row for _, row in rows], 1)  # [3, sub-layers, tokens]
         count += len(batch)
-    return BranchRatios(tuple(names), *(total / count))
+    return BranchRatios(tuple(name for name, _ in rows), *(total / count))

@@ -36,24 +36,6 @@ class ReceptiveField:
             lengths.append(int(hit[-1] - hit[0]) + 1 if len(hit) else 0)
         return lengths[0], lengths[1]
 
-    def area(self, share: float = 0.0455) -> int:
-        """Counts the pixels whose sensitivity is above a fraction of the largest.
-
-        Luo et al. (2016) use 0.0455, of the sensitivity in the middle.
-        """
-        return int((self.sensitivity > share * self.sensitivity.max()).sum())
-
-    @property
-    def spread(self) -> tuple[float, float]:
-        """Standard deviation of the sensitivity along height and width, in pixels."""
-        spreads = []
-        for axis in (1, 0):
-            weight = self.sensitivity.sum(axis) / self.sensitivity.sum()
-            at = torch.arange(len(weight), dtype=weight.dtype)
-            mean = (weight * at).sum()
-            spreads.append((weight * (at - mean).square()).sum().sqrt().item())
-        return spreads[0], spreads[1]
-
     @property
     def distance(self) -> float:
         """Mean distance of pixels from the middle, weighted by sensitivity, in pixels.
@@ -93,8 +75,6 @@ def receptive_field(
     Raises:
         ValueError: The activation is on no grid, or does not depend on the images.
     """
-    if channels < 1:
-        raise ValueError(f"expected at least one channel: got {channels}")
     place = None if place is None else rows_and_columns(place, "place")
     first, stream = batches(images, batch_size)
     total = torch.zeros(first.shape[2:], dtype=torch.float64)
@@ -102,10 +82,11 @@ def receptive_field(
     for batch in stream:
         x = leaf(batch)
         with evaluating(model), torch.enable_grad():
-            activation, grid, centres = _activation(model, x, at)
-        row, column = place or (grid[0] // 2, grid[1] // 2)
-        if not (0 <= row < grid[0] and 0 <= column < grid[1]):
-            raise ValueError(f"{at!r} has {grid[0]} x {grid[1]} positions: got {place}")
+            activation, centres = _activation(model, x, at)
+        rows, columns = activation.shape[2:]
+        row, column = place or (rows // 2, columns // 2)
+        if not (0 <= row < rows and 0 <= column < columns):
+            raise ValueError(f"{at!r} has {rows} x {columns} positions: got {place}")
         y = activation[:, :, row, column]  # [batch, dim]
         drawn = torch.randperm(y.shape[1], generator=torch.Generator().manual_seed(0))[:channels]
         for channel in drawn.tolist():
@@ -117,32 +98,28 @@ def receptive_field(
                 raise ValueError(f"{at!r} does not depend on the images")
             total += gradient.double().abs().mean(1).sum(0).cpu()
             count += len(batch)
-    middle = tuple(
-        start + step * i for (start, step), i in zip(centres, (row, column), strict=True)
-    )
-    return ReceptiveField(total / count, (row, column), grid, middle)
+    places = zip(centres, (row, column), strict=True)
+    middle = tuple(start + step * i for (start, step), i in places)
+    return ReceptiveField(total / count, (row, column), (rows, columns), middle)
 
 
 def _activation(
     model: nn.Module, x: Tensor, at: str
-) -> tuple[Float[Tensor, "batch dim rows columns"], Grid, Centres]:
-    """A module's output as a map, its grid, and where in the image its positions are."""
-    kept: list[tuple[list[Tensor], list[Grid]]] = []
-    size = (x.shape[2], x.shape[3])
-    with maps_of(model) as maps, centres_of(model, size) as centres:
+) -> tuple[Float[Tensor, "batch dim rows columns"], Centres]:
+    """A module's output as a map, and where in the image its positions are."""
+    tensors: list[Tensor] = []
+    grid: list[Grid] = []
+    with maps_of(model) as maps, centres_of(model, (x.shape[2], x.shape[3])) as centres:
 
-        def keep(module: nn.Module, args: object, output: object) -> None:
-            # A copy: what comes next may overwrite it.
-            kept.append(([t.clone() for t in tensors_in(output)], maps[-1:]))
+        def keep(module: object, args: object, output: object) -> None:
+            tensors[:] = [t.clone() for t in tensors_in(output)]  # what comes next may overwrite it
+            grid[:] = maps[-1:]
 
         with after(one(model, at), keep):
             model(x)
-    if not kept:
-        raise ValueError(f"{at!r} never ran")
-    tensors, grid = kept[-1]
     if len(tensors) == 1 and tensors[0].ndim == 4:
         rows, columns = tensors[0].shape[2:]
-        return tensors[0], (rows, columns), centres((rows, columns))
+        return tensors[0], centres((rows, columns))
     if len(tensors) == 1 and tensors[0].ndim == 3 and grid:
         (rows, columns), tokens = grid[0], tensors[0].shape[1]
         if tokens >= rows * columns:
@@ -150,8 +127,7 @@ def _activation(
             if (count, len(extra)) != (tokens, tokens - rows * columns):
                 extra = list(range(tokens - rows * columns))  # not known: the patches come last
             patches = tensors[0][:, [i for i in range(tokens) if i not in extra]]
-            on_grid = patches.mT.unflatten(2, (rows, columns))
-            return on_grid, (rows, columns), centres((rows, columns))
+            return patches.mT.unflatten(2, (rows, columns)), centres((rows, columns))
     raise ValueError(
         f"expected a map, or tokens on the grid of the last convolution before, {grid}: "
         f"{at!r} gives {[list(t.shape) for t in tensors]}"

@@ -1,12 +1,15 @@
 """What named parts of a model give for images, and where in the image it is."""
 
+from collections.abc import Callable
+
+import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from minivit.recording import record
 from vitlab.instruments.grids import Grid, maps_of, rows_and_columns
 from vitlab.instruments.layout import outside
-from vitlab.instruments.running import evaluating
+from vitlab.instruments.running import Images, batches, evaluating
 
 EXTRA = 8  # tokens besides the patches, at most, where nothing else is known
 
@@ -22,11 +25,8 @@ def representations(
     with record(model, *names, detach=True) as seen, evaluating(model):
         model(images)
     for name, x in seen.items():
-        if (
-            not isinstance(x, Tensor)
-            or not x.is_floating_point()
-            or x.shape[:1] != images.shape[:1]
-        ):
+        floating = isinstance(x, Tensor) and x.is_floating_point()
+        if not floating or x.shape[:1] != images.shape[:1]:
             got = f"{x.dtype} {list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
             raise ValueError(
                 f"expected {name!r} to give one floating tensor [{len(images)}, ...]: got {got}"
@@ -38,6 +38,21 @@ def representations(
     return {
         name: x[:, order] if x.ndim == 3 and x.shape[1] == tokens else x for name, x in seen.items()
     }
+
+
+def collected(
+    model: nn.Module,
+    images: Images,
+    names: tuple[str, ...],
+    read: Callable[[Tensor], Tensor],
+    batch_size: int,
+) -> dict[str, Tensor]:
+    """What ``read`` makes of each named module's output, for all images, on the CPU."""
+    parts: dict[str, list[Tensor]] = {}
+    for batch in batches(images, batch_size)[1]:
+        for name, x in representations(model, batch, names).items():
+            parts.setdefault(name, []).append(read(x).cpu())
+    return {name: torch.cat(rows) for name, rows in parts.items()}
 
 
 class PatchGrid(tuple[int, int]):

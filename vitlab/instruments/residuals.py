@@ -29,8 +29,8 @@ def largest(calls: Calls) -> str:
 def last(calls: Calls) -> str:
     """The module that a branch ends in, but for what has no parameters.
 
-    It is not the largest where a norm or a LayerScale follows: what a norm gives for
-    zeros is its bias, so that only zeros of its own leave the skip alone.
+    It is not the largest where a norm or a LayerScale follows: what a norm gives for zeros is its
+    bias, so that only zeros of its own leave the skip alone.
     """
     return next((name for name, size in reversed(calls) if size), calls[-1][0])
 
@@ -58,9 +58,9 @@ class _Frame:
             for i, (tensor, calls) in enumerate(self.seen)
             if not any(tensor is other for other, _ in self.seen[:i])
         ]  # an identity gives its input again, as on the way of ConvNeXt's skip
-        for seen in (new, self.seen):
-            branch, _ = seen[-1]
-            for skip, calls in reversed(seen[:-1]):
+        for tensors in (new, self.seen):
+            branch, _ = tensors[-1]
+            for skip, calls in reversed(tensors[:-1]):
                 if skip.shape == branch.shape == total.shape and torch.equal(skip + branch, total):
                     report(self.name(self.calls[calls:]), branch, skip)
                     return
@@ -72,9 +72,9 @@ def residuals(
 ) -> Iterator[None]:
     """Reports every residual connection of a model that runs in the block, in order.
 
-    ``report`` gets the name of the module that computes the branch, the branch and the skip, which
-    are the model's own tensors. ``name`` says which of the modules between them that is. A sum
-    computed in place, or reshaped before a module reads it, is not seen.
+    ``report`` gets the name of the module that computes the branch, which ``name`` picks, and the
+    model's own tensors of branch and skip. A sum computed in place, or reshaped before a module
+    reads it, is not seen.
     """
     frames: list[_Frame] = []
 
@@ -84,9 +84,8 @@ def residuals(
         def begin(_: nn.Module, args: Any, kwargs: Any) -> None:
             frame = _Frame(name)
             given = tensors_in((args, kwargs))
-            for tensor in given[:1]:
-                if frames:
-                    frames[-1].meet(tensor, report)
+            if frames and given:
+                frames[-1].meet(given[0], report)
             frame.seen += [(tensor, 0) for tensor in given]  # also a skip that is given beside it
             frames.append(frame)
 
@@ -109,13 +108,12 @@ def residuals(
 
 def branches(model: nn.Module, images: Tensor, name: Callable[[Calls], str] = largest) -> list[str]:
     """Names the modules whose output is added to their input, in order, or raises ValueError."""
-    found: list[str] = []
-
-    def keep(name: str, branch: Tensor, skip: Tensor) -> None:
-        found.append(name)
-
-    with evaluating(model), residuals(model, keep, name):
+    names: list[str] = []
+    with (
+        evaluating(model),
+        residuals(model, lambda name, branch, skip: names.append(name), name),
+    ):
         model(images[:1])
-    if not found:
+    if not names:
         raise ValueError(f"no residual connection is seen in {type(model).__name__}")
-    return found
+    return names

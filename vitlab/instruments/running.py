@@ -45,11 +45,9 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 def batches(images: Images, batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:
     """The first batch, to look at, and all of them, to go through once.
 
-    Images that are in batches already stay so. On the way every batch is checked: one image with
-    numbers that are not finite would spoil every mean.
+    Images that are in batches already stay so. Every batch is checked: ValueError for other sizes
+    than the first one's, and for numbers that are not finite, which would spoil every mean.
     """
-    if batch_size < 1:
-        raise ValueError(f"expected a batch_size of at least 1: got {batch_size}")
     rest = iter(images.split(batch_size) if isinstance(images, Tensor) else images)
     first = next(rest, None)
     if first is None or not len(first):
@@ -57,13 +55,12 @@ def batches(images: Images, batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:
 
     def checked() -> Iterator[Tensor]:
         for batch in chain([first], rest):
-            if batch.ndim != 4 or batch.shape[1:] != first.shape[1:]:
+            fits = batch.ndim == 4 and batch.shape[1:] == first.shape[1:]
+            if not fits or not batch.isfinite().all():
                 raise ValueError(
-                    "expected images [batch, channels, height, width], all of one size: "
-                    f"got {list(first.shape)} and {list(batch.shape)}"
+                    "expected images of finite numbers [batch, channels, height, width], all of "
+                    f"one size: got {list(first.shape)} and {list(batch.shape)}"
                 )
-            if not batch.isfinite().all():
-                raise ValueError("expected images of finite numbers: got some that are not")
             yield batch
 
     return first, checked()
@@ -71,8 +68,6 @@ def batches(images: Images, batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:
 
 def leaf(images: Tensor) -> Tensor:
     """A copy of a batch of images, to differentiate with respect to."""
-    if not images.is_floating_point():
-        raise TypeError(f"expected images of floating numbers: got {images.dtype}")
     return images.detach().clone().requires_grad_()
 
 
@@ -80,8 +75,6 @@ def with_classes(
     stream: Iterable[Tensor], classes: Tensor | None
 ) -> Iterator[tuple[Tensor, Tensor | None]]:
     """Pairs batches of images with the classes of each, ``[batch]``, where classes are given."""
-    if classes is not None and (classes.is_floating_point() or classes.dtype == torch.bool):
-        raise TypeError(f"expected numbers of classes, such as int64: got {classes.dtype}")
     count = 0
     for batch in stream:
         yield batch, None if classes is None else classes[count : count + len(batch)]
@@ -94,8 +87,9 @@ def chosen(given: Tensor | None, logits: Float[Tensor, "batch classes"]) -> Int6
     """The classes that were given, or else those of the largest logits."""
     if given is None:
         return logits.argmax(1)
-    count = logits.shape[1]
-    if given.shape != logits.shape[:1] or not 0 <= given.min() <= given.max() < count:
+    count, whole = logits.shape[1], not given.is_floating_point() and given.dtype != torch.bool
+    fits = whole and given.shape == logits.shape[:1] and 0 <= given.min() <= given.max() < count
+    if not fits:
         raise ValueError(
             f"expected a class below {count} for each of {len(logits)} images: got {given.tolist()}"
         )

@@ -8,7 +8,6 @@ of the two centred Gram matrices, taken as vectors.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import torch
 from jaxtyping import Float, Float64, Shaped
@@ -36,9 +35,9 @@ def linear_cka(
     ``‖Y^T X‖² / (‖X^T X‖ ‖Y^T Y‖)`` of the centred matrices (Frobenius norms), is at least 0, and
     far above 0 for unrelated matrices with more columns than rows.
     """
-    seen = CKA(debiased=debiased)
-    seen.update({"x": x}, {"y": y})
-    return seen.result().values[0, 0]
+    sums = CKA(debiased=debiased)
+    sums.update({"x": x}, {"y": y})
+    return sums.result().values[0, 0]
 
 
 def cka(
@@ -66,15 +65,15 @@ def cka(
         other_names: Its layers. Default: those of ``names``.
         debiased: As for :class:`CKA`.
     """
-    seen = CKA(debiased=debiased)
+    sums = CKA(debiased=debiased)
     for batch in [images] if isinstance(images, Tensor) else images:
         x = representations(model, batch, names)
         if other is None and other_names is None:
-            seen.update(x)
+            sums.update(x)
         else:
             columns = names if other_names is None else tuple(other_names)
-            seen.update(x, representations(other or model, batch, columns))
-    return seen.result()
+            sums.update(x, representations(other or model, batch, columns))
+    return sums.result()
 
 
 class CKA:
@@ -86,51 +85,34 @@ class CKA:
     CKA in minibatches. Székely & Rizzo (2014) show that it is itself an inner product, of Gram
     matrices without diagonals, centred differently: so the square roots exist and CKA is at most 1.
 
-    Args:
-        debiased: Whether to use ``HSIC_1``, or to average the estimate of Gretton et al. (2005),
-            whose bias grows as batches shrink.
+    ``debiased=False`` averages the estimate of Gretton et al. (2005), whose bias grows as batches
+    shrink.
     """
 
     def __init__(self, *, debiased: bool = True) -> None:
         self.debiased = debiased
-        self._names: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+        self._names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         # Sums over batches: [rows, columns], [rows], [columns]
         self._between, self._rows, self._columns = torch.zeros(3, 1, dtype=torch.float64)
 
     def update(self, x: Mapping[str, Tensor], y: Mapping[str, Tensor] | None = None) -> None:
         """Adds a batch: named representations ``[batch, ...]`` of the same images.
 
-        Args:
-            x: The layers in the rows of the result.
-            y: Those in its columns. Default: the same.
-
-        Raises:
-            ValueError: Layers other than in the batches before, fewer than four images (two, if
-                biased), not as many for each layer, or numbers that are not finite.
+        ``x`` has the layers in the rows of the result, the same in every batch, and ``y`` those in
+        its columns, by default the same. A batch has four images or more, or two, if biased.
         """
         sides = [x] if y is None else [x, y]
-        names = tuple(x), tuple(sides[-1])
-        if not all(names) or names != (self._names or names):
-            raise ValueError(f"expected the same layers in every batch, one or more: got {names}")
-        for name, t in chain.from_iterable(side.items() for side in sides):
-            if t.ndim < 2:
-                raise ValueError(
-                    f"expected {name!r} [n, ...], a row per image: got {list(t.shape)}"
-                )
-        counts = {len(t) for side in sides for t in side.values()}
-        least, n = 4 if self.debiased else 2, min(counts)
+        self._names = tuple(x), tuple(sides[-1])
+        counts = sorted({len(t) for side in sides for t in side.values()})
+        least, n = 4 if self.debiased else 2, counts[0]
         if len(counts) > 1 or n < least:
             raise ValueError(
                 f"expected {least} images or more in every batch, as many for every layer: got "
-                f"{' and '.join(map(str, sorted(counts)))}"
+                f"{' and '.join(map(str, counts))}"
             )
-        grams = [
-            torch.stack([_centred_gram(t, self.debiased, name) for name, t in side.items()])
-            for side in sides
-        ]
+        grams = [torch.stack([_centred_gram(t, self.debiased) for t in s.values()]) for s in sides]
         rows, columns = grams[0], grams[-1]  # [layers, n * n]
         scale = n * (n - 3) if self.debiased else (n - 1) ** 2
-        self._names = names
         self._between = self._between + rows @ columns.mT / scale
         self._rows = self._rows + rows.square().sum(1) / scale
         self._columns = self._columns + columns.square().sum(1) / scale
@@ -138,26 +120,21 @@ class CKA:
     def result(self) -> Similarity:
         """The CKA of all batches so far.
 
-        Raises:
-            ValueError: There was no batch, or a layer gives the same for all images (or, debiased,
-                for all but one).
+        ValueError where a layer gives the same for all images (or, debiased, for all but one).
         """
-        if self._names is None:
-            raise ValueError("expected a batch of images or more: got none")
         for names, sizes in zip(self._names, (self._rows, self._columns), strict=True):
-            if same := [n for n, size in zip(names, sizes.tolist(), strict=True) if not size]:
+            if same := [n for n, size in zip(names, sizes.tolist(), strict=True) if not size > 0]:
                 raise ValueError(
-                    f"nothing to compare: {same} give the same for all images, or all but one"
+                    f"nothing to compare: {same} give the same for all images, or all but one, or "
+                    "numbers that are not finite"
                 )
         lengths = self._rows[:, None].sqrt() * self._columns.sqrt()
         return Similarity(self._between / lengths, *self._names)
 
 
-def _centred_gram(x: Tensor, debiased: bool, name: str) -> Float64[Tensor, "batch_squared"]:
+def _centred_gram(x: Tensor, debiased: bool) -> Float64[Tensor, "batch_squared"]:
     """The centred Gram matrix of ``[batch, ...]``, flattened."""
     x = x.flatten(1).to(torch.promote_types(x.dtype, torch.float32))
-    if not x.isfinite().all():
-        raise ValueError(f"expected finite numbers: {name!r} has others")
     centred = x - x.mean(0)
     rounding = len(x) * torch.finfo(x.dtype).eps
     if centred.norm() <= rounding * x.norm():

@@ -28,15 +28,9 @@ Weights = Shaped[Tensor, "*heads patches patches"]
 def gaussian_smoothing(grid: Grid, width: float) -> Float64[Tensor, "patches patches"]:
     r"""Gaussian weights :math:`\propto \exp(-d^2/2\sigma^2)` of all patches for each patch.
 
-    Rows sum to 1, at the edges too.
-
-    Args:
-        grid: Rows and columns.
-        width: The standard deviation :math:`\sigma`, in patches. 0 gives the identity, infinity
-            the mean of all patches.
+    Rows sum to 1, at the edges too. ``width`` is the standard deviation :math:`\sigma`, in patches:
+    0 gives the identity, infinity the mean of all patches.
     """
-    if not width >= 0:
-        raise ValueError(f"expected a width of at least 0 patches: got {width}")
     rows, columns = rows_and_columns(grid)
     places = torch.cartesian_prod(torch.arange(float(rows)), torch.arange(float(columns))).double()
     squares = (places[:, None] - places).square().sum(-1)  # [patches, patches]
@@ -48,8 +42,7 @@ def gaussian_smoothing(grid: Grid, width: float) -> Float64[Tensor, "patches pat
 def box_blur(grid: Grid, side: int) -> Float64[Tensor, "patches patches"]:
     """The mean of a square of patches around each patch, cut off at the edges of the grid.
 
-    Args:
-        side: Of the square, odd; 1 gives the identity.
+    ``side`` is that of the square, odd; 1 gives the identity.
     """
     near = local_mask(rows_and_columns(grid), side).double()
     return near / near.sum(1, keepdim=True)
@@ -61,19 +54,15 @@ def between_patches(
     """For :func:`~minivit.replacing.replace`: patches are averaged by fixed weights.
 
     Every patch averages the patches by these weights, and takes nothing from class and register
-    tokens, whose own attention stays what it is.
+    tokens, whose own attention stays what it is. ValueError as for
+    :func:`~vitlab.instruments.layout.layouts`, and where weights are of other patches or heads.
 
     Args:
         images: One or more, to see where the patches' tokens are.
         weights: The same for all heads, or one matrix for each. Rows sum to 1.
-        grid: Rows and columns of patches. Default: as in
-            :func:`~vitlab.instruments.layout.layouts`.
-
-    Raises:
-        ValueError: The model has no attention between tokens, as a Mixer or a convolutional
-            network, or not between all patches; or the weights are of other patches or heads.
+        grid: As for :func:`~vitlab.instruments.layout.layouts`.
     """
-    found: dict[str, Callable[[Tensor], Tensor]] = {}
+    replaced: dict[str, Callable[[Tensor], Tensor]] = {}
     for layout in layouts(model, images, grid):
         count = len(layout.where)
         allowed = ([count, count], [layout.heads, count, count])
@@ -82,8 +71,8 @@ def between_patches(
                 f"expected weights {allowed[0]} or {allowed[1]} in {layout.name!r}: got "
                 f"{list(weights.shape)}"
             )
-        found[weights_of(layout.name)] = partial(_fixed, layout.where, weights)
-    return found
+        replaced[weights_of(layout.name)] = partial(_fixed, layout.where, weights)
+    return replaced
 
 
 def _fixed(where: tuple[int, ...], weights: Tensor, own: Tensor) -> Tensor:
@@ -101,21 +90,16 @@ def mean_attention(
     """Mean attention weights over images, by name, for :func:`~minivit.replacing.replace`.
 
     With them in the place of its own, a model averages every image in the same way.
-
-    Raises:
-        ValueError: As for :func:`~vitlab.instruments.layout.layouts`.
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
-    sums = [torch.zeros(()).double()] * len(at)
+    totals: list[Tensor] = [torch.zeros(()).double()] * len(at)
     count = 0
-    for batch in stream:
-        found = next(attention_weights(model, [batch], at))
-        sums = [
-            total + weights.double().sum(0).cpu()
-            for total, weights in zip(sums, found, strict=True)
-        ]
-        count += len(batch)
+    for batch in attention_weights(model, stream, at):
+        for i, weights in enumerate(batch):
+            totals[i] = totals[i] + weights.double().sum(0).cpu()
+        count += len(batch[0])
     return {
-        weights_of(layout.name): total[None] / count for layout, total in zip(at, sums, strict=True)
+        weights_of(layout.name): total[None] / count
+        for layout, total in zip(at, totals, strict=True)
     }

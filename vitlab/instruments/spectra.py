@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int64
-from torch import Tensor, nn
+from torch import Tensor
 
 from vitlab.calls import refuse_training, sublayer
 from vitlab.krylov import (
-    Extremes,
     Operator,
     check_batch,
     finite,
@@ -44,34 +43,18 @@ class Spectrum:
         return self.values[:, 0] / self.values[:, -1]
 
     def rank(self, tolerance: float | None = None) -> Int64[Tensor, "batch"]:
-        """Counts singular values above a fraction ``tolerance`` of the largest.
+        """Counts singular values above a fraction ``tolerance`` of the largest, of all of them.
 
         Default: rounding error, the machine epsilon times the longer side of the Jacobian.
         """
-        self._need_all("the rank")
+        if not self.complete:
+            raise ValueError(
+                f"the rank needs all {min(self.shape)} singular values: got "
+                f"{self.values.shape[1]} by Lanczos; ask for dense=True"
+            )
         if tolerance is None:
             tolerance = max(self.shape) * torch.finfo(self.values.dtype).eps
         return (self.values > tolerance * self.values[:, :1]).sum(1)
-
-    @property
-    def stable_rank(self) -> Float[Tensor, "batch"]:
-        """Sum of squared singular values over the largest square."""
-        self._need_all("the stable rank")
-        return (self.values / self.values[:, :1]).square().sum(1)
-
-    @property
-    def effective_rank(self) -> Float[Tensor, "batch"]:
-        """Exponential of the entropy of the normalised singular values, Roy & Vetterli (2007)."""
-        self._need_all("the effective rank")
-        fractions = self.values / self.values.sum(1, keepdim=True)
-        return torch.special.entr(fractions).sum(1).exp()
-
-    def _need_all(self, what: str) -> None:
-        if not self.complete:
-            raise ValueError(
-                f"{what} needs all {min(self.shape)} singular values: got "
-                f"{self.values.shape[1]} by Lanczos; ask for dense=True"
-            )
 
 
 def spectrum(
@@ -99,12 +82,8 @@ def spectrum(
     """
     check_batch(x)
     if at is not None:
-        if not isinstance(function, nn.Module):
-            raise TypeError(
-                f"at={at!r} names a part of an nn.Module: got {type(function).__name__}"
-            )
-        refuse_training(function)
-        function, x = sublayer(function, at, x.clone())
+        refuse_training(function)  # type: ignore[arg-type]  # a model
+        function, x = sublayer(function, at, x.clone())  # type: ignore[arg-type]
     dtype = x.dtype
     function = widened(function, dtype)
     x = x.to(wide(dtype))
@@ -113,26 +92,21 @@ def spectrum(
     if dense is None:
         dense = min(shape) <= 2048 and max(shape) <= 4096
     if not dense:
-        found = _extremes(function, x, steps)
-        return Spectrum(found.values.to(dtype), found.errors.to(dtype), shape, None, None)
-    matrices = (finite(jacobian(function, entry)[0]) for entry in x.split(1))
-    square = shape[0] == shape[1]
+        line = linearise(function, x)
+        push, pull, like = line.push, line.pull, x
+        if shape[0] < shape[1]:  # begin in the smaller space
+            push, pull, like = pull, push, line.value
+        ends = singular_values(push, pull, random_like(like), steps)
+        return Spectrum(ends.values.to(dtype), ends.errors.to(dtype), shape, None, None)
     rows = []
-    for matrix in matrices:
+    for entry in x.split(1):
+        matrix = finite(jacobian(function, entry)[0])
+        square = shape[0] == shape[1]
         signed = torch.linalg.slogdet(matrix) if square else (torch.empty(0), torch.empty(0))
         rows.append((torch.linalg.svdvals(matrix), *signed))
     values, sign, logdet = (torch.stack(t).to(dtype) for t in zip(*rows, strict=True))
     errors = torch.zeros_like(values)
-    if not square:
+    if shape[0] != shape[1]:
         return Spectrum(values, errors, shape, None, None)
     sign = torch.where(sign_margin(values) > 1, sign, 0)
     return Spectrum(values, errors, shape, sign, logdet)
-
-
-def _extremes(function: Operator, x: Tensor, steps: int) -> Extremes:
-    """The outermost singular values of every entry, by Lanczos."""
-    at = linearise(function, x)
-    push, pull, like = at.push, at.pull, x
-    if at.value[0].numel() < x[0].numel():  # begin in the smaller space
-        push, pull, like = pull, push, at.value
-    return singular_values(push, pull, random_like(like), steps)

@@ -50,10 +50,7 @@ def in_reading_order(
 
     Patches whose number has bit 0 set are changed, then those with bit 1, and so on: the bits with
     which a token changes spell the number of its patch. Where patches overlap it changes with the
-    bits of its neighbours too.
-
-    Raises:
-        ValueError: A token does not change with all bits of its own patch.
+    bits of its neighbours too. ValueError where it does not change with all bits of its own patch.
     """
     y, x = watch.centres(grid)
     count = grid[0] * grid[1]
@@ -62,15 +59,15 @@ def in_reading_order(
         for side, (start, step), n in zip(noise.shape[2:], (y, x), grid, strict=True)
     )
     number = (rows[:, None] * grid[1] + columns).to(noise.device)  # [height, width], the pixel's
-    found = [0] * count
+    numbers = [0] * count
     for bit in range((count - 1).bit_length()):
         pixels = torch.where(number >> bit & 1 == 1, noise_like(noise, SEEDS[1]), noise)
-        (seen,) = watch.look(pixels, first=True)
-        changed = set(changed_tokens(base, seen))
-        found = [n | (token in changed) << bit for n, token in zip(found, where, strict=True)]
-    if sorted(found) == list(range(count)):
-        return [token for _, token in sorted(zip(found, where, strict=True))]
-    if any(n & i != i for i, n in enumerate(found)):
+        (attention,) = watch.look(pixels, first=True)
+        changed = set(changed_tokens(base, attention))
+        numbers = [n | (token in changed) << bit for n, token in zip(numbers, where, strict=True)]
+    if sorted(numbers) == list(range(count)):
+        return [token for _, token in sorted(zip(numbers, where, strict=True))]
+    if any(n & i != i for i, n in enumerate(numbers)):
         raise ValueError(
             f"expected the {grid[0]} x {grid[1]} patches of {base.name!r} in reading order, row by "
             "row: its tokens come from other positions"

@@ -4,9 +4,10 @@ Park & Kim (2022), "How Do Vision Transformers Work?", figure 9. Their released 
 residual stream, after each sub-layer; here it stands beside what the sub-layer reads and adds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -54,22 +55,26 @@ def feature_variance(
     """Variance over positions of what named parts of a model give, in evaluation mode.
 
     Parts give tokens ``[batch, tokens, dim]``, of which those of patches count, or feature maps
-    ``[batch, channels, height, width]``. Names are as for :func:`~minivit.recording.record`.
-
-    Args:
-        grid: Rows and columns of patches, for tokens. Default: those of the last convolution.
-
-    Raises:
-        ValueError: A part gives something else.
+    ``[batch, channels, height, width]``. Names are as for :func:`~minivit.recording.record`;
+    ``grid`` has the rows and columns of patches, by default those of the last convolution.
     """
     first, stream = batches(images, batch_size)
     grid = grid or patch_grid(model, first)
-    sums = _Sums()
+    total, count = torch.zeros(()).double(), 0
     for batch in stream:
-        seen = representations(model, batch, names)
-        sums.add({(name,): by_position(x, grid)[1].flatten(1, 2) for name, x in seen.items()})
-    values, squares = sums.means()
-    return Variance(tuple(name for (name,) in sums.keys), values, squares)
+        parts = representations(model, batch, names)
+        total = total + _sums(by_position(x, grid)[1].flatten(1, 2) for x in parts.values())
+        count += len(batch)
+    return Variance(tuple(parts), *(total / count))
+
+
+def _sums(parts: Iterable[Float[Tensor, "batch positions dim"]]) -> Float64[Tensor, "2 parts"]:
+    """Variance over positions and mean square of each part, summed over the batch."""
+    sums = [
+        torch.stack([variance_over_positions(x).sum(), x.double().square().mean((1, 2)).sum()])
+        for x in parts
+    ]
+    return torch.stack(sums, 1).cpu()
 
 
 PLACES = ("before", "reads", "branch", "after")
@@ -88,8 +93,6 @@ class BranchVariance:
 
         A sub-layer with a norm before it reads the normalised stream.
         """
-        if place not in PLACES:
-            raise ValueError(f"expected one of {PLACES}: got {place!r}")
         row = PLACES.index(place)
         return Variance(self.names, self.values[row], self.mean_square[row])
 
@@ -101,13 +104,7 @@ def branch_variance(
 
     Connections are found by :func:`~vitlab.instruments.residuals.residuals`, which sees those of
     vision transformers and Mixers, and none whose sum goes into a function, as the ReLU of a
-    ResNet: there :func:`feature_variance` measures the parts by name.
-
-    Args:
-        grid: As for :func:`feature_variance`.
-
-    Raises:
-        ValueError: No residual connection between tokens or feature maps is seen.
+    ResNet: there :func:`feature_variance` measures the parts by name. ``grid`` is as there.
     """
     first, stream = batches(images, batch_size)
     names: list[str] = []
@@ -123,30 +120,28 @@ def branch_variance(
     if len(set(names)) < len(names):
         raise ValueError(f"expected sub-layers that run once each: got {names}")
     patches = _patches_of(model, first, grid)
-    sums = _Sums()
+    parts: dict[tuple[str, str], Tensor] = {}
+
+    def read(name: str, module: nn.Module, args: Any, kwargs: Any) -> None:
+        parts["reads", name] = patches(tensors_in((args, kwargs))[0])
+
+    def report(name: str, branch: Tensor, skip: Tensor) -> None:
+        if name in names:
+            for place, x in ("before", skip), ("branch", branch), ("after", skip + branch):
+                parts[place, name] = patches(x)
+
+    total, count = torch.zeros(()).double(), 0
     for batch in stream:
-        seen: dict[tuple[str, str], Tensor] = {}
-
-        def read(name: str, seen: dict = seen) -> Callable[..., None]:
-            def hook(module: nn.Module, args: Any, kwargs: Any) -> None:
-                seen["reads", name] = patches(tensors_in((args, kwargs))[0])
-
-            return hook
-
-        def report(name: str, branch: Tensor, skip: Tensor, seen: dict = seen) -> None:
-            if name in names:
-                for place, x in ("before", skip), ("branch", branch), ("after", skip + branch):
-                    seen[place, name] = patches(x)
-
         with ExitStack() as stack:
             for name in names:
-                stack.enter_context(before(one(model, name), read(name)))
+                stack.enter_context(before(one(model, name), partial(read, name)))
             stack.enter_context(evaluating(model))
             stack.enter_context(residuals(model, report))
             model(batch)
-        sums.add({(place, name): seen[place, name] for place in PLACES for name in names})
-    values, squares = (means.view(len(PLACES), len(names)) for means in sums.means())
-    return BranchVariance(tuple(names), values, squares)
+        total = total + _sums(parts[place, name] for place in PLACES for name in names)
+        count += len(batch)
+    means = (total / count).view(2, len(PLACES), len(names))
+    return BranchVariance(tuple(names), *means)
 
 
 def _patches_of(
@@ -163,25 +158,3 @@ def _patches_of(
         return by_position(x, grid)[1].flatten(1, 2)
 
     return patches
-
-
-class _Sums:
-    """Sums over images of variances and mean squares, by key."""
-
-    def __init__(self) -> None:
-        self.keys: list[tuple[str, ...]] = []
-        self.sums: Tensor | float = 0.0  # [2, keys]
-        self.count = 0
-
-    def add(self, found: dict[tuple[str, ...], Tensor]) -> None:
-        self.keys = list(found)
-        both = [
-            torch.stack([variance_over_positions(x).sum(), x.double().square().mean((1, 2)).sum()])
-            for x in found.values()
-        ]
-        self.sums = self.sums + torch.stack(both, 1).cpu()
-        self.count += len(next(iter(found.values())))
-
-    def means(self) -> Tensor:
-        assert isinstance(self.sums, Tensor)
-        return self.sums / self.count

@@ -1,7 +1,6 @@
 """The loss of a classifier as a function of its weights, and products with its curvature."""
 
 import copy
-import math
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
@@ -22,10 +21,11 @@ from vitlab.krylov import Operator, hessian, linearise, plain_attention
 class WeightLoss:
     """Mean cross-entropy of a classifier on some images, as a function of some of its weights.
 
-    The weights are one vector ``[1, n]``, a batch of one as everywhere in :mod:`vitlab.krylov`.
-    The model is any classifier, of minivit, torchvision, timm or Hugging Face; it is copied, so it
-    stays as it is, and runs in evaluation mode: no dropout. Attention is computed by the unfused
-    kernel, which alone has a second derivative on a CPU.
+    The weights are one vector ``[1, n]``, a batch of one as everywhere in :mod:`vitlab.krylov`;
+    ``point`` holds the model's own, and ``value`` the loss there. The model is any classifier, of
+    minivit, torchvision, timm or Hugging Face; it is copied, and runs in evaluation mode: no
+    dropout. Attention is computed by the unfused kernel, which alone has a second derivative on a
+    CPU.
 
     Args:
         images: One batch, or batches. They are cut into batches of ``batch_size``. The graph of a
@@ -45,8 +45,6 @@ class WeightLoss:
     Raises:
         LookupError: A pattern matches no parameter.
         TypeError: The weights are not all in float32, or all in float64.
-        ValueError: No images, or not one class for each; a model without weights or logits; a loss
-            that is not finite.
     """
 
     def __init__(
@@ -68,27 +66,17 @@ class WeightLoss:
                 if isinstance(module, _BatchNorm):  # without running ones torch takes the batch's
                     module.running_mean = module.running_var = None
         self.parameters = _matching(model, parameters)
-        kinds = {p.dtype for p in self.parameters.values()}
-        if kinds not in ({torch.float32}, {torch.float64}):
-            raise TypeError(
-                f"expected weights all in float32, or all in float64: got {sorted(map(str, kinds))}"
-            )
-        #: The model's own weights.
-        self.point: Float[Tensor, "1 n"] = torch.cat(
-            [p.reshape(-1) for p in self.parameters.values()]
-        )[None]
+        flat = [p.reshape(-1) for p in self.parameters.values()]
+        self.point: Float[Tensor, "1 n"] = torch.cat(flat)[None]
         self.count = 0  # images
         self.batches: list[tuple[Tensor, Tensor]] = []
         with torch.no_grad():
             for batch, some in with_classes(batches(images, batch_size)[1], classes):
-                given = chosen(some, logits(model, batch))
-                parts = zip(batch.split(batch_size), given.split(batch_size), strict=True)
+                labels = chosen(some, logits(model, batch))
+                parts = zip(batch.split(batch_size), labels.split(batch_size), strict=True)
                 self.batches += parts
                 self.count += len(batch)
-        #: The loss there.
         self.value = self(self.point).item()
-        if not math.isfinite(self.value):
-            raise ValueError(f"expected a finite loss: got {self.value}")
 
     def __call__(self, w: Float[Tensor, "1 n"]) -> Float[Tensor, "1"]:
         """The loss for any weights, without a gradient."""
@@ -126,10 +114,9 @@ class WeightLoss:
 
     def _share(self, batch: tuple[Tensor, Tensor], w: Tensor) -> Tensor:
         """What a batch adds to the loss, ``[1]``."""
-        images, of = batch
-        total = F.cross_entropy(
-            self._logits(images, w), of, reduction="sum", label_smoothing=self.smoothing
-        )
+        images, labels = batch
+        answers = self._logits(images, w)
+        total = F.cross_entropy(answers, labels, reduction="sum", label_smoothing=self.smoothing)
         return total[None] / self.count
 
     def _gauss_newton(self, batch: tuple[Tensor, Tensor]) -> Operator:
@@ -160,12 +147,14 @@ class WeightLoss:
 def _matching(model: nn.Module, patterns: str | Sequence[str] | None) -> dict[str, Tensor]:
     """The parameters that match, by name, each once."""
     named = {name: p.detach() for name, p in model.named_parameters()}
-    if not named:
-        raise ValueError(f"expected a model with weights: {type(model).__name__} has none")
-    if patterns is None:
-        return named
-    wanted = [patterns] if isinstance(patterns, str) else list(patterns)
+    wanted = [patterns] if isinstance(patterns, str) else list(patterns or ["*"])
     for pattern in wanted:
         if not any(fnmatchcase(name, pattern) for name in named):
             raise LookupError(f"no parameter matches {pattern!r}; there are {list(named)[:8]} ...")
-    return {n: p for n, p in named.items() if any(fnmatchcase(n, pattern) for pattern in wanted)}
+    matching = {n: p for n, p in named.items() if any(fnmatchcase(n, w) for w in wanted)}
+    kinds = {p.dtype for p in matching.values()}
+    if kinds not in ({torch.float32}, {torch.float64}):
+        raise TypeError(
+            f"expected weights all in float32, or all in float64: got {sorted(map(str, kinds))}"
+        )
+    return matching

@@ -1,6 +1,5 @@
 """What attention distance and rollout make of everybody's architectures: the tokens, or a refusal."""
 
-import math
 import re
 
 import pytest
@@ -17,7 +16,6 @@ from tests.vitlab.instruments.models import Known
 from vitlab.instruments import (
     attention_distance,
     localisation,
-    logit_lens,
     receptive_field,
     rollout,
 )
@@ -104,44 +102,6 @@ def test_what_is_not_known_is_refused_in_words_that_are_true(name):
             call(model, images, grid=grid)
 
 
-def by_hand(weights, where, grid, step):
-    """Mean distance of each head, and what every patch has of every other after one block."""
-    between = weights[:, :, where][..., where].double()
-    places = [(step * (i // grid[1]), step * (i % grid[1])) for i in range(len(where))]
-    apart = torch.tensor([[math.dist(a, b) for b in places] for a in places]).double()
-    return ((between * apart).sum(-1) / between.sum(-1)).mean((0, 2))
-
-
-@pytest.mark.parametrize(
-    ("name", "where", "step"),
-    [("hf yolos", range(1, 17), 8), ("vit-pytorch registers", range(16), 8), ("timm padded", range(1, 25), 8)],
-)  # fmt: skip
-def test_distances_are_those_of_the_softmax_by_hand(name, where, step):
-    make, size, given, grid, _ = WORK[name]
-    model, images = built(make, size)
-    seen = []
-    softmax = nn.functional.softmax
-    for module in model.modules():
-        if isinstance(module, nn.Softmax):
-            module.register_forward_hook(lambda m, args, output: seen.append(output))
-        if hasattr(module, "fused_attn"):
-            module.fused_attn = False
-            module.attn_drop.register_forward_hook(lambda m, args, output: seen.append(args[0]))
-    with pytest.MonkeyPatch.context() as patch, torch.no_grad():
-
-        def spied(*args, **kwargs):
-            seen.append(softmax(*args, **kwargs))
-            return seen[-1]
-
-        if name == "hf yolos":
-            patch.setattr(nn.functional, "softmax", spied)
-        model(images)
-    assert len(seen) == 2
-    known = torch.stack([by_hand(weights, list(where), grid, step) for weights in seen])
-    found = attention_distance(model, images, grid=given)
-    torch.testing.assert_close(found.pixels, known, rtol=1e-6, atol=1e-6)
-
-
 def test_each_branch_of_crossvit_has_a_grid_of_its_own():
     model, images = built(crossvit, (240, 240))
     sizes = {layout.tokens: (layout.grid, layout.size) for layout in layouts(model, images)}
@@ -192,11 +152,3 @@ def test_localisation_and_receptive_fields_know_tokens_that_stand_last():
         [*range(8, 16)],
         [*range(16, 24)],
     )
-
-
-@pytest.mark.parametrize("kind", [vit_pytorch.ViT, vit_pytorch.SimpleViT])
-def test_where_no_module_is_a_block_there_is_no_lens(kind):
-    model, images = built(lambda: kind(**LUCID, mlp_dim=16), (32, 32))
-    for every in False, True:
-        with pytest.raises(ValueError, match=f"{kind.__name__} has no row of blocks from tokens"):
-            logit_lens(model, images, every_token=every)

@@ -47,9 +47,6 @@ def test_what_is_no_band_is_refused():
     x = images()
     assert_refused([
         (lambda: band_pass(x, 0.3, 0.2), ValueError, "low < high"),
-        (lambda: band_pass(x, -0.1, 0.2), ValueError, "low < high"),
-        (lambda: high_pass(x, 0.8), ValueError, "no wave"),
-        (lambda: low_pass(x.int(), 0.2), ValueError, "floating"),
-        (lambda: band_noise(1, 1, 16, 0.01, 0.02), ValueError, "no wave"),
-        (lambda: band_noise(1, 1, 16, 0.1, power=-1), ValueError, "power"),
+        (lambda: high_pass(x, 0.8), ValueError, "a wave between"),
+        (lambda: band_noise(1, 1, 16, 0.01, 0.02), ValueError, "a wave between"),
     ])  # fmt: skip

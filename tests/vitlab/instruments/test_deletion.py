@@ -1,14 +1,9 @@
 """Deletion and insertion curves of models that look at one patch, and of scores right and wrong."""
 
-from functools import partial
-
 import pytest
 import torch
 from torch import nn
 
-import minivit
-from tests.parity import draw
-from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import everybodys
 from vitlab.instruments import deletion_curves, relevance, token_ablation
 
@@ -98,26 +93,3 @@ def test_scores_of_everybodys_models_beat_their_reverse(name):
     assert forward.insertion_area.mean() > back.insertion_area.mean()
     maps = relevance(model, x).patches[-1]
     assert deletion_curves(model, x, maps, grid=grid, steps=4).deletion.shape == (6, 5)
-
-
-def test_batches_do_not_matter_and_the_model_comes_back_as_it_was():
-    model = draw(minivit.create("vit_8px", depth=2, dropout=0.3)).train()
-    x, scores, classes = torch.rand(5, 1, 8, 8), torch.rand(5, 16), torch.arange(5)
-    found = deletion_curves(model, x, scores, classes, grid=(4, 4))
-    other = deletion_curves(model, iter(x.split(2)), scores, classes, grid=(4, 4))
-    torch.testing.assert_close(found.deletion, other.deletion, rtol=1e-5, atol=1e-7)
-    torch.testing.assert_close(found.insertion, other.insertion, rtol=1e-5, atol=1e-7)
-    assert model.training
-
-
-def test_scores_that_do_not_fit_are_refused(bright):
-    case = partial(partial, curves, bright)
-    assert_refused([
-        (case(torch.rand(1, 5)), ValueError, r"finite scores \[images, 2 \* 3 patches\]: got \[1, 5\]"),
-        (case(torch.rand(6)), ValueError, r"got \[6\]"),
-        (case(scored(1) / 0), ValueError, "expected finite scores"),
-        (case(torch.rand(2, 6)), ValueError, "scores for each image: got 2 for 1"),
-        (partial(curves, bright.repeat(3, 1, 1, 1), torch.rand(2, 6)), ValueError, "got 2 for 3"),
-        (case(scored(1), steps=7), ValueError, "from 1 to 6 steps, one for each patch: got 7"),
-        (partial(deletion_curves, One(), bright, scored(1), grid=6), ValueError, r"grid=\(rows, columns\): got 6"),
-    ])  # fmt: skip

@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from torch import nn
 
 from tests.vitlab.instruments.test_curvature import (
     LABELS,
@@ -88,10 +87,3 @@ def test_probes_differ_and_repeat():
     assert torch.equal(one.points, same.points)
     assert not torch.allclose(one.points[0], one.points[1])
     assert not torch.allclose(one.points, other.points)
-
-
-def test_no_probe_is_refused():
-    with pytest.raises(ValueError, match="at least one probe: got 0"):
-        density(small(), images(), LABELS, probes=0)
-    with pytest.raises(LookupError, match="no parameter matches 'head"):
-        density(nn.Sequential(nn.Flatten(), nn.Linear(6, 3)).double(), images(), LABELS, "head.*")

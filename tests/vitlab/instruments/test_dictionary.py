@@ -1,7 +1,6 @@
 """Dictionaries that were planted, and what a model answers with one put in."""
 
 import copy
-from functools import partial
 
 import pytest
 import torch
@@ -10,7 +9,6 @@ import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
 from vitlab.instruments import learn_dictionary
-from vitlab.instruments.dictionary import Dictionary
 
 SIZE, DIM, ACTIVE = 32, 16, 2
 
@@ -109,13 +107,9 @@ def test_it_is_put_into_a_model_where_its_tokens_were():
 
 def test_what_cannot_be_learnt_is_refused():
     x = torch.rand(20, 4)
-    learn = partial(partial, learn_dictionary)
     assert_refused([
-        (learn(x, 8), ValueError, "k, from 1 to 8, or a penalty: got k=None, penalty=None"),
-        (learn(x, 8, k=2, penalty=0.1), ValueError, "got k=2, penalty=0.1"),
-        (learn(x, 8, k=9), ValueError, "got k=9"),
-        (learn(torch.ones(20, 4), 8, k=2), ValueError, r"finite tokens that differ: got \[20, 4\]"),
-        (learn(x / 0, 8, k=2), ValueError, "finite tokens that differ"),
-        (learn(x[:1], 8, k=2), ValueError, r"got \[1, 4\]"),
+        (lambda: learn_dictionary(x, 8), ValueError, "k or a penalty: got .*k=None, penalty=None"),
+        (lambda: learn_dictionary(x, 8, k=2, penalty=0.1), ValueError, "got .*k=2, penalty=0.1"),
+        (lambda: learn_dictionary(torch.ones(20, 4), 8, k=2), ValueError, r"tokens that differ.*got \[20, 4\]"),
+        (lambda: learn_dictionary(x / 0, 8, k=2), ValueError, "finite tokens that differ"),
     ])  # fmt: skip
-    assert Dictionary(4, 8).k is None

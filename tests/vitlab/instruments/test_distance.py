@@ -8,7 +8,7 @@ from torch import nn
 
 import minivit
 from tests.parity import draw
-from tests.vitlab.instruments.models import GRID, HEADS, MODELS, Known, everybodys, images
+from tests.vitlab.instruments.models import GRID, HEADS, Known, images
 from vitlab.instruments import attention_distance
 
 N = GRID[0] * GRID[1]
@@ -71,27 +71,6 @@ def test_a_patch_that_attends_to_no_patch_is_left_out():
     assert found.patches[0].tolist() == pytest.approx([1 / N, 0])
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_everybodys_models_have_the_distances_of_their_weights(name):
-    _, block, attention, extra = MODELS[name]
-    model, pictures, grid = everybodys(name)
-    found = attention_distance(model, pictures)
-    assert found.blocks == tuple(block.format(i) for i in range(len(found.blocks)))
-    with minivit.record(model, *(f"{name}.{attention}.weights" for name in found.blocks)) as seen:
-        model(pictures)
-    for row, weights in zip(found.pixels, seen.values(), strict=True):
-        for head in range(HEADS):
-            total = 0.0
-            for w in weights[:, head, extra:, extra:]:
-                for i, query in enumerate(w / w.sum(1, keepdim=True)):
-                    for j, share in enumerate(query.tolist()):
-                        (a, b), (c, d) = divmod(i, grid[1]), divmod(j, grid[1])
-                        total += share * 8 * math.hypot(a - c, b - d)
-            count = len(pictures) * grid[0] * grid[1]
-            assert row[head].item() == pytest.approx(total / count, rel=1e-5)
-    assert found.uniform[0].item() == pytest.approx(uniform_by_hand(grid, (8, 8)))
-
-
 def test_blocks_on_grids_of_their_own_have_baselines_of_their_own():
     found = attention_distance(
         draw(minivit.create("pit_32px", stages=("t", "t", "t"))), images(2, (32, 32))
@@ -105,21 +84,6 @@ def test_blocks_on_grids_of_their_own_have_baselines_of_their_own():
     assert found.blocks == ("blocks.3", "blocks.5")
     known = [uniform_by_hand((n, n), (size, size)) for n, size in [(16, 2), (8, 4)]]
     assert found.uniform.tolist() == pytest.approx(known)
-
-
-def test_batches_do_not_matter_and_the_model_comes_back_as_it_was():
-    model = minivit.create("vit_32px", depth=2, dim=16, dropout=0.5)
-    draw(model).blocks[0].eval()
-    pictures = images(5, (32, 32))
-    modes = [module.training for module in model.modules()]
-    found = attention_distance(model, pictures, batch_size=5)
-    assert [module.training for module in model.modules()] == modes
-    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
-    for other in (
-        attention_distance(model, pictures, batch_size=2),
-        attention_distance(model, iter(pictures.split(3))),
-    ):
-        torch.testing.assert_close(other.pixels, found.pixels, rtol=1e-6, atol=0)
 
 
 class Shared(nn.Module):
@@ -165,20 +129,3 @@ def test_a_grid_can_be_given_where_no_convolution_tells_it():
         attention_distance(Bare(), images(size=(3, 4)))
     found = attention_distance(Bare(), images(size=(3, 4)), grid=(3, 4))
     assert found.uniform.item() == pytest.approx(uniform_by_hand((3, 4), (1, 1)))
-
-
-@pytest.mark.parametrize(
-    ("model", "pictures", "options", "said"),
-    [
-        (lambda: minivit.create("mixer_32px"), images(size=(32, 32)), {}, "Mixer computes no attention between tokens"),
-        (lambda: minivit.create("resnet_32px"), images(size=(32, 32)), {}, "ResNet computes no attention"),
-        (lambda: Known(torch.ones(1, N, N)), images(0), {}, "got none"),
-        (lambda: Known(torch.ones(1, N, N)), iter([]), {}, "got none"),
-        (lambda: Known(torch.ones(1, N, N)), images(), {"batch_size": 0}, "at least 1: got 0"),
-        (lambda: Known(torch.ones(1, N, N)), images(), {"grid": (4, 4)}, r"4 x 4 patches: got \[1, 1, 12, 12\]"),
-        (lambda: Known(torch.ones(1, N, N)), iter([images(), images(size=(32, 24))]), {}, "all of one size"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_measured_is_refused(model, pictures, options, said):
-    with pytest.raises(ValueError, match=said):
-        attention_distance(model(), pictures, **options)

@@ -5,7 +5,6 @@ import torch
 import torch.nn.functional as F
 
 import minivit
-from tests.refusals import assert_refused
 from vitlab.instruments import ensemble, position_ensembles
 
 
@@ -59,17 +58,3 @@ def test_batches_do_not_matter_and_tokens_are_those_of_patches():
     assert list(found) == [f"blocks.{i}" for i in range(4)]
     for name in found:
         assert found[name].member == pytest.approx(again[name].member, rel=1e-6)
-
-
-def test_refusals():
-    p, labels = torch.randn(2, 5, 3), torch.zeros(5).long()
-    net = torch.nn.Sequential(torch.nn.Conv2d(3, 3, 4, 4))
-    blank = torch.zeros(6, 3, 8, 8), torch.arange(6) % 2
-    assert_refused(
-        [
-            (lambda: ensemble(p[0], labels), ValueError, "members, images, classes"),
-            (lambda: ensemble(p, labels[:4]), ValueError, r"got \[2, 5, 3\] and \[4\]"),
-            (lambda: ensemble(p, labels + 3), ValueError, "members, images, classes"),
-            (lambda: position_ensembles(net, blank, blank, "0"), ValueError, "nothing to read"),
-        ]
-    )

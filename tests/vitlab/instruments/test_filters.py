@@ -11,6 +11,7 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
+from tests.vitlab.instruments.models import random
 from vitlab.data.photographs import photograph
 from vitlab.instruments import (
     cosine_basis,
@@ -21,10 +22,6 @@ from vitlab.instruments import (
     subspace_overlap,
 )
 from vitlab.instruments.filters import dct2, dct_matrix
-
-
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def close(a, b, tolerance=1e-9):
@@ -140,18 +137,13 @@ def test_of_noise_a_known_share_passes_for_a_pattern():
 
 
 def test_bad_input_is_refused():
-    cases = [
+    assert_refused([
         (lambda: first_filters(nn.Linear(3, 4)), TypeError, "expected a convolution.*: got Linear"),
-        (lambda: first_filters(minivit.create("vit_8px"), "head"), TypeError, "got 'head', a Linear"),
-        (lambda: first_filters(minivit.create("vit_8px"), "stem"), LookupError, "no module 'stem'"),
-        (lambda: first_filters(nn.Conv2d(3, 4, 1)), ValueError, r"of one pixel .*got \[4, 3, 1, 1\]"),
+        (lambda: first_filters(minivit.create("vit_8px"), "head"), TypeError, "got 'head'"),
+        (lambda: first_filters(minivit.create("vit_8px"), "stem"), LookupError, "no module matches 'stem'"),
         (lambda: cut_patches(random(1, 1, 5, 6), 2), ValueError, "do not divide"),
-        (lambda: principal_components(random(1, 1, 2, 2)), ValueError, "2 images or more"),
-        (lambda: principal_components(torch.full((9, 1, 2, 2), 0.1)), ValueError, "all the same"),
+        (lambda: principal_components(torch.full((9, 1, 2, 2), 0.1)), ValueError, r"differ: got \[9, 1, 2, 2\]"),
         (lambda: subspace_overlap(random(2, 1, 2, 2), random(2, 1, 2, 2)), ValueError, "orthonormal"),
-        (lambda: subspace_overlap(cosine_basis(1, (2, 2)), cosine_basis(1, (2, 3))), ValueError, "of one size"),
-        (lambda: filter_spectra(random(4, 3, 1, 1)), ValueError, "two pixels or more"),
+        (lambda: filter_spectra(random(4, 3, 1, 1)), ValueError, r"two pixels or more.*got \[4, 3, 1, 1\]"),
         (lambda: filter_spectra(torch.zeros(2, 1, 4, 4)), ValueError, "none of them zero"),
-        (lambda: filter_spectra(random(2, 1, 4, 4), draws=0), ValueError, "draws of one filter of noise or more: got 0"),
-    ]  # fmt: skip
-    assert_refused(cases)
+    ])  # fmt: skip

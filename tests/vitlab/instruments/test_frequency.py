@@ -4,19 +4,14 @@ import math
 
 import pytest
 import torch
-import torchvision
 from torch import nn
 
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import MODELS, everybodys, images
+from tests.vitlab.instruments.models import MODELS, everybodys, images, random
 from vitlab.instruments import layer_frequencies, log_amplitude, stream_frequencies
 from vitlab.instruments.frequency import frequencies, rings
-
-
-def maps(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def wave(rows, columns, u, v):
@@ -35,7 +30,7 @@ def test_a_wave_has_its_amplitude_where_it_belongs_and_none_elsewhere():
 
 @pytest.mark.parametrize("side", [7, 8, 14])
 def test_the_diagonal_has_park_and_kims_bins(side):
-    x = maps(3, 5, side, side)
+    x = random(3, 5, side, side)
     # Their notebook's steps, in their order: log, shift, mean, diagonal, its second half, less DC.
     logs = (torch.fft.fft2(x).abs() + 1e-6).log()
     shifted = torch.fft.fftshift(logs, dim=(2, 3)).mean((0, 1))
@@ -54,7 +49,7 @@ def test_rings_hold_every_wave_once_by_its_nearest_whole_frequency():
 
 
 def test_radial_high_and_tilt_are_means_over_waves():
-    found = log_amplitude(maps(4, 3, 8, 6))
+    found = log_amplitude(random(4, 3, 8, 6))
     relative, apart = found.values - found.values[0, 0], frequencies((8, 6))
     rows = [relative[rings((8, 6)) == k].mean() for k in range(len(found.radial))]
     torch.testing.assert_close(found.radial, torch.stack(rows))
@@ -64,7 +59,7 @@ def test_radial_high_and_tilt_are_means_over_waves():
 
 
 def test_a_constant_lowers_what_is_relative_to_it_and_leaves_the_tilt():
-    x = maps(4, 3, 8, 8)
+    x = random(4, 3, 8, 8)
     before, after = log_amplitude(x), log_amplitude(x + 10)
     assert after.high < before.high - 2
     torch.testing.assert_close(after.tilt, before.tilt)
@@ -166,19 +161,6 @@ def test_maps_of_convolutions_mixers_and_hybrids():
     hybrid = draw(minivit.create("alternet_32px", **small)).eval()
     name = next(n for n, _ in hybrid.named_modules() if n.endswith("attention"))
     assert layer_frequencies(hybrid, images(2, (16, 16)), name)[name].after.values.shape[0] > 1
-
-
-def test_maps_of_torchvision_with_channels_first_and_last():
-    swin = draw(torchvision.models.SwinTransformer([4, 4], 12, [2], [2], [4, 4])).eval()
-    resnet = draw(torchvision.models.resnet18(num_classes=5)).eval()
-    pictures = images(2, (32, 32))
-    for model, name, last in ((swin, "features.1.0", True), (resnet, "layer1.0.conv1", False)):
-        with torch.no_grad(), minivit.record(model, name) as seen:
-            model(pictures)
-        maps = seen[name].movedim(-1, 1) if last else seen[name]
-        assert maps.shape[2] == maps.shape[3] == 8
-        found = layer_frequencies(model, pictures, name)[name].after
-        torch.testing.assert_close(found.values, log_amplitude(maps).values, atol=1e-5, rtol=1e-5)
 
 
 def test_what_is_on_no_grid_is_refused():

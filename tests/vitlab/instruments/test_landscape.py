@@ -79,8 +79,7 @@ def test_a_scale_that_norms_undo_changes_no_filter_normalised_surface():
 def test_what_is_no_plane_is_refused():
     model, x = small(), images()
     assert_refused([
-        (lambda: landscape(model, x, LABELS, points=4), ValueError, "odd number of points, 3 or more: got 4"),
-        (lambda: landscape(model, x, LABELS, points=1), ValueError, "got 1"),
-        (lambda: landscape(model, x, LABELS, directions=3), ValueError, r"\[1 or 2, 43\]: got \[3, 43\]"),
+        (lambda: landscape(model, x, LABELS, points=4), ValueError, "odd number of points: got .*and 4"),
+        (lambda: landscape(model, x, LABELS, directions=3), ValueError, r"\[1 or 2, 43\].*got \[3, 43\]"),
         (lambda: landscape(model, x, LABELS, directions=torch.ones(1, 5)), ValueError, r"got \[1, 5\]"),
     ])  # fmt: skip

@@ -11,24 +11,7 @@ import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import MODELS, Known, everybodys, images
-from tests.vitlab.instruments.test_architectures import WORK, built
 from vitlab.instruments import token_norms
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_everybodys_norms_by_hand(name):
-    model, pictures, grid = everybodys(name)
-    _, block, _, extra = MODELS[name]
-    found = token_norms(model, pictures)
-    blocks = [block.format(i) for i in range(2)]
-    assert found.names == tuple(blocks)
-    with minivit.record(model, *blocks) as seen:
-        model(pictures)
-    for i, x in enumerate(seen.values()):
-        norms = x.double().square().sum(-1).sqrt()
-        torch.testing.assert_close(found.patches[i].flatten(1), norms[:, extra:])
-        torch.testing.assert_close(found.extra[i], norms[:, :extra])
-    assert found.patches.shape[2:] == grid
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -87,18 +70,6 @@ def test_the_rule_is_three_medians(factor, is_one):
     assert token_norms(Grows(2.9), images(4), factor=2).first == "blocks.1"
 
 
-def test_patches_are_those_that_come_from_the_image_wherever_the_model_has_them():
-    for name, layers in ("timm registers", ()), ("hf yolos", ("encoder.layer.?",)):
-        make, size, _, grid, extra = WORK[name]
-        model, pictures = built(make, size)
-        found = token_norms(model, pictures, *layers)
-        assert found.patches.shape[2:] == grid and found.extra.shape[2] == len(extra)
-        with minivit.record(model, found.names[-1]) as seen:
-            model(pictures)
-        norms = seen[found.names[-1]].double().norm(dim=-1)
-        torch.testing.assert_close(found.extra[-1], norms[:, extra])
-
-
 def test_other_layers_and_models_without_attention():
     model, pictures, _ = everybodys("minivit class")
     found = token_norms(model, pictures, "norm", "blocks.*.mlp")
@@ -109,15 +80,6 @@ def test_other_layers_and_models_without_attention():
     assert token_norms(resnet, torch.rand(2, 1, 8, 8), "blocks.0").patches.ndim == 4
 
 
-def test_batches_do_not_matter_and_the_model_comes_back_as_it_was():
-    model = draw(minivit.create("vit_8px", depth=2, dropout=0.3)).train()
-    x = torch.rand(5, 1, 8, 8)
-    found = token_norms(model, x)
-    for other in token_norms(model, x, batch_size=2), token_norms(model, iter(x.split(3))):
-        torch.testing.assert_close(other.patches, found.patches, rtol=1e-5, atol=1e-6)
-    assert model.training
-
-
 def test_what_has_no_tokens_is_refused():
     pit = minivit.create("pit_32px", stages=("t", "t", "t"))
     x, model = images(1, (32, 32)), minivit.create("vit_32px")
@@ -125,10 +87,8 @@ def test_what_has_no_tokens_is_refused():
         "swin_tiny_patch4_window7_224", img_size=56, embed_dim=12, depths=(1, 1)
     )
     assert_refused([
-        (partial(token_norms, minivit.create("resnet_32px"), x), ValueError, "ResNet has no row of blocks"),
         (partial(token_norms, swin, torch.rand(1, 3, 56, 56)), ValueError, "has no row of blocks"),
         (partial(token_norms, pit, x, "stages.*"), (ValueError, LookupError), "stages"),
-        (partial(token_norms, model, x, factor=1), ValueError, "a factor above 1, of the median: got 1"),
         (partial(token_norms, model, x, grid=(3, 3)), ValueError, "64 tokens are no 3 x 3 patches"),
         (partial(token_norms, model, x, "blocks.11x"), LookupError, "no module matches"),
     ])  # fmt: skip

@@ -6,8 +6,6 @@ import pytest
 import torch
 
 import minivit
-from tests.parity import draw
-from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import HEADS, MODELS, everybodys
 from vitlab.instruments import between_patches, box_blur, gaussian_smoothing, mean_attention
 
@@ -108,28 +106,3 @@ def test_the_mean_over_images_of_a_models_own_attention(name):
     with torch.no_grad(), minivit.replace(model, found):
         one = [getattr(model(x), "logits", model(x)) for x in pictures.split(1)]
     assert all(torch.isfinite(x).all() for x in one)
-
-
-def test_refusals():
-    mixer, resnet = (minivit.create(f"{kind}_8px").eval() for kind in ("mixer", "resnet"))
-    small = torch.randn(2, 1, 8, 8)
-    vit = draw(minivit.create("vit_8px")).eval()
-    assert_refused(
-        [
-            (lambda: gaussian_smoothing(GRID, -1.0), ValueError, "at least 0 patches: got -1"),
-            (lambda: gaussian_smoothing(GRID, math.nan), ValueError, "at least 0"),
-            (lambda: gaussian_smoothing((3,), 1.0), ValueError, r"grid=\(rows, columns\)"),
-            (lambda: box_blur(GRID, 2), ValueError, "odd side"),
-            (
-                lambda: between_patches(mixer, small, torch.eye(16)),
-                ValueError,
-                "no attention between tokens",
-            ),
-            (lambda: mean_attention(resnet, small), ValueError, "no attention between tokens"),
-            (
-                lambda: between_patches(vit, small, torch.eye(4)),
-                ValueError,
-                r"\[16, 16\].*got \[4, 4\]",
-            ),
-        ]
-    )

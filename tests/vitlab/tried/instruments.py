@@ -186,18 +186,7 @@ def layer_frequencies(model: nn.Module, images: Tensor, tried: Tried) -> None:
 
 
 Check = Callable[[nn.Module, Tensor, Tried], None]
-INSTRUMENTS: dict[str, Check] = {
-    "record": recorded,
-    "attention_distance": attention_distance,
-    "rollout": rollout,
-    "relevance": relevance,
-    "head_importance": head_importance,
-    "branch_importance": branch_importance,
-    "branch_ratios": branch_ratios,
-    "logit_lens": logit_lens,
-    "saliency": saliency,
-    "position_table": position_table,
-    "token_norms": token_norms,
-    "feature_variance": feature_variance,
-    "layer_frequencies": layer_frequencies,
-}
+CHECKS: list[Check] = [attention_distance, rollout, relevance, head_importance, branch_importance,
+          branch_ratios, logit_lens, saliency, position_table, token_norms, feature_variance,
+          layer_frequencies]  # fmt: skip
+INSTRUMENTS: dict[str, Check] = {"record": recorded} | {f.__name__: f for f in CHECKS}

@@ -13,13 +13,14 @@ from pathlib import Path
 import torch
 
 import minivit
+import vitlab
 from book.tools.address import ROOT
 from minivit.import_torchvision import mend
 from tests.vitlab.tried.architectures import ARCHITECTURES
 from tests.vitlab.tried.instruments import INSTRUMENTS
 from tests.vitlab.tried.tried import Tried
 
-PACKAGE = Path(minivit.__file__).parent
+PACKAGES = {Path(package.__file__).parent for package in (minivit, vitlab)}
 TABLE = ROOT / "book/tried_with.json"
 PAGE = ROOT / "book/tried_with.md"
 MARKS = "<!-- what follows is written by python -m tests.vitlab.tried.table -->\n"
@@ -76,7 +77,7 @@ def tried(name: str) -> Cells:
         except Exception as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             cells[instrument] = str(error)
-            own = PACKAGE in Path(last.filename).parents
+            own = PACKAGES & {*Path(last.filename).parents}
             if not own or isinstance(error, LookupError):  # a name that the table got wrong
                 wrong.append(f"{instrument}: {error!r}")
     assert not wrong, f"{name}: {wrong}"

@@ -7,13 +7,33 @@ import pytest
 import torch
 
 import minivit
+from tests.refusals import unchecked
 from tests.vitlab.tried.architectures import ARCHITECTURES
 from tests.vitlab.tried.instruments import INSTRUMENTS
 from tests.vitlab.tried.table import MARKS, PAGE, TABLE, built, page, tried
+from tests.vitlab.tried.tried import Patches, Tried
 from vitlab import instruments as analysis
 
 STORED = json.loads(TABLE.read_text(encoding="utf-8"))
-FAST = ["torchvision ViT", "timm DINOv2 with registers", "HF CLIP", "vit-pytorch ViT"]
+FAST = ["torchvision ViT", "timm DINOv2 with registers", "timm XCiT", "HF CLIP"]
+
+
+def ours(pool, extra):
+    sizes = {"image_size": 32, "patch_size": 8, "dim": 16, "depth": 2, "heads": 2, "classes": 5}
+    return Tried(
+        lambda: minivit.create("vit_b_32", mlp_ratio=2, pool=pool, **sizes),
+        "*.attention.weights",
+        grids={16 + extra: Patches((4, 4), extra)},
+        end=lambda model, x: model.head(model.pooled(model.norm(x))),
+        positions=lambda model: model.positions.table[extra:].unflatten(0, (4, 4)),
+    )
+
+
+@pytest.mark.parametrize("about", [ours("class", 1), ours("mean", 0)])
+@pytest.mark.parametrize("instrument", INSTRUMENTS)
+def test_our_own_models_have_the_numbers_by_hand(instrument, about):
+    with torch.no_grad(), unchecked():  # the lens gives the head tokens as if each were an image
+        INSTRUMENTS[instrument](*built(about), about)
 
 
 @pytest.mark.parametrize(

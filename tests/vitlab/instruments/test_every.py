@@ -1,0 +1,118 @@
+"""What holds for every instrument: batches, modes, compiled models, and what no one measures."""
+
+from functools import partial
+
+import matplotlib
+import pytest
+import torch
+
+import minivit
+from tests.parity import draw
+from tests.refusals import assert_refused, unchecked
+from tests.vitlab.instruments.models import DEPTH, everybodys
+from vitlab import instruments as analysis
+from vitlab.calls import activation, sublayer
+from vitlab.figures import attention_overlay, rollout_overlay
+from vitlab.inversion import invert
+
+matplotlib.use("Agg")
+BLOCK = f"blocks.{DEPTH - 1}"
+
+# Of the model, images in one batch or several, and a class for each image.
+LABELLED = {
+    "deletion": lambda m, x, y: analysis.deletion_curves(m, x, torch.eye(12)[: len(y)], y, grid=(3, 4)).deletion,
+    "heads": lambda m, x, y: analysis.head_importance(m, x, y).loss,
+    "heads by mean": lambda m, x, y: analysis.head_importance(m, x, y, by="mean").loss,
+    "branches": lambda m, x, y: analysis.branch_importance(m, x, y).loss,
+    "branches by others": lambda m, x, y: analysis.branch_importance(m, x, y, by="resample").loss,
+    "relevance": lambda m, x, y: analysis.relevance(m, x, y).matrices.movedim(1, 0),
+    "saliency": analysis.saliency,
+    "token ablation": analysis.token_ablation,
+}  # fmt: skip
+OF_IMAGES = LABELLED | {
+    "distance": lambda m, x, y: analysis.attention_distance(m, x).pixels,
+    "field": lambda m, x, y: analysis.receptive_field(m, x, BLOCK, channels=4).sensitivity,
+    "layer frequencies": lambda m, x, y: analysis.layer_frequencies(m, x, BLOCK)[BLOCK].after.values,
+    "lens": lambda m, x, y: analysis.logit_lens(m, x).logits,
+    "lens of tokens": lambda m, x, y: analysis.logit_lens(m, x, every_token=True).logits,
+    "mean attention": lambda m, x, y: torch.cat([*analysis.mean_attention(m, x).values()]),
+    "norms": lambda m, x, y: analysis.token_norms(m, x).patches,
+    "ratios": lambda m, x, y: analysis.branch_ratios(m, x).ratio,
+    "response": lambda m, x, y: analysis.attention_response(m, x)[BLOCK].gain,
+    "rollout": lambda m, x, y: analysis.rollout(m, x).matrices,
+    "stream frequencies": lambda m, x, y: analysis.stream_frequencies(m, x)[f"{BLOCK}.mlp"].sum.values,
+    "variance": lambda m, x, y: analysis.branch_variance(m, x).values,
+}  # fmt: skip
+OF_ONE_BATCH = {
+    "activation": lambda m, x, y: activation(m, BLOCK)(x),
+    "cka": lambda m, x, y: analysis.cka(m, x.repeat(3, 1, 1, 1), BLOCK, "patch_embed").values,
+    "spectrum": lambda m, x, y: analysis.spectrum(m, x[:1], at=BLOCK).values,
+    "sublayer": lambda m, x, y: sublayer(m, BLOCK, x)[1],
+    "invert": lambda m, x, y: invert(m, x, at=BLOCK, steps=2).feature_distance,
+    "attention overlay": lambda m, x, y: drawn(attention_overlay(m, x[0])),
+    "rollout overlay": lambda m, x, y: drawn(rollout_overlay(m, x[0])),
+}
+
+
+def drawn(figure):
+    return torch.stack([torch.as_tensor(ax.images[1].get_array()) for ax in figure.axes])
+
+
+def in_training():
+    changes = {"image_size": (6, 8), "depth": DEPTH, "dropout": 0.3, "pool": "class"}
+    return draw(minivit.create("vit_8px", **changes)).train()
+
+
+@pytest.mark.parametrize("name", OF_IMAGES)
+@unchecked()  # the lens gives a model's head tokens as if each were an image of a larger batch
+def test_batches_do_not_matter_and_the_model_comes_back_as_it_was(name):
+    model, x, classes = in_training(), torch.rand(5, 1, 6, 8), torch.arange(5)
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    whole = OF_IMAGES[name](model, x, classes)
+    torch.testing.assert_close(OF_IMAGES[name](model, iter(x.split(2)), classes), whole, rtol=1e-4, atol=1e-6)  # fmt: skip
+    with torch.inference_mode():
+        torch.testing.assert_close(OF_IMAGES[name](model, x + 0, classes), whole, rtol=1e-4, atol=1e-6)  # fmt: skip
+    assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
+    assert all(module.training for module in model.modules()) and not x.requires_grad
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+@pytest.mark.parametrize("name", OF_IMAGES | OF_ONE_BATCH)
+def test_every_instrument_takes_the_names_of_what_was_compiled(name):
+    model, pictures, _ = everybodys("timm")
+    call, classes = (OF_IMAGES | OF_ONE_BATCH)[name], torch.tensor([1, 2])
+    torch.manual_seed(0)
+    known = call(model, pictures, classes)
+    compiled = torch.compile(model, backend="eager")
+    with torch.no_grad():
+        compiled(pictures)  # so that what runs is compiled already, and would call no new hook
+    torch.manual_seed(0)
+    torch.testing.assert_close(call(compiled, pictures, classes), known)
+
+
+def test_images_of_several_sizes_of_no_number_or_of_other_classes_are_refused():
+    model, x, classes = in_training(), torch.rand(5, 1, 6, 8), torch.arange(5)
+    images = [
+        (x / 0, "expected images of finite numbers"),
+        (iter([]), "got none"),
+        (x[:0], "got none"),
+        (iter([x[:3], x[3:, :, :4]]), r"one size: got \[3, 1, 6, 8\] and \[2, 1, 4, 8\]"),
+    ]
+    wrong = [
+        (torch.arange(6), "got 6 for 5"),
+        (torch.arange(6, 11), r"a class below 10 for each of 5 images: got \[6, 7, 8, 9, 10\]"),
+        (classes - 1, r"got \[-1, 0"),
+        (classes / 2, r"got \[0.0, 0.5"),
+        (classes > 2, r"got \[False"),
+    ]
+    assert_refused([
+        *((partial(analysis.attention_distance, model, some), ValueError, said) for some, said in images),
+        *((partial(LABELLED[name], model, x, y), ValueError, said)
+          for name in ("saliency", "heads") for y, said in wrong),
+    ])  # fmt: skip
+
+
+def test_labels_of_every_width_are_classes_and_no_mask():
+    model, x, classes = in_training(), torch.rand(5, 1, 6, 8), torch.arange(5)
+    for dtype in torch.uint8, torch.int32:
+        assert torch.equal(LABELLED["heads"](model, x, classes.to(dtype)), LABELLED["heads"](model, x, classes))  # fmt: skip
