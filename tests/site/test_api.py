@@ -20,8 +20,7 @@ LISTED = [
 ]
 PACKAGES = [
     ".".join(path.parent.relative_to(ROOT).parts)
-    for folder in ("minivit", "vitlab")
-    for path in ROOT.glob(f"{folder}/**/__init__.py")
+    for path in [ROOT / "minivit/__init__.py", *ROOT.glob("vitlab/*/__init__.py")]
     if "__all__" in path.read_text("utf-8")
 ]
 HEAVIEST = 40_000  # bytes, compressed; on one page all would be a hundred thousand
