@@ -12,10 +12,6 @@ UNIT := -m pytest -n auto --dist worksteal tests --ignore tests/site --ignore te
 NBVAL := -m pytest --nbval --nbval-cell-timeout 120 --nbval-kernel-name python3 -p no:cacheprovider
 BOOK := -n auto --dist loadscope --ignore book/ledger book
 ORDER := -v --random-order  # -v prints the seed: --random-order-seed runs that order again
-CORE := $(addprefix tests/minivit/test_,vit.py encoder.py attention.py patches.py positions.py \
-	recording.py surgery.py) $(addprefix tests/vitlab/instruments/test_,rollout.py distance.py) \
-	tests/minivit/test_parity.py::test_vit_b_32_equals_torchvisions_in_logits_tokens_and_gradients \
-	tests/book/tools/test_outputs.py tests/course/test_check.py
 
 .PHONY: help book serve quick test test-full test-site test-machines lint bench notebooks address
 .PHONY: figures student site slides pdf epub clean
@@ -30,7 +26,7 @@ serve: site  ## serve the site on localhost
 	$(RUN) -m http.server --bind 127.0.0.1 --directory $(SITE) $(PORT)
 
 quick: $(READY) lint  ## lint, tests of the core, one chapter and its checks: while you work
-	$(RUN) -m pytest -n auto $(CORE) -m "not full"
+	$(RUN) -m pytest -n auto @tests/core.txt -m "not full"
 	$(RUN) $(NBVAL) book/01_images_as_sequences.ipynb book/solutions/01_images_as_sequences.ipynb
 
 test: $(READY) lint  ## lint, unit tests, every notebook, the site's static gates

@@ -23,7 +23,7 @@ def replace(model: nn.Module, values: Mapping[str, Any]) -> Iterator[None]:
         with minivit.replace(model, {"blocks.*.mlp": torch.zeros_like}):
             model(other)  # no MLP adds anything
 
-    It is the twin of :func:`record`: names are the same, with ``.weights`` for attention weights,
+    It is the twin of ``record``: names are the same, with ``.weights`` for attention weights,
     and what is recorded under a name is what can be given for it. Activation patching is that of
     Vig et al. (2020) and Meng et al. (2022).
 
@@ -35,17 +35,17 @@ def replace(model: nn.Module, values: Mapping[str, Any]) -> Iterator[None]:
 
     Where several names match a module, or blocks are nested, each sees what the one before left, so
     that the last and innermost decides. ``record`` sees what was put in, inside or outside of this
-    block. Threads, compiled models and checkpoints are as for :func:`record`.
+    block. Threads, compiled models and checkpoints are as for ``record``.
 
     Args:
         model: Any module, compiled or not. Its code and its parameters are not touched.
         values: Tensors or functions by shell-style name, at least one.
 
     Raises:
-        TypeError: As for :func:`record`; or there are more or fewer tensors than in the output.
+        TypeError: As for ``record``; or there are more or fewer tensors than in the output.
         LookupError: A name matches nothing; the message lists similar ones.
         ValueError: A tensor has another shape than the output.
-        RuntimeError: As for :func:`record`: at the end of the block, nothing that a name matches
+        RuntimeError: As for ``record``: at the end of the block, nothing that a name matches
             ran, or a module showed no attention weights.
     """
     modules = runnable(model)

@@ -4,7 +4,9 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import tomllib
+import venv
 import zipfile
 from pathlib import Path
 
@@ -59,8 +61,8 @@ def test_binder_takes_pinned_packages_and_the_cpu_build_of_the_same_torch():
 
 def test_the_workflow_tries_every_python_that_the_package_allows():
     least, most = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", PROJECT["requires-python"]).groups()
-    workflow = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text())
-    tried = workflow["jobs"]["tests"]["strategy"]["matrix"]["python"]
+    workflow = yaml.safe_load((ROOT / ".github/workflows/nightly.yml").read_text())
+    tried = workflow["jobs"]["matrix"]["strategy"]["matrix"]["python"]
     assert tried == [f"3.{minor}" for minor in range(int(least), int(most))]
     prefix = "Programming Language :: Python :: "
     said = [one.removeprefix(prefix) for one in PROJECT["classifiers"] if one.startswith(prefix)]
@@ -142,6 +144,26 @@ def test_a_model_that_is_in_the_repository_alone_is_said_to_be_there(outside, ma
         f"the repository, in {path}, a path that load takes"
     )
     assert (ROOT / path).is_file()
+
+
+@pytest.mark.full  # a minute or two
+def test_the_installed_command_audits_a_model_where_the_repository_is_not(wheel, tmp_path):
+    """In an environment of its own, which has the packages that this one has, but no repository."""
+    venv.create(tmp_path / "venv", with_pip=False)
+    scripts = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")
+    python = scripts / Path(sys.executable).name
+    command = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    packages = Path(subprocess.check_output(command, text=True).strip())
+    (packages / "others.pth").write_text(sysconfig.get_path("purelib"))
+    install = "-m pip --disable-pip-version-check install --quiet --no-deps --no-index"
+    subprocess.run([python, *install.split(), wheel], check=True)
+
+    command = [scripts / "minivit", "audit", "cifar10_vit", "--quick", "--out", tmp_path / "audits"]
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert [*tmp_path.glob("audits/**/audit.html")], done.stdout
+    assert str(ROOT) not in done.stdout
 
 
 def test_every_model_has_a_card():

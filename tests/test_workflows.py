@@ -38,6 +38,7 @@ def test_the_linters_find_nothing():
         zizmor(WORKFLOWS),
         schema("github-workflows", WORKFLOWS),
         schema("github-issue-forms", FORMS),
+        schema("dependabot", [GITHUB / "dependabot.yml"]),
     ):
         assert code == 0, said
 
@@ -74,6 +75,13 @@ def test_an_action_is_the_same_wherever_it_is_used_and_says_its_version():
     for line in uses:
         assert re.fullmatch(r"uses: [\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
     assert len({line.split("@")[0] for line in uses}) == len(set(uses))
+
+
+def test_the_workflows_lint_and_run_every_kind_of_test():
+    text = "".join(path.read_text(encoding="utf-8") for path in WORKFLOWS)
+    for step in ("ruff check .", "ruff format --check .", "mypy\n", "pytest --nbval",
+                 "--ignore tests/browser -v --random-order\n", "pytest tests/site tests/browser\n"):  # fmt: skip
+        assert step in text, step
 
 
 def test_workflows_need_no_make():

@@ -1,11 +1,7 @@
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(code):
@@ -73,65 +69,6 @@ def test_another_failure_of_torchvision_is_not_hidden(tmp_path):
         f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from course import check; import torchvision"
     )
     assert "RuntimeError: something else" in result.stderr
-
-
-# From the ground up: a module of minivit, and a folder or module of vitlab, imports only from those
-# before it.
-MINIVIT = [
-    "hooks",
-    "import_torchvision",
-    "shapes",
-    "stochastic_depth",
-    "attention",
-    "patches",
-    "positions",
-    "model",
-    "preprocessing",
-    "recording",
-    "replacing",
-    "resnet",
-    "vit",
-    "parts",
-    "torchvision_resnet",
-    "torchvision",
-    "variants",
-    "hybrid",
-    "mixer",
-    "surgery",
-    "families",
-    "files",
-    "catalogue",
-    "loading",
-]
-VITLAB = [
-    "extras",
-    "calls",
-    "krylov",
-    "instruments",
-    "inversion",
-    "figures",
-    "convert",
-    "data",
-    "training",
-    "claims",
-    "commands",
-]
-
-
-@pytest.mark.parametrize("package, floors", [("minivit", MINIVIT), ("vitlab", VITLAB)])
-def test_imports_go_down_only(package, floors):
-    for path in (ROOT / package).rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        assert package == "vitlab" or not re.search(r"(import|from) (vitlab|course|book)", text), (
-            path
-        )
-        assert not re.search(r"^ *(import|from) (course|book|studies)", text, re.M), path
-        room = path.relative_to(ROOT / package).parts[0].removesuffix(".py")
-        if room in ("__init__", "__main__"):
-            continue
-        imported = re.findall(rf"^ *from {package}\.(\w+)", text, re.M)
-        for other in set(imported) - {room}:
-            assert floors.index(other) < floors.index(room), f"{path}: {room} imports {other}"
 
 
 def test_minivit_works_where_vitlab_is_hidden():
