@@ -7,10 +7,10 @@ from minivit.preprocessing import Preprocess
 from vitlab.claims.images import Images
 from vitlab.claims.probe import Subject
 from vitlab.claims.refusal import named, out_of_memory
-from vitlab.convert.opened import Opened
+from vitlab.convert.loaded_model import LoadedModel
 
 
-def together(opened: Opened, beside: Opened) -> None:
+def together(opened: LoadedModel, beside: LoadedModel) -> None:
     """Checks that two models read the same images; raises ValueError."""
     if beside.preprocess != opened.preprocess:
         raise ValueError(
@@ -20,7 +20,11 @@ def together(opened: Opened, beside: Opened) -> None:
 
 
 def subject_of(
-    opened: Opened, beside: Opened | None, images: Images, device: torch.device, batch_size: int
+    opened: LoadedModel,
+    beside: LoadedModel | None,
+    images: Images,
+    device: torch.device,
+    batch_size: int,
 ) -> Subject:
     """Puts models and images on a device, and sees that each model runs on the images.
 
@@ -50,7 +54,7 @@ def subject_of(
     )
 
 
-def _runs(opened: Opened, pixels: torch.Tensor) -> None:
+def _runs(opened: LoadedModel, pixels: torch.Tensor) -> None:
     try:
         with torch.no_grad():
             opened.model(pixels)

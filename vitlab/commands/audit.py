@@ -24,8 +24,8 @@ from vitlab.claims.run import about, audit, chosen, code
 from vitlab.claims.stored import read
 from vitlab.claims.subject import subject_of, together
 from vitlab.commands.command import Command, complain, write
-from vitlab.convert.opened import Opened
-from vitlab.convert.opening import open_any
+from vitlab.convert.loaded_model import LoadedModel
+from vitlab.convert.open_model import open_any
 from vitlab.extras import extra
 from vitlab.training.defaults import device_of
 
@@ -80,7 +80,7 @@ class Audit(Command):
         print(f"{summary(told)}\nWritten to {out}: audit.html, audit.json, audit.md")
         return 1 if told["states"]["failed"] else 0
 
-    def _open(self) -> tuple[Opened, Opened | None]:
+    def _open(self) -> tuple[LoadedModel, LoadedModel | None]:
         torch.manual_seed(self.seed)  # for an untrained model
         opened = open_any(self.model, self.untrained)
         beside = open_any(self.beside) if self.beside else None
@@ -88,7 +88,7 @@ class Audit(Command):
             together(opened, beside)
         return opened, beside
 
-    def _subject(self, opened: Opened, beside: Opened | None, images: Images) -> Subject:
+    def _subject(self, opened: LoadedModel, beside: LoadedModel | None, images: Images) -> Subject:
         for skipped in images.skipped:
             print(f"left out: {skipped}", file=sys.stderr)
         return subject_of(opened, beside, images, device_of(self.device), self.batch_size)

@@ -232,7 +232,7 @@ def test_a_broken_file_is_left_out_and_counted(audit, folder, tmp_path):
 
 def test_labels_are_the_index_of_a_folder_s_name_among_the_model_s_classes(folder, probes):
     from vitlab.claims.images import images_for
-    from vitlab.convert.opening import open_any
+    from vitlab.convert.open_model import open_any
 
     opened = replace(open_any("digits_vit"), classes=["Seven", "Eight", "Three"])
     (folder / "3").rename(folder / "three")
