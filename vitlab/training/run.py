@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from minivit.families import OURS
 from minivit.model import Model
 from minivit.patches import pair
-from minivit.families import OURS
 from vitlab.data.dataset import Data
 from vitlab.training.augment import augment, mixup
 from vitlab.training.evaluate import evaluate
