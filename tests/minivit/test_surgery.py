@@ -185,7 +185,9 @@ def test_a_saved_model_says_what_was_removed_and_is_loaded_without_it(tmp_path, 
 def test_a_file_without_some_parts_is_not_loaded_as_the_whole_model_of_a_name(tmp_path):
     path = tmp_path / "model.safetensors"
     save(remove(minivit.create("vit_8px"), "norm"), path)
-    with pytest.raises(ValueError, match=r"saved with removed=\(\('norm', None\),\) \(asked for: \(\)"):
+    with pytest.raises(
+        ValueError, match=r"saved with removed=\(\('norm', None\),\) \(asked for: \(\)"
+    ):
         minivit.load("vit_8px", path)
 
 
