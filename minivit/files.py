@@ -168,7 +168,7 @@ def read(path: Path) -> tuple[dict[str, Any], About]:
     """
     if not path.is_file():
         raise FileNotFoundError(
-            f"expected a file at {path}: {'a folder' if path.is_dir() else 'none'}"
+            f"expected a file at {path}: got {'a folder' if path.is_dir() else 'none'}"
         )
     try:
         if path.suffix == ".safetensors":

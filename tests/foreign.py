@@ -98,6 +98,14 @@ def converted(model):
 
 EVERY = [*((timms, name) for name in TIMMS), *((huggingfaces, name) for name in HUGGINGFACES)]
 
+# Between them registers, LayerScale, a second head, gates, a norm before the blocks, a pool.
+REPRESENTATIVE = [
+    (timms, "dinov2 with registers"),
+    (timms, "deit distilled"),
+    (huggingfaces, "Dinov2Model, giant"),
+    (huggingfaces, "SiglipVisionModel"),
+]
+
 
 def real(name, dtype):
     """A model of timm of its full size, without the time that its own initial weights take."""

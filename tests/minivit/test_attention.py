@@ -5,7 +5,6 @@ from torch import nn
 
 from minivit import MultiHeadAttention, attention_weights, scaled_dot_product_attention
 from minivit.parts import local_mask, window_mask
-from tests.refusals import unchecked
 
 # batch, heads, queries, keys, d_head, d_value: all different, so that no axis can stand for another
 B, H, N, M, D, V = 2, 3, 5, 7, 4, 6
@@ -137,11 +136,3 @@ def test_dropout_removes_a_fraction_of_the_weights_while_training():
         assert y.mean().item() == pytest.approx(1, abs=0.001)
         assert y[0, :, 0].std().item() == pytest.approx((1 / 3 / 4000) ** 0.5, rel=0.1)
         assert torch.allclose(layer.eval()(x), x, atol=1e-4)  # a float32 sum of 4000
-
-
-def test_a_mask_that_torchs_kernel_would_add_to_the_scores_is_refused():
-    with (
-        unchecked(),
-        pytest.raises(ValueError, match="boolean mask.*: got torch.float32"),
-    ):
-        MultiHeadAttention(12, 3)(torch.ones(2, 5, 12), torch.zeros(5, 5))

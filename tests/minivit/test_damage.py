@@ -2,7 +2,6 @@
 
 import json
 import random
-import re
 import time
 
 import pytest
@@ -53,15 +52,6 @@ def test_a_flipped_bit_anywhere_in_a_file_is_refused(tmp_path, saved):
             assert f"expected a whole checkpoint, of tensors alone, at {path}" in str(error)
 
 
-def test_a_number_that_changed_is_refused_with_the_reason(tmp_path, saved):
-    path = tmp_path / "model.safetensors"
-    path.write_bytes(saved[1][:-2] + b"\0\0")
-    with pytest.raises(ValueError, match="its checksum is not that of its content: something in"):
-        load(path)
-    with pytest.raises(ValueError, match="its checksum is not that of its content"):
-        load("vit_8px", path, dim=8, heads=2, depth=2, classes=3)
-
-
 def rewritten(path, content, **changes):
     """Writes a file with other metadata and without a checksum, as before there was one."""
     path.write_bytes(content)
@@ -100,8 +90,6 @@ def test_a_flipped_bit_in_what_torch_saved_is_refused(tmp_path, saved):
 
 SAID = {
     "names that are none": ({"classes": [None, "b", "c"]}, "None"),
-    "names in lists": ({"classes": [["a"], ["b"], ["c"]]}, r"\['a'\]"),
-    "a number of names": ({"classes": 3}, "3"),
     "a name of letters": ({"classes": "abc"}, "'abc'"),
     "a licence of numbers": ({"licence": -1}, "-1"),
     "an unknown part": ({"colour": 1}, "colour"),
@@ -110,16 +98,12 @@ SAID = {
     "a configuration of another kind": ({"config": [1]}, "mapping, not tuple"),
     "an unknown field": ({"config__colour": 1}, "colour"),
     "a field of another kind": ({"config__stem": {"a": 1}}, "{'a': 1}"),
-    "a share of another kind": ({"config__dropout": [0.1]}, "as dropout"),
     "a ratio that is none": ({"config__mlp_ratio": float("nan")}, "nan"),
     "a ratio beyond all": ({"config__mlp_ratio": 1e308}, "cannot convert float inf"),
-    "preparation of another kind": ({"preprocess": "resize"}, "mapping, not str"),
     "preparation without a size": ({"preprocess": {}}, "missing .*size"),
     "a mean that is none": ({"preprocess__mean": [None]}, "None"),
     "a mean beyond all": ({"preprocess__mean": [float("inf")]}, "inf"),
-    "a width beyond all": ({"config__dim": 10**30}, "Overflow"),
     "images beyond all": ({"config__image_size": [10**30, 10**30]}, "Overflow|fit the model"),
-    "classes beyond all": ({"config__classes": 10**30}, "Overflow"),
     "blocks beyond all": ({"config__depth": 10**5}, "100000 blocks, and holds 2"),
     "more blocks than can be counted": ({"config__depth": 10**30}, "and holds 2"),
     "blocks without a part beyond all": ({"config__depth": 10**9, "removed": [["mlp", None], ["attention", None]]}, "and holds 2"),
@@ -158,20 +142,6 @@ def test_tensors_without_numbers_or_with_gaps_are_refused(tmp_path, saved):
         load("vit_8px", path)
 
 
-class Code:
-    def __reduce__(self):
-        return (exec, ("1",))
-
-
-def test_a_file_with_code_is_refused_with_the_reason(tmp_path):
-    path = tmp_path / "model.pth"
-    torch.save({"model": Code()}, path)
-    with pytest.raises(ValueError, match=re.escape(str(path))) as caught:
-        load("vit_8px", path)
-    assert "Unsupported global: GLOBAL exec" in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
 def test_a_message_names_the_file_and_its_family_and_no_model_of_the_zoo(tmp_path, saved):
     path = tmp_path / "mine.safetensors"
     path.write_bytes(saved[1])
@@ -208,14 +178,6 @@ def test_the_folder_of_a_training_is_as_good_as_the_model_in_it(tmp_path, saved,
     assert load("digits_vit").classes == list("0123456789")
     with pytest.raises(ValueError, match="holds a ViT, not|saved with"):
         load("digits_vit", "runs/a.safetensors")
-
-
-def test_a_pickle_alone_does_not_say_what_model_it_holds(tmp_path, saved):
-    torch.save(saved[0].state_dict(), tmp_path / "model.pth")
-    with pytest.raises(
-        ValueError, match="model.pth does not say what model it holds: expected load"
-    ):
-        load(tmp_path / "model.pth")
 
 
 def test_a_state_dict_that_torch_saved_without_checksums_loads(tmp_path):

@@ -15,7 +15,6 @@ from minivit.parts import window_mask
 from minivit.resnet import BasicBlock
 from minivit.vit import Block
 from tests.parity import TOLERANCE, draw
-from tests.refusals import unchecked
 
 NAMES = ["alternet_32px", "pit_32px", "hybrid_32px"]
 KINDS = {"c": BasicBlock, "a": AttentionBlock, "t": TokenBlock}
@@ -198,21 +197,6 @@ def test_attention_weights_can_be_recorded_and_keep_to_their_windows():
         torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_attention_of_the_small_models_can_be_recorded(name):
-    model = minivit.create(name).eval()
-    with minivit.record(model, "blocks.*.attention.weights") as seen:
-        model(torch.randn(2, 3, 32, 32))
-    c = model.config
-    expected = [
-        (2, heads, rows * columns, rows * columns)
-        for stage, heads, (rows, columns) in zip(c.stages, c.heads, c.grids, strict=True)
-        for kind in stage
-        if kind != "c"
-    ]
-    assert [tuple(weights.shape) for weights in seen.values()] == expected
-
-
 # Sizes, names and files
 
 
@@ -263,91 +247,9 @@ def test_an_attention_block_has_the_place_of_a_convolution_block_and_all_else_st
     assert kept == {k: t.shape for k, t in resnet.items() if not k.startswith(replaced)}
 
 
-def test_the_vit_in_the_hybrid_is_vit_32px():
-    hybrid, vit = minivit.create("hybrid_32px"), minivit.create("vit_32px")
-    sizes = lambda module: [t.shape for t in module.state_dict().values()]  # noqa: E731
-    assert sizes(hybrid.blocks[3:]) == sizes(vit.blocks)
-    assert hybrid.positions.table.shape == vit.positions.table.shape
-
-
-@pytest.mark.parametrize("changes", VARIANTS, ids=str)
-def test_a_hybrid_comes_back_from_its_file(tmp_path, changes):
-    fields = {f.name: getattr(SMALL, f.name) for f in dataclasses.fields(SMALL)} | changes
-    model = draw(minivit.create("alternet_32px", **fields)).eval()
-    minivit.save(model, tmp_path / "a.safetensors")
-    back = minivit.load("alternet_32px", tmp_path / "a.safetensors", **fields)
-    assert back.config == model.config
-    for key, tensor in model.state_dict().items():
-        assert torch.equal(back.state_dict()[key], tensor), key
-    close(back(pictures()), model(pictures()))
-
-
-def test_a_file_with_other_stages_is_refused(tmp_path):
-    minivit.save(minivit.create("alternet_32px"), tmp_path / "a.safetensors")
-    with pytest.raises(ValueError, match=r"saved with stages=\('cc', 'ca', 'ca'\)"):
-        minivit.load("alternet_32px", tmp_path / "a.safetensors", stages=("cc", "cc", "ca"))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_small_hybrids_learn_a_batch_by_heart(name):
-    torch.manual_seed(0)
-    model, images, labels = minivit.create(name), torch.randn(4, 3, 32, 32), torch.arange(4)
-    optimizer = torch.optim.AdamW(model.parameters(), 2e-3)
-    for _ in range(20):
-        loss = F.cross_entropy(model(images), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    assert (model(images).argmax(1) == labels).all()
-
-
 @pytest.mark.parametrize("changes", VARIANTS, ids=str)
 def test_other_dtypes_and_counting_without_computing_work(changes):
     model, images = made(**changes), pictures(24, 20)
     expected = model(images)
     torch.testing.assert_close(model.double()(images.double()).float(), expected, rtol=1e-3, atol=1e-3)  # fmt: skip
     assert model.to("meta")(images.double().to("meta")).shape == (3, 7)
-
-
-def hybrid(*shape, **changes):
-    return minivit.create("alternet_32px", **changes)(torch.zeros(shape))
-
-
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda: hybrid(8, 8), r"\[8, 8\]"),
-        (lambda: hybrid(2, 1, 8, 8), r"\[2, 1, 8, 8\]"),
-        (lambda: minivit.create("pit_32px")(torch.zeros(1, 3, 9, 8)), "patches of 2 x 2 do not divide an image of 9 x 8"),
-        (lambda: hybrid(stages=("cc", "cx", "ca")), "'cx'"),
-        (lambda: hybrid(stages=("cc", "ct", "ca")), "'ct'"),
-        (lambda: hybrid(stages=("cc", "", "ca")), "''"),
-        (lambda: hybrid(stages=(2, 2, 2)), r"\(2, 2, 2\)"),
-        (lambda: hybrid(stages="cccaca"), "'cccaca'"),
-        (lambda: hybrid(stages=()), r"\(\)"),
-        (lambda: hybrid(stages=("cc", "tt", "ca")), r"\('cc', 'tt', 'ca'\)"),
-        (lambda: hybrid(stages=("cc", "ca")), r"\(32, 64, 128\), heads=\(2, 4, 8\)"),
-        (lambda: hybrid(widths=32), "32"),
-        (lambda: hybrid(heads=(2, 4, 0)), r"\(2, 4, 0\)"),
-        (lambda: hybrid(heads=(2, 4, 5)), r"heads=\(2, 4, 5\)"),
-        (lambda: minivit.create("pit_32px", widths=(48, 96, 100), heads=(3, 6, 10)), r"\(48, 96, 100\)"),
-        (lambda: hybrid(stem="patch"), "stem='patch', patch_size=None"),
-        (lambda: hybrid(patch_size=2), "stem='3x3', patch_size=2"),
-        (lambda: hybrid(stem="conv"), "'conv'"),
-        (lambda: minivit.create("pit_32px", image_size=33), "patches of 2 x 2 do not divide an image of 33 x 33"),
-        (lambda: minivit.create("pit_32px", positions="1d"), "'1d'"),
-        (lambda: minivit.create("pit_32px", mlp_ratio=0.001), "0.001"),
-        (lambda: hybrid(positions="1d"), "'1d'"),
-        (lambda: hybrid(window=0), "0"),
-        (lambda: hybrid(window=2, stages=("cc", "cc", "cc")), r"stages=\('cc', 'cc', 'cc'\), window=2"),
-        (lambda: minivit.create("pit_32px", window=2), "window=2"),
-        (lambda: hybrid(mlp_ratio=True), "True"),
-        (lambda: hybrid(image_size=0), "0"),
-        (lambda: hybrid(depth=3), "a Hybrid has no field 'depth'"),
-        (lambda: alternate((2, 3), (0, 2)), r"\(0, 2\) of \(2, 3\)"),
-        (lambda: alternate((2, 3), (1,)), r"\(1,\) of \(2, 3\)"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused_with_what_was_given_and_expected(call, said):
-    with unchecked(), pytest.raises(ValueError, match=said):
-        call()

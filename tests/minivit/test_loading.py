@@ -15,19 +15,13 @@ from minivit.files import fields_of, save
 from minivit.loading import load
 from minivit.preprocessing import Preprocess
 from minivit.vit import ViT, ViTConfig
+from tests import parity
 
 NAMED = [(name, weights) for name, (_, known) in MODELS.items() for weights in known]
 
 
 def draw(model):
-    """Random numbers for all parameters: an untrained ViT answers zero to everything."""
-    g = torch.Generator().manual_seed(0)
-    for name, buffer in model.named_buffers():  # BatchNorm's, in a ResNet
-        buffer.data = torch.rand(buffer.shape, generator=g) + 0.5 if "running" in name else buffer
-    for name, p in model.named_parameters():
-        scale = 1 / math.sqrt(p[0].numel()) if p.ndim > 1 else 0.5
-        p.data = torch.randn(p.shape, generator=g) * scale + (name.endswith("ln.weight"))
-    return model.eval()
+    return parity.draw(model).eval()
 
 
 @pytest.fixture
@@ -84,19 +78,6 @@ def test_every_named_weights_answer_as_in_torchvision_from_the_image_on(
     assert (ours - theirs).abs().max() < 1e-5 * theirs.abs().max()
 
 
-@pytest.mark.full
-def test_vit_b_32_whole_answers_as_in_torchvision(folder, monkeypatch):
-    member = torchvision.models.ViT_B_32_Weights.IMAGENET1K_V1
-    reference = draw(torchvision.models.vit_b_32())
-    into_cache(reference, member, folder, monkeypatch)
-    model = load("vit_b_32")
-    with torch.no_grad():
-        ours = model(model.preprocess(picture()))
-        theirs = reference(member.transforms()(picture())[None])
-    assert theirs.abs().max() > 0.5
-    assert (ours - theirs).abs().max() < 1e-5 * theirs.abs().max()
-
-
 SMALL = {"image_size": 64, "patch_size": 16, "dim": 12, "depth": 2, "heads": 3, "classes": 5}
 
 
@@ -133,12 +114,6 @@ def test_half_precision_in_a_file_becomes_float32(tmp_path):
     model = load("vit_b_16", tmp_path / "a.pth", **SMALL)
     for key, tensor in model.state_dict().items():
         assert tensor.dtype == torch.float32 and torch.equal(tensor, state[key].float())
-
-
-def test_what_counts_in_training_alone_may_differ_from_the_file(tmp_path):
-    save(small(), tmp_path / "a.safetensors")
-    model = load("vit_b_16", tmp_path / "a.safetensors", dropout=0.1, stochastic_depth=0.2, **SMALL)
-    assert (model.config.dropout, model.config.stochastic_depth) == (0.1, 0.2)
 
 
 def test_a_model_for_other_than_three_channels_has_no_preprocessing_of_its_own(tmp_path):
@@ -195,27 +170,20 @@ def torchvision_state(path, **changes):
 NAN, INF = torch.full((5, 12), math.nan), torch.full((5, 12), -math.inf)
 BAD = {
     "truncated": ("a.pth", lambda p: broken(p, 0.9), "whole checkpoint.*a.pth"),
-    "truncated early": ("a.pth", lambda p: broken(p, 0.01), "whole checkpoint.*a.pth"),
     "empty": ("a.pth", lambda p: p.write_bytes(b""), "whole checkpoint.*a.pth.*EOFError"),
     "text": ("a.pth", lambda p: p.write_text("<html>404</html>"), "whole checkpoint.*a.pth"),
     "picture": ("a.pth", lambda p: picture().save(p, "png"), "whole checkpoint.*a.pth"),
     "code": ("a.pth", lambda p: torch.save({"model": Code(p)}, p), "tensors alone.*a.pth.*UnpicklingError"),
     "code in an old file": ("a.pth", lambda p: torch.save({"model": Code(p)}, p, _use_new_zipfile_serialization=False), "tensors alone.*a.pth.*UnpicklingError"),
-    "a whole module": ("a.pth", lambda p: torch.save(small(), p), "tensors alone.*a.pth.*UnpicklingError"),
-    "one tensor": ("a.pth", lambda p: torch.save(NAN, p), "state dict.*a.pth: got a Tensor"),
     "a list": ("a.pth", lambda p: torch.save([NAN], p), "state dict.*a.pth: got a list"),
     "numbered": ("a.pth", lambda p: torch.save({0: NAN}, p), "state dict, from names to dense tensors, at .*a.pth: got a dict"),
     "nothing in it": ("a.pth", lambda p: torch.save({}, p), "32 missing"),
     "safetensors truncated": ("a.safetensors", lambda p: broken_safetensors(p, 0.9), "whole checkpoint.*SafetensorError"),
-    "safetensors truncated early": ("a.safetensors", lambda p: broken_safetensors(p, 0.01), "whole checkpoint.*SafetensorError"),
-    "safetensors empty": ("a.safetensors", lambda p: p.write_bytes(b""), "whole checkpoint.*SafetensorError"),
     "pickle called safetensors": ("a.safetensors", lambda p: torch.save({"model": Code(p)}, p), "whole checkpoint.*SafetensorError"),
     "safetensors called pth": ("a.pth", lambda p: save_file({"a": NAN}, p), "whole checkpoint.*a.pth"),
     "metadata that is no JSON": ("a.safetensors", lambda p: about(p, "{"), "whole checkpoint.*JSONDecodeError"),
-    "metadata of another kind": ("a.safetensors", lambda p: about(p, "[1]"), "whole checkpoint.*a.safetensors"),
     "metadata with unknown fields": ("a.safetensors", lambda p: about(p, json.dumps({"config": {"colour": 1}})), "whole checkpoint.*colour"),
     "NaN": ("a.pth", lambda p: state(p, head__weight=NAN), "1 with NaN or infinity: head.weight"),
-    "infinity": ("a.pth", lambda p: state(p, head__weight=INF), "1 with NaN or infinity: head.weight"),
     "NaN, torchvision's names": ("a.pth", lambda p: torchvision_state(p, heads__head__weight=NAN), "1 with NaN or infinity: heads.head.weight"),
     "missing": ("a.pth", lambda p: state(p, norm__weight=None), "1 missing: norm.weight"),
     "missing, torchvision's names": ("a.pth", lambda p: torchvision_state(p, encoder__ln__weight=None), "1 missing: encoder.ln.weight"),
@@ -224,7 +192,6 @@ BAD = {
     "integers": ("a.pth", lambda p: state(p, norm__weight=torch.ones(12, dtype=torch.long)), r"norm.weight \(torch.int64\)"),
     "no tensor": ("a.pth", lambda p: state(p, norm__weight="one"), r"norm.weight \(a str\)"),
     "other classes": ("a.pth", lambda p: state(p, head__weight=torch.ones(7, 12), head__bias=torch.ones(7)), r"head.weight \(\[7, 12\], expected \[5, 12\]\).*classes=10"),
-    "other classes, torchvision's names": ("a.pth", lambda p: torchvision_state(p, heads__head__weight=torch.ones(7, 12), heads__head__bias=torch.ones(7)), r"head.weight \(\[7, 12\], expected \[5, 12\]\)"),
     "another image size": ("a.pth", lambda p: state(p, positions__table=torch.ones(26, 12)), r"positions.table \(\[26, 12\], expected \[17, 12\]\).*image_size="),
     "other heads": ("a.safetensors", lambda p: saved(p, heads=4), r"saved with heads=4 \(asked for: 3\)"),
     "other windows and classes": ("a.safetensors", lambda p: saved(p, window=2, classes=7), r"saved with classes=7 \(asked for: 5\), window=2 \(asked for: None\)"),
@@ -255,10 +222,8 @@ def test_the_code_in_the_test_above_would_have_run(tmp_path):
     ("name", "weights", "changes", "said"),
     [
         ("vit_b_32", "IMAGENET1K_V2", {}, "expected IMAGENET1K_V1 .* got 'IMAGENET1K_V2'"),
-        ("vit_h_14", "IMAGENET1K_V1", {}, "IMAGENET1K_SWAG_LINEAR_V1 .* for vit_h_14"),
         ("vit_32px", "IMAGENET1K_V1", {}, "no weights .* for vit_32px"),
         ("vit_b_23", "IMAGENET1K_V1", {}, "no model 'vit_b_23': did you mean vit_b_32"),
-        ("vit_b_23", "a.pth", {}, "no model 'vit_b_23': did you mean vit_b_32"),
         ("vit_b_32", "IMAGENET1K_V1", {"clases": 10}, "no field 'clases': did you mean classes"),
         ("vit_b_32", "imagenet1k_v1.pth", {}, "expected a file at imagenet1k_v1.pth: got none"),
     ],
@@ -303,18 +268,23 @@ def test_named_weights_do_not_fit_a_model_with_other_classes(folder, monkeypatch
         load("vit_b_32", classes=10)
 
 
-@pytest.mark.parametrize("name", ["vit_8px", "mixer_8px", "resnet_8px"])
+FAMILIES = ["vit_8px", "mixer_8px", "feedforward_8px", "resnet_8px", "alternet_32px", "pit_32px", "hybrid_32px"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAMILIES)
 def test_a_file_of_ours_says_itself_what_model_it_holds(tmp_path, name):
     model, path = draw(create(name, classes=3)), tmp_path / "model.safetensors"
-    model.preprocess = Preprocess((8, 8), (8, 8), mean=(0.5,), std=(0.2,))
+    side, values = model.config.image_size, (0.5,) * model.config.channels
+    model.preprocess = Preprocess(side, side, mean=values, std=values)
     save(model, path)
+    with pytest.raises(ValueError, match="family=|saved with"):
+        load("mixer_b_16" if name == "vit_8px" else "vit_8px", path)
     for given in (str(path), path):
         back = load(given)
         assert fields_of(back.config) == fields_of(model.config)
         assert type(back) is type(model) and back.preprocess == model.preprocess
-        assert all(
-            torch.equal(a, b) for a, b in zip(back.parameters(), model.parameters(), strict=True)
-        )
+        images = torch.randn(2, model.config.channels, side, side)
+        assert torch.equal(back(images), model(images))
     with pytest.raises(ValueError, match=r"saved with classes=3 \(asked for: 4\)"):
         load(path, classes=4)
 

@@ -40,17 +40,6 @@ class Gives(nn.Module):
         return self.give(self.inner(x))
 
 
-@pytest.fixture
-def net():
-    torch.manual_seed(0)
-    return Net().double()
-
-
-@pytest.fixture
-def x():
-    return torch.randn(2, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-
-
 def is_clean(model):
     """Nothing of a recording is left behind."""
     hooks = [len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules()]
@@ -109,8 +98,6 @@ def test_a_module_that_is_called_weights_is_a_module(x):
     ("name", "near"),
     [
         ("block.3", "blocks.3"),
-        ("blocks.3.norm1", "blocks.3.norm"),
-        ("blocks.11", "blocks.1"),
         ("Head", "head"),
         ("blocks", "blocks.9"),  # a list of modules is never called
         ("attn.weights", "attention.weights"),
@@ -130,9 +117,9 @@ def test_a_name_that_matches_nothing_is_refused_with_near_names(net, name, near)
     ("make", "names", "error", "said"),
     [
         (lambda: Net(), [], ValueError, "name what to record"),
+        (lambda: Net(), [["head"]], TypeError, r"each an argument of its own: got \(\['head'\],\)"),
         (lambda: torch.ones(3), ["head"], TypeError, "expected an nn.Module: got Tensor"),
         (lambda: nn.Sequential(nn.DataParallel(Net())), ["0"], TypeError, "inside DataParallel .module '0'.*the module it was made from"),
-        (lambda: torch.jit.trace(nn.Linear(4, 4), torch.ones(1, 4)), [""], TypeError, "inside TopLevelTracedModule"),
         (lambda: nn.Sequential(torch.jit.script(nn.Linear(4, 4))), ["0"], TypeError, "inside RecursiveScriptModule .module '0'"),
     ],
 )  # fmt: skip
@@ -189,14 +176,6 @@ def test_nested_records_of_one_model_get_their_own(net, x):
     assert torch.equal(inner["head"], y) and not inner["head"].requires_grad
     assert outer["head"] is z and list(outer) == ["blocks.0", "head"]
     assert is_clean(net)
-
-
-def test_the_same_model_is_recorded_again_and_again(net, x):
-    for _ in range(3):
-        with record(net, "head") as seen:
-            assert seen == {}
-            y = net(x)
-        assert seen["head"] is y
 
 
 def test_detached_records_are_copies_without_gradients(net, x):
@@ -279,11 +258,3 @@ def test_what_a_wildcard_matches_may_stay_idle_where_something_of_it_runs(net, x
         record(net, "blocks.[12]", "head"),
     ):
         net.head(x)
-
-
-def test_names_in_a_list_are_refused(net):
-    with (
-        pytest.raises(TypeError, match=r"each an argument of its own: got \(\['0'\],\)"),
-        record(net, ["0"]),
-    ):
-        pass

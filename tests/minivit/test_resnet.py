@@ -1,6 +1,5 @@
 """minivit's ResNets compute what torchvision's do, while training too; and what else they can."""
 
-import copy
 import dataclasses
 
 import pytest
@@ -11,9 +10,7 @@ from torch import nn
 import minivit
 from minivit import ResNet, ResNetConfig
 from minivit.catalogue import MODELS
-from minivit.resnet import BasicBlock
 from tests.parity import assert_same, blocks_of, convert, draw, observe, same
-from tests.refusals import unchecked
 
 BLOCKS = torchvision.models.resnet.BasicBlock, torchvision.models.resnet.Bottleneck
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
@@ -201,16 +198,6 @@ def made(**changes):
     return draw(ResNet(dataclasses.replace(SMALL, **changes)).eval())
 
 
-def test_a_basic_block_without_norm_and_shortcut_is_two_convolutions():
-    torch.manual_seed(0)
-    block, x = BasicBlock(3, 5, 2, norm="none", residual=False), torch.randn(2, 3, 7, 6)
-    draw(block)
-    by_hand = nn.Sequential(block.conv1, nn.ReLU(), block.conv2, nn.ReLU())
-    torch.testing.assert_close(block(x), by_hand(x))
-    assert {key.rpartition(".")[2] for key in block.state_dict()} == {"weight", "bias"}
-    assert len(block.state_dict()) == 4
-
-
 def test_the_plain_network_is_its_layers_in_a_row():
     model = made(norm="layer", residual=False)
     layers = [model.stem.conv, model.stem.norm, nn.ReLU()]
@@ -283,66 +270,3 @@ def test_parameter_counts_follow_the_formula(name, n):
     assert sum(p.numel() for p in model.parameters()) == layers(16, 10, n)
     depth = sum("conv" in key and p.ndim == 4 for key, p in model.named_parameters()) + 1
     assert depth == 6 * n + 2
-
-
-@pytest.mark.parametrize(
-    ("name", "shape"), [("resnet_8px", (1, 8, 8)), ("resnet_32px", (3, 32, 32))]
-)
-def test_small_resnets_learn_a_batch_by_heart(name, shape):
-    torch.manual_seed(0)
-    model, images, labels = minivit.create(name), torch.randn(6, *shape), torch.arange(6)
-    optimizer = torch.optim.AdamW(model.parameters(), 2e-3)
-    for _ in range(40):
-        loss = nn.functional.cross_entropy(model(images), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    assert (model(images).argmax(1) == labels).all()
-
-
-@pytest.mark.parametrize("changes", [{}, {"norm": "layer"}, {"norm": "none", "residual": False}])
-def test_a_resnet_comes_back_from_its_file(tmp_path, changes):
-    model = draw(minivit.create("resnet_32px", **changes)).eval()
-    minivit.save(model, tmp_path / "a.safetensors")
-    back = minivit.load("resnet_32px", tmp_path / "a.safetensors", **changes)
-    assert back.config == model.config
-    for key, tensor in model.state_dict().items():
-        assert torch.equal(back.state_dict()[key], tensor), key
-    images = pictures(torch.float32, 32, 32)
-    torch.testing.assert_close(back(images), model(images))
-
-
-def test_a_copy_of_a_resnet_is_independent():
-    model = made()
-    twin = copy.deepcopy(model)
-    twin.blocks[0].conv1.weight.zero_()
-    assert model.blocks[0].conv1.weight.any()
-
-
-def resnet(*shape, dtype=torch.float32, **changes):
-    return minivit.create("resnet_8px", **changes)(torch.zeros(shape, dtype=dtype))
-
-
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda: resnet(8, 8), r"\[8, 8\]"),
-        (lambda: resnet(2, 3, 8, 8), r"\[2, 3, 8, 8\]"),
-        (lambda: resnet(2, 1, 8, 8, dtype=torch.uint8), "torch.uint8"),
-        (lambda: resnet(width=0), "0"),
-        (lambda: resnet(stages=()), r"\(\)"),
-        (lambda: resnet(stages=3), "3"),
-        (lambda: resnet(stages=(2, 0)), r"\(2, 0\)"),
-        (lambda: resnet(stages=(2, True)), r"\(2, True\)"),
-        (lambda: resnet(stem="5x5"), "'5x5'"),
-        (lambda: resnet(block="wide"), "'wide'"),
-        (lambda: resnet(norm="group"), "'group'"),
-        (lambda: resnet(residual=1), "1"),
-        (lambda: resnet(image_size=(8, 0)), r"\(8, 0\)"),
-        (lambda: resnet(image_size="8"), "'8'"),
-        (lambda: resnet(heads=3), "a ResNet has no field 'heads'"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused_with_what_was_given_and_expected(call, said):
-    with unchecked(), pytest.raises(ValueError, match=said):
-        call()

@@ -66,12 +66,3 @@ def test_weights_that_are_given_take_the_place_of_those_that_come_with_it(tmp_pa
     minivit.save(twin, tmp_path / "a.safetensors")
     loaded = minivit.load("digits_vit", tmp_path / "a.safetensors")
     assert torch.equal(loaded.head.weight, twin.head.weight)
-
-
-@pytest.mark.parametrize("make", [minivit.load, minivit.create])
-@pytest.mark.parametrize(
-    ("wrong", "said"), [("digits_vti", "digits_vit"), ("digit_mixer", "digits_mixer")]
-)
-def test_a_name_that_is_nearly_that_of_a_shipped_model_is_told(make, wrong, said):
-    with pytest.raises(ValueError, match=f"no model '{wrong}': did you mean .*{said}"):
-        make(wrong)

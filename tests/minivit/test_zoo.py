@@ -27,15 +27,16 @@ def test_models_have_torchvisions_sizes_and_weights(name, listed):
     assert shapes == {key: tensor.shape for key, tensor in converted.state_dict().items()}
 
 
-@pytest.mark.parametrize("family", ["vit", "mixer", "feedforward"])
-@pytest.mark.parametrize(
-    ("size", "shape"),
-    [("8px", (1, 8, 8)), pytest.param("32px", (3, 32, 32), marks=pytest.mark.full)],
-)
-def test_small_models_learn_a_batch_by_heart(family, size, shape):
+LARGE = ["vit_32px", "mixer_32px", "feedforward_32px", "resnet_32px", "hybrid_32px"]
+SMALL = ["vit_8px", "mixer_8px", "feedforward_8px", "resnet_8px", "alternet_32px", "pit_32px"]
+
+
+@pytest.mark.parametrize("name", SMALL + [pytest.param(n, marks=pytest.mark.full) for n in LARGE])
+def test_small_models_learn_a_batch_by_heart(name):
     torch.manual_seed(0)
-    model = minivit.create(f"{family}_{size}")
-    images, labels = torch.randn(6, *shape), torch.arange(6)
+    model = minivit.create(name)
+    side = model.config.image_size
+    images, labels = torch.randn(6, model.config.channels, side, side), torch.arange(6)
     optimizer = torch.optim.AdamW(model.parameters(), 2e-3)
     for _ in range(40):
         loss = torch.nn.functional.cross_entropy(model(images), labels)

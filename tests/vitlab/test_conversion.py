@@ -46,29 +46,21 @@ def test_the_older_names_of_torchvisions_files_are_known():
     torch.testing.assert_close(ours(IMAGES), torchvisions()(IMAGES))
 
 
-def test_the_copy_is_a_copy_that_can_be_trained():
-    theirs = torchvisions()
+@pytest.mark.parametrize("make", [torchvisions, lambda **_: resnets()], ids=["vit", "resnet"])
+def test_the_copy_can_be_trained_has_dtype_mode_and_dropout_and_leaves_the_source_alone(make):
+    theirs = make(dropout=0.1, attention_dropout=0.2).double().train()
     before = {key: tensor.clone() for key, tensor in theirs.state_dict().items()}
+    random = torch.get_rng_state()
     ours = minivit.from_torchvision(theirs)
-    assert all(p.requires_grad for p in ours.parameters())
-    with torch.no_grad():
-        for p in ours.parameters():
-            p.zero_()
-    assert all(torch.equal(before[key], tensor) for key, tensor in theirs.state_dict().items())
-
-
-def test_dropout_dtype_and_mode_are_the_modules():
-    theirs = torchvisions(dropout=0.1, attention_dropout=0.2).double().train()
-    ours = minivit.from_torchvision(theirs)
+    assert torch.equal(torch.get_rng_state(), random)  # nothing is drawn
     assert ours.training and ours.head.weight.dtype == torch.float64
-    assert (ours.config.dropout, ours.config.attention_dropout) == (0.1, 0.2)
-
-
-def test_conversion_draws_no_random_number_and_keeps_the_given_dictionary():
-    given = torchvisions().state_dict()
-    keys, state = list(given), torch.get_rng_state()
-    minivit.from_torchvision(given, heads=3)
-    assert torch.equal(torch.get_rng_state(), state) and list(given) == keys
+    assert all(p.requires_grad for p in ours.parameters())
+    if isinstance(ours, minivit.ViT):
+        assert (ours.config.dropout, ours.config.attention_dropout) == (0.1, 0.2)
+    with torch.no_grad():
+        for tensor in ours.state_dict().values():
+            tensor.zero_()
+    assert all(torch.equal(before[key], tensor) for key, tensor in theirs.state_dict().items())
 
 
 def broken(change):
@@ -96,17 +88,13 @@ HEAD, POSITIONS, Q = (
     [
         (lambda s: s.pop("encoder.ln.bias"), "1 missing: encoder.ln.bias$"),
         (lambda s: s.pop(HEAD), "none"),
-        (lambda s: s.pop("encoder.layers.encoder_layer_0.ln_1.bias"), "1 missing: encoder.layers.encoder_layer_0.ln_1.bias"),
         (lambda s: s.update(extra=torch.ones(2)), "1 surplus: extra$"),
         (lambda s: s.update({Q: s[Q].T.contiguous()}), r"1 of another shape: \S*in_proj_weight \(\[12, 36\], expected \[36, 12\]\)"),
         (lambda s: s.update({POSITIONS: s[POSITIONS][:, :-1]}), r"\[1, 9, 12\]"),
         (lambda s: s.update({POSITIONS: s[POSITIONS][..., :-1]}), r"encoder.pos_embedding \(\[1, 10, 11\], expected \[1, 10, 12\]\)"),
-        (lambda s: s.update({POSITIONS: s[POSITIONS][0]}), r"\[10, 12\]"),
         (lambda s: s.update({Q: s[Q].clone().fill_(torch.nan)}), r"1 with NaN or infinity: \S*encoder_layer_1.self_attention.in_proj_weight"),
-        (lambda s: s.update({Q: s[Q] / 0}), r"1 with NaN or infinity"),
         (lambda s: s.update({Q: s[Q].long()}), r"1 of another kind: \S*in_proj_weight \(torch.int64\)"),
         (lambda s: s.update({Q: "a string"}), r"1 of another kind: \S*in_proj_weight \(a str\)"),
-        (lambda s: s.update({HEAD: "a string"}), r"none"),
         (lambda s: s.update({"encoder.layers.encoder_layer_0.mlp.linear_1.bias": torch.ones(20)}), "once: got"),
         (lambda s: (s.pop("encoder.ln.bias"), s.update(extra=torch.ones(2), more=torch.ones(2))), "1 missing: encoder.ln.bias; 2 surplus: extra, more"),
         (lambda s: [s.update({f"x{i}": torch.ones(1)}) for i in range(5)], "5 surplus: x0, x1, x2, ...$"),
@@ -123,12 +111,9 @@ def test_a_state_dict_that_does_not_fit_is_refused_with_what_is_wrong(change, sa
         (lambda: minivit.from_torchvision(torchvisions().state_dict()), "dim=12, heads=None"),
         (lambda: minivit.from_torchvision(torchvisions(), heads=4), r"\[3, 3\]"),
         (lambda: minivit.from_torchvision(torchvisions().state_dict(), heads=5), "dim=12, heads=5"),
-        (lambda: minivit.from_torchvision(altered("mlp.1", torch.nn.ReLU())), r"ReLU"),
         (lambda: minivit.from_torchvision(altered("mlp.1", torch.nn.GELU("tanh"))), r"GELU\(approximate='tanh'\)"),
         (lambda: minivit.from_torchvision(altered("self_attention", torch.nn.MultiheadAttention(12, 4, batch_first=True))), r"\[3, 4\]"),
-        (lambda: minivit.from_torchvision({}), "none"),
         (lambda: minivit.from_torchvision(torch.nn.Linear(2, 2)), "conv_proj.weight .* got none"),
-        (lambda: minivit.from_torchvision("vit_b_32"), "conv_proj.weight .* got none"),
         (lambda: minivit.from_torchvision(minivit.create("vit_8px")), "conv_proj.weight .* got none"),
         (lambda: minivit.from_torchvision(torchvisions(norm_layer=torch.nn.LayerNorm)), "1e-05"),
         (lambda: minivit.from_torchvision(torchvisions(representation_size=5)), "surplus: heads.pre_logits.bias"),
@@ -166,18 +151,6 @@ def test_old_files_of_a_resnet_without_counts_of_batches_are_known():
     torch.testing.assert_close(ours(IMAGES), resnets()(IMAGES))
 
 
-def test_the_copy_of_a_resnet_is_a_copy_that_can_be_trained():
-    theirs = resnets().train()
-    before = {key: tensor.clone() for key, tensor in theirs.state_dict().items()}
-    ours = minivit.from_torchvision(theirs.double())
-    assert ours.training and ours.head.weight.dtype == torch.float64
-    assert all(p.requires_grad for p in ours.parameters())
-    with torch.no_grad():
-        for tensor in ours.state_dict().values():
-            tensor.zero_()
-    assert all(torch.equal(before[key], t) for key, t in theirs.float().state_dict().items())
-
-
 def without_first_pooling():
     theirs = resnets()
     theirs.maxpool = torch.nn.Identity()
@@ -208,18 +181,14 @@ def broken_resnet(change):
         (with_first_strides, r".*stride=\(2, 2\)"),
         (lambda: altered_resnet("avgpool", torch.nn.AdaptiveMaxPool2d(1)), r"AdaptiveMaxPool2d"),
         (lambda: altered_resnet("layer1.0.relu", torch.nn.GELU()), "GELU"),
-        (lambda: altered_resnet("relu", torch.nn.SiLU()), "SiLU"),
         (without_first_pooling, r"Identity"),
         (lambda: resnets(replace_stride_with_dilation=[False, True, False]), r"Conv2d\(.*stride=\(1, 1\)"),
         (lambda: resnets(norm_layer=lambda w: torch.nn.BatchNorm2d(w, eps=1e-3)), r".*eps=0.001"),
-        (lambda: resnets(norm_layer=lambda w: torch.nn.BatchNorm2d(w, momentum=0.01)), ".*momentum=0.01"),
         (lambda: resnets(norm_layer=lambda w: torch.nn.GroupNorm(2, w)), "GroupNorm"),
         (lambda: resnets(width_per_group=128), r"Conv2d\(64, 128"),
-        (lambda: resnets(groups=2), "in layer1.0.conv"),
         (lambda: resnets(width_per_group=128).state_dict(), r"of another shape: layer1.0.bn1"),
         (lambda: broken_resnet(lambda s: s.pop("fc.weight")), "none"),
         (lambda: broken_resnet(lambda s: s.pop("layer2.1.bn3.bias")), "1 missing: layer2.1.bn3.bias$"),
-        (lambda: broken_resnet(lambda s: s.update(layers=torch.ones(1))), "1 surplus: layers$"),
         (lambda: broken_resnet(lambda s: s.update({"bn1.running_var": s["bn1.running_var"] / 0})), "1 with NaN or infinity: bn1.running_var$"),
     ],
 )  # fmt: skip

@@ -8,15 +8,18 @@ import torch
 import transformers
 from torch import nn
 
-from tests.foreign import EVERY, comparable, converted, huggingfaces, real, timms
+from tests.foreign import EVERY, REPRESENTATIVE, comparable, converted, huggingfaces, real, timms
 from tests.parity import assert_same, draw, observe, pictures, unseen
 
-NAMES = [name for _, name in EVERY]
+every = pytest.mark.parametrize(("make", "name"), EVERY, ids=[name for _, name in EVERY])
+every_in_full = pytest.mark.parametrize(
+    ("make", "name"),
+    [pytest.param(*case, marks=[] if case in REPRESENTATIVE else pytest.mark.full) for case in EVERY],
+    ids=[name for _, name in EVERY],
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-@pytest.mark.parametrize(("make", "name"), EVERY, ids=NAMES)
-def test_logits_tokens_and_gradients_are_equal(make, name, dtype):
+def check(make, name, dtype):
     theirs = make(name, dtype)
     images = pictures(theirs, 16, batch=2)
     expected = observe(comparable(theirs), images)
@@ -24,50 +27,54 @@ def test_logits_tokens_and_gradients_are_equal(make, name, dtype):
     assert_same(observe(converted(theirs), images), expected)
 
 
-@pytest.mark.parametrize(("make", "name"), EVERY, ids=NAMES)
+@every
+def test_logits_tokens_and_gradients_are_equal(make, name):
+    check(make, name, torch.float64)
+
+
+@every_in_full
+def test_logits_tokens_and_gradients_are_equal_in_float32(make, name):
+    check(make, name, torch.float32)
+
+
+@every_in_full
 def test_one_number_changed_under_any_key_of_either_model_fails_the_comparison(make, name):
     theirs = make(name)
     ours, images = converted(theirs), pictures(theirs, 16)
     expected = observe(ours, images, gradient=False)
     for model in comparable(theirs), ours:
-        found = [".".join(key).rstrip(".") for key in unseen(model, images, expected)]
+        harmless = [".".join(key).rstrip(".") for key in unseen(model, images, expected)]
         # The same number for all keys of a query is nothing to a softmax. The others nobody reads.
-        harmless = ("bias.k", "k_proj.bias", "mask_token", "pooler.dense.weight", "pooler.dense.bias")  # fmt: skip
-        assert all(key.endswith(harmless) for key in found), found
+        unread = ("bias.k", "k_proj.bias", "mask_token", "pooler.dense.weight", "pooler.dense.bias")
+        assert all(key.endswith(unread) for key in harmless), harmless
 
 
 FLOATS = [torch.float32, pytest.param(torch.float64, marks=pytest.mark.full)]
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_a_model_of_timm_of_its_real_size_is_equal(dtype):
-    theirs = real("deit3_small_patch16_224", dtype)
-    images = pictures(theirs)
-    assert_same(observe(converted(theirs), images), observe(theirs, images))
-
-
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_a_model_of_hugging_face_of_its_real_size_is_equal(dtype):
+def real_huggingface(dtype):
     config = transformers.Dinov2WithRegistersConfig(hidden_size=384, num_attention_heads=6)
-    theirs = draw(transformers.Dinov2WithRegistersModel(config).to(dtype).eval())
-    images = pictures(theirs)
-    assert_same(observe(converted(theirs), images), observe(theirs, images))
+    return draw(transformers.Dinov2WithRegistersModel(config).to(dtype).eval())
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+REAL = {
+    "deit3_small_patch16_224": 224,
+    "deit_base_distilled_patch16_224": 224,
+    "vit_base_patch32_clip_quickgelu_224": 224,
+    "vit_base_patch16_siglip_224": 224,
+    "vit_small_patch14_reg4_dinov2": 518,
+}
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize(
-    ("name", "size"),
-    [
-        ("deit_base_distilled_patch16_224", 224),
-        ("vit_base_patch32_clip_quickgelu_224", 224),
-        ("vit_base_patch16_siglip_224", 224),
-        ("vit_small_patch14_reg4_dinov2", 518),
-    ],
+    "name",
+    ["hugging face's dinov2"]
+    + [pytest.param(n, marks=[pytest.mark.full] if "deit3" not in n else []) for n in REAL],
 )
-def test_more_models_of_timm_of_their_real_size_are_equal(name, size, dtype):
-    theirs = real(name, dtype)
-    images = pictures(theirs, size)
+def test_a_model_of_its_real_size_is_equal(name, dtype):
+    theirs = real(name, dtype) if name in REAL else real_huggingface(dtype)
+    images = pictures(theirs, REAL.get(name, 224))
     assert_same(observe(converted(theirs), images), observe(theirs, images))
 
 

@@ -21,8 +21,8 @@ from vitlab.claims.images import Images, images_for
 from vitlab.claims.ledger import AGREEMENTS, agreement, claims
 from vitlab.claims.measuring import Subject, first_line, out_of_memory
 from vitlab.claims.stored import FORMAT, half_of, measured
-from vitlab.convert.opened import Opened
-from vitlab.convert.opening import open_any
+from vitlab.convert.loaded_model import LoadedModel
+from vitlab.convert.open_model import open_any
 from vitlab.extras import installed
 from vitlab.training.defaults import device_of
 
@@ -36,7 +36,7 @@ class Audit:
     """A model, and perhaps another beside it, with images that both read: what claims are asked of.
 
     Args:
-        model, untrained: As for :func:`~vitlab.convert.opening.open_any`.
+        model, untrained: As for :func:`~vitlab.convert.open_model.open_any`.
         images, count: As for :func:`~vitlab.claims.images.images_for`.
         beside: Another model that reads the same images, for the claims that compare two.
         device: Where the models run, or ``"auto"``.
@@ -175,7 +175,11 @@ def about(model: nn.Module) -> dict[str, Any]:
 
 
 def subject_of(
-    opened: Opened, beside: Opened | None, images: Images, device: torch.device, batch_size: int
+    opened: LoadedModel,
+    beside: LoadedModel | None,
+    images: Images,
+    device: torch.device,
+    batch_size: int,
 ) -> Subject:
     """Puts models and images on a device, and sees that each model runs on the images."""
     pixels = images.pixels.to(device)

@@ -13,7 +13,7 @@ from PIL import Image
 from torch import Tensor
 
 from minivit.files import fingerprint
-from vitlab.convert.opened import Opened
+from vitlab.convert.loaded_model import LoadedModel
 from vitlab.data.listing import readable, walk
 from vitlab.data.loading import SOURCES, load_data
 from vitlab.data.photographs import crops
@@ -59,7 +59,7 @@ class Images:
         return fingerprint({"pixels": self.pixels, **labels}, {})
 
 
-def images_for(opened: Opened, source: str, count: int, seed: int) -> Images:
+def images_for(opened: LoadedModel, source: str, count: int, seed: int) -> Images:
     """Reads at most ``count`` images, evenly spaced among those that there are.
 
     Their order is mixed, as groups of images, of which some intervals are made, would otherwise
@@ -95,13 +95,13 @@ def images_for(opened: Opened, source: str, count: int, seed: int) -> Images:
     return replace(images, pixels=images.pixels[order], labels=labels)
 
 
-def _prepared(opened: Opened, images: UInt8[Tensor, "images channels height width"]) -> Tensor:
+def _prepared(opened: LoadedModel, images: UInt8[Tensor, "images channels height width"]) -> Tensor:
     """Images of a data set as the model reads them."""
     pictures = [Image.fromarray(image.permute(1, 2, 0).squeeze(2).numpy()) for image in images]
     return torch.cat([_read(opened, picture) for picture in pictures])
 
 
-def _read(opened: Opened, picture: Image.Image) -> Float[Tensor, "1 channels height width"]:
+def _read(opened: LoadedModel, picture: Image.Image) -> Float[Tensor, "1 channels height width"]:
     """An image as the model reads it."""
     assert opened.preprocess is not None  # images_for has looked
     pixels = opened.preprocess(picture)
@@ -114,7 +114,7 @@ def _read(opened: Opened, picture: Image.Image) -> Float[Tensor, "1 channels hei
     return pixels
 
 
-def _generated(opened: Opened, count: int, seed: int) -> Images:
+def _generated(opened: LoadedModel, count: int, seed: int) -> Images:
     """Generated shapes, then crops of photographs; without scikit-image, shapes alone."""
     worth, photographs = GENERATED, []
     if count > 1:
@@ -126,7 +126,7 @@ def _generated(opened: Opened, count: int, seed: int) -> Images:
     return Images(torch.cat([_prepared(opened, shapes), *photographs]), worth)
 
 
-def _folder(opened: Opened, source: str, count: int) -> Images:
+def _folder(opened: LoadedModel, source: str, count: int) -> Images:
     """Images of a folder, in an order that no file system changes; broken ones are left out."""
     root = Path(source)
     if not root.is_dir():

@@ -10,7 +10,7 @@ from minivit.files import replacing
 from minivit.loading import resized
 from minivit.model import Model
 from minivit.torchvision import from_torchvision
-from vitlab.convert.opening import LIBRARIES, Opened, open_any
+from vitlab.convert.open_model import LIBRARIES, LoadedModel, open_any
 from vitlab.data.loading import Data, load_data
 from vitlab.data.pictures import open_picture
 
@@ -44,7 +44,7 @@ def opened_picture(path: str) -> Any:
         raise ValueError(f"expected an image at {path}; reading it failed: {why}") from error
 
 
-def open_model(name: str, size: int | None = None) -> Opened:
+def open_model(name: str, size: int | None = None) -> LoadedModel:
     """A trained model of any library that can read images, for images of another size if asked.
 
     Raises:

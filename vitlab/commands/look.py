@@ -12,7 +12,7 @@ from minivit.preprocessing import Preprocess
 from vitlab.calls import logits
 from vitlab.commands.command import Command, checked, draw, open_model, opened_picture
 from vitlab.commands.options import ImageSize, ModelName
-from vitlab.convert.opened import Opened
+from vitlab.convert.loaded_model import LoadedModel
 from vitlab.training.defaults import device_of
 
 PIXELS = 384  # of a shown image, about
@@ -49,7 +49,7 @@ class Look(Command):
 
 
 @torch.no_grad()
-def _answer(opened: Opened, images: Tensor) -> str:
+def _answer(opened: LoadedModel, images: Tensor) -> str:
     """The likeliest class and its probability, and which model says so."""
     try:
         probabilities = logits(opened.model, images)[0].double().softmax(0)

@@ -14,7 +14,7 @@ from tyro.conf import Positional, arg
 from vitlab.calls import logits
 from vitlab.commands.command import Command, checked, complain, open_model, opened_picture, write
 from vitlab.commands.options import ImageSize, ModelName
-from vitlab.convert.opened import Opened
+from vitlab.convert.loaded_model import LoadedModel
 from vitlab.data.listing import images_in
 from vitlab.training.confusion import as_csv
 from vitlab.training.defaults import device_of
@@ -69,7 +69,7 @@ class Predict(Command):
         return 2 if any("error" in row for row in rows) else 0
 
     @torch.no_grad()
-    def _rows(self, opened: Opened, paths: list[str]) -> Iterator[dict[str, Any]]:
+    def _rows(self, opened: LoadedModel, paths: list[str]) -> Iterator[dict[str, Any]]:
         """The path of each image of a batch, with its likeliest classes or what is wrong."""
         images: list[Tensor] = []
         errors: dict[str, str] = {}

@@ -1,73 +1,75 @@
-"""Hugging Face's vision transformers as minivit's: the same numbers under our names."""
+"""Hugging Face's vision transformers, opened by name or as minivit's: the same numbers."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from torch import nn
 
+from minivit.patches import pair
+from minivit.preprocessing import Preprocess
 from minivit.vit import ViT
-from vitlab.convert.assembling import assembled, renamed
-from vitlab.convert.huggingface_parts import settings_of
-from vitlab.convert.other_libraries import huggingface_classes
-from vitlab.convert.other_preprocessing import huggingfaces
+from vitlab.convert.loaded_model import LoadedModel, attempt, fetching, library, ready
+from vitlab.convert.state_dict import convert_state_dict, module_settings
 
-# Parts of a key: transformers', ours. In this order.
-NAMES = (
-    ("vision_model.", ""),
-    ("vit.", ""),
-    ("deit.", ""),
-    ("dinov2.", ""),
-    ("dinov2_with_registers.", ""),
-    ("embeddings.", ""),
-    ("encoder.layers.", "blocks."),
-    ("encoder.layer.", "blocks."),
-    ("patch_projection.", "patch_embedding.projection."),
-    ("layers.", "blocks."),
-    ("cls_token", "class_token"),
-    ("class_embedding", "class_token"),
-    ("register_tokens", "registers"),
-    ("distillation_token", "registers"),
-    ("pre_layrnorm.", "positions.norm."),
-    ("post_layernorm.", "norm."),
-    ("layernorm_before.", "norm1."),
-    ("layernorm_after.", "norm2."),
-    ("layer_norm1.", "norm1."),
-    ("layer_norm2.", "norm2."),
-    ("layernorm.", "norm."),
-    ("self_attn.", "attention."),
-    ("attention.out_proj.", "attention.out."),
-    ("attention.o_proj.", "attention.out."),
-    ("attention.q_proj.", "attention.q."),
-    ("attention.k_proj.", "attention.k."),
-    ("attention.v_proj.", "attention.v."),
-    ("layer_scale1.lambda1", "attention.scale"),
-    ("layer_scale2.lambda1", "mlp.scale"),
-    ("mlp.fc1.", "mlp.up."),
-    ("mlp.fc2.", "mlp.down."),
-    ("mlp.gate_proj.", "mlp.gates."),
-    ("mlp.up_proj.", "mlp.values."),
-    ("mlp.down_proj.", "mlp.down."),
-    ("cls_classifier.", "head."),
-    ("distillation_classifier.", "second_head."),
-    ("classifier.", "head."),
-    ("visual_projection.", "head."),
-)
-# Under a name that contains another one of ours.
-EMBEDDINGS = (
-    ("embeddings.patch_embeddings.projection.", "patch_projection."),
-    ("embeddings.patch_embedding.", "patch_projection."),
-    ("embeddings.position_embeddings", "positions.table"),
-    ("embeddings.position_embedding.weight", "positions.table"),
-)
-# SigLIP's pool, whose name is that of our head.
-POOL = (
-    ("head.probe", "pool.latent"),
-    ("head.attention.", "pool."),
-    ("pool.out_proj.", "pool.out."),
-    ("head.layernorm.", "pool.norm."),
-    ("head.mlp.fc1.", "pool.mlp.up."),
-    ("head.mlp.fc2.", "pool.mlp.down."),
-)
+# Parts of a key: transformers', ours.
+NAMES = {
+    r"^(vision_model|vit|deit|dinov2|dinov2_with_registers)\.": "",
+    r"^embeddings\.patch_embeddings?\.(projection\.)?": "patch_embedding.projection.",
+    r"^embeddings\.position_embeddings?(\.weight)?$": "positions.table",
+    r"^embeddings\.(cls_token|class_embedding)$": "class_token",
+    r"^embeddings\.(register_tokens|distillation_token)$": "registers",
+    r"^(encoder\.)?layers?\.": "blocks.",
+    r"^pre_layrnorm\.": "positions.norm.",
+    r"^(post_)?layernorm\.": "norm.",
+    r"^head\.probe$": "pool.latent",  # SigLIP's pool has the name of our head
+    r"^head\.attention\.": "pool.",
+    r"^head\.layernorm\.": "pool.norm.",
+    r"^head\.mlp\.": "pool.mlp.",
+    r"\.(layernorm_before|layer_norm1)\.": ".norm1.",
+    r"\.(layernorm_after|layer_norm2)\.": ".norm2.",
+    r"\.self_attn\.": ".attention.",
+    r"(attention|pool)\.(out|o)_proj\.": r"\1.out.",
+    r"attention\.([qkv])_proj\.": r"attention.\1.",
+    r"layer_scale1\.lambda1$": "attention.scale",
+    r"layer_scale2\.lambda1$": "mlp.scale",
+    r"mlp\.gate_proj\.": "mlp.gates.",
+    r"mlp\.up_proj\.": "mlp.values.",
+    r"mlp\.fc1\.": "mlp.up.",
+    r"mlp\.(fc2|down_proj)\.": "mlp.down.",
+    r"^(classifier|cls_classifier|visual_projection)\.": "head.",
+    r"^distillation_classifier\.": "second_head.",
+}
 UNREAD = ("mask_token", "pooler.")  # in training by masks alone; of no classifier
+# What each class of transformers' gives, in our words.
+POOLS = {
+    "ViTModel": "class",
+    "ViTForImageClassification": "class",
+    "DeiTModel": "class",
+    "DeiTForImageClassification": "class",
+    "DeiTForImageClassificationWithTeacher": "class+register",
+    "Dinov2Model": "class",
+    "Dinov2ForImageClassification": "class+mean",
+    "Dinov2WithRegistersModel": "class",
+    "Dinov2WithRegistersForImageClassification": "class+mean",
+    "CLIPVisionModel": "class",
+    "CLIPVisionModelWithProjection": "class",
+    "SiglipVisionModel": "attention",
+}
+# What others have that our ViT has not.
+OTHERS = {
+    "DINOv3": "rotary positions",
+    "Swin": "windows whose tokens are merged from stage to stage",
+    "Beit": "relative positions in attention",
+    "Data2Vec": "relative positions in attention",
+    "Siglip2": "patches in any number",
+    "CLIPModel": "text: give its vision_model",
+    "SiglipModel": "text: give its vision_model",
+    "SiglipVisionModel": "no head, which pools",
+    "ViTMAE": "a decoder, and tokens that are left out",
+}
+# Of models for text and images, the part for images.
+TOWERS = {"CLIPModel": "CLIPVisionModelWithProjection", "SiglipModel": "SiglipVisionModel"}
+RESAMPLE = {2: "bilinear", 3: "bicubic"}  # PIL's numbers
 
 
 def from_huggingface(model: nn.Module, processor: Any = None) -> ViT:
@@ -95,27 +97,124 @@ def from_huggingface(model: nn.Module, processor: Any = None) -> ViT:
         ValueError: Another model, or a part that minivit's ViT does not have; or a processor that
             prepares images in another way than :class:`~minivit.preprocessing.Preprocess` can.
     """
-    settings = settings_of(model)
-    siglip = type(model).__name__ == "SiglipVisionModel"
-    state = {
-        key: tensor
-        for key, tensor in model.state_dict().items()
-        if not any(part in key for part in UNREAD)
-    }
-    state = renamed(state, (*EMBEDDINGS, *(POOL if siglip else ()), *NAMES))
-    if siglip:
-        _split_pool(state)
-    made = assembled(state, **settings)
+    kind = type(model).__name__
+    config: Any = getattr(model, "config", None)
+    if kind not in POOLS or not getattr(config, "vision_use_head", True):
+        what = [f", with {what}" for start, what in OTHERS.items() if kind.startswith(start)]
+        raise ValueError(
+            f"expected one of {', '.join(POOLS)} of transformers: got {kind}{''.join(what[:1])}"
+        )
+    size = config.image_size
+    state = {k: v for k, v in model.state_dict().items() if not any(part in k for part in UNREAD)}
+    ours = convert_state_dict(
+        state,
+        NAMES,
+        pool=POOLS[kind],
+        image_size=pair(size if isinstance(size, int) else tuple(size)),
+        **module_settings(model),
+    )
     if classes := huggingface_classes(model):
-        made.classes = classes
+        ours.classes = classes
     if processor is not None:
-        made.preprocess = huggingfaces(processor)
-    return made.train(model.training)
+        ours.preprocess = huggingface_preprocess(processor)
+    return ours.train(model.training)
 
 
-def _split_pool(state: dict[str, Any]) -> None:
-    """q, k and v of ``nn.MultiheadAttention`` are one map: q apart from k and v."""
-    for kind in ("weight", "bias"):
-        both = state.pop(f"pool.in_proj_{kind}")
-        dim = len(both) // 3
-        state[f"pool.q.{kind}"], state[f"pool.kv.{kind}"] = both[:dim], both[dim:]
+def huggingface_classes(model: Any) -> Sequence[str] | None:
+    """The names of a Hugging Face classifier's logits; none of those that were never named."""
+    labels: dict[int, str] = model.config.id2label or {}
+    unnamed = all(label == f"LABEL_{i}" for i, label in labels.items())
+    classifies = "ImageClassification" in type(model).__name__
+    return [labels[i] for i in sorted(labels)] if classifies and not unnamed else None
+
+
+def huggingface_preprocess(processor: Any) -> Preprocess:
+    """What an image processor of transformers does, from its settings.
+
+    Raises:
+        ValueError: It resizes in another way, pads, or scales by another number than 1 / 255.
+    """
+    resize = {side: n for side, n in dict(processor.size).items() if n is not None}
+    crop = _height_and_width(processor.crop_size) if processor.do_center_crop else None
+    shortest = resize.get("shortest_edge")
+    resample = RESAMPLE.get(int(processor.resample))
+    settings = {
+        "do_resize": getattr(processor, "do_resize", None),
+        "size": resize,
+        "resample": int(processor.resample),
+        "crop_size": crop,
+        "do_rescale": getattr(processor, "do_rescale", None),
+        "rescale_factor": getattr(processor, "rescale_factor", 1 / 255),
+        "do_pad": getattr(processor, "do_pad", None),
+    }
+    if not (
+        settings["do_resize"]
+        and set(resize) in ({"height", "width"}, {"shortest_edge"})
+        and (shortest is None or crop)  # or images of many proportions have many sizes
+        and resample
+        and settings["do_rescale"]
+        and settings["rescale_factor"] == 1 / 255
+        and not settings["do_pad"]
+    ):
+        raise ValueError(
+            "expected an image processor that resizes to height and width, or to a shortest edge "
+            "and crops, bilinear or bicubic, scales by 1/255 and does not pad: got "
+            f"{settings}"
+        )
+    box = (shortest, shortest) if shortest else _height_and_width(resize)
+    mean, std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+    if processor.do_normalize:
+        mean, std = tuple(processor.image_mean), tuple(processor.image_std)
+    return Preprocess(crop or box, box, resample, mean, std, stretch=shortest is None)
+
+
+def _height_and_width(size: Any) -> Any:
+    """Both sides, or none."""
+    sides = dict(size)
+    both = sides.get("height"), sides.get("width")
+    return None if None in both else both
+
+
+def open_huggingface(name: str, untrained: bool) -> LoadedModel:
+    """A model of transformers, from a repository of the hub, its cache, or a folder.
+
+    Untrained, a type such as ``hf:dinov2`` will do: it has the sizes that are the type's default,
+    and needs no file.
+    """
+    transformers = library("transformers")
+    repository = name.partition(":")[2]
+    is_type = untrained and repository in transformers.CONFIG_MAPPING
+    auto = transformers.AutoConfig
+    with fetching(name):
+        config = auto.for_model(repository) if is_type else auto.from_pretrained(repository)
+    kind = _class_of(transformers, config)
+    if kind.__name__ in TOWERS.values():
+        config = getattr(config, "vision_config", config)
+
+    def build_untrained() -> nn.Module:
+        return ready(kind(config) if hasattr(kind, "config_class") else kind.from_config(config))
+
+    with fetching(name):
+        model = build_untrained() if untrained else ready(kind.from_pretrained(repository))
+
+    def preprocess_of_model() -> Preprocess:
+        if is_type:
+            return Preprocess(config.image_size, config.image_size)
+        with fetching(name):
+            processor = transformers.AutoImageProcessor.from_pretrained(repository)
+        return huggingface_preprocess(processor)
+
+    preprocess, why = attempt(preprocess_of_model)
+    classes = huggingface_classes(model)
+    return LoadedModel(model, preprocess, classes, name, None, build_untrained, why)
+
+
+def _class_of(transformers: Any, config: Any) -> Any:
+    """The class that a configuration was saved from, where it is one for images alone."""
+    for name in config.architectures or ():
+        if name in TOWERS or "ForImageClassification" in name or "VisionModel" in name:
+            return getattr(transformers, TOWERS.get(name, name))
+    for text_too, tower in TOWERS.items():
+        if type(config).__name__ == text_too.replace("Model", "Config"):
+            return getattr(transformers, tower)
+    return transformers.AutoModel

@@ -1,10 +1,6 @@
 """Models for programs without Python, in the format ONNX (Open Neural Network Exchange)."""
 
 import json
-import logging
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,7 +11,7 @@ from torch import Tensor, nn
 from minivit.files import replacing
 from minivit.preprocessing import Preprocess
 from vitlab.calls import logits
-from vitlab.convert.opened import Opened
+from vitlab.convert.loaded_model import LoadedModel, quiet
 from vitlab.extras import extra
 
 TOLERANCE = 1e-4  # of the largest logit, at which the file is not written
@@ -34,7 +30,7 @@ class Logits(nn.Module):
         return logits(self.model, images)
 
 
-def export(opened: Opened, path: Path) -> float:
+def export(loaded: LoadedModel, path: Path) -> float:
     """Writes a classifier to an ONNX file, for batches of any number of images of its size.
 
     The input is ``images``, prepared as the model's own are, the output ``logits``. The file's
@@ -54,46 +50,47 @@ def export(opened: Opened, path: Path) -> float:
         import onnx  # noqa: F401
         import onnxruntime
         import onnxscript  # noqa: F401
-    preprocess = opened.preprocess
+    preprocess = loaded.preprocess
     if not isinstance(preprocess, Preprocess):
-        raise ValueError(f"the size of images that {opened.name} takes is not known")
-    model = Logits(opened.model).eval()
+        raise ValueError(f"the size of images that {loaded.name} takes is not known")
+    model = Logits(loaded.model).eval()
     held = sum(tensor.nbytes for tensor in model.state_dict().values())
     if held > LARGEST:
         raise ValueError(
-            f"an ONNX file holds less than 2 GB: the weights of {opened.name} have {held / 1e9:.1f}"
+            f"an ONNX file holds less than 2 GB: the weights of {loaded.name} have {held / 1e9:.1f}"
         )
     shape = (len(preprocess.mean), *preprocess.size)
     generator = torch.Generator().manual_seed(0)
     batches = [torch.randn(size, *shape, generator=generator) for size in SIZES]
-    program = _program(model, torch.zeros(2, *shape), opened.name)
-    program.model.metadata_props.update(_about(opened))
+    program = _program(model, torch.zeros(2, *shape), loaded.name)
+    program.model.metadata_props.update(_about(loaded))
     with replacing(path) as scratch:
         program.save(scratch, external_data=False)
         session = onnxruntime.InferenceSession(scratch, providers=["CPUExecutionProvider"])
-        differences, largest = [], 0.0
+        difference, largest = 0.0, 1.0
         for images in batches:
             with torch.no_grad():
                 expected = model(images)
             try:
-                (found,) = session.run(None, {"images": images.numpy()})
+                (logits_of_file,) = session.run(None, {"images": images.numpy()})
             except Exception as error:  # onnxruntime's errors have no kind in common
                 raise ValueError(
-                    f"the exported {opened.name} does not take {len(images)} images at a time: "
+                    f"the exported {loaded.name} does not take {len(images)} images at a time: "
                     f"nothing was written. {error}"
                 ) from error
-            differences.append((torch.from_numpy(found) - expected).abs().max().item())
+            differences = (torch.from_numpy(logits_of_file) - expected).abs()
+            difference = max(difference, differences.nan_to_num(torch.inf).max().item())
             largest = max(largest, expected.abs().max().item())
-        if not max(differences) <= TOLERANCE * max(largest, 1):
+        if difference > TOLERANCE * largest:
             raise ValueError(
-                f"the exported {opened.name} differs from the model by "
-                f"{max(differences):.2g}: nothing was written"
+                f"the exported {loaded.name} differs from the model by {difference:.2g}: nothing "
+                "was written"
             )
-    return max(differences)
+    return difference
 
 
 def _program(model: nn.Module, example: Tensor, name: str) -> Any:
-    with _quiet():
+    with quiet("torch.onnx"):  # its messages are for its own authors
         try:
             return torch.onnx.export(
                 model,
@@ -109,25 +106,11 @@ def _program(model: nn.Module, example: Tensor, name: str) -> Any:
             raise ValueError(f"torch cannot export {name} to ONNX: {why}") from error
 
 
-def _about(opened: Opened) -> dict[str, str]:
-    preprocess: Any = opened.preprocess
+def _about(loaded: LoadedModel) -> dict[str, str]:
+    preprocess: Any = loaded.preprocess
     about = {"preprocess": json.dumps(asdict(preprocess))}
-    if opened.classes:
-        about["classes"] = json.dumps(list(opened.classes))
-    if opened.licence:
-        about["licence"] = opened.licence
+    if loaded.classes:
+        about["classes"] = json.dumps(list(loaded.classes))
+    if loaded.licence:
+        about["licence"] = loaded.licence
     return about
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the exporter's messages, which are for its own authors."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)

@@ -21,7 +21,7 @@ from vitlab.claims.images import images_for
 from vitlab.claims.measuring import Measured, Measurement, NotApplicable, Subject
 from vitlab.claims.stored import SCHEMA
 from vitlab.commands import main
-from vitlab.convert.opening import open_any
+from vitlab.convert.open_model import open_any
 
 DIGITS = cache(images.load_data)
 

@@ -11,7 +11,7 @@ import vitlab
 from minivit.preprocessing import Preprocess
 from tests.parity import draw
 from vitlab.commands import main
-from vitlab.convert.opened import Opened
+from vitlab.convert.loaded_model import LoadedModel
 
 STEP = ["--steps", "1", "--learning-rate", "1e-7", "--average", "0", "--fraction", "0.1"]
 DIGITS = ["train", "--data", "DIGITS", "--threads", "1", "--device", "cpu", *STEP]
@@ -43,7 +43,7 @@ def foreign(library):
 )
 def test_a_training_begins_with_a_model_of_another_library(tmp_path, monkeypatch, library):
     source, size = foreign(library), Preprocess(16, 16, mean=(0.5,) * 3, std=(0.5,) * 3)
-    opened = Opened(source, size, None, f"{library}:some/name", "Apache-2.0", None)
+    opened = LoadedModel(source, size, None, f"{library}:some/name", "Apache-2.0", None)
     monkeypatch.setattr("vitlab.commands.command.open_any", lambda name: opened)
     monkeypatch.chdir(tmp_path)
     assert main([*DIGITS, "--from", f"{library}:some/name", "--freeze", "backbone"]) == 0

@@ -1,10 +1,12 @@
-"""A ViT of ours from the numbers of another library's, once they have our names.
+"""A ViT of ours from the state dict and the settings of another library's.
 
 What other libraries split is joined here, and what they leave out is filled in with numbers that
 change nothing: q, k and v; a bias that is not there; positions of tokens that are no patches; a
 query and its projection; two heads of which the mean is taken; no head at all.
 """
 
+import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,35 +19,92 @@ from minivit.patches import grid_of
 from minivit.variants import config_of
 from minivit.vit import ViT
 
+# By the name of a module's class, our name of a GELU.
+GELUS = {
+    "GELU": "gelu",
+    "GELUActivation": "gelu",
+    "GELUTanh": "tanh",
+    "NewGELUActivation": "tanh",
+    "QuickGELU": "quick",
+    "QuickGELUActivation": "quick",
+}
 
-def renamed(state: Mapping[str, Tensor], names: Iterable[tuple[str, str]]) -> dict[str, Tensor]:
-    """A state dict in which parts of the keys, theirs, are ours: each pair in its turn."""
-    found = {}
-    for key, tensor in state.items():
-        for theirs, ours in names:
-            key = key.replace(theirs, ours)
-        found[key] = tensor.detach()
-    return found
+
+def module_settings(model: nn.Module) -> dict[str, Any]:
+    """The number of heads, eps of norms and activation, which a model's modules tell.
+
+    Raises:
+        ValueError: Blocks that differ, attention that divides its scores by another number than the
+            root of d_head, or an activation that our ViT does not have.
+    """
+    heads, eps, activations = {}, {}, {}
+    for name, part in model.named_modules():
+        if isinstance(part, nn.LayerNorm):
+            eps[name] = part.eps
+        number = getattr(part, "num_attention_heads", getattr(part, "num_heads", None))
+        if number is not None:
+            heads[name] = number
+        scale = getattr(part, "scaling", getattr(part, "scale", None))
+        if isinstance(scale, float) and not math.isclose(scale, part.head_dim**-0.5):
+            root = f"sqrt({part.head_dim})"
+            raise ValueError(f"expected scores divided by {root} in {name}: got {1 / scale:g}")
+        for attribute in ("act", "act_fn", "activation_fn"):  # timm's, and Hugging Face's
+            if isinstance(activation := getattr(part, attribute, None), nn.Module):
+                activations[name] = _activation(part, activation, name)
+    return {
+        "heads": _common_value(heads, "number of heads"),
+        "norm_eps": _common_value(eps, "eps of LayerNorm"),
+        "activation": _common_value(activations, "activation"),
+    }
 
 
-def assembled(state: dict[str, Tensor], **settings: Any) -> ViT:
-    """Makes a ViT of a state dict with our names, and with some more keys.
+def _activation(mlp: Any, activation: nn.Module, name: str) -> str:
+    """Our name of what an MLP does between its maps."""
+    kind = type(activation).__name__
+    gated = type(mlp).__name__.endswith(("GluMlp", "SwiGLUFFN"))
+    gates_first = not getattr(mlp, "gate_last", False)
+    plain = isinstance(getattr(mlp, "norm", nn.Identity()), nn.Identity)
+    if gated and kind in ("SiLU", "SiLUActivation") and gates_first and plain:
+        return "swiglu"
+    if not gated and kind in GELUS:
+        approximate = getattr(activation, "approximate", "none")  # torch's GELU has the setting
+        return "tanh" if approximate == "tanh" else GELUS[kind]
+    raise ValueError(
+        f"expected a GELU in {name}, or a SwiGLU with the gates first and no norm: got {mlp}"
+    )
 
-    These are ``registers``; in the blocks ``attention.q``, ``k`` and ``v`` in place of ``qkv``, and
-    ``mlp.gates`` and ``values`` in place of ``up``; ``pool.latent``, a query that ``pool.q``
-    projects; and ``second_head``. A model without a head gives its pooled features: its head is the
-    identity.
+
+def _common_value(values: Mapping[str, Any], what: str) -> Any:
+    """The value that all parts of a model have."""
+    first: dict[Any, str] = {}
+    for name, value in values.items():
+        first.setdefault(value, name)
+    if len(first) != 1:
+        names = ", ".join(f"{value} in {name}" for value, name in first.items())
+        raise ValueError(f"expected the same {what} in the whole model: got {names or 'none'}")
+    return next(iter(first))
+
+
+def convert_state_dict(
+    state: Mapping[str, Tensor], names: Mapping[str, str], **settings: Any
+) -> ViT:
+    """Makes a ViT of another library's state dict; the numbers are copied.
 
     Args:
-        state: Is used up.
+        names: Patterns of parts of the library's keys, each with what replaces it, in this order.
+            The keys are then ours, and some more: ``registers``; in the blocks ``attention.q``,
+            ``k`` and ``v`` in place of ``qkv``, and ``mlp.gates`` and ``values`` in place of
+            ``up``; ``pool.latent``, a query that the first third of ``pool.in_proj`` or ``pool.q``
+            projects; and ``second_head``. A model without a head gives its pooled features: its
+            head is the identity.
         **settings: What no shape tells: ``image_size``, ``heads``, ``pool``, ``norm_eps``,
             ``activation``.
 
     Raises:
         ValueError: Keys missing, surplus or of another shape, or numbers that are not finite.
     """
-    weight = state["patch_embedding.projection.weight"]
-    dim, channels, height, width = weight.shape
+    state = _renamed(state, names)
+    dim, channels, height, width = state["patch_embedding.projection.weight"].shape
     grid = grid_of(settings["image_size"], (height, width))
     layers = {key.split(".")[1] for key in state if key.startswith("blocks.")}
     for i in layers:
@@ -60,7 +119,6 @@ def assembled(state: dict[str, Tensor], **settings: Any) -> ViT:
     if settings["pool"] == "attention":
         _query(state, settings["heads"])
     _head(state, dim, settings["pool"])
-    hidden = state["blocks.0.mlp.down.weight"].shape[1]
     config = config_of(
         **settings,
         patch_size=(height, width),
@@ -68,7 +126,7 @@ def assembled(state: dict[str, Tensor], **settings: Any) -> ViT:
         classes=len(state["head.weight"]),
         dim=dim,
         depth=len(layers),
-        mlp_ratio=hidden / dim,
+        mlp_ratio=state["blocks.0.mlp.down.weight"].shape[1] / dim,
         registers=registers or None,
         embedding_norm="positions.norm.weight" in state,
         layer_scale=1e-5 if "blocks.0.attention.scale" in state else None,
@@ -79,6 +137,15 @@ def assembled(state: dict[str, Tensor], **settings: Any) -> ViT:
     copies = {key: tensor.clone() for key, tensor in state.items()}
     model.load_state_dict(copies, assign=True)
     return model
+
+
+def _renamed(state: Mapping[str, Tensor], names: Mapping[str, str]) -> dict[str, Tensor]:
+    renamed = {}
+    for key, tensor in state.items():
+        for pattern, ours in names.items():
+            key = re.sub(pattern, ours, key)
+        renamed[key] = tensor.detach()
+    return renamed
 
 
 def _join(state: dict[str, Tensor], part: str, names: Iterable[str], joined: str) -> None:
@@ -106,8 +173,8 @@ def _tokens(state: dict[str, Tensor], patches: int, pool: str) -> int:
     """
     table = state["positions.table"]
     table = table.reshape(-1, table.shape[-1])
-    there = [state.pop(key) for key in ("class_token", "registers") if key in state]
-    first = torch.cat([table[:0], *(tokens.reshape(-1, table.shape[-1]) for tokens in there)])
+    tokens = [state.pop(key) for key in ("class_token", "registers") if key in state]
+    first = torch.cat([table[:0], *(token.reshape(-1, table.shape[-1]) for token in tokens)])
     positions = len(table) - patches  # of tokens that are no patches: the first ones of them
     if not 0 <= positions <= len(first):
         raise ValueError(
@@ -127,6 +194,9 @@ def _tokens(state: dict[str, Tensor], patches: int, pool: str) -> int:
 def _query(state: dict[str, Tensor], heads: int) -> None:
     """A query and its projection become the projected query, [heads, 1, d_head]."""
     latent = state.pop("pool.latent").flatten()  # [dim]
+    for kind in ("weight", "bias"):
+        if (qkv := state.pop(f"pool.in_proj_{kind}", None)) is not None:
+            state[f"pool.q.{kind}"], state[f"pool.kv.{kind}"] = qkv.tensor_split([len(latent)])
     weight, bias = state.pop("pool.q.weight"), state.pop("pool.q.bias")
     state["pool.query"] = (weight @ latent + bias).view(heads, 1, -1)
 

@@ -1,5 +1,7 @@
-"""A model that was opened by its name, and the library that it came from."""
+"""A model that was opened by its name, and what opening one takes, whatever its library."""
 
+import logging
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ from minivit.import_torchvision import mend
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class LoadedModel:
     """A model, as its own library builds it, and what is known of it beside its numbers.
 
     Args:
@@ -41,6 +43,14 @@ def ready(model: nn.Module) -> nn.Module:
     return model.to("cpu").float().eval()
 
 
+def attempt(make: Callable[[], Any]) -> tuple[Any, str | None]:
+    """The preprocessing that a function makes, or why it cannot."""
+    try:
+        return make(), None
+    except (ValueError, OSError, AttributeError, TypeError, KeyError) as error:
+        return None, f"how its images are prepared is not known: {error}"
+
+
 def library(package: str) -> Any:
     """A package that opens models, such as timm.
 
@@ -51,9 +61,9 @@ def library(package: str) -> Any:
     try:
         return import_module(package)
     except ModuleNotFoundError as error:
-        if error.name != package:
-            raise
-        raise ModuleNotFoundError(f"{error}: pip install {package}", name=package) from error
+        if error.name == package:
+            error.msg = f"{error}: pip install {package}"
+        raise
 
 
 @contextmanager
@@ -67,27 +77,38 @@ def fetching(name: str) -> Iterator[None]:
     from huggingface_hub.errors import RepositoryNotFoundError
 
     try:
-        yield
+        with quiet("timm", "transformers", "huggingface_hub"):  # their errors say the same
+            yield
     except (OSError, RuntimeError, ValueError) as error:
-        for cause in _causes(error):
+        kind = OSError if isinstance(error, OSError) else ValueError
+        why = (str(error) or type(error).__name__).splitlines()[0]
+        if kind is OSError:
+            why += (
+                " What was fetched once is kept (HF_HOME moves it). Untrained, a model of timm or "
+                "a type such as hf:dinov2 needs no file"
+            )
+        cause: BaseException | None = error
+        while cause is not None:
             if isinstance(cause, RepositoryNotFoundError):  # a gated one is a kind of it
-                raise ValueError(
-                    f"cannot open {name}: the Hugging Face Hub has no such repository, or one that "
-                    "needs permission (`hf auth login`)"
-                ) from error
-        if not isinstance(error, OSError):
-            raise ValueError(f"cannot open {name}: {_first_line(error)}") from error
-        raise OSError(
-            f"cannot open {name}: {_first_line(error)} What was fetched once is kept (HF_HOME "
-            "moves it). Untrained, a model of timm or a type such as hf:dinov2 needs no file"
-        ) from error
+                kind = ValueError
+                why = (
+                    "the Hugging Face Hub has no such repository, or one that needs permission "
+                    "(`hf auth login`)"
+                )
+            cause = cause.__cause__ or cause.__context__
+        raise kind(f"cannot open {name}: {why}") from error
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]
+@contextmanager
+def quiet(*names: str) -> Iterator[None]:
+    """Without what the loggers of these names and libraries' warnings say to their authors."""
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

@@ -9,26 +9,22 @@ from typing import Any
 
 from torch import nn
 
-from minivit.catalogue import MODELS, described, shipped
+from minivit.catalogue import MODELS, described, near, shipped
 from minivit.families import build
 from minivit.files import MODEL, About, describe
-from minivit.loading import load
+from minivit.import_torchvision import imported
+from minivit.loading import fetch, load
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
-from vitlab.convert.opened import Opened, ready
-from vitlab.convert.other_libraries import open_huggingface, open_timm, open_torchvision
+from vitlab.convert.huggingface import open_huggingface
+from vitlab.convert.loaded_model import LoadedModel, attempt, ready
+from vitlab.convert.timm import open_timm
 
-__all__ = ["Opened", "open_any"]
-
-LIBRARIES: dict[str, Callable[[str, bool], Opened]] = {
-    "torchvision": open_torchvision,
-    "timm": open_timm,
-    "hf": open_huggingface,
-}
+__all__ = ["LoadedModel", "open_any"]
 
 
-def open_any(name: str, untrained: bool = False) -> Opened:
+def open_any(name: str, untrained: bool = False) -> LoadedModel:
     """Opens a model of any library, which stays that library's own module.
 
     Args:
@@ -62,11 +58,41 @@ def open_any(name: str, untrained: bool = False) -> Opened:
     if prefix in LIBRARIES and colon:
         return LIBRARIES[prefix](name, untrained)
     if colon and not name.endswith(".safetensors") and not Path(name).exists():
-        return _of_function(name)
-    return _ours(name, untrained)
+        return _open_function(name)
+    return _open_ours(name, untrained)
 
 
-def _ours(name: str, untrained: bool) -> Opened:
+def open_torchvision(name: str, untrained: bool) -> LoadedModel:
+    """A classifier of torchvision, with its best weights."""
+    models = imported().models
+    model_name = name.partition(":")[2]
+    known = models.list_models(module=models)
+    if model_name not in known:
+        raise ValueError(f"torchvision has no classifier {model_name!r}: {near(model_name, known)}")
+    weights = models.get_model_weights(model_name).DEFAULT
+
+    def build_untrained() -> nn.Module:
+        return ready(models.get_model(model_name, weights=None))
+
+    if untrained:
+        model = build_untrained()
+    else:
+        fetch(weights.url)  # into torch.hub's cache, where torchvision looks first
+        model = ready(models.get_model(model_name, weights=weights))
+    preprocess, why = attempt(lambda: Preprocess.like(weights.transforms()))
+    classes, licence = weights.meta["categories"], weights.meta.get("license")
+    licence = None if untrained else licence
+    return LoadedModel(model, preprocess, classes, name, licence, build_untrained, why)
+
+
+LIBRARIES: dict[str, Callable[[str, bool], LoadedModel]] = {
+    "torchvision": open_torchvision,
+    "timm": open_timm,
+    "hf": open_huggingface,
+}
+
+
+def _open_ours(name: str, untrained: bool) -> LoadedModel:
     path = Path(name)
     named = name in [*MODELS, *shipped()]
     if not named and not path.exists() and path.suffix != ".safetensors":
@@ -76,12 +102,13 @@ def _ours(name: str, untrained: bool) -> Opened:
     file = str(path / MODEL) if not named and path.is_dir() else name
     model = _untrained(file) if untrained else load(file)
 
-    def twin() -> nn.Module:
+    def build_untrained() -> nn.Module:
         return ready(build(model.config, model.removed))
 
     preprocess: Any = model.preprocess
     why = None if preprocess else f"{name} does not say how its images are prepared"
-    return Opened(ready(model), preprocess, model.classes, name, model.licence, twin, why)
+    classes, licence = model.classes, model.licence
+    return LoadedModel(ready(model), preprocess, classes, name, licence, build_untrained, why)
 
 
 def _untrained(name: str) -> Model:
@@ -101,26 +128,23 @@ def _untrained(name: str) -> Model:
     return model
 
 
-def _of_function(name: str) -> Opened:
+def _open_function(name: str) -> LoadedModel:
     module_name, _, function_name = name.partition(":")
     here = getcwd()
     sys.path.insert(0, here)
     try:
         module = import_module(module_name)
     except ModuleNotFoundError as error:
-        if error.name and module_name.startswith(error.name):
-            raise ValueError(
-                f"cannot open {name}: there is no module {module_name} in {here} or among the "
-                f"installed ones, and {module_name} is none of {', '.join(LIBRARIES)}"
-            ) from error
-        raise
+        if not error.name or not module_name.startswith(error.name):
+            raise
+        raise ValueError(
+            f"cannot open {name}: there is no module {module_name} in {here} or among the "
+            f"installed ones, and {module_name} is none of {', '.join(LIBRARIES)}"
+        ) from error
     finally:
         sys.path.remove(here)
-    function: Any = getattr(module, function_name, None)
-    if not callable(function):
-        raise ValueError(f"cannot open {name}: {module_name} has no function {function_name}")
     try:
-        model = function()
+        model = getattr(module, function_name)()
     except Exception as error:  # whatever a stranger's function raises
         raise ValueError(f"cannot open {name}: {type(error).__name__}: {error}") from error
     if not isinstance(model, nn.Module):
@@ -128,4 +152,4 @@ def _of_function(name: str) -> Opened:
     preprocess: Any = getattr(model, "preprocess", None)
     why = None if preprocess else f"the model that {name} returns has no attribute preprocess"
     classes, licence = getattr(model, "classes", None), getattr(model, "licence", None)
-    return Opened(ready(model), preprocess, classes, name, licence, None, why)
+    return LoadedModel(ready(model), preprocess, classes, name, licence, None, why)
