@@ -45,9 +45,9 @@ def hidden_directions(
     j = jacobian(moved, x.new_zeros(1, len(moving)))[0]  # [out, n]
     values, rows = torch.linalg.svd(j, full_matrices=len(j) < len(moving))[1:]
     rank = rank_of(values, j.shape)
-    found = x.new_zeros(len(moving) - rank, x.numel())
-    found[:, moving] = rows[rank:]
-    return found.view(-1, *x.shape[1:])
+    directions = x.new_zeros(len(moving) - rank, x.numel())
+    directions[:, moving] = rows[rank:]
+    return directions.view(-1, *x.shape[1:])
 
 
 @torch.no_grad()

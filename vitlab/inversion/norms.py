@@ -136,9 +136,8 @@ def meeting(
         )
     unknowns = torch.stack([z @ beside, ones @ beside], -1)  # [batch, tokens, dim - rank, 2]
     goal = (offset @ beside).expand(unknowns.shape[:-1])
-    found = torch.linalg.pinv(unknowns, rtol=0.0) @ goal[..., None]  # [batch, tokens, 2, 1]
-    scale = found[..., 0, :]
-    shift = found[..., 1, :]
+    solution = torch.linalg.pinv(unknowns, rtol=0.0) @ goal[..., None]  # [batch, tokens, 2, 1]
+    scale, shift = solution[..., 0, :], solution[..., 1, :]
     tokens = scale * z + shift
     condition = z.norm(dim=-1) / torch.linalg.svdvals(unknowns)[..., -1]
     dtype = fibres.direction.dtype

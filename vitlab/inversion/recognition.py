@@ -65,5 +65,5 @@ def recognise(
         answers.append(answer.softmax(1))
     p = torch.stack(answers)  # [judges, n, all classes]
     seen = p.argmax(2)
-    probability = p.gather(2, wanted.view(1, -1, 1).expand(len(p), -1, 1))[..., 0]
+    probability = p[:, torch.arange(len(wanted)), wanted]
     return Recognition(tuple(judges), seen, probability, seen == wanted)

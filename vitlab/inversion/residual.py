@@ -41,7 +41,7 @@ def branches(block: nn.Module, mask: Tensor | None = None) -> list[Operator]:
     refuse_training(block, "the block")
     around = block.norm1, block.norm2
     if isinstance(block, PostNormBlock) and any(type(norm) is not nn.Identity for norm in around):
-        raise ValueError("expected norm='pre', or no norms: got 'post', which forgets x + f(x)")
+        raise ValueError("expected norm='pre', or no norms: got 'post', which loses part of it")
     if isinstance(block, Block):
         parts: list[nn.Module] = [block.attention, block.mlp]
     elif isinstance(block, FeedForwardBlock):
@@ -98,9 +98,9 @@ def invert_residual(
     ratio = residuals[last, entries] / residuals[last // 2, entries]
     rate = torch.where(last > 1, ratio ** (1 / (last - last // 2)), torch.nan)
     if failed.any():
-        found = newton_krylov(lambda x: x + branch(x), y[failed], x[failed], newton)
-        x[failed], residual[failed] = found.x, found.residual
-        last[failed] += found.iterations
+        root = newton_krylov(lambda x: x + branch(x), y[failed], x[failed], newton)
+        x[failed], residual[failed] = root.x, root.residual
+        last[failed] += root.iterations
     return ResidualPreimage(x, residual, last, residual <= solved(y.dtype), rate, failed)
 
 
@@ -147,10 +147,10 @@ def invert_block(
     rate = torch.full_like(y[:, 0, 0], torch.nan)
     needed = torch.zeros_like(iterations).bool()
     for branch in reversed(branches(block, mask)):
-        found = invert_residual(branch, x, newton=newton)
-        x = found.x
-        iterations = iterations + found.iterations
-        rate = torch.fmax(rate, found.rate)
-        needed = needed | found.newton
+        inverse = invert_residual(branch, x, newton=newton)
+        x = inverse.x
+        iterations = iterations + inverse.iterations
+        rate = torch.fmax(rate, inverse.rate)
+        needed = needed | inverse.newton
     residual = relative_residual(block if mask is None else lambda x: block(x, mask), x, y)
     return ResidualPreimage(x, residual, iterations, residual <= solved(y.dtype), rate, needed)

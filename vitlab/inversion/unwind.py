@@ -92,11 +92,11 @@ def unwind(
     x, going = tokens, torch.arange(len(tokens), device=tokens.device)
     known = {last: (x, going)}  # block -> tokens that it may have given, and for which images
     for i in range(last, 0, -1):
-        found = invert_block(model.blocks[i], x, mask, NEWTON)
-        methods = ["newton" if newton else "fixed point" for newton in found.newton]
-        stages.append(_stage(f"blocks.{i}", len(tokens), going, methods, found.residual))
-        undone = found.residual < FAILED
-        x, going = found.x[undone], going[undone]
+        inverse = invert_block(model.blocks[i], x, mask, NEWTON)
+        methods = ["newton" if newton else "fixed point" for newton in inverse.newton]
+        stages.append(_stage(f"blocks.{i}", len(tokens), going, methods, inverse.residual))
+        success = inverse.residual < FAILED
+        x, going = inverse.x[success], going[success]
         if not len(going):
             break
         known[i - 1] = x, going
@@ -146,9 +146,7 @@ def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
 
 def _stage(name: str, batch: int, entries: Tensor, methods: list[str], error: Tensor) -> Stage:
     """The stage of the images that took part, spread out over the whole batch."""
-    used = [""] * batch
     errors = error.new_full((batch,), math.nan)
     errors[entries] = error
-    for i, method in zip(entries.tolist(), methods, strict=True):
-        used[i] = method
-    return Stage(name, tuple(used), errors)
+    method_of = dict(zip(entries.tolist(), methods, strict=True))
+    return Stage(name, tuple(method_of.get(i, "") for i in range(batch)), errors)

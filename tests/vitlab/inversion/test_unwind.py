@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 import minivit
+import vitlab.inversion
 from tests.refusals import assert_refused
 from tests.vitlab.inversion.contracting import made, random, relative
 from vitlab.calls import activation
@@ -24,11 +25,14 @@ def tokens(model, images, at):
         return activation(model, at)(images)
 
 
-def check(found, model, images, at):
+def unwound(model, images, at):
+    """What unwind gives, which is the images."""
+    found = unwind(model, tokens(model, images, at), at)
     assert found.exact.all(), found.stages
     again = relative(tokens(model, found.image, at), tokens(model, images, at))
     torch.testing.assert_close(found.error, again)
     assert (relative(found.image, images) < 1e-6).all()
+    return found
 
 
 @pytest.mark.parametrize("name", ["vit_8px", "mixer_8px", "feedforward_8px"])
@@ -36,8 +40,7 @@ def test_an_untrained_model_is_unwound_to_the_image(name):
     torch.manual_seed(0)
     model, images = minivit.create(name).double().eval(), pictures(1)
     at = "blocks.3"
-    found = unwind(model, tokens(model, images, at), at)
-    check(found, model, images, at)
+    found = unwound(model, images, at)
     names = ["blocks.3", "blocks.2", "blocks.1", "pixels from blocks.0"]
     assert [s.name for s in found.stages[:4]] == names
 
@@ -59,12 +62,10 @@ def test_class_tokens_masks_stems_and_images_that_are_not_square(name, changes):
     heads = {"heads": 2} if name == "vit_8px" else {}
     model = made(name, **{"dim": 24, "depth": 2} | heads | changes)
     images = pictures(2, size=changes.get("image_size", (8, 8)))
-    found = unwind(model, tokens(model, images, "blocks.1"), "blocks.1")
-    check(found, model, images, "blocks.1")
+    found = unwound(model, images, "blocks.1")
     assert found.stages[0].method == ("fixed point",) * 2 and len(found.stages) == 2
     assert (found.stages[0].error < 1e-12).all() and found.error.max() < 1e-12
-    first = unwind(model, tokens(model, images, "blocks.0"), "blocks.0")
-    check(first, model, images, "blocks.0")
+    first = unwound(model, images, "blocks.0")
     assert [s.name for s in first.stages] == ["pixels from blocks.0"]
 
 
@@ -76,21 +77,27 @@ def test_inference_mode_is_left_for_the_search():
     assert found.exact.all() and torch.equal(found.image, expected.image)
 
 
-def test_where_a_block_cannot_be_undone_the_way_leads_straight_to_the_pixels(monkeypatch):
-    """The second image gets tokens that its block gives, but that are no image's."""
-    from vitlab.inversion import invert_block
+def spoiled(monkeypatch, change):
+    """Has unwind read what ``change`` makes of each block's inverse."""
 
-    def astray(*given):
-        found = invert_block(*given)
-        found.residual[0] = 0.5  # did not converge
-        found.x[1] += 0.5  # converged elsewhere
+    def invert_block(*given):
+        found = vitlab.inversion.invert_block(*given)
+        change(found)
         return found
 
+    monkeypatch.setattr(sys.modules["vitlab.inversion.unwind"], "invert_block", invert_block)
+
+
+def test_where_a_block_cannot_be_undone_the_way_leads_straight_to_the_pixels(monkeypatch):
+    """The second image gets tokens that its block gives, but that are no image's."""
+
+    def astray(found):
+        found.residual[0] = 0.5  # did not converge
+        found.x[1] += 0.5  # converged elsewhere
+
     model, images = made("vit_8px", patch_size=4, dim=24, depth=2, heads=3), pictures(3)
-    monkeypatch.setattr(sys.modules["vitlab.inversion.unwind"], "invert_block", astray)
-    found = unwind(model, tokens(model, images, "blocks.1"), "blocks.1")
-    check(found, model, images, "blocks.1")
-    first, pixels, straight = found.stages
+    spoiled(monkeypatch, astray)
+    first, pixels, straight = unwound(model, images, "blocks.1").stages
     assert straight.name == "pixels from blocks.1" and straight.method == ("lbfgs", "lbfgs", "")
     assert pixels.method == ("", "lbfgs", "lbfgs")
     assert pixels.error[0].isnan() and pixels.error[1] > 1e-3 and pixels.error[2] < 1e-12
@@ -98,18 +105,10 @@ def test_where_a_block_cannot_be_undone_the_way_leads_straight_to_the_pixels(mon
 
 
 def test_no_block_is_tried_once_none_of_the_images_could_be_undone(monkeypatch):
-    from vitlab.inversion import invert_block
-
-    def lost(*given):
-        found = invert_block(*given)
-        found.residual[:] = 0.5
-        return found
-
     model, images = made("vit_8px", dim=24, depth=3, heads=3), pictures(1)
-    monkeypatch.setattr(sys.modules["vitlab.inversion.unwind"], "invert_block", lost)
-    found = unwind(model, tokens(model, images, "blocks.2"), "blocks.2")
-    check(found, model, images, "blocks.2")
-    assert [s.name for s in found.stages] == ["blocks.2", "pixels from blocks.2"]
+    spoiled(monkeypatch, lambda found: found.residual.fill_(0.5))
+    stages = unwound(model, images, "blocks.2").stages
+    assert [s.name for s in stages] == ["blocks.2", "pixels from blocks.2"]
 
 
 @pytest.mark.parametrize(("at", "before"), [("blocks.1", 3), ("blocks.0", 2)])
@@ -130,8 +129,7 @@ def test_where_the_guess_does_not_do_the_best_of_the_starts_around_it_goes_on(
 
     model, images = made("vit_8px", dim=12, depth=2, heads=3, stem="conv"), pictures(1)
     monkeypatch.setattr(sys.modules["vitlab.inversion.to_pixels"], "invert", trapped)
-    found = unwind(model, tokens(model, images, at), at)
-    check(found, model, images, at)
+    found = unwound(model, images, at)
     assert found.stages[-1].name == "restarts" and [len(s) for s in starts[-2:]] == [8, 1]
     apart = starts[-2] - starts[-3]
     assert apart.std().item() == pytest.approx(0.5, rel=0.2)
