@@ -45,9 +45,8 @@ def test_the_blur_is_a_librarys(std):
 
 def test_the_source_method_is_its_formula_step_by_step():
     model, steps = small(), 6
-    made = generate(
-        model, [3, 7], method="source", steps=steps, step_size=0.3, jitter=0, seed=4
-    )  # fmt: skip
+    settings = {"method": "source", "steps": steps, "step_size": 0.3, "jitter": 0, "seed": 4}
+    made = generate(model, [3, 7], **settings)
     a = 0.7 + torch.randn(2, 1, 8, 12, generator=torch.Generator().manual_seed(4)).double() / 20
     for step in range(steps):
         a.requires_grad_()
@@ -65,15 +64,11 @@ def test_the_source_method_is_its_formula_step_by_step():
 
 def test_on_a_linear_score_the_pixels_move_along_its_weights():
     w = random(2, 1, 8, 12)
-    made = generate(
-        Linear(w), 1, method="source", steps=5, step_size=0.1, blur=0.0, jitter=0, size=(1, 8, 12)
-    )
+    settings = {"method": "source", "blur": 0.0, "jitter": 0, "size": (1, 8, 12)}
+    made = generate(Linear(w), 1, steps=5, step_size=0.1, **settings)
     start = 0.7 + torch.randn(1, 1, 8, 12, generator=torch.Generator().manual_seed(0)).double() / 20
     close(made.images[0], start[0] + 5 * 0.1 * w[1], 1e-6)
-    by_default = generate(
-        Linear(w), 1, method="source", steps=1, blur=0.0, jitter=0, size=(1, 8, 12)
-    )
-    moved = by_default.images[0] - start[0]
+    moved = generate(Linear(w), 1, steps=1, **settings).images[0] - start[0]
     close(moved.square().mean().sqrt(), torch.tensor(1 / 20).double(), 1e-6)
 
 
@@ -105,7 +100,7 @@ def test_jitter_changes_the_crop_that_was_seen_and_nothing_else(jitter, by, plac
         assert changed[..., y : y + 8, x : x + 12].all()
         assert changed.sum() == 2 * 8 * 12
         visited.append(painting.place)
-    assert set(visited[:5]) == {(jitter // 2, jitter // 2)}
+    assert set(visited[:5]) == {(jitter // 2, jitter // 2)} != {visited[5]}
     assert len(set(visited)) > 8
     assert {y for y, _ in visited} == {x for _, x in visited} == places
 
