@@ -15,7 +15,7 @@ from vitlab.inversion.criterion import Match, noise, shifted_distance
 from vitlab.inversion.lbfgs import lbfgs
 from vitlab.inversion.optimisers import adam, gauss_newton, gradient_descent
 from vitlab.inversion.result import Inversion, padded
-from vitlab.krylov import check_batch, finite, norms, wide, widened
+from vitlab.krylov import Operator, check_batch, finite, norms, wide, widened
 
 OPTIMISERS = ("gd", "adam", "lbfgs", "gauss-newton")
 MEAN = 0.7  # of the noise to start from, as in the source
@@ -101,27 +101,8 @@ def invert(
     function = widened(activation(in_dtype(model, dtype), at), dtype)
     like = like.detach().to(wide(dtype))
     start = MEAN + STD * noise(like, 2 * seed) if start is None else start.detach()
-    threshold = None
-    with torch.no_grad():
-        reached = function(like)
-        if reached.ndim < 2 or len(reached) != len(like):
-            raise ValueError(
-                f"expected an activation [{len(like)}, ...] at {at!r}: got {list(reached.shape)}"
-            )
-        if target is None:
-            target = reached
-            again = function(like)
-            if (norms(again - reached) > SAME * norms(reached)).any():
-                raise ValueError(
-                    f"expected a model that draws nothing at random up to {at!r}: "
-                    "got another activation of the same image the second time"
-                )
-            threshold = shifted_distance(function, like, shift, 2 * seed + 1, again)
-        elif target.shape != reached.shape:
-            raise ValueError(
-                f"expected a target {list(reached.shape)} at {at!r}: got {list(target.shape)}"
-            )
-    match = Match(function, target.detach().to(like), like.shape[1:], image, dtype)
+    target, threshold = _goal(function, like, target, at, shift, 2 * seed + 1)
+    match = Match(function, target.to(like), like.shape[1:], image, dtype)
     x = start.to(like).flatten(1).clone()
     way: Iterator[None]
     if optimizer == "gd":
@@ -143,6 +124,31 @@ def invert(
         match.arrived(match.entries),
         image,
     )
+
+
+@torch.no_grad()
+def _goal(
+    function: Operator, like: Tensor, target: Tensor | None, at: str, shift: float, seed: int
+) -> tuple[Tensor, Tensor | None]:
+    """The activation to reach, and the distance that meets the criterion if it is an image's."""
+    reached = function(like)
+    if reached.ndim < 2 or len(reached) != len(like):
+        raise ValueError(
+            f"expected an activation [{len(like)}, ...] at {at!r}: got {list(reached.shape)}"
+        )
+    if target is not None:
+        if target.shape != reached.shape:
+            raise ValueError(
+                f"expected a target {list(reached.shape)} at {at!r}: got {list(target.shape)}"
+            )
+        return target.detach(), None
+    again = function(like)
+    if (norms(again - reached) > SAME * norms(reached)).any():
+        raise ValueError(
+            f"expected a model that draws nothing at random up to {at!r}: "
+            "got another activation of the same image the second time"
+        )
+    return reached, shifted_distance(function, like, shift, seed, again)
 
 
 def in_dtype(model: nn.Module, dtype: torch.dtype) -> nn.Module:
