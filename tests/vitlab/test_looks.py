@@ -1,5 +1,7 @@
 """Overlays of everybody's models: the values that are drawn, on grids that are not square."""
 
+from functools import partial
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -9,7 +11,7 @@ import torch
 
 import minivit
 from tests.parity import draw
-from tests.refusals import unchecked
+from tests.refusals import assert_refused, unchecked
 from tests.vitlab.instruments.models import DEPTH, HEADS, MODELS, Known, everybodys, images
 from vitlab.figures import Frames, attention_overlay, heat, rollout_overlay
 from vitlab.instruments import rollout
@@ -84,16 +86,13 @@ def test_images_in_half_precision_and_with_gradients_are_drawn():
 
 
 def test_what_cannot_be_drawn_is_refused():
-    model = draw(minivit.create("vit_32px", depth=2))
-    with unchecked(), pytest.raises(ValueError, match=r"one image .*: got \[2, 3, 32, 32\]"):
-        attention_overlay(model, images(2, (32, 32)))
-    with unchecked(), pytest.raises(ValueError, match=r"a patch of 8 x 8: got \(8, 0\)"):
-        attention_overlay(model, images(1, (32, 32)), query=(8, 0))
-    with unchecked(), pytest.raises(ValueError, match=r"expected query=\(rows, columns\): got 2"):
-        attention_overlay(model, images(1, (32, 32)), query=2)
-    with unchecked(), pytest.raises(IndexError, match="expected one of 2 blocks: got block=2"):
-        attention_overlay(model, images(1, (32, 32)), block=2)
-    with unchecked(), pytest.raises(ValueError, match=r"expected grid=\(rows, columns\): got 3"):
-        attention_overlay(model, images(1, (32, 32)), grid=3)
-    with unchecked(), pytest.raises(ValueError, match="Mixer computes no attention between tokens"):
-        rollout_overlay(minivit.create("mixer_32px"), images(1, (32, 32)))
+    model, mixer = draw(minivit.create("vit_32px", depth=2)), minivit.create("mixer_32px")
+    overlaid = partial(attention_overlay, model, images(1, (32, 32)))
+    assert_refused([
+        (partial(attention_overlay, model, images(2, (32, 32))), ValueError, r"one image .*: got \[2, 3, 32, 32\]"),
+        (partial(overlaid, query=(8, 0)), ValueError, r"a patch of 8 x 8: got \(8, 0\)"),
+        (partial(overlaid, query=2), ValueError, r"query=\(rows, columns\): got 2"),
+        (partial(overlaid, grid=3), ValueError, r"grid=\(rows, columns\): got 3"),
+        (partial(overlaid, block=2), IndexError, "one of 2 blocks: got block=2"),
+        (partial(rollout_overlay, mixer, images(1, (32, 32))), ValueError, "Mixer computes no attention between tokens"),
+    ])  # fmt: skip

@@ -3,10 +3,9 @@
 from vitlab.extras import extra
 
 with extra("figures"):
-    from vitlab.figures.attention import attention_overlay, rollout_overlay
+    from vitlab.figures.attention import attention_overlay, look, rollout_overlay
     from vitlab.figures.frames import Frames
     from vitlab.figures.gallery import gallery
-    from vitlab.figures.look import look
     from vitlab.figures.overlay import heat, overlay
     from vitlab.figures.scores import confusion_figure, curve
 

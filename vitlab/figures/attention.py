@@ -1,7 +1,11 @@
 """Where a model looks, drawn over the image in one line: attention by head, and rollout."""
 
+from typing import Any
+
+import matplotlib.style
 import torch
 from jaxtyping import Float, Shaped
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
@@ -34,48 +38,96 @@ def attention_overlay(
             or the mean of all patches if that is one.
         grid: As for :func:`~vitlab.instruments.distance.attention_distance`.
     """
-    images = one_image(image)
-    at, patches = heads_read(model, images, layouts(model, images, grid), block, query)
-    index = None if query is None else query[0] * at.grid[1] + query[1]
-    titles = [f"head {i}: {row.max():.2f}" for i, row in enumerate(patches)]
-    return _panels(images[0], patches, at.grid, titles, index)
-
-
-def heads_read(
-    model: nn.Module,
-    images: Shaped[Tensor, "1 channels height width"],
-    found: list[Layout],
-    block: int,
-    query: Grid | None = None,
-) -> tuple[Layout, Float[Tensor, "heads patches"]]:
-    """What each head of a block takes from each patch, as :func:`attention_overlay` draws it."""
-    if not -len(found) <= block < len(found):
-        raise IndexError(f"expected one of {len(found)} blocks: got block={block}")
-    at = found[block]
-    ((weights,),) = attention_weights(model, [images], [at])  # [1, heads, tokens, tokens]
-    rows, columns = at.grid
-    if query is not None:
-        row, column = rows_and_columns(query, "query")
-        if not (0 <= row < rows and 0 <= column < columns):
-            raise ValueError(f"expected a patch of {rows} x {columns}: got {query}")
-        looks = weights[0, :, at.where[row * columns + column]]
-    else:
-        looks = weights[0, :, list(at.where)].mean(1) if 0 in at.where else weights[0, :, 0]
-    return at, looks[:, list(at.where)].float()
+    images = _one_image(image)
+    layout, patches = _heads(model, images, block, query, grid)
+    index = None if query is None else query[0] * layout.grid[1] + query[1]
+    return _panels(images[0], patches, layout.grid, "head", index)
 
 
 def rollout_overlay(
     model: nn.Module, image: Image, *, identity: float = 0.5, grid: Grid | None = None
 ) -> Figure:
     """Draws :func:`~vitlab.instruments.rollout.rollout` after every block over the image."""
-    images = one_image(image)
-    found = rollout(model, images, identity=identity, grid=grid)
-    patches = found.patches[:, 0]  # [blocks, patches]
-    titles = [f"block {i}: {row.max():.2f}" for i, row in enumerate(patches)]
-    return _panels(images[0], patches, found.grid, titles)
+    images = _one_image(image)
+    carried = rollout(model, images, identity=identity, grid=grid)
+    return _panels(images[0], carried.patches[:, 0], carried.grid, "block")
 
 
-def one_image(image: Tensor) -> Shaped[Tensor, "1 channels height width"]:
+def look(
+    model: nn.Module,
+    image: Image,
+    *,
+    picture: Float[Tensor, "channels height2 width2"] | None = None,
+    block: int = -1,
+    title: str = "",
+    grid: Grid | None = None,
+) -> Figure:
+    """Draws an image, attention rollout over it, and each head of a block: ``minivit look``.
+
+    Every panel has its own colour scale; its largest value is in its title.
+
+    Args:
+        image: As the model reads it.
+        picture: The same view with more pixels, from 0 to 1, a multiple of the image's. Default:
+            the image, scaled to its range.
+        block, grid: As for :func:`attention_overlay`.
+        title: Of the whole figure.
+    """
+    images = _one_image(image)
+    layout, heads = _heads(model, images, block, None, grid)
+    carried = rollout(model, images, grid=grid)
+    shown = _scaled(images[0]) if picture is None else picture
+    across, down = _lines(len(heads))
+    across = max(across, 4)
+    shape = shown.shape[1] / shown.shape[2]
+    width = 1.65 * across
+    top, low = 0.42 * width * shape, width / across * shape + 0.3
+    with matplotlib.style.context("vitlab.figures.book"):
+        figure = Figure(figsize=(width, top + low * down + 1.1), layout="constrained")
+        parts: Any = figure.subfigures(2, 1, height_ratios=[top + 0.7, low * down + 0.4])
+        above, below = parts
+        plain = title.encode("utf-8", "backslashreplace").decode()
+        figure.suptitle(plain, parse_math=False)  # a file's name may have dollars
+        whole, rolled = above.subplots(1, 2)
+        colours = shown.expand(3, -1, -1) if len(shown) == 1 else shown[:3]
+        whole.imshow(colours.permute(1, 2, 0).clamp(0, 1).numpy())
+        whole.set_title("the image", fontsize="small")
+        whole.set_axis_off()
+        patches = carried.patches[-1, 0]
+        overlay(rolled, shown, patches, carried.grid)
+        rolled.set_title(f"rollout of all blocks: {patches.max():.2f}", fontsize="small")
+        below.suptitle(f"heads of {layout.name}", fontsize="small")
+        axes = list(below.subplots(down, across, squeeze=False).flat)
+        _draw(axes, shown, heads, layout.grid, "head", fontsize="x-small")
+    return figure
+
+
+def _heads(
+    model: nn.Module,
+    images: Shaped[Tensor, "1 channels height width"],
+    block: int,
+    query: Grid | None,
+    grid: Grid | None,
+) -> tuple[Layout, Float[Tensor, "heads patches"]]:
+    """What each head of a block takes from each patch."""
+    blocks = layouts(model, images, grid)
+    if not -len(blocks) <= block < len(blocks):
+        raise IndexError(f"expected one of {len(blocks)} blocks: got block={block}")
+    layout = blocks[block]
+    ((weights,),) = attention_weights(model, [images], [layout])  # [1, heads, tokens, tokens]
+    rows, columns = layout.grid
+    where = list(layout.where)
+    if query is not None:
+        row, column = rows_and_columns(query, "query")
+        if not (0 <= row < rows and 0 <= column < columns):
+            raise ValueError(f"expected a patch of {rows} x {columns}: got {query}")
+        looks = weights[0, :, where[row * columns + column]]
+    else:
+        looks = weights[0, :, where].mean(1) if 0 in where else weights[0, :, 0]
+    return layout, looks[:, where].float()
+
+
+def _one_image(image: Tensor) -> Shaped[Tensor, "1 channels height width"]:
     """A batch of one image, checked."""
     images = image[None] if image.ndim == 3 else image
     if images.ndim != 4 or len(images) != 1:
@@ -84,7 +136,7 @@ def one_image(image: Tensor) -> Shaped[Tensor, "1 channels height width"]:
     return next(checked)
 
 
-def scaled(
+def _scaled(
     image: Shaped[Tensor, "channels height width"],
 ) -> Float[Tensor, "channels height width"]:
     """An image as a model reads it, from 0 to 1 for its least and its largest number."""
@@ -93,23 +145,40 @@ def scaled(
     return (image - low) / (high - low).clamp(min=torch.finfo(image.dtype).tiny)
 
 
+def _lines(panels: int) -> tuple[int, int]:
+    """Columns and rows for so many panels, at most six in a line."""
+    across = min(panels, 6)
+    return across, -(-panels // across)
+
+
 def _panels(
     image: Shaped[Tensor, "channels height width"],
     values: Float[Tensor, "panels patches"],
     grid: Grid,
-    titles: list[str],
+    name: str,
     query: int | None = None,
 ) -> Figure:
-    """One panel for each row of values, at most six in a line."""
-    picture = scaled(image)
-    across = min(len(values), 6)
-    down = -(-len(values) // across)
+    """One panel for each row of values."""
+    across, down = _lines(len(values))
     height = 1.6 * image.shape[1] / image.shape[2] + 0.3
     figure = Figure(figsize=(1.6 * across, height * down), layout="constrained")
-    axes = figure.subplots(down, across, squeeze=False).flat
-    for ax, row, title in zip(axes, values, titles, strict=False):
+    axes = list(figure.subplots(down, across, squeeze=False).flat)
+    _draw(axes, _scaled(image), values, grid, name, query)
+    return figure
+
+
+def _draw(
+    axes: list[Axes],
+    picture: Float[Tensor, "channels height width"],
+    values: Float[Tensor, "panels patches"],
+    grid: Grid,
+    name: str,
+    query: int | None = None,
+    fontsize: str = "small",
+) -> None:
+    """Draws each row of values over the image, with its number and largest value as a title."""
+    for i, (ax, row) in enumerate(zip(axes, values, strict=False)):
         overlay(ax, picture, row, grid, query=query)
-        ax.set_title(title, fontsize="small")
+        ax.set_title(f"{name} {i}: {row.max():.2f}", fontsize=fontsize)
     for ax in axes[len(values) :]:
         ax.set_axis_off()
-    return figure

@@ -45,8 +45,8 @@ class Frames:
     ) -> None:
         if len(values) < 2 or not 0 <= start < len(values):
             raise ValueError(
-                f"got {len(values)} values and start={start}: a slider needs at "
-                "least two values and the index of one of them"
+                "expected two values or more and the index of one of them: "
+                f"got {len(values)} values and start={start}"
             )
         self.label = label
         self.start = start

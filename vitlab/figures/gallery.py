@@ -18,16 +18,12 @@ def gallery(
 ) -> None:
     """Draws the first images of each class in a row after its name.
 
-    Args:
-        images: With 1 or 3 channels, uint8 or from 0 to 1.
-        labels: Index of each image's class in ``classes``.
-        classes: Their names. A class without images has no row.
+    Images have 1 or 3 channels and are uint8, or from 0 to 1. Labels are indices of ``classes``.
+    A class without images has no row.
     """
-    if not len(images) or len(labels) != len(images) or images.shape[1] not in (1, 3):
-        raise ValueError(
-            "expected images [n, 1 or 3, height, width] and a label for each: "
-            f"got {list(images.shape)} and {len(labels)} labels"
-        )
+    if not len(images) or len(labels) != len(images):
+        got = f"{list(images.shape)} and {len(labels)} labels"
+        raise ValueError(f"expected images [n, channels, height, width] and n labels: got {got}")
     height, width = images.shape[-2:]
     gap = max(1, width // 16)
     shown = sorted(set(labels.tolist()))
@@ -42,8 +38,7 @@ def gallery(
             sheet[y : y + height, x : x + width] = picture.permute(1, 2, 0)
     ax.imshow(sheet.numpy(), interpolation="nearest")
     ax.set_xticks([])
-    ax.set_yticks(
-        [row * down + height / 2 for row in range(len(shown))], [classes[label] for label in shown]
-    )
+    middles = [row * down + height / 2 for row in range(len(shown))]
+    ax.set_yticks(middles, [classes[label] for label in shown])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)

@@ -22,12 +22,11 @@ def heat(
     """Spreads one value per patch, in reading order, over the pixels of its patch."""
     rows, columns = grid
     height, width = picture_size
-    if values.numel() != rows * columns:
+    if values.numel() != rows * columns or height % rows or width % columns:
         raise ValueError(
-            f"a {rows} x {columns} grid needs {rows * columns} values: got {list(values.shape)}"
+            f"expected a value for each patch of a grid {rows} x {columns} that divides the image: "
+            f"got {values.numel()} values and {height} x {width} pixels"
         )
-    if height % rows or width % columns:
-        raise ValueError(f"a {rows} x {columns} grid does not divide {height} x {width} pixels")
     patch = np.ones((height // rows, width // columns))
     shown = numbers(values, "finite values").double().reshape(rows, columns)
     return np.kron(shown.numpy(), patch)

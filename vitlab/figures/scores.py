@@ -15,16 +15,13 @@ NUMBERED, NAMED = 20, 60  # classes, at most, whose counts and whose names can b
 def curve(lines: Sequence[dict[str, Any]]) -> Figure:
     """Draws loss and accuracy by epoch, of the training images and of those held out.
 
-    Args:
-        lines: Of the log: ``results.lines`` of a :func:`~vitlab.training.loop.train`.
+    The lines are those of the log: ``results.lines`` of a :func:`~vitlab.training.loop.train`.
     """
-    if not lines:
-        raise ValueError("expected the lines of at least one epoch: got none")
     epochs = [line["epoch"] for line in lines]
     held_out = [line["validation"] for line in lines]
     panels = {
-        "loss": ([line["loss"] for line in lines], [-one["log_likelihood"] for one in held_out]),
-        "accuracy": ([line["accuracy"] for line in lines], [one["accuracy"] for one in held_out]),
+        "loss": ([line["loss"] for line in lines], [-x["log_likelihood"] for x in held_out]),
+        "accuracy": ([line["accuracy"] for line in lines], [x["accuracy"] for x in held_out]),
     }
     with matplotlib.style.context("vitlab.figures.book"):
         figure = Figure(layout="constrained")
@@ -48,11 +45,6 @@ def confusion_figure(matrix: Integer[Tensor, "classes classes"], classes: Sequen
     Colours are fractions of the row, and numbers are images. Many classes have no numbers, and very
     many no names.
     """
-    if list(matrix.shape) != [len(classes)] * 2:
-        raise ValueError(
-            f"expected a row and a column for each of {len(classes)} classes: "
-            f"got {list(matrix.shape)}"
-        )
     count = len(classes)
     fractions = matrix / matrix.sum(1, keepdim=True).clamp(min=1)
     side = min(12.0, max(4.5, 2 + (0.5 if count <= NUMBERED else 0.2) * count))
@@ -69,16 +61,10 @@ def confusion_figure(matrix: Integer[Tensor, "classes classes"], classes: Sequen
             ax.set_xticks(range(count), names, **tilted, **plain)
             ax.set_yticks(range(count), names, **plain)
         if count <= NUMBERED:
-            for row, counts in enumerate(matrix.tolist()):
-                for column, images in enumerate(counts):
-                    dark = fractions[row, column] > 0.5
-                    text: Any = {
-                        "ha": "center",
-                        "va": "center",
-                        "color": "white" if dark else "black",
-                    }
-                    if images:
-                        ax.text(column, row, str(images), fontsize="small", **text)
+            centred: Any = {"ha": "center", "va": "center", "fontsize": "small"}
+            for row, column in matrix.nonzero().tolist():
+                colour = "white" if fractions[row, column] > 0.5 else "black"
+                ax.text(column, row, str(matrix[row, column].item()), color=colour, **centred)
         ax.set(xlabel="taken for", ylabel="is")
         bar = figure.colorbar(shown, ax=ax, fraction=0.046, pad=0.03)
         bar.ax.yaxis.set_major_formatter(PercentFormatter(1))

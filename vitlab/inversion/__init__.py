@@ -1,25 +1,30 @@
 """From a representation back to an input: by optimisation, exactly, or from a class score."""
 
+from vitlab.inversion.collisions import (
+    Collision,
+    SignChange,
+    collide_across_fold,
+    compare,
+    find_collisions,
+    sign_change,
+)
 from vitlab.inversion.criterion import Diverged, noise, shifted_distance
-from vitlab.inversion.exact.collisions import Collision, compare, find_collisions
-from vitlab.inversion.exact.embedding import EmbeddingInverse, PatchPrior
-from vitlab.inversion.exact.folds import SignChange, collide_across_fold, sign_change
-from vitlab.inversion.exact.hidden import collide_along, hidden_directions
-from vitlab.inversion.exact.norms import Fibre, Meeting, fibre, meeting
-from vitlab.inversion.exact.residual import (
+from vitlab.inversion.embedding import EmbeddingInverse, PatchPrior
+from vitlab.inversion.generate import Generated, generate
+from vitlab.inversion.hidden import collide_along, hidden_directions
+from vitlab.inversion.norms import Fibre, Meeting, fibre, meeting
+from vitlab.inversion.optimise import invert
+from vitlab.inversion.paintings import Fourier, Pixels, blurred, viewed
+from vitlab.inversion.recognition import Recognition, recognise
+from vitlab.inversion.residual import (
     ResidualPreimage,
     branches,
     invert_block,
     invert_residual,
     lipschitz,
 )
-from vitlab.inversion.exact.solvers import Preimage, invert_mlp, levenberg_marquardt, newton_krylov
-from vitlab.inversion.fourier import Fourier, viewed
-from vitlab.inversion.generate import Generated, generate
-from vitlab.inversion.optimise import invert
-from vitlab.inversion.pixels import Pixels, blurred
-from vitlab.inversion.recognition import Recognition, recognise
 from vitlab.inversion.result import Inversion, decibels
+from vitlab.inversion.solvers import Preimage, levenberg_marquardt, newton_krylov
 from vitlab.inversion.to_pixels import Told, linear_guess
 from vitlab.inversion.unwind import Stage, Unwound, unwind
 
@@ -53,7 +58,6 @@ __all__ = [
     "hidden_directions",
     "invert",
     "invert_block",
-    "invert_mlp",
     "invert_residual",
     "levenberg_marquardt",
     "linear_guess",

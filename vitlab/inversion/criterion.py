@@ -89,14 +89,9 @@ class Match:
         return self.least[entries] <= self._rounding[entries]
 
     def check(self, entries: Int[Tensor, " k"]) -> None:
-        """Stops an optimiser that diverges.
-
-        Raises:
-            Diverged: A feature distance is not finite, or a million times the first one.
-        """
+        """Stops an optimiser that diverges."""
         for i in entries.tolist():
-            first = self.features[i][0]
-            last = self.features[i][-1]
+            first, last = self.features[i][0], self.features[i][-1]
             if not last <= DIVERGED * first:
                 raise Diverged(
                     f"the feature distance of image {i} went from {first:.3g} to {last:.3g} in "
@@ -105,21 +100,19 @@ class Match:
 
     def _check_start(self, gradient: Tensor) -> None:
         """Raises where no optimiser can leave the start, by the gradients there."""
-        for i, away in enumerate(~self.arrived(self.entries)):
+        arrived = self.arrived(self.entries)
+        for i, slope in enumerate(gradient):
             first = self.features[i][0]
-            slope = gradient[i]
-            if not math.isfinite(first):
-                what = f"feature distance of image {i} is {first}"
-            elif not slope.isfinite().all():
-                what = f"slope of image {i} is not finite"
-            elif away and not slope.any():
+            if not (math.isfinite(first) and slope.isfinite().all()):
+                raise Diverged(
+                    f"the feature distance of image {i} is {first} where it starts, or its slope "
+                    "not finite: take another start, or a wider dtype"
+                )
+            if not (slope.any() or arrived[i]):
                 raise ValueError(
                     f"the feature distance of image {i} does not depend on the image where it "
                     "starts: is the model untrained? If not, take another start"
                 )
-            else:
-                continue
-            raise Diverged(f"the {what} where it starts: take another start, or a wider dtype")
 
     def _note(self, x: Tensor, entries: Tensor, distance: Tensor) -> bool:
         """Records an evaluation, and returns whether it was the first of all."""

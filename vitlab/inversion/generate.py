@@ -3,17 +3,18 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
+from minivit.model import check_rule
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from vitlab.calls import logits, refuse_training
-from vitlab.inversion.fourier import Fourier
-from vitlab.inversion.pixels import Pixels
+from vitlab.inversion.paintings import Fourier, Pixels
 
 METHODS = ("fourier", "source")
 
@@ -53,10 +54,10 @@ def generate(
 
     - ``"source"``: gradient descent on ``|C - O_i|``, where ``O_i`` is the logit, with a 3 x 3
       Gaussian blur after each step and jitter by random crops:
-      :class:`~vitlab.inversion.pixels.Pixels`. Until the logit reaches ``C``, the gradient is
+      :class:`~vitlab.inversion.paintings.Pixels`. Until the logit reaches ``C``, the gradient is
       the logit's own, and ``C`` does not matter.
     - ``"fourier"``: ascent of the logit by the Fourier coefficients of an image under random
-      shifts, turns, zooms and noise: :class:`~vitlab.inversion.fourier.Fourier`.
+      shifts, turns, zooms and noise: :class:`~vitlab.inversion.paintings.Fourier`.
 
     Args:
         model: Any image classifier in evaluation mode; its logits may be wrapped in an object, as
@@ -80,25 +81,27 @@ def generate(
         views: Whether ``"fourier"`` changes the view at random.
 
     Raises:
-        TypeError: The model is not a module, or a class not an integer.
-        ValueError: A model in training mode, an unknown or impossible option, a class that the
-            model does not have, an unknown size, or a score that does not depend on the image.
+        ValueError: Among others, a class that the model does not have, or a score that does not
+            depend on the image.
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"expected an nn.Module: got {type(model).__name__}")
     refuse_training(model)
-    if method not in METHODS or steps < 1 or not (step_size is None or 0 < step_size < math.inf):
-        raise ValueError(
-            f"expected a method of {', '.join(METHODS)}, a step or more, and a positive step_size "
-            f"that is finite: got {method!r}, {steps}, {step_size}"
-        )
-    if blur < 0 or (jitter is not None and jitter < 0):
-        raise ValueError(f"expected blur and jitter of 0 or more: got {blur}, {jitter}")
-    several = list(class_index) if isinstance(class_index, Iterable) else [class_index]
-    wanted = torch.tensor(several)
+    options = SimpleNamespace(method=method, steps=steps, step_size=step_size, blur=blur)
+    check_rule(options, method in METHODS, f"method is one of {', '.join(METHODS)}")
+    check_rule(options, steps >= 1 and blur >= 0, "steps are 1 or more, and blur 0 or more")
+    sized = step_size is None or 0 < step_size < math.inf
+    check_rule(options, sized, "step_size is positive and finite")
+    wanted = torch.tensor(list(class_index) if isinstance(class_index, Iterable) else [class_index])
     if wanted.is_floating_point() or wanted.ndim != 1:  # so is one of none
         raise TypeError(f"expected a number of a class, or several: got {class_index!r}")
-    channels, height, width = _size(model, size)
+    config: Any = getattr(model, "config", None)
+    options.size = size
+    if size is None:
+        size = getattr(config, "channels", 0), *pair(getattr(config, "image_size", 0))
+    sized = len(size) == 3 and min(size) >= 1
+    check_rule(
+        options, sized, "size is (channels, height, width) of an input, if the config has none"
+    )
+    channels, height, width = size
     like = next(model.parameters()).detach()
     preprocess = getattr(model, "preprocess", None)
     preprocess = preprocess if isinstance(preprocess, Preprocess) else None
@@ -107,43 +110,16 @@ def generate(
     painting: Pixels | Fourier
     if method == "source":
         jitter = min(height, width) // 8 if jitter is None else jitter
-        if jitter_step < 1 or (jitter_step > 1 and jitter % (2 * jitter_step)):
-            raise ValueError(
-                "expected a jitter that is a multiple of twice jitter_step, or a jitter_step of 1: "
-                f"got {jitter} and {jitter_step}"
-            )
-        painting = Pixels(
-            shape,
-            generator,
-            like,
-            steps,
-            constant,
-            step_size,
-            blur,
-            jitter,
-            jitter_after,
-            jitter_step,
-        )
+        crops = {"jitter": jitter, "jitter_after": jitter_after, "jitter_step": jitter_step}
+        central = jitter_step == 1 or (jitter_step > 1 and jitter % (2 * jitter_step) == 0)
+        rule = "jitter is 0 or more, and a multiple of twice jitter_step unless that is 1"
+        check_rule(SimpleNamespace(**crops), central and jitter >= 0, rule)
+        painting = Pixels(shape, generator, like, steps, constant, step_size, blur, **crops)
     else:
         painting = Fourier(shape, generator, like, step_size or 0.1, preprocess, views)
     scores, answers = _paint(model, painting, wanted.to(like.device), steps)
     images = painting.finished()
     return Generated(images, as_pictures(images, preprocess), wanted, scores.cpu(), answers.cpu())
-
-
-def _size(model: nn.Module, size: tuple[int, int, int] | None) -> tuple[int, int, int]:
-    """Channels, height and width of the inputs: as given, or from the configuration."""
-    if size is None:
-        config: Any = getattr(model, "config", None)
-        if not hasattr(config, "channels") or not hasattr(config, "image_size"):
-            raise ValueError(
-                f"{type(model).__name__} does not say what size its inputs have: give "
-                "size=(channels, height, width)"
-            )
-        return (config.channels, *pair(config.image_size))
-    if len(size) != 3 or not all(isinstance(side, int) and side > 0 for side in size):
-        raise ValueError(f"expected size=(channels, height, width), each 1 or more: got {size}")
-    return size
 
 
 def _paint(
@@ -155,9 +131,7 @@ def _paint(
         seen = painting.view(step)
         answers = logits(model, seen)
         if step == 0 and (wanted.min() < 0 or wanted.max() >= answers.shape[1]):
-            raise ValueError(
-                f"expected classes from 0 to {answers.shape[1] - 1}: got {wanted.tolist()}"
-            )
+            raise ValueError(f"expected classes below {answers.shape[1]}: got {wanted.tolist()}")
         score = answers.gather(1, wanted[:, None])[:, 0]
         if step == 0:
             (slope,) = torch.autograd.grad(score.sum(), seen, retain_graph=True)

@@ -73,14 +73,14 @@ def inverse_hessian(
     0 where a pair does not count.
     """
     q = gradient
-    seen = []
+    products = []
     for s, y, weight in reversed(list(pairs)):
         along = weight * dot(s, q)
         q = q - along[:, None] * y
-        seen.append(along)
+        products.append(along)
     q = scale[:, None] * q
     for s, y, weight in pairs:
-        q = q + (seen.pop() - weight * dot(y, q))[:, None] * s
+        q = q + (products.pop() - weight * dot(y, q))[:, None] * s
     return q
 
 
@@ -109,11 +109,11 @@ def line_search(
         i = looking
         if not len(i):
             break
-        found, new = match(x[i] + t[i, None] * direction[i], entries[i])
-        lower = found <= objective[i] + 1e-4 * t[i] * slope[i]  # false where not finite
+        value, new = match(x[i] + t[i, None] * direction[i], entries[i])
+        lower = value <= objective[i] + 1e-4 * t[i] * slope[i]  # false where not finite
         short = lower & (dot(new, direction[i]) < 0.9 * slope[i])
         taken[i[lower]] = t[i[lower]]
-        objectives[i[lower]] = found[lower]
+        objectives[i[lower]] = value[lower]
         gradients[i[lower]] = new[lower]
         low[i[short]] = t[i[short]]
         high[i[~lower]] = t[i[~lower]]

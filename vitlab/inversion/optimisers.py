@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vitlab.inversion.criterion import Match, dot
-from vitlab.inversion.pixels import blurred
+from vitlab.inversion.paintings import blurred
 from vitlab.krylov import Linearisation, norms, random_like, singular_values
 
 TRIALS = 15  # lengths of a Gauss-Newton step, before it is given up

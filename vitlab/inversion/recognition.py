@@ -47,15 +47,12 @@ def recognise(
             :func:`~minivit.loading.load` sets it.
 
     Raises:
-        TypeError: The images are not uint8.
-        ValueError: There are no images, no class for each, or no judges, or a judge that cannot
-            prepare images, does not know a class, or is in training mode.
+        ValueError: A judge cannot prepare images, does not know a class, or is in training mode.
     """
-    if pictures.dtype != torch.uint8:
-        raise TypeError(f"expected uint8 images, 0 to 255: got {pictures.dtype}")
-    wanted = torch.as_tensor(classes).cpu().expand(len(pictures)) if len(pictures) else None
-    if wanted is None or not judges:
-        raise ValueError(f"expected images and judges: got {len(pictures)} and {list(judges)}")
+    if pictures.dtype != torch.uint8 or not len(pictures):
+        got = f"{list(pictures.shape)} of {pictures.dtype}"
+        raise ValueError(f"expected uint8 images, one or more: got {got}")
+    wanted = torch.as_tensor(classes).cpu().expand(len(pictures))
     answers = []
     for name, judge in judges.items():
         if getattr(judge, "preprocess", None) is None:
@@ -68,5 +65,5 @@ def recognise(
         answers.append(answer.softmax(1))
     p = torch.stack(answers)  # [judges, n, all classes]
     seen = p.argmax(2)
-    probability = p.gather(2, wanted.view(1, -1, 1).expand(len(p), -1, 1))[..., 0]
+    probability = p[:, torch.arange(len(wanted)), wanted]
     return Recognition(tuple(judges), seen, probability, seen == wanted)

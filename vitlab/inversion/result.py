@@ -22,14 +22,7 @@ class Inversion:
     input_distance: Float[Tensor, "batch evaluations"] | None  # ‖x - picture‖
     threshold: Float[Tensor, " batch"] | None  # feature distance of the slightly shifted image
     arrived: Bool[Tensor, " batch"]  # whether only rounding is left of the feature distance
-    smallest: Float[Tensor, " batch"] | None  # smallest singular value of the Jacobian at the image
     picture: Float[Tensor, "batch ..."] | None  # the original image
-
-    @property
-    def stuck(self) -> Bool[Tensor, " batch"]:
-        """The searches that failed, which neither arrived nor came nearer than the start."""
-        nearest = self.feature_distance.nan_to_num(math.inf).amin(1)
-        return (nearest == self.feature_distance[:, 0]) & ~self.arrived
 
     @property
     def psnr(self) -> Float[Tensor, " batch"] | None:

@@ -11,7 +11,7 @@ from minivit.patches import pair, patchify, unpatchify
 from minivit.vit import PatchEmbedding, ViT
 from vitlab.calls import activation
 from vitlab.inversion.criterion import noise
-from vitlab.inversion.exact.embedding import EmbeddingInverse
+from vitlab.inversion.embedding import EmbeddingInverse
 from vitlab.inversion.optimise import invert
 
 PICTURES = 100  # of noise, to fit the guess to
@@ -58,27 +58,27 @@ class Told(nn.Module):
 
     def __init__(self, model: ViT | Mixer, at: str) -> None:
         super().__init__()
-        self.model = model
-        self.embedding = model.patch_embedding
+        self.config = model.config
         self.function = activation(model, at)
-        if isinstance(self.embedding, PatchEmbedding):
-            inverse = EmbeddingInverse(self.embedding)
+        embedding = model.patch_embedding
+        self.linear = isinstance(embedding, PatchEmbedding)
+        if isinstance(embedding, PatchEmbedding):
+            inverse = EmbeddingInverse(embedding)
             like = next(model.parameters())
             self.values = inverse.values[: inverse.rank].to(like)
             self.seen = inverse.seen.to(like)
 
     def told(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "..."]:
         """What the embedding keeps of images: ``[batch, patches, rank]``."""
-        if not isinstance(self.embedding, PatchEmbedding):
+        if not self.linear:
             return images
-        return patchify(images, self.model.config.patch_size) @ self.seen.mT * self.values
+        return patchify(images, self.config.patch_size) @ self.seen.mT * self.values
 
     def images(self, told: Float[Tensor, "..."]) -> Float[Tensor, "batch channels height width"]:
         """The way back; what the embedding loses is zero."""
-        if not isinstance(self.embedding, PatchEmbedding):
+        if not self.linear:
             return told
-        patches = told / self.values @ self.seen
-        return unpatchify(patches, self.model.config.grid, self.model.config.patch_size)
+        return unpatchify(told / self.values @ self.seen, self.config.grid, self.config.patch_size)
 
     def forward(self, told: Float[Tensor, "..."]) -> Float[Tensor, "batch tokens dim"]:
         """The block's tokens."""
@@ -102,7 +102,7 @@ def to_pixels(
     """
     guesses = linear_guess(model, at, tokens, seed)
     reader = Told(model, at).eval()
-    found = []
+    images = []
     for target, start in zip(tokens.split(1), guesses.split(1), strict=True):
         if starts > 1:
             around = AROUND * noise(start.new_empty(1, starts, *start.shape[1:]), seed)[0]
@@ -111,5 +111,5 @@ def to_pixels(
             nearest = tried.feature_distance.nan_to_num(math.inf).amin(1).argmin()
             start = reader.images(tried.image[nearest][None])
         ended = invert(reader, target=target, start=reader.told(start), steps=steps)
-        found.append(reader.images(ended.image))
-    return torch.cat(found)
+        images.append(reader.images(ended.image))
+    return torch.cat(images)

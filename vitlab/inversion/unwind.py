@@ -10,10 +10,11 @@ from torch import Tensor, nn
 from minivit.patches import pair
 from minivit.vit import ViT
 from vitlab.calls import activation, refuse_training
-from vitlab.inversion.exact.residual import branches, invert_block
-from vitlab.inversion.exact.solvers import relative_residual, solved
 from vitlab.inversion.optimise import in_dtype
+from vitlab.inversion.residual import branches, invert_block
+from vitlab.inversion.solvers import relative_residual, solved
 from vitlab.inversion.to_pixels import to_pixels
+from vitlab.krylov import check_batch, finite
 
 STARTS = 8  # around the guess, where the guess itself failed
 NEWTON = 10  # steps at most for a branch: where trained ones took more, they led to other tokens
@@ -81,11 +82,6 @@ def unwind(
             float64 tokens, 6.4e-6 for float32.
         steps: Steps of L-BFGS at most, each time.
         seed: For the guesses.
-
-    Raises:
-        TypeError: Another model, or tokens that are not floating numbers.
-        ValueError: No such block, tokens of another shape or not finite, training mode, no
-            residuals, or norms after the sub-layers.
     """
     last = _check(model, tokens, at)
     tolerance = solved(tokens.dtype) if tolerance is None else tolerance
@@ -96,11 +92,11 @@ def unwind(
     x, going = tokens, torch.arange(len(tokens), device=tokens.device)
     known = {last: (x, going)}  # block -> tokens that it may have given, and for which images
     for i in range(last, 0, -1):
-        found = invert_block(model.blocks[i], x, mask, NEWTON)
-        methods = ["newton" if newton else "fixed point" for newton in found.newton]
-        stages.append(_stage(f"blocks.{i}", len(tokens), going, methods, found.residual))
-        undone = found.residual < FAILED
-        x, going = found.x[undone], going[undone]
+        inverse = invert_block(model.blocks[i], x, mask, NEWTON)
+        methods = ["newton" if newton else "fixed point" for newton in inverse.newton]
+        stages.append(_stage(f"blocks.{i}", len(tokens), going, methods, inverse.residual))
+        success = inverse.residual < FAILED
+        x, going = inverse.x[success], going[success]
         if not len(going):
             break
         known[i - 1] = x, going
@@ -129,24 +125,19 @@ def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
     """Checks that the tokens can be unwound, and gives the block's index."""
     if not isinstance(model, ViT):
         raise TypeError(
-            f"expected a minivit.ViT or minivit.Mixer: got {type(model).__name__}. Those of other "
-            "libraries go through vitlab.from_timm, from_huggingface or from_torchvision first"
+            f"expected a minivit.ViT or Mixer, as from_timm, from_huggingface and from_torchvision "
+            f"make them: got {type(model).__name__}"
         )
     names = [f"blocks.{i}" for i in range(len(model.blocks))]
     if at not in names:
-        raise ValueError(f"at names a block, {names[0]} to {names[-1]}: got {at!r}")
+        raise ValueError(f"expected a block, {names[0]} to {names[-1]}: got {at!r}")
     rows, columns = model.config.grid
     first = 0 if model.class_token is None else model.class_token.shape[1]  # with registers
-    shape = [first + rows * columns, model.config.dim]
-    if not isinstance(tokens, Tensor) or not tokens.is_floating_point():
-        kind = tokens.dtype if isinstance(tokens, Tensor) else type(tokens).__name__
-        raise TypeError(f"expected tokens of floating numbers: got {kind}")
-    if tokens.ndim != 3 or list(tokens.shape[1:]) != shape or not len(tokens):
-        raise ValueError(
-            f"expected tokens [batch, {shape[0]}, {shape[1]}]: got {list(tokens.shape)}"
-        )
-    if not tokens.isfinite().all():
-        raise ValueError("expected finite tokens: got some that are not")
+    shape = first + rows * columns, model.config.dim
+    if tokens.ndim != 3 or tokens.shape[1:] != shape:
+        raise ValueError(f"expected tokens [batch, {shape[0]}, {shape[1]}]: got {[*tokens.shape]}")
+    check_batch(tokens)
+    finite(tokens, "tokens")
     refuse_training(model)
     for block in model.blocks[: names.index(at) + 1]:
         branches(block)  # raises where a block has no way back
@@ -155,9 +146,7 @@ def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
 
 def _stage(name: str, batch: int, entries: Tensor, methods: list[str], error: Tensor) -> Stage:
     """The stage of the images that took part, spread out over the whole batch."""
-    used = [""] * batch
     errors = error.new_full((batch,), math.nan)
     errors[entries] = error
-    for i, method in zip(entries.tolist(), methods, strict=True):
-        used[i] = method
-    return Stage(name, tuple(used), errors)
+    method_of = dict(zip(entries.tolist(), methods, strict=True))
+    return Stage(name, tuple(method_of.get(i, "") for i in range(batch)), errors)

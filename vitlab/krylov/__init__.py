@@ -6,10 +6,18 @@ the whole batch. A single problem is a batch of one.
 """
 
 from vitlab.krylov.batches import Operator as Operator
-from vitlab.krylov.batches import check_batch, finite, norms, or_one, random_like
+from vitlab.krylov.batches import (
+    check_batch,
+    finite,
+    norms,
+    or_one,
+    random_like,
+    scaled,
+    wide,
+    widened,
+)
 from vitlab.krylov.gmres import Solution, gmres
 from vitlab.krylov.lanczos import Extremes, lanczos, singular_values
-from vitlab.krylov.precision import scaled, wide, widened
 from vitlab.krylov.products import (
     Linearisation,
     hessian,

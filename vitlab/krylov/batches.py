@@ -1,4 +1,4 @@
-"""Batches of vectors: lengths, projections, random starts, and what may be such a batch."""
+"""Batches of vectors: lengths, projections, random starts, and functions in half precision."""
 
 from collections.abc import Callable
 
@@ -47,24 +47,45 @@ def random_like(x: Float[Tensor, "*shape"], seed: int = 0) -> Float[Tensor, "*sh
 
 
 def check_batch(x: Tensor) -> None:
-    """Checks that ``x`` is a batch of points to differentiate at.
-
-    Raises:
-        TypeError: Its numbers are not floating.
-        ValueError: It has no batch axis, or an empty one.
-    """
+    """Refuses what is not a batch of points to differentiate at."""
     if not x.is_floating_point():
-        raise TypeError(f"expected a point of floating numbers: got {x.dtype}")
+        raise TypeError(f"expected floating numbers: got {x.dtype}")
     if x.ndim < 2 or not x.numel():
-        raise ValueError(f"expected points [batch, ...], one entry or more: got {list(x.shape)}")
+        raise ValueError(f"expected a batch [batch, ...], one entry or more: got {list(x.shape)}")
 
 
-def finite(matrix: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """The matrix of a linear map, checked before it is decomposed.
+def finite(x: Float[Tensor, "*shape"], what: str = "a linear map") -> Float[Tensor, "*shape"]:
+    """The same numbers, such as a map's matrix before it is decomposed; refused if not finite."""
+    if not x.isfinite().all():
+        raise ValueError(f"expected {what} of finite numbers: got some that are not")
+    return x
 
-    Raises:
-        ValueError: Some of its numbers are not finite.
+
+def wide(dtype: torch.dtype) -> torch.dtype:
+    """The dtype to do algebra in: float32 for half precisions, otherwise the same.
+
+    Half precisions overflow, and torch has little algebra for them.
     """
-    if not matrix.isfinite().all():
-        raise ValueError("expected a linear map of finite numbers: got some that are not")
-    return matrix
+    return torch.promote_types(dtype, torch.float32)
+
+
+def widened(function: Operator, dtype: torch.dtype) -> Operator:
+    """A function that computes in ``dtype``, made to return :func:`wide` numbers."""
+    if wide(dtype) == dtype:
+        return function
+    return lambda x: function(x.to(dtype)).to(wide(dtype))
+
+
+def scaled(product: Operator, dtype: torch.dtype) -> Operator:
+    """A linear map of ``[batch, n]`` that computes in ``dtype``, kept from overflow.
+
+    In half precision it is applied to vectors scaled so that their largest number is 1.
+    """
+    if wide(dtype) == dtype:
+        return product
+
+    def function(v: Float[Tensor, "batch n"]) -> Float[Tensor, "batch m"]:
+        size = or_one(v.abs().amax(1, keepdim=True))
+        return product(v / size) * size
+
+    return function

@@ -35,12 +35,7 @@ def gmres(
         tolerance: Residual to reach, relative to ``b``.
         restart: Vectors kept before it begins again from what it has.
         iterations: Products with ``A`` at most.
-
-    Raises:
-        ValueError: ``restart`` is less than 1.
     """
-    if restart < 1:
-        raise ValueError(f"expected a restart of 1 or more: got {restart}")
     x = torch.zeros_like(b)
     goal = tolerance * norms(b)
     size = b[0].numel()

@@ -7,8 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vitlab.krylov.batches import Operator, finite, norms, orthogonalise, random_like, unit
-from vitlab.krylov.precision import wide
+from vitlab.krylov.batches import Operator, finite, norms, orthogonalise, random_like, unit, wide
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +30,8 @@ def lanczos(operator: Operator, start: Float[Tensor, "batch ..."], steps: int) -
 
     Args:
         operator: Symmetric, maps ``[batch, ...]`` to the same shape.
-        start: Nonzero, usually random.
+        start: Nonzero, usually random, in float32 or float64.
         steps: Products with the operator, at most the dimension of the space.
-
-    Raises:
-        TypeError: The start is in half precision.
-        ValueError: Fewer than one step, a start of zero, or products that are not finite.
     """
     basis, steps = _begin(start, steps)
     diagonal, beside = basis.new_zeros(2, len(start), steps)
@@ -67,10 +62,6 @@ def singular_values(
             exact after as many steps as this space has dimensions: swap ``push`` and ``pull`` where
             the other space is smaller.
         steps: Products with each, at most that number of dimensions.
-
-    Raises:
-        TypeError: The start is in half precision.
-        ValueError: Fewer than one step, a start of zero, or products that are not finite.
     """
     right, steps = _begin(start, steps)  # [batch, steps + 1, in]
     left = right[:, :0, :0]
@@ -92,12 +83,11 @@ def singular_values(
 
 def _begin(start: Tensor, steps: int) -> tuple[Tensor, int]:
     """A basis ``[batch, steps + 1, n]`` that holds the start alone, and the steps to take."""
-    if steps < 1:
-        raise ValueError(f"there must be at least one step: got {steps}")
-    if start.dtype != wide(start.dtype):
-        raise TypeError(f"expected a start in float32 or float64: got {start.dtype}")
-    if not (norms(start) > 0).all():
-        raise ValueError("the start of every entry must be nonzero: got one of zero")
+    if steps < 1 or start.dtype != wide(start.dtype) or not (norms(start) > 0).all():
+        raise ValueError(
+            "expected one step or more from a nonzero start in float32 or float64: "
+            f"got {steps} and {start.dtype}"
+        )
     steps = min(steps, start[0].numel())
     basis = start.new_zeros(len(start), steps + 1, start[0].numel())
     basis[:, 0] = unit(start.flatten(1))

@@ -35,10 +35,6 @@ def linearise(function: Operator, x: Float[Tensor, "batch ..."]) -> Linearisatio
     reverse mode through it gives the product with the Jacobian itself: in about a third of the time
     of forward mode, which would evaluate the function anew for each vector. Parameters get no
     gradients.
-
-    Raises:
-        TypeError: The numbers of ``x`` are not floating.
-        ValueError: ``x`` has no batch axis, or an empty one.
     """
     check_batch(x)
     with torch.no_grad(), plain_attention():
@@ -58,11 +54,7 @@ def jacobian(
 ) -> Float[Tensor, "batch out in"]:
     """The whole Jacobian of each entry, for small ones, with entries flattened to vectors.
 
-    Args:
-        chunk: Products computed at once; memory grows with it.
-
-    Raises:
-        TypeError, ValueError: As for :func:`linearise`.
+    ``chunk`` products are computed at once; memory grows with it.
     """
     at = linearise(function, x)
     rows = at.value[0].numel() <= x[0].numel()  # as few products as there are rows, or columns

@@ -1,7 +1,22 @@
-"""Models whose residual branches can be undone by a fixed point."""
+"""Models whose residual branches can be undone by a fixed point, and what the tests share."""
+
+import torch
 
 import minivit
 from tests.parity import draw
+
+
+def random(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def close(a, b, tolerance=1e-9):
+    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+def relative(a, b):
+    """The relative error of each entry."""
+    return (a - b).flatten(1).norm(dim=1) / b.flatten(1).norm(dim=1)
 
 
 def made(name, scale=0.1, removed=(), **changes):

@@ -12,7 +12,7 @@ from minivit.surgery import NoResidualBlock, Zero
 from minivit.variants import PostNormBlock
 from minivit.vit import Block, MultiHeadAttention
 from vitlab.calls import refuse_training
-from vitlab.inversion.exact.solvers import Preimage, newton_krylov, relative_residual, solved
+from vitlab.inversion.solvers import Preimage, newton_krylov, relative_residual, solved
 from vitlab.krylov import Operator, linearise, norms, or_one, random_like, singular_values
 
 PATIENCE = 50  # iterations without a smaller residual, after which the fixed point is given up
@@ -33,24 +33,15 @@ def branches(block: nn.Module, mask: Tensor | None = None) -> list[Operator]:
 
     The block is one of a ViT or Mixer in evaluation mode, with residuals and with the norms before
     its sub-layers, or none. Parts may have been removed.
-
-    Raises:
-        TypeError: Another module.
-        ValueError: Training mode, norms after the sub-layers, no residuals.
     """
     if isinstance(block, NoResidualBlock):
         raise ValueError("without residuals a block is not x + f(x), and nothing carries x through")
     if not isinstance(block, Block | MixerBlock):
-        raise TypeError(
-            f"expected a block of a minivit.ViT or minivit.Mixer: got {type(block).__name__}"
-        )
+        raise TypeError(f"expected a block of a ViT or Mixer: got {type(block).__name__}")
     refuse_training(block, "the block")
     around = block.norm1, block.norm2
     if isinstance(block, PostNormBlock) and any(type(norm) is not nn.Identity for norm in around):
-        raise ValueError(
-            "with norm='post' the norm comes after the addition, and it forgets a number of every"
-            " token: expected norm='pre', or a model without norms"
-        )
+        raise ValueError("expected norm='pre', or no norms: got 'post', which loses part of it")
     if isinstance(block, Block):
         parts: list[nn.Module] = [block.attention, block.mlp]
     elif isinstance(block, FeedForwardBlock):
@@ -94,15 +85,10 @@ def invert_residual(
     """Finds ``x`` with ``x + f(x) = y``, to about 12 digits in float64 and six in float32.
 
     First by the fixed-point iteration ``x <- y - f(x)`` from ``x = y``. Where that does not
-    converge, at most ``newton`` steps of :func:`~vitlab.inversion.exact.solvers.newton_krylov`
+    converge, at most ``newton`` steps of :func:`~vitlab.inversion.solvers.newton_krylov`
     follow, from the best ``x`` so far. Where ``f`` stretches distances there may be several
     solutions: the one found need not be the one that ``y`` was made from.
-
-    Raises:
-        ValueError: Fewer than one iteration.
     """
-    if iterations < 1:
-        raise ValueError(f"there must be at least one iteration: got {iterations}")
     x, residuals, best = _fixed_point(branch, y, iterations)  # residuals: [iterations, batch]
     entries = torch.arange(len(y), device=y.device)
     residual = residuals[best, entries]
@@ -112,9 +98,9 @@ def invert_residual(
     ratio = residuals[last, entries] / residuals[last // 2, entries]
     rate = torch.where(last > 1, ratio ** (1 / (last - last // 2)), torch.nan)
     if failed.any():
-        found = newton_krylov(lambda x: x + branch(x), y[failed], x[failed], newton)
-        x[failed], residual[failed] = found.x, found.residual
-        last[failed] += found.iterations
+        root = newton_krylov(lambda x: x + branch(x), y[failed], x[failed], newton)
+        x[failed], residual[failed] = root.x, root.residual
+        last[failed] += root.iterations
     return ResidualPreimage(x, residual, last, residual <= solved(y.dtype), rate, failed)
 
 
@@ -137,9 +123,8 @@ def _fixed_point(branch: Operator, y: Tensor, iterations: int) -> tuple[Tensor, 
         better = new < residuals[best[active], active] if k else new.isfinite()
         best[active[better]], best_x[active[better]] = k, x[active[better]]
         x[active] += missing
-        active = active[
-            (new > 4 * torch.finfo(y.dtype).eps) & new.isfinite() & (k - best[active] < PATIENCE)
-        ]
+        falls = new.isfinite() & (k - best[active] < PATIENCE)
+        active = active[falls & (new > 4 * torch.finfo(y.dtype).eps)]
         if not len(active):
             break
     return best_x, residuals, best
@@ -156,27 +141,16 @@ def invert_block(
     The residual is that of the whole block; the iterations are those of all branches, the rate is
     their largest, and ``newton`` says whether any branch needed Newton-Krylov. For an exact result
     block and tokens are in float64.
-
-    Raises:
-        TypeError, ValueError: As for :func:`branches`.
-        ValueError: ``y`` is not ``[batch, tokens, dim]`` in the block's dtype.
     """
-    parts = branches(block, mask)
-    dtype = next(block.parameters(), y).dtype
-    if y.ndim != 3 or y.dtype != dtype:
-        raise ValueError(
-            f"expected tokens [batch, tokens, dim] of the block's {dtype}: got {list(y.shape)}, "
-            f"{y.dtype}"
-        )
     x = y
     iterations = torch.zeros(len(y), dtype=torch.long, device=y.device)
     rate = torch.full_like(y[:, 0, 0], torch.nan)
     needed = torch.zeros_like(iterations).bool()
-    for branch in reversed(parts):
-        found = invert_residual(branch, x, newton=newton)
-        x = found.x
-        iterations = iterations + found.iterations
-        rate = torch.fmax(rate, found.rate)
-        needed = needed | found.newton
+    for branch in reversed(branches(block, mask)):
+        inverse = invert_residual(branch, x, newton=newton)
+        x = inverse.x
+        iterations = iterations + inverse.iterations
+        rate = torch.fmax(rate, inverse.rate)
+        needed = needed | inverse.newton
     residual = relative_residual(block if mask is None else lambda x: block(x, mask), x, y)
     return ResidualPreimage(x, residual, iterations, residual <= solved(y.dtype), rate, needed)

@@ -13,7 +13,7 @@ from torch import Tensor
 from minivit.patches import patchify, unpatchify
 from minivit.shapes import Size
 from minivit.vit import PatchEmbedding
-from vitlab.inversion.exact.solvers import rank_of
+from vitlab.inversion.solvers import rank_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,14 +27,8 @@ class PatchPrior:
     def of(
         cls, images: Float[Tensor, "batch channels height width"], patch_size: int | tuple[int, int]
     ) -> "PatchPrior":
-        """The mean and covariance of all patches of some images.
-
-        Raises:
-            ValueError: Fewer than two patches.
-        """
+        """The mean and covariance of all patches, two or more, of some images."""
         patches = patchify(images, patch_size).flatten(0, 1).double()  # [batch * patches, n]
-        if len(patches) < 2:
-            raise ValueError(f"a covariance needs two patches or more: got {len(patches)}")
         return cls(patches.mean(0), patches.mT.cov())
 
 
@@ -43,9 +37,6 @@ class EmbeddingInverse:
 
     Computed in float64, whatever the embedding's dtype. Singular values up to the rounding error of
     their computation, ``max(dim, n)`` units in the last place of the largest, count as zero.
-
-    Raises:
-        TypeError: Another stem.
     """
 
     values: Float[Tensor, " k"]  # singular values, descending; k is the smaller of dim and n
@@ -55,12 +46,10 @@ class EmbeddingInverse:
 
     def __init__(self, embedding: PatchEmbedding) -> None:
         if not isinstance(embedding, PatchEmbedding):
-            raise TypeError(
-                f"expected a minivit PatchEmbedding, a linear one: got {type(embedding).__name__}"
-            )
+            raise TypeError(f"expected a linear PatchEmbedding: got {type(embedding).__name__}")
         projection = embedding.projection
         weight = projection.weight.detach().flatten(1).double()  # [d, n]
-        self.patch_size: Size = embedding.projection.kernel_size  # type: ignore[assignment]
+        self.patch_size: Size = projection.kernel_size  # type: ignore[assignment]
         self.bias = weight.new_zeros(len(weight))
         if projection.bias is not None:
             self.bias = projection.bias.detach().double()
@@ -82,22 +71,10 @@ class EmbeddingInverse:
         What the tokens determine is exact. The rest is zero without a prior: the pseudo-inverse.
         With one it is the prior's conditional mean given what is known, which is both the most
         probable patch and the linear estimate of least mean square error.
-
-        Raises:
-            ValueError: Tokens of another width, or a prior for other patches.
         """
-        width = len(self.bias)
-        n = self.seen.shape[1]
-        if tokens.shape[-1] != width:
-            raise ValueError(f"expected tokens [..., {width}]: got {list(tokens.shape)}")
         known = (tokens.double() - self.bias) @ self._read  # V^T x: [..., rank]
         patches = known @ self.seen
         if prior is not None:
-            if prior.mean.shape != (n,) or prior.covariance.shape != (n, n):
-                raise ValueError(
-                    f"expected a prior with mean [{n}] and covariance [{n}, {n}]: got "
-                    f"{list(prior.mean.shape)}, {list(prior.covariance.shape)}"
-                )
             mean = prior.mean.double()
             covariance = prior.covariance.double()
             across = self.unseen @ covariance @ self.seen.mT  # [n - rank, rank]
@@ -112,9 +89,5 @@ class EmbeddingInverse:
         grid: tuple[int, int],
         prior: PatchPrior | None = None,
     ) -> Float[Tensor, "batch channels height width"]:
-        """The images of a grid (rows, columns) of patches with these tokens; see :meth:`patches`.
-
-        Raises:
-            ValueError: Tokens of another width or number, or a prior for other patches.
-        """
+        """The images of a grid (rows, columns) of patches with these tokens."""
         return unpatchify(self.patches(tokens, prior), grid, self.patch_size)

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from vitlab.inversion.exact.collisions import Collision, compare
-from vitlab.inversion.exact.solvers import rank_of, relative_residual, rounding
+from vitlab.inversion.collisions import Collision, compare
+from vitlab.inversion.solvers import rank_of, relative_residual, rounding
 from vitlab.krylov import Operator, jacobian, norms, or_one
 
 DOUBLINGS, HALVINGS = 16, 30  # of a step, to find how far the output stays the same
@@ -32,16 +32,11 @@ def hidden_directions(
         x: One entry, ``[1, ...]``, in float64.
         where: Bool, shaped like ``x``: the numbers that may move, by default all. A Jacobian by a
             thousand or so is quick.
-
-    Raises:
-        ValueError: More than one entry, or a window that is empty or of another shape or dtype.
     """
     where = torch.ones_like(x, dtype=torch.bool) if where is None else where
-    if len(x) != 1 or where.shape != x.shape or where.dtype != torch.bool or not where.any():
-        raise ValueError(
-            "expected one entry and a bool window of its shape, not empty: got "
-            f"{list(x.shape)} and {list(where.shape)}, {where.dtype}"
-        )
+    if len(x) != 1 or where.shape != x.shape:
+        got = f"{list(x.shape)} and {list(where.shape)}"
+        raise ValueError(f"expected one entry and a window of its shape: got {got}")
     moving = where.flatten().nonzero()[:, 0]  # [n]
 
     def moved(step: Tensor) -> Tensor:  # [1, n] -> [1, out]
@@ -50,9 +45,9 @@ def hidden_directions(
     j = jacobian(moved, x.new_zeros(1, len(moving)))[0]  # [out, n]
     values, rows = torch.linalg.svd(j, full_matrices=len(j) < len(moving))[1:]
     rank = rank_of(values, j.shape)
-    found = x.new_zeros(len(moving) - rank, x.numel())
-    found[:, moving] = rows[rank:]
-    return found.view(-1, *x.shape[1:])
+    directions = x.new_zeros(len(moving) - rank, x.numel())
+    directions[:, moving] = rows[rank:]
+    return directions.view(-1, *x.shape[1:])
 
 
 @torch.no_grad()
@@ -64,9 +59,6 @@ def collide_along(
     Returns pairs of ``x`` and where each walk ended: first along the directions, such as those of
     :func:`hidden_directions`, then along their opposites. Where the output changed at once, that is
     ``x`` itself.
-
-    Raises:
-        TypeError: ``x``, ``[1, ...]``, is not in float64.
     """
     ways = torch.cat([directions, -directions])
     column = [-1, *[1] * (x.ndim - 1)]

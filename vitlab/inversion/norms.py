@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from minivit.mixer import TokenNorm
-from vitlab.inversion.exact.solvers import rank_of
+from vitlab.inversion.solvers import rank_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +28,7 @@ class Fibre:
     dimension: int  # how many numbers each token (each channel, over tokens) has lost
 
     def at(self, shift: Tensor | float = 0.0, scale: Tensor | float | None = None) -> Tensor:
-        """A member of the fibre, with the recovered scale or another, inexact for ``eps > 0``.
-
-        Raises:
-            ValueError: No scale is given where ``eps = 0``, and so none can be recovered.
-        """
+        """A member of the fibre, with the recovered scale or another, inexact for ``eps > 0``."""
         scale = self.scale if scale is None else scale
         if isinstance(scale, Tensor) and scale.isnan().any():
             raise ValueError("with eps = 0 the output says nothing of the scale: give one")
@@ -48,18 +44,14 @@ def fibre(norm: nn.LayerNorm, y: Float[Tensor, "..."]) -> Fibre:
     ``z`` is zero, one such entry can be recovered; of several, the smallest that fit are taken.
 
     Raises:
-        TypeError: Another norm.
-        ValueError: An output that the norm cannot have given: of another shape, not finite, with a
-            scaled mean far from zero, or with a mean square above 1 or, for ``eps = 0``, below.
-            Outputs may have been rounded before, down to bfloat16: errors of a hundredth are let
-            through.
+        ValueError: An output that the norm cannot have given, with a scaled mean far from zero, or
+            a mean square above 1 or, for ``eps = 0``, below. Errors of a hundredth are let through,
+            of outputs that were rounded before, down to bfloat16.
     """
     if not isinstance(norm, nn.LayerNorm) or len(norm.normalized_shape) != 1:
         raise TypeError(f"expected a LayerNorm over one axis: got {norm}")
     (d,) = norm.normalized_shape
     y = y.mT if (over_tokens := isinstance(norm, TokenNorm)) else y
-    if y.shape[-1] != d or not y.isfinite().all():
-        raise ValueError(f"expected finite outputs of LayerNorm({d}): got {list(y.shape)}")
     u = torch.finfo(y.dtype).eps
     wide = y.detach().double()
     gamma = wide.new_ones(d) if norm.weight is None else norm.weight.detach().double()
@@ -74,7 +66,8 @@ def fibre(norm: nn.LayerNorm, y: Float[Tensor, "..."]) -> Fibre:
     r = z.square().mean(-1, keepdim=True)
     blur_r = 2 * (z.abs() * blur).mean(-1, keepdim=True)
     least = 0 if norm.eps else 0.99 - blur_r
-    if (z.mean(-1).abs() > 0.01 + blur.sum(-1)).any() or ((r > 1.01) | (r < least)).any():
+    centred = (z.mean(-1).abs() <= 0.01 + blur.sum(-1)).all()
+    if not (centred and ((least <= r) & (r <= 1.01)).all()):  # nor NaN
         raise ValueError("no input of this LayerNorm gives such an output: check gamma and beta")
     dimension = (1 if norm.eps else 2) if d - known < 2 else d - known
     if norm.eps:
@@ -125,20 +118,10 @@ def meeting(
     where ``t`` is small. The trace that ``eps`` leaves is not used.
 
     Args:
-        weight: ``W``, with at least two more rows than its rank:
-            ``projection.weight.flatten(1)``.
+        weight: ``W``, ``projection.weight.flatten(1)``, with at least two more rows than its rank:
+            otherwise fibres and image meet in more than a point.
         offset: ``t``, one for all tokens or one for each.
-
-    Raises:
-        ValueError: Fewer than two dimensions beside the image of ``W``: fibres and image then meet
-            in more than a point. Or a ``W`` or ``t`` for other tokens.
     """
-    dim = fibres.direction.shape[-1]
-    if len(weight) != dim or list(offset.shape) not in ([dim], [*fibres.direction.shape[-2:]]):
-        raise ValueError(
-            f"expected a weight [{dim}, n] and an offset [dim] or [tokens, dim] for directions "
-            f"{list(fibres.direction.shape)}: got {list(weight.shape)}, {list(offset.shape)}"
-        )
     z = fibres.direction.double()
     ones = torch.ones_like(z)
     weight = weight.detach().double()
@@ -148,15 +131,13 @@ def meeting(
     beside = u[:, rank:]  # [dim, dim - rank], orthonormal, orthogonal to all W q
     if beside.shape[1] < 2:
         raise ValueError(
-            f"tokens of {len(weight)} numbers with an embedding of rank {rank} leave "
-            f"{beside.shape[1]} dimensions beside its image, and two are needed to fix scale and "
-            "shift"
+            f"expected tokens of {rank + 2} numbers or more for an embedding of rank {rank}: "
+            f"got {len(weight)}, and scale and shift need two dimensions beside its image"
         )
     unknowns = torch.stack([z @ beside, ones @ beside], -1)  # [batch, tokens, dim - rank, 2]
     goal = (offset @ beside).expand(unknowns.shape[:-1])
-    found = torch.linalg.pinv(unknowns, rtol=0.0) @ goal[..., None]  # [batch, tokens, 2, 1]
-    scale = found[..., 0, :]
-    shift = found[..., 1, :]
+    solution = torch.linalg.pinv(unknowns, rtol=0.0) @ goal[..., None]  # [batch, tokens, 2, 1]
+    scale, shift = solution[..., 0, :], solution[..., 1, :]
     tokens = scale * z + shift
     condition = z.norm(dim=-1) / torch.linalg.svdvals(unknowns)[..., -1]
     dtype = fibres.direction.dtype

@@ -63,12 +63,8 @@ def newton_krylov(
 
     A step is halved until the residual falls. An entry stops where no step lowers its residual: at
     rounding, or near a singular Jacobian, and then it has not converged. The best ``x`` is
-    returned.
-
-    Raises:
-        ValueError: Entries of ``y`` and ``start`` differ in how many numbers they have.
+    returned. Entries of ``y`` and ``start`` have as many numbers.
     """
-    _check_counts(y, start)
     x = start.clone()
     active = torch.arange(len(y), device=y.device)
     iterations = torch.zeros_like(active)
@@ -107,13 +103,10 @@ def levenberg_marquardt(
     has grown without bound, or at rounding. The best ``x`` is returned.
 
     Args:
+        y: With as many numbers in an entry as ``start``, or more.
         damping: The first ``μ``, in units of the root mean square singular value of ``J``; small,
             such as 1e-8, where the start is near a solution.
-
-    Raises:
-        ValueError: An entry of ``y`` has fewer numbers than one of ``start``.
     """
-    _check_counts(y, start, more=True)
     x = start.clone()
     active = torch.arange(len(y), device=y.device)
     iterations = torch.zeros_like(active)
@@ -125,7 +118,8 @@ def levenberg_marquardt(
         mu = factor[active] * torch.linalg.matrix_norm(j) / n**0.5
         r = (y[active] - function(x[active])).flatten(1)
         # By QR of J with μ I below it: forming J^T J would square the condition number.
-        q, triangle = torch.linalg.qr(torch.cat([j, mu[:, None, None] * _eye(j)], 1))
+        diagonal = mu[:, None, None] * torch.eye(n, dtype=j.dtype, device=j.device)
+        q, triangle = torch.linalg.qr(torch.cat([j, diagonal], 1))
         step = torch.linalg.solve_triangular(triangle, q[:, :m].mT @ r[..., None], upper=True)
         trial = x[active] + step.view_as(x[active])
         new = relative_residual(function, trial, y[active])
@@ -138,53 +132,3 @@ def levenberg_marquardt(
         if not len(active):
             break
     return Preimage(x, residual, iterations, residual <= solved(y.dtype))
-
-
-def _eye(matrices: Tensor) -> Tensor:
-    return torch.eye(matrices.shape[-1], dtype=matrices.dtype, device=matrices.device)
-
-
-def _check_counts(y: Tensor, start: Tensor, more: bool = False) -> None:
-    equations = y[0].numel()
-    unknowns = start[0].numel()
-    if len(y) != len(start) or equations < unknowns or (equations > unknowns and not more):
-        raise ValueError(
-            f"there must be {'at least ' * more}as many equations as unknowns in every entry: got "
-            f"y {list(y.shape)}, start {list(start.shape)}"
-        )
-
-
-def invert_mlp(
-    mlp: Operator, y: Float[Tensor, "*tokens dim"], attempts: int = 10, seed: int = 0
-) -> Preimage:
-    """Finds tokens that an MLP maps to ``y``, each token by itself.
-
-    The first attempt starts at zero, the others at random tokens of variance 1, such as LayerNorm
-    gives. An MLP may map several tokens to one, and which of them is found depends on the start.
-
-    Raises:
-        ValueError: Fewer than one attempt.
-    """
-    if attempts < 1:
-        raise ValueError(f"there must be at least one attempt: got {attempts}")
-    flat = y.reshape(-1, y.shape[-1])
-    generator = torch.Generator(y.device).manual_seed(seed)
-    best = levenberg_marquardt(mlp, flat, torch.zeros_like(flat))
-    for _ in range(attempts - 1):
-        left = (~best.converged).nonzero()[:, 0]
-        if not len(left):
-            break
-        start = torch.randn(flat[left].shape, dtype=y.dtype, device=y.device, generator=generator)
-        found = levenberg_marquardt(mlp, flat[left], start)
-        best.iterations[left] += found.iterations
-        closer = found.residual < best.residual[left]
-        best.x[left[closer]] = found.x[closer]
-        best.residual[left[closer]] = found.residual[closer]
-        best.converged[left[closer]] = found.converged[closer]
-    shape = y.shape[:-1]
-    return Preimage(
-        best.x.view_as(y),
-        best.residual.view(shape),
-        best.iterations.view(shape),
-        best.converged.view(shape),
-    )

@@ -1,0 +1,170 @@
+"""Two inputs with one output: found by Newton's method, or built where a function folds.
+
+A flat direction looks like a collision: if the smallest singular value is 1e-12, a step along it
+moves the output by no more. So every pair is compared with what the Jacobian alone would predict.
+One case is left: in float64 a linear map that shrinks a direction below rounding, by 1e-15 say,
+cannot be told from one that loses it, such as LayerNorm. Both count as collisions.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from vitlab.inversion.solvers import levenberg_marquardt, newton_krylov, rounding, solved
+from vitlab.krylov import Operator, jacobian, linearise, norms, or_one, sign_margin
+
+
+@dataclass(frozen=True, eq=False)
+class Collision:
+    """Pairs of inputs, and how near their outputs are.
+
+    Distances are relative to the first's size, and absolute where that is zero.
+    """
+
+    first: Float[Tensor, "batch ..."]
+    second: Float[Tensor, "batch ..."]
+    distance: Float[Tensor, " batch"]  # ‖second - first‖ / ‖first‖
+    output_distance: Float[Tensor, " batch"]  # ‖f(second) - f(first)‖ / ‖f(first)‖
+    first_order: Float[Tensor, " batch"]  # ‖J (second - first)‖ / ‖f(first)‖, as of a linear map
+    # Whether they collide: the inputs differ by more than 1e-6, the outputs by no more than counts
+    # as solved, and by 1000 times less than the first order, unless that is rounding.
+    found: Bool[Tensor, " batch"]
+
+
+@torch.no_grad()
+def compare(
+    function: Operator, first: Float[Tensor, "batch ..."], second: Float[Tensor, "batch ..."]
+) -> Collision:
+    """Measures whether pairs of inputs, in float64, have the same outputs."""
+    if {first.dtype, second.dtype} != {torch.float64}:  # others are too coarse for "the same"
+        raise TypeError(f"expected inputs in float64: got {first.dtype} and {second.dtype}")
+    at = linearise(function, first)
+    apart = second - first
+    size = or_one(norms(at.value))
+    distance = norms(apart) / or_one(norms(first))
+    first_order = norms(at.push(apart)) / size
+    output_distance = norms(linearise(function, second).value - at.value) / size
+    curved = (1000 * output_distance <= first_order) | (first_order <= rounding(first.dtype))
+    found = (distance > 1e-6) & (output_distance <= solved(first.dtype)) & curved
+    return Collision(first, second, distance, output_distance, first_order, found)
+
+
+def find_collisions(
+    function: Operator,
+    x: Float[Tensor, "batch ..."],
+    radius: float = 0.1,
+    attempts: int = 10,
+    *,
+    dense: bool = False,
+    seed: int = 0,
+) -> Collision:
+    """Looks for other inputs with the output of ``x``: solves for it from starts near ``x``.
+
+    Where none is found, the second of the pair is ``x`` itself, at distance 0.
+
+    Args:
+        function: Gives as many numbers as it reads: an MLP of single tokens, or attention, a
+            residual branch or a block of all tokens of an image.
+        x: In float64.
+        radius: Distance of the starts, relative to ``x``. From far starts a solution is more often
+            another input, from near ones there is more often a solution.
+        attempts: Starts for an entry at most.
+        dense: Solve with the whole Jacobian, for functions that are small or badly conditioned.
+    """
+    generator = torch.Generator(x.device).manual_seed(seed)
+    second = x.clone()
+    left = torch.arange(len(x), device=x.device)
+    with torch.no_grad():
+        y = function(x)
+    for _ in range(attempts):
+        noise = torch.randn(x[left].shape, dtype=x.dtype, device=x.device, generator=generator)
+        rms = x[left].square().mean(tuple(range(1, x.ndim)), keepdim=True).sqrt()
+        start = x[left] + radius * noise * or_one(rms)
+        if dense:
+            trial = levenberg_marquardt(function, y[left], start, steps=50, damping=1e-8).x
+        else:
+            trial = newton_krylov(function, y[left], start).x
+        found = compare(function, x[left], trial).found
+        second[left[found]] = trial[found]
+        left = left[~found]
+        if not len(left):
+            break
+    return compare(function, x, second)
+
+
+@dataclass(frozen=True)
+class SignChange:
+    """Two inputs at which the determinant of a function's Jacobian differs in sign."""
+
+    positive: int  # index in the batch
+    negative: int  # index in the batch
+    margin: float  # the smaller of the two values of vitlab.krylov.sign_margin; above 1
+
+
+def sign_change(
+    function: Operator, x: Float[Tensor, "batch ..."], enough: float | None = None
+) -> SignChange | None:
+    """Looks for two inputs, in float64, whose Jacobian determinants differ in sign.
+
+    They prove that a smooth function is not injective: a continuous injective map into a space of
+    as many dimensions keeps orientation everywhere or reverses it everywhere, since its local
+    degree is constant. Returns the pair with the widest margin; none if all certain signs agree.
+
+    Args:
+        enough: A margin that settles it: the search ends with the first pair beyond it.
+    """
+    best: dict[float, tuple[float, int]] = {}  # of each sign: the widest margin, and the input's
+    pair = None
+    for i, entry in enumerate(x.split(1)):
+        j = jacobian(function, entry)[0]
+        sign = torch.linalg.slogdet(j).sign.item()
+        margin = sign_margin(torch.linalg.svdvals(j)).item()
+        if margin > best.get(sign, (1.0, 0))[0]:  # at 1, rounding could turn the sign
+            best[sign] = margin, i
+        if {1, -1} <= best.keys():
+            (up, positive), (down, negative) = best[1], best[-1]
+            pair = SignChange(positive, negative, min(up, down))
+            if enough is not None and pair.margin > enough:
+                break
+    return pair
+
+
+def collide_across_fold(
+    function: Operator, positive: Tensor, negative: Tensor, apart: float = 1e-2
+) -> Collision:
+    """Builds a collision from two inputs where the Jacobian's determinant has different signs.
+
+    The determinant is zero somewhere on the line between them: the function folds there. Along the
+    direction ``v`` that its Jacobian loses, the output turns back. So this takes the output a
+    little further along ``v``, and solves for another input from a start a little back along ``v``.
+
+    Args:
+        positive: One input, ``[1, ...]``, in float64.
+        negative: Another, where the determinant has the other sign.
+        apart: Distance of the first input from the fold, relative to its size. Where this fails
+            because other singular values are small too, a tenth of it is tried, down to a
+            thousandth.
+    """
+    ends = [positive, negative]
+    signs = [_sign(function, x) for x in ends]
+    if signs[0] * signs[1] >= 0:
+        raise ValueError(f"expected determinants of different signs at the two: got {signs}")
+    for _ in range(20):
+        middle = (ends[0] + ends[1]) / 2
+        ends[0 if _sign(function, middle) == signs[0] else 1] = middle
+    lost = torch.linalg.svd(jacobian(function, middle)).Vh[:, -1].view_as(middle)  # v
+    for shorter in (1, 10, 100, 1000):
+        step = apart / shorter * norms(middle) * lost
+        with torch.no_grad():
+            y = function(middle + step)
+        second = levenberg_marquardt(function, y, middle - step, steps=20, damping=1e-8).x
+        pair = compare(function, middle + step, second)
+        if pair.found:
+            break
+    return pair
+
+
+def _sign(function: Operator, x: Tensor) -> float:
+    return torch.linalg.slogdet(jacobian(function, x)).sign.item()
