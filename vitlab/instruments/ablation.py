@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_map_only
 
 from minivit.recording import record, tensors_in
 from minivit.replacing import replace
-from vitlab.instruments.running import evaluating
+from vitlab.instruments.running import evaluating, expect
 
 By = Literal["zero", "mean", "resample"]
 
@@ -60,10 +60,17 @@ def stand_ins(
     """
     if by == "zero":
         return repeat({})
-    alone = outputs(model, names, batches[0][:1])
+    alone = {name: x.shape for name, x in outputs(model, names, batches[0][:1]).items()}
 
     def each(batch: Tensor) -> dict[str, Tensor]:
-        return _each(outputs(model, names, batch), alone, len(batch))
+        """What the model gives, after making sure that there is an entry for each image, or one."""
+        tensors, count = outputs(model, names, batch), len(batch)
+        for name, x in tensors.items():
+            first, *rest = alone[name]
+            fits = first == 1 and list(x.shape[1:]) == rest and len(x) in (1, count)
+            got = f"{list(x.shape)}, and {[first, *rest]} for one image"
+            expect(fits, f"{name!r} to give {[count, *rest]} for {count} images", got)
+        return tensors
 
     if by == "mean":
         totals: dict[str, Tensor] = {}
@@ -88,8 +95,7 @@ def stand_ins(
 
 def other_images(count: int, seed: int) -> Tensor:
     """For each image another one: the next in a random cycle through all of them."""
-    if count < 2:
-        raise ValueError("by='resample' puts in what is given for another image: expected two")
+    expect(count > 1, "two images or more, to put in another's by='resample'", count)
     order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
     return torch.empty_like(order).scatter_(0, order, order.roll(-1))
 
@@ -99,15 +105,3 @@ def outputs(model: nn.Module, names: Sequence[str], images: Tensor) -> dict[str,
     with evaluating(model), record(model, *names, detach=True) as seen:
         model(images)
     return {name: tensors_in(seen[name])[0] for name in names}
-
-
-def _each(tensors: dict[str, Tensor], alone: dict[str, Tensor], count: int) -> dict[str, Tensor]:
-    """Makes sure that there is one entry for each image, or one for all."""
-    for name, x in tensors.items():
-        one = alone[name].shape
-        if one[:1] != (1,) or x.shape[1:] != one[1:] or len(x) not in (1, count):
-            raise ValueError(
-                f"expected {name!r} to give {[count, *one[1:]]} for {count} images, to put in the "
-                f"mean or another's: got {list(x.shape)}, and {list(one)} for one image"
-            )
-    return tensors

@@ -19,7 +19,7 @@ from minivit.hooks import after, before
 from minivit.recording import runnable, tensors_in
 from vitlab.calls import Reached
 from vitlab.instruments.grids import Centres, Grid, centres_of, maps_of
-from vitlab.instruments.running import evaluating
+from vitlab.instruments.running import evaluating, expect
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +36,9 @@ class Attention:
     @property
     def heads(self) -> int:
         return self.shape[1]
+
+
+AXES = "attention weights [images, heads, queries, keys]"
 
 
 class Watch(AttentionListener):
@@ -104,8 +107,8 @@ class Watch(AttentionListener):
         if not self.found and self.others:
             name, shape = self.others.popitem()  # the innermost
             raise ValueError(
-                "expected attention weights [images, heads, queries, keys]: the softmax in "
-                f"{name!r} has {list(shape)}, in which heads and images cannot be told apart"
+                f"expected {AXES}: the softmax in {name!r} has {list(shape)}, in which heads and "
+                "images cannot be told apart"
             )
         if not self.found:
             name = type(self.model).__name__
@@ -113,8 +116,7 @@ class Watch(AttentionListener):
                 f"{name} computes no attention between tokens: there is none to measure"
             )
         names = [attention.name for attention in self.found]
-        if len(set(names)) < len(names):
-            raise ValueError(f"expected one attention in a block: got {names}")
+        expect(len(set(names)) == len(names), "one attention in a block", names)
         return list(self.found)
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from jaxtyping import Int64
 from torch import Tensor
 
+from vitlab.instruments.running import expect
+
 
 @dataclass(frozen=True)
 class CueConflict:
@@ -32,8 +34,7 @@ def cue_conflict(
     :func:`vitlab.data.shapes.draw_shapes` with ``typical=0`` draws images with a conflict each.
     """
     conflict = shapes != textures
-    if not conflict.any():
-        raise ValueError("expected images whose shape and texture disagree: got none")
+    expect(conflict.any(), "images whose shape and texture disagree", "none")
     shape = int((answers == shapes)[conflict].sum())
     texture = int((answers == textures)[conflict].sum())
     return CueConflict(shape, texture, int(conflict.sum()) - shape - texture)

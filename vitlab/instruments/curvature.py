@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from vitlab.instruments.running import Images
+from vitlab.instruments.running import Images, expect
 from vitlab.instruments.weights import WeightLoss
 from vitlab.krylov import lanczos, random_like
 
@@ -64,21 +64,17 @@ def curvature(
         seed: Of the random start.
     """
     loss = WeightLoss(model, images, classes, parameters, **how)
-    if not 1 <= k <= min(steps, loss.point.shape[1]):
-        raise ValueError(f"expected k from 1 to the number of steps, or of weights: got {k}")
+    most = min(steps, loss.point.shape[1])
+    expect(1 <= k <= most, "k from 1 to the number of steps, or of weights", k)
     bent = loss.gauss_newton() if gauss_newton else loss.hessian()
     unit = loss.point.abs() if relative else torch.ones_like(loss.point)
     pairs = lanczos(lambda v: unit * bent(unit * v), random_like(loss.point, seed), steps)
     values, errors, vectors = pairs.values[0], pairs.errors[0], pairs.vectors[0]
+    top, top_errors, directions = (x.flip(0)[:k] for x in (values, errors, vectors))
+    bottom, bottom_errors, downward = values[:k], errors[:k], vectors[:k].clone()
+    slope = loss.gradient().norm().item()
     return Curvature(
-        top=values.flip(0)[:k],
-        top_errors=errors.flip(0)[:k],
-        bottom=values[:k],
-        bottom_errors=errors[:k],
-        directions=vectors.flip(0)[:k],
-        downward=vectors[:k].clone(),
-        loss=loss.value,
-        slope=loss.gradient().norm().item(),
+        top, top_errors, bottom, bottom_errors, directions, downward, loss.value, slope
     )
 
 
@@ -126,8 +122,7 @@ def batch_maxima(
             pairs = lanczos(loss.hessian(), random_like(loss.point, seed), max(steps, k))
             order = pairs.values[0].abs().argsort(descending=True)[:k]
             rows.append(torch.stack([pairs.values[0, order], pairs.errors[0, order]]))
-    if not rows:
-        raise ValueError(f"expected {batch_size} images, a mini-batch, or more: got {whole.count}")
+    expect(bool(rows), f"{batch_size} images, a mini-batch, or more", whole.count)
     return Maxima(*torch.stack(rows, 1))
 
 
@@ -172,11 +167,9 @@ def landscape(
         drawn = [random_like(loss.point, seed * 1000 + i) for i in range(directions)]
         directions = torch.cat([filter_normalised(loss, d) for d in drawn])
     axes, n = len(directions), loss.point.shape[1]
-    if axes not in (1, 2) or directions.shape[1] != n or points % 2 == 0:
-        raise ValueError(
-            f"expected directions [1 or 2, {n}] and an odd number of points: got "
-            f"{list(directions.shape)} and {points}"
-        )
+    fits = axes in (1, 2) and directions.shape[1] == n and points % 2 == 1
+    got = f"{list(directions.shape)} and {points}"
+    expect(fits, f"directions [1 or 2, {n}] and an odd number of points", got)
     offsets = torch.linspace(-radius, radius, points, dtype=loss.point.dtype)
     offsets[points // 2] = 0
     places = torch.cartesian_prod(*[offsets] * axes).view(-1, axes)

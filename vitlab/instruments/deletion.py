@@ -18,7 +18,15 @@ from minivit.hooks import before
 from vitlab.calls import logits
 from vitlab.instruments.grids import Grid, rows_and_columns
 from vitlab.instruments.layout import layouts, same_tokens
-from vitlab.instruments.running import Images, batches, chosen, evaluating, leaf, with_classes
+from vitlab.instruments.running import (
+    Images,
+    batches,
+    chosen,
+    evaluating,
+    expect,
+    leaf,
+    with_classes,
+)
 
 
 def token_ablation(
@@ -157,10 +165,8 @@ def deletion_curves(
     """
     rows, columns = rows_and_columns(grid)
     patches = rows * columns
-    if scores.ndim != 2 or scores.shape[1] != patches or not scores.isfinite().all():
-        raise ValueError(
-            f"expected finite scores [images, {rows} * {columns} patches]: got {list(scores.shape)}"
-        )
+    fits = scores.ndim == 2 and scores.shape[1] == patches and scores.isfinite().all()
+    expect(fits, f"finite scores [images, {rows} * {columns} patches]", list(scores.shape))
     # As many patches as went by each step, and the place of each patch in the order.
     counts = torch.linspace(0, patches, (steps or patches) + 1, dtype=torch.float64).round()
     places = scores.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
@@ -182,8 +188,7 @@ def deletion_curves(
                 sure = logits(model, torch.cat(pictures)).double().softmax(-1)
                 curves.append(sure.gather(1, true.repeat(2, 1)).view(2, -1).cpu())
         parts.append(torch.stack(curves, 2))  # [2, b, steps]
-    if done != len(scores):
-        raise ValueError(f"expected scores for each image: got {len(scores)} for {done} or more")
+    expect(done == len(scores), "scores for each image", f"{len(scores)} for {done} or more")
     deletion, insertion = torch.cat(parts, 1)
     return DeletionCurves(counts / patches, deletion, insertion)
 

@@ -102,20 +102,17 @@ def quadrature(
     eigenvalues of its small matrix, and the share of each is the squared overlap of its vector
     with ``z``.
     """
-    points, shares, errors = [], [], []
+    rows = []
     for number in range(probes):
         z = random_like(like, seed * 1000 + number)
         pairs = lanczos(operator, z, steps)
-        points.append(pairs.values[0])
-        errors.append(pairs.errors[0])
-        shares.append((pairs.vectors[0] @ (z[0] / z.norm())).square())
-    return Density(torch.stack(points), torch.stack(shares), torch.stack(errors))
+        share = (pairs.vectors[0] @ (z[0] / z.norm())).square()
+        rows.append(torch.stack([pairs.values[0], share, pairs.errors[0]]))
+    return Density(*torch.stack(rows, 1))
 
 
 def _estimate(values: Tensor) -> Estimate:
-    freedom = len(values) - 1
-    if not freedom:
+    if len(values) == 1:
         return Estimate(values.item(), float("nan"))
-    quantile = T95[min(freedom, len(T95)) - 1]
-    half = quantile * values.std().item() / len(values) ** 0.5
-    return Estimate(values.mean().item(), half)
+    quantile = T95[min(len(values) - 1, len(T95)) - 1]  # by degrees of freedom
+    return Estimate(values.mean().item(), quantile * values.std().item() / len(values) ** 0.5)

@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from vitlab.instruments.running import expect
+
 STALE = 10  # times in a training that directions which no token uses are given a new start
 
 
@@ -93,11 +95,9 @@ def learn_dictionary(
     """
     rows = tokens.detach().clone().float().flatten(0, -2)
     variance = (rows - rows.mean(0)).square().sum(1).mean()
-    if not 0 < variance < torch.inf or (k is None) == (penalty is None):
-        raise ValueError(
-            f"expected finite tokens that differ, and k or a penalty: got {list(tokens.shape)}, "
-            f"{k=}, {penalty=}"
-        )
+    fits = 0 < variance < torch.inf and (k is None) != (penalty is None)
+    got = f"{list(tokens.shape)}, {k=}, {penalty=}"
+    expect(fits, "finite tokens that differ, and k or a penalty", got)
     g = torch.Generator().manual_seed(seed)
     dictionary = Dictionary(rows.shape[1], size, k).to(rows.device)
     dictionary.scale.copy_(variance.sqrt())

@@ -46,10 +46,6 @@ def attention_distance(
     Args:
         grid: Rows and columns of patches. Default: those of the last convolution before each
             attention, as a rule the patch embedding.
-
-    Raises:
-        ValueError: There is no attention between tokens, several in one block, or tokens that are
-            no grid of patches.
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)

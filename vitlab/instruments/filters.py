@@ -8,23 +8,17 @@ from jaxtyping import Bool, Float, Float64, Shaped
 from torch import Tensor, nn
 
 from minivit.patches import grid_of, patchify
-from minivit.recording import one
 from minivit.shapes import Size
 from vitlab.instruments.frequency import frequencies
+from vitlab.instruments.running import expect
 
 
-def first_filters(
-    model: nn.Module, name: str | None = None
-) -> Float[Tensor, "filters channels height width"]:
-    """A copy of the weights of a convolution, such as a patch embedding, to be shown as images.
-
-    ``name`` is that of the convolution, by default the model's first.
-    """
-    modules = model.modules() if name is None else [one(model, name)]
-    convolution = next((m for m in modules if isinstance(m, nn.Conv2d)), None)
+def first_filters(model: nn.Module) -> Float[Tensor, "filters channels height width"]:
+    """A copy of the weights of a model's first convolution, such as a patch embedding."""
+    convolution = next((m for m in model.modules() if isinstance(m, nn.Conv2d)), None)
     if convolution is None:
-        got = type(model).__name__ if name is None else repr(name)
-        raise TypeError(f"expected a convolution, whose weights can be shown as images: got {got}")
+        name = type(model).__name__
+        raise TypeError(f"expected a convolution, whose weights can be shown as images: got {name}")
     return convolution.weight.detach().clone()
 
 
@@ -54,10 +48,8 @@ def principal_components(pictures: Float[Tensor, "batch channels height width"])
     """
     flat = pictures.detach().double().flatten(1)
     centred = flat - flat.mean(0)
-    if not centred.norm() > flat.numel() ** 0.5 * torch.finfo(flat.dtype).eps * flat.norm():
-        raise ValueError(
-            f"expected images of finite numbers that differ: got {list(pictures.shape)}"
-        )
+    rounding = flat.numel() ** 0.5 * torch.finfo(flat.dtype).eps * flat.norm()
+    expect(centred.norm() > rounding, "images of finite numbers that differ", list(pictures.shape))
     # By the smaller of the two square matrices: there may be a million patches.
     if len(flat) > flat.shape[1]:
         variance, vectors = torch.linalg.eigh(centred.mT @ centred / (len(flat) - 1))
@@ -153,11 +145,8 @@ def filter_spectra(
     """
     filters = filters.detach().double()
     norms = filters.flatten(1).norm(dim=1)
-    if filters[0, 0].numel() < 2 or not norms.isfinite().all() or not norms.all():
-        raise ValueError(
-            "expected filters [filters, channels, height, width] of two pixels or more and of "
-            f"finite numbers, none of them zero everywhere: got {list(filters.shape)}"
-        )
+    fits = filters[0, 0].numel() > 1 and norms.isfinite().all() and norms.all()
+    expect(fits, "finite filters of two pixels or more, none of them zero", list(filters.shape))
     generator = torch.Generator().manual_seed(seed)
     noise = torch.randn(draws, *filters.shape[1:], dtype=torch.float64, generator=generator)
     power = _power(filters)

@@ -20,6 +20,7 @@ from torch import Tensor
 from minivit.patches import pair
 from minivit.shapes import Size
 from vitlab.instruments.grids import Grid
+from vitlab.instruments.running import expect
 
 FLOOR = 1e-6  # added to an amplitude before its logarithm, as Park and Kim do
 HIGH = 0.25  # cycles per position: half of the fastest change along an axis
@@ -59,8 +60,7 @@ class LogAmplitude:
         ``n / 2 - 1``: the waves with ``n / 2`` are left out.
         """
         rows, columns = self.values.shape
-        if rows != columns:
-            raise ValueError(f"only square maps have this diagonal: got {rows} x {columns}")
+        expect(rows == columns, "a square map, which has this diagonal", f"{rows} x {columns}")
         return self.relative.diagonal()[: (rows + 1) // 2]
 
     @property
@@ -91,11 +91,9 @@ class LogAmplitude:
 
 def log_amplitude(maps: Float[Tensor, "batch channels rows columns"]) -> LogAmplitude:
     """The log amplitudes of feature maps, averaged over images and channels."""
-    if maps.ndim != 4 or not maps.numel() or min(maps.shape[2:]) < 2:
-        raise ValueError(
-            "expected maps [batch, channels, rows, columns], two positions or more each way: got "
-            f"{list(maps.shape)}"
-        )
+    fits = maps.ndim == 4 and maps.numel() > 0 and min(maps.shape[2:]) > 1
+    axes = "maps [batch, channels, rows, columns], two positions or more each way"
+    expect(fits, axes, list(maps.shape))
     amplitude = torch.fft.fft2(maps.detach().double()).abs()
     return LogAmplitude((amplitude + FLOOR).log().mean((0, 1)))
 
@@ -104,13 +102,11 @@ def band_pass(
     images: Float[Tensor, "*batch height width"], low: float, high: float = math.inf
 ) -> Float[Tensor, "*batch height width"]:
     """The waves of images in a band; ValueError where images of their size have none there."""
-    frequency = frequencies((images.shape[-2], images.shape[-1]))
+    height, width = images.shape[-2:]
+    frequency = frequencies((height, width))
     inside = (frequency >= low - ROUNDING) & (frequency < high - ROUNDING)
-    if not inside.any():
-        raise ValueError(
-            f"expected low < high, with a wave between them in images of {images.shape[-2]} x "
-            f"{images.shape[-1]} pixels: got {low}, {high} cycles per pixel"
-        )
+    got = f"{low}, {high} cycles per pixel, in {height} x {width} pixels"
+    expect(inside.any(), "low < high, with a wave between them", got)
     waves = torch.fft.fft2(images.double()) * inside.to(images.device)
     return torch.fft.ifft2(waves).real.to(images.dtype)
 

@@ -8,6 +8,7 @@ the sum, as Park & Kim (2022) do.
 from collections import defaultdict
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from jaxtyping import Float
@@ -19,7 +20,7 @@ from vitlab.instruments.frequency import LogAmplitude, log_amplitude
 from vitlab.instruments.grids import Grid, maps_of, rows_and_columns
 from vitlab.instruments.layout import outside
 from vitlab.instruments.residuals import residuals
-from vitlab.instruments.running import Images, batches, evaluating
+from vitlab.instruments.running import Images, batches, evaluating, expect
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +41,7 @@ class Addition:
 
 
 def layer_frequencies(
-    model: nn.Module,
-    images: Images,
-    *names: str,
-    grid: Grid | None = None,
-    batch_size: int = 16,
+    model: nn.Module, images: Images, *names: str, grid: Grid | None = None, batch_size: int = 16
 ) -> dict[str, Passage]:
     """The log amplitudes before and after named modules, in the order these run.
 
@@ -56,35 +53,27 @@ def layer_frequencies(
     Args:
         names: As for :func:`~minivit.recording.record`, such as ``"blocks.*.attention"``.
         grid: Rows and columns of patches. Default: found by watching the model run.
-
-    Raises:
-        LookupError: A name matches no module.
-        ValueError: A module did not run, or what it reads or gives is on no known grid.
     """
     modules, weights = find(runnable(model), names)
-    if weights or not modules:
-        raise ValueError(f"expected names of modules: got {list(names)}")
+    expect(bool(modules) and not weights, "names of modules", list(names))
     first, stream = batches(images, batch_size)
     waves = _Waves(model, first, grid)
 
-    def watch(stack: ExitStack, name: str, module: nn.Module) -> None:
-        def begin(module: nn.Module, args: Any, kwargs: Any) -> None:
-            waves.add(name, "before", tensors_in((args, kwargs))[0])
+    def reads(name: str, module: nn.Module, args: Any, kwargs: Any) -> None:
+        waves.add(name, "before", tensors_in((args, kwargs))[0])
 
-        def end(module: nn.Module, args: Any, output: Any) -> None:
-            waves.add(name, "after", tensors_in(output)[0])
-
-        stack.enter_context(before(module, begin))
-        stack.enter_context(after(module, end))
+    def gives(name: str, module: nn.Module, args: Any, output: Any) -> None:
+        waves.add(name, "after", tensors_in(output)[0])
 
     for batch in stream:
         with ExitStack() as stack:
             stack.enter_context(evaluating(model))
             for name, module in modules.items():
-                watch(stack, name, module)
+                stack.enter_context(before(module, partial(reads, name)))
+                stack.enter_context(after(module, partial(gives, name)))
             model(batch)
-    if missing := sorted(modules.keys() - waves.means.keys()):
-        raise ValueError(f"the model did not run {missing}")
+    missing = sorted(modules.keys() - waves.means.keys())
+    expect(not missing, "modules that the model runs", missing)
     return {name: Passage(**waves.of(name)) for name in waves.means}
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from vitlab.instruments.frequency import frequencies
 from vitlab.instruments.grids import Grid, rows_and_columns
 from vitlab.instruments.layout import attention_weights, layouts, same_tokens
-from vitlab.instruments.running import Images, batches
+from vitlab.instruments.running import Images, batches, expect
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +45,8 @@ def frequency_response(
     """
     rows, columns = rows_and_columns(grid)
     n = rows * columns
-    if matrix.shape[-2:] != (n, n):
-        raise ValueError(
-            f"expected matrices [{n}, {n}] for {rows} x {columns} places: got {list(matrix.shape)}"
-        )
+    fits = matrix.shape[-2:] == (n, n)
+    expect(fits, f"matrices [{n}, {n}] for {rows} x {columns} places", list(matrix.shape))
     flat = matrix.detach().double().unflatten(-1, (rows, columns))
     # Sums over keys with e^{+2 pi i ...}; [..., places, rows, columns]
     out = torch.fft.fft2(flat).conj() / n**0.5
@@ -70,7 +68,7 @@ def attention_response(
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
     tokens = same_tokens(at)
-    totals = [torch.zeros(3, one.heads, *tokens.grid, dtype=torch.float64) for one in at]
+    totals = [torch.zeros(3, x.heads, *tokens.grid, dtype=torch.float64) for x in at]
     count = 0
     for batch in attention_weights(model, stream, at):
         where = torch.tensor(tokens.where, device=batch[0].device)
@@ -80,6 +78,5 @@ def attention_response(
             parts = (response.gain, response.same, response.constant)
             total += torch.stack([part.sum(0).cpu() for part in parts])
         count += len(batch[0])
-    return {
-        one.name: FrequencyResponse(*(total / count)) for one, total in zip(at, totals, strict=True)
-    }
+    named = zip(at, totals, strict=True)
+    return {layout.name: FrequencyResponse(*(total / count)) for layout, total in named}

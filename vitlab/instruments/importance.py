@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from minivit.recording import find, runnable, weights_of
 from vitlab.calls import logits
 from vitlab.instruments.ablation import By, Part, stand_ins, without
-from vitlab.instruments.attentions import attentions
+from vitlab.instruments.attentions import AXES, attentions
 from vitlab.instruments.residuals import branches, last
-from vitlab.instruments.running import Images, batches, chosen, evaluating, with_classes
+from vitlab.instruments.running import Images, batches, chosen, evaluating, expect, with_classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +56,6 @@ def branch_importance(
         reference: Images for the mean, or to draw the other images from, such as training images,
             so that nothing is learnt from those that are scored. Default: the same images.
         seed: Of the choice of the other images.
-
-    Raises:
-        LookupError: A name matches nothing.
-        ValueError: No residual connection is seen; or, but for zeros, a branch gives no entry for
-            each image, as in windows.
     """
     first, stream = batches(images, batch_size)
     if names:
@@ -92,12 +87,8 @@ def head_importance(
     """
     first, stream = batches(images, batch_size)
     at = attentions(model, first)
-    for attention in at:
-        if len(attention.shape) < 4:
-            raise ValueError(
-                "expected attention weights [images, heads, queries, keys]: got "
-                f"{list(attention.shape)} in {attention.name!r}"
-            )
+    for a in at:
+        expect(len(a.shape) >= 4, AXES, f"{list(a.shape)} in {a.name!r}")
     heads = torch.tensor([attention.heads for attention in at])
     there = torch.arange(int(heads.max())) < heads[:, None]  # [blocks, heads]
     parts = [Part(weights_of(at[block].name), head) for block, head in there.nonzero().tolist()]
@@ -105,7 +96,7 @@ def head_importance(
     table = torch.full((2, *there.shape), torch.nan, dtype=torch.float64)
     table[:, there] = torch.stack([row.loss, row.accuracy])
     names = tuple(attention.name for attention in at)
-    return Importance(names, table[0], table[1], row.whole_loss, row.whole_accuracy)
+    return replace(row, names=names, loss=table[0], accuracy=table[1])
 
 
 def _importance(
@@ -119,15 +110,14 @@ def _importance(
     batch_size: int,
 ) -> Importance:
     """Loss and accuracy of the whole model, and without each part."""
-    if by not in get_args(By):
-        raise ValueError(f"expected by='zero', 'mean' or 'resample': got {by!r}")
-    kept = stream if by == "zero" else list(stream)  # others need a pass of their own
+    expect(by in get_args(By), "by='zero', 'mean' or 'resample'", repr(by))
     others = None if reference is None else list(batches(reference, batch_size)[1])
     names = list(dict.fromkeys(part.name for part in parts))
-    instead = stand_ins(model, kept if isinstance(kept, list) else [], names, by, seed, others)
+    kept = [] if by == "zero" else list(stream)  # what stands in needs a pass of its own
+    instead = stand_ins(model, kept, names, by, seed, others)
     sums = torch.zeros(2, 1 + len(parts), dtype=torch.float64)
     count = 0
-    for (batch, some), new in zip(with_classes(kept, labels), instead, strict=False):
+    for (batch, some), new in zip(with_classes(kept or stream, labels), instead, strict=False):
         with evaluating(model):
             answers = [logits(model, batch)]
             true = chosen(some, answers[0]).cpu()

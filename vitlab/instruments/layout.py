@@ -13,9 +13,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from minivit.recording import record, weights_of
-from vitlab.instruments.attentions import Attention, watching
+from vitlab.instruments.attentions import AXES, Attention, watching
 from vitlab.instruments.grids import Grid, rows_and_columns
-from vitlab.instruments.running import evaluating
+from vitlab.instruments.running import evaluating, expect
 from vitlab.instruments.tracing import changed_tokens, in_reading_order, noise_like
 
 
@@ -83,16 +83,11 @@ def outside(model: nn.Module, images: Tensor) -> tuple[int, list[int]]:
 def _check(attention: Attention, grid: Grid | None) -> None:
     """Refuses attention without a known grid of patches, and attention in windows."""
     if grid is None and not attention.maps:
-        raise ValueError(
-            f"no convolution runs before the attention of {attention.name!r}, so the grid of "
-            "patches is not known: give grid=(rows, columns)"
-        )
-    if len(attention.shape) != 4:
-        raise ValueError(
-            "expected attention weights [images, heads, queries, keys]: got "
-            f"{list(attention.shape)} in {attention.name!r}"
-        )
-    if attention.shape[0] != 1:
+        at = f"before the attention of {attention.name!r}"
+        raise ValueError(f"no convolution runs {at}: give grid=(rows, columns)")
+    shape = list(attention.shape)
+    expect(len(shape) == 4, AXES, f"{shape} in {attention.name!r}")
+    if shape[0] != 1:
         raise ValueError(_expected(attention, grid) + ", [windows, heads, queries, keys]")
 
 
@@ -125,9 +120,9 @@ def _patches(
 
 def same_tokens(at: list[Layout]) -> Layout:
     """Any of these layouts, after making sure that all have the same tokens."""
-    if len({(layout.grid, layout.where, layout.tokens) for layout in at}) > 1:
-        got = sorted({(layout.grid, layout.extra) for layout in at})
-        raise ValueError(f"expected the same tokens in all blocks: got (grid, others) {got}")
+    alike = len({(layout.grid, layout.where, layout.tokens) for layout in at}) == 1
+    got = sorted({(layout.grid, layout.extra) for layout in at})
+    expect(alike, "the same tokens in all blocks", f"(grid, others) {got}")
     return at[0]
 
 
@@ -153,9 +148,7 @@ def checked_weights(
     name = weights_of(layout.name)
     expected = [count, layout.heads, layout.tokens, layout.tokens]
     weights = seen[name]
-    if list(weights.shape) not in (expected, [1 if shared else count, *expected[1:]]):
-        raise ValueError(
-            f"expected {name!r} {expected} for {count} images: got {list(weights.shape)}; give one "
-            "image at a time, batch_size=1"
-        )
+    fits = list(weights.shape) in (expected, [1 if shared else count, *expected[1:]])
+    got = f"{list(weights.shape)}; give one image at a time, batch_size=1"
+    expect(fits, f"{name!r} {expected} for {count} images", got)
     return weights

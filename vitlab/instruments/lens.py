@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Float64
@@ -76,14 +75,10 @@ def _states(model: nn.Module, names: list[str]) -> Iterator[list[Tensor]]:
     """Collects the tokens before the first of these blocks, and after each."""
     states: list[Tensor] = []
 
-    def read(module: nn.Module, args: Any, kwargs: Any) -> None:
-        states.append(tensors_in(args)[0])
-
-    def gave(module: nn.Module, args: Any, output: Any) -> None:
-        states.append(tensors_in(output)[0])
-
+    blocks = [model.get_submodule(name) for name in names]
     with ExitStack() as stack:
-        stack.enter_context(before(model.get_submodule(names[0]), read))
-        for name in names:
-            stack.enter_context(after(model.get_submodule(name), gave))
+        keep = states.append
+        stack.enter_context(before(blocks[0], lambda _, args, kwargs: keep(tensors_in(args)[0])))
+        for block in blocks:
+            stack.enter_context(after(block, lambda _, args, output: keep(tensors_in(output)[0])))
         yield states

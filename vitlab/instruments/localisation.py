@@ -15,7 +15,7 @@ from vitlab.instruments.filters import principal_components
 from vitlab.instruments.grids import Grid
 from vitlab.instruments.probes import ridge
 from vitlab.instruments.representations import by_position, patch_grid, representations
-from vitlab.instruments.running import Images
+from vitlab.instruments.running import Images, expect
 from vitlab.instruments.similarity import CKA
 
 
@@ -120,11 +120,9 @@ def _tokens_and_patches(
     extra, here = by_position(output, grid)
     rows, columns = here.shape[1:3]
     height, width = images.shape[-2:]
-    if rows * columns < 2 or height % rows or width % columns:
-        raise ValueError(
-            f"expected {name!r} to give two positions or more that divide an image of {height} x "
-            f"{width} pixels: got {rows} x {columns}"
-        )
+    fits = rows * columns > 1 and not height % rows and not width % columns
+    several = f"several positions of {name!r} that divide an image of {height} x {width} pixels"
+    expect(fits, several, f"{rows} x {columns}")
     cut = patchify(images, (height // rows, width // columns))
     return torch.cat([extra, here.flatten(1, 2)], 1).cpu(), cut.cpu(), (rows, columns)
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from vitlab.instruments.blocks import row_of_blocks
 from vitlab.instruments.grids import Grid
 from vitlab.instruments.representations import by_position, patch_grid, representations
-from vitlab.instruments.running import Images, batches
+from vitlab.instruments.running import Images, batches, expect
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,37 +68,30 @@ def token_norms(
 ) -> TokenNorms:
     """Measures the norm of every token after every block, and which patches stand out by theirs.
 
-    Darcet et al. (2024), "Vision transformers need registers", find in large models a few patches,
-    about 2 %, mostly in plain background, with roughly ten times the norm of the others, from the
-    middle blocks on; they hold information about the whole image. There the cut is made by eye, in
-    the histogram, at 150 for DINOv2. Here a patch is an outlier if its norm is more than ``factor``
-    times the median of all patches at that depth, which a few outliers cannot move. The default, 3,
-    is midway between 1 and 10 on a logarithmic scale; :attr:`TokenNorms.largest` says how much
-    hangs on it.
+    Darcet et al. (2024), "Vision transformers need registers", find in large models, from the
+    middle blocks on, a few patches, about 2 %, with roughly ten times the norm of the others; they
+    hold information about the whole image. There the cut is made by eye. Here a patch is an outlier
+    if its norm is more than ``factor`` times the median of all patches at that depth, which a few
+    outliers cannot move. The default, 3, is midway between 1 and 10 on a logarithmic scale;
+    :attr:`TokenNorms.largest` says how much hangs on it.
 
     Args:
         images: Tens or more, in one batch or several, as different as what the model is used for.
         names: Layers, as for :func:`~minivit.recording.record`. Default: the blocks, whose outputs
             are the residual stream, before the final norm, which would divide by the token's size.
         grid: Rows and columns of patches. Default: those of the last convolution.
-
-    Raises:
-        ValueError: Without names, the model has no row of blocks from tokens to tokens; tokens do
-            not fit the grid; or layers have different grids.
     """
     first, stream = batches(images, batch_size)
     names = names or tuple(row_of_blocks(model, first))
     grid = grid or patch_grid(model, first)
-    norms: dict[str, list[tuple[Tensor, Tensor]]] = {}  # of others and of patches, by batch
+    norms: dict[str, list[list[Tensor]]] = {}  # of others and of patches, by batch
     for batch in stream:
         for name, x in representations(model, batch, names).items():
-            others, here = (t.double().norm(dim=-1).cpu() for t in by_position(x, grid))
-            norms.setdefault(name, []).append((others, here))
-    shapes = {name: [*rows[0][0].shape[1:], *rows[0][1].shape[1:]] for name, rows in norms.items()}
-    if len(set(map(tuple, shapes.values()))) > 1:
-        raise ValueError(
-            f"expected the same tokens in all layers: got [extra, rows, columns] {shapes}"
-        )
+            row = [tokens.double().norm(dim=-1).cpu() for tokens in by_position(x, grid)]
+            norms.setdefault(name, []).append(row)
+    shapes = {name: [n for x in rows[0] for n in x.shape[1:]] for name, rows in norms.items()}
+    alike = len(set(map(tuple, shapes.values()))) == 1
+    expect(alike, "the same tokens in all layers", f"[extra, rows, columns] {shapes}")
     extra, patches = (
         torch.stack([torch.cat([row[i] for row in rows]) for rows in norms.values()])
         for i in (0, 1)

@@ -12,6 +12,7 @@ from minivit.patches import pair
 from vitlab.instruments.grids import Grid, rows_and_columns
 from vitlab.instruments.probes import explained, ridge
 from vitlab.instruments.representations import EXTRA
+from vitlab.instruments.running import expect
 
 Table = Float[Tensor, "rows columns dim"]
 
@@ -39,11 +40,8 @@ def position_table(model: nn.Module, grid: Grid | None = None) -> Table:
         for tensors in (model.named_parameters(), model.named_buffers())
     )
     tables = learned or fixed  # a model with a table may have its rotations in a buffer
-    if len(tables) != 1:
-        raise ValueError(
-            f"expected one table of positions in {type(model).__name__}: got "
-            f"{', '.join(tables) or 'none'}"
-        )
+    got = ", ".join(tables) or "none"
+    expect(len(tables) == 1, f"one table of positions in {type(model).__name__}", got)
     ((name, table),) = tables.items()
     if grid is None:
         owner = model.get_submodule(name.rpartition(".")[0])

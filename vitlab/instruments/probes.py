@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from vitlab.instruments.grids import Grid
 from vitlab.instruments.representations import by_position, collected, patch_grid
+from vitlab.instruments.running import expect
 
 # In units of the mean square singular value of the features, so that their scale does not matter.
 PENALTIES = tuple(10.0**k for k in range(-8, 5))
@@ -51,11 +52,9 @@ def ridge(
             for all would be too large for those.
     """
     x, y = x.double(), y.double()
-    if len(x) != len(y) or len(x) < 3 or not (x.isfinite().all() and y.isfinite().all()):
-        raise ValueError(
-            "expected finite features [n, features] and targets [n, targets] for three rows or "
-            f"more: got {list(x.shape)} and {list(y.shape)}"
-        )
+    fits = len(x) == len(y) > 2 and x.isfinite().all() and y.isfinite().all()
+    got = f"{list(x.shape)} and {list(y.shape)}"
+    expect(fits, "finite features [n, ...] and targets [n, ...] for three rows or more", got)
     mean, level = x.mean(0), y.mean(0)
     u, s, vt = torch.linalg.svd(x - mean, full_matrices=False)
     if s[0] <= max(x.shape) * torch.finfo(x.dtype).eps * x.norm():
@@ -108,11 +107,10 @@ def probe(
     divided by its standard deviation on the training images.
     """
     (x, labels), (x_test, test_labels) = train, test
-    if len(x) != len(labels) or len(labels.unique()) < 2:
-        raise ValueError(
-            f"expected a class for each of {len(x)} rows of features, two classes or more: got "
-            f"{len(labels)} of the classes {labels.unique().tolist()}"
-        )
+    classes = labels.unique().tolist()
+    fits = len(x) == len(labels) and len(classes) > 1
+    got = f"{len(labels)} of the classes {classes}"
+    expect(fits, f"a class for each of {len(x)} rows of features, two classes or more", got)
     std = x.double().std(0)
     std = torch.where(std > 0, std, 1)
     fit = ridge(x / std, F.one_hot(labels, int(labels.max()) + 1))
@@ -135,11 +133,9 @@ def read_out(
     extra, patches = by_position(x, grid)
     if read == "mean":
         return patches.flatten(1, 2).mean(1)
-    if read != "class" or not extra.shape[1]:
-        raise ValueError(
-            "expected to read the 'mean' of patches, or a 'class' token: got "
-            f"read={read!r} and {extra.shape[1]} tokens beside the patches"
-        )
+    got = f"{read=} and {extra.shape[1]} tokens beside the patches"
+    fits = read == "class" and extra.shape[1] > 0
+    expect(fits, "to read the 'mean' of patches, or a 'class' token", got)
     return extra[:, 0]
 
 

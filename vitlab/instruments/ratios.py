@@ -7,7 +7,7 @@ from jaxtyping import Float64
 from torch import Tensor, nn
 
 from vitlab.instruments.residuals import residuals
-from vitlab.instruments.running import Images, batches, evaluating
+from vitlab.instruments.running import Images, batches, evaluating, expect
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +46,7 @@ def branch_ratios(model: nn.Module, images: Images, *, batch_size: int = 16) -> 
                 f"no residual connection between tokens is seen in {type(model).__name__}"
             )
         tokens = {name: row.shape[1] for name, row in rows}
-        if len(set(tokens.values())) > 1:
-            raise ValueError(f"expected equally many tokens everywhere: got {tokens}")
+        expect(len(set(tokens.values())) == 1, "equally many tokens everywhere", tokens)
         total = total + torch.stack([row for _, row in rows], 1)  # [3, sub-layers, tokens]
         count += len(batch)
     return BranchRatios(tuple(name for name, _ in rows), *(total / count))

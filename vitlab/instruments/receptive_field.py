@@ -10,7 +10,7 @@ from minivit.hooks import after
 from minivit.recording import one, tensors_in
 from vitlab.instruments.grids import Centres, Grid, centres_of, maps_of, rows_and_columns
 from vitlab.instruments.layout import outside
-from vitlab.instruments.running import Images, batches, evaluating, leaf
+from vitlab.instruments.running import Images, batches, evaluating, expect, leaf
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +30,10 @@ class ReceptiveField:
     @property
     def extent(self) -> tuple[int, int]:
         """Height and width in pixels of the smallest rectangle around the support."""
-        lengths = []
-        for axis in (1, 0):
-            hit = self.support.any(axis).nonzero()
-            lengths.append(int(hit[-1] - hit[0]) + 1 if len(hit) else 0)
-        return lengths[0], lengths[1]
+        rows, columns = (self.support.any(axis).nonzero() for axis in (1, 0))
+        if not len(rows):
+            return 0, 0
+        return int(rows[-1] - rows[0]) + 1, int(columns[-1] - columns[0]) + 1
 
     @property
     def distance(self) -> float:
@@ -71,9 +70,6 @@ def receptive_field(
         place: Row and column on the grid. Default: the middle, ``(rows // 2, columns // 2)``.
         channels: How many channels at most, with a backward pass for each. If there are more, a
             random subset is drawn, always the same.
-
-    Raises:
-        ValueError: The activation is on no grid, or does not depend on the images.
     """
     place = None if place is None else rows_and_columns(place, "place")
     first, stream = batches(images, batch_size)
@@ -85,14 +81,13 @@ def receptive_field(
             activation, centres = _activation(model, x, at)
         rows, columns = activation.shape[2:]
         row, column = place or (rows // 2, columns // 2)
-        if not (0 <= row < rows and 0 <= column < columns):
-            raise ValueError(f"{at!r} has {rows} x {columns} positions: got {place}")
+        inside = 0 <= row < rows and 0 <= column < columns
+        expect(inside, f"a place of the {rows} x {columns} positions of {at!r}", place)
         y = activation[:, :, row, column]  # [batch, dim]
         drawn = torch.randperm(y.shape[1], generator=torch.Generator().manual_seed(0))[:channels]
         for channel in drawn.tolist():
-            gradient = None
+            answer, gradient = y[:, channel].sum(), None
             if y.requires_grad:
-                answer = y[:, channel].sum()
                 (gradient,) = torch.autograd.grad(answer, x, retain_graph=True, allow_unused=True)
             if gradient is None:
                 raise ValueError(f"{at!r} does not depend on the images")

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from minivit.recording import record
 from vitlab.instruments.grids import Grid, maps_of, rows_and_columns
 from vitlab.instruments.layout import outside
-from vitlab.instruments.running import Images, batches, evaluating
+from vitlab.instruments.running import Images, batches, evaluating, expect
 
 EXTRA = 8  # tokens besides the patches, at most, where nothing else is known
 
@@ -26,11 +26,9 @@ def representations(
         model(images)
     for name, x in seen.items():
         floating = isinstance(x, Tensor) and x.is_floating_point()
-        if not floating or x.shape[:1] != images.shape[:1]:
-            got = f"{x.dtype} {list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-            raise ValueError(
-                f"expected {name!r} to give one floating tensor [{len(images)}, ...]: got {got}"
-            )
+        got = f"{x.dtype} {list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+        fits = floating and x.shape[:1] == images.shape[:1]
+        expect(fits, f"{name!r} to give one floating tensor [{len(images)}, ...]", got)
     tokens, extra = outside(model, images)
     order = sorted(range(tokens), key=lambda i: i not in extra)
     if order == list(range(tokens)):
@@ -87,16 +85,10 @@ def by_position(
     if x.ndim == 4:
         x = _channels_last(x, grid)
         return x.flatten(1, 2)[:, :0], x
-    if x.ndim != 3:
-        raise ValueError(
-            "expected tokens [batch, tokens, dim] or a map [batch, dim, rows, columns]: got "
-            f"{list(x.shape)}"
-        )
+    shapes = "tokens [batch, tokens, dim] or a map [batch, dim, rows, columns]"
+    expect(x.ndim == 3, shapes, list(x.shape))
     if grid is None:
-        raise ValueError(
-            "no convolution runs in the model, so the grid of patches is not known: give "
-            "grid=(rows, columns)"
-        )
+        raise ValueError("no convolution runs in the model: give grid=(rows, columns)")
     rows, columns = rows_and_columns(grid)
     extra = x.shape[1] - rows * columns
     most = getattr(grid, "extra", EXTRA)
@@ -117,9 +109,6 @@ def _channels_last(
     known = maps or {grid}
     if last in known and first not in known:
         return x
-    if maps and first not in maps:
-        raise ValueError(
-            f"expected a map of a known size, of {sorted(maps)}: got {list(x.shape)}; give "
-            "grid=(rows, columns)"
-        )
+    got = f"{list(x.shape)}; give grid=(rows, columns)"
+    expect(not maps or first in maps, f"a map of a known size, of {sorted(maps)}", got)
     return x.movedim(1, -1)

@@ -106,13 +106,20 @@ def residuals(
         yield
 
 
-def branches(model: nn.Module, images: Tensor, name: Callable[[Calls], str] = largest) -> list[str]:
-    """Names the modules whose output is added to their input, in order, or raises ValueError."""
+def branches(
+    model: nn.Module, images: Tensor, name: Callable[[Calls], str] = largest, *, axes: int = 0
+) -> list[str]:
+    """Names the modules whose output, of so many axes or more, is added to their input, in order.
+
+    ValueError where there is none.
+    """
     names: list[str] = []
-    with (
-        evaluating(model),
-        residuals(model, lambda name, branch, skip: names.append(name), name),
-    ):
+
+    def note(name: str, branch: Tensor, skip: Tensor) -> None:
+        if branch.ndim >= axes:
+            names.append(name)
+
+    with evaluating(model), residuals(model, note, name):
         model(images[:1])
     if not names:
         raise ValueError(f"no residual connection is seen in {type(model).__name__}")

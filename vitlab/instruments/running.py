@@ -42,6 +42,12 @@ def evaluating(model: nn.Module) -> Iterator[None]:
                     module.training = True
 
 
+def expect(holds: bool | Tensor, expected: str, got: object) -> None:
+    """Raises ValueError, which says what was expected and what was given, unless that holds."""
+    if not holds:
+        raise ValueError(f"expected {expected}: got {got}")
+
+
 def batches(images: Images, batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:
     """The first batch, to look at, and all of them, to go through once.
 
@@ -55,12 +61,9 @@ def batches(images: Images, batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:
 
     def checked() -> Iterator[Tensor]:
         for batch in chain([first], rest):
-            fits = batch.ndim == 4 and batch.shape[1:] == first.shape[1:]
-            if not fits or not batch.isfinite().all():
-                raise ValueError(
-                    "expected images of finite numbers [batch, channels, height, width], all of "
-                    f"one size: got {list(first.shape)} and {list(batch.shape)}"
-                )
+            fits = batch.ndim == 4 and batch.shape[1:] == first.shape[1:] and batch.isfinite().all()
+            got = f"{list(first.shape)} and {list(batch.shape)}"
+            expect(fits, "finite images [batch, channels, height, width] of one size", got)
             yield batch
 
     return first, checked()
@@ -79,8 +82,8 @@ def with_classes(
     for batch in stream:
         yield batch, None if classes is None else classes[count : count + len(batch)]
         count += len(batch)
-    if classes is not None and len(classes) != count:
-        raise ValueError(f"expected a class for each image: got {len(classes)} for {count}")
+    if classes is not None:
+        expect(len(classes) == count, "a class for each image", f"{len(classes)} for {count}")
 
 
 def chosen(given: Tensor | None, logits: Float[Tensor, "batch classes"]) -> Int64[Tensor, "batch"]:
@@ -89,8 +92,5 @@ def chosen(given: Tensor | None, logits: Float[Tensor, "batch classes"]) -> Int6
         return logits.argmax(1)
     count, whole = logits.shape[1], not given.is_floating_point() and given.dtype != torch.bool
     fits = whole and given.shape == logits.shape[:1] and 0 <= given.min() <= given.max() < count
-    if not fits:
-        raise ValueError(
-            f"expected a class below {count} for each of {len(logits)} images: got {given.tolist()}"
-        )
+    expect(fits, f"a class below {count} for each of {len(logits)} images", given.tolist())
     return given.to(logits.device, torch.int64)

@@ -14,6 +14,7 @@ from jaxtyping import Float, Float64, Shaped
 from torch import Tensor, nn
 
 from vitlab.instruments.representations import representations
+from vitlab.instruments.running import expect
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +69,9 @@ def cka(
     sums = CKA(debiased=debiased)
     for batch in [images] if isinstance(images, Tensor) else images:
         x = representations(model, batch, names)
-        if other is None and other_names is None:
-            sums.update(x)
-        else:
-            columns = names if other_names is None else tuple(other_names)
-            sums.update(x, representations(other or model, batch, columns))
+        columns = names if other_names is None else tuple(other_names)
+        same = other is None and other_names is None
+        sums.update(x, None if same else representations(other or model, batch, columns))
     return sums.result()
 
 
@@ -105,11 +104,8 @@ class CKA:
         self._names = tuple(x), tuple(sides[-1])
         counts = sorted({len(t) for side in sides for t in side.values()})
         least, n = 4 if self.debiased else 2, counts[0]
-        if len(counts) > 1 or n < least:
-            raise ValueError(
-                f"expected {least} images or more in every batch, as many for every layer: got "
-                f"{' and '.join(map(str, counts))}"
-            )
+        fits, got = len(counts) == 1 and n >= least, " and ".join(map(str, counts))
+        expect(fits, f"{least} images or more in every batch, as many for every layer", got)
         grams = [torch.stack([_centred_gram(t, self.debiased) for t in s.values()]) for s in sides]
         rows, columns = grams[0], grams[-1]  # [layers, n * n]
         scale = n * (n - 3) if self.debiased else (n - 1) ** 2

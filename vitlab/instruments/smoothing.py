@@ -20,7 +20,7 @@ from minivit.parts import local_mask
 from minivit.recording import weights_of
 from vitlab.instruments.grids import Grid, rows_and_columns
 from vitlab.instruments.layout import attention_weights, layouts
-from vitlab.instruments.running import Images, batches
+from vitlab.instruments.running import Images, batches, expect
 
 Weights = Shaped[Tensor, "*heads patches patches"]
 
@@ -66,11 +66,8 @@ def between_patches(
     for layout in layouts(model, images, grid):
         count = len(layout.where)
         allowed = ([count, count], [layout.heads, count, count])
-        if list(weights.shape) not in allowed:
-            raise ValueError(
-                f"expected weights {allowed[0]} or {allowed[1]} in {layout.name!r}: got "
-                f"{list(weights.shape)}"
-            )
+        shapes = f"weights {allowed[0]} or {allowed[1]} in {layout.name!r}"
+        expect(list(weights.shape) in allowed, shapes, list(weights.shape))
         replaced[weights_of(layout.name)] = partial(_fixed, layout.where, weights)
     return replaced
 
@@ -99,7 +96,5 @@ def mean_attention(
         for i, weights in enumerate(batch):
             totals[i] = totals[i] + weights.double().sum(0).cpu()
         count += len(batch[0])
-    return {
-        weights_of(layout.name): total[None] / count
-        for layout, total in zip(at, totals, strict=True)
-    }
+    named = zip(at, totals, strict=True)
+    return {weights_of(layout.name): total[None] / count for layout, total in named}

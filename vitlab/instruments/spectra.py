@@ -14,7 +14,6 @@ from vitlab.krylov import (
     jacobian,
     linearise,
     random_like,
-    sign_margin,
     singular_values,
     wide,
     widened,
@@ -28,9 +27,6 @@ class Spectrum:
     values: Float[Tensor, "batch values"]  # descending
     errors: Float[Tensor, "batch values"]  # how far off at most; 0 from the whole Jacobian
     shape: tuple[int, int]  # rows and columns of a Jacobian: numbers out, numbers in
-    # Of the determinant, where computed; 0 where rounding could have flipped it
-    sign: Float[Tensor, "batch"] | None
-    logdet: Float[Tensor, "batch"] | None  # log of its absolute value
 
     @property
     def complete(self) -> bool:
@@ -97,16 +93,7 @@ def spectrum(
         if shape[0] < shape[1]:  # begin in the smaller space
             push, pull, like = pull, push, line.value
         ends = singular_values(push, pull, random_like(like), steps)
-        return Spectrum(ends.values.to(dtype), ends.errors.to(dtype), shape, None, None)
-    rows = []
-    for entry in x.split(1):
-        matrix = finite(jacobian(function, entry)[0])
-        square = shape[0] == shape[1]
-        signed = torch.linalg.slogdet(matrix) if square else (torch.empty(0), torch.empty(0))
-        rows.append((torch.linalg.svdvals(matrix), *signed))
-    values, sign, logdet = (torch.stack(t).to(dtype) for t in zip(*rows, strict=True))
-    errors = torch.zeros_like(values)
-    if shape[0] != shape[1]:
-        return Spectrum(values, errors, shape, None, None)
-    sign = torch.where(sign_margin(values) > 1, sign, 0)
-    return Spectrum(values, errors, shape, sign, logdet)
+        return Spectrum(ends.values.to(dtype), ends.errors.to(dtype), shape)
+    matrices = (finite(jacobian(function, entry)[0]) for entry in x.split(1))
+    values = torch.stack([torch.linalg.svdvals(matrix) for matrix in matrices]).to(dtype)
+    return Spectrum(values, torch.zeros_like(values), shape)

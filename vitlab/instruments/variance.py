@@ -19,8 +19,8 @@ from minivit.recording import one, tensors_in
 from vitlab.instruments.grids import Grid
 from vitlab.instruments.layout import outside
 from vitlab.instruments.representations import by_position, patch_grid, representations
-from vitlab.instruments.residuals import residuals
-from vitlab.instruments.running import Images, batches, evaluating
+from vitlab.instruments.residuals import branches, residuals
+from vitlab.instruments.running import Images, batches, evaluating, expect
 
 
 def variance_over_positions(x: Shaped[Tensor, "batch positions dim"]) -> Float64[Tensor, "batch"]:
@@ -46,11 +46,7 @@ class Variance:
 
 
 def feature_variance(
-    model: nn.Module,
-    images: Images,
-    *names: str,
-    grid: Grid | None = None,
-    batch_size: int = 64,
+    model: nn.Module, images: Images, *names: str, grid: Grid | None = None, batch_size: int = 64
 ) -> Variance:
     """Variance over positions of what named parts of a model give, in evaluation mode.
 
@@ -107,18 +103,8 @@ def branch_variance(
     ResNet: there :func:`feature_variance` measures the parts by name. ``grid`` is as there.
     """
     first, stream = batches(images, batch_size)
-    names: list[str] = []
-
-    def note(name: str, branch: Tensor, skip: Tensor) -> None:
-        if branch.ndim > 2:  # and not a vector for each image, after the pooling
-            names.append(name)
-
-    with evaluating(model), residuals(model, note):
-        model(first[:1])
-    if not names:
-        raise ValueError(f"no residual connection is seen in {type(model).__name__}")
-    if len(set(names)) < len(names):
-        raise ValueError(f"expected sub-layers that run once each: got {names}")
+    names = branches(model, first, axes=3)  # none of vectors, after the pooling
+    expect(len(set(names)) == len(names), "sub-layers that run once each", names)
     patches = _patches_of(model, first, grid)
     parts: dict[tuple[str, str], Tensor] = {}
 

@@ -41,10 +41,6 @@ class WeightLoss:
         batch_statistics: What BatchNorm divides by. By default, as in evaluation, the running
             statistics of training, which are constants; or else mean and variance of each batch of
             ``batch_size`` images, as in training, which depend on the weights and are derived too.
-
-    Raises:
-        LookupError: A pattern matches no parameter.
-        TypeError: The weights are not all in float32, or all in float64.
     """
 
     def __init__(

@@ -21,6 +21,10 @@ def random(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
+def close(a, b, tolerance=1e-10):
+    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
 class Known(nn.Module):
     """A patch embedding and blocks whose attention weights are given: ``[heads, tokens, tokens]``.
 
@@ -51,6 +55,23 @@ class KnownBlock(nn.Module):
         return x + scores.softmax(-1).mean(1) @ x
 
 
+class Scaled(nn.Module):
+    """Branches that are multiples of the stream; the last sum goes into no module."""
+
+    def __init__(self, *scales):
+        super().__init__()
+        self.embed = nn.Conv2d(3, DIM, 8, 8)
+        self.parts = nn.ModuleList(nn.Linear(DIM, DIM, bias=False) for _ in scales)
+        for part, scale in zip(self.parts, scales, strict=True):
+            part.weight.data = scale * torch.eye(DIM)
+
+    def forward(self, images):
+        x = self.embed(images).flatten(2).mT
+        for part in self.parts:
+            x = x + part(x)
+        return nn.functional.relu(x)
+
+
 class SharedBlock(KnownBlock):
     """Computes its attention weights once for all images: ``[1, heads, tokens, tokens]``."""
 
@@ -64,9 +85,8 @@ def minivit_vit(pool="mean"):
 
 
 def torchvision_vit():  # squares alone
-    return torchvision.models.VisionTransformer(
-        24, 8, DEPTH, HEADS, DIM, 2 * DIM, num_classes=CLASSES
-    )
+    sizes = 24, 8, DEPTH, HEADS, DIM, 2 * DIM
+    return torchvision.models.VisionTransformer(*sizes, num_classes=CLASSES)
 
 
 def timm_vit():
@@ -87,12 +107,7 @@ MODELS = {
     "minivit mean": (minivit_vit, "blocks.{}", "attention", 0),
     "minivit class": (lambda: minivit_vit("class"), "blocks.{}", "attention", 1),
     "minivit attention": (lambda: minivit_vit("attention"), "blocks.{}", "attention", 0),
-    "torchvision": (
-        torchvision_vit,
-        "encoder.layers.encoder_layer_{}",
-        "self_attention",
-        1,
-    ),
+    "torchvision": (torchvision_vit, "encoder.layers.encoder_layer_{}", "self_attention", 1),
     "timm": (timm_vit, "blocks.{}", "attn", 3),
     "huggingface": (huggingface_vit, "vit.layers.{}", "attention", 1),
 }

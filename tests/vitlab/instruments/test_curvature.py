@@ -11,7 +11,7 @@ from torch.func import functional_call
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import CLASSES, MODELS, everybodys
+from tests.vitlab.instruments.models import CLASSES, MODELS, close, everybodys
 from vitlab.data import load_data
 from vitlab.instruments import batch_maxima, curvature
 from vitlab.instruments.weights import WeightLoss
@@ -57,10 +57,6 @@ def loss_of(model, x, labels, smoothing=0.0, decay=0.0, buffers=None):
 def dense(product, n):
     columns = [product(row[None])[0] for row in torch.eye(n).double()]
     return torch.stack(columns, 1)
-
-
-def close(a, b, tolerance=1e-10):
-    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("batch_size", [N, 3])

@@ -5,17 +5,11 @@ import math
 import pytest
 import torch
 
-from tests.vitlab.instruments.test_curvature import (
-    LABELS,
-    close,
-    dense,
-    flat,
-    images,
-    loss_of,
-    small,
-)
+from tests.vitlab.instruments.models import close
+from tests.vitlab.instruments.test_curvature import LABELS, dense, flat, images, loss_of, small
 from vitlab.instruments import density
 from vitlab.instruments.density import quadrature
+from vitlab.instruments.weights import WeightLoss
 
 
 def operator_of(values):
@@ -65,8 +59,6 @@ def test_the_density_of_a_network_has_the_moments_of_its_matrix(gauss_newton):
     H = torch.func.hessian(loss_of(model, x, LABELS))(flat(model))
     found = density(model, x, LABELS, probes=300, steps=10, gauss_newton=gauss_newton)
     if gauss_newton:
-        from vitlab.instruments.weights import WeightLoss
-
         H = dense(WeightLoss(model, x, LABELS).gauss_newton(), len(H))
         assert found.negative.mean < 1e-6
     else:

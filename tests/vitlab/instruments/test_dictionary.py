@@ -19,9 +19,8 @@ def planted(count=4000, dim=DIM, seed=0, active=ACTIVE):
     atoms = torch.randn(SIZE, dim, generator=g)
     atoms /= atoms.norm(dim=1, keepdim=True)
     which = torch.rand(count, SIZE, generator=g).argsort(1)[:, :active]
-    amounts = torch.zeros(count, SIZE).scatter(
-        1, which, 0.5 + torch.rand(count, active, generator=g)
-    )
+    drawn = 0.5 + torch.rand(count, active, generator=g)
+    amounts = torch.zeros(count, SIZE).scatter(1, which, drawn)
     return atoms, amounts, amounts @ atoms + 0.7
 
 
@@ -49,10 +48,8 @@ def test_a_planted_dictionary_is_recovered(learnt):
 def test_it_says_how_much_it_explains_and_with_how_few(learnt):
     *_, x, found = learnt
     fit = found.fit(x[3000:])
-    left = (x[3000:] - found(x[3000:])).var(0, correction=0).sum()
-    assert fit.explained == pytest.approx(
-        1 - (left / x[3000:].var(0, correction=0).sum()).item(), abs=1e-3
-    )
+    left, whole = (y.var(0, correction=0).sum() for y in (x[3000:] - found(x[3000:]), x[3000:]))
+    assert fit.explained == pytest.approx(1 - (left / whole).item(), abs=1e-3)
     assert fit.explained > 0.9 and fit.active <= ACTIVE and fit.dead == 0
     one = learn_dictionary(x[:3000], SIZE, k=1, steps=200).fit(x[3000:])
     assert one.active <= 1 and one.explained < fit.explained - 0.1

@@ -8,7 +8,7 @@ from torch import nn
 
 import minivit
 from tests.parity import draw
-from tests.vitlab.instruments.models import GRID, HEADS, Known, images
+from tests.vitlab.instruments.models import GRID, HEADS, Known, SharedBlock, images
 from vitlab.instruments import attention_distance
 
 N = GRID[0] * GRID[1]
@@ -72,9 +72,8 @@ def test_a_patch_that_attends_to_no_patch_is_left_out():
 
 
 def test_blocks_on_grids_of_their_own_have_baselines_of_their_own():
-    found = attention_distance(
-        draw(minivit.create("pit_32px", stages=("t", "t", "t"))), images(2, (32, 32))
-    )
+    pit = draw(minivit.create("pit_32px", stages=("t", "t", "t")))
+    found = attention_distance(pit, images(2, (32, 32)))
     sides = [(16, 2), (8, 4), (4, 8)]
     known = [uniform_by_hand((n, n), (size, size)) for n, size in sides]
     assert found.uniform.tolist() == pytest.approx(known)
@@ -86,23 +85,12 @@ def test_blocks_on_grids_of_their_own_have_baselines_of_their_own():
     assert found.uniform.tolist() == pytest.approx(known)
 
 
-class Shared(nn.Module):
-    """One attention for all images, as of positions alone: ``[1, heads, tokens, tokens]``."""
-
-    def __init__(self, weights):
-        super().__init__()
-        self.weights = weights
-
-    def forward(self, x):
-        return x + self.weights.log()[None].softmax(-1).mean(1) @ x
-
-
 def test_weights_that_all_images_share_count_for_each():
     n = math.prod(GRID)
     weights = torch.rand(HEADS, n, n, generator=torch.Generator().manual_seed(0)) + 0.1
     model = Known(weights)
     known = attention_distance(model, images())
-    model.blocks[0] = Shared(weights)
+    model.blocks[0] = SharedBlock(weights)
     found = attention_distance(model, images())
     torch.testing.assert_close(found.pixels, known.pixels, rtol=1e-6, atol=0)
 

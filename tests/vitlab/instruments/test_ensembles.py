@@ -48,7 +48,7 @@ def test_positions_that_show_the_class_are_read_and_others_are_not():
     assert found.spread > 0.05
 
 
-def test_batches_do_not_matter_and_tokens_are_those_of_patches():
+def test_batches_do_not_matter():
     model = minivit.load("digits_vit")
     images = torch.randn(40, 1, 8, 8, generator=torch.Generator().manual_seed(2))
     sides = (images[:30], torch.arange(30) % 10), (images[30:], torch.arange(10))

@@ -11,7 +11,7 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import random
+from tests.vitlab.instruments.models import close, random
 from vitlab.data.photographs import photograph
 from vitlab.instruments import (
     cosine_basis,
@@ -24,10 +24,6 @@ from vitlab.instruments import (
 from vitlab.instruments.filters import dct2, dct_matrix
 
 
-def close(a, b, tolerance=1e-9):
-    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
-
-
 def test_the_filters_of_any_model_are_its_first_convolutions_weights():
     ours = minivit.create("vit_8px", patch_size=(2, 4), dim=12)
     assert torch.equal(first_filters(ours), ours.patch_embedding.projection.weight)
@@ -37,8 +33,6 @@ def test_the_filters_of_any_model_are_its_first_convolutions_weights():
     other = timm.create_model("vit_tiny_patch16_224", depth=1)
     assert torch.equal(first_filters(other), other.patch_embed.proj.weight)
     resnet = minivit.create("resnet_8px")
-    second = first_filters(resnet, "blocks.0.conv2")
-    assert torch.equal(second, resnet.blocks[0].conv2.weight)
     first_filters(resnet).zero_()
     assert resnet.stem.conv.weight.any()  # it was a copy
 
@@ -72,7 +66,7 @@ def test_the_cosine_transform_is_a_librarys_and_orthonormal():
     waves = cosine_basis(3, (4, 6)).flatten(1)
     close(waves @ waves.mT, torch.eye(24).double())
     basis = cosine_basis(3, (4, 6))
-    close(basis[0], torch.full((3, 4, 6), 72**-0.5).double())
+    close(basis[0], torch.full((3, 4, 6), 72**-0.5, dtype=torch.float64))
     assert basis[1].std(1).max() < 1e-9 < basis[2].std(1).max()  # wider than high: across first
 
 
@@ -91,9 +85,8 @@ def test_overlap_is_one_for_the_same_space_and_the_share_at_random():
     close(subspace_overlap(a[:5], turned), torch.tensor(1.0).double())
     close(subspace_overlap(a[:5], a[5:]), torch.tensor(0.0).double())
     close(subspace_overlap(a[:4], a[2:12]), torch.tensor(0.5).double())
-    others = torch.stack(
-        [subspace_overlap(a[:5], torch.linalg.qr(random(24, 8, seed=s)).Q.mT.reshape(8, 2, 3, 4)) for s in range(99)]
-    )  # fmt: skip
+    spaces = (torch.linalg.qr(random(24, 8, seed=s)).Q.mT.reshape(8, 2, 3, 4) for s in range(99))
+    others = torch.stack([subspace_overlap(a[:5], space) for space in spaces])
     assert others.mean().item() == pytest.approx(8 / 24, abs=0.02)
 
 
@@ -129,9 +122,8 @@ def test_size_and_channels_that_are_alike_do_not_matter():
 def test_of_noise_a_known_share_passes_for_a_pattern():
     found = filter_spectra(random(4000, 3, 8, 8, seed=7))
     for level in (0.01, 0.2):
-        assert found.structured(level).double().mean().item() == pytest.approx(
-            level, abs=0.012 + level / 10
-        )
+        share = found.structured(level).double().mean().item()
+        assert share == pytest.approx(level, abs=0.012 + level / 10)
     # Powers of six squares each: E[p]^2 / E[p^2] = 3 / 4, of about 34 waves.
     assert found.noise.mean().item() == pytest.approx(0.75 * 34, rel=0.05)
 
@@ -139,8 +131,6 @@ def test_of_noise_a_known_share_passes_for_a_pattern():
 def test_bad_input_is_refused():
     assert_refused([
         (lambda: first_filters(nn.Linear(3, 4)), TypeError, "expected a convolution.*: got Linear"),
-        (lambda: first_filters(minivit.create("vit_8px"), "head"), TypeError, "got 'head'"),
-        (lambda: first_filters(minivit.create("vit_8px"), "stem"), LookupError, "no module matches 'stem'"),
         (lambda: cut_patches(random(1, 1, 5, 6), 2), ValueError, "do not divide"),
         (lambda: principal_components(torch.full((9, 1, 2, 2), 0.1)), ValueError, r"differ: got \[9, 1, 2, 2\]"),
         (lambda: subspace_overlap(random(2, 1, 2, 2), random(2, 1, 2, 2)), ValueError, "orthonormal"),

@@ -9,7 +9,7 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import MODELS, everybodys, images, random
+from tests.vitlab.instruments.models import MODELS, Scaled, everybodys, images, random
 from vitlab.instruments import layer_frequencies, log_amplitude, stream_frequencies
 from vitlab.instruments.frequency import frequencies, rings
 
@@ -82,42 +82,22 @@ class Blur(nn.Module):
 
 def test_a_blur_multiplies_every_wave_by_its_transfer_function():
     model = Blur().double()
-    model.train()
     found = layer_frequencies(model, images(5, (24, 32), torch.float64), "blur", batch_size=2)
     kernel = [(1 + 2 * torch.cos(2 * math.pi * torch.fft.fftfreq(n).double())) / 3 for n in (6, 8)]
     known = torch.outer(*kernel).abs()
     change = found["blur"].after.values - found["blur"].before.values
     clear = known > 0.05  # others sink below the floor
     torch.testing.assert_close(change[clear], known[clear].log(), atol=1e-3, rtol=0)
-    assert model.training
-
-
-class Scaled(nn.Module):
-    """Branches that are half of the stream."""
-
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Conv2d(3, 24, 8, 8)
-        self.parts = nn.ModuleList(nn.Linear(24, 24, bias=False) for _ in range(2))
-        for part in self.parts:
-            part.weight.data = 0.5 * torch.eye(24)
-
-    def forward(self, images):
-        x = self.embed(images).flatten(2).mT
-        for part in self.parts:
-            x = x + part(x)
-        return nn.functional.relu(x)
 
 
 def test_the_stream_of_known_branches():
-    model = Scaled()
+    model = Scaled(0.5, 0.5)
     found = stream_frequencies(model, images(3), grid=(3, 4), batch_size=2)
     assert list(found) == ["parts.0"]  # the last sum goes into no module
     one = found["parts.0"]
     for part, factor in ((one.branch, 0.5), (one.sum, 1.5)):
         known = one.skip.values + math.log(factor)
         torch.testing.assert_close(part.values, known, atol=1e-4, rtol=0)
-    assert model.training
 
 
 @pytest.mark.parametrize("name", MODELS)

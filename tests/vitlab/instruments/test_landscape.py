@@ -3,16 +3,10 @@
 import pytest
 import torch
 
+import minivit
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.test_curvature import (
-    LABELS,
-    close,
-    flat,
-    images,
-    loss_of,
-    normed,
-    small,
-)
+from tests.vitlab.instruments.models import close
+from tests.vitlab.instruments.test_curvature import LABELS, flat, images, loss_of, normed, small
 from vitlab.instruments import curvature, filter_normalised, landscape
 from vitlab.instruments.weights import WeightLoss
 from vitlab.krylov import random_like
@@ -54,8 +48,6 @@ def test_random_directions_have_the_models_lengths_filter_by_filter_and_leave_th
 
 
 def test_a_class_token_is_no_filter_and_a_filter_of_zero_stays():
-    import minivit
-
     model = minivit.create("vit_8px", depth=1, dim=8, heads=2, pool="class").double().eval()
     model.head.weight.data[0] = 0
     loss = WeightLoss(model, torch.rand(2, 1, 8, 8).double(), torch.tensor([0, 1]))

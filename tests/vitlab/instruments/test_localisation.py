@@ -9,13 +9,8 @@ import minivit
 from minivit.patches import patchify
 from tests.parity import draw
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import random
+from tests.vitlab.instruments.models import close, random
 from vitlab.instruments import linear_cka, localisation, readable
-
-
-def close(a, b, tolerance=1e-8):
-    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
-
 
 IMAGES = random(160, 3, 4, 6)  # independent pixels: a patch tells nothing of the others
 

@@ -3,7 +3,6 @@
 from functools import partial
 
 import pytest
-import timm
 import torch
 from torch import nn
 
@@ -11,6 +10,7 @@ import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import MODELS, Known, everybodys, images
+from tests.vitlab.instruments.test_architectures import of_timm
 from vitlab.instruments import token_norms
 
 
@@ -83,9 +83,7 @@ def test_other_layers_and_models_without_attention():
 def test_what_has_no_tokens_is_refused():
     pit = minivit.create("pit_32px", stages=("t", "t", "t"))
     x, model = images(1, (32, 32)), minivit.create("vit_32px")
-    swin = timm.create_model(
-        "swin_tiny_patch4_window7_224", img_size=56, embed_dim=12, depths=(1, 1)
-    )
+    swin = of_timm("swin_tiny_patch4_window7_224", img_size=56, embed_dim=12, depths=(1, 1))()
     assert_refused([
         (partial(token_norms, swin, torch.rand(1, 3, 56, 56)), ValueError, "has no row of blocks"),
         (partial(token_norms, pit, x, "stages.*"), (ValueError, LookupError), "stages"),

@@ -10,12 +10,8 @@ import minivit
 from minivit.positions import sincos_2d
 from tests.parity import draw
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import random
+from tests.vitlab.instruments.models import close, random
 from vitlab.instruments import place_recovery, position_similarity, position_table
-
-
-def close(a, b, tolerance=1e-9):
-    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
 
 
 def coordinates(rows, columns):

@@ -10,14 +10,10 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import random
+from tests.vitlab.instruments.models import close, random
 from vitlab.data.loading import load_data
 from vitlab.instruments import probe, probes, ridge
 from vitlab.instruments.probes import explained
-
-
-def close(a, b, tolerance=1e-8):
-    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize(("n", "features"), [(30, 8), (12, 40)])

@@ -9,11 +9,7 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import (
-    Known,
-    SharedBlock,
-    images,
-)
+from tests.vitlab.instruments.models import Known, SharedBlock, images
 from vitlab.instruments import relevance, rollout
 
 N = 12

@@ -1,9 +1,12 @@
 """Rollouts of attention that is known, and of everybody's models by paths counted one by one."""
 
+from functools import partial
+
 import pytest
 import torch
 
 import minivit
+from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import Known, images
 from vitlab.instruments import rollout
 
@@ -62,15 +65,14 @@ def test_the_answer_is_read_from_the_class_token_or_from_the_mean():
     assert mean[1] == pytest.approx(1)  # to which all patches attend
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "said"),
-    [
+def test_what_cannot_be_rolled_out_is_refused():
+    cases = [
         ("mixer_32px", {}, "Mixer computes no attention between tokens"),
         ("resnet_32px", {}, "ResNet computes no attention"),
         ("pit_32px", {}, "the same tokens in all blocks"),
         ("vit_32px", {"identity": 1.5}, "from 0 to 1: got 1.5"),
-    ],
-)
-def test_what_cannot_be_rolled_out_is_refused(name, options, said):
-    with pytest.raises(ValueError, match=said):
-        rollout(minivit.create(name), images(1, (32, 32)), **options)
+    ]
+    assert_refused(
+        (partial(rollout, minivit.create(name), images(1, (32, 32)), **options), ValueError, said)
+        for name, options, said in cases
+    )

@@ -10,12 +10,8 @@ import torchvision
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import random
+from tests.vitlab.instruments.models import close, random
 from vitlab.instruments import CKA, cka, linear_cka
-
-
-def close(a, b, tolerance=1e-10):
-    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
 
 
 def biased(x, y):
@@ -119,9 +115,8 @@ def test_layers_of_a_model_one_batch_or_many():
 def test_two_models_on_images_that_are_not_square():
     images = random(12, 3, 16, 24).float()
     theirs = draw(torchvision.models.resnet18(num_classes=4)).eval()
-    ours = draw(
-        minivit.create("vit_32px", image_size=(16, 24), patch_size=8, dim=16, depth=2).eval()
-    )
+    sizes = {"image_size": (16, 24), "patch_size": 8, "dim": 16, "depth": 2}
+    ours = draw(minivit.create("vit_32px", **sizes)).eval()
     found = cka(ours, images, "blocks.?", other=theirs, other_names=["layer1", "layer4", ""])
     assert found.rows == ("blocks.0", "blocks.1") and found.columns == ("layer1", "layer4", "")
     assert found.values.shape == (2, 3) and found.values.isfinite().all()
@@ -157,8 +152,6 @@ def test_a_layer_that_knows_one_image_alone_is_compared_only_with_bias():
     odd = torch.zeros(20, 3).double()
     odd[4] = torch.tensor([1.0, 0.3, -2.0])
     for one in (odd, odd + 0.1, odd.float() + 0.1):
-        with pytest.raises(
-            ValueError, match=r"\['y'\] give the same for all images, or all but one"
-        ):
+        with pytest.raises(ValueError, match=r"\['y'\] give the same .*, or all but one"):
             linear_cka(x, one)
         close(linear_cka(x, one.double(), debiased=False), biased(x, one.double()), 1e-6)
