@@ -26,7 +26,8 @@ def sources():
         yield from ("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     for folder in ("minivit", "vitlab", "course", "studies"):
         for path in ROOT.glob(f"{folder}/**/*.py"):
-            yield path.read_text(encoding="utf-8")
+            if "benchmarks" not in path.parts:
+                yield path.read_text(encoding="utf-8")
 
 
 def imported(source):

@@ -46,8 +46,8 @@ FILES = {
     ("multi_head", "minivit/vit.py"): PACKAGE,
     ("scaled_dot_product_attention", "minivit/vit.py"): PACKAGE,
     ("alternate", "minivit/hybrid.py"): PACKAGE,
-    ("noise_in_band", "vitlab/instruments/bands.py"): PACKAGE,
-    ("robust_images", "vitlab/instruments/bands.py"): PACKAGE,
+    ("noise_in_band", "vitlab/instruments/frequency.py"): PACKAGE,
+    ("robust_images", "vitlab/instruments/frequency.py"): PACKAGE,
     ("feature_cka", "studies/representations.py"): STUDIES,
     ("training_step", "studies/shared/training.py"): STUDIES,
 }
