@@ -25,7 +25,7 @@ SCHEMA = Path(__file__).with_name("ledger.schema.json")
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "einops", "scikit-learn", "scikit-image")
 # The fields of a claim, in this order the columns of the CSV.
 COLUMNS = (
-    *("id", "word", "verdict", "statement", "value", "low", "high", "unit", "seeds", "figure"),
+    *("id", "word", "verdict", "statement", "value", "low", "high", "seeds", "unit", "figure"),
     *("interval", "margin", "measure", "setting", "rule", "because"),
     *("one_sided", "since", "before"),
     *("amended", "basis", "scale", "topic", "part", "chapter", "also", "cell", "studies", "others"),

@@ -147,7 +147,9 @@ def test_the_package_carries_what_the_ledger_says(data):
         there = built[claim["id"]]
         assert there["url"].endswith(claim["url"])
         for field in set(claim) - {"url", "format", "question"}:
-            assert claim[field] == there[field], (claim["id"], field)
+            same = there[field]  # up to the last digit of a mean, which processors differ in
+            same = pytest.approx(same, rel=1e-12) if isinstance(same, float) else same
+            assert claim[field] == same, (claim["id"], field)
 
 
 def test_a_chapter_s_verdict_is_a_card_that_opens_without_a_script(trees, found):
