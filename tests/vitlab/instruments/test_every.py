@@ -93,7 +93,7 @@ def test_every_instrument_takes_the_names_of_what_was_compiled(name):
 def test_images_of_several_sizes_of_no_number_or_of_other_classes_are_refused():
     model, x, classes = in_training(), torch.rand(5, 1, 6, 8), torch.arange(5)
     images = [
-        (x / 0, "expected finite images"),
+        (x / 0, "images of finite numbers"),
         (iter([]), "got none"),
         (x[:0], "got none"),
         (iter([x[:3], x[3:, :, :4]]), r"one size: got \[3, 1, 6, 8\] and \[2, 1, 4, 8\]"),
