@@ -41,16 +41,16 @@ class Part(NamedTuple):
 
 PARTS = {
     "minivit": Part(["minivit"], 3_700, "3,500 lines", 25),
-    "vitlab": Part(["vitlab"], 15_900, "10,500 lines, 110 files", 152),
+    "vitlab": Part(["vitlab"], 13_900, "10,500 lines, 110 files", 129),
     **{f"- {name}": Part([f"vitlab/{name}"]) for name in FLOORS["vitlab"][2:]},
     "course": Part(["course"], 9_800),
     "studies": Part(["studies"], 5_900),
     "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_700),
-    "all Python but tests": Part(FLOORS[""], 39_900, "32,000 lines"),
-    "tests": Part(["tests"], 31_300, "22,000 lines"),
+    "all Python but tests": Part(FLOORS[""], 37_900, "32,000 lines"),
+    "tests": Part(["tests"], 29_200, "22,000 lines"),
     "JavaScript, CSS": Part(["book/_static"], 4_750, "4,750 lines", suffixes=(".js", ".css")),
 }
-MOST_GUARDS, GOAL_OF_GUARDS = 0.10, 0.05  # of the lines of code of minivit and vitlab
+MOST_GUARDS, GOAL_OF_GUARDS = 0.072, 0.05  # of the lines of code of minivit and vitlab
 
 
 def files(part: Part, root: Path = ROOT) -> list[Path]:
@@ -135,7 +135,7 @@ def rows(root: Path = ROOT) -> Iterator[tuple[str, str, str, str, bool]]:
         yield name, f"{lines:,} lines, {len(paths)} files", ceiling, part.goal, fits
     share = guards([*files(PARTS["minivit"], root), *files(PARTS["vitlab"], root)])
     fits = share <= MOST_GUARDS
-    yield "guards", f"{share:.1%} of code", f"{MOST_GUARDS:.0%}", f"{GOAL_OF_GUARDS:.0%}", fits
+    yield "guards", f"{share:.1%} of code", f"{MOST_GUARDS:.1%}", f"{GOAL_OF_GUARDS:.1%}", fits
     graph = imports(root)
     for name, faults in ("imports up", climbs(graph)), ("import circle", circle(graph)):
         yield name, ", ".join(faults) or "none", "none", "", not faults
