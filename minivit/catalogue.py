@@ -145,9 +145,7 @@ def changed(config: Config, changes: Mapping[str, Any]) -> Config:
         if field not in known:
             raise ValueError(f"a {family(config)} has no field {field!r}: {near(field, known)}")
     if kind is ViTVariantConfig:
-        return config_of(
-            **{f.name: getattr(config, f.name) for f in fields(config)} | dict(changes)
-        )
+        return config_of(**vars(config) | dict(changes))
     return replace(config, **changes)
 
 

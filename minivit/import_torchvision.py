@@ -1,21 +1,18 @@
 """torchvision, also beside a CPU build of torch.
 
 On Linux the package registry has torchvision only as a CUDA build. Beside a CPU build of torch its
-compiled library cannot load, and its Python files then stop at two operators that this library
-would have declared (``torchvision::nms``, then ``qnms``). Its models, weight enumerations and data
-sets are Python alone: with the two operators declared, nothing else is missing for them.
+compiled library cannot load, and its Python files stop at two operators that this library would
+have declared. With these declared, its models, weights and data sets work: they are Python alone.
 
-After :func:`mend` a plain ``import torchvision`` works, that of ``timm`` included. Nothing is done
-until somebody imports it, nor then if it works by itself. ``import minivit`` does not call
-it: how the imports of a program work is the program's own business. The course does, for its
-chapters, and minivit does where it needs torchvision itself.
+After :func:`mend` a plain ``import torchvision`` works, that of ``timm`` included, and nothing is
+done where it works by itself. ``import minivit`` does not call it: how the imports of a program
+work is the program's own business.
 """
 
 import sys
-from collections.abc import Sequence
 from importlib import import_module
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import PathFinder, SourceFileLoader
 from types import ModuleType
 from typing import Any
 
@@ -46,9 +43,7 @@ class Loader(SourceFileLoader):
 class Finder(MetaPathFinder):
     """Finds torchvision where it is, to be run by :class:`Loader`."""
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> Any:
         spec = PathFinder.find_spec(name, path) if name == "torchvision" else None
         if spec and spec.origin and type(spec.loader) is SourceFileLoader:
             spec.loader = Loader(name, spec.origin)
@@ -62,11 +57,7 @@ def mend() -> None:
 
 
 def imported() -> Any:
-    """torchvision.
-
-    Raises:
-        ModuleNotFoundError: It is not installed; the error says what installs it.
-    """
+    """torchvision; ModuleNotFoundError, which says what installs it, where it is not there."""
     mend()
     try:
         return import_module("torchvision")

@@ -92,14 +92,7 @@ def refuse_silence(
     seen: Collection[str],
     listener: AttentionListener,
 ) -> None:
-    """Raises RuntimeError for names of modules that never ran, or showed no attention weights.
-
-    Args:
-        modules: All modules by name.
-        names: Shell-style, as :func:`~minivit.recording.record` takes them.
-        seen: What did happen.
-        listener: What listened for attention weights.
-    """
+    """Raises RuntimeError for names of modules that never ran, or showed no attention weights."""
     outputs, weights = find(modules, names)
     ran = [name for name in seen if name in outputs]
     silent = [pattern for pattern in names if not any(fnmatchcase(name, pattern) for name in ran)]
@@ -178,8 +171,7 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
         seen["blocks.3.attention.weights"]  # [batch, heads, queries, keys], rows sum to 1
 
     Names are those of ``model.named_modules()``, shell-style: ``*`` matches anything, dots
-    included, so ``blocks.*`` is the blocks and everything in them, and ``blocks.?`` the first ten
-    blocks. ``""`` is the model itself. Of the modules that a pattern matches, those that run are
+    included; ``""`` is the model itself. Of the modules that a pattern matches, those that run are
     recorded; a name without wildcards must run. A module's name followed by ``.weights`` means the
     attention weights computed inside it, before dropout, by ``F.scaled_dot_product_attention``,
     ``nn.MultiheadAttention`` or a softmax: ``*.attention`` in minivit and Hugging Face, ``*.attn``
