@@ -131,8 +131,9 @@ def meeting(
     beside = u[:, rank:]  # [dim, dim - rank], orthonormal, orthogonal to all W q
     if beside.shape[1] < 2:
         raise ValueError(
-            f"expected tokens of {rank + 2} numbers or more for an embedding of rank {rank}: "
-            f"got {len(weight)}, and scale and shift need two dimensions beside its image"
+            f"tokens of {len(weight)} numbers with an embedding of rank {rank} leave "
+            f"{beside.shape[1]} dimensions beside its image, and two are needed to fix scale and "
+            "shift"
         )
     unknowns = torch.stack([z @ beside, ones @ beside], -1)  # [batch, tokens, dim - rank, 2]
     goal = (offset @ beside).expand(unknowns.shape[:-1])
