@@ -10,7 +10,7 @@ PORT ?= 8000
 export OMP_NUM_THREADS = 1
 UNIT := -m pytest -n auto --dist worksteal tests --ignore tests/site --ignore tests/browser
 NBVAL := -m pytest --nbval --nbval-cell-timeout 120 --nbval-kernel-name python3 -p no:cacheprovider
-BOOK := -n auto --dist loadscope --ignore book/ledger book
+BOOK := -n auto --dist loadscope book
 ORDER := -v --random-order  # -v prints the seed: --random-order-seed runs that order again
 
 .PHONY: help book serve quick test test-full test-site test-machines lint bench notebooks address

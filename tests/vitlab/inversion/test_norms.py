@@ -153,6 +153,10 @@ def test_what_no_layernorm_gave_and_embeddings_that_fill_the_space_are_refused()
         (partial(fibre, norm.double(), y.double()), kind, said) for norm, y, kind, said in cases
     )
     assert_refused(
-        (partial(meeting, fibres, random(12, n), random(12)), ValueError, "tokens of 12 numbers .* rank 1[12] leave [10] dimensions")
+        (
+            partial(meeting, fibres, random(12, n), random(12)),
+            ValueError,
+            "tokens of 12 numbers .* rank 1[12] leave [10] dimensions",
+        )
         for n in (11, 12, 30)
     )
