@@ -8,7 +8,7 @@ continues with the very tensor that is recorded, so gradients with respect to it
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FunctionType
 from typing import Any
 
@@ -44,9 +44,8 @@ class AttentionListener(TorchFunctionMode):
         super().__init__()
         self.keep = keep
         self.watches = watches
-        self.running: dict[
-            str, bool
-        ] = {}  # names whose module is running; true once it has shown weights
+        # By name, a module that is running: whether it has shown weights.
+        self.running: dict[str, bool] = {}
         # By name, the first softmax in which heads and images cannot be told apart.
         self.others: dict[str, torch.Size] = {}
 
@@ -128,40 +127,28 @@ class AttentionListener(TorchFunctionMode):
             key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
             value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
         device = query.device.type
-        if not torch.amp.is_autocast_available(device):  # as on the meta device
-            return self._answer(query, key, value, attn_mask, dropout_p, is_causal, scale)
-        if torch.is_autocast_enabled(device):  # as autocast would do to the original call
-            half = torch.get_autocast_dtype(device)
-            query, key, value = query.to(half), key.to(half), value.to(half)
-        with torch.autocast(device, enabled=False):  # or it would round the products below
-            return self._answer(query, key, value, attn_mask, dropout_p, is_causal, scale)
-
-    def _answer(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        attn_mask: Tensor | None,
-        dropout_p: float,
-        is_causal: bool,
-        scale: float | None,
-    ) -> Tensor:
-        """The formula, outside autocast."""
-        wide = torch.promote_types(query.dtype, torch.float32)
-        scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-        scores = (query.to(wide) * scale) @ key.to(wide).mT  # [..., queries, keys]
-        if is_causal:
-            causal = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
-            scores = scores.masked_fill(~causal, -math.inf)
-        if attn_mask is not None and attn_mask.dtype == torch.bool:
-            scores = scores.masked_fill(~attn_mask, -math.inf)
-        elif attn_mask is not None:
-            scores = scores + attn_mask
-        weights = torch._safe_softmax(scores, -1)  # zeros, and no NaN, where all scores are -inf
-        weights = self.show(weights)
-        if dropout_p > 0:
-            weights = F.dropout(weights, dropout_p)
-        return weights.to(value.dtype) @ value
+        context: Any = nullcontext()
+        if torch.amp.is_autocast_available(device):  # it is not on the meta device
+            if torch.is_autocast_enabled(device):  # as autocast would do to the original call
+                half = torch.get_autocast_dtype(device)
+                query, key, value = query.to(half), key.to(half), value.to(half)
+            context = torch.autocast(device, enabled=False)  # or it would round the products below
+        with context:
+            wide = torch.promote_types(query.dtype, torch.float32)
+            scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+            scores = (query.to(wide) * scale) @ key.to(wide).mT  # [..., queries, keys]
+            if is_causal:
+                earlier = torch.ones_like(scores, dtype=torch.bool).tril()
+                scores = scores.masked_fill(~earlier, -math.inf)
+            if attn_mask is not None and attn_mask.dtype == torch.bool:
+                scores = scores.masked_fill(~attn_mask, -math.inf)
+            elif attn_mask is not None:
+                scores = scores + attn_mask
+            # Zeros, and no NaN, where all scores are -inf
+            weights = self.show(torch._safe_softmax(scores, -1))
+            if dropout_p > 0:
+                weights = F.dropout(weights, dropout_p)
+            return weights.to(value.dtype) @ value
 
     def multi_head_attention_forward(self, *args: Any, **kwargs: Any) -> Any:
         """Runs torch's own ``F.multi_head_attention_forward`` with its inner attention recorded.

@@ -18,12 +18,12 @@ from minivit.resnet import ResNetConfig
 from minivit.variants import ViTVariantConfig, config_of
 from minivit.vit import ViTConfig
 
-V1, V2 = "IMAGENET1K_V1", "IMAGENET1K_V2"
-SWAG = ("IMAGENET1K_SWAG_E2E_V1", "IMAGENET1K_SWAG_LINEAR_V1")
 BASE: dict[str, Any] = {"dim": 768, "depth": 12, "heads": 12}
 LARGE: dict[str, Any] = {"dim": 1024, "depth": 24, "heads": 16}
 HUGE: dict[str, Any] = {"dim": 1280, "depth": 32, "heads": 16}
-# What makes a Mixer the feed-forward model of Melas-Kyriazi (2021).
+MEAN: dict[str, Any] = {"mlp_ratio": 2, "pool": "mean"}
+# What makes a Mixer the feed-forward model of Melas-Kyriazi (2021); both of its hidden layers are
+# four times as wide as what they read.
 FEEDFORWARD: dict[str, Any] = {
     "first": "mlp",
     "mixing_norm": "tokens",
@@ -31,68 +31,51 @@ FEEDFORWARD: dict[str, Any] = {
     "pool": "class",
 }
 
-# Name -> configuration, and the names of torchvision's weights for it.
-MODELS: dict[str, tuple[Config, tuple[str, ...]]] = {
-    "vit_b_16": (ViTConfig(patch_size=16, **BASE), (V1, *SWAG)),
-    "vit_b_32": (ViTConfig(patch_size=32, **BASE), (V1,)),
-    "vit_l_16": (ViTConfig(patch_size=16, **LARGE), (V1, *SWAG)),
-    "vit_l_32": (ViTConfig(patch_size=32, **LARGE), (V1,)),
-    "vit_h_14": (ViTConfig(patch_size=14, **HUGE), SWAG),
-    # 8 x 8 images in grey, scikit-learn's digits: 16 tokens
-    "vit_8px": (
-        ViTConfig(8, 2, 1, 10, dim=64, depth=4, heads=4, mlp_ratio=2, pool="mean"),
-        (),
-    ),
-    # 32 x 32 images in colour, CIFAR-10's format: 64 tokens
-    "vit_32px": (
-        ViTConfig(32, 4, 3, 10, dim=128, depth=6, heads=4, mlp_ratio=2, pool="mean"),
-        (),
-    ),
+# Of images with 8 x 8 pixels in grey, scikit-learn's digits, the models make 16 tokens; of 32 x 32
+# in colour, CIFAR-10's format, 64.
+MODELS: dict[str, Config] = {
+    "vit_b_16": ViTConfig(patch_size=16, **BASE),
+    "vit_b_32": ViTConfig(patch_size=32, **BASE),
+    "vit_l_16": ViTConfig(patch_size=16, **LARGE),
+    "vit_l_32": ViTConfig(patch_size=32, **LARGE),
+    "vit_h_14": ViTConfig(patch_size=14, **HUGE),
+    "vit_8px": ViTConfig(8, 2, 1, 10, dim=64, depth=4, heads=4, **MEAN),
+    "vit_32px": ViTConfig(32, 4, 3, 10, dim=128, depth=6, heads=4, **MEAN),
     # Tolstikhin et al. (2021); in the small ones the hidden widths have the same proportions to dim
-    "mixer_b_16": (MixerConfig(), ()),
-    "mixer_8px": (MixerConfig(8, 2, 1, 10, dim=64, depth=4, mixing_hidden=32), ()),
-    "mixer_32px": (MixerConfig(32, 4, 3, 10, dim=128, depth=6, mixing_hidden=64), ()),
-    # Melas-Kyriazi (2021): both hidden layers four times as wide as what they read
-    "feedforward_b_16": (MixerConfig(mixing_hidden=4 * 197, **FEEDFORWARD), ()),
-    "feedforward_8px": (
-        MixerConfig(8, 2, 1, 10, dim=64, depth=4, mixing_hidden=4 * 17, **FEEDFORWARD),
-        (),
-    ),
-    "feedforward_32px": (
-        MixerConfig(32, 4, 3, 10, dim=128, depth=6, mixing_hidden=4 * 65, **FEEDFORWARD),
-        (),
-    ),
-    "resnet18": (ResNetConfig(block="basic", stages=(2, 2, 2, 2)), (V1,)),
-    "resnet34": (ResNetConfig(block="basic", stages=(3, 4, 6, 3)), (V1,)),
-    "resnet50": (ResNetConfig(stages=(3, 4, 6, 3)), (V1, V2)),
-    "resnet101": (ResNetConfig(stages=(3, 4, 23, 3)), (V1, V2)),
-    "resnet152": (ResNetConfig(stages=(3, 8, 36, 3)), (V1, V2)),
+    "mixer_b_16": MixerConfig(),
+    "mixer_8px": MixerConfig(8, 2, 1, 10, 64, 4, mixing_hidden=32),
+    "mixer_32px": MixerConfig(32, 4, 3, 10, 128, 6, mixing_hidden=64),
+    "feedforward_b_16": MixerConfig(mixing_hidden=4 * 197, **FEEDFORWARD),
+    "feedforward_8px": MixerConfig(8, 2, 1, 10, 64, 4, 4 * 17, **FEEDFORWARD),
+    "feedforward_32px": MixerConfig(32, 4, 3, 10, 128, 6, 4 * 65, **FEEDFORWARD),
+    "resnet18": ResNetConfig(block="basic", stages=(2, 2, 2, 2)),
+    "resnet34": ResNetConfig(block="basic", stages=(3, 4, 6, 3)),
+    "resnet50": ResNetConfig(stages=(3, 4, 6, 3)),
+    "resnet101": ResNetConfig(stages=(3, 4, 23, 3)),
+    "resnet152": ResNetConfig(stages=(3, 8, 36, 3)),
     # ResNet-8 and ResNet-14 of the paper's section 4.2, 6n + 2 layers
-    "resnet_8px": (ResNetConfig(8, 1, 10, "3x3", "basic", (1, 1, 1), 16), ()),
-    "resnet_32px": (ResNetConfig(32, 3, 10, "3x3", "basic", (2, 2, 2), 16), ()),
+    "resnet_8px": ResNetConfig(8, 1, 10, "3x3", "basic", (1, 1, 1), 16),
+    "resnet_32px": ResNetConfig(32, 3, 10, "3x3", "basic", (2, 2, 2), 16),
     # By AlterNet's rules, from a ResNet-14 of width 32
-    "alternet_32px": (
-        HybridConfig(stages=alternate((2, 2, 2), (0, 1, 1)), widths=(32, 64, 128), heads=(2, 4, 8)),
-        (),
+    "alternet_32px": HybridConfig(
+        stages=alternate((2, 2, 2), (0, 1, 1)), widths=(32, 64, 128), heads=(2, 4, 8)
     ),
     # 256, 64 and 16 tokens, as in PiT
-    "pit_32px": (
-        HybridConfig(
-            stem="patch",
-            patch_size=2,
-            stages=("tt", "tt", "tt"),
-            widths=(48, 96, 192),
-            heads=(3, 6, 12),
-        ),
-        (),
+    "pit_32px": HybridConfig(
+        stem="patch", patch_size=2, stages=("tt",) * 3, widths=(48, 96, 192), heads=(3, 6, 12)
     ),
     # vit_32px on a ResNet's feature map, which has as many places as that has patches
-    "hybrid_32px": (
-        HybridConfig(
-            stages=("c", "c", "c", "tttttt"), widths=(16, 32, 64, 128), heads=(1, 1, 1, 4)
-        ),
-        (),
+    "hybrid_32px": HybridConfig(
+        stages=("c", "c", "c", "tttttt"), widths=(16, 32, 64, 128), heads=(1, 1, 1, 4)
     ),
+}
+V1, V2 = "IMAGENET1K_V1", "IMAGENET1K_V2"
+SWAG = ("IMAGENET1K_SWAG_E2E_V1", "IMAGENET1K_SWAG_LINEAR_V1")
+TORCHVISION: dict[str, tuple[str, ...]] = {  # the names of its weights, by model
+    **dict.fromkeys(("vit_b_32", "vit_l_32", "resnet18", "resnet34"), (V1,)),
+    **dict.fromkeys(("vit_b_16", "vit_l_16"), (V1, *SWAG)),
+    "vit_h_14": SWAG,
+    **dict.fromkeys(("resnet50", "resnet101", "resnet152"), (V1, V2)),
 }
 
 
@@ -108,24 +91,20 @@ def shipped() -> dict[str, Path]:
 
 def weights() -> dict[str, tuple[str, ...]]:
     """The names of the trained weights available for each model, by its name."""
-    known = {name: names for name, (_, names) in MODELS.items()}
-    return known | dict.fromkeys(shipped(), ("shipped",))
+    return {name: TORCHVISION.get(name, ()) for name in MODELS} | dict.fromkeys(
+        shipped(), ("shipped",)
+    )
 
 
 PARTS = ("attention", "mixing", "mlp", "norm", "residual", "positions")  # of a ViT or a Mixer
 
 
 def create(name: str, **changes: Any) -> Model:
-    """Makes an untrained model, in training mode.
+    """Makes an untrained model, in training mode, by its name in :func:`models`.
 
-    Args:
-        name: One of :func:`models`, such as ``"vit_b_32"``.
-        **changes: Sizes and variants that differ, fields of its configuration: ``classes=10`` gives
-            a head for ten classes, ``image_size=(224, 320)`` positions for images of that size.
-            Parts are taken out with :func:`~minivit.surgery.remove`.
-
-    Raises:
-        ValueError: An unknown name or field, or a value that does not fit the others.
+    ``changes`` are sizes and variants, fields of its configuration: ``classes=10`` gives a head for
+    ten classes, ``image_size=(224, 320)`` positions for images of that size. Parts are
+    taken out with :func:`~minivit.surgery.remove`.
     """
     config, removed = described(name)
     return build(changed(config, changes), removed)
@@ -152,7 +131,7 @@ def changed(config: Config, changes: Mapping[str, Any]) -> Config:
 def described(name: str) -> tuple[Config, Removed]:
     """How one of :func:`models` is built: its configuration, and what is removed."""
     if name in MODELS:
-        return MODELS[name][0], ()
+        return MODELS[name], ()
     files = shipped()
     if name not in files and name in {path.stem for path in CHECKPOINTS.glob("*.md")}:
         raise ValueError(
@@ -173,17 +152,13 @@ def near(name: str, names: Collection[str]) -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of :func:`models`: name, number of parameters, image and patch size, weights.
-
-    ``patch_size`` is none where the model has no patches; ``weights`` are torchvision's, or
-    ``("shipped",)`` for a trained model that comes with the package.
-    """
+    """A line of :func:`models`."""
 
     name: str
     parameters: int
     image_size: tuple[int, int]
-    patch_size: tuple[int, int] | None
-    weights: tuple[str, ...]
+    patch_size: tuple[int, int] | None  # none where the model has no patches
+    weights: tuple[str, ...]  # torchvision's; ("shipped",) if they come with the package
 
 
 class Entries(tuple[Entry, ...]):
@@ -197,19 +172,16 @@ class Entries(tuple[Entry, ...]):
             weights = ", ".join(entry.weights) or "-"
             rows.append((entry.name, f"{entry.parameters:,}", *sizes, weights))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = []
-        for name, parameters, *rest in rows:
-            cells = [name.ljust(widths[0]), parameters.rjust(widths[1])]
-            cells += [cell.ljust(width) for cell, width in zip(rest, widths[2:], strict=True)]
-            lines.append("  ".join(cells).rstrip())
-        return "\n".join(lines)
+        sides = str.ljust, str.rjust, str.ljust, str.ljust, str.ljust
+        aligned = [map(lambda side, *cell: side(*cell), sides, row, widths) for row in rows]
+        return "\n".join("  ".join(row).rstrip() for row in aligned)
 
 
 def models() -> Entries:
     """Lists every model that :func:`create` knows, with its size and the weights for it.
 
-    Last are the trained models that come with the package: :func:`~minivit.loading.load` gives
-    them with their weights, :func:`create` without. Counting takes no memory for the parameters.
+    Last are the trained models that come with the package, which :func:`~minivit.loading.load`
+    gives with their weights.
     """
     entries = []
     for name, known in weights().items():

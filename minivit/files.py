@@ -52,11 +52,7 @@ def to_json(about: About) -> dict[str, Any]:
 
 
 def from_json(fields: Mapping[str, Any]) -> About:
-    """The way back from :func:`to_json`, once JSON has been read.
-
-    Raises:
-        ValueError: It names a family or a field that does not exist, or a value does not fit.
-    """
+    """The way back from :func:`to_json`, once JSON has been read; ValueError if it is no model."""
     configs: dict[str, Any] = {kind.__name__: config for config, kind in FAMILIES.items()}
     configs |= {"ViT": config_of, "ViTVariant": config_of}
     config, preprocess = fields.get("config"), fields.get("preprocess")
@@ -97,18 +93,9 @@ def fields_of(config: Config) -> dict[str, Any]:
 def save(model: Model, path: str | PathLike[str]) -> None:
     """Writes a model to a ``.safetensors`` file, which :func:`~minivit.loading.load` reads.
 
-    A file that is already there is replaced when the new one is complete.
-
-    Args:
-        model: The model; ``preprocess``, ``classes`` and ``licence`` go with it where it has them.
-        path: The file, in a folder that exists.
-
-    Raises:
-        TypeError: The model is none of minivit's, or its preprocessing is no
-            :class:`minivit.preprocessing.Preprocess`.
-        ValueError: The path does not end in ``.safetensors``, the names are not one a class, the
-            model no longer fits its ``config``, or a number in it is not finite.
-        OSError: The file cannot be written.
+    ``preprocess``, ``classes`` and ``licence`` go with it where it has them. A file that is already
+    there is replaced when the new one is complete. ValueError if the model no longer fits its
+    ``config``, or a number in it is not finite.
     """
     from safetensors.torch import save as safetensors_bytes
 
@@ -118,18 +105,16 @@ def save(model: Model, path: str | PathLike[str]) -> None:
             f"expected {OURS}, with a Preprocess as model.preprocess: got {type(model).__name__}, "
             f"with {getattr(model, 'preprocess', None)!r}"
         )
-    if path.suffix != ".safetensors" or not path.parent.is_dir():
-        kind = FileNotFoundError if path.suffix == ".safetensors" else ValueError
-        raise kind(
-            f"expected a path that ends in .safetensors, in a folder that exists: got {path}"
-        )
+    if path.suffix != ".safetensors":
+        raise ValueError(f"expected a path that ends in .safetensors: got {path}")
     names = None if model.classes is None else [str(name) for name in model.classes]
     with torch.device("meta"):
         expected = build(model.config, model.removed)
     try:
         check_state(model.state_dict(), expected.state_dict())
         check_structure(structure(model), structure(expected))
-        _check_names(names, model.config)
+        if names is not None and len(names) != model.config.classes:
+            raise ValueError(f"expected {model.config.classes} names of classes: got {len(names)}")
     except ValueError as error:
         raise ValueError(
             f"the model is not what its config says, and could not be loaded again: {error}. "
@@ -145,26 +130,11 @@ def save(model: Model, path: str | PathLike[str]) -> None:
         scratch.write_bytes(content)
 
 
-def _check_names(names: Sequence[str] | None, config: Config) -> None:
-    if names is not None and len(names) != config.classes:
-        raise ValueError(f"expected a name for each of {config.classes} classes: got {len(names)}")
-
-
 def read(path: Path) -> tuple[dict[str, Any], About]:
-    """Reads a file of tensors; nothing in it is executed.
+    """Reads the state dict in a file, and what :func:`save` wrote beside it; nothing is executed.
 
-    Args:
-        path: A ``.safetensors`` file, or what ``torch.save`` wrote: a state dict, alone or under
-            ``"model"`` or ``"state_dict"``.
-
-    Returns:
-        The state dict, of which only the keys were looked at, and what :func:`save` wrote beside
-        it.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: The file is truncated or damaged, or is no checkpoint, or holds more than
-            tensors.
+    The file is ``.safetensors``, or what ``torch.save`` wrote: a state dict, alone or under
+    ``"model"`` or ``"state_dict"``. ValueError if it is damaged, or holds more than tensors.
     """
     if not path.is_file():
         raise FileNotFoundError(
@@ -182,15 +152,12 @@ def read(path: Path) -> tuple[dict[str, Any], About]:
     for key in ("model", "state_dict"):
         if isinstance(content, dict) and isinstance(content.get(key), dict):
             content = content[key]
-    odd = [content]  # unless it is a state dict
-    if isinstance(content, dict):
-        odd = [
-            key for key, value in content.items() if not (isinstance(key, str) and _dense(value))
-        ]
-    if odd:
+    entries = content.items() if isinstance(content, dict) else [(content, None)]
+    odd = [key for key, value in entries if not (isinstance(key, str) and _dense(value))]
+    if odd or not isinstance(content, dict):
         raise ValueError(
             f"expected a state dict, from names to dense tensors, at {path}: got a "
-            f"{type(content).__name__}, with {str(odd[0])[:100]}"
+            f"{type(content).__name__}, with {str(odd[:1])[:100]}"
         )
     return content, About()
 
@@ -201,11 +168,7 @@ def _dense(value: Any) -> bool:
 
 
 def read_pickle(path: Path) -> Any:
-    """Reads what ``torch.save`` wrote, if it is whole; nothing in it is executed.
-
-    Raises:
-        Exception: Of many kinds, for a broken file or one that holds code.
-    """
+    """Reads what ``torch.save`` wrote, if it is whole; nothing in it is executed."""
     if zipfile.is_zipfile(path):  # torch does not look at the checksums that it writes
         with zipfile.ZipFile(path) as file:
             kept = any(record.CRC for record in file.infolist())  # torch can leave them out
@@ -220,29 +183,21 @@ def reason(error: Exception) -> str:
     return f"{type(error).__name__}: {why.partition('. ')[0].splitlines()[0] if why else ''}"
 
 
-def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], About]:
+def describe(path: Path) -> About:
+    """Reads what :func:`save` wrote beside the numbers of a ``.safetensors`` file, without them."""
+    return _read_safetensors(path, numbers=False)[1]
+
+
+def _read_safetensors(path: Path, numbers: bool = True) -> tuple[dict[str, Tensor], About]:
     from safetensors import safe_open
 
     with safe_open(path, framework="pt") as file:
-        state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+        state = {key: file.get_tensor(key) for key in (file.keys() if numbers else ())}
         text = _metadata(file.metadata())
     digest = text.pop("sha256", None)  # none in files from before there was one
-    if digest is not None and digest != fingerprint(state, text):
+    if numbers and digest not in (None, fingerprint(state, text)):
         raise ValueError("its checksum is not that of its content: something in it has changed")
     return state, from_json(text)
-
-
-def describe(path: Path) -> About:
-    """Reads what :func:`save` wrote beside the numbers of a ``.safetensors`` file, and no number.
-
-    Raises:
-        ValueError: It names a family or a field that does not exist, or a value does not fit.
-    """
-    from safetensors import safe_open
-
-    with safe_open(path, framework="pt") as file:
-        text = _metadata(file.metadata())
-    return from_json({key: value for key, value in text.items() if key != "sha256"})
 
 
 def _metadata(metadata: Mapping[str, str] | None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import nn
 
-from minivit.model import Model, check_config, check_images, check_rule
+from minivit.model import Config, Model, check_images, check_rule
 from minivit.parts import window_mask
 from minivit.patches import grid_of, pair
 from minivit.resnet import BasicBlock, ResidualBlock, Stem, convolution
@@ -37,11 +37,10 @@ def to_map(tokens: Tokens, rows: int) -> Maps:
 class AttentionBlock(ResidualBlock):
     """A basic block with attention in place of its second convolution, after Park and Kim (2022).
 
-    ``relu(shortcut(x) + norm(attention(relu(norm(conv(x))))))``; the convolution is 1 x 1. It takes
-    the place of a :class:`~minivit.resnet.BasicBlock` while all around it stays, so that
-    the two can be compared. AlterNet's authors put norm and activation before the convolution, add
-    learned relative positions to the scores, and make heads 64 wide in all stages. Here heads share
-    the width, and attention knows of positions only from the padding of earlier convolutions.
+    ``relu(shortcut(x) + norm(attention(relu(norm(conv(x))))))``; the convolution is 1 x 1. The
+    authors put norm and activation before the convolution, add learned relative positions to the
+    scores, and make heads 64 wide in all stages. Here heads share the width, and attention knows of
+    positions only from the padding of earlier convolutions.
     """
 
     def __init__(
@@ -82,16 +81,14 @@ def alternate(blocks: tuple[int, ...], attention: tuple[int, ...]) -> tuple[str,
 
 
 @dataclass(frozen=True)
-class HybridConfig:
+class HybridConfig(Config):
     """The sizes and choices of a hybrid. The defaults make a small AlterNet.
 
-    A stage is a string with a letter for each block: ``c`` is a convolution block,
-    :class:`~minivit.resnet.BasicBlock`, ``a`` an
-    :class:`~minivit.hybrid.AttentionBlock`, ``t`` a transformer's,
-    :class:`~minivit.hybrid.TokenBlock`. Stages of ``t`` have no others, and come last. After
-    the first stage, those of ``c`` and ``a`` halve height and width in their first block, and those
-    of ``t`` by a depth-wise 3 x 3 convolution before it, as in PiT; but before the first of ``t``
-    after ``c`` and ``a`` stands a 1 x 1 convolution, the patch embedding of a feature map.
+    A stage is a string with a letter for each block: ``c`` for :class:`~minivit.resnet.BasicBlock`,
+    ``a`` for :class:`AttentionBlock`, ``t`` for :class:`TokenBlock`. Stages of ``t`` have no others
+    and come last. After the first stage, those of ``c`` and ``a`` halve height and width in their
+    first block, and those of ``t`` by a depth-wise 3 x 3 convolution before it, as in PiT; but
+    before the first of ``t`` after ``c`` and ``a`` stands a 1 x 1 convolution, a patch embedding.
     """
 
     image_size: Size = 32
@@ -107,7 +104,7 @@ class HybridConfig:
     window: int | None = None  # side of the windows that a keeps to; AlterNet has 7
 
     def __post_init__(self) -> None:
-        check_config(self)
+        super().__post_init__()
         for stage in self.stages:
             fits = re.fullmatch("[ca]+|t+", stage) is not None
             check_rule(self, fits, "each of stages is a string of c and a, or of t alone")

@@ -3,10 +3,7 @@
 On Linux the package registry has torchvision only as a CUDA build. Beside a CPU build of torch its
 compiled library cannot load, and its Python files stop at two operators that this library would
 have declared. With these declared, its models, weights and data sets work: they are Python alone.
-
-After :func:`mend` a plain ``import torchvision`` works, that of ``timm`` included, and nothing is
-done where it works by itself. ``import minivit`` does not call it: how the imports of a program
-work is the program's own business.
+After :func:`mend` a plain ``import torchvision`` works too, that of ``timm`` included.
 """
 
 import sys

@@ -13,7 +13,7 @@ from urllib.parse import urlparse
 import torch
 
 from minivit import torchvision_resnet as resnet
-from minivit.catalogue import MODELS, V1, changed, described, shipped
+from minivit.catalogue import MODELS, TORCHVISION, V1, changed, described, shipped
 from minivit.families import build, family
 from minivit.files import MODEL, About, fields_of, read, replacing
 from minivit.model import Config, Model, Removed, check_state
@@ -36,8 +36,7 @@ def load(
 
     Its ``preprocess`` makes a batch of images: torchvision's for its weights, the file's own, or
     else a resize and crop to the model's size and ImageNet's mean and standard deviation; none for
-    other than three channels. Its ``classes`` are the names of the logits, their numbers where the
-    file has no names; ``licence`` is none where none is stated.
+    other than three channels. Its ``classes`` are the names of the logits, or their numbers.
 
     Args:
         name: One of :func:`~minivit.catalogue.models`. Or the path of a file from
@@ -45,19 +44,16 @@ def load(
             they hold.
         weights: One of torchvision's names, such as ``"IMAGENET1K_V1"``: fetched once, checked, and
             kept in torch.hub's cache. Or the path of a file: ``.safetensors``, or a state dict
-            written by ``torch.save``, with minivit's names or torchvision's; nothing in it is
-            executed. Default: those that come with the package, else ``"IMAGENET1K_V1"``.
+            written by ``torch.save``, with minivit's names or torchvision's.
+            Default: those that come with the package, else ``"IMAGENET1K_V1"``.
         **changes: Sizes that the weights are for, such as ``classes=10``, as for
             :func:`~minivit.catalogue.create`, or what counts in training, such as ``dropout=0.1``.
-            An ``image_size`` other than that of the weights gives
-            :func:`~minivit.loading.resized`; of a file that does not say its size, it is that.
+            An ``image_size`` other than that of the weights gives :func:`resized`; of a file that
+            does not say its size, it is that.
 
     Raises:
-        ValueError: An unknown name, weights beside a file that holds some, a file that is damaged
-            or no checkpoint, or weights for another model: keys missing, surplus or of another
-            shape, numbers that are not finite, another configuration.
-        FileNotFoundError: There is no such file.
-        OSError: The weights could not be fetched.
+        ValueError: A damaged file, or weights for another model: keys missing, surplus or of
+            another shape, numbers that are not finite, another configuration.
     """
     name = str(name)
     if weights is None and name in shipped():
@@ -91,7 +87,7 @@ def load_file(path: Path, changes: Mapping[str, Any]) -> Model:
 
 def load_torchvision(name: str, weights: str, changes: Mapping[str, Any]) -> Model:
     """A model of the catalogue with torchvision's weights, fetched or from torch.hub's cache."""
-    config, names = MODELS[name]
+    names = TORCHVISION.get(name, ())
     if weights not in names:
         raise ValueError(
             f"expected {' or '.join(names) or 'no weights'} of torchvision's for {name}, or the "
@@ -101,7 +97,7 @@ def load_torchvision(name: str, weights: str, changes: Mapping[str, Any]) -> Mod
 
     entry = imported().models.get_model_weights(name)[weights]
     preprocess = Preprocess.like(entry.transforms())
-    config = changed(config, {**changes, "image_size": preprocess.size})
+    config = changed(MODELS[name], {**changes, "image_size": preprocess.size})
     about = About(config, preprocess, entry.meta["categories"], entry.meta.get("license"))
     path = fetch(entry.url)
     return _filled(f"{path} into {name}", read(path)[0], about, (config, ()), changes)
@@ -173,11 +169,7 @@ def resized(model: Model, image_size: Size) -> Model:
 
     Positions are resampled, as :func:`~minivit.positions.resample` does, so the copy answers as the
     model does to images of that size. ``preprocess`` covers the size with the whole of an image's
-    shorter side.
-
-    Raises:
-        ValueError: Patches do not divide that size, or the weights are for one number of tokens,
-            as a Mixer's are.
+    shorter side. ValueError if the weights are for one number of tokens, as a Mixer's are.
     """
     size = pair(image_size)
     if size == pair(model.config.image_size):
@@ -207,16 +199,7 @@ def fetch(url: str) -> Path:
 
     Both are checked against the hash that torchvision writes into a file's name (the first eight
     hexadecimal digits of its SHA-256). A cached file that differs is fetched again, and stays until
-    the new one is complete.
-
-    Args:
-        url: Such as ``https://download.pytorch.org/models/vit_b_32-d86f8d99.pth``.
-
-    Returns:
-        The file's path in ``torch.hub.get_dir() / "checkpoints"`` (``TORCH_HOME`` moves it).
-
-    Raises:
-        OSError: No network, a transfer that breaks off, another hash, no room, no right to write.
+    the new one is complete. ``TORCH_HOME`` moves the cache.
     """
     name = Path(urlparse(url).path).name
     digits = re.findall(r"-([0-9a-f]{8,})\.", name)[-1]

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import UnionType
-from typing import Any, ClassVar, Literal, Protocol, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import torch
 from torch import Tensor, nn
@@ -15,34 +15,32 @@ from minivit.shapes import Fraction, Grid, Size
 Removed = tuple[tuple[str, tuple[int, ...] | None], ...]  # parts, and their blocks: none for all
 
 
-class Config(Protocol):
+class Config:
     """What every family's configuration says. Each is a frozen dataclass, with more fields."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
+    image_size: Size  # of the images that it is made for
+    channels: int
+    classes: int  # number of logits
 
-    @property
-    def image_size(self) -> Size:
-        """Height and width in pixels of the images it is made for, or one number for both."""
-
-    @property
-    def channels(self) -> int:
-        """Channels of an image."""
-
-    @property
-    def classes(self) -> int:
-        """Number of logits."""
+    def __post_init__(self) -> None:
+        """Refuses a field that is not of its type, or a size that is not positive."""
+        hints = get_type_hints(type(self), include_extras=True)
+        for name, value in vars(self).items():
+            words, test = _expected(hints[name])
+            if not test(value):
+                raise ValueError(f"expected {words} as {name}: got {value!r}")
 
 
-class PatchConfig:
-    """What the configurations of a ViT and of a Mixer, both dataclasses, make of their sizes."""
+class PatchConfig(Config):
+    """What the configurations of a ViT and of a Mixer make of their sizes."""
 
-    image_size: Size
     patch_size: Size
     dim: int
     mlp_ratio: float
 
     def __post_init__(self) -> None:
-        check_config(self)
+        super().__post_init__()
         grid_of(self.image_size, self.patch_size)  # refuses patches that do not divide an image
         check_rule(self, self.dim % getattr(self, "heads", 1) == 0, "heads must divide dim")
         check_rule(self, self.hidden >= 1, "mlp_ratio must leave the MLP a width")
@@ -87,37 +85,22 @@ KINDS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
-def check_config(config: Any) -> None:
-    """Refuses a configuration in which a field is not of its type, or a size is not positive.
-
-    Raises:
-        ValueError: Names the field, what was expected and what was given.
-    """
-    for name, hint in get_type_hints(type(config), include_extras=True).items():
-        value = getattr(config, name)
-        kinds = get_args(hint) if get_origin(hint) is UnionType else (hint,)
-        if not any(_fits(value, kind) for kind in kinds):
-            expected = " or ".join(map(_words, kinds))
-            raise ValueError(f"expected {expected} as {name}: got {value!r}")
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    if get_origin(kind) is Literal:
-        return value in get_args(kind)
-    if get_origin(kind) is not tuple:
-        return KINDS[kind][1](value)
-    first, second = get_args(kind)  # tuple[int, int], tuple[str, ...]
-    if type(value) is not tuple or len(value) == 0 or (second is not ... and len(value) != 2):
-        return False
-    return all(_fits(entry, first) for entry in value)
-
-
-def _words(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return " or ".join(map(repr, get_args(kind)))
-    if get_origin(kind) is tuple:
-        return f"a tuple whose entries are each {KINDS[get_args(kind)[0]][0]}"
-    return KINDS[kind][0]
+def _expected(hint: Any) -> tuple[str, Callable[[Any], bool]]:
+    """What a field of this type must be: in words, and as a test."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return " or ".join(map(repr, arguments)), lambda value: value in arguments
+    if origin is UnionType:
+        words, tests = zip(*map(_expected, arguments), strict=True)
+        return " or ".join(words), lambda value: any(test(value) for test in tests)
+    if origin is tuple:  # tuple[int, int], tuple[str, ...]
+        entry, test = _expected(arguments[0])
+        lengths = range(1, 1000) if arguments[1] is ... else (2,)
+        return (
+            f"a tuple whose entries are each {entry}",
+            lambda value: type(value) is tuple and len(value) in lengths and all(map(test, value)),
+        )
+    return KINDS[hint]
 
 
 def check_rule(config: Any, holds: bool, rule: str) -> None:
@@ -156,15 +139,9 @@ def check_mask(mask: Tensor | None) -> None:
 
 
 def check_state(state: Mapping[str, Any], expected: Mapping[str, Tensor]) -> None:
-    """Refuses a state dict that is not exactly what is expected.
+    """Refuses a state dict without the keys, shapes and kinds of numbers of another, or with NaN.
 
-    Args:
-        state: What was given.
-        expected: What a fitting model has under each key; only shapes and kinds of numbers count.
-
-    Raises:
-        ValueError: Keys missing, surplus, of another shape or kind, or numbers that are not finite:
-            one error that counts them all and names the first three of each sort.
+    One ValueError counts all such keys, and names the first three of each sort.
     """
     problems: dict[str, list[str]] = {
         "missing": [key for key in expected if key not in state],
@@ -198,12 +175,9 @@ TRAINING = {"training", "dropout", "attention_dropout", "p"}
 
 
 def structure(model: nn.Module) -> dict[str, Any]:
-    """Describes how a model is built, without its parameters.
+    """By name, the kind of every module (``"blocks.0.norm1"``: ``"LayerNorm"``) and its settings.
 
-    Returns:
-        By name, the kind of every module in it (``"blocks.0.norm1"``: ``"LayerNorm"``) and its
-        settings (``"blocks.0.norm1.eps"``: ``1e-6``), but for those of dropout, which matter in
-        training alone.
+    Such as ``"blocks.0.norm1.eps"``: ``1e-6``; not those that matter in training alone.
     """
     settings: dict[str, Any] = {}
     for name, module in model.named_modules():

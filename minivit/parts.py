@@ -28,8 +28,8 @@ def window_mask(grid: Grid, window: int, class_token: bool = False, *, shift: in
     """
     if not 0 <= shift < window:
         raise ValueError(f"expected 0 <= shift < window: got shift={shift}, window={window}")
-    row, column = (position + window - shift for position in _positions(grid))
-    return _allow(_same(row // window) & _same(column // window), class_token)
+    windows = (_positions(grid) + window - shift) // window  # [2, patches]
+    return _allow((windows[:, :, None] == windows[:, None]).all(0), class_token)
 
 
 def local_mask(grid: Grid, kernel: int, class_token: bool = False) -> Mask:
@@ -40,19 +40,14 @@ def local_mask(grid: Grid, kernel: int, class_token: bool = False) -> Mask:
     """
     if kernel < 1 or kernel % 2 == 0:
         raise ValueError(f"expected an odd side of the neighbourhood: got {kernel}")
-    row, column = _positions(grid)
-    far = torch.maximum((row[:, None] - row).abs(), (column[:, None] - column).abs())
-    return _allow(far <= kernel // 2, class_token)
+    positions = _positions(grid)  # [2, patches]
+    distances = (positions[:, :, None] - positions[:, None]).abs().amax(0)
+    return _allow(distances <= kernel // 2, class_token)
 
 
-def _positions(grid: Grid) -> tuple[Tensor, Tensor]:
-    """Row and column of every patch, each ``[patches]``."""
-    row, column = torch.meshgrid(*(torch.arange(length) for length in grid), indexing="ij")
-    return row.flatten(), column.flatten()
-
-
-def _same(label: Tensor) -> Tensor:
-    return label[:, None] == label
+def _positions(grid: Grid) -> Tensor:
+    """Row and column of every patch, ``[2, patches]``."""
+    return torch.cartesian_prod(*map(torch.arange, grid)).T
 
 
 def _allow(mask: Tensor, class_token: bool) -> Tensor:

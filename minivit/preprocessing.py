@@ -25,11 +25,7 @@ Picture: TypeAlias = Union["PIL.Image.Image", Tensor]
 
 
 def as_shown(image: "PIL.Image.Image") -> "PIL.Image.Image":
-    """Turns an image as its EXIF tag says, and lays what is transparent on white.
-
-    Returns:
-        The image, as it is where neither is needed; mode RGB where something was transparent.
-    """
+    """Turns an image as its EXIF tag says, and lays what is transparent on white, in RGB."""
     from PIL import Image, ImageOps  # here, because `import minivit` loads torch and einops alone
 
     with suppress(Exception):  # a broken tag says nothing of how the image should stand
@@ -58,10 +54,6 @@ class Preprocess:
             red, green, blue. Default: ImageNet's.
         std: What the result is divided by, like ``mean``.
         stretch: Whether an image is resized to ``resize`` itself, whatever its proportions.
-
-    Raises:
-        ValueError: ``resize`` is smaller than ``size``, ``mean`` and ``std`` do not have one or
-            three entries each, or the interpolation is unknown.
     """
 
     size: tuple[int, int]
@@ -105,10 +97,6 @@ class Preprocess:
                 ``[channels, height, width]`` or ``[batch, channels, height, width]``, or a list
                 of these. PIL resizes images and torch resizes tensors, and they round and clip
                 differently.
-
-        Raises:
-            TypeError: An image is of another type.
-            ValueError: A tensor of another shape or dtype, an image with more bits, an empty list.
         """
         many = pictures if isinstance(pictures, list | tuple) else [pictures]
         if not many:

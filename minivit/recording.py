@@ -1,7 +1,7 @@
 """``record``: the outputs and attention weights of named modules during a block of code."""
 
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
@@ -143,10 +143,6 @@ class Kept:
         self.seen[name] = tensors[0] if len(tensors) == 1 else output
         self._versions[name] = [] if copy else [(t, t._version) for t in tensors]
 
-    def output_of(self, module: nn.Module, name: str) -> AbstractContextManager[None]:
-        """Keeps the output of ``module`` under ``name``, while it is entered."""
-        return after(module, lambda module, args, output: self.keep(name, output))
-
     def overwritten(self) -> list[str]:
         """Names of tensors that in-place operations have changed since they were kept."""
         return [
@@ -213,7 +209,7 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
         stack.callback(kept.close)
         stack.enter_context(uncompiled())
         for name, module in outputs.items():
-            stack.enter_context(kept.output_of(module, name))
+            stack.enter_context(after(module, lambda *call, name=name: kept.keep(name, call[-1])))
         for name, module in weights.items():
             stack.enter_context(listener.inside(module, name))
         if weights:  # else torch's own kernels and fast paths run

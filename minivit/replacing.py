@@ -43,10 +43,8 @@ def replace(model: nn.Module, values: Mapping[str, Any]) -> Iterator[None]:
 
     Raises:
         TypeError: As for ``record``; or there are more or fewer tensors than in the output.
-        LookupError: A name matches nothing; the message lists similar ones.
         ValueError: A tensor has another shape than the output.
-        RuntimeError: As for ``record``: at the end of the block, nothing that a name matches
-            ran, or a module showed no attention weights.
+        LookupError, RuntimeError: As for ``record``.
     """
     modules = runnable(model)
     if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):

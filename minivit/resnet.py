@@ -6,7 +6,7 @@ from typing import Literal
 import torch.nn.functional as F
 from torch import nn
 
-from minivit.model import Model, check_config, check_images
+from minivit.model import Config, Model, check_images
 from minivit.shapes import Images, Logits, Maps, NewMaps, Size
 
 
@@ -124,7 +124,7 @@ class Bottleneck(ResidualBlock):
 
 
 @dataclass(frozen=True)
-class ResNetConfig:
+class ResNetConfig(Config):
     """The sizes and choices of a ResNet. The defaults are ResNet-50's.
 
     ``width`` is that of the stem and, in the first stage, of the 3 x 3 convolutions; it doubles
@@ -141,9 +141,6 @@ class ResNetConfig:
     width: int = 64
     norm: Literal["batch", "layer", "none"] = "batch"
     residual: bool = True
-
-    def __post_init__(self) -> None:
-        check_config(self)
 
 
 class ResNet(Model):

@@ -72,14 +72,9 @@ def remove(model: Model, part: str, blocks: Collection[int] | None = None) -> Vi
     and :func:`~minivit.files.save` stores them.
 
     Args:
-        model: A ViT or a Mixer.
+        model: A ViT or a Mixer; other libraries' are converted first.
         part: What to remove.
         blocks: The numbers of the blocks to remove it from, such as ``range(4)``. Default: all.
-
-    Raises:
-        TypeError: Another model; other libraries' are converted first.
-        ValueError: There is no such part or block, or the model has stochastic depth, which leaves
-            nothing without residuals.
     """
     names = _names(model, part, blocks, [*_in_blocks(model), "norm", "residual", "positions"])
     copy: Any = deepcopy(model)
@@ -125,9 +120,7 @@ def transplant(
         blocks: The numbers of the blocks, the same in both models. Default: all.
 
     Raises:
-        TypeError: Other models; other libraries' are converted first.
-        ValueError: There is no such part or block, there are no numbers in it, or it has other
-            shapes or settings in one model than in the other.
+        ValueError: The part has other shapes or settings in one model than in the other.
     """
     states, structures = [], []
     for model in source, target:

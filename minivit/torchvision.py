@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -49,19 +49,15 @@ def from_torchvision(
         heads: Attention heads of a ViT, which shapes do not tell. Default: the module's; for a
             state dict 12, 16, 16 for tokens 768, 1024, 1280 wide, as in ViT-B, L, H.
 
-    Returns:
-        The model, without ``preprocess`` and ``classes``.
-
     Raises:
-        ValueError: Keys missing, surplus or of another shape, numbers that are not finite, a
-            module that is none of these models or differs in what no shape tells (the epsilon of a
-            norm, a stride, an activation), or heads that cannot be known.
+        ValueError: The state is not that of these models, or the module differs in what no shape
+            tells (the epsilon of a norm, a stride, an activation).
     """
     module = source if isinstance(source, nn.Module) else None
     state = source if isinstance(source, Mapping) else getattr(source, "state_dict", dict)()
     if resnet.KEY in state:
         return resnet.converted(state, module).train(module is not None and module.training)
-    given, state = state, {_current(key): tensor for key, tensor in state.items()}
+    given, state = state, {_renamed(key, LEGACY): tensor for key, tensor in state.items()}
     resnet.check_ranks(state, RANKS, "VisionTransformer")
     if len(state) != len(given):
         raise ValueError("expected each key once: got some under an older name, too")
@@ -70,7 +66,7 @@ def from_torchvision(
         heads, dropout = _settings(module, heads)
     with torch.device("meta"):  # no memory and no random numbers for what is replaced at once
         model = ViT(ViTConfig(**_sizes(state, heads), **dropout))
-    ours = {_torchvision_name(key): key for key in model.state_dict()}
+    ours = {_renamed(key, NAMES): key for key in model.state_dict()}
     expected = {name: model.state_dict()[key] for name, key in ours.items()}
     expected[POSITIONS] = expected[POSITIONS][None]  # torchvision's has an axis for the batch
     check_state(state, expected)
@@ -107,15 +103,9 @@ def _settings(module: nn.Module, heads: int | None) -> tuple[int, dict[str, Any]
     return counts[0], {name: getattr(module, name) for name in ("dropout", "attention_dropout")}
 
 
-def _current(key: str) -> str:
-    for old, new in LEGACY:
+def _renamed(key: str, names: Iterable[tuple[str, str]]) -> str:
+    for old, new in names:
         key = key.replace(old, new)
-    return key
-
-
-def _torchvision_name(key: str) -> str:
-    for ours, theirs in NAMES:
-        key = key.replace(ours, theirs)
     return key
 
 

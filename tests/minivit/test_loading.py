@@ -10,14 +10,14 @@ import torchvision
 from PIL import Image
 from safetensors.torch import save_file
 
-from minivit.catalogue import MODELS, create
+from minivit.catalogue import MODELS, TORCHVISION, create
 from minivit.files import fields_of, save
 from minivit.loading import load
 from minivit.preprocessing import Preprocess
 from minivit.vit import ViT, ViTConfig
 from tests import parity
 
-NAMED = [(name, weights) for name, (_, known) in MODELS.items() for weights in known]
+NAMED = [(name, weights) for name, known in TORCHVISION.items() for weights in known]
 
 
 def draw(model):
@@ -51,7 +51,7 @@ def into_cache(model, member, folder, monkeypatch):
 def test_every_named_weights_answer_as_in_torchvision_from_the_image_on(
     folder, monkeypatch, name, weights
 ):
-    config, known = MODELS[name]
+    config = MODELS[name]
     member = torchvision.models.get_model_weights(name)[weights]
     (size,) = member.transforms().crop_size
     if isinstance(config, ViTConfig):
@@ -63,7 +63,7 @@ def test_every_named_weights_answer_as_in_torchvision_from_the_image_on(
         kinds = torchvision.models.resnet
         kind = kinds.BasicBlock if config.block == "basic" else kinds.Bottleneck
         reference = kinds.ResNet(kind, small.stages)
-    monkeypatch.setitem(MODELS, name, (small, known))
+    monkeypatch.setitem(MODELS, name, small)
     into_cache(draw(reference), member, folder, monkeypatch)
     model = load(name, weights)
     assert not model.training
@@ -237,8 +237,8 @@ def test_a_name_that_does_not_exist_is_refused_before_anything_is_fetched(
 
 
 def test_a_resnet_for_another_size_of_images_gets_a_preprocess_for_that_size(folder, monkeypatch):
-    config = dataclasses.replace(MODELS["resnet18"][0], stages=(1, 1, 1, 1))
-    monkeypatch.setitem(MODELS, "resnet18", (config, MODELS["resnet18"][1]))
+    config = dataclasses.replace(MODELS["resnet18"], stages=(1, 1, 1, 1))
+    monkeypatch.setitem(MODELS, "resnet18", config)
     kinds, member = torchvision.models.resnet, torchvision.models.ResNet18_Weights.IMAGENET1K_V1
     into_cache(kinds.ResNet(kinds.BasicBlock, config.stages), member, folder, monkeypatch)
     theirs = Preprocess.like(member.transforms())
@@ -260,7 +260,7 @@ def test_weights_beside_a_file_that_holds_its_own_are_refused(tmp_path):
 
 def test_named_weights_do_not_fit_a_model_with_other_classes(folder, monkeypatch):
     config = ViTConfig(patch_size=32, dim=12, depth=2, heads=3)
-    monkeypatch.setitem(MODELS, "vit_b_32", (config, MODELS["vit_b_32"][1]))
+    monkeypatch.setitem(MODELS, "vit_b_32", config)
     into_cache(ViT(config), torchvision.models.ViT_B_32_Weights.IMAGENET1K_V1, folder, monkeypatch)
     with pytest.raises(
         ValueError, match=r"into vit_b_32.*head.weight \(\[1000, 12\], expected \[10, 12\]\)"

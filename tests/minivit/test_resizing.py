@@ -73,7 +73,7 @@ def test_torchvisions_weights_come_at_their_own_size_and_are_then_resampled(monk
     from minivit.vit import ViTConfig
 
     config = ViTConfig(patch_size=32, dim=12, depth=2, heads=3)
-    monkeypatch.setitem(MODELS, "vit_b_32", (config, MODELS["vit_b_32"][1]))
+    monkeypatch.setitem(MODELS, "vit_b_32", config)
     torch.save(draw(minivit.ViT(config)).state_dict(), tmp_path / "a.pth")
     monkeypatch.setattr("minivit.loading.fetch", lambda url: tmp_path / "a.pth")
     images = torch.randn(1, 3, 96, 128)

@@ -9,12 +9,12 @@ from torch import nn
 
 import minivit
 from minivit import ResNet, ResNetConfig
-from minivit.catalogue import MODELS
+from minivit.catalogue import TORCHVISION
 from tests.parity import assert_same, blocks_of, convert, draw, observe, same
 
 BLOCKS = torchvision.models.resnet.BasicBlock, torchvision.models.resnet.Bottleneck
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-TORCHVISIONS = [name for name, (_, weights) in MODELS.items() if "resnet" in name and weights]
+TORCHVISIONS = [name for name in TORCHVISION if "resnet" in name]
 # Small, and with every number another.
 SMALL = ResNetConfig((12, 20), 2, 7, "3x3", "basic", (1, 2, 1), 6)
 

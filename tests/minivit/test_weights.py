@@ -8,7 +8,7 @@ import pytest
 import torch
 import torchvision
 
-from minivit.catalogue import MODELS
+from minivit.catalogue import TORCHVISION
 from minivit.loading import fetch
 
 CONTENT = bytes(range(256)) * 4000  # 1 MB
@@ -62,7 +62,7 @@ def folder(tmp_path, monkeypatch):
 def test_the_zoo_lists_torchvisions_weights_and_every_url_has_a_hash():
     for name in torchvision.models.list_models(include=["vit_*", "resnet*"]):
         known = list(torchvision.models.get_model_weights(name))
-        assert MODELS[name][1] == tuple(weights.name for weights in known)
+        assert TORCHVISION[name] == tuple(weights.name for weights in known)
         for weights in known:
             assert re.search(r"/[a-z0-9_]+-[0-9a-f]{8}\.pth$", weights.url)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import nn
 
-from minivit.catalogue import MODELS, described, near, shipped
+from minivit.catalogue import MODELS, TORCHVISION, described, near, shipped
 from minivit.families import build
 from minivit.files import MODEL, About, describe
 from minivit.import_torchvision import imported
@@ -97,7 +97,7 @@ def _open_ours(name: str, untrained: bool) -> LoadedModel:
     named = name in [*MODELS, *shipped()]
     if not named and not path.exists() and path.suffix != ".safetensors":
         described(name)  # says what names there are
-    if not untrained and name in MODELS and not MODELS[name][1]:
+    if not untrained and name in MODELS and not TORCHVISION.get(name):
         raise ValueError(f"there are no weights for {name}: it can only be opened untrained")
     file = str(path / MODEL) if not named and path.is_dir() else name
     model = _untrained(file) if untrained else load(file)
@@ -114,7 +114,7 @@ def _open_ours(name: str, untrained: bool) -> LoadedModel:
 def _untrained(name: str) -> Model:
     """A model of ours with weights as before training, which reads images as the trained one."""
     if name in MODELS:
-        about = About(MODELS[name][0])
+        about = About(MODELS[name])
     else:
         about = describe(shipped()[name] if name in shipped() else Path(name))
     if about.config is None:
