@@ -117,10 +117,7 @@ def changed(config: Config, changes: Mapping[str, Any]) -> Config:
     for field, value in changes.items():
         none = value is False or (value == "none" and (kind is ViTVariantConfig or field == "norm"))
         if "dim" in known and field in PARTS and none:
-            raise ValueError(
-                f"expected sizes and variants: got {field}={value!r}. A part is taken out by "
-                f"minivit.remove(model, {field!r}), before training or after"
-            )
+            raise ValueError(f"got {field}={value!r}: use minivit.remove(model, {field!r})")
         if field not in known:
             raise ValueError(f"a {family(config)} has no field {field!r}: {near(field, known)}")
     if kind is ViTVariantConfig:
@@ -134,10 +131,8 @@ def described(name: str) -> tuple[Config, Removed]:
         return MODELS[name], ()
     files = shipped()
     if name not in files and name in {path.stem for path in CHECKPOINTS.glob("*.md")}:
-        raise ValueError(
-            f"{name} does not come with the installed package: its weights are in the repository, "
-            f"in minivit/checkpoints/{name}.safetensors, a path that load takes"
-        )
+        where = f"minivit/checkpoints/{name}.safetensors of the repository"
+        raise ValueError(f"{name} is not installed: load({where!r})")
     about = describe(files[name]) if name in files else None
     if about is None or about.config is None:
         raise ValueError(f"there is no model {name!r}: {near(str(name), [*MODELS, *files])}")

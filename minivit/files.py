@@ -62,9 +62,7 @@ def from_json(fields: Mapping[str, Any]) -> About:
     surplus = fields.keys() - {"family", *About.__dataclass_fields__}
     try:
         if surplus or not texts:
-            raise TypeError(
-                f"classes={classes!r}, licence={licence!r} and fields {sorted(surplus)}"
-            )
+            raise TypeError(f"{classes=}, {licence=} and fields {sorted(surplus)}")
         return About(
             # A file that does not say its family holds a ViT.
             None if config is None else configs[fields.get("family", "ViT")](**_tuples(config)),
@@ -101,10 +99,8 @@ def save(model: Model, path: str | PathLike[str]) -> None:
 
     path = Path(path)
     if type(model) not in FAMILIES.values() or not isinstance(model.preprocess, Preprocess | None):
-        raise TypeError(
-            f"expected {OURS}, with a Preprocess as model.preprocess: got {type(model).__name__}, "
-            f"with {getattr(model, 'preprocess', None)!r}"
-        )
+        preprocess = getattr(model, "preprocess", None)
+        raise TypeError(f"expected {OURS}: got {type(model).__name__}, preprocess={preprocess!r}")
     if path.suffix != ".safetensors":
         raise ValueError(f"expected a path that ends in .safetensors: got {path}")
     names = None if model.classes is None else [str(name) for name in model.classes]
@@ -137,9 +133,8 @@ def read(path: Path) -> tuple[dict[str, Any], About]:
     ``"model"`` or ``"state_dict"``. ValueError if it is damaged, or holds more than tensors.
     """
     if not path.is_file():
-        raise FileNotFoundError(
-            f"expected a file at {path}: got {'a folder' if path.is_dir() else 'none'}"
-        )
+        got = "a folder" if path.is_dir() else "none"
+        raise FileNotFoundError(f"expected a file at {path}: got {got}")
     try:
         if path.suffix == ".safetensors":
             return _read_safetensors(path)
@@ -152,13 +147,11 @@ def read(path: Path) -> tuple[dict[str, Any], About]:
     for key in ("model", "state_dict"):
         if isinstance(content, dict) and isinstance(content.get(key), dict):
             content = content[key]
-    entries = content.items() if isinstance(content, dict) else [(content, None)]
+    entries = content.items() if isinstance(content, dict) else [(None, None)]
     odd = [key for key, value in entries if not (isinstance(key, str) and _dense(value))]
-    if odd or not isinstance(content, dict):
-        raise ValueError(
-            f"expected a state dict, from names to dense tensors, at {path}: got a "
-            f"{type(content).__name__}, with {str(odd[:1])[:100]}"
-        )
+    if odd:
+        got = f"a {type(content).__name__} with {str(odd[0])[:100]}"
+        raise ValueError(f"expected a state dict of dense tensors, at {path}: got {got}")
     return content, About()
 
 

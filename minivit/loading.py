@@ -77,10 +77,8 @@ def load_file(path: Path, changes: Mapping[str, Any]) -> Model:
     path = path / MODEL if path.is_dir() else path
     state, about = read(path)
     if about.config is None:
-        raise ValueError(
-            f"{path} does not say what model it holds: expected load(name, {str(path)!r}), "
-            "with the name of the model it is for"
-        )
+        expected = f"load(name, {str(path)!r}), with its model's name"
+        raise ValueError(f"{path} does not say what model it holds: expected {expected}")
     whose = f"{path}, a {family(about.config)}"
     return _filled(whose, state, about, (about.config, about.removed), changes)
 
@@ -89,10 +87,8 @@ def load_torchvision(name: str, weights: str, changes: Mapping[str, Any]) -> Mod
     """A model of the catalogue with torchvision's weights, fetched or from torch.hub's cache."""
     names = TORCHVISION.get(name, ())
     if weights not in names:
-        raise ValueError(
-            f"expected {' or '.join(names) or 'no weights'} of torchvision's for {name}, or the "
-            f"path of a file: got {weights!r}"
-        )
+        known = " or ".join(names) or "no weights of torchvision's"
+        raise ValueError(f"expected {known} or a file's path for {name}: got {weights!r}")
     from minivit.import_torchvision import imported  # slow, and not needed for a file
 
     entry = imported().models.get_model_weights(name)[weights]
@@ -182,10 +178,8 @@ def resized(model: Model, image_size: Size) -> Model:
         grids = source.positions.grid, other.positions.grid
         state["positions.table"] = resample(state["positions.table"], *grids)
     if any(value.shape != state[key].shape for key, value in other.state_dict().items()):
-        raise ValueError(
-            f"the weights of a {family(config)} are for one number of tokens: expected images of "
-            f"{pair(model.config.image_size)} pixels, got image_size={image_size!r}"
-        )
+        whose = f"the weights of a {family(config)}"
+        raise ValueError(f"{whose} are for one number of tokens: got {image_size=}")
     first = next(model.parameters())
     other.to_empty(device=first.device).to(first.dtype).load_state_dict(state)
     other.classes, other.licence = model.classes, model.licence

@@ -115,27 +115,22 @@ def check_images(images: Tensor, model: Any) -> None:
     config = model.config
     weight = next(model.parameters())
     if images.ndim != 4 or images.shape[1] != config.channels:
-        raise ValueError(
-            f"expected images [batch, {config.channels}, height, width]: got {list(images.shape)}"
-        )
+        expected = f"images [batch, {config.channels}, height, width]"
+        raise ValueError(f"expected {expected}: got {list(images.shape)}")
     # Autocast makes the two alike; integers and float64 it leaves as they are.
     alike = images.dtype == weight.dtype or (
         images.dtype in (torch.float32, torch.bfloat16, torch.float16)
         and torch.is_autocast_enabled(weight.device.type)
     )
     if images.device != weight.device or not alike:
-        raise ValueError(
-            f"expected images of {weight.dtype} on {weight.device}, as the model's weights: "
-            f"got {images.dtype} on {images.device}"
-        )
+        expected = f"images of {weight.dtype} on {weight.device}, as the weights"
+        raise ValueError(f"expected {expected}: got {images.dtype} on {images.device}")
 
 
 def check_mask(mask: Tensor | None) -> None:
     """Refuses a mask that is not boolean: torch's kernel would add it to the scores."""
     if mask is not None and mask.dtype != torch.bool:
-        raise ValueError(
-            f"expected a boolean mask, true where a query may attend: got {mask.dtype}"
-        )
+        raise ValueError(f"expected a boolean mask, true where queries attend: got {mask.dtype}")
 
 
 def check_state(state: Mapping[str, Any], expected: Mapping[str, Tensor]) -> None:

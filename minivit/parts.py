@@ -92,10 +92,8 @@ class ConvStem(nn.Module):
         patch = pair(patch_size)
         side = patch[0]
         if patch != (side, side) or side < 2 or side & (side - 1) or dim % (side // 2):
-            raise ValueError(
-                "expected a square patch whose side is a power of two, and a dim divisible by half "
-                f"of it: got {patch}, dim={dim}"
-            )
+            expected = "a square patch, its side a power of two and half of it a divisor of dim"
+            raise ValueError(f"expected {expected}: got {patch}, {dim=}")
         layers: list[nn.Module] = []
         width = dim // (side // 2)
         while width <= dim:

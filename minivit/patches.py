@@ -20,9 +20,8 @@ def grid_of(image_size: Size, patch_size: Size) -> Grid:
     height, width = pair(image_size)
     rows, columns = pair(patch_size)
     if min(height, width, rows, columns) < 1 or height % rows or width % columns:
-        raise ValueError(
-            f"patches of {rows} x {columns} do not divide an image of {height} x {width} pixels"
-        )
+        image = f"an image of {height} x {width} pixels"
+        raise ValueError(f"patches of {rows} x {columns} do not divide {image}")
     return height // rows, width // columns
 
 
@@ -37,8 +36,6 @@ def unpatchify(patches: Patches, grid: Grid, patch_size: Size) -> Images:
     rows, columns = grid
     height, width = pair(patch_size)
     if patches.shape[-2] != rows * columns or patches.shape[-1] % (height * width):
-        raise ValueError(
-            f"a grid of {rows} x {columns} with patches of {height} x {width} needs "
-            f"[batch, {rows * columns}, channels * {height * width}]: got {list(patches.shape)}"
-        )
+        expected = f"[batch, {rows * columns}, channels * {height * width}]"
+        raise ValueError(f"expected patches {expected}: got {list(patches.shape)}")
     return rearrange(patches, "b (r w) (c h v) -> b c (r h) (w v)", r=rows, h=height, v=width)

@@ -47,10 +47,8 @@ def resample(positions: Table, old_grid: Grid, new_grid: Grid) -> Float[Tensor, 
     rows, columns = old_grid
     extra = len(positions) - rows * columns
     if positions.ndim != 2 or extra not in (0, 1):
-        raise ValueError(
-            f"positions for a grid of {rows} x {columns} must be [{rows * columns}, dim], or with "
-            f"a class token [{rows * columns + 1}, dim]: got {list(positions.shape)}"
-        )
+        expected = f"positions [{rows * columns}, dim], or one more for a class token"
+        raise ValueError(f"expected {expected}: got {list(positions.shape)}")
     if old_grid == new_grid:
         return positions
     table = rearrange(positions[extra:], "(r c) d -> 1 d r c", r=rows)

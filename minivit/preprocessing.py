@@ -122,10 +122,8 @@ class Preprocess:
         channels = len(self.mean)
         fits = x.ndim in (3, 4) and x.shape[-3] == channels and 0 not in x.shape
         if x.dtype != torch.uint8 or not fits:
-            raise ValueError(
-                f"expected uint8 [{channels}, height, width] or [batch, {channels}, height, "
-                f"width], values 0 to 255: got {x.dtype} {list(x.shape)}"
-            )
+            expected = f"uint8 [{channels}, height, width] or a batch of those, values 0 to 255"
+            raise ValueError(f"expected {expected}: got {x.dtype} {list(x.shape)}")
         x = x if x.ndim == 4 else x[None]
         size = self._covering(*x.shape[-2:])
         x = F.interpolate(x.float(), size, mode=self.interpolation, antialias=True)
@@ -137,10 +135,8 @@ class Preprocess:
         if not isinstance(image, Image.Image):
             raise TypeError(f"expected a PIL image or a uint8 tensor: got {type(image).__name__}")
         if image.mode.startswith(("I", "F")) or 0 in image.size:
-            raise ValueError(
-                "expected an image of at most 8 bits a channel and at least one pixel: "
-                f"got mode {image.mode}, {image.height} x {image.width}"
-            )
+            got = f"mode {image.mode}, {image.height} x {image.width}"
+            raise ValueError(f"expected at most 8 bits a channel and at least one pixel: got {got}")
         image = as_shown(image).convert("RGB" if len(self.mean) == 3 else "L")
         height, width = self._covering(image.height, image.width)
         how = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
@@ -159,10 +155,8 @@ class Preprocess:
         wider = height * w <= width * h  # the image is the wider one: heights agree
         size = (h, h * width // height) if wider else (w * height // width, w)
         if size[0] * size[1] > PIXELS:
-            raise ValueError(
-                f"expected at most {PIXELS // 10**6} megapixels once resized: {height} x {width} "
-                f"pixels become {size[0]} x {size[1]}"
-            )
+            most = f"{PIXELS // 10**6} megapixels once resized"
+            raise ValueError(f"expected at most {most}: {height} x {width} pixels become {size}")
         return size
 
 

@@ -35,10 +35,8 @@ def runnable(model: nn.Module) -> dict[str, nn.Module]:
     modules = dict(model.named_modules(remove_duplicate=False))
     for name, module in modules.items():
         if isinstance(module, nn.DataParallel | torch.jit.ScriptModule):
-            raise TypeError(
-                f"cannot look inside {type(module).__name__} (module {name!r}): it runs copies of "
-                "its parts, or runs them outside Python; take the module it was made from"
-            )
+            kind = f"{type(module).__name__} (module {name!r})"
+            raise TypeError(f"cannot look inside {kind}: take the module it was made from")
     return {name: m for name, m in modules.items() if not isinstance(m, CONTAINERS)}
 
 
@@ -217,7 +215,4 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
         yield kept.seen
     refuse_silence(modules, names, kept.seen.keys(), listener)
     if overwritten := kept.overwritten():
-        raise RuntimeError(
-            f"in-place operations overwrote what was recorded of {overwritten}: "
-            "record copies with detach=True"
-        )
+        raise RuntimeError(f"{overwritten} were overwritten in place: record with detach=True")

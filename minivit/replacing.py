@@ -90,10 +90,9 @@ def put(name: str, output: Any, value: Any) -> Any:
     given = value(old[0] if len(old) == 1 else output) if callable(value) else value
     new = tensors_in(given)
     if not old or len(new) != len(old):
-        raise TypeError(
-            f"expected for {name!r} as many tensors as it gives, {len(old)}: got {len(new)}, in "
-            f"{type(given).__name__}{' from the function' if callable(value) else ''}"
-        )
+        expected = f"for {name!r} as many tensors as it gives, {len(old)}"
+        got = f"{len(new)}, in {type(given).__name__}{' from the function' * callable(value)}"
+        raise TypeError(f"expected {expected}: got {got}")
     if not callable(value):
         new = [_fitted(name, one, other) for one, other in zip(new, old, strict=True)]
     rest = iter(new)
@@ -103,8 +102,6 @@ def put(name: str, output: Any, value: Any) -> Any:
 def _fitted(name: str, given: Tensor, old: Tensor) -> Tensor:
     """A copy with the shape, type and device of the old, which the model may change in place."""
     if given.shape not in (old.shape, (1, *old.shape[1:])):
-        raise ValueError(
-            f"expected for {name!r} a tensor {list(old.shape)}, or a batch of one for every image: "
-            f"got {list(given.shape)}"
-        )
+        expected = f"for {name!r} a tensor {list(old.shape)}, or a batch of one for every image"
+        raise ValueError(f"expected {expected}: got {list(given.shape)}")
     return given.to(old).expand(old.shape).clone()

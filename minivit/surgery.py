@@ -79,10 +79,8 @@ def remove(model: Model, part: str, blocks: Collection[int] | None = None) -> Vi
     names = _names(model, part, blocks, [*_in_blocks(model), "norm", "residual", "positions"])
     copy: Any = deepcopy(model)
     if part == "residual" and copy.config.stochastic_depth:
-        raise ValueError(
-            "stochastic depth leaves a branch out, and without residuals nothing remains: "
-            f"got stochastic_depth={copy.config.stochastic_depth}"
-        )
+        rate = f"stochastic_depth={copy.config.stochastic_depth}"
+        raise ValueError(f"without residuals nothing remains of a branch left out: got {rate}")
     for name in names:
         owner, _, last = name.rpartition(".")
         holder = copy.get_submodule(owner)
@@ -144,10 +142,8 @@ def transplant(
 def _in_blocks(model: Any) -> list[str]:
     """The parts that each block of this model has, or had until they were removed."""
     if not isinstance(model, ViT):
-        raise TypeError(
-            f"expected a minivit.ViT or minivit.Mixer: got {type(model).__name__}. Those of other "
-            "libraries go through from_torchvision, or vitlab's from_timm or from_huggingface first"
-        )
+        others = "convert others by from_torchvision, vitlab.from_timm or from_huggingface"
+        raise TypeError(f"expected a ViT or Mixer of minivit: got {type(model).__name__}; {others}")
     return [part for part in (*BRANCHES, "norm1", "norm2") if hasattr(model.blocks[0], part)]
 
 
@@ -156,9 +152,8 @@ def _names(
 ) -> list[str]:
     """The names of the modules that a part consists of."""
     if part not in parts:
-        raise ValueError(
-            f"expected one of {', '.join(parts)} as part of a {type(model).__name__}: got {part!r}"
-        )
+        kind = type(model).__name__
+        raise ValueError(f"expected one of {', '.join(parts)} of a {kind}: got {part!r}")
     every = [] if part in WHOLE else range(len(model.blocks))
     try:
         numbers = list(every if blocks is None else map(_whole, blocks))

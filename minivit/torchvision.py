@@ -96,10 +96,8 @@ def _settings(module: nn.Module, heads: int | None) -> tuple[int, dict[str, Any]
     expected["heads"], actual["heads"] = str([heads or counts[0]] * len(counts)), str(counts)
     for name, value in expected.items():
         if actual[name] != value:
-            raise ValueError(
-                f"expected torchvision's VisionTransformer, with {value} as {name}: got a "
-                f"{type(module).__name__} with {actual[name]}"
-            )
+            got = f"a {type(module).__name__} with {actual[name]}"
+            raise ValueError(f"expected a VisionTransformer with {value} as {name}: got {got}")
     return counts[0], {name: getattr(module, name) for name in ("dropout", "attention_dropout")}
 
 
@@ -116,11 +114,9 @@ def _sizes(state: Mapping[str, Any], heads: int | None) -> dict[str, Any]:
     side = math.isqrt(max(patches, 0))
     heads = heads or HEADS.get(dim)
     if side * side != patches or heads is None:
-        raise ValueError(
-            "expected positions [1, 1 + side * side, dim] for a class token and a square of "
-            f"patches, and heads= where dim is none of {list(HEADS)}: got "
-            f"{list(state[POSITIONS].shape)}, dim={dim}, heads={heads}"
-        )
+        got = f"positions {list(state[POSITIONS].shape)}, {dim=}, {heads=}"
+        expected = f"a class token and a square of patches, and heads= unless dim is in {[*HEADS]}"
+        raise ValueError(f"expected {expected}: got {got}")
     return {
         "image_size": (side * patch_size[0], side * patch_size[1]),
         "patch_size": tuple(patch_size),

@@ -57,10 +57,8 @@ def check_ranks(state: Mapping[str, Any], ranks: Mapping[str, int], kind: str) -
     for key, rank in ranks.items():
         shape = getattr(state.get(key), "shape", None)
         if shape is None or len(shape) != rank:
-            raise ValueError(
-                f"expected the state of torchvision's {kind}, with {key} of {rank} axes: got "
-                f"{'none' if shape is None else list(shape)}"
-            )
+            got = shape and list(shape)
+            raise ValueError(f"expected a {kind} with {key} of {rank} axes: got {got}")
 
 
 def _torchvision_name(name: str, stages: tuple[int, ...]) -> str:

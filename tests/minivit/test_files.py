@@ -148,7 +148,7 @@ def with_(**attributes):
         (lambda: nn.Linear(2, 2), "a.safetensors", TypeError, "got Linear"),
         (drawn, "a.pth", ValueError, r"got .*a\.pth"),
         (drawn, "no/a.safetensors", FileNotFoundError, "no"),
-        (lambda: with_(preprocess=len), "a.safetensors", TypeError, "with <built-in"),
+        (lambda: with_(preprocess=len), "a.safetensors", TypeError, "preprocess=<built-in"),
         (lambda: with_(classes=["cat"]), "a.safetensors", ValueError, "3 names of classes: got 1"),
     ],
 )  # fmt: skip

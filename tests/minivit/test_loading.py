@@ -176,7 +176,7 @@ BAD = {
     "code": ("a.pth", lambda p: torch.save({"model": Code(p)}, p), "tensors alone.*a.pth.*UnpicklingError"),
     "code in an old file": ("a.pth", lambda p: torch.save({"model": Code(p)}, p, _use_new_zipfile_serialization=False), "tensors alone.*a.pth.*UnpicklingError"),
     "a list": ("a.pth", lambda p: torch.save([NAN], p), "state dict.*a.pth: got a list"),
-    "numbered": ("a.pth", lambda p: torch.save({0: NAN}, p), "state dict, from names to dense tensors, at .*a.pth: got a dict"),
+    "numbered": ("a.pth", lambda p: torch.save({0: NAN}, p), "state dict of dense tensors, at .*a.pth: got a dict"),
     "nothing in it": ("a.pth", lambda p: torch.save({}, p), "32 missing"),
     "safetensors truncated": ("a.safetensors", lambda p: broken_safetensors(p, 0.9), "whole checkpoint.*SafetensorError"),
     "pickle called safetensors": ("a.safetensors", lambda p: torch.save({"model": Code(p)}, p), "whole checkpoint.*SafetensorError"),

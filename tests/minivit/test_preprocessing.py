@@ -140,7 +140,7 @@ def test_what_is_given_stays_as_it_was():
 
 BAD = {
     "float": (torch.rand(3, 8, 8), "values 0 to 255: got torch.float32 [3, 8, 8]"),
-    "channels last": (pixels(8, 8).permute(1, 2, 0), "uint8 [3, height, width] or [batch, 3, height, width]"),
+    "channels last": (pixels(8, 8).permute(1, 2, 0), "uint8 [3, height, width] or a batch of those"),
     "four channels": (pixels(8, 8, 4), "got torch.uint8 [4, 8, 8]"),
     "no rows": (pixels(8, 8)[:, :0], "got torch.uint8 [3, 0, 8]"),
     "no images": (pixels(8, 8)[None][:0], "got torch.uint8 [0, 3, 8, 8]"),
@@ -150,7 +150,7 @@ BAD = {
     "float image": (Image.new("F", (9, 8)), "got mode F, 8 x 9"),
     "empty image": (Image.new("RGB", (0, 8)), "at least one pixel: got mode RGB, 8 x 0"),
     "array": (np.zeros((8, 8, 3), np.uint8), "a PIL image or a uint8 tensor: got ndarray"),
-    "a long line": (Image.new("1", (9_000_000, 1)), "at most 64 megapixels once resized: 1 x 9000000 pixels become 8 x 72000000"),
+    "a long line": (Image.new("1", (9_000_000, 1)), "at most 64 megapixels once resized: 1 x 9000000 pixels become (8, 72000000)"),
     "path": ("cat.jpg", "a PIL image or a uint8 tensor: got str"),
 }  # fmt: skip
 

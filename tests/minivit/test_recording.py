@@ -188,7 +188,7 @@ def test_detached_records_are_copies_without_gradients(net, x):
 
 
 def test_a_record_that_was_overwritten_in_place_is_an_error_and_not_another_tensor(net, x):
-    said = r"overwrote what was recorded of \['blocks.2.mlp.0'\].*detach=True"
+    said = r"\['blocks.2.mlp.0'\] were overwritten in place.*detach=True"
     with pytest.raises(RuntimeError, match=said), record(net, "blocks.2.mlp.0", "head"):
         net(x)
     with torch.inference_mode(), record(net, "blocks.2.mlp.0") as seen:  # counts no changes
