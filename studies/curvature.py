@@ -3,24 +3,20 @@
 Small models of digits, of about equally many weights, are trained on all digits and on a tenth of
 them, in equally many steps. The curvature is measured early, after one pass over all digits, and
 late, at the last step, on 126 of the images each was trained on: all of a tenth. The loss is the
-one that was trained, cross-entropy with label smoothing of 0.1; images are not augmented, in
-training neither. AdamW decays weights by 0.05 times the rate; the loss that is measured has no such
-term. BatchNorm is in evaluation mode, with the statistics of the training images at the very
-weights, since those gathered on the way lag behind; where a row says ``batch``, it divides by the
-statistics of the images measured.
+one that was trained, without the decay of weights. BatchNorm is in evaluation mode, with the
+statistics of the training images at the very weights; where a row says ``batch``, with those of the
+images measured.
 
-The share of negative curvature early in training is estimated with two probes, the same for every
-model; rows called ``probes`` estimate it with sixteen, others for every seed.
-
-Rows called ``relative`` have the largest eigenvalue late in training of steps in units of each
-weight's size, which no rescaling of weights that leaves the function as it is can change.
-
-The rows of CIFAR-10 measure the models that come with the package, where training ended.
+Rows called ``probes`` estimate the share of negative curvature early with sixteen probes, others
+for every seed, and not with two that are the same for every model. Rows called ``relative`` have
+the largest eigenvalue late of steps in units of each weight's size, which no rescaling of weights
+that leaves the function as it is can change. The rows of CIFAR-10 measure the shipped models.
 """
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -28,11 +24,11 @@ from torch import Tensor, nn
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Figures, Survey
+from studies.runner.survey import Figures
 from studies.shared import inputs
 from studies.shared.digit_models import fraction_of
-from studies.shared.figures import over_seeds, plain
-from studies.shared.training import accuracy
+from studies.shared.figures import over_seeds, survey
+from studies.shared.training import accuracy, normalised
 from vitlab.data import Data, load_data
 from vitlab.data.splits import evenly
 from vitlab.instruments.curvature import Maxima, batch_maxima, curvature
@@ -57,7 +53,6 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "hybrid": ("alternet_32px", HYBRID),
 }
 CIFAR10 = ("cifar10_vit_gap", "cifar10_vit_cls", "cifar10_resnet", "cifar10_alternet")
-THROUGH = "through training"
 # The rate is the best of three for the ViT and the ResNet of the study `digits`.
 EARLY, LATE, IMAGES, PROBES = 20, 200, 126, 16
 RECIPE = Recipe(steps=LATE, batch_size=64, learning_rate=3e-3, average=0.0)
@@ -68,37 +63,28 @@ STOPS = (0, 5, 10, 20, 50, 100, 200)
 EDGES = torch.logspace(-3, 2, 41, dtype=torch.float64)
 
 
-def measure(name: str) -> Figures:
-    """The figures of one row."""
-    if name in CIFAR10:
-        return plain(of_cifar10(name), ".4g")
-    if name == THROUGH:
-        return plain(through_training(), ".4g")
-    kind, amount, *figure = name.split(", ")
-    if figure:
-        measured = {"probes": share, "relative": relative}[figure[0]]
-        return plain(over_seeds(measured(kind, amount, seed) for seed in SEEDS), ".4g")
-    stages = zip(*(early_and_late(kind, amount, seed) for seed in SEEDS), strict=True)
-    early, late = map(over_seeds, stages)
+def early_and_late(kind: str, amount: str) -> Figures:
+    """What is measured early in training, and late."""
+    rows: list[list[Figures]] = []
+    for seed in SEEDS:
+        data = digits(amount, seed)
+        test = normalised(data.test.images.float() / 255, data), data.test.labels
+        stages: list[Figures] = []
+        for model, x, y in grown(kind, data, seed, EARLY, LATE):
+            maxima = batch_maxima(model, x, y, steps=10, **SMOOTHED)
+            figures = described(spectrum(model, x, y), maxima)
+            figures["accuracy"] = accuracy(model, *test)
+            if stages:
+                of = curvature(model, x, y, k=1, gauss_newton=True, steps=8, **SMOOTHED)
+                figures["gauss_newton"] = of.top.item()
+            elif any(isinstance(module, nn.BatchNorm2d) for module in model.modules()):
+                figures["batch"] = summary(spectrum(model, x, y, batch_statistics=True))
+            stages.append(figures)
+        rows.append(stages)
+    early, late = map(over_seeds, zip(*rows, strict=True))
     if "batch" in early:
         early["batch"] = over_seeds(early["batch"])
-    return plain({"early": early, "late": late}, ".4g")
-
-
-def early_and_late(kind: str, amount: str, seed: int) -> Iterator[Figures]:
-    """What is measured early in training, and then late."""
-    data = digits(amount, seed)
-    for stop, (model, x, y) in zip(
-        (EARLY, LATE), grown(kind, data, seed, EARLY, LATE), strict=True
-    ):
-        figures = described(spectrum(model, x, y), batch_maxima(model, x, y, steps=10, **SMOOTHED))
-        figures["accuracy"] = accuracy(model, *tested(data))
-        if stop == LATE:
-            of = curvature(model, x, y, k=1, gauss_newton=True, steps=8, **SMOOTHED)
-            figures["gauss_newton"] = of.top.item()
-        elif has_batch_norm(model):
-            figures["batch"] = summary(spectrum(model, x, y, batch_statistics=True))
-        yield figures
+    return {"early": early, "late": late}
 
 
 def digits(amount: str, seed: int) -> Data:
@@ -107,22 +93,23 @@ def digits(amount: str, seed: int) -> Data:
     return whole if amount == "all" else fraction_of(whole, 0.1, seed)
 
 
-def tested(data: Data) -> tuple[Tensor, Tensor]:
-    """Images as models read them, and labels, of the test part."""
-    mean, std = (torch.tensor(values).view(-1, 1, 1) for values in (data.mean, data.std))
-    return (data.test.images.float() / 255 - mean) / std, data.test.labels
+def by_seed(measure: Callable[..., Figures], kind: str, amount: str) -> Figures:
+    """Figures of a model early or late in training, by its training images and the seed."""
+    rows, stop = [], EARLY if measure is share else LATE
+    for seed in SEEDS:
+        ((model, x, y),) = grown(kind, digits(amount, seed), seed, stop)
+        rows.append(measure(model, x, y, seed))
+    return over_seeds(rows)
 
 
-def share(kind: str, amount: str, seed: int) -> Figures:
+def share(model: Model, x: Tensor, y: Tensor, seed: int) -> Figures:
     """Of a model early in training, the share of negative curvature and its 95 % interval."""
-    ((model, x, y),) = grown(kind, digits(amount, seed), seed, EARLY)
     negative = spectrum(model, x, y, probes=PROBES, seed=1 + seed).negative
     return {"negative": negative.mean, "negative_half": negative.half}
 
 
-def relative(kind: str, amount: str, seed: int) -> Figures:
+def relative(model: Model, x: Tensor, y: Tensor, seed: int) -> Figures:
     """Of a trained model, the largest eigenvalue with each weight's step in its own units."""
-    ((model, x, y),) = grown(kind, digits(amount, seed), seed, LATE)
     largest = curvature(model, x, y, relative=True, k=1, steps=STEPS, **SMOOTHED)
     return {"top": largest.top.item(), "top_error": largest.top_errors.item()}
 
@@ -142,10 +129,6 @@ def grown(kind: str, data: Data, seed: int, *stops: int) -> Iterator[tuple[Model
         yield model.eval(), whole[chosen], data.train.labels[chosen]
 
 
-def has_batch_norm(model: nn.Module) -> bool:
-    return any(isinstance(module, nn.BatchNorm2d) for module in model.modules())
-
-
 def recalibrate(model: nn.Module, images: Tensor) -> None:
     """Sets the running statistics of BatchNorm to those of the images at the present weights."""
     for module in model.modules():
@@ -161,36 +144,36 @@ def spectrum(model: nn.Module, images: Tensor, classes: Tensor, **how: Any) -> D
     return density(model, images, classes, **{"probes": 2, "steps": STEPS} | SMOOTHED | how)
 
 
-def described(seen: Density, batches: Maxima) -> Figures:
+def described(whole: Density, batches: Maxima) -> Figures:
     """Figures of the spectrum, and of the largest eigenvalues by mini-batch."""
-    return summary(seen) | {
+    return summary(whole) | {
         "maxima_negative": batches.negative,
         "maxima_positive": batches.positive,
         "maxima": batches.values.flatten(),
-        "histogram": histogram(seen),
+        "histogram": histogram(whole),
     }
 
 
-def summary(seen: Density) -> Figures:
+def summary(whole: Density) -> Figures:
     """The outermost eigenvalues, with their errors, and what is negative."""
-    top, bottom = seen.points[:, -1].argmax(), seen.points[:, 0].argmin()
+    top, bottom = whole.points[:, -1].argmax(), whole.points[:, 0].argmin()
     return {
-        "negative": seen.negative.mean,
-        "negative_half": seen.negative.half,
-        "top": seen.points[top, -1],
-        "top_error": seen.errors[top, -1],
-        "bottom": seen.points[bottom, 0],
-        "bottom_error": seen.errors[bottom, 0],
-        "below": seen.below(-0.001).mean,
+        "negative": whole.negative.mean,
+        "negative_half": whole.negative.half,
+        "top": whole.points[top, -1],
+        "top_error": whole.errors[top, -1],
+        "bottom": whole.points[bottom, 0],
+        "bottom_error": whole.errors[bottom, 0],
+        "below": whole.below(-0.001).mean,
     }
 
 
-def histogram(seen: Density) -> Tensor:
+def histogram(whole: Density) -> Tensor:
     """The share of all eigenvalues in each bin of the negative, then of the positive side."""
-    shares = seen.shares.double().flatten() / len(seen.points)
+    shares = whole.shares.double().flatten() / len(whole.points)
     sides = []
     for sign in (-1, 1):
-        bins = torch.bucketize(sign * seen.points.double().flatten(), EDGES)
+        bins = torch.bucketize(sign * whole.points.double().flatten(), EDGES)
         counts = torch.zeros(len(EDGES) + 1, dtype=torch.float64).index_add(0, bins, shares)
         sides.append(counts[1:-1])
     return torch.stack(sides)
@@ -198,34 +181,33 @@ def histogram(seen: Density) -> Tensor:
 
 def through_training() -> Figures:
     """Spectra of one ViT and one ResNet, after more and more steps on all digits."""
-    found: Figures = {"steps": [float(stop) for stop in STOPS]}
+    figures: Figures = {"steps": [float(stop) for stop in STOPS]}
     for kind in ("vit", "resnet"):
         models = grown(kind, load_data("DIGITS"), 0, *STOPS)
         spectra = (spectrum(model, x, y) for model, x, y in models)
-        found[kind] = over_seeds(summary(one) | {"histogram": histogram(one)} for one in spectra)
-    return found
+        figures[kind] = over_seeds(summary(s) | {"histogram": histogram(s)} for s in spectra)
+    return figures
 
 
 def of_cifar10(name: str) -> Figures:
     """Figures of a model that comes with the package, on images it was trained on."""
-    model = inputs.model(name)
-    part = inputs.pictures("CIFAR10", 64, "train")
-    images, classes = model.preprocess(part.images), part.labels
+    model, part = inputs.model(name), inputs.pictures("CIFAR10", 64, "train")
+    images = model.preprocess(part.images)
     return described(
-        spectrum(model, images, classes, probes=1, batch_size=64),
-        batch_maxima(model, images[:32], classes[:32], steps=10, batch_size=16, **SMOOTHED),
+        spectrum(model, images, part.labels, probes=1, batch_size=64),
+        batch_maxima(model, images[:32], part.labels[:32], steps=10, batch_size=16, **SMOOTHED),
     )
 
 
-STUDY = Survey(
-    "curvature",
-    (
-        *(f"{kind}, {n}" for n in ("all", "tenth") for kind in MODELS),
-        *(f"{kind}, {n}, probes" for n in ("all", "tenth") for kind in MODELS),
-        *(f"{kind}, all, relative" for kind in ("vit", "resnet", "hybrid")),
-        THROUGH,
-        *CIFAR10,
-    ),
-    measure,
-    seeds=SEEDS,
-)
+BOTH = [(f"{kind}, {amount}", kind, amount) for amount in ("all", "tenth") for kind in MODELS]
+ROWS: dict[str, Callable[[], Figures]] = {
+    **{row: partial(early_and_late, kind, amount) for row, kind, amount in BOTH},
+    **{f"{row}, probes": partial(by_seed, share, kind, amount) for row, kind, amount in BOTH},
+    **{
+        f"{kind}, all, relative": partial(by_seed, relative, kind, "all")
+        for kind in ("vit", "resnet", "hybrid")
+    },
+    "through training": through_training,
+    **{name: partial(of_cifar10, name) for name in CIFAR10},
+}
+STUDY = survey("curvature", ROWS, SEEDS, digits=".4g")

@@ -1,18 +1,15 @@
 """What does training do to the first filters and the positions of small models?
 
-Chapter 8 trains a few of these models live: they tell from which of ten photographs a grey crop was
-cut. Here are sixteen of each kind, in float64 on one thread, so that what is found over seeds does
-not hang on rounding. ViTs begin with longer filters than ResNets do; those ``begun short`` have
-them scaled to the ResNets' first norm. Of the ResNets it is also measured how well Gabor functions
-fit their filters, and how well gradient descent recovers images from what their first layer gives.
-
-Small ViTs for handwritten digits, shifted at random, learn a table of positions from all of the
-digits or from a hundred: how well does it tell rows and columns?
+Chapter 8 trains a few of these models live, which tell from which of ten photographs a grey crop
+was cut. Here are sixteen of each kind, in float64 on one thread, so that what is found over seeds
+does not hang on rounding. ViTs ``begun short`` have filters scaled to the ResNets' first norm.
+Small ViTs for digits, shifted at random, learn a table of positions.
 """
 
 import copy
 import math
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from statistics import fmean
 from typing import Any
 
@@ -22,9 +19,9 @@ from torch import Tensor
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Survey
-from studies.shared.figures import over_seeds
-from studies.shared.training import accuracy
+from studies.runner.survey import Figures
+from studies.shared.figures import over_seeds, survey
+from studies.shared.training import accuracy, fit
 from vitlab.data import load_data
 from vitlab.data.photographs import PHOTOGRAPHS, crops
 from vitlab.instruments import (
@@ -46,8 +43,6 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "ResNet": ("resnet_32px", RESNET),
 }
 SHORT, WIDE_SHORT = "narrow ViT, begun short", "wide ViT, begun short"
-OVERLAPS = "overlaps"
-PLACES = {"places from 1,259 digits": 1259, "places from 100 digits": 100}
 K = 6  # components
 
 
@@ -82,17 +77,8 @@ def untrained(kind: str, seed: int) -> Model:
 
 def train(model: Model, images: Tensor, labels: Tensor, seed: int, shift: float = 0.0) -> None:
     """Trains a model in place, as the chapter does."""
-    optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.05, fused=True)
-    rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, STEPS, pct_start=0.2)
-    draws = torch.Generator().manual_seed(seed)
-    for _ in range(STEPS):
-        batch = torch.randint(len(images), (64,), generator=draws)
-        x = shift_and_flip(images[batch], shift, False, draws) if shift else images[batch]
-        loss = F.cross_entropy(model(x), labels[batch])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        rate.step()
+    how: dict[str, Any] = {"warm_up": 0.2, "clip": torch.inf, "fused": True}
+    fit(model, images, labels, steps=STEPS, seed=seed, rate=1e-2, shift=shift, **how)
 
 
 def length(model: Model) -> float:
@@ -100,21 +86,17 @@ def length(model: Model) -> float:
     return first_filters(model).flatten(1).norm(dim=1).mean().item()
 
 
-def measure(row: str) -> dict[str, Any]:
-    """One list over the seeds for each figure."""
-    if row == OVERLAPS:
-        return overlaps()
-    if row in PLACES:
-        return over_seeds(places(PLACES[row], seed) for seed in SEEDS)
-    return over_seeds(
-        changed(*pair(row, seed))
-        | (gabor_and_recovery(*pair(row, seed)) if row == "ResNet" else {})
-        for seed in SEEDS
-    )
+def of_kind(kind: str) -> Figures:
+    """What training did to the models of one kind, by seed."""
+    rows = []
+    for before, after in (pair(kind, seed) for seed in SEEDS):
+        recovery = gabor_and_recovery(before, after) if kind == "ResNet" else {}
+        rows.append(changed(before, after) | recovery)
+    return over_seeds(rows)
 
 
 @torch.no_grad()
-def changed(before: Model, after: Model) -> dict[str, float | None]:
+def changed(before: Model, after: Model) -> Figures:
     """What training did to the first filters of one model; lengths and turns are means."""
     old, new = first_filters(before).flatten(1), first_filters(after).flatten(1)
     has = filter_spectra(first_filters(after)).structured()
@@ -136,14 +118,14 @@ def changed(before: Model, after: Model) -> dict[str, float | None]:
 
 
 @torch.no_grad()
-def gabor_and_recovery(before: Model, after: Model) -> dict[str, float | None]:
+def gabor_and_recovery(before: Model, after: Model) -> Figures:
     """How well Gabor functions fit the first filters, and how well their input is recovered.
 
     The latter in dB, over 16 crops: the energy of the image over that of what 100 steps of gradient
     descent from zeros leave of it, with the step 1 / (largest singular value)².
     """
     images = grey_crops(500, seed=1)[0][:16].flatten(1)
-    figures: dict[str, float | None] = {}
+    figures: Figures = {}
     for when, model in (("_before", before), ("", after)):
         kernel = first_filters(model)
         inside = torch.einsum("np,gpt->ngt", kernel.flatten(1), gabor_planes())
@@ -177,32 +159,33 @@ def gabor_planes(side: int = 7) -> Tensor:
     return torch.linalg.qr(torch.stack(planes).flatten(2).mT.double()).Q
 
 
-def places(number: int, seed: int) -> dict[str, float]:
-    """Of a small ViT for shifted digits: R² of row and column from the table of positions."""
+def places(number: int) -> Figures:
+    """Of small ViTs for so many digits, shifted: R² of row and column from the positions."""
     digits = load_data("DIGITS")
     images, test = ((s.images.double() / 255 - 0.3) / 0.35 for s in (digits.train, digits.test))
     test = shift_and_flip(test, 0.25, False, torch.Generator().manual_seed(0))
-    torch.manual_seed(seed)
-    model = minivit.create("vit_8px", depth=1, dim=32).double()
-    train(model, images[:number], digits.train.labels[:number], seed, shift=0.25)
-    row, column = place_recovery(position_table(model))
-    right = accuracy(model.eval(), test, digits.test.labels)
-    return {"right": right, "row": row, "column": column}
+    rows = []
+    for seed in SEEDS:
+        torch.manual_seed(seed)
+        model = minivit.create("vit_8px", depth=1, dim=32).double()
+        train(model, images[:number], digits.train.labels[:number], seed, shift=0.25)
+        row, column = place_recovery(position_table(model))
+        right = accuracy(model, test, digits.test.labels)
+        rows.append({"right": right, "row": row, "column": column})
+    return over_seeds(rows)
 
 
-def overlaps() -> dict[str, list[float]]:
+def overlaps() -> Figures:
     """How much of the leading components lies in those of the ResNets of the other seeds."""
     spans = {kind: [leading(pair(kind, seed)[1]) for seed in SEEDS] for kind in (*KINDS, SHORT)}
+
+    def overlap(span: Tensor, seed: int) -> float:
+        others = (other for i, other in enumerate(spans["ResNet"]) if i != seed)
+        return fmean(subspace_overlap(span, other).item() for other in others)
+
     return {
-        kind: [
-            fmean(
-                subspace_overlap(mine, theirs).item()
-                for i, theirs in enumerate(spans["ResNet"])
-                if i != seed
-            )
-            for seed, mine in enumerate(spans[kind])
-        ]
-        for kind in spans
+        kind: [overlap(span, seed) for seed, span in enumerate(leaders)]
+        for kind, leaders in spans.items()
     }
 
 
@@ -211,5 +194,10 @@ def leading(model: Model) -> Tensor:
     return principal_components(first_filters(model)).pictures[:K]
 
 
-ROWS = [*KINDS, SHORT, WIDE_SHORT, OVERLAPS, *PLACES]
-STUDY = Survey("first_filters", ROWS, measure, list(SEEDS))
+ROWS: dict[str, Callable[[], Figures]] = {
+    **{kind: partial(of_kind, kind) for kind in (*KINDS, SHORT, WIDE_SHORT)},
+    "overlaps": overlaps,
+    "places from 1,259 digits": partial(places, 1259),
+    "places from 100 digits": partial(places, 100),
+}
+STUDY = survey("first_filters", ROWS, SEEDS, digits="")

@@ -1,27 +1,25 @@
 """Where in a ResNet does attention help, if it does?
 
-ResNets of six blocks in three stages, whose last, or first, convolution block of some stages is a
-block of attention, with the choices of stages at which AlterNet's rules arrive step by step. ``1``
-stands for a stage with attention at its end: ``001`` has it in the last stage alone. ``wide`` is
-``111`` with as many weights as ``000``, ``begin`` has attention at the beginning of all stages; in
-``flat`` networks all stages are equally wide. Generated shapes of 16 pixels; five seeds each, at
-the rate that did best on the validation part.
+ResNets of six blocks in three stages; ``1`` stands for a stage whose last block is one of
+attention: ``001`` has it in the last stage alone. ``begin`` has attention at the beginning of all
+stages, ``wide`` is ``111`` with as many weights as ``000``, in ``flat`` networks all stages are
+equally wide. Generated shapes of 16 pixels, at the rate that did best on the validation part.
 """
 
 import time
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import torch
 
 import minivit
 from minivit.model import Model
 from studies.runner.run import operations
-from studies.runner.survey import Figures, Survey
-from studies.shared.figures import over_seeds, plain
+from studies.runner.survey import Figures
+from studies.shared.figures import over_seeds, survey
+from studies.shared.training import scores_of, search
 from vitlab.data import Data, load_data
 from vitlab.training import Recipe, train
-from vitlab.training.evaluate import evaluate
 
 SEEDS = range(5)
 RATES = (3e-3, 1e-2, 3e-2)
@@ -51,33 +49,23 @@ def shapes() -> Data:
 def trained(kind: str, seed: int, rate: float) -> Figures:
     """Scores of a trained network, and the seconds of its training."""
     torch.manual_seed(seed)
-    model, data = network(kind), shapes()
-    recipe = replace(RECIPE, learning_rate=rate, seed=seed)
-    start = time.process_time()
-    test = train(model, data, recipe).test
-    return {
-        "seconds_of_training": time.process_time() - start,
-        "train_loss": -evaluate(model, data.train).log_likelihood,
-        "validation": evaluate(model, data.validation).accuracy,
-        "accuracy": test.accuracy,
-    }
-
-
-def measure(row: str) -> Figures:
-    """The figures of one row, lists over the seeds."""
-    kind = row.removesuffix(", shapes")
-    search = {rate: trained(kind, 0, rate) for rate in RATES}
-    rate = max(search, key=lambda r: search[r]["validation"])
     model = network(kind)
-    figures = {
-        "parameters": sum(p.numel() for p in model.parameters()),
-        "operations": operations(model),
-        "search": {str(r): scores["validation"] for r, scores in search.items()},
-        "rate": rate,
-    }
-    # The first seed was trained at this rate already.
+    start = time.process_time()
+    test = train(model, shapes(), replace(RECIPE, learning_rate=rate, seed=seed)).test
+    seconds = time.process_time() - start
+    scores = {"seconds_of_training": seconds, "accuracy": test.accuracy}
+    return scores | scores_of(model, shapes())
+
+
+def measure(kind: str) -> Figures:
+    """The figures of one kind, lists over the seeds."""
+    first = {rate: trained(kind, 0, rate) for rate in RATES}
+    rate, figures = search(lambda rate: first[rate]["validation"], RATES)
+    model = network(kind)
+    figures["parameters"] = sum(p.numel() for p in model.parameters())
+    figures["operations"] = operations(model)
     others = (trained(kind, seed, rate) for seed in SEEDS[1:])
-    return plain(figures | over_seeds([search[rate], *others]))
+    return figures | over_seeds([first[rate], *others])
 
 
-STUDY = Survey("hybrids", [f"{kind}, shapes" for kind in KINDS], measure, seeds=SEEDS)
+STUDY = survey("hybrids", {f"{kind}, shapes": partial(measure, kind) for kind in KINDS}, SEEDS)

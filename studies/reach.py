@@ -3,29 +3,28 @@
 ViTs that read the digits pixel by pixel, 64 tokens in a grid of 8 x 8, with attention that sees all
 of it, a neighbourhood, or a window; or whose mixing weights are learned but the same in all images,
 with 1 head and about as many parameters as attention, or with as many heads and more parameters. On
-all digits and, for some, on a tenth of them; five seeds each, at the rate that did best on the
-validation part in 300 steps; the ``wider`` row tries one more, and ``more`` rows have five more
-seeds, since the first five left open which of two is better. ``curvature`` rows: of three of them
-the share of negative curvature and the largest eigenvalue early in training, after 20 steps, on 64
-training images.
+all digits and, for some, on a tenth of them, at the rate that did best on the validation part in
+300 steps; ``wider`` tries one more rate, and ``more`` rows have five more seeds, since the first
+five left open which of two is better. ``curvature`` rows: the share of negative curvature and the
+largest eigenvalue early in training, on 64 training images.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
 
 from studies.runner.run import spread
-from studies.runner.survey import Figures, Survey
+from studies.runner.survey import Figures
 from studies.shared.digit_models import fraction_of
-from studies.shared.figures import over_seeds, plain
+from studies.shared.figures import over_seeds, survey
 from studies.shared.reach import MIXING, vit
-from vitlab.data import Data, load_data
-from vitlab.data.dataset import Split
+from studies.shared.training import scores_of, search
+from vitlab.data import Data, Split, load_data
 from vitlab.instruments.density import density
 from vitlab.training import Recipe, train
-from vitlab.training.evaluate import evaluate
 from vitlab.training.run import Run
 
 SEEDS = range(5)
@@ -40,28 +39,16 @@ RECIPE = Recipe(batch_size=64, average=0.9)
 EARLY, IMAGES = 20, 64
 
 
-def measure(row: str) -> Figures:
-    """The figures of one row, lists over the seeds."""
-    mixing, _, amount = row.partition(", ")
-    if amount == "curvature":
-        return plain(curvature(mixing))
-    if amount == "wider":
-        return plain({"search": searched(mixing, "all", [WIDER])})
-    if amount == "more":
-        return plain(scores(mixing, "all", MORE_SEEDS, MORE[mixing]))
-    search = searched(mixing, amount, RATES)
-    rate = max(RATES, key=lambda r: search[str(r)])
-    return plain(
-        {"parameters": sum(p.numel() for p in vit(mixing).parameters()), "rate": rate}
-        | {"search": search}
-        | scores(mixing, amount, SEEDS, rate)
-    )
+def searched(mixing: str, amount: str) -> Figures:
+    """The search for a rate on the validation part, in short trainings; scores at that rate."""
+    rate, figures = search(partial(in_short, mixing, amount), RATES)
+    figures["parameters"] = sum(p.numel() for p in vit(mixing).parameters())
+    return figures | scores(mixing, amount, SEEDS, rate)
 
 
-def searched(mixing: str, amount: str, rates: Sequence[float]) -> dict[str, float]:
-    """Accuracy on the validation part, by rate, after a short training."""
-    steps = STEPS["tenth"]
-    return {str(rate): trained(mixing, amount, 0, steps, rate)["validation"] for rate in rates}
+def in_short(mixing: str, amount: str, rate: float) -> float:
+    """Accuracy on the validation part after a short training."""
+    return trained(mixing, amount, 0, STEPS["tenth"], rate)["validation"]
 
 
 def scores(mixing: str, amount: str, seeds: Iterable[int], rate: float) -> Figures:
@@ -84,11 +71,7 @@ def trained(mixing: str, amount: str, seed: int, steps: int, rate: float) -> dic
     torch.manual_seed(seed)
     model, data = vit(mixing), digits(amount, seed)
     test = train(model, data, replace(RECIPE, steps=steps, learning_rate=rate, seed=seed)).test
-    return {
-        "train_loss": -evaluate(model, data.train).log_likelihood,
-        "validation": evaluate(model, data.validation).accuracy,
-        "accuracy": test.accuracy,
-    }
+    return scores_of(model, data) | {"accuracy": test.accuracy}
 
 
 def curvature(mixing: str) -> Figures:
@@ -104,23 +87,17 @@ def curvature(mixing: str) -> Figures:
         images = (part.images.float() / 255 - run.mean) / run.std
         how: dict[str, Any] = {"probes": 2, "steps": 15, "label_smoothing": 0.1}
         early = density(run.model, images, part.labels, seed=1 + seed, **how)
-        rows.append({
-            "negative": early.negative.mean,
-            "negative_half": early.negative.half,
-            "top": early.points.max().item(),
-        })  # fmt: skip
+        negative = {"negative": early.negative.mean, "negative_half": early.negative.half}
+        rows.append(negative | {"top": early.points.max()})
     return over_seeds(rows)
 
 
-STUDY = Survey(
+STUDY = survey(
     "reach",
-    (
-        *(f"{mixing}, all" for mixing in MIXING),
-        *(f"{mixing}, tenth" for mixing in FEW),
-        *(f"{mixing}, more" for mixing in MORE),
-        *(f"{mixing}, curvature" for mixing in CURVED),
-        "global, wider",
-    ),
-    measure,
-    seeds=SEEDS,
+    {f"{mixing}, all": partial(searched, mixing, "all") for mixing in MIXING}
+    | {f"{mixing}, tenth": partial(searched, mixing, "tenth") for mixing in FEW}
+    | {f"{k}, more": lambda k=k: scores(k, "all", MORE_SEEDS, MORE[k]) for k in MORE}
+    | {f"{mixing}, curvature": partial(curvature, mixing) for mixing in CURVED}
+    | {"global, wider": lambda: {"search": {str(WIDER): in_short("global", "all", WIDER)}}},
+    SEEDS,
 )

@@ -1,13 +1,13 @@
 """Attention beside convolution and recurrence at equal parameters, and patches filled in.
 
-``retrieval`` rows: small readers trained on 4 to 16 pairs, asked on up to 256; five seeds each, at
-the rate that did best on sequences as in training. ``marked`` rows: the same where one pair is
-marked from the start, so that a single value has to be kept. ``digits`` rows: a ViT of two blocks
-whose attention is replaced by a 3 x 3 convolution or a recurrent unit, its width chosen so that all
-have about as many parameters; on all digits and on a tenth, at the rate that did best on the
-validation part. ``masked``: three seeds of a ViT that learns without labels to fill in patches.
+``retrieval`` rows: small readers trained on 4 to 16 pairs, asked on up to 256, at the rate that did
+best on sequences as in training. ``marked`` rows: one pair is marked from the start, so that a
+single value has to be kept. ``digits`` rows: a ViT of two blocks whose attention is replaced, of
+about as many parameters, at the rate that did best on the validation part. ``masked``: three seeds
+of a ViT that learns without labels to fill in patches.
 """
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,46 +16,31 @@ from torch import Tensor, nn
 import minivit
 from minivit.hybrid import to_map, to_tokens
 from minivit.model import Model
-from minivit.vit import ViT
 from studies.runner.run import operations
-from studies.runner.survey import Figures, Survey
+from studies.runner.survey import Figures
 from studies.shared.digit_models import fraction_of
-from studies.shared.figures import over_seeds, plain
+from studies.shared.figures import over_seeds, survey
 from studies.shared.masked_patches import masked_patches
 from studies.shared.sequences import KEY, LONGEST, Attending, Kind, Reader, pairs, right, taught
+from studies.shared.training import search
 from vitlab.data import Data, load_data
-from vitlab.training import Recipe, train
-from vitlab.training.evaluate import evaluate
+from vitlab.training import Recipe, evaluate, train
 
 SEEDS = range(5)
 RATES = (1e-3, 3e-3, 1e-2)
 LENGTHS = (4, 16, 32, 64, 128, 256)
 READERS: tuple[Kind, ...] = ("attention", "attention with positions", "recurrent")
-MIXERS = ("attention", "convolution", "recurrence")
 STEPS = {"attention": 1000, "recurrent": 3000, "digits": 200}  # recurrence learns more slowly
+WIDTHS = {"attention": 48, "convolution": 38, "recurrence": 43}  # of about equal parameters
 
 
-def measure(row: str) -> Figures:
-    """The figures of one row, lists over the seeds."""
-    if row == "masked":
-        return plain(over_seeds(masked_patches(seed) for seed in SEEDS[:3]))
-    task, _, kind = row.partition(" ")
-    if task == "marked":
-        return plain(over_seeds(marked(kind, seed) for seed in SEEDS))
-    return plain(retrieval(kind) if task == "retrieval" else digits(kind))
-
-
-def retrieval(kind: Any) -> Figures:
+def retrieval(kind: Kind) -> Figures:
     """How often readers answer right, by length, and how much their attention gives to the pair."""
     steps = STEPS[kind.split()[0]]
-    search = {rate: right(taught(kind, rate, 0, steps), LONGEST, 90_000) for rate in RATES}
-    rate = max(search, key=lambda r: search[r])
-    return {
-        "parameters": sum(p.numel() for p in Reader(kind).parameters()),
-        "search": {str(rate): accuracy for rate, accuracy in search.items()},
-        "rate": rate,
-        "lengths": list(LENGTHS),
-    } | over_seeds(by_length(taught(kind, rate, seed, steps)) for seed in SEEDS)
+    rate, figures = search(lambda rate: right(taught(kind, rate, 0, steps), LONGEST, 90_000), RATES)
+    figures["parameters"] = sum(p.numel() for p in Reader(kind).parameters())
+    figures["lengths"] = LENGTHS
+    return figures | over_seeds(by_length(taught(kind, rate, seed, steps)) for seed in SEEDS)
 
 
 @torch.no_grad()
@@ -73,15 +58,8 @@ def by_length(model: Reader) -> Figures:
     return figures
 
 
-def marked(kind: Any, seed: int) -> Figures:
-    """One reader of sequences in which the pair that will be asked for is marked."""
-    model = taught(kind, 3e-3, seed, STEPS["attention"], marked=True)
-    return {"accuracy": [right(model, n, 10_000 + n, marked=True) for n in LENGTHS]}
-
-
-def on_the_pair(model: Reader, length: int) -> float:
+def on_the_pair(model: Any, length: int) -> float:
     """Mean weight of the question on the pair that it asks for."""
-    assert isinstance(model.mixing, Attending)
     tokens, _ = pairs(250, length, torch.Generator().manual_seed(length))
     weights = model.mixing.weights(model.embed(tokens))
     keys = tokens[..., :KEY]
@@ -89,59 +67,49 @@ def on_the_pair(model: Reader, length: int) -> float:
     return weights[torch.arange(len(pair)), pair].mean().item()
 
 
-class Convolution(nn.Module):
+def marked(kind: Kind) -> Figures:
+    """Readers of sequences in which the pair that will be asked for is marked."""
+    models = (taught(kind, 3e-3, seed, STEPS["attention"], marked=True) for seed in SEEDS)
+    return {"accuracy": [[right(m, n, 10_000 + n, marked=True) for n in LENGTHS] for m in models]}
+
+
+class Convolution(nn.Conv2d):
     """A 3 x 3 convolution over the grid of patches, in the place of attention."""
 
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(dim, dim, 3, padding=1)
-
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        return to_tokens(self.conv(to_map(x, 4)))
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:  # type: ignore[override]
+        return to_tokens(super().forward(to_map(x, 4)))
 
 
-class Recurrence(nn.Module):
+class Recurrence(nn.GRU):
     """A gated recurrent unit over the patches in reading order, in the place of attention."""
 
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        self.gru = nn.GRU(dim, dim, batch_first=True)
-
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        return self.gru(x)[0]
-
-
-WIDTHS = {"attention": 48, "convolution": 38, "recurrence": 43}  # of about equal parameters
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:  # type: ignore[override]
+        return super().forward(x)[0]
 
 
 def mixing(kind: str) -> Model:
     """A ViT of two blocks with attention or something else in its place."""
-    model = minivit.create(
-        "vit_8px", dim=WIDTHS[kind], depth=2, heads=4 if kind == "attention" else 1
-    )
-    assert isinstance(model, ViT)
-    others = {"convolution": Convolution, "recurrence": Recurrence}
+    dim = WIDTHS[kind]
+    heads = 4 if kind == "attention" else 1
+    model: Any = minivit.create("vit_8px", dim=dim, depth=2, heads=heads)
     for block in model.blocks:
-        if kind in others:
-            block.attention = others[kind](WIDTHS[kind])
+        if kind == "convolution":
+            block.attention = Convolution(dim, dim, 3, padding=1)
+        elif kind == "recurrence":
+            block.attention = Recurrence(dim, dim, batch_first=True)
     return model
 
 
 def digits(kind: str) -> Figures:
     """Accuracy in training and test, on all digits and on a tenth; cost."""
-    whole = load_data("DIGITS")
-    search = {rate: fitted(kind, whole, rate, 0)["validation"] for rate in RATES}
-    rate = max(search, key=lambda r: search[r])
-    model = mixing(kind)
-    return {
+    whole, model = load_data("DIGITS"), mixing(kind)
+    rate, figures = search(lambda rate: fitted(kind, whole, rate, 0)["validation"], RATES)
+    tenths = ((fraction_of(whole, 0.1, seed), seed) for seed in SEEDS)
+    return figures | {
         "parameters": sum(p.numel() for p in model.parameters()),
         "operations": operations(model),
-        "search": {str(rate): accuracy for rate, accuracy in search.items()},
-        "rate": rate,
         "all": over_seeds(fitted(kind, whole, rate, seed) for seed in SEEDS),
-        "tenth": over_seeds(
-            fitted(kind, fraction_of(whole, 0.1, seed), rate, seed) for seed in SEEDS
-        ),
+        "tenth": over_seeds(fitted(kind, tenth, rate, seed) for tenth, seed in tenths),
     }
 
 
@@ -149,21 +117,19 @@ def fitted(kind: str, data: Data, rate: float, seed: int) -> dict[str, float]:
     """Accuracies on the training, validation and test part."""
     torch.manual_seed(seed)
     model = mixing(kind)
-    steps = STEPS["digits"]
-    recipe = Recipe(steps=steps, batch_size=64, learning_rate=rate, average=0.9, seed=seed)
-    test = train(model, data, recipe).test.accuracy
-    scores = {part: evaluate(model, getattr(data, part)) for part in ("train", "validation")}
-    return {part: score.accuracy for part, score in scores.items()} | {"test": test}
+    recipe = Recipe(
+        steps=STEPS["digits"], batch_size=64, learning_rate=rate, average=0.9, seed=seed
+    )
+    test = train(model, data, recipe).test
+    scores = {"train": evaluate(model, data.train), "validation": evaluate(model, data.validation)}
+    return {part: score.accuracy for part, score in (scores | {"test": test}).items()}
 
 
-STUDY = Survey(
+STUDY = survey(
     "scale",
-    (
-        *(f"retrieval {kind}" for kind in READERS),
-        *(f"digits {kind}" for kind in MIXERS),
-        "masked",
-        *(f"marked {kind}" for kind in ("attention", "recurrent")),
-    ),
-    measure,
-    seeds=SEEDS,
+    {f"retrieval {kind}": partial(retrieval, kind) for kind in READERS}
+    | {f"digits {kind}": partial(digits, kind) for kind in WIDTHS}
+    | {"masked": lambda: over_seeds(masked_patches(seed) for seed in SEEDS[:3])}
+    | {f"marked {kind}": partial(marked, kind) for kind in (READERS[0], READERS[2])},
+    SEEDS,
 )

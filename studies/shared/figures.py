@@ -1,12 +1,22 @@
 """Figures as results hold them: lists over seeds, rounded, as JSON has them."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from torch import Tensor
 
-from studies.runner.survey import Figures
+from studies.runner.survey import Figures, Survey
+
+
+def survey(
+    name: str,
+    rows: Mapping[str, Callable[[], Figures]],
+    seeds: Sequence[int] = (0,),
+    digits: str = ".4f",
+) -> Survey:
+    """A survey from what measures each row; its figures are made :func:`plain`."""
+    return Survey(name, list(rows), lambda row: plain(rows[row](), digits), seeds)
 
 
 def over_seeds(rows: Iterable[Figures]) -> Figures:
@@ -18,14 +28,14 @@ def over_seeds(rows: Iterable[Figures]) -> Figures:
 def plain(figures: Any, digits: str = ".4f") -> Any:
     """Figures in a form that JSON has, to four digits after the point; none for NaN.
 
-    With ``digits=".4g"`` they have four digits in all.
+    With ``digits=".4g"`` they have four digits in all, with ``""`` they are not rounded.
     """
     if isinstance(figures, dict):
         return {key: plain(value, digits) for key, value in figures.items()}
     if isinstance(figures, Tensor):
         figures = figures.tolist()
-    if isinstance(figures, list):
+    if isinstance(figures, list | tuple):
         return [plain(x, digits) for x in figures]
-    if isinstance(figures, int):
+    if figures is None or isinstance(figures, int | str):
         return figures
     return None if math.isnan(figures) else float(f"{figures:{digits}}")

@@ -1,8 +1,7 @@
 """Small models that read a sequence of pairs and are asked for one, by attention or by recurrence.
 
 A pair is a key, a random direction, and a value, one of eight. The last token repeats the key of
-one pair; the answer is that pair's value. Order does not matter, which spares attention positions.
-Where the pair is marked, its key is always the same, so that one value has to be kept, and not all.
+one pair, whose value is the answer. Where a pair is marked, its key is always the same.
 """
 
 import math
@@ -28,20 +27,13 @@ def pairs(
     """Sequences ``[count, length + 1, KEY + VALUES]`` and answers ``[count]``."""
     keys = F.normalize(torch.randn(count, length, KEY, generator=generator), dim=-1)
     values = torch.randint(VALUES, (count, length), generator=generator)
-    asked = torch.randint(length, (count,), generator=generator)
+    question = torch.randint(length, (count,), generator=generator)
     rows = torch.arange(count)
     if marked:
-        keys[rows, asked] = torch.eye(KEY)[0]
-    told = torch.cat([keys, F.one_hot(values, VALUES)], -1)
-    question = F.pad(keys[rows, asked], (0, VALUES))
-    return torch.cat([told, question[:, None]], 1), values[rows, asked]
-
-
-def sines(length: int, dim: int) -> Tensor:
-    """Fixed positions (Vaswani et al. 2017), which any length has: ``[length, dim]``."""
-    waves = torch.exp(-math.log(10_000) * torch.arange(0, dim, 2) / dim)
-    angles = torch.arange(length)[:, None] * waves
-    return torch.cat([angles.sin(), angles.cos()], 1)
+        keys[rows, question] = torch.eye(KEY)[0]
+    tokens = torch.cat([keys, F.one_hot(values, VALUES)], -1)
+    last = F.pad(keys[rows, question], (0, VALUES))
+    return torch.cat([tokens, last[:, None]], 1), values[rows, question]
 
 
 class Attending(nn.Module):
@@ -61,23 +53,17 @@ class Attending(nn.Module):
         return (sharper * q @ k.mT / math.sqrt(DIM)).softmax(-1)[:, 0]
 
     def placed(self, x: Tensor) -> Tensor:
-        return x + sines(x.shape[1], DIM) if self.positions else x
+        """With fixed positions (Vaswani et al. 2017), which any length has."""
+        if not self.positions:
+            return x
+        waves = torch.exp(-math.log(10_000) * torch.arange(0, DIM, 2) / DIM)
+        angles = torch.arange(x.shape[1])[:, None] * waves
+        return x + torch.cat([angles.sin(), angles.cos()], 1)
 
     def forward(self, x: Tensor, sharper: float = 1.0) -> Tensor:
         mixed = self.weights(x, sharper)[:, None] @ self.value(self.norm1(self.placed(x)))
         last = self.placed(x)[:, -1] + self.out(mixed[:, 0])
         return last + self.mlp(self.norm2(last))
-
-
-class Recurring(nn.Module):
-    """A gated recurrent unit (Cho et al. 2014) that keeps its last state."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gru = nn.GRU(DIM, DIM, batch_first=True)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.gru(x)[1][0]
 
 
 class Reader(nn.Module):
@@ -86,13 +72,16 @@ class Reader(nn.Module):
     def __init__(self, kind: Kind) -> None:
         super().__init__()
         self.embed = nn.Linear(KEY + VALUES, DIM)
-        self.mixing: nn.Module = (
-            Recurring() if kind == "recurrent" else Attending(kind.endswith("positions"))
-        )
+        self.mixing: nn.Module
+        if kind == "recurrent":  # Cho et al. 2014
+            self.mixing = nn.GRU(DIM, DIM, batch_first=True)
+        else:
+            self.mixing = Attending(kind.endswith("positions"))
         self.head = nn.Linear(DIM, VALUES)
 
     def forward(self, tokens: Tensor, **how: float) -> Tensor:
-        return self.head(self.mixing(self.embed(tokens), **how))
+        mixed = self.mixing(self.embed(tokens), **how)
+        return self.head(mixed[1][0] if isinstance(self.mixing, nn.GRU) else mixed)
 
 
 def taught(kind: Kind, rate: float, seed: int, steps: int, marked: bool = False) -> Reader:

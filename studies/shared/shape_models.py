@@ -11,6 +11,7 @@ from torch import Tensor, nn
 import minivit
 from minivit.hybrid import to_map, to_tokens
 from minivit.model import Model
+from studies.shared.training import fit
 from vitlab.data.shapes import Shapes, draw_shapes
 from vitlab.instruments.smoothing import between_patches, gaussian_smoothing
 
@@ -83,6 +84,20 @@ def new(kind: str) -> Model:
     if mixing == "convolution":
         for block in model.blocks:
             block.attention = LocalConvolution(VIT["dim"])
+    return model
+
+
+def steps_of(kind: str) -> int:
+    """Steps of training."""
+    return STEPS[kind.split()[0]]
+
+
+def classifier(kind: str, seed: int, times: int = 1) -> Model:
+    """A model of the class of images, trained this many times as long as others."""
+    torch.manual_seed(seed)
+    model = new(kind)
+    images, labels, _ = shapes("train")
+    fit(model, images, labels, steps=times * steps_of(kind), seed=seed)
     return model
 
 

@@ -1,10 +1,54 @@
 """Short trainings of small models, and how well they do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+import minivit
+from minivit.model import Model
+from minivit.preprocessing import Preprocess
+from vitlab.data import Data
+from vitlab.training import Recipe, evaluate, train
+from vitlab.training.augment import shift_and_flip
+
+
+def search(score: Callable[[float], float], rates: Sequence[float]) -> tuple[float, dict[str, Any]]:
+    """The learning rate of the best score; figures that hold it and all scores."""
+    scores = {rate: score(rate) for rate in rates}
+    best = max(scores, key=scores.__getitem__)
+    return best, {"rate": best, "search": {str(rate): scores[rate] for rate in rates}}
+
+
+def fitted(
+    name: str,
+    changes: dict[str, Any],
+    data: Data,
+    recipe: Recipe,
+    seed: int,
+    teacher: Model | None = None,
+) -> tuple[Model, float]:
+    """A model trained from the seed's first weights, and its accuracy on the test part."""
+    torch.manual_seed(seed)
+    model = minivit.create(name, **changes)
+    return model, train(model, data, replace(recipe, seed=seed), teacher=teacher).test.accuracy
+
+
+def scores_of(model: Model, data: Data) -> dict[str, float]:
+    """Loss on the training part, and accuracy on the validation part."""
+    return {
+        "train_loss": -evaluate(model, data.train).log_likelihood,
+        "validation": evaluate(model, data.validation).accuracy,
+    }
+
+
+def normalised(images: Tensor, like: Data | Preprocess) -> Tensor:
+    """Images with black 0 and white 1 as models read them, by the mean and standard deviation."""
+    mean, std = (torch.tensor(values).view(-1, 1, 1) for values in (like.mean, like.std))
+    return (images - mean) / std
 
 
 def optimise(
@@ -15,9 +59,13 @@ def optimise(
     *,
     warm_up: float = 0.1,
     weight_decay: float = 0.05,
+    clip: float = 1.0,
+    fused: bool = False,
 ) -> None:
     """AdamW on a loss, a new one at every step; the rate warms up and falls to zero."""
-    optimiser = torch.optim.AdamW(model.parameters(), rate, weight_decay=weight_decay)
+    optimiser = torch.optim.AdamW(
+        model.parameters(), rate, weight_decay=weight_decay, fused=fused or None
+    )
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimiser, rate, total_steps=steps, pct_start=warm_up
     )
@@ -26,23 +74,32 @@ def optimise(
         value = loss()
         optimiser.zero_grad()
         value.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimiser.step()
         schedule.step()
     model.eval()
 
 
 def fit(
-    model: nn.Module, images: Tensor, targets: Tensor, *, steps: int, seed: int, rate: float = 5e-3
+    model: nn.Module,
+    images: Tensor,
+    targets: Tensor,
+    *,
+    steps: int,
+    seed: int,
+    rate: float = 5e-3,
+    shift: float = 0.0,
+    **how: Any,
 ) -> None:
-    """Trains a classifier, of images or of their patches, on batches of 64."""
+    """Trains a classifier, of images or of their patches, on batches of 64, shifted at random."""
     draws = torch.Generator().manual_seed(seed)
 
     def loss() -> Tensor:
         batch = torch.randint(len(images), (64,), generator=draws)
-        return F.cross_entropy(model(images[batch]), targets[batch])
+        x = shift_and_flip(images[batch], shift, False, draws) if shift else images[batch]
+        return F.cross_entropy(model(x), targets[batch])
 
-    optimise(model, loss, steps, rate, warm_up=0.15)
+    optimise(model, loss, steps, rate, **{"warm_up": 0.15} | how)
 
 
 @torch.no_grad()
