@@ -1,12 +1,13 @@
 """Take it away, put it in: what models lose with a part, by what is put in its place.
 
-ResNets of 15 blocks, in three stages or in one, are trained on generated images of shapes, five
-seeds each, and lose each block in turn. Small ViTs of digits, and models of CIFAR-10 that come with
-the package, lose each branch by zero, by mean and by resampling. ViTs of images of which one
-quarter decides show which maps of relevance find it.
+ResNets of 15 blocks, in three stages or in one, are trained on generated images of shapes, and
+lose each block in turn. Small ViTs of digits, and shipped models of CIFAR-10, lose each branch by
+zero, by mean and by resampling. ViTs of images of which one quarter decides show which maps of
+relevance find it.
 """
 
 import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,16 +16,16 @@ from torch import nn
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Figures, Survey
+from studies.runner.survey import Figures
 from studies.shared import inputs
-from studies.shared.figures import plain
+from studies.shared.figures import survey
 from studies.shared.planted import planted, two_digits
 from studies.shared.shape_models import SIZES, shapes
-from studies.shared.training import accuracy, fit
+from studies.shared.training import accuracy, fit, fitted
 from vitlab.data import Split, load_data
 from vitlab.instruments import branch_importance, cka
 from vitlab.instruments.ablation import By
-from vitlab.training import Recipe, train
+from vitlab.training import Recipe
 
 SEEDS = range(5)
 STAGES = {"three stages": (5, 5, 5), "one stage": (15,)}
@@ -32,16 +33,6 @@ STEPS = 200
 WAYS: tuple[By, ...] = ("zero", "mean", "resample")
 SHIPPED = ("cifar10_vit_gap", "cifar10_resnet")
 BRANCH = "norm2"  # of a ResNet's block, the last module before the addition
-
-
-def measure(row: str) -> Figures:
-    """The figures of one row."""
-    if row in SHIPPED:
-        return plain(shipped(row))
-    kind, _, seed = row.partition(": ")
-    if kind in STAGES:
-        return plain(resnet(kind, int(seed)))
-    return plain({"digits": digits, "planted": planted, "two digits": two_digits}[kind](int(seed)))
 
 
 def resnet(kind: str, seed: int) -> Figures:
@@ -62,12 +53,12 @@ def resnet(kind: str, seed: int) -> Figures:
     }
     if kind == "three stages":
         figures["mean"] = lose(by="mean", reference=images[:500]).accuracy
-        lesser = (without_second(model, i) for i in blocks)
+        lesser = (without_second_convolution(model, i) for i in blocks)
         figures["one convolution"] = [accuracy(other, test, truth) for other in lesser]
     return figures
 
 
-def without_second(model: Model, block: int) -> nn.Module:
+def without_second_convolution(model: Model, block: int) -> nn.Module:
     """A copy of which one block has lost its second convolution and norm, and nothing else."""
     model = copy.deepcopy(model)
     lesser: Any = model.get_submodule(f"blocks.{block}")
@@ -77,11 +68,8 @@ def without_second(model: Model, block: int) -> nn.Module:
 
 def digits(seed: int) -> Figures:
     """A ViT's accuracy without each branch."""
-    data = load_data("DIGITS")
-    torch.manual_seed(seed)
-    model = minivit.create("vit_8px")
-    recipe = Recipe(steps=STEPS, batch_size=64, learning_rate=3e-3, average=0.95, seed=seed)
-    train(model, data, recipe)
+    data, recipe = load_data("DIGITS"), Recipe(batch_size=64, learning_rate=3e-3, average=0.95)
+    model, _ = fitted("vit_8px", {}, data, replace(recipe, steps=STEPS), seed)
     return by_ways(model, data.test, data.train)
 
 
@@ -90,10 +78,8 @@ def by_ways(model: Model, test: Split, train: Split, *names: str) -> Figures:
     images, reference = model.preprocess(test.images), model.preprocess(train.images)
     figures: Figures = {"whole": accuracy(model, images, test.labels)}
     for by in WAYS:
-        importance = branch_importance(
-            model, images, test.labels, *names, by=by, reference=reference
-        )
-        figures[by] = importance.accuracy
+        how: dict[str, Any] = {"by": by, "reference": reference}
+        figures[by] = branch_importance(model, images, test.labels, *names, **how).accuracy
     return figures
 
 
@@ -104,13 +90,11 @@ def shipped(name: str) -> Figures:
     return by_ways(inputs.model(name), test, train, *names)
 
 
-STUDY = Survey(
+OTHERS = {"digits": digits, "planted": planted, "two digits": two_digits}
+STUDY = survey(
     "lesions",
-    (
-        *(f"{kind}: {seed}" for seed in SEEDS for kind in STAGES),
-        *(f"{kind}: {seed}" for kind in ("digits", "planted", "two digits") for seed in SEEDS),
-        *SHIPPED,
-    ),
-    measure,
-    seeds=SEEDS,
+    {f"{kind}: {seed}": partial(resnet, kind, seed) for seed in SEEDS for kind in STAGES}
+    | {f"{kind}: {seed}": partial(f, seed) for kind, f in OTHERS.items() for seed in SEEDS}
+    | {name: partial(shipped, name) for name in SHIPPED},
+    SEEDS,
 )

@@ -1,11 +1,13 @@
 """Does attention smooth, does smoothing make ensembles, and would another average do as well?
 
-Small models of generated shapes, five seeds each, trained with attention, with fixed smoothing,
-with a small convolution or with nothing in its place, and ResNets with and without blur and
-attention; for the class of an image, or of every patch. Then the models of CIFAR-10 that come with
-the package: variance through depth, and accuracy with other averages in the place of attention.
+Small models of generated shapes, trained with attention or with something else in its place, and
+ResNets with and without blur and attention; for the class of an image, or of every patch. Then the
+shipped models of CIFAR-10: variance through depth, and accuracy with other averages in the place of
+attention.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,10 +17,10 @@ from torch import Tensor
 import minivit
 from minivit.model import Model
 from minivit.vit import MultiHeadAttention, ViT
-from studies.runner.survey import Figures, Survey
-from studies.shared import inputs, shape_models
-from studies.shared.figures import over_seeds, plain
-from studies.shared.shape_models import PerPatch, mean_iou, mixed, new, shapes
+from studies.runner.survey import Figures
+from studies.shared import inputs
+from studies.shared.figures import over_seeds, survey
+from studies.shared.shape_models import PerPatch, classifier, mean_iou, mixed, new, shapes, steps_of
 from studies.shared.training import accuracy, fit, outputs
 from vitlab.instruments.ensembles import ensemble, position_ensembles
 from vitlab.instruments.smoothing import (
@@ -39,19 +41,16 @@ CIFAR10 = ("cifar10_vit", "cifar10_vit_gap", "cifar10_mixer", "cifar10_resnet", 
 WIDTHS = (0.5, 1.0, 2.0)  # of smoothing, in patches
 
 
-def measure(row: str) -> Figures:
-    """The figures of one row; those of models of shapes are lists over the seeds."""
-    if row in CIFAR10:
-        return plain(of_cifar10(row))
-    kind, _, name = row.partition(" ")
-    if kind == "more":
-        return {"accuracy": [classifying(name, seed)[0]["accuracy"] for seed in MORE]}
-    if kind in ("longer", "dense"):
-        measured = longer if kind == "longer" else dense
-        return plain(over_seeds(measured(name, seed) for seed in SEEDS))
-    figures, answers = zip(*(classifying(row, seed) for seed in SEEDS), strict=True)
+def of_shapes(kind: str) -> Figures:
+    """A kind of model of shapes, by seed, and all of its seeds together as an ensemble."""
+    figures, answers = zip(*(classifying(kind, seed) for seed in SEEDS), strict=True)
     together = vars(ensemble(torch.stack(answers), shapes("test")[1]))
-    return plain(over_seeds(figures) | {"together": together})
+    return over_seeds(figures) | {"together": together}
+
+
+def by_seed(measure: Callable[[str, int], Figures], kind: str) -> Figures:
+    """Lists over the seeds."""
+    return over_seeds(measure(kind, seed) for seed in SEEDS)
 
 
 def dense(kind: str, seed: int) -> Figures:
@@ -62,66 +61,53 @@ def dense(kind: str, seed: int) -> Figures:
     model = PerPatch(new(kind))
     fit(model, images, patches, steps=steps_of(kind), seed=seed)
     answers = outputs(model, test).argmax(1)
-    right = (answers == targets).double().mean().item()
+    right = (answers == targets).double().mean()
     return {"iou": mean_iou(answers, targets), "accuracy": right}
 
 
 def longer(kind: str, seed: int) -> Figures:
     """Scores after more steps; losses with the statistics of batches too, as in training."""
-    torch.manual_seed(seed)
-    images, labels, _ = shapes("train")
-    test, truth, _ = shapes("test")
-    model = new(kind)
-    fit(model, images, labels, steps=2 * steps_of(kind), seed=seed)
+    model = classifier(kind, seed, 2)
+    (images, labels, _), (test, truth, _) = shapes("train"), shapes("test")
     figures = {
         "accuracy": accuracy(model, test, truth),
-        "loss": F.cross_entropy(outputs(model, test), truth).item(),
-        "train_loss": F.cross_entropy(outputs(model, images), labels).item(),
+        "loss": F.cross_entropy(outputs(model, test), truth),
+        "train_loss": F.cross_entropy(outputs(model, images), labels),
     }
     model.train()  # BatchNorm by the batch's own statistics
-    return figures | {"batch_loss": F.cross_entropy(outputs(model, images), labels).item()}
+    return figures | {"batch_loss": F.cross_entropy(outputs(model, images), labels)}
 
 
 def classifying(kind: str, seed: int) -> tuple[Figures, Tensor]:
     """A trained classifier's scores, variances and ensembles of positions; its probabilities."""
     torch.manual_seed(seed)
-    images, labels, _ = shapes("train")
-    test, truth, _ = shapes("test")
-    model = new(kind)
+    (images, labels, _), (test, truth, _) = shapes("train"), shapes("test")
+    model: Any = new(kind)
     with mixed(kind, model, images):
         fit(model, images, labels, steps=steps_of(kind), seed=seed)
         logits = outputs(model, test)
         figures: Figures = {
             "accuracy": accuracy(model, test, truth),
-            "loss": F.cross_entropy(logits, truth).item(),
-            "train_loss": F.cross_entropy(outputs(model, images), labels).item(),
+            "loss": F.cross_entropy(logits, truth),
+            "train_loss": F.cross_entropy(outputs(model, images), labels),
             "train_accuracy": accuracy(model, images, labels),
         }
         if kind in ("vit attention", "vit gaussian", "resnet plain"):
             figures |= variances(model, test[:500])
             sides = (images[:1000], labels[:1000]), (test[:500], truth[:500])
-            positions = position_ensembles(model, *sides, *points(model), grid=grid_of(model))
-            figures["positions"] = {name: vars(one) for name, one in positions.items()}
-    if kind == "vit attention" and isinstance(model, ViT):
+            # In a ViT before and after every sub-layer, normalised; in a ResNet every map.
+            at = ["blocks.?.norm1", "blocks.?.norm2", "norm"]
+            at = at if isinstance(model, ViT) else ["stem", "blocks.?"]
+            positions = position_ensembles(model, *sides, *at, grid=grid_of(model))
+            figures["positions"] = {name: vars(p) for name, p in positions.items()}
+    if kind == "vit attention":
         figures["in its place"] = in_place(model, images[:500], test, truth)
     return figures, logits.softmax(1)
-
-
-def steps_of(kind: str) -> int:
-    """Steps of training."""
-    return shape_models.STEPS[kind.split()[0]]
 
 
 def grid_of(model: Model) -> tuple[int, int] | None:
     """Rows and columns of patches of a ViT or Mixer."""
     return model.config.grid if isinstance(model, ViT) else None
-
-
-def points(model: Model) -> tuple[str, ...]:
-    """In a ViT the stream before and after every sub-layer, normalised; in a ResNet every map."""
-    if isinstance(model, ViT):
-        return ("blocks.?.norm1", "blocks.?.norm2", "norm")
-    return ("stem", "blocks.?")
 
 
 def variances(model: Model, images: Tensor) -> Figures:
@@ -145,12 +131,11 @@ def in_place(model: ViT, other: Tensor, images: Tensor, labels: Tensor) -> dict[
     ``"own mean"`` is the mean of its attention over the ``other`` images.
     """
     grid = model.config.grid
+    kernels = {f"gaussian {width}": gaussian_smoothing(grid, width) for width in WIDTHS}
+    kernels |= {"box 3": box_blur(grid, 3), "mean": gaussian_smoothing(grid, torch.inf)}
     averages: dict[str, Any] = {
-        f"gaussian {width}": between_patches(model, images, gaussian_smoothing(grid, width))
-        for width in WIDTHS
+        name: between_patches(model, images, kernel) for name, kernel in kernels.items()
     }
-    averages["box 3"] = between_patches(model, images, box_blur(grid, 3))
-    averages["mean"] = between_patches(model, images, gaussian_smoothing(grid, torch.inf))
     averages["own mean"] = mean_attention(model, other)
     figures = {"own": accuracy(model, images, labels)}
     for name, weights in averages.items():
@@ -170,15 +155,16 @@ def of_cifar10(name: str) -> Figures:
     return figures
 
 
-STUDY = Survey(
-    "smoothing",
-    (
-        *KINDS,
-        *(f"dense {kind}" for kind in DENSE),
-        *CIFAR10,
-        *(f"longer {kind}" for kind in LONGER),
-        *(f"more {kind}" for kind in KINDS if kind.startswith("vit")),
-    ),
-    measure,
-    seeds=SEEDS,
-)
+def accuracies(kind: str) -> Figures:
+    """Accuracies alone, of more seeds."""
+    return {"accuracy": [classifying(kind, seed)[0]["accuracy"] for seed in MORE]}
+
+
+ROWS: dict[str, Callable[[], Figures]] = {
+    **{kind: partial(of_shapes, kind) for kind in KINDS},
+    **{f"dense {kind}": partial(by_seed, dense, kind) for kind in DENSE},
+    **{name: partial(of_cifar10, name) for name in CIFAR10},
+    **{f"longer {kind}": partial(by_seed, longer, kind) for kind in LONGER},
+    **{f"more {kind}": partial(accuracies, kind) for kind in KINDS if kind.startswith("vit")},
+}
+STUDY = survey("smoothing", ROWS, SEEDS)

@@ -7,7 +7,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import minivit
-from minivit.model import Model
 from studies.runner.survey import Figures
 from studies.shared.training import accuracy, fit, outputs
 from vitlab.data.planted import Planted, plant_digits
@@ -38,8 +37,8 @@ def planted(seed: int) -> Figures:
     for name, scores in {"truth": truth, **maps(model, images, test.labels, seed)}.items():
         curves = deletion_curves(model, images, scores, test.labels, grid=GRID)
         figures[name] = {
-            "top": truth.gather(1, scores.argmax(1, keepdim=True)).mean().item(),
-            "share": (share(scores) * truth).sum(1).mean().item(),
+            "top": truth.gather(1, scores.argmax(1, keepdim=True)).mean(),
+            "share": (share(scores) * truth).sum(1).mean(),
             "deletion": curves.deletion.mean(0),
             "insertion": curves.insertion.mean(0),
         }
@@ -47,9 +46,9 @@ def planted(seed: int) -> Figures:
 
 
 def two_digits(seed: int) -> Figures:
-    """On images of two digits, each map's shares in the quarter of the one asked for and the other.
+    """On images of two digits, each map's shares in the quarter of a class's digit and the other.
 
-    The models are those of one digit. Both classes of an image are asked for.
+    The models are those of one digit; maps are for both classes of each image.
     """
     model = finder(seed)
     test = plant_digits(PICTURES, part="test", seed=1)
@@ -58,28 +57,25 @@ def two_digits(seed: int) -> Figures:
     here, there = (F.interpolate(part.view(-1, 1, *GRID), 16) > 0 for part in quarters)
     images = torch.where(there, as_read(test).roll(1, 0), as_read(test))
     apart = (labels != others) & ~(here & there).flatten(1).any(1)
-    shares: dict[str, list[Tensor]] = {}  # by map, for each class asked for: [2, images]
+    shares: dict[str, list[Tensor]] = {}  # by map, for each class: [2, images]
     for classes, sides in ((labels, quarters), (others, quarters[::-1])):
         for name, scores in maps(model, images[apart], classes[apart], seed).items():
             both = [(share(scores) * side[apart]).sum(1) for side in sides]
             shares.setdefault(name, []).append(torch.stack(both))
-    return {
-        name: {
-            "own": own.mean().item(),
-            "other": other.mean().item(),
-            "more": (own > other).double().mean().item(),
-        }
-        for name, rows in shares.items()
-        for own, other in [torch.cat(rows, 1)]
-    }
+    figures = {}
+    for name, rows in shares.items():
+        own, other = torch.cat(rows, 1)
+        more = (own > other).double().mean()
+        figures[name] = {"own": own.mean(), "other": other.mean(), "more": more}
+    return figures
 
 
-def finder(seed: int) -> Model:
+def finder(seed: int) -> Any:
     """A ViT that has learnt to find the digit, and to read it."""
-    known = plant_digits(20_000, seed=10 + seed)
+    train = plant_digits(20_000, seed=10 + seed)
     torch.manual_seed(seed)
     model = minivit.create("vit_8px", **VIT)
-    fit(model, as_read(known), known.labels, steps=STEPS, seed=seed, rate=3e-3)
+    fit(model, as_read(train), train.labels, steps=STEPS, seed=seed, rate=3e-3)
     return model
 
 
@@ -88,10 +84,10 @@ def as_read(planted: Planted) -> Tensor:
     return (planted.images.float() / 255 - 0.3) / 0.37
 
 
-def maps(model: Model, x: Tensor, labels: Tensor, seed: int) -> dict[str, Tensor]:
+def maps(model: Any, x: Tensor, labels: Tensor, seed: int) -> dict[str, Tensor]:
     """Scores of the patches of each image, [images, patches], for a class."""
-    last = f"blocks.{len(list(model.get_submodule('blocks').children())) - 1}.attention.weights"
-    with torch.no_grad(), minivit.record(model, last) as seen:
+    last = f"blocks.{VIT['depth'] - 1}.attention.weights"
+    with torch.no_grad(), minivit.record(model, last) as activations:
         model(x)
     draws = torch.Generator().manual_seed(seed)
     return {
@@ -99,7 +95,7 @@ def maps(model: Model, x: Tensor, labels: Tensor, seed: int) -> dict[str, Tensor
         "relevance": relevance(model, x, labels).patches[-1],
         "gradient": patch_means(saliency(model, x, labels), GRID),
         "rollout": rollout(model, x).patches[-1],
-        "last attention": seen[last].mean((1, 2)),
+        "last attention": activations[last].mean((1, 2)),
         "random": torch.rand(len(x), GRID[0] * GRID[1], generator=draws),
     }
 

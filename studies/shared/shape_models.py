@@ -12,7 +12,7 @@ import minivit
 from minivit.hybrid import to_map, to_tokens
 from minivit.model import Model
 from studies.shared.training import fit
-from vitlab.data.shapes import Shapes, draw_shapes
+from vitlab.data.shapes import draw_shapes
 from vitlab.instruments.smoothing import between_patches, gaussian_smoothing
 
 SIZE, PATCH, CLASSES = 20, 4, 4  # pixels; of the ten classes the first four
@@ -32,17 +32,16 @@ HYBRID: dict[str, Any] = SIZES | {
 
 @cache
 def shapes(part: str) -> tuple[Tensor, Tensor, Tensor]:
-    """Images as models read them, labels, and for every patch 0 or one more than its class."""
+    """Images as models read them, labels, and for every patch 0 or one more than its class.
+
+    A patch has the commonest label among its pixels.
+    """
     count, seed = {"train": (TRAIN, 1), "test": (TEST, 2)}[part]
     drawn = draw_shapes(count * 10 // CLASSES, SIZE, seed=seed)
-    few = drawn.labels < CLASSES
-    return (drawn.images[few] / 255 - 0.5) / 0.25, drawn.labels[few], patch_labels(drawn)[few]
-
-
-def patch_labels(drawn: Shapes) -> Tensor:
-    """The commonest label among the pixels of each patch, [images, rows, columns]."""
     pixels = drawn.masks.long().unfold(1, PATCH, PATCH).unfold(2, PATCH, PATCH)
-    return pixels.flatten(3).mode(-1).values
+    patches = pixels.flatten(3).mode(-1).values  # [images, rows, columns]
+    few = drawn.labels < CLASSES
+    return (drawn.images[few] / 255 - 0.5) / 0.25, drawn.labels[few], patches[few]
 
 
 class LocalConvolution(nn.Module):
@@ -68,22 +67,20 @@ class Blur(nn.Module):
 
 def new(kind: str) -> Model:
     """An untrained model, from torch's random numbers."""
-    family, _, mixing = kind.partition(" ")
-    model: Any
-    if family == "resnet":
-        if mixing == "attention":
-            return minivit.create("alternet_32px", **HYBRID)
-        model = minivit.create("resnet_32px", **RESNET)
-        if mixing == "blur":
-            for last in (2, 5, 8):
-                model.blocks[last] = nn.Sequential(model.blocks[last], Blur())
-        return model
-    model = minivit.create("vit_32px", **VIT)
-    if mixing == "none":
+    if kind == "resnet attention":
+        return minivit.create("alternet_32px", **HYBRID)
+    vit = kind.startswith("vit")
+    model: Any = (
+        minivit.create("vit_32px", **VIT) if vit else minivit.create("resnet_32px", **RESNET)
+    )
+    if kind == "vit none":
         return minivit.remove(model, "attention")
-    if mixing == "convolution":
+    if kind == "vit convolution":
         for block in model.blocks:
             block.attention = LocalConvolution(VIT["dim"])
+    if kind == "resnet blur":
+        for last in (2, 5, 8):
+            model.blocks[last] = nn.Sequential(model.blocks[last], Blur())
     return model
 
 
@@ -120,16 +117,15 @@ class PerPatch(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """To logits [images, classes, rows, columns]."""
         model: Any = self.model
-        if hasattr(model, "tokens"):
-            return to_map(model.head(model.norm(model.tokens(images))), GRID[0])
-        tokens = to_tokens(model.features(images))
+        whole = hasattr(model, "tokens")
+        tokens = model.tokens(images) if whole else to_tokens(model.features(images))
         return to_map(model.head(getattr(model, "norm", nn.Identity())(tokens)), GRID[0])
 
 
-def mean_iou(answers: Tensor, targets: Tensor) -> float:
+def mean_iou(answers: Tensor, targets: Tensor) -> Tensor:
     """Over the classes and the background: patches in both over patches in either."""
-    ratios = [
-        ((answers == k) & (targets == k)).sum() / ((answers == k) | (targets == k)).sum()
-        for k in range(CLASSES + 1)
-    ]
-    return torch.stack(ratios).nanmean().item()
+    ratios = []
+    for k in range(CLASSES + 1):
+        one, other = answers == k, targets == k
+        ratios.append((one & other).sum() / (one | other).sum())
+    return torch.stack(ratios).nanmean()
