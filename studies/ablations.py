@@ -1,17 +1,16 @@
 """What can be recovered of an image after a block, with parts removed?
 
-An optimiser gets the tokens after a block and a fixed number of steps, in models without one kind
-of part: untrained ones in the proportions of ViT-L/16, small ones trained on digits with all their
-parts or without one, and the shipped models of CIFAR-10. In untrained ViTs that is gradient
-descent; elsewhere L-BFGS, because descent's step is far too short where a norm magnifies the flat
-image that it starts from. Rows "by" the other optimiser show what the choice does.
-
-The stored rows of digits without attention or MLP were created without them, and so began with
-other weights than a ViT from which they are removed.
+An optimiser gets the tokens after a block and a fixed number of steps: in untrained models in the
+proportions of ViT-L/16, small ones trained on digits, and shipped ones of CIFAR-10. In untrained
+ViTs that is gradient descent; elsewhere L-BFGS, because descent's step is far too short where a
+norm magnifies the flat image that it starts from. The stored rows of digits without attention or
+MLP were created without them, and so began with other weights.
 """
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,9 +18,9 @@ from torch import Tensor
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Figures, Survey
+from studies.runner.survey import Figures
 from studies.shared import inputs
-from studies.shared.figures import over_seeds
+from studies.shared.figures import over_seeds, survey
 from studies.shared.recovery import highlight, psnr, psnr_of_each, recovered, start, without
 from studies.shared.training import accuracy
 from vitlab.calls import activation
@@ -50,35 +49,20 @@ DIGITS: dict[str, Any] = {"image_size": 16, "patch_size": 4, "dim": 24, "heads":
 PARTS = ("attention", "mlp", "norm", "residual")
 RECIPE = Recipe(steps=300, batch_size=64, learning_rate=3e-3)
 STEPS = 50  # of L-BFGS, half as many in shipped models; of descent twice as many
-SHIPPED = ("cifar10_vit_gap", "cifar10_mixer")
 
 
-def measure(row: str) -> dict[str, Any]:
-    """A row's model without a row's part."""
-    name, _, part = row.partition(" without ")
-    name, _, optimizer = name.partition(" by ")
-    if name in SHIPPED:
-        return shipped(name, part)
-    if name == "digits":
-        return trained_on_digits(part)
-    return untrained(name, part, optimizer or ("gd" if name == "vit" else "lbfgs"))
-
-
-def untrained(name: str, part: str, optimizer: str) -> dict[str, Any]:
-    """By depth: dB for every seed, from two images; of the first image, the spectrum.
-
-    Without residuals nothing can be seen after block 4, and it ends there.
-    """
+def untrained(name: str, part: str = "", optimizer: str = "lbfgs") -> Figures:
+    """By depth: dB for every seed, from two images; of the first image, the spectrum."""
     base, changes = UNTRAINED[name]
     steps = 2 * STEPS if optimizer == "gd" else STEPS
-    figures: dict[str, Any] = {key: {} for key in ("psnr", "condition", "rank", "largest")}
+    figures: Figures = {key: {} for key in ("psnr", "condition", "rank", "largest")}
     images = torch.stack([photograph(name, 16) for name in ("astronaut", "chelsea")])
     images = (images / 255 - 0.5) / 0.25
     figures["start"] = psnr(start(images), images)
     for seed in SEEDS:
         torch.manual_seed(seed)
         model = without(minivit.create(base, **changes).eval(), part)
-        last = 4 if "residual" in part else changes["depth"]
+        last = 4 if "residual" in part else changes["depth"]  # nothing is seen after it
         for depth in (d for d in DEPTHS if d <= last):
             near = psnr(recovered(model, images, depth, optimizer, steps), images)
             figures["psnr"].setdefault(str(depth), []).append(near)
@@ -101,10 +85,10 @@ def rounded(x: Tensor) -> float:
     return float(f"{x.item():.3g}")
 
 
-def trained_on_digits(part: str) -> dict[str, Any]:
+def trained_on_digits(part: str = "") -> Figures:
     """Trained without a part; or whole, also with each removed. Accuracy, dB at the last block.
 
-    ``"first"`` has the dB at the first block, ``"before"`` that at the last before training.
+    Also dB at the first block, and at the last before training.
     """
     data = load_data("DIGITS", size=16)
     x = (data.test.images.float() / 255 - data.mean[0]) / data.std[0]
@@ -131,10 +115,10 @@ def trained_on_digits(part: str) -> dict[str, Any]:
     return {removed: over_seeds(figures) for removed, figures in rows.items()}
 
 
-def shipped(name: str, part: str) -> dict[str, Any]:
-    """By depth: dB of each of four test images. At the end: where contrast was recovered.
+def shipped(name: str, part: str = "") -> Figures:
+    """By depth: dB of each of four test images, and of the noise that searches start from.
 
-    ``"start"`` has the dB of the noise that each search starts from.
+    At the end: where contrast was recovered.
     """
     model: Any = inputs.model(name)
     images = model.preprocess(inputs.pictures("CIFAR10", 4).images)
@@ -143,30 +127,28 @@ def shipped(name: str, part: str) -> dict[str, Any]:
     for depth in (1, len(model.blocks)):
         guesses = recovered(lesser, images, depth, "lbfgs", STEPS // 2)
         psnrs[str(depth)] = psnr_of_each(guesses, images)
-    return {
-        "psnr": psnrs,
-        "start": psnr_of_each(start(images), images),
-        "highlight": highlight(model, images, guesses),
-    }
+    noise, contrast = psnr_of_each(start(images), images), highlight(model, images, guesses)
+    return {"psnr": psnrs, "start": noise, "highlight": contrast}
 
 
-NAMES = [
-    "vit",
-    "vit by lbfgs",
-    *(f"vit without {part}" for part in (*PARTS, "residual attention")),
-    "mixer",
-    "mixer by gd",
-    "mixer without norm",
-    "feedforward",
-    "feedforward without norm",
-    "mixer, more features",
-    "mixer, fine patches",
-    "mixer, fine patches, as many features",
-    "digits",
-    *(f"digits without {part}" for part in PARTS),
-    "cifar10_vit_gap",
-    "cifar10_vit_gap without attention",
-    "cifar10_vit_gap without mlp",
-    "cifar10_mixer",
-]
-STUDY = Survey("ablations", NAMES, measure, seeds=SEEDS)
+ROWS: dict[str, Callable[[], Figures]] = {
+    "vit": partial(untrained, "vit", optimizer="gd"),
+    "vit by lbfgs": partial(untrained, "vit"),
+    **{
+        f"vit without {part}": partial(untrained, "vit", part, "gd")
+        for part in (*PARTS, "residual attention")
+    },
+    "mixer": partial(untrained, "mixer"),
+    "mixer by gd": partial(untrained, "mixer", optimizer="gd"),
+    "mixer without norm": partial(untrained, "mixer", "norm"),
+    "feedforward": partial(untrained, "feedforward"),
+    "feedforward without norm": partial(untrained, "feedforward", "norm"),
+    **{name: partial(untrained, name) for name in UNTRAINED if "," in name},
+    "digits": trained_on_digits,
+    **{f"digits without {part}": partial(trained_on_digits, part) for part in PARTS},
+    "cifar10_vit_gap": partial(shipped, "cifar10_vit_gap"),
+    "cifar10_vit_gap without attention": partial(shipped, "cifar10_vit_gap", "attention"),
+    "cifar10_vit_gap without mlp": partial(shipped, "cifar10_vit_gap", "mlp"),
+    "cifar10_mixer": partial(shipped, "cifar10_mixer"),
+}
+STUDY = survey("ablations", ROWS, SEEDS, digits="")

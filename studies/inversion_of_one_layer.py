@@ -1,11 +1,10 @@
 """How much of an image does one layer keep, and how hard is it to recover?
 
 Corners of photographs, 8 x 8 pixels and so four tokens, go through the first norm and attention, or
-the first norm and MLP, of the small ViT, without residual connections. They are recovered from the
-output by gradient descent, and then by Gauss-Newton from where it stopped, until that stops too;
-from noise, and from the image with a tenth as much noise added. Where a search misses the output,
-its derivatives tell whether it ended at a local minimum. Finally every residual branch of attention
-is inverted on whole photographs, with its LayerNorm and without. In float64.
+norm and MLP, of the small ViT. They are recovered from the output by gradient descent, and then by
+Gauss-Newton, from noise and from near the image. Where a search misses the output, its derivatives
+tell whether it ended at a local minimum. Finally every residual branch of attention is inverted on
+whole photographs, with its LayerNorm and without. In float64.
 """
 
 from typing import Any
@@ -15,7 +14,6 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import minivit
-from minivit.model import Model
 from minivit.vit import ViT
 from studies.runner.survey import Survey
 from vitlab.calls import activation
@@ -31,24 +29,10 @@ SHIFT = 1 / 20  # the standard deviation of the noise whose output is to be matc
 OWN, REACHED = 1e-8, 1e-10  # relative errors: of tokens that are the same, of an output reached
 
 
-def made(row: str) -> tuple[ViT, Tensor]:
-    """A row's model in float64, and photographs ``[batch, 3, 32, 32]``."""
-    trained = minivit.load("cifar10_vit_gap")
-    images = trained.preprocess(crops(40, 32)[0][:PICTURES]).double()
-    if row == "trained":
-        model: Model = trained
-    else:
-        torch.manual_seed(int(row.split()[1]))
-        model = minivit.create("vit_32px")
-    assert isinstance(model, ViT)
-    return model.double().eval().requires_grad_(False), images
-
-
-def layer(model: ViT, part: str, side: int = CORNER) -> Operator:
+def layer(model: Any, part: str, side: int = CORNER) -> Operator:
     """From the corner of an image to the first block's norm, attention or MLP."""
-    block: Any = model.blocks[0]
-    grid, table = model.config.grid, model.state_dict()["positions.table"]
-    places = table.view(*grid, -1)[:side, :side].flatten(0, 1)
+    block = model.blocks[0]
+    places = model.positions.table.view(*model.config.grid, -1)[:side, :side].flatten(0, 1)
 
     def through(images: Tensor) -> Tensor:
         x = model.patch_embedding(images) + places  # [batch, side * side, dim]
@@ -62,15 +46,11 @@ def layer(model: ViT, part: str, side: int = CORNER) -> Operator:
 def descend(function: Operator, images: Tensor, start: Tensor) -> dict[str, Tensor]:
     """Gradient descent on half the squared distance of the outputs, for every step size.
 
-    Returns:
-        ``first``: the least number of steps of any step size until the output is matched better
-        than the shifted image matches it, infinite if never; ``x``: where the step size ended
-        that came nearest to the output; both for every image.
+    For every image the least number of steps of any step size until the output is matched better
+    than the shifted image matches it, infinite if never; and where the best step size ended.
     """
     y = function(images)
-    generator = torch.Generator().manual_seed(0)
-    noise = torch.randn(images.shape, dtype=images.dtype, generator=generator)
-    goal = norms(function(images + SHIFT * noise) - y).repeat(len(RATES))
+    goal = norms(function(images + SHIFT * noise_like(images)) - y).repeat(len(RATES))
     stretch = torch.linalg.matrix_norm(jacobian(function, images), 2).square()  # [batch]
     rate = torch.cat([share / stretch for share in RATES])[:, None, None, None]
     x, y = start.repeat(len(RATES), 1, 1, 1), y.repeat(len(RATES), 1, 1)
@@ -113,10 +93,8 @@ def search(function: Operator, images: Tensor, start: Tensor, damping: float) ->
 def stationary(function: Operator, x: Tensor, y: Tensor) -> dict[str, float]:
     """Derivatives of half the squared distance where a search ended.
 
-    Returns:
-        ``gradient``: its norm, over the output distance and the largest singular value; at a
-        stationary point only rounding. ``least`` and ``largest``: eigenvalues of the Hessian; at a
-        strict local minimum all are positive.
+    The gradient's norm, over the output distance and the largest singular value, is only rounding
+    at a stationary point; at a strict local minimum all eigenvalues of the Hessian are positive.
     """
 
     def objective(flat: Tensor) -> Tensor:
@@ -134,12 +112,11 @@ def stationary(function: Operator, x: Tensor, y: Tensor) -> dict[str, float]:
 def undone(model: ViT, images: Tensor, norm: bool) -> list[dict[str, Any]]:
     """For each block: for how many images the inverse of the branch recovers the tokens.
 
-    Also, for each image, the size of the tokens, and how much the branch stretches between them and
-    the output that it is inverted from.
+    Also the size of each image's tokens, and how much the branch stretches from them to the output.
     """
     table = []
     for i, block in enumerate(model.blocks):
-        x = activation(model, f"blocks.{i - 1}")(images) if i else embedded(model, images)
+        x = activation(model, f"blocks.{i - 1}" if i else "positions")(images)
 
         def branch(x: Tensor, block=block) -> Tensor:
             return block.attention(block.norm1(x) if norm else x)
@@ -157,19 +134,19 @@ def undone(model: ViT, images: Tensor, norm: bool) -> list[dict[str, Any]]:
     return table
 
 
-def embedded(model: ViT, images: Tensor) -> Tensor:
-    """The tokens that the first block reads."""
-    return model.positions(model.patch_embedding(images), model.config.grid)
-
-
 def listed(values: Tensor) -> list[float]:
     return [float(f"{value:.3g}") for value in values.tolist()]
 
 
+def noise_like(images: Tensor) -> Tensor:
+    """The same noise from N(0, 1) every time."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(images.shape, dtype=images.dtype, generator=generator)
+
+
 @torch.no_grad()
-def conditions(model: ViT, images: Tensor, side: int) -> dict[str, list[float]]:
+def conditions(model: ViT, corners: Tensor, side: int) -> dict[str, list[float]]:
     """Condition numbers from the corner of each image to each part."""
-    corners = images[..., : 4 * side, : 4 * side]
     numbers = {}
     for part in PARTS:
         matrices = (jacobian(layer(model, part, side), corner)[0] for corner in corners.split(1))
@@ -179,15 +156,19 @@ def conditions(model: ViT, images: Tensor, side: int) -> dict[str, list[float]]:
 
 def measure(row: str) -> dict[str, Any]:
     """Condition numbers, searches and inverses for one model."""
-    model, images = made(row)
-    corners = images[..., : 4 * CORNER, : 4 * CORNER]
-    generator = torch.Generator().manual_seed(0)
-    noise = torch.randn(corners.shape, dtype=corners.dtype, generator=generator)
+    model: Any = minivit.load("cifar10_vit_gap")
+    images = model.preprocess(crops(40, 32)[0][:PICTURES]).double()
+    if row != "trained":
+        torch.manual_seed(int(row.split()[1]))
+        model = minivit.create("vit_32px")
+    model = model.double().eval().requires_grad_(False)
+    corners, larger = images[..., : 4 * CORNER, : 4 * CORNER], images[:1, :, :16, :16]
+    noise = noise_like(corners)
     near = corners + 0.1 * noise * (norms(corners) / norms(noise))[:, None, None, None]
     parts = {part: layer(model, part) for part in ("attention", "mlp")}
     return {
-        "condition": conditions(model, images, CORNER),
-        "condition_16": conditions(model, images[:1], 2 * CORNER),
+        "condition": conditions(model, corners, CORNER),
+        "condition_16": conditions(model, larger, 2 * CORNER),
         "far": {part: search(f, corners, 0.5 * noise, 1.0) for part, f in parts.items()},
         "near": {part: search(f, corners, near, 1e-3) for part, f in parts.items()},
         "with_norm": undone(model, images[:2], True),

@@ -1,24 +1,24 @@
 """What do searches find that have more steps, a trained embedding, or more photographs?
 
-The studies ``ablations`` and ``inversion_of_one_layer`` ask of untrained embeddings and few steps,
-after which some searches have found nothing; and of norms that were cut out of a trained model.
-Here untrained ViTs of 24 blocks get the embedding of the trained model, and descent 1,000 steps;
-behind the last blocks of trained models L-BFGS gets a first guess and as many as 320 steps; and
-attention with a residual connection is undone in the models trained with norms and without.
+Where ``ablations`` and ``inversion_of_one_layer`` have untrained embeddings, few steps and norms that
+were cut out of a trained model, here untrained ViTs get the embedding of the trained one, and
+descent 1,000 steps; L-BFGS gets a first guess and as many as 320 steps; and attention with a
+residual connection is undone in models trained with norms and without.
 """
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 import minivit
-from minivit.model import Model
-from minivit.vit import ViT
 from studies.inversion_of_one_layer import undone
-from studies.runner.survey import Survey
+from studies.runner.survey import Figures
+from studies.shared.figures import survey
 from studies.shared.recovery import highlight, psnr, psnr_of_each, start, without
 from vitlab.calls import activation
 from vitlab.data.photographs import crops
@@ -35,40 +35,26 @@ PHOTOGRAPHS = 16  # for L-BFGS
 UNDONE = 40  # photographs in which attention is undone
 
 
-def measure(row: str) -> dict[str, Any]:
-    kind, _, rest = row.partition(" ")
-    if kind == "undo":
-        return undo(rest)
-    name, _, part = row.partition(" without ")
-    return by_descent(without(made(name), part)) if kind == "vit" else by_lbfgs(name, part)
-
-
 def photographs(number: int) -> Tensor:
     """Photographs as the trained model reads them, ``[number, 3, 32, 32]``."""
     images: Tensor = minivit.load(TRAINED).preprocess(crops(40, 32)[0][:number])
     return images
 
 
-def made(name: str) -> ViT:
-    """``"vit 0"``: an untrained ViT of 24 blocks behind the embedding of a trained one."""
-    torch.manual_seed(int(name.split()[1]))
+def by_descent(seed: int, part: str) -> Figures:
+    """Of an untrained ViT of 24 blocks behind the embedding of a trained one, by depth.
+
+    For one photograph: dB after a tenth of the steps and after all; the first step whose output is
+    nearer than that of the slightly shifted image. None where it never was, or descent ran away.
+    """
+    torch.manual_seed(seed)
     model = minivit.create("vit_32px", **VIT).eval()
-    assert isinstance(model, ViT)  # for mypy
     trained = minivit.load(TRAINED).state_dict().items()
     embedding = {name: values for name, values in trained if "patch_embedding" in name}
     model.load_state_dict(embedding, strict=False)
-    return model
-
-
-def by_descent(model: Model) -> dict[str, Any]:
-    """By depth, for one photograph: dB after a tenth of the steps and after all.
-
-    ``"met"``: the first step whose output is nearer than that of the slightly shifted image.
-    ``None`` where it never was, and where descent ran away.
-    """
+    model = without(model, part)
     image = photographs(1)
-    figures: dict[str, Any] = {"start": psnr(start(image), image)}
-    figures |= {"tenth": {}, "psnr": {}, "met": {}}
+    figures: Figures = {"start": psnr(start(image), image), "tenth": {}, "psnr": {}, "met": {}}
     for depth in DEPTHS:
         values: tuple[float | None, ...] = (None, None, None)
         with suppress(Diverged):
@@ -86,11 +72,11 @@ def after(way: Inversion, image: Tensor, evaluations: int) -> float:
     return round(decibels(way.input_distance[:, best], image).item(), 2)
 
 
-def by_lbfgs(name: str, part: str) -> dict[str, Any]:
+def by_lbfgs(name: str, part: str = "") -> Figures:
     """Behind the last block, from a first guess: dB of each image, and where contrast was found.
 
-    By number of steps. ``"start"`` has the dB of the noise that a search starts from otherwise, and
-    ``"guess"`` those of the guess.
+    By number of steps; also the dB of the noise that a search starts from otherwise, and of the
+    guess.
     """
     whole: Any = minivit.load(name).eval()
     model: Any = without(whole, part)
@@ -110,24 +96,22 @@ def by_lbfgs(name: str, part: str) -> dict[str, Any]:
     }
 
 
-def undo(name: str) -> dict[str, Any]:
+def undo(name: str) -> Figures:
     """For each block: for how many photographs the inverse of the branch recovers the tokens."""
-    model = minivit.load(name)
-    assert isinstance(model, ViT)  # for mypy
     images = photographs(UNDONE).double()
-    model = model.double().eval().requires_grad_(False)
+    model: Any = minivit.load(name).double().eval().requires_grad_(False)
     return {"photographs": UNDONE, "blocks": undone(model, images, True)}
 
 
-NAMES = [
-    *(f"{TRAINED}{part}" for part in ("", " without attention", " without mlp")),
-    "cifar10_mixer",
-    f"undo {TRAINED}",
-    "undo cifar10_vit_no_norm",
-    *(
-        f"vit {seed}{part}"
+ROWS: dict[str, Callable[[], Figures]] = {
+    TRAINED: partial(by_lbfgs, TRAINED),
+    **{f"{TRAINED} without {k}": partial(by_lbfgs, TRAINED, k) for k in ("attention", "mlp")},
+    "cifar10_mixer": partial(by_lbfgs, "cifar10_mixer"),
+    **{f"undo {name}": partial(undo, name) for name in (TRAINED, "cifar10_vit_no_norm")},
+    **{
+        f"vit {seed}{f' without {part}' * bool(part)}": partial(by_descent, seed, part)
         for seed in SEEDS
-        for part in ("", " without norm", " without attention", " without mlp")
-    ),
-]
-STUDY = Survey("longer_searches", NAMES, measure, seeds=SEEDS)
+        for part in ("", "norm", "attention", "mlp")
+    },
+}
+STUDY = survey("longer_searches", ROWS, SEEDS, digits="")
