@@ -1,11 +1,8 @@
 """Are models whose input is found slowly slow to train?
 
-Every row is an architecture for digits of 8 x 8 pixels. Untrained, it is inverted by gradient
-descent at its last block, and condition numbers are computed there; then it is trained for a few
-steps. An inversion that has not met the criterion after ``BUDGET`` evaluations counts as these.
-
-The stored rows without positions, attention or MLP were created without them, and so began with
-other weights than a ViT from which they are removed.
+Every architecture for digits is inverted untrained, by gradient descent at its last block, where
+condition numbers are computed too; then it is trained for a few steps. The stored rows without
+positions, attention or MLP were created without them, and so began with other weights.
 """
 
 from functools import cache
@@ -17,7 +14,7 @@ from torch import Tensor, nn
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Survey
+from studies.runner.survey import Figures, Survey
 from studies.shared.figures import over_seeds
 from vitlab.calls import activation
 from vitlab.data import load_data
@@ -58,9 +55,9 @@ PICTURES = 4  # inverted, of the test part
 def digits() -> dict[str, tuple[Tensor, Tensor]]:
     """Images of mean 0 and standard deviation 1 over the training part, and labels, by part."""
     data = load_data("DIGITS")
+    x = data.train.images.float()
     parts = {"train": data.train, "test": data.test}
-    mean, std = data.train.images.float().mean(), data.train.images.float().std()
-    return {name: ((part.images - mean) / std, part.labels) for name, part in parts.items()}
+    return {k: ((part.images - x.mean()) / x.std(), part.labels) for k, part in parts.items()}
 
 
 def untrained(name: str, seed: int) -> Model:
@@ -96,31 +93,26 @@ def loss_after(model: Model, rate: float, seed: int) -> float:
         return F.cross_entropy(model.eval()(images), labels).item()
 
 
-def last_block(model: Model) -> str:
-    """The name of the last block."""
-    return f"blocks.{len(model.get_submodule('blocks')._modules) - 1}"
-
-
 class Tokens(nn.Module):
     """A model up to its last block."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Any) -> None:
         super().__init__()
-        self.model, self.tokens = model, activation(model, last_block(model))
+        self.model, self.block = model, f"blocks.{len(model.blocks) - 1}"
 
     def forward(self, images: Tensor) -> Tensor:
-        return self.tokens(images)
+        return activation(self.model, self.block)(images)
 
 
 def inverted(model: Model) -> dict[str, float]:
     """How far gradient descent came on the way from the last block back to digits.
 
-    Means over images: ``evaluations``, the base-10 logarithm of how many it took until the tokens
-    were nearer than those of a slightly perturbed image, and ``decibels`` at the end.
+    Means over images: the base-10 logarithm of how many evaluations it took until the tokens were
+    nearer than those of a slightly perturbed image, at most ``BUDGET``; and dB at the end.
     """
     images = digits()["test"][0][:PICTURES]
     try:
-        way = invert(model, images, at=last_block(model), optimizer="gd", steps=BUDGET)
+        way = invert(model, images, at=Tokens(model).block, optimizer="gd", steps=BUDGET)
     except Diverged:
         return {"evaluations": torch.tensor(BUDGET).log10().item(), "decibels": 0.0}
     met = torch.tensor([min(count or BUDGET, BUDGET) for count in way.met])
@@ -129,10 +121,9 @@ def inverted(model: Model) -> dict[str, float]:
 
 
 def conditions(model: Model) -> dict[str, float]:
-    """Base-10 logarithms of condition numbers of two Jacobians of the last block's tokens.
+    """Base-10 logarithms of condition numbers of the last block's tokens.
 
-    ``by_input``: by the pixels of one image, mean over images. ``by_first``: by the weights of the
-    first layer, for all images at once.
+    By the pixels of one image, mean over images; by the first layer's weights, for all images.
     """
     model = model.double()
     images = digits()["test"][0][:PICTURES].double()
@@ -151,7 +142,7 @@ def conditions(model: Model) -> dict[str, float]:
     }
 
 
-def measure(name: str) -> dict[str, Any]:
+def measure(name: str) -> Figures:
     """Figures of an architecture: a list with a number for each seed, or two lists, by rate."""
     losses = {
         str(rate): [loss_after(untrained(name, seed), rate, seed) for seed in SEEDS]

@@ -1,8 +1,8 @@
 """What do searches find that have more steps, a trained embedding, or more photographs?
 
-Where ``ablations`` and ``inversion_of_one_layer`` have untrained embeddings, few steps and norms that
-were cut out of a trained model, here untrained ViTs get the embedding of the trained one, and
-descent 1,000 steps; L-BFGS gets a first guess and as many as 320 steps; and attention with a
+Where ``ablations`` and ``inversion_of_one_layer`` have untrained embeddings, few steps and norms
+cut out of a trained model, here untrained ViTs get the embedding of the trained one, and descent
+1,000 steps; L-BFGS gets a first guess and as many as 320 steps; and attention with a
 residual connection is undone in models trained with norms and without.
 """
 

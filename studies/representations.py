@@ -1,14 +1,13 @@
 """How alike are the layers of different models, and what can be read from them?
 
-Layers are compared by CKA, by linear probes, and by how well they localise. The models of CIFAR-10
-are measured on 1,000 of its test images, localisation on 4,000: the share of tokens that hit their
-own patch grows with the number of images up to about 2,000. Figures for each quarter of the images
-show how much depends on them, untrained models what is there before training. The row of digits
-trains small models first, seconds each: see ``studies/shared/digit_models.py``.
+Layers are compared by CKA, by linear probes, and by how well they localise: on 1,000 test images of
+CIFAR-10, localisation on 4,000, since the share of tokens that hit their own patch grows up to
+about 2,000. Figures for each quarter of the images show how much depends on them. The row of digits
+trains small models first, seconds each.
 """
 
 import math
-from functools import cache
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,17 +16,15 @@ from torch import Tensor
 import minivit
 from minivit.model import Model
 from minivit.patches import patchify
-from studies.runner.survey import Figures, Survey
+from studies.runner.survey import Figures
 from studies.shared import inputs
 from studies.shared.digit_models import SEEDS, digits, points, summary
-from studies.shared.figures import plain
+from studies.shared.figures import survey
 from vitlab.claims.measurements.representations import across
-from vitlab.data import Split
 from vitlab.instruments import Localisation, branch_ratios, cka, probes, readable
 from vitlab.instruments.representations import representations
 
 VIT, CLASS, MIXER, RESNET = (f"cifar10_{x}" for x in ("vit_gap", "vit_cls", "mixer", "resnet"))
-BETWEEN, DIGITS = "vit and resnet", "digits"
 UNTRAINED = {
     "untrained vit": "vit_32px",
     "untrained mixer": "mixer_32px",
@@ -37,15 +34,16 @@ UNTRAINED = {
 TAPS = ("", ".norm1", ".attention", ".norm2", ".mlp.activation", ".mlp")  # of a block
 
 
+def between() -> Figures:
+    """CKA of the layers of a ViT with those of a ResNet."""
+    vit, resnet = loaded(VIT), loaded(RESNET)
+    images = vit.preprocess(inputs.shuffled("CIFAR10", 1000).images)  # the ResNet's is the same
+    return layers(vit, images, other=resnet, other_names=points(resnet))
+
+
 def measure(name: str) -> Figures:
-    """The figures of one row."""
-    if name == DIGITS:
-        return plain(digits())
-    train, test = shuffled("train", 1000), shuffled("test", 1000)
-    if name == BETWEEN:
-        vit, resnet = loaded(VIT), loaded(RESNET)
-        images = vit.preprocess(test.images)  # the ResNet's preprocessing is the same
-        return plain(layers(vit, images, other=resnet, other_names=points(resnet)))
+    """The figures of one model."""
+    train, test = (inputs.shuffled("CIFAR10", 1000, part) for part in ("train", "test"))
     model = loaded(name)
     images, few = (model.preprocess(part.images) for part in (test, train))
     figures = layers(model, images)
@@ -58,19 +56,19 @@ def measure(name: str) -> Figures:
     if name in (VIT, CLASS, RESNET):
         last = len(figures["cka"]) - 2  # the first map stands before the blocks
         # In the ResNet those of 8 x 8 positions, as in the ViT.
-        blocks = (last - 1, last) if name == RESNET else (0, 2, last)
-        many = model.preprocess(shuffled("test", 4000).images)
-        places = {f"blocks.{i}": located(model, many, f"blocks.{i}") for i in blocks}
+        blocks = [f"blocks.{i}" for i in ((last - 1, last) if name == RESNET else (0, 2, last))]
+        many = model.preprocess(inputs.shuffled("CIFAR10", 4000).images)
+        places = {block: located(model, many, block) for block in blocks}
         figures["places"] = {block: summary(whole) for block, (whole, _) in places.items()}
-        figures["hits"] = places[f"blocks.{last}"][1]  # from each quarter alone
+        figures["hits"] = places[blocks[-1]][1]  # from each quarter alone
         sides = few[:500], images[:250]
         figures["read"] = {
             block: summary(readable(model, *sides, block, components=4))
-            for block in (f"blocks.{blocks[0]}", f"blocks.{last}")
+            for block in (blocks[0], blocks[-1])
         }
     if name in (VIT, CLASS):
         figures["taps"] = taps(model, images)
-    return plain(figures)
+    return figures
 
 
 def taps(model: Model, images: Tensor) -> dict[str, list[float]]:
@@ -86,8 +84,7 @@ def taps(model: Model, images: Tensor) -> dict[str, list[float]]:
 def located(model: Model, images: Tensor, name: str) -> tuple[Localisation, list[float]]:
     """Localisation by CKA of all images at once, and the share of hits in each quarter of them.
 
-    All at once means more than the mean over batches: every pair of images counts, and near ties
-    between a patch and its neighbour need them. With a linear kernel products of features do.
+    Not the mean over batches: near ties between a patch and its neighbour need every pair.
     """
     parts = [representations(model, some, (name,))[name] for some in images.split(500)]
     x = torch.cat(parts).float()
@@ -136,13 +133,6 @@ def layers(model: Model, images: Tensor, **other: Any) -> Figures:
     }
 
 
-@cache
-def shuffled(part: str, number: int) -> Split:
-    """Images of CIFAR-10 in another order: a copy in folders, and so batches, are by class."""
-    images = inputs.pictures("CIFAR10", number, part)
-    return images[torch.randperm(len(images), generator=torch.Generator().manual_seed(0))]
-
-
 def loaded(name: str) -> Model:
     """A model by its row's name."""
     if name in UNTRAINED:
@@ -155,5 +145,6 @@ def loaded(name: str) -> Model:
     return inputs.model(name)
 
 
-ROWS = (VIT, CLASS, MIXER, RESNET, *UNTRAINED, BETWEEN, DIGITS)
-STUDY = Survey("representations", ROWS, measure, seeds=SEEDS)
+MODELS = (VIT, CLASS, MIXER, RESNET, *UNTRAINED)
+ROWS = {name: partial(measure, name) for name in MODELS}
+STUDY = survey("representations", ROWS | {"vit and resnet": between, "digits": digits}, SEEDS)

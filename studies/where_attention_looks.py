@@ -1,23 +1,21 @@
 """Where do trained ViTs look, and does it matter to them?
 
-Everything is measured on test images of CIFAR-10. For untrained models, one a seed, and for the
-model that was trained longest, whose first layers are convolutions, only the attention distances
-are.
+On test images of CIFAR-10; for untrained models, one a seed, and for the model that was trained
+longest, whose first layers are convolutions, only the attention distances.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
+from torch.utils.hooks import RemovableHandle
 
 import minivit
 from minivit.parts import local_mask
-from minivit.vit import MultiHeadAttention, ViT
-from studies.runner.survey import Survey
+from minivit.vit import ViT
+from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
 from studies.shared.training import outputs
 from vitlab.claims.measurements.attention import rank_correlation
@@ -39,17 +37,16 @@ LONGEST = "cifar10_vit"
 SEEDS = range(5)
 
 
-def measure(row: str) -> dict[str, Any]:
+def measure(row: str) -> Figures:
     """The distances of one row; for a trained model also what it loses without its parts."""
     # An untrained model takes the preprocessing of a trained one.
-    model = inputs.model(TRAINED[0] if row == UNTRAINED else row)
-    assert isinstance(model, ViT)
+    model: Any = inputs.model(TRAINED[0] if row == UNTRAINED else row)
     test = inputs.pictures("CIFAR10", PICTURES)
     images, labels = model.preprocess(test.images), test.labels
     models = untrained(model) if row == UNTRAINED else [model]
-    distances = [attention_distance(one, images) for one in models]
+    distances = [attention_distance(m, images) for m in models]
     pixels = [distance.pixels.tolist() for distance in distances]
-    figures: dict[str, Any] = {"uniform": distances[0].uniform[0].item(), "pixels": pixels}
+    figures: Figures = {"uniform": distances[0].uniform[0].item(), "pixels": pixels}
     if row in (UNTRAINED, LONGEST):
         return figures
     if not row.endswith("no_residual"):  # there nothing passes a branch that is switched off
@@ -68,7 +65,7 @@ def untrained(like: ViT) -> Iterator[ViT]:
         yield ViT(like.config).eval()
 
 
-def importance(parts: Importance) -> dict[str, Any]:
+def importance(parts: Importance) -> Figures:
     """Loss and accuracy without each part, and of the whole."""
     return {
         "names": list(parts.names),
@@ -78,56 +75,35 @@ def importance(parts: Importance) -> dict[str, Any]:
     }
 
 
-def limited(model: ViT, images: Tensor, labels: Tensor) -> dict[str, list[list[float]]]:
+def limited(model: Any, images: Tensor, labels: Tensor) -> dict[str, list[list[float]]]:
     """Loss and accuracy where one block's attention is limited, ``[blocks, 2]`` for each limit.
 
-    ``near``: to the 3 x 3 patches around the query. ``far``: to all others. ``even``: uniform.
-    A class token attends to all, and all may attend to it.
+    ``near``: to the 3 x 3 patches around the query. ``far``: to all others. ``even``: uniform, as
+    queries are zero. A class token attends to all, and all may attend to it.
     """
     extra = int(model.class_token is not None)
     near = local_mask(model.config.grid, 3, bool(extra))
     far = ~near
     far[:extra] = far[:, :extra] = True
-    limits: dict[str, Callable[[Any], AbstractContextManager[None]]] = {
-        "near": partial(masked, mask=near),
-        "far": partial(masked, mask=far),
-        "even": even,
-    }
-    return {
-        name: [scores(model, images, labels, limit(block.attention)) for block in model.blocks]
-        for name, limit in limits.items()
-    }
+
+    def limit(kind: str, attention: Any) -> RemovableHandle:
+        if kind == "even":
+            queries = torch.arange(model.config.dim)
+            return attention.qkv.register_forward_hook(lambda _, x, y: y.index_fill(-1, queries, 0))
+        mask = near if kind == "near" else far
+        return attention.register_forward_pre_hook(lambda _, x: (x[0], mask))
+
+    figures: dict[str, list[list[float]]] = {"near": [], "far": [], "even": []}
+    for kind, scores in figures.items():
+        for block in model.blocks:
+            with limit(kind, block.attention):
+                logits = outputs(model, images).double()
+            right = (logits.argmax(1) == labels).double().mean()
+            scores.append([F.cross_entropy(logits, labels).item(), right.item()])
+    return figures
 
 
-@contextmanager
-def masked(attention: nn.Module, mask: Tensor) -> Iterator[None]:
-    """Masks an attention with ``[tokens, tokens]``."""
-    with attention.register_forward_pre_hook(lambda module, args: (args[0], mask)):
-        yield
-
-
-@contextmanager
-def even(attention: MultiHeadAttention) -> Iterator[None]:
-    """Makes an attention uniform over tokens: its queries are zero."""
-
-    def no_queries(module: nn.Module, args: Any, output: Tensor) -> Tensor:
-        return output.index_fill(-1, torch.arange(attention.out.in_features), 0)
-
-    with attention.qkv.register_forward_hook(no_queries):
-        yield
-
-
-def scores(
-    model: ViT, images: Tensor, labels: Tensor, limit: AbstractContextManager[None]
-) -> list[float]:
-    """Loss and accuracy within a context."""
-    with limit:
-        logits = outputs(model, images).double()
-    right = (logits.argmax(1) == labels).double().mean()
-    return [F.cross_entropy(logits, labels).item(), right.item()]
-
-
-def agreement(model: ViT, images: Tensor) -> dict[str, Any]:
+def agreement(model: Any, images: Tensor) -> Figures:
     """Rank correlation of maps over the patches with the effect of deleting each patch.
 
     The effect is how much the logit falls; how much it changes; and how much that of another image
@@ -145,12 +121,12 @@ def agreement(model: ViT, images: Tensor) -> dict[str, Any]:
     read = activations[last].mean(1)  # [n, tokens, tokens]
     extra = int(model.class_token is not None)
     maps["last block"] = (read[:, 0] if extra else read.mean(1))[:, extra:]
-    by_picture = {
+    by_image = {
         name: [rank_correlation(m, target) for target in targets] for name, m in maps.items()
     }
-    gain = by_picture["rollout 0.5"][1] - by_picture["rollout 0.0"][1]
+    gain = by_image["rollout 0.5"][1] - by_image["rollout 0.0"][1]
     return {
-        "agreement": {name: [r.mean().item() for r in row] for name, row in by_picture.items()},
+        "agreement": {name: [r.mean().item() for r in row] for name, row in by_image.items()},
         "gain_by_identity": gain.tolist(),
     }
 

@@ -3,14 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
-import torch
 from torch import Tensor
 
-import minivit
 from minivit.model import Model
+from studies.shared.training import fitted
 from vitlab.data import Data, load_data
 from vitlab.instruments import Localisation, cka, localisation, probes, readable
-from vitlab.training import Recipe, train
+from vitlab.training import Recipe
 
 SEEDS = range(8)
 SMALL = {"depth": 6, "dim": 32, "heads": 2}
@@ -27,8 +26,7 @@ MODELS: dict[str, tuple[str, dict[str, Any], int]] = {  # six blocks each; steps
 def digits() -> dict[str, Any]:
     """Trains the models and compares their layers, by name of the figure, a list over seeds each.
 
-    A ``"few"`` is a ViT trained on a tenth of the digits, in equally many steps. A twin is the ViT
-    of the next seed, trained on all.
+    ``few`` is a ViT trained on a tenth of the digits. A twin is the ViT of the next seed.
     """
     whole = load_data("DIGITS")
     grown = [
@@ -72,10 +70,8 @@ def fraction_of(whole: Data, fraction: float, seed: int) -> Data:
 def trained(kind: str, data: Data, seed: int) -> tuple[Model, float]:
     """A model and its accuracy on the test part."""
     name, changes, steps = MODELS[kind]
-    torch.manual_seed(seed)
-    model = minivit.create(name, **changes)
-    recipe = Recipe(steps=steps, batch_size=64, learning_rate=1e-2, average=0.9, seed=seed)
-    return model, train(model, data, recipe).test.accuracy
+    recipe = Recipe(steps=steps, batch_size=64, learning_rate=1e-2, average=0.9)
+    return fitted(name, changes, data, recipe, seed)
 
 
 def points(model: Model) -> tuple[str, str]:
@@ -89,15 +85,15 @@ def like(model: Model, other: Model, images: Tensor) -> Tensor:
     return cka(model, images, *points(model), other=other, other_names=points(other)).values
 
 
-def summary(places: Localisation) -> dict[str, float]:
+def summary(places: Localisation) -> dict[str, Tensor]:
     """Means over all positions, and over the inner and the outer ones."""
     more, hits, inner = places.own - places.elsewhere, places.hits.double(), places.interior
     return {
-        "own": places.own.mean().item(),
-        "elsewhere": places.elsewhere.mean().item(),
-        "hits": hits.mean().item(),
-        "inner": more[inner].mean().item(),
-        "outer": more[~inner].mean().item(),
-        "inner hits": hits[inner].mean().item(),
-        "outer hits": hits[~inner].mean().item(),
+        "own": places.own.mean(),
+        "elsewhere": places.elsewhere.mean(),
+        "hits": hits.mean(),
+        "inner": more[inner].mean(),
+        "outer": more[~inner].mean(),
+        "inner hits": hits[inner].mean(),
+        "outer hits": hits[~inner].mean(),
     }
