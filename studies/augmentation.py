@@ -6,7 +6,6 @@ alone would change how sure a model is.
 
 import minivit
 from studies.runner.pool import weights_of
-from studies.runner.run import Run
 from studies.runner.storage import Place
 from studies.runner.study import Rows, Runs, Study
 from studies.shared.measures import confidence
@@ -21,21 +20,18 @@ ROWS = {
 }
 
 
-def finals(name: str, best: Run) -> list[Run]:
-    """A row's runs."""
-    return variants(best, range(3), PICTURES, **ROWS[name])
-
-
 def measure(finals: Runs, place: Place) -> Rows:
     """The mean confidence of the models on the test part, one number a seed."""
-    return {
-        name: {
-            "confidence": [
-                confidence(minivit.load(weights_of(run, place)), run.load().test) for run in runs
-            ]
-        }
-        for name, runs in finals.items()
-    }
+    rows: Rows = {}
+    for name, runs in finals.items():
+        models = (minivit.load(weights_of(run, place)) for run in runs)
+        rows[name] = {"confidence": [confidence(model, runs[0].load().test) for model in models]}
+    return rows
 
 
-STUDY = Study("augmentation", {name: search("vit") for name in ROWS}, finals, measure)
+STUDY = Study(
+    "augmentation",
+    {name: search("vit") for name in ROWS},
+    lambda name, best: variants(best, range(3), PICTURES, **ROWS[name]),
+    measure,
+)

@@ -14,11 +14,8 @@ STEMS = (Run("vit_32px", {}, RECIPE), Run("vit_32px", {"stem": "conv"}, RECIPE))
 STEPS = 13_000  # 37 epochs, about 100 minutes of one thread
 
 
-def finals(name: str, best: Run) -> list[Run]:
-    """The long training."""
-    return [replace(best, recipe=replace(best.recipe, steps=STEPS, average=0.999))]
-
-
 STUDY = Study(
-    "best_small_vit", {"cifar10_vit": [run for stem in STEMS for run in rates(stem, RATES)]}, finals
+    "best_small_vit",
+    {"cifar10_vit": [run for stem in STEMS for run in rates(stem, RATES)]},
+    lambda name, best: [replace(best, recipe=replace(best.recipe, steps=STEPS, average=0.999))],
 )

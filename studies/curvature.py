@@ -1,16 +1,13 @@
 """How the loss bends around the weights of a ViT, a ResNet and a hybrid, early and late.
 
-Small models of digits, of about equally many weights, are trained on all digits and on a tenth of
-them, in equally many steps. The curvature is measured early, after one pass over all digits, and
-late, at the last step, on 126 of the images each was trained on: all of a tenth. The loss is the
-one that was trained, without the decay of weights. BatchNorm is in evaluation mode, with the
-statistics of the training images at the very weights; where a row says ``batch``, with those of the
-images measured.
+Small models, of about equally many weights, are trained on all digits and on a tenth of them. The
+curvature of the loss, without the decay of weights, is measured early, after one pass over all
+digits, and late, on 126 of the images each was trained on. BatchNorm has the statistics of the
+training images at the very weights; where a row says ``batch``, those of the images measured.
 
-Rows called ``probes`` estimate the share of negative curvature early with sixteen probes, others
-for every seed, and not with two that are the same for every model. Rows called ``relative`` have
-the largest eigenvalue late of steps in units of each weight's size, which no rescaling of weights
-that leaves the function as it is can change. The rows of CIFAR-10 measure the shipped models.
+Rows called ``probes`` have sixteen probes, others for every seed, where others have two. Rows
+called ``relative`` have steps in units of each weight's size, so that no rescaling of weights that
+leaves the function as it is matters. The rows of CIFAR-10 measure the shipped models.
 """
 
 import copy
@@ -38,13 +35,8 @@ from vitlab.training.run import Run
 
 SEEDS = range(5)
 VIT = {"depth": 3, "dim": 32, "heads": 2}
-HYBRID = {
-    "image_size": 8,
-    "channels": 1,
-    "stages": ("c", "ca", "ca"),
-    "widths": (10, 20, 28),
-    "heads": (1, 2, 4),
-}
+HYBRID = {"image_size": 8, "channels": 1, "stages": ("c", "ca", "ca")}
+HYBRID |= {"widths": (10, 20, 28), "heads": (1, 2, 4)}
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "vit": ("vit_8px", VIT),  # its head reads the mean of all tokens
     "class token": ("vit_8px", VIT | {"pool": "class"}),

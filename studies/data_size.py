@@ -41,27 +41,24 @@ def finals(name: str, best: Run) -> list[Run]:
 
 
 def measure(finals: Runs, place: Place) -> Rows:
-    """How well augmented models transfer, and how far their attention reaches.
-
-    Lists with an entry for each seed, and one for the untrained model of the first.
-    """
-    found: Rows = {}
+    """How well augmented models and an untrained one transfer; how far their attention reaches."""
+    rows: Rows = {}
     for name, runs in finals.items():
         if ROWS[name][2]:
             continue
         models = [minivit.load(weights_of(run, place)) for run in runs]
         fresh = runs[0].create()
         fresh.preprocess = models[0].preprocess
-        found[name] = {
+        rows[name] = {
             "transfer": [transfer(model) for model in models],
             "transfer_untrained": transfer(fresh),
         }
         if ROWS[name][0] in ("vit", "narrow"):  # what has attention
             images = fresh.preprocess(spread(runs[0].load().test, 250).images)
-            found[name]["attention_distance"] = [  # in pixels, of each block over its heads
+            rows[name]["attention_distance"] = [  # in pixels, of each block over its heads
                 attention_distance(model, images).pixels.mean(1).tolist() for model in models
             ]
-    return found
+    return rows
 
 
 STUDY = Study(

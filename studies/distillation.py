@@ -1,74 +1,56 @@
 """A ResNet teaches a ViT: what its decisions are worth beside the labels.
 
-On few digits, five seeds: a ResNet; a ViT of the same images; from the same first weights a ViT
-with the ResNet as its teacher; and one of all digits by the ResNet's decisions, without a label.
-(The last was thought of when the others had been seen.) On CIFAR-10, one training:
-``cifar10_vit_gap``, whose patch embedding is a linear map, by its own recipe but in float32, with
-``cifar10_resnet`` as its teacher; and whether its tokens lead back to the image.
+On few digits: a ResNet; a ViT of the same images; from the same first weights a ViT with the ResNet
+as its teacher; and, thought of when these had been seen, one of all digits by the ResNet's
+decisions. On CIFAR-10 ``cifar10_vit_gap`` by its own recipe but in float32, with ``cifar10_resnet``
+as its teacher; and whether its tokens lead back to the image.
 """
 
 from dataclasses import replace
 from typing import Any
 
-import torch
-
 import minivit
-from minivit.model import Model
-from minivit.vit import ViT
 from studies.families import FAMILIES, STEPS
 from studies.runner.pool import gather, weights_of
 from studies.runner.run import Run
-from studies.runner.survey import Figures, Survey
+from studies.runner.survey import Figures
 from studies.shared import inputs
 from studies.shared.digit_models import fraction_of
-from studies.shared.figures import over_seeds, plain
+from studies.shared.figures import over_seeds, plain, survey
+from studies.shared.training import fitted
 from studies.unwinding import led_back
-from vitlab.data import Data, Split, load_data
-from vitlab.training import Recipe, evaluate, logits_of, train
+from vitlab.data import Split, load_data
+from vitlab.training import Recipe, evaluate, logits_of
 
 SEEDS = range(5)
 FEW = 0.05  # of the digits have labels: 63
-RESNET = ("resnet_8px", {"image_size": 16, "width": 16})
-VIT = ("vit_8px", {"image_size": 16, "patch_size": 4, "dim": 32, "depth": 4, "heads": 4})
+RESNET: tuple[str, dict[str, Any]] = ("resnet_8px", {"image_size": 16, "width": 16})
+VIT: tuple[str, dict[str, Any]] = (
+    "vit_8px",
+    {"image_size": 16, "patch_size": 4, "dim": 32, "depth": 4, "heads": 4},
+)
 SHORT = Recipe(steps=150, batch_size=64, learning_rate=1e-2, average=0.95, shift=0.125)
 LONG = replace(SHORT, steps=500, learning_rate=5e-3, average=0.98)
 IMAGES = 20  # led back
 
 
-def measure(name: str) -> Figures:
-    """The figures of one row."""
-    if name == "cifar10":
-        return of_cifar10()
-    return plain(over_seeds(of_digits(seed) for seed in SEEDS))
-
-
-def of_digits(seed: int) -> dict[str, float]:
+def of_digits() -> Figures:
     """Accuracies of the ResNet and the ViTs, and how often the ResNet differs from the labels."""
     whole = load_data("DIGITS", size=16)
-    few = fraction_of(whole, FEW, seed)
-    teacher, accuracy = fitted(RESNET, few, SHORT, seed)
-    decided = logits_of(teacher, whole.train).argmax(1)
-    unlabelled = replace(whole, train=Split(whole.train.images, decided))
-    return {
-        "teacher": accuracy,
-        "differs": 1 - evaluate(teacher, few.train).accuracy,
-        "alone": fitted(VIT, few, LONG, seed)[1],
-        "taught": fitted(VIT, few, LONG, seed, teacher)[1],
-        "unlabelled": fitted(VIT, unlabelled, LONG, seed)[1],
-    }
-
-
-def fitted(
-    kind: tuple[str, dict[str, Any]],
-    data: Data,
-    recipe: Recipe,
-    seed: int,
-    teacher: Model | None = None,
-) -> tuple[Model, float]:
-    """A model trained from the seed's first weights, and its accuracy on the test part."""
-    torch.manual_seed(seed)
-    model = minivit.create(kind[0], **kind[1])
-    return model, train(model, data, replace(recipe, seed=seed), teacher=teacher).test.accuracy
+    rows = []
+    for seed in SEEDS:
+        few = fraction_of(whole, FEW, seed)
+        teacher, accuracy = fitted(*RESNET, few, SHORT, seed)
+        decided = logits_of(teacher, whole.train).argmax(1)
+        unlabelled = replace(whole, train=Split(whole.train.images, decided))
+        rows.append({
+            "teacher": accuracy,
+            "differs": 1 - evaluate(teacher, few.train).accuracy,
+            "alone": fitted(*VIT, few, LONG, seed)[1],
+            "taught": fitted(*VIT, few, LONG, seed, teacher)[1],
+            "unlabelled": fitted(*VIT, unlabelled, LONG, seed)[1],
+        })  # fmt: skip
+    return plain(over_seeds(rows))
 
 
 def of_cifar10() -> Figures:
@@ -77,7 +59,6 @@ def of_cifar10() -> Figures:
     run = Run("vit_32px", {}, recipe, teacher="cifar10_resnet")
     (result,) = gather([run])
     model = minivit.load(weights_of(run))
-    assert isinstance(model, ViT)
     images = model.preprocess(inputs.pictures("CIFAR10", IMAGES).images)
     return {
         "run": run.key,
@@ -88,4 +69,4 @@ def of_cifar10() -> Figures:
     }
 
 
-STUDY = Survey("distillation", ["digits 63", "cifar10"], measure, seeds=SEEDS)
+STUDY = survey("distillation", {"digits 63": of_digits, "cifar10": of_cifar10}, SEEDS, digits="")

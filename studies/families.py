@@ -1,10 +1,8 @@
 """The families at equal data, budget and search.
 
-Every family tries the same learning rates in short trainings; the best on the validation part goes
-on to a long one. Its number of steps gives each family the time of the ViT's.
-
-The stored ``attention_only`` was created without its MLPs, and so began with other weights than a
-ViT from which they are removed.
+Every family tries the same learning rates in short trainings; the best goes on to a long one, of as
+many steps as the ViT's time allows. The stored ``attention_only`` was created without its MLPs, and
+so began with other weights than a ViT from which they are removed.
 """
 
 import time
@@ -25,20 +23,21 @@ from studies.shared.training import outputs
 from vitlab.data import Data, Split
 from vitlab.training.run import Run as Training
 
+VIT = Run("vit_32px", {}, RECIPE)
 # By name of the checkpoint, the short training, and images a second over the ViT's, as measured by
 # interleaved steps on one thread in bfloat16.
 FAMILIES = {
-    "gap": (Run("vit_32px", {}, RECIPE), 1.0),
+    "gap": (VIT, 1.0),
     "mixer": (Run("mixer_32px", {}, RECIPE), 1.12),
     "resnet": (Run("resnet_32px", {"width": 32}, RECIPE), 0.62),
-    "attention_only": (Run("vit_32px", {}, RECIPE, removed=("mlp",)), 1.5),
+    "attention_only": (replace(VIT, removed=("mlp",)), 1.5),
     "feedforward": (Run("feedforward_32px", {}, RECIPE), 0.75),
     "alternet": (Run("alternet_32px", {}, RECIPE), 0.46),
-    "no_residual": (Run("vit_32px", {}, RECIPE, removed=("residual",)), 1.0),
+    "no_residual": (replace(VIT, removed=("residual",)), 1.0),
     "mixer_no_residual": (Run("mixer_32px", {}, RECIPE, removed=("residual",)), 1.12),
     "cls": (Run("vit_32px", {"pool": "class"}, RECIPE), 1.0),
-    "no_norm": (Run("vit_32px", {}, RECIPE, removed=("norm",)), 1.0),
-    "no_norm_slow": (Run("vit_32px", {}, RECIPE, removed=("norm",)), 1.0),
+    "no_norm": (replace(VIT, removed=("norm",)), 1.0),
+    "no_norm_slow": (replace(VIT, removed=("norm",)), 1.0),
 }
 RATES = (3e-4, 1e-3, 3e-3, 1e-2)
 STEPS = 2500  # of the ViT: seven epochs, about 18 minutes of one thread
@@ -55,16 +54,13 @@ def finals(name: str, best: Run) -> list[Run]:
 
 
 def measure(finals: Runs, place: Place) -> Rows:
-    """Images a second of each family, forward and in training, on one thread.
+    """Images a second of each family, in seven rounds of the processor's time on one thread.
 
-    Median, least and largest of seven rounds. A forward pass is in float32, as in scoring; a
-    training step has the recipe's precision. Time is that of the processor, so other load on the
-    machine matters little.
+    A forward pass is in float32, as in scoring; a training step has the recipe's precision.
     """
     torch.set_num_threads(1)
-    tasks = {name: {"forward": forward(runs[0]), "training": step(runs[0])}
-             for name, runs in finals.items()}  # fmt: skip
-    calls = {(name, kind): call for name, pair in tasks.items() for kind, call in pair.items()}
+    named = {name: tasks(runs[0]) for name, runs in finals.items()}
+    calls = {(name, kind): call for name, both in named.items() for kind, call in both.items()}
     times = interleaved(calls, 7, time.process_time)
     rows: Rows = {name: {"images_per_second": {}} for name in finals}
     for (name, kind), seconds in times.items():
@@ -74,26 +70,20 @@ def measure(finals: Runs, place: Place) -> Rows:
     return rows
 
 
-def noise(run: Run) -> Split:
-    """A batch of random images for a run's model."""
-    config, batch = run.create().config, run.recipe.batch_size
+def tasks(run: Run) -> dict[str, Callable[[], Any]]:
+    """A forward pass, and a step of training, of a run's model on a batch of random images."""
+    model, learner, batch = run.create().eval(), run.create(), run.recipe.batch_size
+    config: Any = model.config
     images = torch.randint(0, 256, (batch, config.channels, *pair(config.image_size)))
-    return Split(images.to(torch.uint8), torch.arange(batch) % config.classes)
-
-
-def forward(run: Run) -> Callable[[], Any]:
-    """A forward pass of a batch."""
-    model, images = run.create().eval(), noise(run).images / 255
-    return lambda: outputs(model, images)
-
-
-def step(run: Run) -> Callable[[], Any]:
-    """A step of training on a batch."""
-    model, part = run.create(), noise(run)
-    classes = tuple(map(str, range(model.config.classes)))
+    part = Split(images.to(torch.uint8), torch.arange(batch) % config.classes)
+    classes = tuple(map(str, range(config.classes)))
     data = Data.of("noise", classes, {"train": part, "validation": part, "test": part})
     recipe = replace(run.recipe, steps=10_000, learning_rate=1e-6)  # no step of these may diverge
-    return Training(model, data, recipe).advance
+    read = part.images / 255
+    return {
+        "forward": lambda: outputs(model, read),
+        "training": Training(learner, data, recipe).advance,
+    }
 
 
 STUDY = Study(

@@ -3,7 +3,7 @@
 Models of CIFAR-10 generate an image of each class, in several ways, and all of them classify it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -23,38 +23,27 @@ STEPS, CROPS_AFTER = 100, 67  # crops move in the last third, as after 200 steps
 # 300 steps from 2.4 down blur 224 pixels: chapter 11 computes it.
 BLUR = 0.47
 BY_PIXELS: dict[str, Any] = {"method": "source", "jitter_after": CROPS_AFTER}
-WAYS: dict[str, dict[str, Any]] = {
-    "score alone": {**BY_PIXELS, "blur": 0, "jitter": 0},
-    "blur": {**BY_PIXELS, "blur": BLUR, "jitter": 0},
-    "blur and crops": {**BY_PIXELS, "blur": BLUR, "jitter": 4},
+PAIR = ("vit", "resnet")
+# Of each way: seeds, five where verdicts rest on it; the models that generate; and how.
+WAYS: dict[str, tuple[int, Sequence[str], dict[str, Any]]] = {
+    "score alone": (3, PAIR, {**BY_PIXELS, "blur": 0, "jitter": 0}),
+    "blur": (5, list(MODELS), {**BY_PIXELS, "blur": BLUR, "jitter": 0}),
+    "blur and crops": (5, list(MODELS), {**BY_PIXELS, "blur": BLUR, "jitter": 4}),
     # Nine positions each, three a side, a whole patch of the ViT (4 x 4) apart, or not.
-    "crops by 4": {**BY_PIXELS, "blur": BLUR, "jitter": 8, "jitter_step": 4},
-    "crops by 3": {**BY_PIXELS, "blur": BLUR, "jitter": 6, "jitter_step": 3},
-    "blur from 2.4 alone": {**BY_PIXELS, "blur": 2.4, "jitter": 0},
-    "blur from 2.4": {**BY_PIXELS, "blur": 2.4, "jitter": 4},
-    "waves": {"method": "fourier"},
-    "waves, no views": {"method": "fourier", "views": False},
+    "crops by 4": (5, ["vit"], {**BY_PIXELS, "blur": BLUR, "jitter": 8, "jitter_step": 4}),
+    "crops by 3": (5, ["vit"], {**BY_PIXELS, "blur": BLUR, "jitter": 6, "jitter_step": 3}),
+    "blur from 2.4 alone": (3, PAIR, {**BY_PIXELS, "blur": 2.4, "jitter": 0}),
+    "blur from 2.4": (3, ["vit"], {**BY_PIXELS, "blur": 2.4, "jitter": 4}),
+    "waves": (3, list(MODELS), {"method": "fourier"}),
+    "waves, no views": (3, PAIR, {"method": "fourier", "views": False}),
 }
-# Ways with five seeds, on which verdicts rest, and their controls; others: three.
-FIVE = ("blur", "blur and crops", "crops by 4", "crops by 3")
-MAKERS = {  # others: the ViT and the ResNet
-    "blur": tuple(MODELS),
-    "blur and crops": tuple(MODELS),
-    "crops by 4": ("vit",),
-    "crops by 3": ("vit",),
-    "blur from 2.4": ("vit",),
-    "waves": tuple(MODELS),
-}
-ROWS = {
-    f"{maker}, {way}": (maker, way) for way in WAYS for maker in MAKERS.get(way, ("vit", "resnet"))
-}
+ROWS = {f"{maker}, {way}": (maker, way) for way in WAYS for maker in WAYS[way][1]}
 
 
 def spectrum(pictures: Tensor) -> tuple[float, float]:
-    """High frequencies in images without their mean, averaged over images.
+    """The fraction of energy above a quarter of a cycle a pixel, and the mean frequency by energy.
 
-    The fraction of energy above a quarter of a cycle a pixel, and the mean frequency, weighted by
-    energy, in cycles a pixel.
+    Averaged over images, without their mean.
     """
     energy = dct2(pictures.double().permute(2, 3, 0, 1)).square().sum(3)  # [rows, columns, n]
     energy[0, 0] = 0
@@ -95,17 +84,17 @@ def measure(row: str) -> Figures:
         part = inputs.pictures("CIFAR10", 1000, "validation")
         return judged(part.images, part.labels, models)
     maker, way = ROWS[row]
-    model = models[maker]
-    like: Any = model.preprocess
+    seeds, _, how = WAYS[way]
+    like: Any = models[maker].preprocess
     std, mean = (torch.tensor(x)[:, None, None] for x in (like.std, like.mean))
     by_seed = []
-    for seed in range(5 if way in FIVE else 3):
-        made = generate(model, range(10), steps=STEPS, seed=seed, **WAYS[way])
-        pixels = made.images * std + mean
+    for seed in range(seeds):
+        result = generate(models[maker], range(10), steps=STEPS, seed=seed, **how)
+        pixels = result.images * std + mean
         beyond = ((pixels < 0) | (pixels > 1)).float().mean().item()
-        score = made.logits.gather(1, made.classes[:, None]).mean().item()
+        score = result.logits.gather(1, result.classes[:, None]).mean().item()
         figures = {"score": round(score, 3), "beyond": round(beyond, 4)}
-        by_seed.append(judged(made.pictures, made.classes, models) | figures)
+        by_seed.append(judged(result.pictures, result.classes, models) | figures)
     return {"seeds": by_seed}
 
 

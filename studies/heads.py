@@ -5,7 +5,6 @@ Heads share the width of 64 among them, so their number changes no count of para
 
 from dataclasses import replace
 
-from studies.runner.run import Run
 from studies.runner.study import Study
 from studies.shared.small_models import search, variants
 
@@ -15,11 +14,8 @@ ROWS = {
     **{f"heads_{n}": {"heads": n} for n in (1, 2, 8)},
     **{f"depth_{n}": {"depth": n} for n in (1, 2, 4)},
 }
-
-
-def finals(name: str, best: Run) -> list[Run]:
-    """A row's runs."""
-    return variants(replace(best, changes=best.changes | ROWS[name]), range(3))
-
-
-STUDY = Study("heads", {name: search("vit") for name in ROWS}, finals)
+STUDY = Study(
+    "heads",
+    {name: search("vit") for name in ROWS},
+    lambda name, best: variants(replace(best, changes=best.changes | ROWS[name]), range(3)),
+)

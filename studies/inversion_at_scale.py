@@ -1,8 +1,8 @@
 """Which optimiser inverts the models of the papers?
 
-A photograph, through torchvision's models to several depths, untrained and trained. Each optimiser
-gets the activation alone, a start from N(0.7, 1/20) as in the source, and equally many evaluations;
-on a GPU, if there is one. A row of ViT-L/16 or H/14 takes hours on a CPU: name those that you want.
+A photograph, through torchvision's models to several depths. Each optimiser gets the activation
+alone, a start as in the source, and equally many evaluations; on a GPU, if there is one. A row of
+ViT-L/16 or H/14 takes hours on a CPU: name those that you want.
 """
 
 import base64
@@ -42,7 +42,7 @@ EVALUATIONS = 200
 SHOWN = 112  # pixels of a stored image
 
 
-def made(name: str, kind: str) -> Model:
+def network(name: str, kind: str) -> Model:
     """A model with its preprocessing."""
     size, weights, _ = MODELS[name]
     if kind == "trained":
@@ -59,7 +59,7 @@ def made(name: str, kind: str) -> Model:
 def measure(row: str) -> dict[str, Any]:
     """What each optimiser comes to with the same evaluations."""
     name, _, block, kind = row.split()
-    model = made(name, kind)
+    model = network(name, kind)
     images = model.preprocess(photograph("chelsea")[None])
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model, images = model.requires_grad_(False).to(device), images.to(device)
@@ -81,10 +81,7 @@ def measure(row: str) -> dict[str, Any]:
 
 
 def stored(image: Tensor, original: Tensor) -> str:
-    """An image ``[1, channels, height, width]`` as a small WebP in base64.
-
-    The least number of the original is black, its greatest white, and what is beyond is clipped.
-    """
+    """One image of a batch as a small WebP in base64, in the range of the original."""
     least, most = original.min(), original.max()
     plain = ((image - least) / (most - least)).clamp(0, 1)[0]
     pixels = (255 * plain.expand(3, -1, -1)).round().byte().permute(1, 2, 0).cpu().numpy()

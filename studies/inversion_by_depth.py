@@ -8,7 +8,7 @@ first guess where tokens allow one. In float32.
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 import minivit
 from minivit.vit import ViT
@@ -24,18 +24,12 @@ STEPS = 120
 MODELS = ("cifar10_vit_gap", "vit_32px untrained", "cifar10_resnet", "resnet_32px untrained")
 
 
-def made(row: str) -> nn.Module:
-    """A row's model; the untrained ones are of the trained ones' sizes."""
-    name, _, untrained = row.partition(" ")
-    if not untrained:
-        return minivit.load(name).eval()
-    torch.manual_seed(0)
-    return minivit.create(name, **({"width": 32} if name == "resnet_32px" else {})).eval()
-
-
 def measure(row: str) -> dict[str, Any]:
-    """Every optimiser at each of the blocks."""
-    model = made(row)
+    """Every optimiser at each of the blocks; untrained models are of the trained ones' sizes."""
+    kind, _, untrained = row.partition(" ")
+    torch.manual_seed(0)
+    sizes = {"width": 32} if kind == "resnet_32px" else {}
+    model = (minivit.create(kind, **sizes) if untrained else minivit.load(kind)).eval()
     preprocess = minivit.load(MODELS[0]).preprocess
     images = preprocess(torch.stack([photograph(name, 32) for name in NAMES]))
     figures: dict[str, Any] = {}
@@ -47,9 +41,8 @@ def measure(row: str) -> dict[str, Any]:
             starts["lbfgs, first guess"] = guess
         figures[at] = {}
         for name, start in starts.items():
-            optimizer = name.split(",")[0]
-            way = invert(model, images, at=at, optimizer=optimizer, steps=STEPS, start=start)
-            figures[at][name] = brought_back(way)
+            how: dict[str, Any] = {"optimizer": name.split(",")[0], "steps": STEPS, "start": start}
+            figures[at][name] = brought_back(invert(model, images, at=at, **how))
     return figures
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from studies.runner.survey import Survey
 from studies.shared.recovery import psnr_of_each, start
-from studies.unwinding import TRAINED, made
+from studies.unwinding import TRAINED, model_and_images
 from vitlab.inversion import invert
 
 STEPS = 120
@@ -16,7 +16,7 @@ STEPS = 120
 
 def measure(row: str) -> dict[str, Any]:
     """PSNR of every image, as found, and as at the start."""
-    model, images = made(row)
+    model, images = model_and_images(row)
     at = f"blocks.{len(model.blocks) - 1}"
     way = invert(model.eval(), images, at=at, optimizer="gd", steps=STEPS)
     assert way.psnr is not None  # for mypy

@@ -11,7 +11,6 @@ from torch import Tensor
 
 import minivit
 from minivit.patches import patchify
-from minivit.vit import PatchEmbedding, ViT
 from studies.runner.survey import Survey
 from vitlab.data.photographs import crops, photograph
 from vitlab.inversion import Inversion, invert
@@ -27,34 +26,31 @@ def astronaut() -> Tensor:
     return (photograph("astronaut", 32)[None] / 255 - 0.5) / 0.25
 
 
-def miniature(seed: int) -> ViT:
+def miniature(seed: int) -> Any:
     """ViT-B/32 in small: 16 patches of 192 numbers, tokens of 48, a class token, 6 blocks."""
     torch.manual_seed(seed)
-    model = minivit.create("vit_32px", patch_size=8, dim=48, pool="class").eval()
-    assert isinstance(model, ViT)  # for mypy
-    return model
+    return minivit.create("vit_32px", patch_size=8, dim=48, pool="class").eval()
 
 
 @torch.no_grad()
-def with_fitted_embedding(model: ViT) -> ViT:
+def with_fitted_embedding(model: Any) -> Any:
     """Gives it the 48 filters that keep most of photographs: their principal components."""
     patches = patchify((crops(500)[0] / 255 - 0.5) / 0.25, 8).flatten(0, 1)  # [8000, 192]
     filters = torch.linalg.eigh(patches.mT.cov()).eigenvectors[:, -48:].mT  # [48, 192]
-    assert isinstance(model.patch_embedding, PatchEmbedding)  # for mypy
-    projection = model.patch_embedding.projection
-    projection.weight.copy_(filters.view_as(projection.weight))
+    weight = model.patch_embedding.projection.weight
+    weight.copy_(filters.view_as(weight))
     return model
 
 
-def brought_back(found: Inversion) -> dict[str, Any]:
+def brought_back(result: Inversion) -> dict[str, Any]:
     """Errors of features and pixels for each image, down to the rounding of float32."""
-    assert found.psnr is not None and found.threshold is not None  # for mypy
-    least = found.feature_distance.nan_to_num(torch.inf).amin(1)
-    ratio = (least / found.threshold).tolist()
+    assert result.psnr is not None and result.threshold is not None  # for mypy
+    least = result.feature_distance.nan_to_num(torch.inf).amin(1)
+    ratio = (least / result.threshold).tolist()
     return {
-        "psnr": [round(min(value, FLOAT32), 2) for value in found.psnr.tolist()],
+        "psnr": [round(min(value, FLOAT32), 2) for value in result.psnr.tolist()],
         "ratio": [round(float(f"{value:.4g}"), 4) for value in ratio],
-        "met": found.met,
+        "met": result.met,
     }
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 import minivit
-from minivit.model import Model
 from studies.inversion_in_miniature import astronaut, brought_back, miniature
 from studies.runner.survey import Survey
 from vitlab.inversion import Diverged, invert
@@ -33,7 +32,7 @@ def measure(row: str) -> dict[str, Any]:
     }
 
 
-def by_descent(model: Model, at: str, step_size: float) -> dict[str, Any] | None:
+def by_descent(model: Any, at: str, step_size: float) -> dict[str, Any] | None:
     """What descent leaves; none where it diverges."""
     how: dict[str, Any] = {"step_size": step_size, "blur": BLUR, "steps": STEPS}
     try:

@@ -1,12 +1,11 @@
 """How far must attention see, and must it depend on the image?
 
-ViTs that read the digits pixel by pixel, 64 tokens in a grid of 8 x 8, with attention that sees all
-of it, a neighbourhood, or a window; or whose mixing weights are learned but the same in all images,
-with 1 head and about as many parameters as attention, or with as many heads and more parameters. On
-all digits and, for some, on a tenth of them, at the rate that did best on the validation part in
-300 steps; ``wider`` tries one more rate, and ``more`` rows have five more seeds, since the first
-five left open which of two is better. ``curvature`` rows: the share of negative curvature and the
-largest eigenvalue early in training, on 64 training images.
+ViTs that read the digits pixel by pixel, with attention that sees all of the grid, a neighbourhood,
+or a window; or whose mixing weights are learned but the same in all images, with 1 head and about
+as many parameters as attention, or with as many heads. At the rate that did best on the validation
+part in short trainings; ``wider`` tries one more, and ``more`` rows have five more seeds, since the
+first five left open which of two is better. ``curvature`` rows: the share of negative curvature and
+the largest eigenvalue early in training.
 """
 
 from collections.abc import Iterable
@@ -15,18 +14,27 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 
+import minivit
+from minivit.model import Model
+from minivit.parts import window_mask
 from studies.runner.run import spread
 from studies.runner.survey import Figures
 from studies.shared.digit_models import fraction_of
 from studies.shared.figures import over_seeds, survey
-from studies.shared.reach import MIXING, vit
 from studies.shared.training import scores_of, search
 from vitlab.data import Data, Split, load_data
 from vitlab.instruments.density import density
 from vitlab.training import Recipe, train
 from vitlab.training.run import Run
 
+GRID = (8, 8)  # of patches, each of which is one pixel
+SIZES: dict[str, Any] = {"patch_size": 1, "dim": 32, "depth": 4, "heads": 4}
+WINDOW = 4
+MIXING = (
+    "global", "3 x 3", "5 x 5", "windows", "shifted windows", "static", "static with 1 head"
+)  # fmt: skip
 SEEDS = range(5)
 RATES = (3e-3, 1e-2, 3e-2)
 WIDER = 1e-1  # where the last of them won
@@ -37,6 +45,48 @@ MORE_SEEDS = range(5, 10)
 MORE = {"global": 3e-2, "5 x 5": 1e-2}  # of these, at the rates of the first five
 RECIPE = Recipe(batch_size=64, average=0.9)
 EARLY, IMAGES = 20, 64
+
+
+class StaticMixing(nn.Module):
+    """Attention whose scores are learned, for each head, and the same for all images."""
+
+    def __init__(self, patches: int, dim: int, heads: int) -> None:
+        super().__init__()
+        self.scores = nn.Parameter(torch.zeros(heads, patches, patches))
+        self.values, self.out = nn.Linear(dim, dim), nn.Linear(dim, dim)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        scores = self.scores if mask is None else self.scores.masked_fill(~mask, -torch.inf)
+        v = self.values(x).unflatten(-1, (len(scores), -1)).transpose(1, 2)  # [batch, head, n, d]
+        return self.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+class Limited(nn.Module):
+    """Attention that keeps to a mask of its own, as every other block of a Swin does."""
+
+    def __init__(self, attention: nn.Module, mask: Tensor) -> None:
+        super().__init__()
+        self.attention = attention
+        self.register_buffer("mask", mask)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        return self.attention(x, self.mask)
+
+
+def vit(mixing: str) -> Model:
+    """An untrained ViT, from torch's random numbers."""
+    limits: dict[str, Any] = {"local": {"3 x 3": 3, "5 x 5": 5}.get(mixing)}
+    if "windows" in mixing:
+        limits = {"window": WINDOW}
+    model: Any = minivit.create("vit_8px", **SIZES, **limits)
+    for i, block in enumerate(model.blocks):
+        if mixing.startswith("static"):
+            heads = 1 if mixing.endswith("1 head") else SIZES["heads"]
+            block.attention = StaticMixing(GRID[0] * GRID[1], SIZES["dim"], heads)
+        elif mixing == "shifted windows" and i % 2:
+            shifted = window_mask(GRID, WINDOW, shift=WINDOW // 2)
+            block.attention = Limited(block.attention, shifted)
+    return model
 
 
 def searched(mixing: str, amount: str) -> Figures:

@@ -1,10 +1,8 @@
 """Attention beside convolution and recurrence at equal parameters, and patches filled in.
 
-``retrieval`` rows: small readers trained on 4 to 16 pairs, asked on up to 256, at the rate that did
-best on sequences as in training. ``marked`` rows: one pair is marked from the start, so that a
+``retrieval`` rows: small readers trained on 4 to 16 pairs, tested on up to 256; in ``marked`` rows a
 single value has to be kept. ``digits`` rows: a ViT of two blocks whose attention is replaced, of
-about as many parameters, at the rate that did best on the validation part. ``masked``: three seeds
-of a ViT that learns without labels to fill in patches.
+about as many parameters. ``masked``: a ViT that learns without labels to fill in patches.
 """
 
 from functools import partial

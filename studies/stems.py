@@ -1,14 +1,14 @@
 """Patches against a convolutional stem, at equal training time.
 
 Vision transformers of three widths with either stem (Xiao et al. 2021), in trainings so short that
-they tell how fast a model learns rather than how far it gets. At the middle width four learning
-rates are tried, to see which stem tolerates more of them; at the others two.
+they tell how fast a model learns. At the middle width four rates, to see which stem tolerates more.
 """
+
+from dataclasses import replace
 
 from studies.runner.run import Run
 from studies.runner.study import Study
-from studies.shared.small_models import rates, variants
-from vitlab.training import Recipe
+from studies.shared.small_models import WEAK, rates, variants
 
 STEPS = 300  # of the ViT with patches, 64 images each
 # Images a second in training with a convolutional stem over those with patches, by width, as
@@ -20,14 +20,8 @@ RATES = {32: (1e-3, 3e-3), 64: (3e-4, 1e-3, 3e-3, 1e-2), 128: (1e-3, 3e-3)}
 def searched(stem: str, dim: int) -> list[Run]:
     """The trainings of one row, one a rate."""
     changes = {"dim": dim, "heads": dim // 32, "stem": stem}
-    recipe = Recipe(
-        steps=round(STEPS * (SPEED[dim] if stem == "conv" else 1)),
-        batch_size=64,
-        shift=0.125,
-        flip=True,
-        average=0.98,
-        precision="bfloat16",
-    )
+    steps = round(STEPS * (SPEED[dim] if stem == "conv" else 1))
+    recipe = replace(WEAK, steps=steps, batch_size=64, average=0.98)
     return rates(Run("vit_32px", changes, recipe), RATES[dim])
 
 

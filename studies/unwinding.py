@@ -1,9 +1,7 @@
 """Can images be recovered exactly from the last block?
 
 Twenty images that a model was not trained on go through all of its blocks in float64;
-:func:`vitlab.inversion.unwind` gets the tokens alone. Trained models and untrained ones, on one
-thread; fewer images for torchvision's size, and for the model whose stem has ReLUs: each search
-takes minutes there.
+:func:`vitlab.inversion.unwind` gets the tokens alone. Fewer images where each search takes minutes.
 """
 
 import math
@@ -15,10 +13,8 @@ import torch
 from torch import Tensor
 
 import minivit
-from minivit.mixer import Mixer
 from minivit.parts import ConvStem
-from minivit.vit import ViT
-from studies.runner.survey import Survey
+from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
 from vitlab.calls import activation
 from vitlab.data.photographs import crops
@@ -27,46 +23,32 @@ from vitlab.krylov import norms
 
 PICTURES = 20
 FEW = {"vit_b_16 untrained": 1, "cifar10_vit": 4}
-TRAINED = (
-    "digits_vit",
-    "digits_mixer",
-    "cifar10_vit_gap",
-    "cifar10_vit_cls",
-    "cifar10_vit",
-    "cifar10_attention_only",
-    "cifar10_mixer",
-    "cifar10_feedforward",
-)
+TRAINED = [f"cifar10_{kind}" for kind in ("vit_gap", "vit_cls", "vit", "attention_only")]
+TRAINED = ["digits_vit", "digits_mixer", *TRAINED, "cifar10_mixer", "cifar10_feedforward"]
 UNTRAINED = ("vit_32px untrained", "mixer_32px untrained", "vit_b_16 untrained")
 ENOUGH = 120  # dB
 LONG = 60  # seconds
 
 
-def made(row: str) -> tuple[ViT | Mixer, Tensor]:
+def model_and_images(row: str) -> tuple[Any, Tensor]:
     """A row's model, and images that it has not seen, ``[batch, channels, height, width]``."""
     name, _, untrained = row.partition(" ")
     if untrained:
         torch.manual_seed(0)
-        model = minivit.create(name).eval()
+        model: Any = minivit.create(name).eval()
         images = (crops(PICTURES, model.config.image_size)[0] / 255 - 0.5) / 0.25
     else:
         model = inputs.model(name)
         data = "DIGITS" if name.startswith("digits") else "CIFAR10"
         images = model.preprocess(inputs.pictures(data, PICTURES).images)
-    assert isinstance(model, ViT | Mixer)
     return model, images[:: PICTURES // FEW.get(row, PICTURES)]
 
 
-def measure(row: str) -> dict[str, Any]:
-    """How near to each image unwinding ends, and where it failed."""
-    return led_back(*made(row))
-
-
-def led_back(model: ViT | Mixer, images: Tensor) -> dict[str, Any]:
-    """How near to each image unwinding the tokens after the last block ends."""
+def led_back(model: Any, images: Tensor) -> Figures:
+    """How near to each image unwinding its last tokens ends, and where it failed."""
     model, images = model.double(), images.double()
     at = f"blocks.{len(model.blocks) - 1}"
-    psnr = list[float | None]()
+    psnr: list[float | None] = []
     exact = soon = 0
     ways = Counter[str]()
     for image in images.split(1):
@@ -105,4 +87,4 @@ def way(result: Unwound) -> str:
     return f"{what}, then {last}"
 
 
-STUDY = Survey("unwinding", [*TRAINED, *UNTRAINED], measure)
+STUDY = Survey("unwinding", [*TRAINED, *UNTRAINED], lambda row: led_back(*model_and_images(row)))

@@ -1,8 +1,7 @@
 """How near must the search over pixels begin?
 
-For the trained models whose images :mod:`studies.unwinding` does not find. Its last resort, the
-search from the tokens after the last block to the pixels, begins here at the image itself, plus
-noise. Where it arrives, the tokens hold the image, and it is the search that fails from afar.
+For the trained models whose images :mod:`studies.unwinding` does not find, its last resort, the
+search to the pixels, begins here at the image plus noise. Where it arrives, the tokens hold it.
 """
 
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import torch
 
 from studies.runner.survey import Survey
-from studies.unwinding import made
+from studies.unwinding import model_and_images
 from vitlab.calls import activation
 from vitlab.inversion import Told, decibels, invert, noise
 from vitlab.krylov import norms
@@ -22,7 +21,7 @@ STEPS = 4000  # of L-BFGS, as many as unwind takes
 
 def measure(row: str) -> dict[str, Any]:
     """How near to each image the search begins and ends, in dB, for every size of the noise."""
-    model, images = made(row)
+    model, images = model_and_images(row)
     model, images = model.double(), images[:: len(images) // PICTURES].double()
     at = f"blocks.{len(model.blocks) - 1}"
     reader = Told(model, at).eval()

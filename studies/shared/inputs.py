@@ -20,10 +20,7 @@ def model(name: str) -> Model:
 
 
 def pictures(data: str, number: int, part: str = "test") -> Split:
-    """Images of all classes from a part of the data, in its order, which may be by class.
-
-    Raises :class:`NotHere` if the data are not on this machine.
-    """
+    """Images of all classes from a part of the data, in its order, which may be by class."""
     return spread(getattr(_loaded(data), part), number)
 
 

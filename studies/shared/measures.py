@@ -21,10 +21,7 @@ def _shapes() -> Data:
 
 
 def transfer(model: Model) -> float:
-    """Accuracy on SHAPES of a linear map fitted on what the model's head reads.
-
-    The model, for colour images of 32 x 32 pixels, stays as it is: it has never seen SHAPES.
-    """
+    """Accuracy on SHAPES of a linear map fitted on what the model's head reads."""
     linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     train, test = (
         (features(model, model.preprocess(part.images[:FEW])), part.labels[:FEW].numpy())

@@ -45,8 +45,7 @@ def psnr_of_each(guesses: Tensor, images: Tensor) -> list[float]:
 def highlight(model: ViT | Mixer, images: Tensor, guesses: Tensor) -> list[float]:
     """Whether contrast is raised in the patches that decide: a correlation for every image.
 
-    It correlates two logarithms over patches: the contrast found, relative to that in the image;
-    and the norm of the derivative of the largest logit by the patch.
+    Of logarithms: contrast relative to the image's, and the largest logit's slope by the patch.
     """
     x = images.clone().requires_grad_()
     (slope,) = torch.autograd.grad(model(x).amax(1).sum(), x)

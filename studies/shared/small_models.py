@@ -1,7 +1,6 @@
 """The small models that several studies share, their recipe, and the search for their rates.
 
-A study takes the run that the search finds and changes one thing of it: so its rows have their
-rate from the same search, and a run that stands in two studies is trained once.
+A study changes one thing of the run that the search finds; what stands in two is trained once.
 """
 
 from collections.abc import Sequence
@@ -11,15 +10,8 @@ from typing import Any
 from studies.runner.run import Run
 from vitlab.training import Recipe
 
-RECIPE = Recipe(
-    steps=300,
-    shift=0.125,
-    flip=True,
-    operations=1,
-    magnitude=0.3,
-    average=0.99,
-    precision="bfloat16",
-)
+WEAK = Recipe(steps=300, shift=0.125, flip=True, average=0.99, precision="bfloat16")
+RECIPE = replace(WEAK, operations=1, magnitude=0.3)
 SHORT = replace(RECIPE, steps=500)  # 1.4 passes over CIFAR-10, two minutes of one thread
 NOTHING: dict[str, Any] = {"shift": 0.0, "flip": False, "operations": 0, "label_smoothing": 0.0}
 WHOLE = 45_000  # training images of CIFAR-10
