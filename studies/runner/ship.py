@@ -35,12 +35,6 @@ def ship(study: str, row: str, name: str, place: Place = HERE) -> dict[str, Scor
     """Writes ``minivit/checkpoints/NAME.safetensors`` and its card, from a row's first run.
 
     Gives the scores on the test part before, ``"float32"``, and after, ``"half"``.
-
-    Raises:
-        ValueError: The name is taken or no identifier, there is no such row, or half precision
-            costs more than half a point on the validation or the test part.
-        OSError: The study is not finished, its weights are on another machine, or nothing can be
-            written.
     """
     if name in MODELS or not name.isidentifier():
         raise ValueError(f"expected a name of letters, digits and _ that is not taken: got {name}")

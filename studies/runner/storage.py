@@ -46,11 +46,7 @@ HERE = Place()
 
 
 def store(figures: dict[str, Any], path: Path) -> None:
-    """Writes figures to a JSON file, completely or not at all.
-
-    Raises:
-        ValueError: A figure is not finite, which JSON cannot express.
-    """
+    """Writes figures, which must be finite, to a JSON file, completely or not at all."""
     text = json.dumps(figures, indent=1, allow_nan=False) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as scratch:

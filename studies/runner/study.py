@@ -25,21 +25,15 @@ def no_more(finals: Runs, place: Place) -> Rows:
 class Study(Table):
     """A table each of whose rows is searched for on the validation part, then trained.
 
-    Args:
-        name: Of its module, and of its file in ``book/results``.
-        candidates: For each row, the runs that compete; the best on the validation part is chosen.
-        finals: Gives a row's runs, one a seed, from its name and the chosen candidate.
-        measure: Gives more figures for rows from the finals of each and the place where their
-            weights are.
-        tolerance: How much an accuracy may differ from the stored one when it is trained again on
-            another kind of machine, which rounds sums differently.
+    ``finals`` gives a row's runs, one a seed, from its name and the chosen candidate; ``measure``
+    more figures for rows, from the finals of each and the place where their weights are.
     """
 
-    name: str
-    candidates: Runs
+    name: str  # of its module, and of its file in book/results
+    candidates: Runs  # for each row, those that compete
     finals: Callable[[str, Run], Sequence[Run]]
     measure: Callable[[Runs, Place], Rows] = no_more
-    tolerance: float = 0.02
+    tolerance: float = 0.02  # of an accuracy trained again on another kind of machine
 
     @property
     def rows(self) -> list[str]:  # type: ignore[override]

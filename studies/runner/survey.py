@@ -63,21 +63,15 @@ class Table:
 class Survey(Table):
     """A table each of whose rows is measured by itself.
 
-    Args:
-        name: Of its module, and of its file in ``book/results``.
-        rows: Their names, in order.
-        measure: Gives a row's figures, as JSON has them, from its name. Images, as text, may stand
-            under ``"pictures"``. It raises :class:`NotHere` where a row is out of reach.
-        seeds: Those it uses.
-        tolerance: How much a figure may differ from the stored one, as a fraction of it, when it is
-            measured again on another kind of machine.
+    ``measure`` gives a row's figures, as JSON has them, from its name; images, as text, may stand
+    under ``"pictures"``. It raises :class:`NotHere` where a row is out of reach.
     """
 
-    name: str
+    name: str  # of its module, and of its file in book/results
     rows: Sequence[str]
     measure: Callable[[str], Figures]
     seeds: Sequence[int] = (0,)
-    tolerance: float = 0.05
+    tolerance: float = 0.05  # of a figure measured again on another kind of machine
 
     def carry_out(self, place: Place, rows: Sequence[str] = (), workers: int = 1) -> None:
         """Measures these rows, or else the missing ones, on one thread; stores each."""
