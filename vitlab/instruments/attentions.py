@@ -2,8 +2,7 @@
 
 Names differ between libraries; what happens in a call does not. So a model is called once, on one
 image, and watched: each attention belongs to the block that it runs in, its tokens are what the
-block reads, and the convolutions before it gave feature maps. Pooling by attention, which reads
-all tokens with a learned query, is not attention between tokens and is left out.
+block reads, and the convolutions before it gave feature maps.
 """
 
 from collections.abc import Callable, Iterator
@@ -150,7 +149,6 @@ def _tokens(x: Tensor, count: int) -> Float[Tensor, "tokens dim"] | None:
 def attentions(model: nn.Module, images: Tensor) -> list[Attention]:
     """Finds every attention between as many queries as keys that a model computes for one image.
 
-    It works for any model whose attention :func:`~minivit.recording.record` hears, and raises
     ValueError where there is none, or several in one block.
     """
     with watching(model, images) as watch:

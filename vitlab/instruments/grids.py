@@ -42,8 +42,7 @@ def maps_of(model: nn.Module) -> Iterator[list[Grid]]:
 def centres_of(model: nn.Module, size: Grid) -> Iterator[Callable[[Grid], Centres]]:
     """Follows the positions of feature maps through convolutions and pools, by the maps' sizes.
 
-    A position's centre is that of the window its filter reads. Maps of one size are taken to be
-    aligned, as they are at both ends of a shortcut.
+    A position's centre is that of the window its filter reads. Maps of one size are aligned.
     """
     known: dict[Grid, Centres] = {size: ((0.5, 1.0), (0.5, 1.0))}
 

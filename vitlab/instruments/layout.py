@@ -1,9 +1,8 @@
 """Where in the image the tokens of an attention are, found by changing the image.
 
 A token that is the same for two images, before tokens are mixed, comes from no patch: it is a class
-token, a register or a detection token, wherever the model puts it. The others are the patches, and
-the last feature map with as many positions has their rows and columns. Changing only some patches
-of the image shows which token belongs to which patch.
+token or a register. The others are the patches, and the last feature map with as many positions has
+their rows and columns.
 """
 
 from collections.abc import Iterable, Iterator
@@ -40,8 +39,7 @@ def layouts(model: nn.Module, images: Tensor, grid: Grid | None = None) -> list[
     """Finds where in the image the tokens of every attention are.
 
     ``grid`` is by default that of the last convolution before the attention whose output has one
-    position per patch, as a rule the patch embedding. ValueError where it is not known or does not
-    fit the tokens, and as for :func:`~vitlab.instruments.attentions.attentions`.
+    position per patch, as a rule the patch embedding. ValueError where it does not fit the tokens.
     """
     grid = None if grid is None else rows_and_columns(grid)
     noise = noise_like(images)
@@ -141,10 +139,7 @@ def attention_weights(
 def checked_weights(
     seen: dict[str, Tensor], layout: Layout, count: int, *, shared: bool = False
 ) -> Float[Tensor, "batch heads tokens tokens"]:
-    """A layout's attention weights for so many images, or for all of them one, if that may be.
-
-    ValueError where a model packs all images in one sequence.
-    """
+    """A layout's attention weights for so many images, or for all of them one, if that may be."""
     name = weights_of(layout.name)
     expected = [count, layout.heads, layout.tokens, layout.tokens]
     weights = seen[name]

@@ -1,9 +1,8 @@
 """Centred kernel alignment (CKA): how similar two representations of the same images are.
 
-Cortes et al. (2012) define it, and Kornblith et al. (2019) compare neural networks with it. Two
-layers are similar if they agree on which images are similar. Each layer has a Gram matrix
-``K = X X^T``, ``[batch, batch]``, of the inner products of all pairs of images. CKA is the cosine
-of the two centred Gram matrices, taken as vectors.
+Two layers are similar if they agree on which images are similar: CKA is the cosine of their centred
+Gram matrices ``K = X X^T``, ``[batch, batch]``, taken as vectors (Cortes et al. 2012, Kornblith et
+al. 2019).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,10 +30,9 @@ def linear_cka(
 ) -> Float64[Tensor, ""]:
     """CKA of two matrices with the linear kernel; each row is one image, flattened.
 
-    Rotating a matrix, scaling it as a whole or shifting it changes nothing; any other invertible
-    linear map does. The value is at most 1, and about 0 for unrelated matrices. The biased one,
-    ``‖Y^T X‖² / (‖X^T X‖ ‖Y^T Y‖)`` of the centred matrices (Frobenius norms), is at least 0, and
-    far above 0 for unrelated matrices with more columns than rows.
+    Rotating, scaling or shifting a matrix changes nothing; any other invertible linear map does.
+    The biased one is ``‖Y^T X‖² / (‖X^T X‖ ‖Y^T Y‖)`` of the centred matrices, Frobenius norms, far
+    above 0 for unrelated matrices with more columns than rows.
     """
     sums = CKA(debiased=debiased)
     sums.update({"x": x}, {"y": y})
@@ -51,20 +49,11 @@ def cka(
 ) -> Similarity:
     """CKA of a model's layers with each other, or with another model's::
 
-        cka(vit, images, "blocks.?").values                  # [blocks, blocks]
         cka(vit, images, "blocks.?", other=resnet).values    # [blocks, blocks]
         cka(vit, images.split(256), "blocks.?")              # in minibatches
 
-    A layer's output is flattened for each image: all its tokens, or its whole feature map. Models
-    run in evaluation mode.
-
-    Args:
-        images: One batch, or an iterable of batches for the minibatch estimate. Leave out a last
-            batch with fewer than 4 images.
-        *names: The layers, as for :func:`~minivit.recording.record`.
-        other: Another model. Default: the model itself.
-        other_names: Its layers. Default: those of ``names``.
-        debiased: As for :class:`CKA`.
+    A layer's output is flattened for each image. Of minibatches leave out a last one with fewer
+    than 4 images. ``other_names`` are the other model's layers, by default those of ``names``.
     """
     sums = CKA(debiased=debiased)
     for batch in [images] if isinstance(images, Tensor) else images:
@@ -79,13 +68,10 @@ class CKA:
     """CKA between layers, batch by batch, in constant memory.
 
     The inner product of two centred Gram matrices is the Hilbert-Schmidt independence criterion
-    (HSIC) of the two layers. Averaged over batches it needs an unbiased estimate, or the result
-    depends on the batch size: ``HSIC_1`` of Song et al. (2012), which Nguyen et al. (2021) use for
-    CKA in minibatches. Székely & Rizzo (2014) show that it is itself an inner product, of Gram
-    matrices without diagonals, centred differently: so the square roots exist and CKA is at most 1.
-
-    ``debiased=False`` averages the estimate of Gretton et al. (2005), whose bias grows as batches
-    shrink.
+    (HSIC) of the two layers. Averaged over batches it needs an unbiased estimate: ``HSIC_1`` of
+    Song et al. (2012), which Nguyen et al. (2021) use. Székely & Rizzo (2014) show that it is an
+    inner product, of Gram matrices without diagonals, centred differently, so CKA is at most 1.
+    ``debiased=False`` averages the estimate of Gretton et al. (2005).
     """
 
     def __init__(self, *, debiased: bool = True) -> None:

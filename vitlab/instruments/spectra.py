@@ -6,18 +6,8 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from vitlab import krylov
 from vitlab.calls import refuse_training, sublayer
-from vitlab.krylov import (
-    Operator,
-    check_batch,
-    finite,
-    jacobian,
-    linearise,
-    random_like,
-    singular_values,
-    wide,
-    widened,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +44,7 @@ class Spectrum:
 
 
 def spectrum(
-    function: Operator,
+    function: krylov.Operator,
     x: Float[Tensor, "batch ..."],
     at: str | None = None,
     *,
@@ -66,34 +56,28 @@ def spectrum(
         spectrum(model.blocks[3].mlp, tokens)
         spectrum(model, images, at="blocks.3.attention")
 
-    Args:
-        function: Maps ``[batch, ...]`` to ``[batch, ...]``, each entry independently, such as a
-            module in evaluation mode.
-        x: The function's input, in float64 if small singular values count. With ``at``, the
-            model's input.
-        at: The name of a module in the model, which is then the function.
-        dense: Compute the whole Jacobian. Default: up to 2048 numbers on its shorter side and 4096
-            on its longer; beyond, only the extremes, by Lanczos.
-        steps: Of Lanczos, and so how many singular values it gives.
+    The function maps ``[batch, ...]`` to ``[batch, ...]``, each entry independently; ``x`` is its
+    input, or the model's, in float64 if small singular values count. ``dense`` computes the whole
+    Jacobian, by default up to 2048 numbers on its shorter side and 4096 on its longer; beyond, only
+    the extremes, as many as ``steps`` of Lanczos.
     """
-    check_batch(x)
+    krylov.check_batch(x)
     if at is not None:
         refuse_training(function)  # type: ignore[arg-type]  # a model
         function, x = sublayer(function, at, x.clone())  # type: ignore[arg-type]
     dtype = x.dtype
-    function = widened(function, dtype)
-    x = x.to(wide(dtype))
+    function, x = krylov.widened(function, dtype), x.to(krylov.wide(dtype))
     with torch.no_grad():
         shape = function(x.clone())[0].numel(), x[0].numel()
     if dense is None:
         dense = min(shape) <= 2048 and max(shape) <= 4096
     if not dense:
-        line = linearise(function, x)
+        line = krylov.linearise(function, x)
         push, pull, like = line.push, line.pull, x
         if shape[0] < shape[1]:  # begin in the smaller space
             push, pull, like = pull, push, line.value
-        ends = singular_values(push, pull, random_like(like), steps)
+        ends = krylov.singular_values(push, pull, krylov.random_like(like), steps)
         return Spectrum(ends.values.to(dtype), ends.errors.to(dtype), shape)
-    matrices = (finite(jacobian(function, entry)[0]) for entry in x.split(1))
+    matrices = (krylov.finite(krylov.jacobian(function, entry)[0]) for entry in x.split(1))
     values = torch.stack([torch.linalg.svdvals(matrix) for matrix in matrices]).to(dtype)
     return Spectrum(values, torch.zeros_like(values), shape)

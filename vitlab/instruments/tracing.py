@@ -49,8 +49,7 @@ def in_reading_order(
     """Sorts the tokens ``where`` by their patches, found by changing some patches of an image.
 
     Patches whose number has bit 0 set are changed, then those with bit 1, and so on: the bits with
-    which a token changes spell the number of its patch. Where patches overlap it changes with the
-    bits of its neighbours too. ValueError where it does not change with all bits of its own patch.
+    which a token changes spell the number of its patch, where patches overlap neighbours' too.
     """
     y, x = watch.centres(grid)
     count = grid[0] * grid[1]
