@@ -25,7 +25,7 @@ from vitlab.instruments.importance import Importance, branch_importance, head_im
 from vitlab.instruments.localisation import Localisation, localisation, readable
 from vitlab.instruments.norms import token_norms
 from vitlab.instruments.positions import place_recovery, position_similarity, position_table
-from vitlab.instruments.probes import Probe, Ridge, probe, probes, ridge
+from vitlab.instruments.probes import Ridge, probe, probes, ridge
 from vitlab.instruments.receptive_field import receptive_field
 from vitlab.instruments.residuals import branch_ratios
 from vitlab.instruments.rollout import relevance, rollout

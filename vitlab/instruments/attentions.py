@@ -1,8 +1,6 @@
-"""Where a model computes attention, and between which tokens.
+"""Where a model computes attention, and between which tokens, found by watching one call.
 
-Names differ between libraries; what happens in a call does not. So a model is called once, on one
-image, and watched: each attention belongs to the block that it runs in, its tokens are what the
-block reads, and the convolutions before it gave feature maps.
+Each attention belongs to the block that it runs in, and its tokens are what the block reads.
 """
 
 from collections.abc import Callable, Iterator

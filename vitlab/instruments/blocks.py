@@ -20,8 +20,7 @@ from vitlab.instruments.running import Images, batches, evaluating
 def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
     """Names the blocks: the longest outermost sequence of modules from tokens to tokens.
 
-    ValueError where there is none, or where it has more blocks beside it that change the tokens'
-    number or width, as in hierarchical models whose stages stand in one list.
+    ValueError where there is none, or one stage of several that stand in one list.
     """
     ran: list[str] = []
     others: list[str] = []
@@ -85,12 +84,11 @@ class LogitLens:
 def logit_lens(
     model: nn.Module, images: Images, *, every_token: bool = False, batch_size: int = 64
 ) -> LogitLens:
-    """Applies the layers after the last block to the tokens after each block.
+    """Applies the layers after the last block to the tokens after each: nostalgebraist (2020).
 
-    The logit lens of nostalgebraist (2020), for vision as in Vilas et al. (2023). The tokens
-    replace the last block's output, so that final norm, pooling and head are the model's own.
-    ``every_token`` reads each token alone, as if all tokens were equal to it, instead of the class
-    token or the mean. ValueError where the logits depend on more than the last block's output.
+    The tokens replace the last block's output, so that final norm, pooling and head are the model's
+    own; Vilas et al. (2023) did so for vision. ``every_token`` reads each token alone, as if all
+    were equal to it. ValueError where the logits depend on more than the last block's output.
     """
     first, stream = batches(images, batch_size)
     names = row_of_blocks(model, first)

@@ -15,11 +15,7 @@ from vitlab.krylov import lanczos, random_like
 
 @dataclass(frozen=True, eq=False)
 class Curvature:
-    """The outermost eigenvalues of a Hessian.
-
-    A true eigenvalue lies no farther from each value than its error. Which one is not certain: of
-    several that are nearly equal some may be missed.
-    """
+    """The outermost eigenvalues of a Hessian; no true one is farther from each than its error."""
 
     top: Float[Tensor, "k"]  # the largest, descending
     top_errors: Float[Tensor, "k"]
@@ -98,9 +94,8 @@ def batch_maxima(
 ) -> Maxima:
     """Hessian eigenvalues mini-batch by mini-batch, as Park & Kim (2022) plot them.
 
-    Of each mini-batch they take the five eigenvalues of largest absolute value: few images bend the
-    loss more, in both directions. A last batch with fewer images is left out. Arguments are as for
-    :func:`curvature`.
+    Of each full mini-batch they take the five of largest absolute value: few images bend the loss
+    more, in both directions. Arguments are as for :func:`curvature`.
     """
     whole = WeightLoss(model, images, classes, parameters, batch_size=batch_size, **how)
     rows = []
@@ -162,10 +157,9 @@ def landscape(
 
 
 def filter_normalised(loss: WeightLoss, direction: Float[Tensor, "1 n"]) -> Float[Tensor, "1 n"]:
-    """Scales a direction filter by filter to the lengths of the model's own, Li et al. (2018).
+    """Scales a direction to the lengths of the model's own filters, after Li et al. (2018).
 
-    A filter is a row of a weight, ``weight[i]``. Parameters with at most one axis longer than 1,
-    such as a bias, a scale or a class token, stay, as in the authors' own figures.
+    Filters are rows of weights. For biases, scales and class tokens it is zero, as in their code.
     """
     own, parts = loss.split(loss.point), []
     for name, part in loss.split(direction).items():

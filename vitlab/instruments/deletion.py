@@ -31,8 +31,7 @@ def token_ablation(
 ) -> Float64[Tensor, "batch patches"]:
     """Measures by how much a logit falls when a patch's token is deleted before the first block.
 
-    The other tokens keep their positions: nothing attends to the deleted one, and no mean includes
-    it. ``classes`` says which logit of each image, by default the largest.
+    The other tokens keep their positions. ``classes`` are by default those of the largest logits.
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
@@ -71,8 +70,7 @@ def saliency(
 ) -> Float64[Tensor, "batch height width"]:
     """Measures how much a logit changes with each pixel, after Simonyan et al. (2014).
 
-    The sensitivity of a pixel is the largest absolute value of the logit's gradient over its
-    colours. ``classes`` says which logit of each image, by default the largest.
+    That is the largest absolute value of the logit's gradient over colours.
     """
     rows = []
     for batch, class_of in with_classes(batches(images, batch_size)[1], classes):
@@ -101,16 +99,6 @@ class DeletionCurves:
     deletion: Float64[Tensor, "batch steps"]  # starts at the image
     insertion: Float64[Tensor, "batch steps"]  # ends at the image
 
-    @property
-    def deletion_area(self) -> Float64[Tensor, "batch"]:
-        """Area under the deletion curve; the smaller, the better the scores."""
-        return torch.trapezoid(self.deletion, self.fraction)
-
-    @property
-    def insertion_area(self) -> Float64[Tensor, "batch"]:
-        """Area under the insertion curve; the larger, the better the scores."""
-        return torch.trapezoid(self.insertion, self.fraction)
-
 
 def mean_colour(
     images: Float[Tensor, "batch channels height width"],
@@ -133,8 +121,7 @@ def deletion_curves(
     """Deletes patches from the best scored on, and inserts them, after Petsiuk et al. (2018).
 
     Scores are right about a classifier if its answer falls soon when their best patches are
-    deleted, and comes soon when they are inserted. Compare the areas with those of other scores,
-    random ones among them. Patches of equal scores go in reading order.
+    deleted, and comes soon when they are inserted. Compare areas with those of random scores.
 
     Args:
         classes: The class of each image. Default: the most probable.

@@ -61,11 +61,10 @@ def density(
     seed: int = 0,
     **how: Any,
 ) -> Density:
-    """Spectral density of the Hessian of a classifier's loss, by stochastic Lanczos quadrature.
+    """Spectral density of the Hessian of a classifier's loss, after Ghorbani et al. (2019).
 
-    After Ghorbani et al. (2019). ``probes`` are random vectors, and what they disagree in is the
-    error; Lanczos takes ``steps`` for each, and gives as many points. Other arguments are as for
-    :func:`~vitlab.instruments.curvature.curvature`.
+    ``probes`` are random vectors, what they disagree in is the error, and each has as many points
+    as ``steps`` of Lanczos. Others are as for :func:`~vitlab.instruments.curvature.curvature`.
     """
     loss = WeightLoss(model, images, classes, parameters, **how)
     product = loss.gauss_newton() if gauss_newton else loss.hessian()

@@ -1,7 +1,6 @@
 """What predictions tell: the error of their mean, of models or of positions; the cue they follow.
 
-For squared errors the gain of an ensemble is known exactly (Krogh & Vedelsby 1995): the error of
-the mean prediction is the mean error of the members less their spread.
+The error of a mean prediction is the members' less their spread (Krogh & Vedelsby 1995).
 """
 
 from dataclasses import dataclass
@@ -50,9 +49,8 @@ def position_ensembles(
 ) -> dict[str, Ensemble]:
     """The positions of a layer as members of an ensemble, at each of a model's named layers.
 
-    A linear map with a bias, the same for all positions, fitted by ridge regression on the training
-    images, predicts the class of an image from what the layer gives in a single position.
-    ``penalty`` is relative to the mean variance of the features.
+    A linear map, the same for all positions, predicts the class from what a single position gives;
+    ``penalty`` is that of its ridge regression, relative to the features' mean variance.
     """
     grid = grid or patch_grid(model, train[0])
     features, test_features = (

@@ -65,11 +65,7 @@ def principal_components(pictures: Float[Tensor, "batch channels height width"])
 def subspace_overlap(
     a: Float[Tensor, "a channels height width"], b: Float[Tensor, "b channels height width"]
 ) -> Float64[Tensor, ""]:
-    """How much of the space spanned by orthonormal images ``a`` lies in the space spanned by ``b``.
-
-    The mean squared cosine of the principal angles, on average ``k / n`` for ``k`` random
-    directions of ``n``.
-    """
+    """The mean squared cosine of the principal angles between two spaces of orthonormal images."""
     left, right = (images.detach().double().flatten(1) for images in (a, b))
     for basis in left, right:
         off = (basis @ basis.mT - torch.eye(len(basis)).to(basis)).abs().max()
@@ -126,8 +122,8 @@ def filter_spectra(
 ) -> FilterSpectra:
     """Measures norm and pattern of filters separately, next to ``draws`` filters of white noise.
 
-    Power is the squared Fourier transform, summed over channels, and a frequency and its mirror
-    image count as one wave. With ``p`` the fractions of power, ``1 / sum p²`` waves make a filter.
+    With ``p`` the fractions of power, a frequency and its mirror image taken together,
+    ``1 / sum p²`` waves make a filter.
     """
     filters = filters.detach().double()
     norms = filters.flatten(1).norm(dim=1)

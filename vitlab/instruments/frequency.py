@@ -1,11 +1,8 @@
 """The waves in images and feature maps: how fast each changes, its amplitude, bands of them.
 
 Frequencies are in cycles per pixel, or position: 0 is constant, 0.5 the fastest along an axis,
-0.71 a chequerboard. A band ``low <= frequency < high`` holds its lower end and not its upper one.
-
-The relative log amplitude is that of Park & Kim (2022), "How Do Vision Transformers Work?", figures
-2 and 8: the mean logarithm of the amplitude of a wave, less that of the constant wave. A number
-that is added to all places of a map changes the constant wave alone; ``tilt`` leaves it out.
+0.71 a chequerboard. Relative log amplitudes, less that of the constant wave, are those of Park &
+Kim (2022), figures 2 and 8. A number added to all places of a map moves them, and not ``tilt``.
 """
 
 import math

@@ -1,8 +1,4 @@
-"""The waves in what a model's parts read and give, and in the stream that they add to.
-
-Does a part, such as attention, smooth what it reads? That compares its input with its output. Is
-the residual stream smoother after it? That compares the skip with the sum, as Park & Kim (2022) do.
-"""
+"""The waves in what a model's parts read and give, and in the stream that they add to."""
 
 from collections import defaultdict
 from contextlib import ExitStack
@@ -44,26 +40,22 @@ def layer_frequencies(
 ) -> dict[str, Passage]:
     """The log amplitudes before and after named modules, in the order these run.
 
-    A module reads and gives tokens ``[batch, tokens, dim]``, of which those of patches count, or a
-    map ``[batch, channels, rows, columns]``; of several tensors the first.
+    Of tokens ``[batch, tokens, dim]`` those of patches count; of several tensors the first.
     """
     modules, weights = find(runnable(model), names)
     expect(bool(modules) and not weights, "names of modules", list(names))
     first, stream = batches(images, batch_size)
     waves = _Waves(model, first, grid)
 
-    def reads(name: str, module: nn.Module, args: Any, kwargs: Any) -> None:
-        waves.add(name, before=tensors_in((args, kwargs))[0])
+    def keep(name: str, place: str, module: nn.Module, *call: Any) -> None:
+        waves.add(name, **{place: tensors_in(call if place == "before" else call[1])[0]})
 
-    def gives(name: str, module: nn.Module, args: Any, output: Any) -> None:
-        waves.add(name, after=tensors_in(output)[0])
-
-    for batch in stream:
-        with ExitStack() as stack:
-            stack.enter_context(evaluating(model))
-            for name, module in modules.items():
-                stack.enter_context(before(module, partial(reads, name)))
-                stack.enter_context(after(module, partial(gives, name)))
+    with ExitStack() as stack:
+        for name, module in modules.items():
+            stack.enter_context(before(module, partial(keep, name, "before")))
+            stack.enter_context(after(module, partial(keep, name, "after")))
+        stack.enter_context(evaluating(model))
+        for batch in stream:
             model(batch)
     missing = sorted(modules.keys() - waves.means.keys())
     expect(not missing, "modules that the model runs", missing)
@@ -73,10 +65,9 @@ def layer_frequencies(
 def stream_frequencies(
     model: nn.Module, images: Images, *, grid: Grid | None = None, batch_size: int = 16
 ) -> dict[str, Addition]:
-    """The log amplitudes of skip, branch and sum of every residual connection, in order.
+    """The log amplitudes of skip, branch and sum of every residual connection before the pooling.
 
-    Where a ReLU follows the sum, as in ResNets, none is seen: give the blocks to
-    :func:`layer_frequencies`. Those after the pooling are left out.
+    Where a ReLU hides them, as in ResNets, give the blocks to :func:`layer_frequencies`.
     """
     first, stream = batches(images, batch_size)
     waves = _Waves(model, first, grid)
@@ -85,8 +76,8 @@ def stream_frequencies(
         if skip.ndim > 2:  # and not pooled
             waves.add(name, skip=skip, branch=branch, sum=skip + branch)
 
-    for batch in stream:
-        with evaluating(model), residuals(model, keep):
+    with evaluating(model), residuals(model, keep):
+        for batch in stream:
             model(batch)
     if not waves.means:
         raise ValueError(f"no residual connection is seen in {type(model).__name__}")

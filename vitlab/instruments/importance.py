@@ -44,18 +44,16 @@ def branch_importance(
 ) -> Importance:
     """Switches every branch off, one at a time, and measures what the classifier is without it.
 
-    Branches are the sub-layers with a residual connection around them, each attention and each MLP,
-    found by :func:`~vitlab.instruments.residuals.residuals`, together with a norm after them.
+    Branches are the sub-layers with a residual connection around them, together with a norm after
+    them. Where a ReLU hides the connection, as in ResNets, give the ``names`` of modules that the
+    branches end in, ``"blocks.?.norm2"``.
 
     Args:
         labels: Default: what the whole model predicts.
-        *names: The modules that give the branches, where they are not found: in a ResNet, with a
-            ReLU after each addition, the last norms of the blocks, ``"blocks.?.norm2"``.
         by: What takes the place of the branch's output. ``"zero"`` also takes away what it adds to
             every image alike. ``"mean"`` (Wang et al., 2023) leaves that, token by token.
             ``"resample"`` (Chan et al., 2022) gives the branch of another image.
         reference: Images for the mean, or to draw the other images from. Default: the same images.
-        seed: Of the choice of the other images.
     """
 
     first, stream = batches(images, batch_size)
@@ -164,8 +162,7 @@ def stand_ins(
 ) -> Iterator[dict[str, Tensor]]:
     """What stands in for each name while a model runs on each batch: nothing by zero.
 
-    By mean it is the mean over all images, by resample what the model gives for another image. Each
-    image is another's once; reference images all as often as can be.
+    By mean it is the mean over all images, by resample what the model gives for another image.
     """
     if by == "zero":
         return repeat({})

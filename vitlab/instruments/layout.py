@@ -1,8 +1,7 @@
 """Where in the image the tokens of an attention are, found by changing the image.
 
-A token that is the same for two images, before tokens are mixed, comes from no patch: it is a class
-token or a register. The others are the patches, and the last feature map with as many positions has
-their rows and columns.
+A token that is the same for two images, before tokens are mixed, comes from no patch. The others
+are the patches, and the last feature map with as many positions has their rows and columns.
 """
 
 from collections.abc import Iterable, Iterator
@@ -38,8 +37,7 @@ class Layout:
 def layouts(model: nn.Module, images: Tensor, grid: Grid | None = None) -> list[Layout]:
     """Finds where in the image the tokens of every attention are.
 
-    ``grid`` is by default that of the last convolution before the attention whose output has one
-    position per patch, as a rule the patch embedding. ValueError where it does not fit the tokens.
+    ``grid`` is by default that of the last convolution with a position for each patch.
     """
     grid = None if grid is None else rows_and_columns(grid)
     noise = noise_like(images)

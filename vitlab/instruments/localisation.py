@@ -1,8 +1,4 @@
-"""Which patches a token knows about: token to patch localisation, Raghu et al. (2021).
-
-Over many images, the token at one position is compared with the pixels of the patch at another. A
-model localises if each token is similar to its own patch only.
-"""
+"""Which patches a token knows about, over many images: Raghu et al. (2021)."""
 
 from dataclasses import dataclass
 
@@ -55,8 +51,7 @@ def localisation(
 ) -> Localisation:
     """Compares a layer's output at every position with the pixels of every patch, by debiased CKA.
 
-    Images are hundreds or more, in one batch or several. The positions of a feature map divide the
-    image into as many patches; ``grid`` is for tokens.
+    Images are hundreds or more. The positions of a feature map divide the image into patches.
     """
     cka = CKA()
     for batch in [images] if isinstance(images, Tensor) else images:
@@ -80,9 +75,8 @@ def readable(
 ) -> Localisation:
     """Measures how much of every patch a linear map can read from every token.
 
-    The measure is ``R²`` of ridge regression from the token to the patch's leading principal
-    components, on other images than it was fitted to: 1 if the patch can be read exactly. Unlike in
-    CKA it does not matter what fraction of the token's variance the patch accounts for.
+    It is ``R²`` of ridge regression from the token to the patch's leading principal components, on
+    other images. What fraction of the token's variance they account for does not matter.
     """
     grid = grid or patch_grid(model, train)
     tokens, patches, shape = _tokens_and_patches(model, train, name, grid)

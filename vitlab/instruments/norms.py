@@ -62,10 +62,9 @@ def token_norms(
 ) -> TokenNorms:
     """Measures the norm of every token after every block, and which patches stand out by theirs.
 
-    Darcet et al. (2024), "Vision transformers need registers", find in large models a few patches,
-    about 2 %, with roughly ten times the norm of the others. Here a patch is an outlier if its norm
-    is more than ``factor`` times the median of all patches at that depth; the default is midway
-    between 1 and 10 on a logarithmic scale. ``names`` are layers, by default the blocks.
+    Darcet et al. (2024) find in large models a few patches, about 2 %, with roughly ten times the
+    norm of the others. Here it is more than ``factor`` times the median of all patches at that
+    depth; 3 is midway between 1 and 10 on a logarithmic scale.
     """
     first, stream = batches(images, batch_size)
     names = names or tuple(row_of_blocks(model, first))

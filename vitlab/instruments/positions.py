@@ -20,9 +20,8 @@ Table = Float[Tensor, "rows columns dim"]
 def position_table(model: nn.Module, grid: Grid | None = None) -> Table:
     """A copy of a model's position embeddings, on the grid of patches, without class token.
 
-    It works for any model with a single tensor of positions for all tokens, parameter or buffer,
-    whose name contains "pos"; rotations (RoPE) are none. ``grid`` is by default that which the
-    model's modules name; otherwise the largest square, after up to eight other tokens.
+    It is the single tensor of positions, parameter or buffer, whose name contains "pos". ``grid``
+    is by default the one that modules name; otherwise the largest square.
     """
     tables: dict[str, Tensor] = {}
     for tensors in model.named_parameters(), model.named_buffers():
@@ -85,8 +84,7 @@ def position_similarity(table: Table) -> PositionSimilarity:
 def place_recovery(table: Table) -> tuple[float, float]:
     """How well a linear map predicts row and column from a position's vector: ``R²`` of each.
 
-    Ridge regression is fitted to all positions but one and tested on that one, each in turn: fitted
-    to all of them it would be perfect even for random tables, where vectors are long.
+    Each position is left out of the fit in turn: with long vectors it would fit random tables.
     """
     flat = table.detach().double().flatten(0, 1)
     rows, columns = table.shape[:2]

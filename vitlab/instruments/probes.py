@@ -1,8 +1,7 @@
 """What a linear map can read from each layer: ridge regression, and probes of classes by it.
 
-Linear probes are after Alain & Bengio (2016). The penalty is chosen by leaving out each row in
-turn, which needs no refitting (Allen 1974): the error on a row left out is its error in the full
-fit divided by ``1 - h``, where ``h`` is its leverage.
+Linear probes are after Alain & Bengio (2016). A row's error when it is left out is its error in the
+full fit divided by ``1 - h``, where ``h`` is its leverage (Allen 1974).
 """
 
 from collections.abc import Sequence
@@ -42,10 +41,10 @@ def ridge(
     *,
     each: bool = False,
 ) -> Ridge:
-    """Fits ``y ≈ x W + b`` with a penalty on ``W``, none on ``b``, chosen by leaving rows out.
+    """Fits ``y ≈ x W + b`` with a penalty on ``W``, chosen by leaving rows out.
 
-    ``penalties`` are relative to the mean square singular value of the centred features. ``each``
-    chooses for each target separately, where only some can be read.
+    Penalties are relative to the mean square singular value of the centred features; ``each``
+    chooses one for each target, where only some can be read.
     """
     x, y = x.double(), y.double()
     fits = len(x) == len(y) > 2 and x.isfinite().all() and y.isfinite().all()
@@ -96,9 +95,8 @@ def probe(
 ) -> Probe:
     """Fits a linear classifier to features and their classes, and scores it on others.
 
-    It is ridge regression from features to one-hot classes, as in the few-shot evaluation of
-    Dosovitskiy et al. (2021). Every feature is first divided by its standard deviation on the
-    training images.
+    It is ridge regression to one-hot classes, as in Dosovitskiy et al. (2021), from features
+    divided by their standard deviations.
     """
     (x, labels), (x_test, test_labels) = train, test
     classes = labels.unique().tolist()
@@ -142,10 +140,7 @@ def probes(
 ) -> dict[str, Probe]:
     """Fits and scores a :func:`probe` at each of a model's layers, in the order they run::
 
-        probes(model, (images, labels), (test_images, test_labels), "blocks.?")
-
-    ``read`` is as for :func:`read_out`; ``grid`` has the rows and columns of patches, by default
-    those of the model's last convolution.
+    probes(model, (images, labels), (test_images, test_labels), "blocks.?")
     """
     grid = grid or patch_grid(model, train[0])
     features, test_features = (

@@ -58,11 +58,10 @@ def receptive_field(
 
     The sensitivity to a pixel :math:`p` is the mean of :math:`|\partial y_c / \partial x_p|` over
     the channels :math:`c` of the position's activation :math:`y`, colours and images.
-    Where it is zero for all images the pixel lies outside the receptive field.
 
     Args:
-        at: The name of a module, such as ``"blocks.3"``, that gives tokens ``[batch, tokens, dim]``
-            on the grid of the last convolution before, or a map ``[batch, dim, rows, columns]``.
+        at: The name of a module that gives tokens ``[batch, tokens, dim]`` on the grid of the last
+            convolution before, or a map ``[batch, dim, rows, columns]``.
         place: Row and column on the grid. Default: the middle, ``(rows // 2, columns // 2)``.
         channels: How many at most, with a backward pass for each; of more, some are drawn.
     """

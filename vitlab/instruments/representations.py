@@ -76,8 +76,7 @@ def by_position(
     """Splits a layer's output in tokens without a position and a grid of those that have one.
 
     ``x`` are tokens ``[batch, tokens, dim]``, those without a position first, or a feature map
-    ``[batch, dim, rows, columns]``, or, as in Swin, ``[batch, rows, columns, dim]``. ``grid`` has
-    the rows and columns of patches, for tokens; those of maps tell which axes they are.
+    ``[batch, dim, rows, columns]``, or, as in Swin, ``[batch, rows, columns, dim]``.
     """
     maps: frozenset[Grid] = getattr(grid, "maps", frozenset())
     if x.ndim == 4:

@@ -1,8 +1,7 @@
 """The residual connections of a model from any library, and how much each adds to the stream.
 
 While a module runs, a tensor appears that is exactly the sum of two others: the skip, which was
-there before, and the branch, which the last call gave. The branch belongs to the module called in
-between that has most parameters: attention, an MLP.
+there before, and the branch, which the last call gave.
 """
 
 from collections.abc import Callable, Iterator
@@ -67,8 +66,8 @@ def residuals(
 ) -> Iterator[None]:
     """Reports every residual connection of a model that runs in the block, in order.
 
-    ``report`` gets the name of the module that computes the branch, which ``name`` picks, and the
-    model's own tensors of branch and skip. A sum computed in place or reshaped is not seen.
+    ``report`` gets a name, that of the largest module called for the branch, the branch and the
+    skip. A sum computed in place or reshaped is not seen.
     """
     frames: list[_Frame] = []
 
@@ -128,11 +127,9 @@ class BranchRatios:
 
 
 def branch_ratios(model: nn.Module, images: Images, *, batch_size: int = 16) -> BranchRatios:
-    r"""Compares the two terms of every residual connection ``x + f(x)``, token by token.
+    r"""Compares the two terms of every residual connection ``x + f(x)`` between tokens.
 
-    The ratio is :math:`\|f(x)\| / \|x\|`, whose inverse is in Raghu et al. (2021), figure 8. Where
-    it is small, the sub-layer changes the token little. ValueError where no connection is between
-    tokens, or where blocks have different numbers of tokens.
+    The ratio is :math:`\|f(x)\| / \|x\|`, whose inverse is in Raghu et al. (2021), figure 8.
     """
     total, count = torch.zeros((), dtype=torch.float64), 0
     rows: list[tuple[str, Tensor]] = []  # [3, tokens] of each sub-layer, summed over the batch

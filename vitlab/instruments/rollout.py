@@ -24,8 +24,7 @@ from vitlab.instruments.running import Classes, Images, batches, evaluating, wit
 class Paths:
     """How much each token after every block owes to each token before the first.
 
-    The output is read from the first token if that is no patch, otherwise from the mean of the
-    patches. Models with attention pooling, such as CaiT and SigLIP, read it differently.
+    The output is read from the first token if that is no patch, otherwise from the patches' mean.
     """
 
     blocks: tuple[str, ...]  # names of the modules with attention, in the order they run
@@ -48,10 +47,7 @@ def rollout(
     With :math:`A_l` the attention weights of block :math:`l`, averaged over heads, and
     :math:`\hat A_l = (1 - \alpha) A_l + \alpha I`, it is :math:`\hat A_l \cdots \hat A_1`. The
     identity, of weight :math:`\alpha`, stands for the residual connection; values, projections and
-    MLPs are ignored. Rows sum to 1, and so do ``patches``.
-
-    ``grid`` is as for :func:`~vitlab.instruments.distance.attention_distance`; ValueError also
-    where blocks have different numbers of tokens.
+    MLPs are ignored. ValueError where blocks have different numbers of tokens.
     """
     if not 0 <= identity <= 1:
         raise ValueError(f"identity is a fraction, from 0 to 1: got {identity}")
@@ -84,12 +80,9 @@ def relevance(
     r"""Adds up attention times gradient through all blocks, after Chefer et al. (2021).
 
     With :math:`A_l` the attention weights of block :math:`l`, and :math:`\nabla A_l` the gradient
-    of one logit with respect to them, :math:`\bar A_l` is the mean over heads of the positive part
-    of :math:`\nabla A_l \odot A_l`. From :math:`R = I`, each block adds :math:`\bar A_l R` to
-    :math:`R`. ``patches`` are zero where only the identity leads to them.
-
-    ``classes`` says which logit of each image, by default the largest. The rest is as for
-    :func:`rollout`; several images may not share their attention weights.
+    of one logit, by default the largest, :math:`\bar A_l` is the mean over heads of the positive
+    part of :math:`\nabla A_l \odot A_l`. From :math:`R = I`, each block adds :math:`\bar A_l R`.
+    ``patches`` are zero where only the identity leads to them.
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)

@@ -51,11 +51,7 @@ def expect(holds: bool | Tensor, expected: str, got: object) -> None:
 
 
 def batches(images: Images, batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:
-    """The first batch, to look at, and all of them, to go through once.
-
-    Images that are in batches already stay so. ValueError for other sizes than the first one's, and
-    for numbers that are not finite, which would spoil every mean.
-    """
+    """The first batch, to look at, and all, to go through once, of one size and finite."""
     rest = iter(images.split(batch_size) if isinstance(images, Tensor) else images)
     first = next(rest, None)
     if first is None or not len(first):

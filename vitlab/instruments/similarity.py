@@ -1,8 +1,6 @@
 """Centred kernel alignment (CKA): how similar two representations of the same images are.
 
-Two layers are similar if they agree on which images are similar: CKA is the cosine of their centred
-Gram matrices ``K = X X^T``, ``[batch, batch]``, taken as vectors (Cortes et al. 2012, Kornblith et
-al. 2019).
+It is the cosine of the centred Gram matrices ``X X^T``, taken as vectors (Kornblith et al. 2019).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +28,6 @@ def linear_cka(
 ) -> Float64[Tensor, ""]:
     """CKA of two matrices with the linear kernel; each row is one image, flattened.
 
-    Rotating, scaling or shifting a matrix changes nothing; any other invertible linear map does.
     The biased one is ``‖Y^T X‖² / (‖X^T X‖ ‖Y^T Y‖)`` of the centred matrices, Frobenius norms, far
     above 0 for unrelated matrices with more columns than rows.
     """
@@ -50,10 +47,9 @@ def cka(
     """CKA of a model's layers with each other, or with another model's::
 
         cka(vit, images, "blocks.?", other=resnet).values    # [blocks, blocks]
-        cka(vit, images.split(256), "blocks.?")              # in minibatches
+        cka(vit, images.split(256), "blocks.?")              # in minibatches of 4 images or more
 
-    A layer's output is flattened for each image. Of minibatches leave out a last one with fewer
-    than 4 images. ``other_names`` are the other model's layers, by default those of ``names``.
+    ``other_names`` are the other model's layers, by default those of ``names``.
     """
     sums = CKA(debiased=debiased)
     for batch in [images] if isinstance(images, Tensor) else images:
@@ -67,11 +63,9 @@ def cka(
 class CKA:
     """CKA between layers, batch by batch, in constant memory.
 
-    The inner product of two centred Gram matrices is the Hilbert-Schmidt independence criterion
-    (HSIC) of the two layers. Averaged over batches it needs an unbiased estimate: ``HSIC_1`` of
-    Song et al. (2012), which Nguyen et al. (2021) use. Székely & Rizzo (2014) show that it is an
-    inner product, of Gram matrices without diagonals, centred differently, so CKA is at most 1.
-    ``debiased=False`` averages the estimate of Gretton et al. (2005).
+    Averaged over batches, the inner product of two centred Gram matrices needs an unbiased
+    estimate, which Nguyen et al. (2021) use: itself an inner product, of Gram matrices without
+    diagonals, centred differently (Székely & Rizzo 2014), so that CKA is at most 1.
     """
 
     def __init__(self, *, debiased: bool = True) -> None:
@@ -81,10 +75,9 @@ class CKA:
         self._between, self._rows, self._columns = torch.zeros(3, 1, dtype=torch.float64)
 
     def update(self, x: Mapping[str, Tensor], y: Mapping[str, Tensor] | None = None) -> None:
-        """Adds a batch: named representations ``[batch, ...]`` of the same images.
+        """Adds a batch: representations ``[batch, ...]`` by name, in the rows and in the columns.
 
-        ``x`` has the layers in the rows of the result, the same in every batch, and ``y`` those in
-        its columns, by default the same. A batch has four images or more, or two, if biased.
+        A batch has four images or more, or two, if biased.
         """
         sides = [x] if y is None else [x, y]
         self._names = tuple(x), tuple(sides[-1])

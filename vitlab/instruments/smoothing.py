@@ -1,8 +1,7 @@
 """What mixing the tokens of a grid does to each wave on it, and fixed weights in attention's place.
 
 Attention weights have rows that sum to 1 and no negative entries. So the constant wave passes
-unchanged, and no wave gains. But a wave may pass whole, or turn into another: weights that permute
-the tokens have the gain 1 at every wave.
+unchanged, and no wave gains; but weights that permute the tokens have the gain 1 at every wave.
 """
 
 from collections.abc import Callable
@@ -15,7 +14,6 @@ from torch import Tensor, nn
 
 from minivit.parts import local_mask
 from minivit.recording import weights_of
-from vitlab.instruments.frequency import frequencies
 from vitlab.instruments.grids import Grid, rows_and_columns
 from vitlab.instruments.layout import attention_weights, layouts, same_tokens
 from vitlab.instruments.running import Images, batches, expect
@@ -29,21 +27,11 @@ class FrequencyResponse:
     same: Float64[Tensor, "*matrices rows columns"]  # of its part that is still this wave
     constant: Float64[Tensor, "*matrices rows columns"]  # of its part that is constant
 
-    @property
-    def frequency(self) -> Float64[Tensor, "rows columns"]:
-        """Of each wave, in cycles per position."""
-        rows, columns = self.gain.shape[-2:]
-        return frequencies((rows, columns))
-
 
 def frequency_response(
     matrix: Float[Tensor, "*matrices queries keys"], grid: Grid
 ) -> FrequencyResponse:
-    r"""The response of matrices that mix the tokens of a grid to every wave on it.
-
-    A wave is :math:`e^{2\pi i(ur/R + vc/C)} / \sqrt{RC}` at row :math:`r`, column :math:`c`. Of a
-    convolution whose borders wrap around ``gain`` and ``same`` are its transfer function.
-    """
+    """The response of matrices that mix the tokens of a grid to each wave on it, as of ``fft2``."""
     rows, columns = rows_and_columns(grid)
     n = rows * columns
     fits = matrix.shape[-2:] == (n, n)
@@ -83,10 +71,9 @@ def attention_response(
 
 
 def gaussian_smoothing(grid: Grid, width: float) -> Float64[Tensor, "patches patches"]:
-    r"""Gaussian weights :math:`\propto \exp(-d^2/2\sigma^2)` of all patches for each patch.
+    """Gaussian weights of standard deviation ``width``, in patches, of all patches for each patch.
 
-    Rows sum to 1, at the edges too. ``width`` is the standard deviation :math:`\sigma`, in patches:
-    0 gives the identity, infinity the mean of all patches.
+    Rows sum to 1: 0 gives the identity, infinity the mean of all patches.
     """
     rows, columns = rows_and_columns(grid)
     places = torch.cartesian_prod(torch.arange(float(rows)), torch.arange(float(columns))).double()
@@ -109,14 +96,12 @@ def between_patches(
     *,
     grid: Grid | None = None,
 ) -> dict[str, Callable[[Tensor], Tensor]]:
-    """For :func:`~minivit.replacing.replace`: patches are averaged by fixed weights::
+    """For :func:`~minivit.replacing.replace`: patches average the patches by fixed weights::
 
         with minivit.replace(vit, between_patches(vit, images, gaussian_smoothing((8, 8), 1.0))):
             vit(images)
 
-    Every patch averages the patches by these weights, whose rows sum to 1, the same for all heads
-    or a matrix for each. It takes nothing from class and register tokens, whose own attention stays
-    what it is. ``images`` show where the patches' tokens are.
+    Weights are the same for all heads or a matrix for each. Other tokens' attention stays.
     """
     replaced: dict[str, Callable[[Tensor], Tensor]] = {}
     for layout in layouts(model, images, grid):

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from vitlab import krylov
 from vitlab.calls import refuse_training, sublayer
+from vitlab.instruments.running import expect
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,13 +20,8 @@ class Spectrum:
     shape: tuple[int, int]  # rows and columns of a Jacobian: numbers out, numbers in
 
     @property
-    def complete(self) -> bool:
-        """Whether all singular values are known, not only the extremes."""
-        return self.values.shape[1] == min(self.shape)
-
-    @property
     def condition(self) -> Float[Tensor, "batch"]:
-        """Largest over smallest singular value; a lower bound if not complete."""
+        """Largest over smallest singular value; by Lanczos a lower bound."""
         return self.values[:, 0] / self.values[:, -1]
 
     def rank(self, tolerance: float | None = None) -> Int64[Tensor, "batch"]:
@@ -33,11 +29,9 @@ class Spectrum:
 
         Default: rounding error, the machine epsilon times the longer side of the Jacobian.
         """
-        if not self.complete:
-            raise ValueError(
-                f"the rank needs all {min(self.shape)} singular values: got "
-                f"{self.values.shape[1]} by Lanczos; ask for dense=True"
-            )
+        full, count = min(self.shape), self.values.shape[1]
+        got = f"{count} by Lanczos; ask for dense=True"
+        expect(count == full, f"all {full} singular values for a rank", got)
         if tolerance is None:
             tolerance = max(self.shape) * torch.finfo(self.values.dtype).eps
         return (self.values > tolerance * self.values[:, :1]).sum(1)
@@ -56,10 +50,9 @@ def spectrum(
         spectrum(model.blocks[3].mlp, tokens)
         spectrum(model, images, at="blocks.3.attention")
 
-    The function maps ``[batch, ...]`` to ``[batch, ...]``, each entry independently; ``x`` is its
-    input, or the model's, in float64 if small singular values count. ``dense`` computes the whole
-    Jacobian, by default up to 2048 numbers on its shorter side and 4096 on its longer; beyond, only
-    the extremes, as many as ``steps`` of Lanczos.
+    The function maps each entry of a batch independently, in float64 if small singular values
+    count. ``dense`` computes the whole Jacobian, by default up to 2048 numbers on its shorter side
+    and 4096 on its longer; beyond, only the extremes, as many as ``steps`` of Lanczos.
     """
     krylov.check_batch(x)
     if at is not None:

@@ -48,8 +48,8 @@ def in_reading_order(
 ) -> list[int]:
     """Sorts the tokens ``where`` by their patches, found by changing some patches of an image.
 
-    Patches whose number has bit 0 set are changed, then those with bit 1, and so on: the bits with
-    which a token changes spell the number of its patch, where patches overlap neighbours' too.
+    Patches whose number has bit 0 set are changed, then bit 1, and so on: the bits with which a
+    token changes spell the number of its patch, where patches overlap its neighbours' too.
     """
     y, x = watch.centres(grid)
     count = grid[0] * grid[1]

@@ -1,7 +1,6 @@
-"""How much features differ from position to position, through the depth of a model.
+"""How much features differ from position to position: Park & Kim (2022), figure 9.
 
-Park & Kim (2022), "How Do Vision Transformers Work?", figure 9. Their released code measures the
-residual stream, after each sub-layer; here it stands beside what the sub-layer reads and adds.
+Their code measures the residual stream; here it stands beside what a sub-layer reads and adds.
 """
 
 from collections.abc import Iterable
@@ -61,11 +60,7 @@ class BranchVariance:
 def feature_variance(
     model: nn.Module, images: Images, *names: str, grid: Grid | None = None, batch_size: int = 64
 ) -> Variance:
-    """Variance over positions of what named parts of a model give, in evaluation mode.
-
-    Parts give tokens ``[batch, tokens, dim]``, of which those of patches count, or feature maps
-    ``[batch, channels, height, width]``.
-    """
+    """Variance over positions of what named parts give: patches' tokens, or feature maps."""
     first, stream = batches(images, batch_size)
     grid = grid or patch_grid(model, first)
     total, count = torch.zeros(()).double(), 0
@@ -81,8 +76,7 @@ def branch_variance(
 ) -> BranchVariance:
     """Compares residual stream and branch of every residual connection, of any library's model.
 
-    Where connections cannot be seen, as with the ReLU of a ResNet, :func:`feature_variance`
-    measures the parts by name.
+    Where a ReLU hides them, as in ResNets, :func:`feature_variance` measures parts by name.
     """
     first, stream = batches(images, batch_size)
     names = branches(model, first, axes=3)  # none of vectors, after the pooling

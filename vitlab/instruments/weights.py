@@ -31,11 +31,9 @@ class WeightLoss:
         images, classes: Cut into batches of ``batch_size``. The graph of a single batch is kept
             from product to product; several are evaluated anew for each, in the memory of one.
         parameters: Shell-style patterns of names: ``"blocks.0.*"``. Default: all parameters.
-        weight_decay: Adds ``weight_decay / 2`` times the squared length of the vector to the loss,
-            unlike AdamW's decay, and so ``weight_decay`` to each eigenvalue of the Hessian.
+        weight_decay: Adds half of it times the squared length of the vector, unlike AdamW's decay.
         label_smoothing: Fraction of the target spread evenly over the classes.
-        batch_statistics: Whether BatchNorm divides by mean and variance of each batch, as in
-            training, which depend on the weights and are derived too, not by running statistics.
+        batch_statistics: Whether BatchNorm divides by each batch's statistics, derived too.
     """
 
     def __init__(

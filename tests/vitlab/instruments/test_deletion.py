@@ -46,8 +46,11 @@ def test_the_curve_falls_where_the_cause_is_deleted_and_rises_where_it_is_insert
     assert torch.equal(found.fraction, torch.arange(PATCHES + 1).double() / PATCHES)
     # Trapezoids: whole steps before the fall, half of the one in which it falls.
     area = 0.5 + (sure - 0.5) * (place + 0.5) / PATCHES
-    assert found.deletion_area.item() == pytest.approx(area.item())
-    assert found.insertion_area.item() == pytest.approx((sure + 0.5 - area).item())
+    deletion, insertion = (
+        torch.trapezoid(y, found.fraction).item() for y in (found.deletion, found.insertion)
+    )
+    assert deletion == pytest.approx(area.item())
+    assert insertion == pytest.approx((sure + 0.5 - area).item())
 
 
 def test_fewer_steps_are_some_of_all(bright):
@@ -89,7 +92,7 @@ def test_scores_of_everybodys_models_beat_their_reverse(name):
     x = torch.cat([pictures, pictures.flip(3), pictures.flip(2)])
     scores = token_ablation(model, x)
     forward, back = (deletion_curves(model, x, s, grid=grid) for s in (scores, -scores))
-    assert forward.deletion_area.mean() < back.deletion_area.mean()
-    assert forward.insertion_area.mean() > back.insertion_area.mean()
+    assert forward.deletion.mean() < back.deletion.mean()
+    assert forward.insertion.mean() > back.insertion.mean()
     maps = relevance(model, x).patches[-1]
     assert deletion_curves(model, x, maps, grid=grid, steps=4).deletion.shape == (6, 5)

@@ -32,7 +32,6 @@ def test_three_eigenvalues_are_found_with_the_share_of_each():
     below = found.below(-0.5)
     assert abs(below.mean - 0.3) < below.half < 0.02
     assert abs(found.negative.mean - 0.5) < 2 * found.negative.half < 0.04
-    assert found.trace.mean == pytest.approx(0, abs=2 * found.trace.half)
 
 
 def test_the_interval_covers_the_truth_as_often_as_it_says():
@@ -41,16 +40,9 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
         of = quadrature(operator_of(KNOWN), torch.zeros(1, 100).double(), 4, 3, seed).below(-0.5)
         inside += abs(of.mean - 0.3) <= of.half
     assert 180 <= inside <= 199
-    assert math.isnan(quadrature(operator_of(KNOWN), torch.zeros(1, 100).double(), 1, 3).trace.half)
-
-
-def test_a_blurred_density_integrates_to_one_around_each_eigenvalue():
-    found = quadrature(operator_of(KNOWN), torch.zeros(1, 100).double(), probes=200, steps=3)
-    x = torch.linspace(-4, 5, 2001, dtype=torch.float64)
-    heights = found.at(x, 0.1)
-    step = (x[1] - x[0]).item()
-    assert (heights.sum() * step).item() == pytest.approx(1, abs=1e-6)
-    assert (heights[x < -1].sum() * step).item() == pytest.approx(0.3, abs=0.02)
+    assert math.isnan(
+        quadrature(operator_of(KNOWN), torch.zeros(1, 100).double(), 1, 3).below().half
+    )
 
 
 @pytest.mark.parametrize("gauss_newton", [False, True])
@@ -65,17 +57,6 @@ def test_the_density_of_a_network_has_the_moments_of_its_matrix(gauss_newton):
         known = torch.linalg.eigvalsh(H)
         share = known.clamp(max=0).abs().sum() / known.abs().sum()
         assert abs(found.negative.mean - share) < 0.03 and share > 0.05
-    trace = found.trace
-    assert abs(trace.mean - H.diagonal().mean()) < 2 * trace.half
-    second = (found.shares * found.points.square()).sum(1)
-    wanted = (H @ H).diagonal().mean()
-    assert abs(second.mean() - wanted) < 4 * second.std() / 300**0.5
-
-
-def test_probes_differ_and_repeat():
-    model, x = small(), images()
-    one, same = (density(model, x, LABELS, probes=2, steps=4) for _ in range(2))
-    other = density(model, x, LABELS, probes=2, steps=4, seed=1)
-    assert torch.equal(one.points, same.points)
-    assert not torch.allclose(one.points[0], one.points[1])
-    assert not torch.allclose(one.points, other.points)
+    for power, known in (1, H), (2, H @ H):
+        moment = (found.shares * found.points**power).sum(1)
+        assert abs(moment.mean() - known.diagonal().mean()) < 4 * moment.std() / 300**0.5

@@ -47,37 +47,6 @@ def test_the_order_of_the_norm_decides_what_the_skip_is():
     torch.testing.assert_close(found.skip[1], skip, rtol=1e-6, atol=0)
 
 
-class Adds(nn.Module):
-    """The last part of a branch, which is given the skip and adds it: so write BERT's heirs."""
-
-    def __init__(self):
-        super().__init__()
-        self.dense = nn.Linear(DIM, DIM)
-
-    def forward(self, x, skip):
-        return self.dense(x) + skip
-
-
-class Given(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed, self.norm, self.output = nn.Conv2d(3, DIM, 8, 8), nn.LayerNorm(DIM), Adds()
-
-    def forward(self, images):
-        x = self.embed(images).flatten(2).mT
-        return self.output(self.norm(x), x)
-
-
-def test_a_skip_that_a_module_is_given_beside_its_branch_is_seen():
-    model = Given()
-    found = branch_ratios(model, images())
-    assert found.names == ("output.dense",)
-    skip = model.embed(images()).flatten(2).mT
-    branch = model.output.dense(model.norm(skip))
-    known = (branch.double().norm(dim=-1) / skip.double().norm(dim=-1)).mean(0)
-    torch.testing.assert_close(found.ratio[0], known)
-
-
 class Shortcut(nn.Module):
     """Calls an identity on the way of the skip, after its branch: so does timm's ConvNeXt."""
 

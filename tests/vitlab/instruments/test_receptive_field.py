@@ -124,23 +124,6 @@ def test_everybodys_models_by_differences(name):
             assert found.sensitivity[y, x].item() == pytest.approx(known, rel=1e-6)
 
 
-def test_it_reads_mixers_resnets_and_their_maps():
-    mixer = draw(minivit.create("mixer_32px", depth=1, dim=16))
-    assert receptive_field(mixer, images(2, (32, 32)), at="blocks.0").extent == (32, 32)
-    resnet = draw(minivit.create("resnet_32px"))
-    found = receptive_field(resnet, images(2, (32, 32)), at="blocks.1", place=(7, 7))
-    assert found.extent[0] <= 1 + 2 * 5  # a stem and four convolutions
-    assert (found.sensitivity >= 0).all() and found.grid == (32, 32)
-
-
-def test_channels_drawn_at_random_estimate_all_of_them():
-    model = draw(minivit.create("vit_32px", depth=1))
-    pictures = images(4, (32, 32))
-    every = receptive_field(model, pictures, at="blocks.0", channels=128)
-    some = receptive_field(model, pictures, at="blocks.0", channels=32)
-    assert (some.sensitivity / every.sensitivity).log().abs().mean() < 0.2
-
-
 def test_what_an_in_place_operation_overwrites_is_taken_before():
     convolution = nn.Conv2d(1, 4, 1)
     nn.init.constant_(convolution.weight, 1)

@@ -18,15 +18,6 @@ def stochastic(seed, tokens=N):
     return w / w.sum(-1, keepdim=True)
 
 
-def test_the_identity_rolls_out_to_the_identity():
-    model = Known(torch.eye(N)[None], torch.eye(N)[None])
-    for identity in 0, 0.5, 1:
-        found = rollout(model, images(), identity=identity)
-        torch.testing.assert_close(found.matrices, torch.eye(N).double().expand(2, 2, N, N))
-    assert found.blocks == ("blocks.0", "blocks.1")
-    torch.testing.assert_close(found.patches, torch.full((2, 2, N), 1 / N).double())
-
-
 def test_a_shift_twice_is_a_shift_by_two_and_with_the_identity_a_binomial():
     step = torch.eye(N).roll(1, 1)  # each token attends to the next
     model = Known(step[None], step[None])
@@ -35,13 +26,6 @@ def test_a_shift_twice_is_a_shift_by_two_and_with_the_identity_a_binomial():
     half = rollout(model, images(1)).matrices[1, 0]
     known = 0.25 * torch.eye(N) + 0.5 * step + 0.25 * step @ step
     torch.testing.assert_close(half, known.double(), rtol=1e-6, atol=1e-6)
-
-
-def test_uniform_attention_forgets_where_it_came_from_but_for_the_identity():
-    model = Known(*[torch.ones(1, N, N)] * 3)
-    assert torch.linalg.matrix_rank(rollout(model, images(1), identity=0).matrices[2, 0]) == 1
-    found = rollout(model, images(1)).matrices[2, 0]
-    torch.testing.assert_close(found.diagonal(), torch.full((N,), 1 / 8 + 7 / 8 / N).double())
 
 
 @pytest.mark.parametrize("identity", [0, 0.3])

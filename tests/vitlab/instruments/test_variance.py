@@ -30,7 +30,9 @@ class Branches(nn.Module):
     def __init__(self):
         super().__init__()
         self.embed = nn.Conv2d(3, DIM, 8, 8)
-        self.keep, self.mean, self.level = Same(), Mean(), Level()
+        self.keep = Part(torch.clone)
+        self.mean = Part(lambda x: x.mean(1, keepdim=True).expand_as(x).contiguous())
+        self.level = Part(lambda x: x.mean(1, keepdim=True) - x)
         self.last = nn.Identity()  # a sum that no module reads is not seen
 
     def forward(self, images):
@@ -40,21 +42,10 @@ class Branches(nn.Module):
         return self.last(x).mean(1)
 
 
-class Same(nn.Module):
-    def forward(self, x):
-        return x.clone()
-
-
-class Mean(nn.Module):
-    def forward(self, x):
-        return x.mean(1, keepdim=True).expand_as(x).contiguous()
-
-
-class Level(nn.Module):
-    """Takes the differences between positions out of the stream."""
-
-    def forward(self, x):
-        return x.mean(1, keepdim=True) - x
+class Part(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.forward = function
 
 
 def test_the_identity_keeps_all_and_the_mean_leaves_none():
