@@ -13,7 +13,7 @@ import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused, unchecked
 from tests.vitlab.instruments.models import DEPTH, HEADS, MODELS, Known, everybodys, images
-from vitlab.figures import Frames, attention_overlay, heat, rollout_overlay
+from vitlab.figures import attention_overlay, heat, rollout_overlay
 from vitlab.instruments import rollout
 
 
@@ -56,17 +56,10 @@ def test_a_query_is_framed_and_its_attention_drawn():
     assert frame.get_xy() == (15.5, 7.5)
 
 
-def test_many_heads_stand_in_lines_and_figures_go_into_frames():
+def test_many_heads_stand_in_lines():
     model = draw(minivit.create("vit_32px", heads=8, depth=2))
     figure = attention_overlay(model, images(1, (32, 32)))
     assert len(drawn(figure)) == 8 and len(figure.axes) == 12
-    frames = Frames(
-        lambda block: attention_overlay(model, images(1, (32, 32)), block=block),
-        range(2),
-        "block",
-        "attention of block {value}",
-    )
-    assert len(frames.pictures) == 2
 
 
 def test_images_in_half_precision_and_with_gradients_are_drawn():

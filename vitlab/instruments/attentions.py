@@ -108,9 +108,9 @@ class Watch(AttentionListener):
                 "images cannot be told apart"
             )
         if not self.found:
-            name = type(self.model).__name__
+            kind = type(self.model).__name__
             raise ValueError(
-                f"{name} computes no attention between tokens: there is none to measure"
+                f"{kind} computes no attention between tokens: there is none to measure"
             )
         names = [attention.name for attention in self.found]
         expect(len(set(names)) == len(names), "one attention in a block", names)
@@ -145,9 +145,6 @@ def _tokens(x: Tensor, count: int) -> Float[Tensor, "tokens dim"] | None:
 
 
 def attentions(model: nn.Module, images: Tensor) -> list[Attention]:
-    """Finds every attention between as many queries as keys that a model computes for one image.
-
-    ValueError where there is none, or several in one block.
-    """
+    """Finds every attention between as many queries as keys that a model computes for one image."""
     with watching(model, images) as watch:
         return watch.look(images)

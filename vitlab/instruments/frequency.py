@@ -80,8 +80,8 @@ class LogAmplitude:
 
     @property
     def _fast(self) -> Tensor:
-        rows, columns = self.values.shape
-        return (frequencies((rows, columns)) > HIGH - ROUNDING).to(self.values.device)
+        fast = frequencies((self.values.shape[0], self.values.shape[1])) > HIGH - ROUNDING
+        return fast.to(self.values.device)
 
 
 def log_amplitude(maps: Float[Tensor, "batch channels rows columns"]) -> LogAmplitude:

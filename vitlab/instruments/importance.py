@@ -55,7 +55,6 @@ def branch_importance(
             ``"resample"`` (Chan et al., 2022) gives the branch of another image.
         reference: Images for the mean, or to draw the other images from. Default: the same images.
     """
-
     first, stream = batches(images, batch_size)
     if names:
         shown = ends = list(find(runnable(model), names)[0])

@@ -5,6 +5,7 @@ are the patches, and the last feature map with as many positions has their rows 
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from jaxtyping import Float
@@ -60,19 +61,14 @@ def layouts(model: nn.Module, images: Tensor, grid: Grid | None = None) -> list[
 
 
 def outside(model: nn.Module, images: Tensor) -> tuple[int, list[int]]:
-    """How many tokens a model's first attention has, and which come from no patch.
-
-    Zero and none for a model without attention, or one that does not read images.
-    """
-    try:
+    """How many tokens a model's first attention has, if any, and which come from no patch."""
+    with suppress(ValueError):  # of a model without attention
         if images.ndim == 4 and images.is_floating_point():
             with watching(model, images) as watch:
                 (attention,) = watch.look(images, first=True)
                 (other,) = watch.look(noise_like(images), first=True)
             tokens, changed = attention.shape[-1], changed_tokens(attention, other)
             return tokens, [i for i in range(tokens) if i not in changed]
-    except ValueError:
-        pass
     return 0, []
 
 
@@ -138,8 +134,7 @@ def checked_weights(
     seen: dict[str, Tensor], layout: Layout, count: int, *, shared: bool = False
 ) -> Float[Tensor, "batch heads tokens tokens"]:
     """A layout's attention weights for so many images, or for all of them one, if that may be."""
-    name = weights_of(layout.name)
-    expected = [count, layout.heads, layout.tokens, layout.tokens]
+    name, expected = weights_of(layout.name), [count, layout.heads, layout.tokens, layout.tokens]
     weights = seen[name]
     fits = list(weights.shape) in (expected, [1 if shared else count, *expected[1:]])
     got = f"{list(weights.shape)}; give one image at a time, batch_size=1"

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from minivit.parts import local_mask
 from minivit.recording import weights_of
 from vitlab.instruments.grids import Grid, rows_and_columns
-from vitlab.instruments.layout import attention_weights, layouts, same_tokens
+from vitlab.instruments.layout import Layout, attention_weights, layouts, same_tokens
 from vitlab.instruments.running import Images, batches, expect
 
 
@@ -56,8 +56,7 @@ def attention_response(
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
     tokens = same_tokens(at)
-    totals = [torch.zeros(3, x.heads, *tokens.grid, dtype=torch.float64) for x in at]
-    count = 0
+    totals, count = [torch.zeros(3, x.heads, *tokens.grid).double() for x in at], 0
     for batch in attention_weights(model, stream, at):
         where = torch.tensor(tokens.where, device=batch[0].device)
         for total, weights in zip(totals, batch, strict=True):
@@ -103,23 +102,22 @@ def between_patches(
 
     Weights are the same for all heads or a matrix for each. Other tokens' attention stays.
     """
+
+    def put(layout: Layout, own: Tensor) -> Tensor:  # [images, heads, tokens, tokens]
+        at = torch.tensor(layout.where, device=own.device)
+        new = own.clone()
+        new[..., at, :] = 0
+        new[..., at[:, None], at] = weights.to(own)
+        return new
+
     replaced: dict[str, Callable[[Tensor], Tensor]] = {}
     for layout in layouts(model, images, grid):
         count = len(layout.where)
         allowed = ([count, count], [layout.heads, count, count])
         shapes = f"weights {allowed[0]} or {allowed[1]} in {layout.name!r}"
         expect(list(weights.shape) in allowed, shapes, list(weights.shape))
-        replaced[weights_of(layout.name)] = partial(_fixed, layout.where, weights)
+        replaced[weights_of(layout.name)] = partial(put, layout)
     return replaced
-
-
-def _fixed(where: tuple[int, ...], weights: Tensor, own: Tensor) -> Tensor:
-    """A model's own weights, [images, heads, tokens, tokens], but for the queries of patches."""
-    at = torch.tensor(where, device=own.device)
-    new = own.clone()
-    new[..., at, :] = 0
-    new[..., at[:, None], at] = weights.to(own)
-    return new
 
 
 def mean_attention(
@@ -131,11 +129,10 @@ def mean_attention(
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
-    totals: list[Tensor] = [torch.zeros(()).double()] * len(at)
-    count = 0
+    totals, count = [torch.zeros(x.heads, x.tokens, x.tokens).double() for x in at], 0
     for batch in attention_weights(model, stream, at):
-        for i, weights in enumerate(batch):
-            totals[i] = totals[i] + weights.double().sum(0).cpu()
+        for total, weights in zip(totals, batch, strict=True):
+            total += weights.double().sum(0).cpu()
         count += len(batch[0])
     named = zip(at, totals, strict=True)
     return {weights_of(layout.name): total[None] / count for layout, total in named}

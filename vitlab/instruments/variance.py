@@ -99,15 +99,15 @@ def branch_variance(
                 keep(place, name, x)
 
     total, count = torch.zeros(()).double(), 0
-    for batch in stream:
-        with ExitStack() as stack:
-            for name in names:
-                stack.enter_context(before(one(model, name), partial(read, name)))
-            stack.enter_context(evaluating(model))
-            stack.enter_context(residuals(model, report))
+    with ExitStack() as stack:
+        for name in names:
+            stack.enter_context(before(one(model, name), partial(read, name)))
+        stack.enter_context(evaluating(model))
+        stack.enter_context(residuals(model, report))
+        for batch in stream:
             model(batch)
-        total = total + _sums(parts[place, name] for place in PLACES for name in names)
-        count += len(batch)
+            total = total + _sums(parts[place, name] for place in PLACES for name in names)
+            count += len(batch)
     means = (total / count).view(2, len(PLACES), len(names))
     return BranchVariance(tuple(names), *means)
 

@@ -95,15 +95,6 @@ def test_weights_that_all_images_share_count_for_each():
     torch.testing.assert_close(found.pixels, known.pixels, rtol=1e-6, atol=0)
 
 
-def test_a_neighbourhood_bounds_the_distance_and_a_removed_attention_has_none():
-    model = draw(minivit.create("vit_8px", local=3, pool="class"))
-    x = torch.rand(3, 1, 8, 8)
-    found = attention_distance(model, x)
-    assert (found.pixels < 2 * math.sqrt(2)).all() and (found.pixels < found.uniform[:, None]).all()
-    without = attention_distance(minivit.remove(model, "attention", [1]), x)
-    assert without.blocks == ("blocks.0", "blocks.2", "blocks.3")
-
-
 class Bare(nn.Module):
     """Attention with no convolution before it."""
 

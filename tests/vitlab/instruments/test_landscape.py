@@ -57,17 +57,6 @@ def test_a_class_token_is_no_filter_and_a_filter_of_zero_stays():
     assert not parts["head.weight"][0].any() and parts["head.weight"].isfinite().all()
 
 
-def test_a_scale_that_norms_undo_changes_no_filter_normalised_surface():
-    """That is what filter normalisation is for: Li et al. (2018)."""
-    model, scaled, x = normed(), normed(), images()
-    scaled[0].weight.data *= 4
-    scaled[0].bias.data *= 4
-    surfaces = [landscape(m, x, LABELS, points=3, batch_statistics=True) for m in (model, scaled)]
-    close(surfaces[0].loss, surfaces[1].loss, 1e-4)
-    assert (curvature(model, x, LABELS, "0.weight", k=1, steps=8, batch_statistics=True).top
-            > 10 * curvature(scaled, x, LABELS, "0.weight", k=1, steps=8, batch_statistics=True).top)  # fmt: skip
-
-
 def test_what_is_no_plane_is_refused():
     model, x = small(), images()
     assert_refused([

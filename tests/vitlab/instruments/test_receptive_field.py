@@ -21,16 +21,6 @@ def stack(layers):
     return model
 
 
-def test_the_identity_sees_the_pixel_itself():
-    model = nn.Conv2d(1, 1, 1, bias=False)
-    nn.init.ones_(model.weight)
-    found = receptive_field(model, torch.randn(2, 1, 5, 8), at="")
-    assert found.place == (2, 4) and found.grid == (5, 8)
-    assert found.sensitivity.nonzero().tolist() == [[2, 4]]
-    assert found.sensitivity[2, 4] == 1
-    assert found.extent == (1, 1) and found.distance == 0
-
-
 @pytest.mark.parametrize("layers", [1, 2, 5])
 def test_averaging_convolutions_have_an_extent_that_grows_as_their_number(layers):
     found = receptive_field(stack(layers), images(1, (31, 25), torch.float64), at=str(layers - 1))

@@ -18,16 +18,6 @@ def stochastic(seed, tokens=N):
     return w / w.sum(-1, keepdim=True)
 
 
-def test_a_shift_twice_is_a_shift_by_two_and_with_the_identity_a_binomial():
-    step = torch.eye(N).roll(1, 1)  # each token attends to the next
-    model = Known(step[None], step[None])
-    without = rollout(model, images(1), identity=0).matrices[:, 0]
-    assert torch.equal(without.round().float(), torch.stack([step, step @ step]))
-    half = rollout(model, images(1)).matrices[1, 0]
-    known = 0.25 * torch.eye(N) + 0.5 * step + 0.25 * step @ step
-    torch.testing.assert_close(half, known.double(), rtol=1e-6, atol=1e-6)
-
-
 @pytest.mark.parametrize("identity", [0, 0.3])
 def test_heads_are_averaged_and_blocks_are_multiplied_the_last_one_leftmost(identity):
     weights = [stochastic(i) for i in range(3)]

@@ -140,15 +140,6 @@ def test_a_shift_keeps_waves_and_any_permutation_their_sizes():
     assert found.same[1, 1] < 0.9
 
 
-def test_no_wave_gains_by_rows_that_sum_to_one():
-    found = frequency_response(torch.stack([positive(12, seed) for seed in range(20)]), GRID)
-    assert found.gain.shape == (20, *GRID)
-    torch.testing.assert_close(found.gain[:, 0, 0], torch.ones(20, dtype=torch.float64))
-    assert found.gain.max() <= 1 + 1e-12
-    assert (found.same <= found.gain + 1e-12).all()
-    assert (found.constant <= found.gain + 1e-12).all()
-
-
 def test_known_attention_of_a_model_by_head():
     weights = torch.stack([positive(12, seed) for seed in range(2)]).float()
     found = attention_response(Known(weights, weights.flip(0)), images(3), batch_size=2)

@@ -19,9 +19,6 @@ def test_a_constant_map_has_none_and_it_adds_up_with_the_mean_to_the_mean_square
     whole = x.double().square().mean((1, 2))
     torch.testing.assert_close(found + x.double().mean(1).square().mean(1), whole)
     assert torch.equal(variance_over_positions(x[:, :1].expand(-1, N, -1)), torch.zeros(3).double())
-    moved = variance_over_positions(x + torch.randn(5))
-    torch.testing.assert_close(moved, found, rtol=1e-5, atol=0)
-    torch.testing.assert_close(variance_over_positions(3 * x), 9 * found)
 
 
 class Branches(nn.Module):
