@@ -8,10 +8,9 @@ import torch
 
 import minivit
 from tests.refusals import unchecked
-from tests.vitlab.tried.architectures import ARCHITECTURES
+from tests.vitlab.tried.architectures import ARCHITECTURES, Patches, Tried
 from tests.vitlab.tried.instruments import INSTRUMENTS
 from tests.vitlab.tried.table import MARKS, PAGE, TABLE, built, page, tried
-from tests.vitlab.tried.tried import Patches, Tried
 from vitlab import instruments as analysis
 
 STORED = json.loads(TABLE.read_text(encoding="utf-8"))
