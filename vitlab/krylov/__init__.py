@@ -28,4 +28,4 @@ from vitlab.krylov.products import (
     sign_margin,
 )
 
-__all__ = [name for name, value in globals().items() if callable(value)]  # and no module
+__all__ = [name for name, value in globals().items() if callable(value) and name != "Operator"]

@@ -65,7 +65,6 @@ def test_the_rule_is_three_medians(factor, is_one):
     found = token_norms(Grows(factor), images(4))
     assert (found.first == "blocks.1") == is_one
     assert found.ratio[1, 0, 1, 3].item() == pytest.approx(factor, rel=1e-5)
-    torch.testing.assert_close(found.median, torch.ones(2).double())
     assert token_norms(Grows(2.9), images(4), factor=2).first == "blocks.1"
 
 
