@@ -31,13 +31,7 @@ class Frames:
     """
 
     def __init__(
-        self,
-        draw: Callable[..., Figure],
-        values: Sequence,
-        label: str,
-        alt: str,
-        start: int = 0,
-        dpi: int = 80,
+        self, draw: Callable, values: Sequence, label: str, alt: str, start: int = 0, dpi: int = 80
     ) -> None:
         fits, got = 1 < len(values) > start >= 0, f"{len(values)} values and start={start}"
         expect(fits, "two values or more and the index of one of them", got)

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
+from vitlab.instruments.grids import Grid
 from vitlab.instruments.running import expect
 
 
@@ -20,9 +21,7 @@ def numbers(x: Tensor, what: str) -> Tensor:
     return x
 
 
-def heat(
-    values: Tensor, grid: tuple[int, int], picture_size: tuple[int, int]
-) -> Float64[np.ndarray, "height width"]:
+def heat(values: Tensor, grid: Grid, picture_size: Grid) -> Float64[np.ndarray, "height width"]:
     """Spreads one value per patch, in reading order, over the pixels of its patch."""
     rows, columns = grid
     height, width = picture_size
@@ -37,7 +36,7 @@ def overlay(
     ax: Axes,
     picture: Float[Tensor, "channels height width"],
     values: Tensor,
-    grid: tuple[int, int],
+    grid: Grid,
     *,
     query: int | None = None,
     vmax: float | None = None,

@@ -68,10 +68,7 @@ def _deleting(token: int, tokens: int) -> Callable[..., Any]:
 def saliency(
     model: nn.Module, images: Images, classes: Classes | None = None, *, batch_size: int = 16
 ) -> Float64[Tensor, "batch height width"]:
-    """Measures how much a logit changes with each pixel, after Simonyan et al. (2014).
-
-    That is the largest absolute value of the logit's gradient over colours.
-    """
+    """The largest absolute gradient of a logit over colours, after Simonyan et al. (2014)."""
     rows = []
     for batch, class_of in with_classes(batches(images, batch_size)[1], classes):
         x = batch.detach().clone().requires_grad_()

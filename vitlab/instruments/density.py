@@ -36,10 +36,7 @@ class Density:
     errors: Float[Tensor, "probes steps"]  # a true eigenvalue lies no farther from each point
 
     def below(self, threshold: float = 0.0) -> Estimate:
-        """The fraction of all eigenvalues that is below a threshold.
-
-        At 0 it counts eigenvalues that are zero but for rounding: most of a large network's.
-        """
+        """The fraction of all eigenvalues below a threshold; at 0 it counts rounding errors."""
         return _estimate((self.shares.double() * (self.points < threshold)).sum(1))
 
     @property

@@ -120,10 +120,9 @@ class FilterSpectra:
 def filter_spectra(
     filters: Float[Tensor, "filters channels height width"], *, draws: int = 2000, seed: int = 0
 ) -> FilterSpectra:
-    """Measures norm and pattern of filters separately, next to ``draws`` filters of white noise.
+    """Measures norm and pattern of filters, next to ``draws`` filters of white noise.
 
-    With ``p`` the fractions of power, a frequency and its mirror image taken together,
-    ``1 / sum p²`` waves make a filter.
+    With ``p`` the fractions of power, ``1 / sum p²`` waves make a filter.
     """
     filters = filters.detach().double()
     norms = filters.flatten(1).norm(dim=1)

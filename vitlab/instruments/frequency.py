@@ -30,10 +30,7 @@ def frequencies(grid: Grid) -> Float64[Tensor, "rows columns"]:
 
 
 def rings(grid: Grid) -> Float64[Tensor, "rows columns"]:
-    """The ring of each wave of ``fft2``: its cycles along the shorter side, to the nearest whole.
-
-    Ring 0 is the constant wave. Those beyond half the side lie in the corners, and are incomplete.
-    """
+    """The ring of each wave of ``fft2``: its cycles along the shorter side, rounded."""
     return torch.floor(frequencies(grid) * min(grid) + 0.5 + ROUNDING)
 
 
@@ -50,10 +47,7 @@ class LogAmplitude:
 
     @property
     def diagonal(self) -> Float64[Tensor, "bins"]:
-        """Relative log amplitudes along half of the diagonal of square maps, Park and Kim's bins.
-
-        Bin ``k`` has ``k`` cycles along both sides; the waves with half a side's are left out.
-        """
+        """Relative log amplitudes on half of the diagonal of square maps, Park and Kim's bins."""
         rows, columns = self.values.shape
         expect(rows == columns, "a square map, which has this diagonal", f"{rows} x {columns}")
         return self.relative.diagonal()[: (rows + 1) // 2]
@@ -124,10 +118,7 @@ def band_noise(
     power: float = 1.0,
     seed: int = 0,
 ) -> Float[Tensor, "batch channels height width"]:
-    """Gaussian noise in a band; ``power`` is the mean square of each image's numbers.
-
-    Noise of equal power disturbs pixels equally, whatever its band.
-    """
+    """Gaussian noise in a band; ``power`` is the mean square of each image's numbers."""
     generator = torch.Generator().manual_seed(seed)
     white = torch.randn(n, channels, *pair(size), generator=generator, dtype=torch.float64)
     noise = band_pass(white, low, high)

@@ -65,10 +65,7 @@ def layer_frequencies(
 def stream_frequencies(
     model: nn.Module, images: Images, *, grid: Grid | None = None, batch_size: int = 16
 ) -> dict[str, Addition]:
-    """The log amplitudes of skip, branch and sum of every residual connection before the pooling.
-
-    Where a ReLU hides them, as in ResNets, give the blocks to :func:`layer_frequencies`.
-    """
+    """The log amplitudes of skip, branch and sum of residual connections before the pooling."""
     first, stream = batches(images, batch_size)
     waves = _Waves(model, first, grid)
 

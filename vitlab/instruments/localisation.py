@@ -49,10 +49,7 @@ class Localisation:
 def localisation(
     model: nn.Module, images: Images, name: str, *, grid: Grid | None = None
 ) -> Localisation:
-    """Compares a layer's output at every position with the pixels of every patch, by debiased CKA.
-
-    Images are hundreds or more. The positions of a feature map divide the image into patches.
-    """
+    """Compares a layer's output at every position with every patch's pixels, by debiased CKA."""
     cka = CKA()
     for batch in [images] if isinstance(images, Tensor) else images:
         grid = grid or patch_grid(model, batch)

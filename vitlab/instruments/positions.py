@@ -82,10 +82,7 @@ def position_similarity(table: Table) -> PositionSimilarity:
 
 
 def place_recovery(table: Table) -> tuple[float, float]:
-    """How well a linear map predicts row and column from a position's vector: ``R²`` of each.
-
-    Each position is left out of the fit in turn: with long vectors it would fit random tables.
-    """
+    """``R²`` of row and column, by ridge regression from vectors, each left out in turn."""
     flat = table.detach().double().flatten(0, 1)
     rows, columns = table.shape[:2]
     where = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).to(flat)

@@ -114,10 +114,7 @@ def probe(
 def read_out(
     x: Float[Tensor, "batch ..."], read: str = "mean", grid: Grid | None = None
 ) -> Float[Tensor, "batch dim"]:
-    """One vector for each image from a layer's output: tokens, a feature map, or vectors already.
-
-    ``read`` is ``"class"``, the first token, or ``"mean"``, of the patches' tokens or of the map.
-    """
+    """One vector for each image from a layer's output: the ``"class"`` token, or the ``"mean"``."""
     if x.ndim == 2:
         return x
     extra, patches = by_position(x, grid)

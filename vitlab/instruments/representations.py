@@ -17,10 +17,7 @@ EXTRA = 8  # tokens besides the patches, at most, where nothing else is known
 def representations(
     model: nn.Module, images: Shaped[Tensor, "batch ..."], names: tuple[str, ...]
 ) -> dict[str, Float[Tensor, "batch ..."]]:
-    """The outputs of named modules, without gradients, of a model in evaluation mode.
-
-    Tokens that come from no patch are moved to the front, wherever the model has them.
-    """
+    """The outputs of named modules, without gradients; tokens that come from no patch are first."""
     with record(model, *names, detach=True) as seen, evaluating(model):
         model(images)
     for name, x in seen.items():

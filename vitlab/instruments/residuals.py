@@ -27,10 +27,7 @@ def largest(calls: Calls) -> str:
 
 
 def last(calls: Calls) -> str:
-    """The module that a branch ends in, but for what has no parameters.
-
-    It is not the largest where a norm follows, which gives its bias for zeros.
-    """
+    """The module that a branch ends in, but for what has no parameters: a norm, if one follows."""
     return next((name for name, size in reversed(calls) if size), calls[-1][0])
 
 

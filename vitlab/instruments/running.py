@@ -71,10 +71,7 @@ def batches(images: Images, batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:
 def with_classes(
     stream: Iterable[Tensor], classes: Tensor | None
 ) -> Iterator[tuple[Tensor, Callable[[Tensor], Int64[Tensor, "batch"]]]]:
-    """Pairs batches of images with a function from their logits to the class of each.
-
-    It is the given one, or else that of the largest logit.
-    """
+    """Pairs batches with a function from logits to classes: the given ones, or else the largest."""
     count = 0
     for batch in stream:
         given = None if classes is None else classes[count : count + len(batch)]

@@ -93,10 +93,7 @@ class CKA:
         self._columns = self._columns + columns.square().sum(1) / scale
 
     def result(self) -> Similarity:
-        """The CKA of all batches so far.
-
-        ValueError where a layer gives the same for all images (or, debiased, for all but one).
-        """
+        """The CKA of all batches so far; ValueError where a layer gives the same for all images."""
         for names, sizes in zip(self._names, (self._rows, self._columns), strict=True):
             if same := [n for n, size in zip(names, sizes.tolist(), strict=True) if not size > 0]:
                 raise ValueError(

@@ -49,10 +49,7 @@ def frequency_response(
 def attention_response(
     model: nn.Module, images: Images, *, grid: Grid | None = None, batch_size: int = 16
 ) -> dict[str, FrequencyResponse]:
-    """The response of every head, ``[heads, rows, columns]``, by block: means over images.
-
-    Of the weights between patches, those rows are divided by their sums.
-    """
+    """The mean response of every head between patches, ``[heads, rows, columns]``, by block."""
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
     tokens = same_tokens(at)
@@ -70,10 +67,7 @@ def attention_response(
 
 
 def gaussian_smoothing(grid: Grid, width: float) -> Float64[Tensor, "patches patches"]:
-    """Gaussian weights of standard deviation ``width``, in patches, of all patches for each patch.
-
-    Rows sum to 1: 0 gives the identity, infinity the mean of all patches.
-    """
+    """Gaussian weights of standard deviation ``width``, in patches; rows sum to 1."""
     rows, columns = rows_and_columns(grid)
     places = torch.cartesian_prod(torch.arange(float(rows)), torch.arange(float(columns))).double()
     squares = (places[:, None] - places).square().sum(-1)  # [patches, patches]
@@ -123,10 +117,7 @@ def between_patches(
 def mean_attention(
     model: nn.Module, images: Images, *, grid: Grid | None = None, batch_size: int = 64
 ) -> dict[str, Float64[Tensor, "1 heads tokens tokens"]]:
-    """Mean attention weights over images, by name, for :func:`~minivit.replacing.replace`.
-
-    With them in the place of its own, a model averages every image in the same way.
-    """
+    """Mean attention weights over images, by name, for :func:`~minivit.replacing.replace`."""
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
     totals, count = [torch.zeros(x.heads, x.tokens, x.tokens).double() for x in at], 0

@@ -25,10 +25,7 @@ class Spectrum:
         return self.values[:, 0] / self.values[:, -1]
 
     def rank(self, tolerance: float | None = None) -> Int64[Tensor, "batch"]:
-        """Counts singular values above a fraction ``tolerance`` of the largest, of all of them.
-
-        Default: rounding error, the machine epsilon times the longer side of the Jacobian.
-        """
+        """Counts singular values above a fraction of the largest; default: of rounding."""
         full, count = min(self.shape), self.values.shape[1]
         got = f"{count} by Lanczos; ask for dense=True"
         expect(count == full, f"all {full} singular values for a rank", got)

@@ -29,10 +29,7 @@ def changed_tokens(one: Attention, other: Attention) -> list[int]:
 
 
 def _between_channels(one: Attention, other: Attention) -> bool:
-    """Whether attention is between channels, where a head has as many channels as tokens.
-
-    Between tokens that are the same in two images attention is the same, up to a factor.
-    """
+    """Whether attention between channels differs for tokens that are the same in two images."""
     a, b = one.weights, other.weights
     x, y = one.tokens, other.tokens
     if a is None or b is None or x is None or y is None or x.shape[1] != one.heads * len(x):

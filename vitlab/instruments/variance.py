@@ -1,7 +1,4 @@
-"""How much features differ from position to position: Park & Kim (2022), figure 9.
-
-Their code measures the residual stream; here it stands beside what a sub-layer reads and adds.
-"""
+"""How much features differ from position to position: Park & Kim (2022), figure 9."""
 
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -74,10 +71,7 @@ def feature_variance(
 def branch_variance(
     model: nn.Module, images: Images, *, grid: Grid | None = None, batch_size: int = 64
 ) -> BranchVariance:
-    """Compares residual stream and branch of every residual connection, of any library's model.
-
-    Where a ReLU hides them, as in ResNets, :func:`feature_variance` measures parts by name.
-    """
+    """Compares residual stream and branch of every residual connection, of any library's model."""
     first, stream = batches(images, batch_size)
     names = branches(model, first, axes=3)  # none of vectors, after the pooling
     expect(len(set(names)) == len(names), "sub-layers that run once each", names)

@@ -77,11 +77,7 @@ class WeightLoss:
         return self._summed(lambda batch: hessian(partial(self._share, batch), self.point))
 
     def gauss_newton(self) -> Operator:
-        """Products with the generalised Gauss-Newton matrix ``G``, after Schraudolph (2002).
-
-        ``G = mean J^T (diag(p) - p p^T) J``, where ``J`` is the Jacobian of an image's logits by
-        the weights and ``p`` its probabilities: the Hessian with the logits made linear.
-        """
+        """Products with the generalised Gauss-Newton matrix, after Schraudolph (2002)."""
         return self._summed(self._gauss_newton)
 
     def split(self, w: Float[Tensor, "1 n"]) -> dict[str, Tensor]:
