@@ -23,7 +23,7 @@ from studies.shared.shape_models import SIZES, shapes
 from studies.shared.training import accuracy, fit
 from vitlab.data import Split, load_data
 from vitlab.instruments import branch_importance, cka
-from vitlab.instruments.ablation import By
+from vitlab.instruments.importance import By
 from vitlab.training import Recipe, train
 
 SEEDS = range(5)

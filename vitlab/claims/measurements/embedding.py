@@ -15,7 +15,7 @@ from vitlab.claims.measurements.parts import (
 )
 from vitlab.claims.measuring import Measured, NotApplicable, Subject, before_training, measures
 from vitlab.instruments import filter_spectra, first_filters, receptive_field
-from vitlab.instruments.ablation import Part, without
+from vitlab.instruments.importance import Part, without
 from vitlab.instruments.representations import patch_grid
 
 
