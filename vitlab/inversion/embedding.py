@@ -8,12 +8,18 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from minivit.patches import patchify, unpatchify
+from minivit.mixer import Mixer
+from minivit.patches import pair, patchify, unpatchify
 from minivit.shapes import Size
-from minivit.vit import PatchEmbedding
+from minivit.vit import PatchEmbedding, ViT
+from vitlab.calls import activation
+from vitlab.inversion.criterion import noise
 from vitlab.inversion.solvers import rank_of
+
+PICTURES = 100  # of noise, to fit the guess to
+RIDGE = 1e-4  # added to the features' variance, as a fraction of its mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +39,10 @@ class PatchPrior:
 
 
 class EmbeddingInverse:
-    """The exact way back through a linear patch embedding, by its singular value decomposition.
+    """The exact way back through a linear patch embedding, by its singular values, in float64.
 
-    Computed in float64, whatever the embedding's dtype. Singular values up to the rounding error of
-    their computation, ``max(dim, n)`` units in the last place of the largest, count as zero.
+    Those up to the rounding of their computation, ``max(dim, n)`` units in the last place of the
+    largest, count as zero.
     """
 
     values: Float[Tensor, " k"]  # singular values, descending; k is the smaller of dim and n
@@ -75,8 +81,7 @@ class EmbeddingInverse:
         known = (tokens.double() - self.bias) @ self._read  # V^T x: [..., rank]
         patches = known @ self.seen
         if prior is not None:
-            mean = prior.mean.double()
-            covariance = prior.covariance.double()
+            mean, covariance = prior.mean.double(), prior.covariance.double()
             across = self.unseen @ covariance @ self.seen.mT  # [n - rank, rank]
             within = torch.linalg.pinv(self.seen @ covariance @ self.seen.mT, hermitian=True)
             surprise = known - self.seen @ mean
@@ -91,3 +96,66 @@ class EmbeddingInverse:
     ) -> Float[Tensor, "batch channels height width"]:
         """The images of a grid (rows, columns) of patches with these tokens."""
         return unpatchify(self.patches(tokens, prior), grid, self.patch_size)
+
+
+class Told(nn.Module):
+    """A model up to a block that reads what its patch embedding keeps of an image, not the pixels.
+
+    With the embedding ``W = U S V^T`` that is ``S V^T x`` of each patch ``x``: an orthonormal map
+    turns it into tokens, so that a search over it need not learn the singular values. Without a
+    patch embedding it is the pixels themselves.
+    """
+
+    def __init__(self, model: ViT | Mixer, at: str) -> None:
+        super().__init__()
+        self.config = model.config
+        self.function = activation(model, at)
+        embedding = model.patch_embedding
+        self.linear = isinstance(embedding, PatchEmbedding)
+        if isinstance(embedding, PatchEmbedding):
+            inverse = EmbeddingInverse(embedding)
+            like = next(model.parameters())
+            self.values = inverse.values[: inverse.rank].to(like)
+            self.seen = inverse.seen.to(like)
+
+    def told(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "..."]:
+        """What the embedding keeps of images: ``[batch, patches, rank]``."""
+        if not self.linear:
+            return images
+        return patchify(images, self.config.patch_size) @ self.seen.mT * self.values
+
+    def images(self, told: Float[Tensor, "..."]) -> Float[Tensor, "batch channels height width"]:
+        """The way back; what the embedding loses is zero."""
+        if not self.linear:
+            return told
+        return unpatchify(told / self.values @ self.seen, self.config.grid, self.config.patch_size)
+
+    def forward(self, told: Float[Tensor, "..."]) -> Float[Tensor, "batch tokens dim"]:
+        """The block's tokens."""
+        return self.function(self.images(told))
+
+
+@torch.no_grad()
+def linear_guess(
+    model: ViT | Mixer, at: str, tokens: Float[Tensor, "batch tokens dim"], seed: int = 0
+) -> Float[Tensor, "batch channels height width"]:
+    """Guesses the images whose tokens, after the block ``at``, are these: linear in each token.
+
+    With residuals a token still looks much like the patch that it began as. So the model is shown
+    noise from N(0, 1), and its patches are fitted to their tokens by ridge regression (Hoerl &
+    Kennard 1970): one matrix for all positions, a mean for each. A class token is not used.
+    """
+    config = model.config
+    places = config.grid[0] * config.grid[1]
+    like = tokens.new_empty(1, PICTURES, config.channels, *pair(config.image_size))
+    images = noise(like, seed)[0]
+    function = activation(model, at)
+    known = torch.cat([function(batch) for batch in images.split(10)])[:, -places:]
+    patches = patchify(images, config.patch_size)  # [images, places, numbers of a patch]
+    mean, typical = known.mean(0), patches.mean(0)
+    features = (known - mean).flatten(0, 1)  # [images * places, dim]
+    gram = features.mT @ features
+    gram.diagonal().add_(RIDGE * gram.diagonal().mean())
+    matrix = torch.linalg.solve(gram, features.mT @ (patches - typical).flatten(0, 1))
+    guess = (tokens[:, -places:] - mean) @ matrix + typical
+    return unpatchify(guess, config.grid, config.patch_size)

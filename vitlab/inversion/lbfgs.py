@@ -18,9 +18,8 @@ TRIALS = 15  # of a line search, before it is given up
 def lbfgs(match: Match, x: Float[Tensor, "batch n"]) -> Iterator[None]:
     """L-BFGS, after Nocedal (1980), with a line search for the Wolfe conditions.
 
-    An image whose line search fails begins anew along the gradient. It stops, at a minimum or at
-    rounding, once its distance has fallen by less than a hundredth since its line search last
-    failed, or within a hundred steps.
+    An image whose line search fails begins anew along the gradient. It stops once its distance has
+    fallen by less than a hundredth since that last happened, or within a hundred steps.
     """
     entries = match.entries
     objective, gradient = match(x, entries)
@@ -67,10 +66,9 @@ def inverse_hessian(
     pairs: Iterable[tuple[Tensor, Tensor, Tensor]],
     scale: Float[Tensor, " k"],
 ) -> Float[Tensor, "k n"]:
-    """Nocedal's two loops: the approximate inverse Hessian, times the gradient.
+    """The approximate inverse Hessian, times the gradient, by Nocedal's two loops.
 
-    ``pairs`` are steps ``s``, the changes ``y`` of the gradient along them, and ``1 / (s . y)``, or
-    0 where a pair does not count.
+    ``pairs`` are steps ``s``, changes ``y`` of the gradient, and ``1 / (s . y)`` or 0 for none.
     """
     q = gradient
     products = []
@@ -92,10 +90,9 @@ def line_search(
     gradient: Float[Tensor, "k n"],
     direction: Float[Tensor, "k n"],
 ) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"], Float[Tensor, "k n"]]:
-    """Looks for a step length that lowers the objective enough and its slope, too (Wolfe 1969).
+    """Bisects for a step length that lowers the objective enough and its slope, too (Wolfe 1969).
 
-    Between a length that is too short and one that is too long lies one that is right. Returns the
-    length, 0 where none lowered the objective; the objective there, and its gradient.
+    Returns the length, 0 where none lowered the objective; the objective there, and its gradient.
     """
     slope = dot(gradient, direction)
     taken = torch.zeros_like(slope)
@@ -104,9 +101,8 @@ def line_search(
     t = torch.ones_like(slope)
     objectives = objective.clone()
     gradients = gradient.clone()
-    looking = (slope < 0).nonzero()[:, 0]
+    i = (slope < 0).nonzero()[:, 0]
     for _ in range(TRIALS):
-        i = looking
         if not len(i):
             break
         value, new = match(x[i] + t[i, None] * direction[i], entries[i])
@@ -118,5 +114,5 @@ def line_search(
         low[i[short]] = t[i[short]]
         high[i[~lower]] = t[i[~lower]]
         t = torch.where(high.isfinite(), (low + high) / 2, 2 * t)
-        looking = i[short | ~lower]
+        i = i[short | ~lower]
     return taken, objectives, gradients

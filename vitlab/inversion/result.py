@@ -36,9 +36,8 @@ class Inversion:
     def met(self) -> list[int | None]:
         """The first evaluation, counted from 1, with a feature distance below the threshold.
 
-        This is the source's criterion. It does not certify that the image was recovered: near it,
-        the distance between the two is bounded only by the feature distance over the smallest
-        singular value.
+        The source's criterion does not certify the image: the distance of a near input is bounded
+        only by the feature distance over the smallest singular value.
         """
         if self.threshold is None:
             return [None] * len(self.evaluations)

@@ -1,8 +1,7 @@
-"""Two ways to solve ``function(x) = y``; the second also where ``y`` has more numbers than ``x``.
+"""Two ways to solve ``function(x) = y``.
 
 Newton-Krylov needs only products with the Jacobian, and suits well-conditioned functions such as
-residual branches. Levenberg-Marquardt needs the whole Jacobian and copes with nearly singular ones,
-such as an MLP's.
+residual branches. Levenberg-Marquardt needs all of it and copes with nearly singular ones, an MLP's.
 """
 
 from collections.abc import Sequence
@@ -48,8 +47,7 @@ def relative_residual(
     function: Operator, x: Float[Tensor, "batch ..."], y: Float[Tensor, "batch ..."]
 ) -> Float[Tensor, " batch"]:
     """``‖function(x) - y‖ / ‖y‖``, not divided where ``y`` is zero; NaN becomes infinite."""
-    residual = norms(function(x) - y) / or_one(norms(y))
-    return residual.nan_to_num(nan=torch.inf)
+    return (norms(function(x) - y) / or_one(norms(y))).nan_to_num(nan=torch.inf)
 
 
 @torch.no_grad()
@@ -61,9 +59,8 @@ def newton_krylov(
 ) -> Preimage:
     """Solves ``function(x) = y`` by Newton's method, with GMRES for each of at most ``steps``.
 
-    A step is halved until the residual falls. An entry stops where no step lowers its residual: at
-    rounding, or near a singular Jacobian, and then it has not converged. The best ``x`` is
-    returned. Entries of ``y`` and ``start`` have as many numbers.
+    A step is halved until the residual falls. An entry stops where none lowers it: at rounding, or
+    near a singular Jacobian. The best ``x`` is returned.
     """
     x = start.clone()
     active = torch.arange(len(y), device=y.device)
@@ -98,14 +95,10 @@ def levenberg_marquardt(
 ) -> Preimage:
     """Solves ``function(x) = y`` by damped Newton steps, after Levenberg (1944), Marquardt (1963).
 
-    A step minimises ``‖J s - r‖² + μ² ‖s‖²``: Newton's for small ``μ``, a short one downhill for
-    large. ``μ`` shrinks where the residual falls and grows elsewhere; an entry stops where ``μ``
-    has grown without bound, or at rounding. The best ``x`` is returned.
-
-    Args:
-        y: With as many numbers in an entry as ``start``, or more.
-        damping: The first ``μ``, in units of the root mean square singular value of ``J``; small,
-            such as 1e-8, where the start is near a solution.
+    A step minimises ``‖J s - r‖² + μ² ‖s‖²``. ``μ`` shrinks where the residual falls and grows
+    elsewhere; it begins as ``damping`` times the root mean square singular value of ``J``: 1e-8,
+    say, near a solution. An entry stops at rounding, or where ``μ`` has grown without bound. The
+    best ``x`` is returned. Entries of ``y`` may have more numbers than those of ``start``.
     """
     x = start.clone()
     active = torch.arange(len(y), device=y.device)

@@ -7,16 +7,20 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from minivit.mixer import Mixer
 from minivit.patches import pair
 from minivit.vit import ViT
 from vitlab.calls import activation, refuse_training
-from vitlab.inversion.optimise import in_dtype
+from vitlab.inversion.criterion import noise
+from vitlab.inversion.embedding import Told, linear_guess
+from vitlab.inversion.optimise import in_dtype, invert
 from vitlab.inversion.residual import branches, invert_block
 from vitlab.inversion.solvers import relative_residual, solved
-from vitlab.inversion.to_pixels import to_pixels
 from vitlab.krylov import check_batch, finite
 
 STARTS = 8  # around the guess, where the guess itself failed
+AROUND = 0.5  # standard deviation of the noise that makes them
+TRIED = 100  # steps of L-BFGS from each of them, before all but one are given up
 NEWTON = 10  # steps at most for a branch: where trained ones took more, they led to other tokens
 FAILED = 1e-8  # relative residual of a block, above which going on through it is useless
 
@@ -59,16 +63,16 @@ def unwind(
 ) -> Unwound:
     """Finds the image that a model turned into the tokens that a block gave::
 
-        found = unwind(model, tokens, at="blocks.5")
-        found.image, found.exact
+        result = unwind(model, tokens, at="blocks.5")
+        result.image, result.exact
 
     Residual blocks are undone one after the other, the last one first: by the fixed point where it
     contracts, by Newton-GMRES elsewhere. The first block and the embedding are undone together,
-    over the pixels, by :func:`~vitlab.inversion.to_pixels.to_pixels`, since most tokens belong to
-    no image. A trained block often gives the same output for several tokens, so the way back may
-    lead to others. Where it fails, the pixels are sought from the tokens one block later, and so on
-    up to the given ones, and last from the best of 8 starts around the first guess. The forward
-    pass decides. All of it is in float64, whatever the model is in.
+    over the pixels, by L-BFGS from the :func:`~vitlab.inversion.embedding.linear_guess`, since most
+    tokens belong to no image. A trained block often gives the same output for several tokens, so
+    the way back may lead to others. Where it fails, the pixels are sought from the tokens one block
+    later, and so on up to the given ones, and last from the best of 8 starts around the first
+    guess. The forward pass decides. All of it is in float64, whatever the model is in.
 
     Another image may give the same tokens: one does if the embedding is narrower than its patches.
 
@@ -77,11 +81,9 @@ def unwind(
             sub-layers, or none.
         tokens: Of images of the size in the model's configuration. In float32 they have six digits,
             which limits the image.
-        at: The name of the block, ``"blocks.0"`` to the last one.
         tolerance: The error that counts as exact, relative to the tokens. Default: 1.8e-12 for
             float64 tokens, 6.4e-6 for float32.
         steps: Steps of L-BFGS at most, each time.
-        seed: For the guesses.
     """
     last = _check(model, tokens, at)
     tolerance = solved(tokens.dtype) if tolerance is None else tolerance
@@ -150,3 +152,31 @@ def _stage(name: str, batch: int, entries: Tensor, methods: list[str], error: Te
     errors[entries] = error
     method_of = dict(zip(entries.tolist(), methods, strict=True))
     return Stage(name, tuple(method_of.get(i, "") for i in range(batch)), errors)
+
+
+def to_pixels(
+    model: ViT | Mixer,
+    at: str,
+    tokens: Float[Tensor, "batch tokens dim"],
+    starts: int,
+    steps: int,
+    seed: int,
+) -> Float[Tensor, "batch channels height width"]:
+    """Finds the images whose tokens, after the block ``at``, are these, by L-BFGS.
+
+    The search is over what the patch embedding keeps of an image, see :class:`Told`; what it loses
+    is zero. With several starts all take 100 steps, and the one nearest in tokens goes on.
+    """
+    guesses = linear_guess(model, at, tokens, seed)
+    reader = Told(model, at).eval()
+    images = []
+    for target, start in zip(tokens.split(1), guesses.split(1), strict=True):
+        if starts > 1:
+            around = AROUND * noise(start.new_empty(1, starts, *start.shape[1:]), seed)[0]
+            many = target.expand(starts, -1, -1)
+            tried = invert(reader, target=many, start=reader.told(start + around), steps=TRIED)
+            nearest = tried.feature_distance.nan_to_num(math.inf).amin(1).argmin()
+            start = reader.images(tried.image[nearest][None])
+        inversion = invert(reader, target=target, start=reader.told(start), steps=steps)
+        images.append(reader.images(inversion.image))
+    return torch.cat(images)
