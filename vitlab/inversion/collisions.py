@@ -1,9 +1,7 @@
 """Two inputs with one output: by Newton's method, where a function folds, or behind closed ReLUs.
 
-A flat direction looks like a collision: if the smallest singular value is 1e-12, a step along it
-moves the output by no more. So every pair is compared with what the Jacobian alone would predict.
-One case is left: in float64 a linear map that shrinks a direction below rounding, by 1e-15 say,
-cannot be told from one that loses it, such as LayerNorm. Both count as collisions.
+A direction that a function nearly loses looks like a collision, so every pair is compared with what
+the Jacobian alone would predict; one that it shrinks below rounding counts as lost.
 """
 
 from dataclasses import dataclass
@@ -13,6 +11,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from vitlab.inversion.solvers import (
+    Batch,
+    Numbers,
     levenberg_marquardt,
     newton_krylov,
     rank_of,
@@ -33,20 +33,18 @@ class Collision:
     Distances are relative to the first's size, and absolute where that is zero.
     """
 
-    first: Float[Tensor, "batch ..."]
-    second: Float[Tensor, "batch ..."]
-    distance: Float[Tensor, " batch"]  # ‖second - first‖ / ‖first‖
-    output_distance: Float[Tensor, " batch"]  # ‖f(second) - f(first)‖ / ‖f(first)‖
-    first_order: Float[Tensor, " batch"]  # ‖J (second - first)‖ / ‖f(first)‖, as of a linear map
-    # Whether they collide: the inputs differ by more than 1e-6, the outputs by no more than counts
-    # as solved, and by 1000 times less than the first order, unless that is rounding.
+    first: Batch
+    second: Batch
+    distance: Numbers  # ‖second - first‖ / ‖first‖
+    output_distance: Numbers  # ‖f(second) - f(first)‖ / ‖f(first)‖
+    first_order: Numbers  # ‖J (second - first)‖ / ‖f(first)‖, as of a linear map
+    # The inputs differ by more than 1e-6, the outputs by no more than counts as solved, and by 1000
+    # times less than the first order, unless that is rounding.
     found: Bool[Tensor, " batch"]
 
 
 @torch.no_grad()
-def compare(
-    function: Operator, first: Float[Tensor, "batch ..."], second: Float[Tensor, "batch ..."]
-) -> Collision:
+def compare(function: Operator, first: Batch, second: Batch) -> Collision:
     """Measures whether pairs of inputs, in float64, have the same outputs."""
     if {first.dtype, second.dtype} != {torch.float64}:  # others are too coarse for "the same"
         raise TypeError(f"expected inputs in float64: got {first.dtype} and {second.dtype}")
@@ -63,7 +61,7 @@ def compare(
 
 def find_collisions(
     function: Operator,
-    x: Float[Tensor, "batch ..."],
+    x: Batch,
     radius: float = 0.1,
     attempts: int = 10,
     *,
@@ -72,11 +70,9 @@ def find_collisions(
 ) -> Collision:
     """Looks for other inputs with the output of ``x``: solves for it from starts near ``x``.
 
-    The function gives as many numbers as it reads. Of each entry at most ``attempts`` starts are
-    tried, at a distance of ``radius`` times its size: from far starts a solution is more often
-    another input, from near ones there is more often a solution. ``dense`` solves with the whole
-    Jacobian, for functions that are small or badly conditioned. Where no other input is found, the
-    second of the pair is ``x`` itself, at distance 0.
+    Starts are ``radius`` times its size away: from far ones a solution is more often another input,
+    from near ones there is more often a solution. ``dense`` solves with the whole Jacobian, for
+    functions that are small or badly conditioned. Where none is found, the second is ``x`` itself.
     """
     generator = torch.Generator(x.device).manual_seed(seed)
     second = x.clone()
@@ -108,15 +104,12 @@ class SignChange:
     margin: float  # the smaller of the two values of vitlab.krylov.sign_margin; above 1
 
 
-def sign_change(
-    function: Operator, x: Float[Tensor, "batch ..."], enough: float | None = None
-) -> SignChange | None:
+def sign_change(function: Operator, x: Batch, enough: float | None = None) -> SignChange | None:
     """Looks for two inputs, in float64, whose Jacobian determinants differ in sign.
 
-    They prove that a smooth function is not injective: a continuous injective map into a space of
-    as many dimensions keeps orientation everywhere or reverses it everywhere, since its local
-    degree is constant. Returns the pair with the widest margin, or the first with a margin of more
-    than ``enough``; none if all certain signs agree.
+    They prove that a smooth function is not injective: an injective map into a space of as many
+    dimensions keeps orientation everywhere or reverses it everywhere. Returns the pair with the
+    widest margin, or the first with more than ``enough``; none if all certain signs agree.
     """
     best: dict[float, tuple[float, int]] = {}  # of each sign: the widest margin, and the input's
     pair = None
@@ -142,11 +135,10 @@ def collide_across_fold(
 ) -> Collision:
     """Builds a collision from two inputs where the Jacobian's determinant has different signs.
 
-    The determinant is zero somewhere on the line between them: the function folds there. Along the
-    direction ``v`` that its Jacobian loses, the output turns back. So this takes the output a
-    little further along ``v``, by ``apart`` times the input's size, and solves for another input
-    from a start a little back along ``v``. Where that fails because other singular values are small
-    too, a tenth of the distance is tried, down to a thousandth.
+    The function folds somewhere on the line between them: along the direction ``v`` that its
+    Jacobian loses there, the output turns back. So this takes the output a little further along
+    ``v``, by ``apart`` times the input's size or down to a thousandth of that, and solves for
+    another input from a start a little back along ``v``.
     """
     ends = [positive, negative]
     signs = [_sign(function, x) for x in ends]
@@ -172,18 +164,15 @@ def _sign(function: Operator, x: Tensor) -> float:
 
 
 def hidden_directions(
-    function: Operator,
-    x: Float[Tensor, "batch ..."],
-    where: Bool[Tensor, "batch ..."] | None = None,
+    function: Operator, x: Batch, where: Bool[Tensor, "batch ..."] | None = None
 ) -> Float[Tensor, "directions ..."]:
     """An orthonormal basis of the null space of a function's Jacobian, or its part in a window::
 
         hidden_directions(model.patch_embedding, image, window)
 
-    A smooth function loses only the first order along these directions. Convolutions with ReLUs
-    lose everything, for a stretch: a closed ReLU passes nothing on until it opens. Singular values
-    count as zero up to rounding, see ``rank_of``. ``x`` is one entry in float64, and ``where``,
-    shaped like it, says which numbers may move, by default all: a thousand or so are quick.
+    A smooth function loses only the first order along these directions; convolutions with ReLUs
+    lose everything, until a closed ReLU opens. ``x`` is one entry in float64, and ``where``, shaped
+    like it, says which numbers may move, by default all: a thousand or so are quick.
     """
     where = torch.ones_like(x, dtype=torch.bool) if where is None else where
     if len(x) != 1 or where.shape != x.shape:
@@ -208,8 +197,7 @@ def collide_along(
 ) -> Collision:
     """Goes as far along each direction, both ways, as the output stays the same up to rounding.
 
-    Returns pairs of ``x`` and where each walk ended: first along the directions, then along their
-    opposites. Where the output changed at once, that is ``x`` itself.
+    Returns pairs of ``x`` and where each walk ended: along the directions, then their opposites.
     """
     ways = torch.cat([directions, -directions])
     column = [-1, *[1] * (x.ndim - 1)]

@@ -6,8 +6,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from vitlab.inversion.solvers import Batch, Numbers
 from vitlab.krylov import Linearisation, Operator, linearise, norms, scaled
 
+Vectors = Float[Tensor, "k n"]  # flat images, some of a batch
+Scalars = Float[Tensor, " k"]
+Entries = Int[Tensor, " k"]  # their indices in the batch
 DIVERGED = 1e6  # times the first feature distance, above which an optimiser is stopped
 
 
@@ -26,9 +30,9 @@ class Match:
     def __init__(
         self,
         function: Operator,
-        target: Float[Tensor, "batch ..."],
+        target: Batch,
         shape: torch.Size,
-        image: Float[Tensor, "batch ..."] | None,
+        image: Batch | None,
         precision: torch.dtype,
     ) -> None:
         self.shape = shape  # of one image, n numbers
@@ -41,9 +45,7 @@ class Match:
         self._target, self._image, self._precision = target.flatten(1), image, precision
         self._rounding = 4 * torch.finfo(precision).eps * norms(target)
 
-    def __call__(
-        self, x: Float[Tensor, "k n"], entries: Int[Tensor, " k"]
-    ) -> tuple[Float[Tensor, " k"], Float[Tensor, "k n"]]:
+    def __call__(self, x: Vectors, entries: Entries) -> tuple[Scalars, Vectors]:
         """One evaluation, forward and backward: the objective and its gradient."""
         with torch.enable_grad():
             x = x.detach().requires_grad_()
@@ -56,7 +58,7 @@ class Match:
         return difference.square().sum(1) / 2, gradient
 
     def linearised(
-        self, x: Float[Tensor, "k n"], entries: Int[Tensor, " k"]
+        self, x: Vectors, entries: Entries
     ) -> tuple[Linearisation, Float[Tensor, "k m"]]:
         """One evaluation that gives products with the Jacobian, and ``target - function(x)``."""
         at = linearise(self._function, x)
@@ -66,17 +68,17 @@ class Match:
             self._check_start(pull(difference))
         return Linearisation(at.value, push, pull), difference
 
-    def again(self, entries: Int[Tensor, " k"]) -> None:
+    def again(self, entries: Entries) -> None:
         """Counts a product with the Jacobian and one with its transpose as one evaluation."""
         for i in entries.tolist():
             for record in self.features[i], self.inputs[i]:
                 record.extend(record[-1:])
 
-    def arrived(self, entries: Int[Tensor, " k"]) -> Bool[Tensor, " k"]:
+    def arrived(self, entries: Entries) -> Bool[Tensor, " k"]:
         """Whether only rounding is left of the distance."""
         return self.least[entries] <= self._rounding[entries]
 
-    def check(self, entries: Int[Tensor, " k"]) -> None:
+    def check(self, entries: Entries) -> None:
         """Stops an optimiser that diverges."""
         for i in entries.tolist():
             first, last = self.features[i][0], self.features[i][-1]
@@ -116,7 +118,7 @@ class Match:
         return first
 
 
-def dot(a: Float[Tensor, "k n"], b: Float[Tensor, "k n"]) -> Float[Tensor, " k"]:
+def dot(a: Vectors, b: Vectors) -> Scalars:
     """The dot product of each pair of vectors."""
     return (a * b).sum(1)
 
@@ -129,12 +131,9 @@ def noise(like: Float[Tensor, "batch *image"], seed: int) -> Float[Tensor, "batc
 
 
 @torch.no_grad()
-def shifted_distance(
-    function: Operator, image: Float[Tensor, "batch ..."], std: float, seed: int = 0
-) -> Float[Tensor, " batch"]:
+def shifted_distance(function: Operator, image: Batch, std: float, seed: int = 0) -> Numbers:
     """How far an activation moves when the image is shifted a little: ``‖O(a + std z) - O(a)‖``.
 
-    ``z`` is from N(0, 1), the same for all images. By the source's criterion, an input with an
-    activation nearer than this to ``O(a)`` represents ``a``, however far the input itself is.
+    By the source's criterion, an input with an activation nearer than this represents ``a``.
     """
     return norms(function(image + std * noise(image, seed)) - function(image))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from minivit.mixer import Mixer
 from minivit.patches import pair, patchify, unpatchify
-from minivit.shapes import Size
+from minivit.shapes import Images, Size, Tokens
 from minivit.vit import PatchEmbedding, ViT
 from vitlab.calls import activation
 from vitlab.inversion.criterion import noise
@@ -30,20 +30,14 @@ class PatchPrior:
     covariance: Float[Tensor, "n n"]
 
     @classmethod
-    def of(
-        cls, images: Float[Tensor, "batch channels height width"], patch_size: int | tuple[int, int]
-    ) -> "PatchPrior":
+    def of(cls, images: Images, patch_size: int | tuple[int, int]) -> "PatchPrior":
         """The mean and covariance of all patches, two or more, of some images."""
         patches = patchify(images, patch_size).flatten(0, 1).double()  # [batch * patches, n]
         return cls(patches.mean(0), patches.mT.cov())
 
 
 class EmbeddingInverse:
-    """The exact way back through a linear patch embedding, by its singular values, in float64.
-
-    Those up to the rounding of their computation, ``max(dim, n)`` units in the last place of the
-    largest, count as zero.
-    """
+    """The exact way back through a linear patch embedding, in float64."""
 
     values: Float[Tensor, " k"]  # singular values, descending; k is the smaller of dim and n
     rank: int  # how many numbers of a patch a token determines
@@ -74,9 +68,8 @@ class EmbeddingInverse:
     ) -> Float[Tensor, "... n"]:
         """The patches that the embedding maps to these tokens, with no positions added.
 
-        What the tokens determine is exact. The rest is zero without a prior: the pseudo-inverse.
-        With one it is the prior's conditional mean given what is known, which is both the most
-        probable patch and the linear estimate of least mean square error.
+        What the tokens determine is exact. The rest is zero without a prior, as by the
+        pseudo-inverse, or the prior's conditional mean given what is known.
         """
         known = (tokens.double() - self.bias) @ self._read  # V^T x: [..., rank]
         patches = known @ self.seen
@@ -93,7 +86,7 @@ class EmbeddingInverse:
         tokens: Float[Tensor, "batch patches dim"],
         grid: tuple[int, int],
         prior: PatchPrior | None = None,
-    ) -> Float[Tensor, "batch channels height width"]:
+    ) -> Images:
         """The images of a grid (rows, columns) of patches with these tokens."""
         return unpatchify(self.patches(tokens, prior), grid, self.patch_size)
 
@@ -101,9 +94,8 @@ class EmbeddingInverse:
 class Told(nn.Module):
     """A model up to a block that reads what its patch embedding keeps of an image, not the pixels.
 
-    With the embedding ``W = U S V^T`` that is ``S V^T x`` of each patch ``x``: an orthonormal map
-    turns it into tokens, so that a search over it need not learn the singular values. Without a
-    patch embedding it is the pixels themselves.
+    That is ``S V^T x`` of each patch ``x``, which an orthonormal map turns into tokens, so that a
+    search over it need not learn the singular values; the pixels where a stem is not linear.
     """
 
     def __init__(self, model: ViT | Mixer, at: str) -> None:
@@ -118,32 +110,30 @@ class Told(nn.Module):
             self.values = inverse.values[: inverse.rank].to(like)
             self.seen = inverse.seen.to(like)
 
-    def told(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "..."]:
+    def told(self, images: Images) -> Float[Tensor, "..."]:
         """What the embedding keeps of images: ``[batch, patches, rank]``."""
         if not self.linear:
             return images
         return patchify(images, self.config.patch_size) @ self.seen.mT * self.values
 
-    def images(self, told: Float[Tensor, "..."]) -> Float[Tensor, "batch channels height width"]:
+    def images(self, told: Float[Tensor, "..."]) -> Images:
         """The way back; what the embedding loses is zero."""
         if not self.linear:
             return told
         return unpatchify(told / self.values @ self.seen, self.config.grid, self.config.patch_size)
 
-    def forward(self, told: Float[Tensor, "..."]) -> Float[Tensor, "batch tokens dim"]:
+    def forward(self, told: Float[Tensor, "..."]) -> Tokens:
         """The block's tokens."""
         return self.function(self.images(told))
 
 
 @torch.no_grad()
-def linear_guess(
-    model: ViT | Mixer, at: str, tokens: Float[Tensor, "batch tokens dim"], seed: int = 0
-) -> Float[Tensor, "batch channels height width"]:
+def linear_guess(model: ViT | Mixer, at: str, tokens: Tokens, seed: int = 0) -> Images:
     """Guesses the images whose tokens, after the block ``at``, are these: linear in each token.
 
-    With residuals a token still looks much like the patch that it began as. So the model is shown
-    noise from N(0, 1), and its patches are fitted to their tokens by ridge regression (Hoerl &
-    Kennard 1970): one matrix for all positions, a mean for each. A class token is not used.
+    With residuals a token still looks much like the patch that it began as. So patches of noise are
+    fitted to their tokens by ridge regression (Hoerl & Kennard 1970): one matrix for all positions,
+    a mean for each. A class token is not used.
     """
     config = model.config
     places = config.grid[0] * config.grid[1]

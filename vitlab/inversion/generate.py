@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from minivit.model import check_rule
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
+from minivit.shapes import Images
 from vitlab.calls import logits, refuse_training
 from vitlab.inversion.paintings import Fourier, Pixels
 
@@ -23,7 +24,7 @@ METHODS = ("fourier", "source")
 class Generated:
     """What :func:`generate` made."""
 
-    images: Float[Tensor, "batch channels height width"]  # in the model's input space
+    images: Images  # in the model's input space
     pictures: UInt8[Tensor, "batch channels height width"]  # the same to look at, 0 to 255
     classes: Int[Tensor, " batch"]  # the class that each was made for
     scores: Float[Tensor, "batch steps"]  # its logit for what the model saw at each step
@@ -52,30 +53,22 @@ def generate(
         generate(model, 3).pictures         # [1, channels, height, width]
         generate(model, range(10)).logits   # ten images at once, each by itself
 
-    - ``"source"``: gradient descent on ``|C - O_i|``, where ``O_i`` is the logit, with a 3 x 3
-      Gaussian blur after each step and jitter by random crops:
-      :class:`~vitlab.inversion.paintings.Pixels`. Until the logit reaches ``C``, the gradient is
-      the logit's own, and ``C`` does not matter.
-    - ``"fourier"``: ascent of the logit by the Fourier coefficients of an image under random
-      shifts, turns, zooms and noise: :class:`~vitlab.inversion.paintings.Fourier`.
+    By :class:`~vitlab.inversion.paintings.Fourier`, or :class:`~vitlab.inversion.paintings.Pixels`
+    for ``"source"``; options from ``constant`` to ``jitter_step`` are for the latter alone. Black
+    and white are those of the model's ``preprocess``, or 0 and 1.
 
     Args:
-        model: Any image classifier in evaluation mode. Its ``preprocess``, a
-            :class:`~minivit.preprocessing.Preprocess`, gives the inputs that are black and white;
-            without one they are 0 and 1.
         class_index: A class or several; the same one twice makes two images.
         step_size: Of Adam, by default 0.1; or the source's factor before the gradient, by default
             such that the first step has the standard deviation of the noise it begins with, 1/20.
         size: Channels, height and width of an input. Default: from the model's ``config``.
-        constant: ``C``. This and all options up to ``jitter_step`` are for ``"source"`` alone.
-        blur: Standard deviation of the Gaussian in pixels at the first step; it falls linearly to 0
-            at the last. The source's 2.4 makes it nearly the mean of nine pixels; 0 is none.
+        constant: ``C``, which does not matter until the logit reaches it.
+        blur: Standard deviation of the 3 x 3 Gaussian in pixels at the first step; it falls
+            linearly to 0 at the last. The source's 2.4 is nearly the mean of nine pixels.
         jitter: Pixels by which the canvas is higher and wider than a crop. Default: an eighth of
-            the shorter side.
-        jitter_after: Steps before the crops begin to move.
+            the shorter side. Crops begin to move after ``jitter_after`` steps.
         jitter_step: Crops move by multiples of this, such as a patch's side. ``jitter`` is a
             multiple of twice as much, so that the middle is one of their positions.
-        views: Whether ``"fourier"`` changes the view at random.
     """
     refuse_training(model)
     options = SimpleNamespace(method=method, steps=steps, step_size=step_size, blur=blur, size=size)
@@ -163,9 +156,8 @@ def recognise(
         drawn = generate(vit, range(10))
         recognise(drawn.pictures, drawn.classes, {"resnet": resnet, "mixer": mixer}).accuracy
 
-    The model that made an image gives it a high score by construction. A separately trained model,
-    better still of another family, has other blind spots. Judges have the same classes in the same
-    order, and a ``preprocess``, as :func:`~minivit.loading.load` sets it.
+    A separately trained model, better still of another family, has other blind spots than the one
+    that made an image. Judges have its classes, and a ``preprocess`` as loaded models have.
     """
     if pictures.dtype != torch.uint8 or not len(pictures):
         got = f"{list(pictures.shape)} of {pictures.dtype}"

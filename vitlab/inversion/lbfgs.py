@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
-from vitlab.inversion.criterion import Match, dot
+from vitlab.inversion.criterion import Entries, Match, Scalars, Vectors, dot
 
 HISTORY = 100  # steps that it remembers
 TRIALS = 15  # of a line search, before it is given up
@@ -62,10 +62,8 @@ def lbfgs(match: Match, x: Float[Tensor, "batch n"]) -> Iterator[None]:
 
 
 def inverse_hessian(
-    gradient: Float[Tensor, "k n"],
-    pairs: Iterable[tuple[Tensor, Tensor, Tensor]],
-    scale: Float[Tensor, " k"],
-) -> Float[Tensor, "k n"]:
+    gradient: Vectors, pairs: Iterable[tuple[Tensor, Tensor, Tensor]], scale: Scalars
+) -> Vectors:
     """The approximate inverse Hessian, times the gradient, by Nocedal's two loops.
 
     ``pairs`` are steps ``s``, changes ``y`` of the gradient, and ``1 / (s . y)`` or 0 for none.
@@ -84,12 +82,12 @@ def inverse_hessian(
 
 def line_search(
     match: Match,
-    x: Float[Tensor, "k n"],
-    entries: Int[Tensor, " k"],
-    objective: Float[Tensor, " k"],
-    gradient: Float[Tensor, "k n"],
-    direction: Float[Tensor, "k n"],
-) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"], Float[Tensor, "k n"]]:
+    x: Vectors,
+    entries: Entries,
+    objective: Scalars,
+    gradient: Vectors,
+    direction: Vectors,
+) -> tuple[Scalars, Scalars, Vectors]:
     """Bisects for a step length that lowers the objective enough and its slope, too (Wolfe 1969).
 
     Returns the length, 0 where none lowered the objective; the objective there, and its gradient.

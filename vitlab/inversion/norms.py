@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from minivit.mixer import TokenNorm
+from minivit.shapes import Tokens
 from vitlab.inversion.solvers import rank_of
 
 
@@ -38,13 +39,10 @@ class Fibre:
 def fibre(norm: nn.LayerNorm, y: Float[Tensor, "..."]) -> Fibre:
     """All inputs that a LayerNorm over features, or a ``TokenNorm`` over tokens, maps to ``y``.
 
-    The trace of the scale is the small difference ``1 - r``, about ``eps / v``. So with ``eps =
-    1e-6`` and ``v = 1`` float64 determines the scale to about ten digits, float32 hardly at all:
-    ``scale_error`` estimates it. An entry where ``gamma`` is zero is lost, too. Since the mean of
-    ``z`` is zero, one such entry can be recovered; of several, the smallest that fit are taken.
-
-    An output that the norm cannot have given is refused, if it is off by more than a hundredth:
-    outputs that were rounded before, down to bfloat16, are let through.
+    The trace of the scale is the small difference ``1 - r``, about ``eps / v``: float32 hardly
+    determines it, and ``scale_error`` says how far. An entry where ``gamma`` is zero is lost, too:
+    the mean of ``z``, which is zero, gives one back; of several, the smallest that fit are taken.
+    Outputs off by a hundredth are let through: they may have been rounded before, to bfloat16.
     """
     if not isinstance(norm, nn.LayerNorm) or len(norm.normalized_shape) != 1:
         raise TypeError(f"expected a LayerNorm over one axis: got {norm}")
@@ -96,12 +94,10 @@ def _fill(z: Tensor, lost: Tensor, square_known: bool) -> Tensor:
 class Meeting:
     """Where the fibres of LayerNorm meet the tokens that an embedding can give."""
 
-    tokens: Float[Tensor, "batch tokens dim"]  # the norm's input
+    tokens: Tokens  # the norm's input
     scale: Float[Tensor, "batch tokens 1"]
     shift: Float[Tensor, "batch tokens 1"]
-    # How much the two unknowns' relative error exceeds the outputs'; about 1e15 or more where the
-    # two meet in more than a point.
-    condition: Float[Tensor, "batch tokens"]
+    condition: Float[Tensor, "batch tokens"]  # of the two unknowns; 1e15 where no point is alone
 
 
 def meeting(
@@ -110,10 +106,8 @@ def meeting(
     """Finds the token of each fibre, over features, that a patch embedding could have given.
 
     The tokens ``W q + t`` of an embedding, with ``W`` its ``projection.weight.flatten(1)`` and
-    ``t`` its bias plus the position, fill all but ``dim - n`` dimensions. Projected on these,
-    ``a z + c 1 = W q + t`` leaves two unknowns, ``a`` and ``c``. They are unique where ``z`` and
-    ``1`` are independent there, and badly determined where ``t`` is small. The trace that ``eps``
-    leaves is not used.
+    ``t``, the offset, its bias plus the position, fill all but ``dim - n`` dimensions. Projected on
+    these, ``a z + c 1 = W q + t`` leaves two unknowns, badly determined where ``t`` is small.
     """
     z = fibres.direction.double()
     ones = torch.ones_like(z)

@@ -1,11 +1,11 @@
 """Inversion by optimisation: an input whose activation at a named point is a given one."""
 
+from collections.abc import Iterator
 from copy import deepcopy
 from itertools import islice
 from types import SimpleNamespace
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from minivit.model import check_rule
@@ -14,6 +14,7 @@ from vitlab.inversion.criterion import Match, noise, shifted_distance
 from vitlab.inversion.lbfgs import lbfgs
 from vitlab.inversion.optimisers import adam, gauss_newton, gradient_descent
 from vitlab.inversion.result import Inversion, padded
+from vitlab.inversion.solvers import Batch
 from vitlab.krylov import Operator, check_batch, finite, norms, wide, widened
 
 OPTIMISERS = ("gd", "adam", "lbfgs", "gauss-newton")
@@ -24,13 +25,13 @@ SAME = 0.01  # fraction of an activation by which the same image's may differ th
 @torch.inference_mode(False)  # in which nothing has a gradient
 def invert(
     model: nn.Module,
-    image: Float[Tensor, "batch ..."] | None = None,
+    image: Batch | None = None,
     at: str = "",
     *,
-    target: Float[Tensor, "batch ..."] | None = None,
+    target: Batch | None = None,
     optimizer: str = "lbfgs",
     steps: int = 300,
-    start: Float[Tensor, "batch ..."] | None = None,
+    start: Batch | None = None,
     seed: int = 0,
     step_size: float | None = None,
     blur: float | None = None,
@@ -41,15 +42,8 @@ def invert(
         inversion = invert(model, images, at="blocks.3")
         inversion = invert(model.blocks[3], tokens)  # one block alone: its input is tokens
 
-    The optimiser sees the target activation and nothing else of the image. Each image of a batch is
-    inverted by itself. Memory does not grow with the steps.
-
-    - ``"gd"``: gradient descent on the feature distance ``‖O(x) - target‖``, as the source has it:
-      ``x <- blur(x - ε g)``. Without a step size, ``ε`` is the distance over ``σ²``, the square of
-      the Jacobian's largest singular value at the start; finding that counts as 21 evaluations.
-    - ``"adam"``: Kingma & Ba (2015), with a step size of 0.03 by default.
-    - ``"lbfgs"``: the quasi-Newton method of Nocedal (1980), with 100 steps remembered.
-    - ``"gauss-newton"``: the linearised problem solved at each step, by conjugate gradients.
+    The optimiser, a function of :mod:`~vitlab.inversion.optimisers` or ``lbfgs``, sees the target
+    activation and nothing else of the image. Each image of a batch is inverted by itself.
 
     Args:
         model: Any module in evaluation mode that reads one tensor, each entry of a batch alone. It
@@ -58,17 +52,12 @@ def invert(
         steps: At most; fewer where rounding or, with ``"lbfgs"``, a minimum is reached. A step of
             ``"gd"`` and ``"adam"`` is one evaluation, before the step; one of ``"lbfgs"`` seldom
             more, one of ``"gauss-newton"`` dozens.
-        start: Default: the source's noise from N(0.7, 1/20), the same for each image. Searches in
-            trained models with layer norms may end at local minima if they start from flat patches
-            of the opposite brightness.
-        blur: Standard deviation in pixels of the 3 x 3 Gaussian after the first step of ``"gd"``.
-            It falls linearly to 0 after the last, whose result is not evaluated. The source has
-            2.4. Default: none.
+        start: Default: the source's noise from N(0.7, 1/20), the same for each image.
+        step_size: Of ``"gd"``, by default as for the linearised problem, and ``"adam"``, 0.03.
+        blur: Standard deviation in pixels of the 3 x 3 Gaussian after the first step of ``"gd"``,
+            2.4 in the source. It falls linearly to 0 after the last. Default: none.
         shift: Standard deviation of the noise that makes the slightly shifted image of the source's
             criterion: 1/20 in one passage of the source and 1/18 in another.
-
-    Raises :class:`~vitlab.inversion.criterion.Diverged` where the steps were too long: the feature
-    distance grew a million times or was no longer finite.
     """
     options = SimpleNamespace(
         optimizer=optimizer, steps=steps, step_size=step_size, blur=blur, shift=shift
@@ -97,6 +86,7 @@ def invert(
     threshold = shifted_distance(function, like, shift, 2 * seed + 1) if target is None else None
     match = Match(function, reached.to(like), like.shape[1:], image, dtype)
     x = start.to(like).flatten(1).clone()
+    iterations: Iterator[None]
     if optimizer == "gd":
         iterations = gradient_descent(
             match, x, step_size, torch.linspace(blur or 0, 0, steps).tolist()
@@ -127,8 +117,8 @@ def _activation(function: Operator, like: Tensor, target: Tensor | None, at: str
         raise ValueError(f"expected an activation [{len(like)}, ...] at {at!r}: got {got}")
     if target is not None:
         if target.shape != reached.shape:
-            got = f"{list(reached.shape)} at {at!r}: got {list(target.shape)}"
-            raise ValueError(f"expected a target {got}")
+            shapes = f"{list(reached.shape)} at {at!r}: got {list(target.shape)}"
+            raise ValueError(f"expected a target {shapes}")
         return target.detach()
     if (norms(function(like) - reached) > SAME * norms(reached)).any():
         raise ValueError(

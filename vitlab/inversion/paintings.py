@@ -5,15 +5,14 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
 from torch import Generator, Tensor
 
 from minivit.preprocessing import Preprocess
+from minivit.shapes import Images
+from vitlab.inversion.solvers import Numbers
 
 
-def blurred(
-    images: Float[Tensor, "batch channels height width"], std: float
-) -> Float[Tensor, "batch channels height width"]:
+def blurred(images: Images, std: float) -> Images:
     """Images under a 3 x 3 Gaussian of this standard deviation in pixels, mirrored at the edges."""
     side = math.exp(-1 / (2 * std**2)) if std > 0.05 else 0.0
     line = torch.tensor([side, 1, side], dtype=images.dtype, device=images.device) / (1 + 2 * side)
@@ -26,9 +25,8 @@ class Pixels:
     """Gradient descent on ``|C - score|``, pixel by pixel, with blur and jitter, as in the source.
 
     Canvases begin as noise from N(0.7, 1/20). At each step the model sees a crop of ``shape``,
-    which moves against its gradient and is blurred; the rest of the canvas stays. The crop is
-    central at first, and at a random position once ``jitter_after`` steps are done. The other
-    fields are options of :func:`~vitlab.inversion.generate.generate`.
+    which moves against its gradient and is blurred. The crop is central at first, and at a random
+    position once ``jitter_after`` steps are done.
     """
 
     shape: tuple[int, int, int, int]
@@ -72,17 +70,11 @@ class Pixels:
         return self._crop(self.jitter // 2, self.jitter // 2).clone()
 
 
-def viewed(
-    x: Float[Tensor, "batch channels height width"],
-    turn: Float[Tensor, " batch"],
-    zoom: Float[Tensor, " batch"],
-    down: Float[Tensor, " batch"],
-    across: Float[Tensor, " batch"],
-) -> Float[Tensor, "batch channels height width"]:
+def viewed(x: Images, turn: Numbers, zoom: Numbers, down: Numbers, across: Numbers) -> Images:
     """Turns, zooms and shifts the view of each image, continued beyond its edges by mirror images.
 
     It turns by radians, clockwise on the image's content; ``zoom`` is the view's size relative to
-    the image, along each side; it moves ``down`` in heights, and ``across``, to the right, in widths.
+    the image, along each side; it moves ``down`` in heights and ``across`` in widths.
     """
     cos = zoom * turn.cos()
     sin = zoom * turn.sin()
@@ -96,12 +88,10 @@ def viewed(
 class Fourier:
     """Adam on the Fourier coefficients, under a random change of view at each step.
 
-    After Mordvintsev et al. (2018) and Olah et al. (2017). A coefficient's weight in the image
-    falls with its frequency ``f`` as ``1/f``, as amplitudes do in natural images, so that a step
-    changes low frequencies more than high ones. A sigmoid keeps pixels between black and white.
-    With ``views``, shifts, turns, zooms and noise ask for an image that the model still recognises
-    after small changes. ``preprocess`` gives the mean and standard deviation of the model's inputs,
-    ``like`` their dtype and device.
+    After Mordvintsev et al. (2018) and Olah et al. (2017). A coefficient's weight falls with its
+    frequency ``f`` as ``1/f``, as amplitudes do in natural images. A sigmoid keeps pixels between
+    black and white. With ``views``, shifts, turns, zooms and noise ask for an image that the model
+    still recognises after small changes.
     """
 
     SHIFT, TURN, ZOOM = 1 / 8, math.radians(10), 0.1  # at most; shifts in sides of an image

@@ -1,7 +1,7 @@
 """Two ways to solve ``function(x) = y``.
 
 Newton-Krylov needs only products with the Jacobian, and suits well-conditioned functions such as
-residual branches. Levenberg-Marquardt needs all of it and copes with nearly singular ones, an MLP's.
+residual branches. Levenberg-Marquardt needs all of it and copes with nearly singular ones.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,8 @@ from torch import Tensor
 
 from vitlab.krylov import Operator, gmres, jacobian, linearise, norms, or_one
 
+Batch = Float[Tensor, "batch ..."]
+Numbers = Float[Tensor, " batch"]  # one for each entry
 HALVINGS = 12  # of a Newton step, before an entry is given up
 STUCK = 1e6  # damping, relative to the Jacobian, at which an entry is given up
 
@@ -43,20 +45,13 @@ def rank_of(values: Float[Tensor, " n"], shape: Sequence[int]) -> int:
 
 
 @torch.no_grad()
-def relative_residual(
-    function: Operator, x: Float[Tensor, "batch ..."], y: Float[Tensor, "batch ..."]
-) -> Float[Tensor, " batch"]:
+def relative_residual(function: Operator, x: Batch, y: Batch) -> Numbers:
     """``‖function(x) - y‖ / ‖y‖``, not divided where ``y`` is zero; NaN becomes infinite."""
     return (norms(function(x) - y) / or_one(norms(y))).nan_to_num(nan=torch.inf)
 
 
 @torch.no_grad()
-def newton_krylov(
-    function: Operator,
-    y: Float[Tensor, "batch ..."],
-    start: Float[Tensor, "batch ..."],
-    steps: int = 50,
-) -> Preimage:
+def newton_krylov(function: Operator, y: Batch, start: Batch, steps: int = 50) -> Preimage:
     """Solves ``function(x) = y`` by Newton's method, with GMRES for each of at most ``steps``.
 
     A step is halved until the residual falls. An entry stops where none lowers it: at rounding, or
@@ -87,11 +82,7 @@ def newton_krylov(
 
 @torch.no_grad()
 def levenberg_marquardt(
-    function: Operator,
-    y: Float[Tensor, "batch ..."],
-    start: Float[Tensor, "batch ..."],
-    steps: int = 200,
-    damping: float = 1.0,
+    function: Operator, y: Batch, start: Batch, steps: int = 200, damping: float = 1.0
 ) -> Preimage:
     """Solves ``function(x) = y`` by damped Newton steps, after Levenberg (1944), Marquardt (1963).
 
