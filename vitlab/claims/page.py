@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from vitlab.claims.ledger import AGREEMENTS
-from vitlab.claims.stored import measured
+from vitlab.claims.ledger import AGREEMENTS, measured
 from vitlab.extras import extra
 
 MEANS = {  # of the states without a figure

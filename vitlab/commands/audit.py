@@ -11,10 +11,9 @@ from typing import Any
 from tyro.conf import FlagCreatePairsOff, Positional
 
 from vitlab.claims import audit
-from vitlab.claims.asking import chosen
-from vitlab.claims.ledger import claims
+from vitlab.claims.ledger import claims, measured, read
+from vitlab.claims.measurements import chosen
 from vitlab.claims.page import rendered, summary
-from vitlab.claims.stored import measured, read
 from vitlab.commands.command import Command, complain, write
 from vitlab.extras import extra
 

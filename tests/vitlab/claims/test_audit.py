@@ -16,10 +16,10 @@ import minivit
 from book.tools.address import ROOT
 from tests.vitlab.claims import small
 from vitlab.claims import images
-from vitlab.claims.asking import ask
 from vitlab.claims.images import images_for
+from vitlab.claims.ledger import SCHEMA
+from vitlab.claims.measurements import ask
 from vitlab.claims.measuring import Measured, Measurement, NotApplicable, Subject
-from vitlab.claims.stored import SCHEMA
 from vitlab.commands import main
 from vitlab.convert.open_model import open_any
 

@@ -14,8 +14,7 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.vitlab.claims.planted import digits, outcome
-from vitlab.claims.asking import ask
-from vitlab.claims.measurements import MEASUREMENTS
+from vitlab.claims.measurements import MEASUREMENTS, ask
 from vitlab.claims.measurements.attention import rank_correlation
 from vitlab.claims.measuring import Measured, Measurement, NotApplicable, Subject
 

@@ -24,9 +24,6 @@ def sublayers(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
 
     Branches with convolutions over more than one position are neither. A model without attention
     has none of both: the MLPs of a Mixer are others, and may read tokens turned round.
-
-    Raises:
-        ValueError: No residual connection is seen.
     """
     names = list(dict.fromkeys(branches(model, images)))
     ran = False
@@ -38,13 +35,13 @@ def sublayers(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
         if not ran:
             raise
     attention = [name for name in names if weights_of(name) in recorded]
-    others = (name for name in names if name not in attention) if attention else ()
-    return attention, [name for name in others if not _convolves(one(model, name))]
+    others = [name for name in names if name not in attention] if attention else []
 
+    def convolves(name: str) -> bool:
+        parts = [part for part in one(model, name).modules() if isinstance(part, nn.Conv2d)]
+        return any(part.kernel_size != (1, 1) for part in parts)
 
-def _convolves(module: nn.Module) -> bool:
-    parts = (part for part in module.modules() if isinstance(part, nn.Conv2d))
-    return any(part.kernel_size != (1, 1) for part in parts)
+    return attention, [name for name in others if not convolves(name)]
 
 
 def both_kinds(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
@@ -53,6 +50,11 @@ def both_kinds(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
     if not mlps:  # there are none without attention
         raise NotApplicable("does not have residual branches of both kinds, attention and MLP")
     return attention, mlps
+
+
+def mlps_of(model: nn.Module, images: Tensor) -> list[str]:
+    """The MLPs, at least one."""
+    return both_kinds(model, images)[1]
 
 
 def attention_of(model: nn.Module, images: Tensor) -> list[str]:
