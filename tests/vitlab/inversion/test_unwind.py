@@ -128,7 +128,7 @@ def test_where_the_guess_does_not_do_the_best_of_the_starts_around_it_goes_on(
         return found
 
     model, images = made("vit_8px", dim=12, depth=2, heads=3, stem="conv"), pictures(1)
-    monkeypatch.setattr(sys.modules["vitlab.inversion.to_pixels"], "invert", trapped)
+    monkeypatch.setattr(sys.modules["vitlab.inversion.unwind"], "invert", trapped)
     found = unwound(model, images, at)
     assert found.stages[-1].name == "restarts" and [len(s) for s in starts[-2:]] == [8, 1]
     apart = starts[-2] - starts[-3]
@@ -182,7 +182,7 @@ def test_a_search_over_what_an_embedding_tells_is_not_bent_by_it(dim, told):
 
 
 def test_tokens_that_no_image_gives_are_not_called_exact(monkeypatch):
-    monkeypatch.setattr(sys.modules["vitlab.inversion.to_pixels"], "TRIED", 10)
+    monkeypatch.setattr(sys.modules["vitlab.inversion.unwind"], "TRIED", 10)
     model = made("vit_8px", patch_size=4, dim=24, depth=2, heads=3)
     found = unwind(model, torch.randn(1, 4, 24, dtype=torch.float64), "blocks.1", steps=50)
     assert not found.exact.any() and found.error > 0.1
