@@ -144,5 +144,6 @@ def test_what_no_layernorm_gave_and_embeddings_that_fill_the_space_are_refused()
     )
     said = "tokens of 12 numbers .* rank 1[12] leave [10] dimensions"
     assert_refused(
-        (partial(meeting, fibres, random(12, n), random(12)), ValueError, said) for n in (11, 12, 30)
+        (partial(meeting, fibres, random(12, n), random(12)), ValueError, said)
+        for n in (11, 12, 30)
     )
