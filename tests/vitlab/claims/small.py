@@ -2,7 +2,8 @@
 
 import torch
 
-from vitlab.claims import audit, measurements as package
+from vitlab.claims import audit
+from vitlab.claims import measurements as package
 from vitlab.claims.ledger import Claim
 from vitlab.claims.measuring import Measured, Measurement, NotApplicable
 from vitlab.claims.rules import Rule
