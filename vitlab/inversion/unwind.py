@@ -81,13 +81,21 @@ def unwind(
     model, tokens = in_dtype(model, torch.float64), tokens.detach().double()
     assert isinstance(model, ViT)  # for mypy
     config, stages = model.config, list[Stage]()
+
+    def stage(name: str, entries: Tensor, methods: list[str], error: Tensor) -> None:
+        """Notes the stage of the images that took part, spread out over the whole batch."""
+        errors = error.new_full((len(tokens),), math.nan)
+        errors[entries] = error
+        method_of = dict(zip(entries.tolist(), methods, strict=True))
+        stages.append(Stage(name, tuple(method_of.get(i, "") for i in range(len(tokens))), errors))
+
     mask = model.mask(config.grid)
     x, going = tokens, torch.arange(len(tokens), device=tokens.device)
     known = {last: (x, going)}  # block -> tokens that it may have given, and for which images
     for i in range(last, 0, -1):
         inverse = invert_block(model.blocks[i], x, mask, NEWTON)
         methods = ["newton" if newton else "fixed point" for newton in inverse.newton]
-        stages.append(_stage(f"blocks.{i}", len(tokens), going, methods, inverse.residual))
+        stage(f"blocks.{i}", going, methods, inverse.residual)
         success = inverse.residual < FAILED
         x, going = inverse.x[success], going[success]
         if not len(going):
@@ -107,7 +115,7 @@ def unwind(
         new = to_pixels(model, point, x, starts, steps, seed)
         reached = relative_residual(activation(model, point), new, x)
         name = "restarts" if starts > 1 else f"pixels from {point}"
-        stages.append(_stage(name, len(tokens), going, ["lbfgs"] * len(going), reached))
+        stage(name, going, ["lbfgs"] * len(going), reached)
         reached = relative_residual(whole, new, tokens[going])
         nearer = reached < error[going]
         image[going[nearer]], error[going[nearer]] = new[nearer], reached[nearer]
@@ -134,14 +142,6 @@ def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
     for block in model.blocks[: names.index(at) + 1]:
         branches(block)  # raises where a block has no way back
     return names.index(at)
-
-
-def _stage(name: str, batch: int, entries: Tensor, methods: list[str], error: Tensor) -> Stage:
-    """The stage of the images that took part, spread out over the whole batch."""
-    errors = error.new_full((batch,), math.nan)
-    errors[entries] = error
-    method_of = dict(zip(entries.tolist(), methods, strict=True))
-    return Stage(name, tuple(method_of.get(i, "") for i in range(batch)), errors)
 
 
 def to_pixels(

@@ -64,7 +64,7 @@ def narrower(subject: Subject) -> Measured:
     if grid is None:
         raise NotApplicable("has no convolution, so its patches are not known")
     names = parts.row_of_layers(model, image)
-    tokens = parts.outputs(model, image, names[:1], 1, first=names[0])[parts.FIRST]
+    tokens = parts.outputs(model, image, names[:1], 1, first=True)[parts.FIRST]
     if tokens.ndim != 3:
         raise NotApplicable(f"its first block reads {list(tokens.shape)}, not tokens")
     return Measured(float(tokens.shape[2] < image.numel() / (grid[0] * grid[1])))

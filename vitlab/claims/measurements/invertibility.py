@@ -117,7 +117,7 @@ def blocks_inverted(subject: Subject) -> Measured:
         raise NotApplicable("only blocks of minivit's own models can be inverted: convert it first")
     model, images = exact(subject, FEW)
     names = parts.row_of_layers(model, images)
-    stream = parts.outputs(model, images, names, len(images), first=names[0])
+    stream = parts.outputs(model, images, names, len(images), first=True)
     recovered = []
     for above, name in zip([parts.FIRST, *names], names, strict=False):
         with torch.no_grad():

@@ -23,7 +23,7 @@ def tables(subject: Subject, *models: nn.Module) -> list[Float64[Tensor, "rows c
     rows = [(model, row_of_layers(model, subject.images)) for model in models]
     whole, alone = CKA(), []
     for images in groups(subject.images):
-        maps = [outputs(m, images, row, subject.batch_size, first=row[0]) for m, row in rows]
+        maps = [outputs(m, images, row, subject.batch_size, first=True) for m, row in rows]
         group = CKA()
         for cka in (whole, group):
             cka.update(*maps)

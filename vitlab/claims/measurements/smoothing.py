@@ -39,7 +39,7 @@ def variances(model: nn.Module, subject: Subject) -> tuple[Tensor, list[int]]:
     where = [i for i in range(tokens) if i not in extra]
     total: Tensor = torch.zeros(())
     for batch in subject.images.split(subject.batch_size):
-        by_name = outputs(model, batch, names, len(batch), first=names[0])
+        by_name = outputs(model, batch, names, len(batch), first=True)
         maps = [by_name[name] for name in (FIRST, *names)]
         maps = [x.flatten(2).mT if x.ndim == 4 else x for x in maps]
         maps = [x[:, where] if x.shape[1] == tokens else x for x in maps]
