@@ -57,6 +57,7 @@ def nearest(found):
 
 @pytest.mark.parametrize("optimizer", ALL)
 def test_the_input_of_a_linear_map_is_found_and_at_once_from_the_image(optimizer):
+    assert not of_linear(spread(5), optimizer=optimizer, steps=2).arrived.any()
     found = of_linear(spread(5), optimizer=optimizer, steps=ALL[optimizer])
     assert (found.psnr > 60).all()
     away = (found.image - IMAGES).flatten(1) @ spread(5).mT
@@ -64,7 +65,7 @@ def test_the_input_of_a_linear_map_is_found_and_at_once_from_the_image(optimizer
     torch.testing.assert_close(away.norm(dim=1), nearest(found))
     found = of_linear(spread(5), optimizer=optimizer, start=IMAGES)
     assert torch.equal(found.image, IMAGES) and (found.feature_distance[:, 0] == 0).all()
-    assert found.met == [1, 1, 1] and (found.psnr == torch.inf).all()
+    assert found.met == [1, 1, 1] and (found.psnr == torch.inf).all() and found.arrived.all()
 
 
 def test_through_an_orthogonal_map_feature_and_input_distance_are_one_and_gd_needs_one_step():
@@ -105,15 +106,12 @@ def vit(**changes):
 PICTURES = torch.rand(3, 1, 8, 8, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
 
 
-@pytest.mark.parametrize(
-    ("optimizer", "steps"), [("gd", 1500), ("adam", 600), ("lbfgs", 300), ("gauss-newton", 20)]
-)
-def test_every_optimizer_finds_the_image_through_a_well_conditioned_vit(optimizer, steps):
+@pytest.mark.parametrize("optimizer", ALL)
+def test_every_optimizer_finds_the_image_through_a_well_conditioned_vit(optimizer):
+    steps = {"gd": 1500, "adam": 600, "lbfgs": 300, "gauss-newton": 20}[optimizer]
     found = invert(vit(), PICTURES, at="blocks.1", optimizer=optimizer, steps=steps)
-    assert (found.psnr > 40).all(), found.psnr
+    assert (found.psnr > (200 if optimizer in ("lbfgs", "gauss-newton") else 40)).all(), found.psnr
     assert all(found.met) and all(found.evaluations_to(40.0))
-    if optimizer in ("lbfgs", "gauss-newton"):
-        assert (found.psnr > 200).all()
 
 
 def test_blocks_other_modules_and_points_work_and_later_parts_do_not_run():
@@ -280,11 +278,6 @@ def test_inference_mode_is_left_for_the_search():
             for model, images in (Linear(spread(5)), IMAGES), (Linear(spread(5) + 0), IMAGES + 0):
                 found = invert(model, images, **options)
                 assert torch.equal(found.image, expected.image)
-
-
-def test_a_search_says_whether_it_arrived():
-    assert of_linear(spread(5), steps=100).arrived.all()
-    assert not of_linear(spread(5), steps=2).arrived.any()
 
 
 def test_lbfgs_rests_in_a_minimum_that_is_not_the_target():
