@@ -139,13 +139,13 @@ class Audit:
 
     def differences(self, stored: Mapping[str, Any], names: Iterable[str]) -> list[str]:
         """What is not as in a stored audit when these claims are measured again."""
-        pairs = {
-            "weights": (stored["model"]["weights"], self.conditions["model"]["weights"]),
-            "images": (stored["images"]["sha256"], self.images.sha256),
-        }
+        hashes = [
+            ("weights", stored["model"]["weights"], self.conditions["model"]["weights"]),
+            ("images", stored["images"]["sha256"], self.images.sha256),
+        ]
         problems = [
             f"the {what} differ: {there[:16]} there, {here[:16]} here"
-            for what, (there, here) in pairs.items()
+            for what, there, here in hashes
             if there != here
         ]
         rows = {row["id"]: row for row in measured(stored)}

@@ -1,5 +1,7 @@
 """What the first layer does: patches that overlap or not, how wide, filters with a pattern."""
 
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -104,9 +106,8 @@ def filters_less_networks(subject: Subject, wide: bool) -> Measured:
     features, values = len(filters), filters[0].numel()
     if wide != (features >= values):
         many = "at least as many features as values" if wide else "fewer features than values"
-        raise NotApplicable(
-            f"is about patches with {many}: this model makes {features} of {values}"
-        )
+        counts = f"this model makes {features} of {values}"
+        raise NotApplicable(f"is about patches with {many}: {counts}")
     theirs = without_pattern(network)
     baselines = {}
     if subject.model is vit:
@@ -114,13 +115,6 @@ def filters_less_networks(subject: Subject, wide: bool) -> Measured:
     return Measured(without_pattern(vit) - theirs, baselines=baselines)
 
 
-@measures("R29")
-def narrow_filters(subject: Subject) -> Measured:
-    """The difference of fractions, of patches with fewer features than values."""
-    return filters_less_networks(subject, wide=False)
-
-
-@measures("R31")
-def wide_filters(subject: Subject) -> Measured:
-    """As for R29, of patches with at least as many features as values."""
-    return filters_less_networks(subject, wide=True)
+# Of patches with fewer features than values, and of those with at least as many.
+measures("R29")(partial(filters_less_networks, wide=False))
+measures("R31")(partial(filters_less_networks, wide=True))
