@@ -88,8 +88,9 @@ def model_of(kind, scale=0.1, **changes):
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_branches_are_what_a_block_adds_and_are_undone_to_eight_digits(kind):
-    block = model_of(kind).blocks[1]
-    y = x = random(3, 4, 12)
+    model = model_of(kind)
+    y = x = random(3, 4 + (model.class_token is not None), 12)
+    block = model.blocks[1]
     for branch in branches(block):
         y = y + branch(y)
     assert torch.equal(y, block(x))
