@@ -183,12 +183,12 @@ def test_recognition_is_what_the_judges_say():
     models = {name: minivit.load(name) for name in NAMES[:2]}
     pictures = (random(6, 1, 8, 8).abs() * 80).clamp(0, 255).to(torch.uint8)
     classes = torch.tensor([1, 2, 3, 4, 5, 6])
-    found = recognise(pictures, classes, models)
+    opinion = recognise(pictures, classes, models)
     for i, model in enumerate(models.values()):
         p = model(model.preprocess(pictures)).detach().double().softmax(1)
-        close(found.probability[i], p[range(6), classes])
-        assert found.seen[i].tolist() == p.argmax(1).tolist()
-        assert found.recognised[i].tolist() == (p.argmax(1) == classes).tolist()
+        close(opinion.probability[i], p[range(6), classes])
+        assert torch.equal(opinion.seen[i], p.argmax(1))
+        assert torch.equal(opinion.recognised[i], p.argmax(1) == classes)
     assert recognise(pictures, 1, models).accuracy.shape == (2,)
 
 
