@@ -14,9 +14,9 @@ from PIL import Image
 
 import minivit
 from vitlab.commands import main
-from vitlab.training.defaults import device_of, recipe_for
+from vitlab.extras import device_of
 from vitlab.training.evaluate import logits_of
-from vitlab.training.recipe import Recipe
+from vitlab.training.recipe import Recipe, recipe_for
 from vitlab.training.run import Run
 
 SHORT = ["--epochs", "1", "--threads", "1", "--device", "cpu"]

@@ -23,8 +23,7 @@ from vitlab.claims.measuring import Subject, first_line, out_of_memory
 from vitlab.claims.stored import FORMAT, half_of, measured
 from vitlab.convert.loaded_model import LoadedModel
 from vitlab.convert.open_model import open_any
-from vitlab.extras import installed
-from vitlab.training.defaults import device_of
+from vitlab.extras import device_of, installed
 
 PACKAGES = ("torchvision", "timm", "transformers", "open_clip_torch", "numpy", "scipy")
 # How far a claim that is measured again may be from its stored figure: as a fraction of it, what

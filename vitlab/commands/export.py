@@ -7,19 +7,17 @@ from typing import Literal
 from tyro.conf import Positional
 
 import minivit
-from vitlab.commands.command import checked, open_model
-from vitlab.commands.options import ImageSize, ModelName
+from vitlab.commands.command import ModelName, OfModel, checked, open_model
 from vitlab.convert.onnx import export
 
 
 @dataclass(kw_only=True)
-class Export:
+class Export(OfModel):
     """Write a trained model for programs without Python, and check that its answers agree."""
 
-    model: Positional[ModelName]
+    model: Positional[ModelName]  # as for `predict`: a name, a folder, a file, timm:NAME, ...
     to: Literal["onnx"] = "onnx"  # the format
     out: Path  # a .onnx file
-    size: ImageSize = None
 
     def run(self, typed: str) -> int:
         out = checked(self.out, ".onnx")

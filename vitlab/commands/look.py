@@ -10,23 +10,20 @@ from tyro.conf import Positional, arg
 
 from minivit.preprocessing import Preprocess
 from vitlab.calls import logits
-from vitlab.commands.command import Command, checked, draw, open_model, opened_picture
-from vitlab.commands.options import ImageSize, ModelName
+from vitlab.commands.command import Command, OfModel, checked, draw, open_model, opened_picture
 from vitlab.convert.loaded_model import LoadedModel
-from vitlab.training.defaults import device_of
+from vitlab.extras import device_of
 
 PIXELS = 384  # of a shown image, about
 
 
 @dataclass(kw_only=True)
-class Look(Command):
+class Look(OfModel, Command):
     """Draw where a model looks in an image: attention rollout, and each head of a block."""
 
     picture: Annotated[Positional[str], arg(metavar="IMAGE")]  # a file
-    model: ModelName
     out: Path = Path("look.png")  # a .png, .svg or .pdf file
     block: int = -1  # the block whose heads are drawn, counted from 0 (-1: the last)
-    size: ImageSize = None
 
     def run(self, typed: str) -> int:
         from vitlab.figures import look
@@ -38,9 +35,9 @@ class Look(Command):
         opened.model.to(device)
         images = opened.preprocess(image).to(device)  # type: ignore[misc]
         title = f"{Path(self.picture).name}: {_answer(opened, images)}"
-        shown = _more_pixels(opened.preprocess, image)
+        larger = _more_pixels(opened.preprocess, image)
         try:
-            figure = look(opened.model, images, picture=shown, block=self.block, title=title)
+            figure = look(opened.model, images, picture=larger, block=self.block, title=title)
         except IndexError as error:
             raise ValueError(f"--block {self.block}: {error}") from error
         draw(out, figure)
@@ -67,5 +64,4 @@ def _more_pixels(preprocess: Any, image: Any) -> Tensor | None:
     factor = max(1, round(PIXELS / max(preprocess.size)))
     (height, width), (down, across) = preprocess.size, preprocess.resize
     size, resize = (height * factor, width * factor), (down * factor, across * factor)
-    larger = replace(preprocess, size=size, resize=resize)
-    return larger.fit(image)[0].float() / 255
+    return replace(preprocess, size=size, resize=resize).fit(image)[0].float() / 255

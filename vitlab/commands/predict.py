@@ -12,32 +12,27 @@ from torch import Tensor
 from tyro.conf import Positional, arg
 
 from vitlab.calls import logits
-from vitlab.commands.command import Command, checked, complain, open_model, opened_picture, write
-from vitlab.commands.options import ImageSize, ModelName
+from vitlab.commands.command import Command, OfModel, checked, complain, open_model, opened_picture
 from vitlab.convert.loaded_model import LoadedModel
-from vitlab.data.listing import images_in
-from vitlab.training.confusion import as_csv
-from vitlab.training.defaults import device_of
+from vitlab.data.pictures import is_picture, walk
+from vitlab.extras import device_of
+from vitlab.training.evaluate import as_csv
+from vitlab.training.state import write
 
 STANDARD_OUTPUT = Path("-")
-MANY = arg(
-    metavar="IMAGE|FOLDER ...",
-    help="image files, or folders: their images are taken in the order of their names, followed by "
-    "those of the folders inside",
-    help_behavior_hint="(required)",
-)
+MANY = arg(metavar="IMAGE|FOLDER ...", help_behavior_hint="(required)")
 
 
 @dataclass(kw_only=True)
-class Predict(Command):
+class Predict(OfModel, Command):
     """Classify images.
 
     An image that cannot be read is named on standard error and left out; the exit code is then 2.
     """
 
+    # image files, or folders: their images are taken in the order of their names, followed by those
+    # of the folders inside
     pictures: Annotated[Positional[tuple[str, ...]], MANY]
-    model: ModelName
-    size: ImageSize = None
     top: int = 5  # how many classes
     batch_size: int = 32  # images at a time
     csv: Path | None = None  # write a table, a line for each image; - for standard output
@@ -48,7 +43,7 @@ class Predict(Command):
         for path, ending, _ in files:
             if path and path != STANDARD_OUTPUT:
                 checked(path, ending)
-        paths = [path for given in self.pictures for path in images_in(given)]
+        paths = [path for picture in self.pictures for path in _images_in(picture)]
         if not paths:
             raise ValueError(f"expected at least one image: got none in {list(self.pictures)}")
         opened = open_model(self.model, self.size)
@@ -92,8 +87,15 @@ class Predict(Command):
             names = opened.classes or range(len(probabilities))
             best = probabilities.topk(min(self.top, len(probabilities)))
             pairs = zip(best.values.tolist(), best.indices.tolist(), strict=True)
-            found = [{"class": str(names[i]), "probability": value} for value, i in pairs]
-            yield {"path": path, "predictions": found}
+            predictions = [{"class": str(names[i]), "probability": value} for value, i in pairs]
+            yield {"path": path, "predictions": predictions}
+
+
+def _images_in(path: str) -> list[str]:
+    """The images in a folder and in those inside; of a file, the file."""
+    if not Path(path).is_dir():
+        return [path]
+    return [str(file) for file in walk(Path(path)) if is_picture(file)]
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:

@@ -10,9 +10,9 @@ import torch
 import torchvision
 from PIL import Image
 
-from vitlab.data import load_data, sources
-from vitlab.data.sources import CIFAR10
-from vitlab.data.splits import HELD_OUT, divide
+from vitlab.data import load_data, loading
+from vitlab.data.dataset import HELD_OUT, divide
+from vitlab.data.loading import CIFAR10
 
 BATCH = 200  # images in a file, in place of 10,000
 FILES = [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]
@@ -59,7 +59,7 @@ def pickled(batches, tmp_path, monkeypatch):
 def small_and_undisturbed(monkeypatch):
     monkeypatch.delenv("MINIVIT_CIFAR10", raising=False)
     monkeypatch.delenv("MINIVIT_DOWNLOAD", raising=False)
-    monkeypatch.setattr(sources, "BATCH", BATCH)
+    monkeypatch.setattr(loading, "BATCH", BATCH)
 
 
 def checked(data, batches):

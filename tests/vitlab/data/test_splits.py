@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from vitlab.data import load_data
-from vitlab.data.splits import divide, thin
+from vitlab.data.dataset import divide, thin
 
 KEYS = [f"café/{i}.png" for i in range(50)]
 LABELS = torch.arange(50) % 3

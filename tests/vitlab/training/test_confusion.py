@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.vitlab.training.small import bright_or_dark, tiny
-from vitlab.training.confusion import as_csv, by_class, confusion, matrix_rows, read_matrix
+from vitlab.training.evaluate import as_csv, by_class, confusion, matrix_rows, read_matrix
 from vitlab.training.loop import train
 from vitlab.training.recipe import Recipe
 

@@ -54,8 +54,3 @@ def test_scores_are_those_of_all_images_whatever_the_batch_and_the_mode_stays():
     logs = model.eval()(model.preprocess(data.train.images)).log_softmax(1)
     true = logs[torch.arange(64), data.train.labels]
     assert a.log_likelihood == pytest.approx(true.mean().item(), rel=1e-5)
-
-
-def test_no_images_are_refused():
-    with pytest.raises(ValueError, match="expected images to score: got none"):
-        evaluate(tiny(), bright_or_dark().test[torch.tensor([], dtype=torch.int64)])

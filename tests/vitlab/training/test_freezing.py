@@ -9,8 +9,8 @@ import minivit
 from tests.vitlab.training.small import bright_or_dark, tiny
 from tests.vitlab.training.test_loop import at_step as at_step
 from tests.vitlab.training.test_loop import broken_off
-from vitlab.training.freezing import freeze, frozen
 from vitlab.training.loop import train
+from vitlab.training.optimiser import freeze, frozen
 from vitlab.training.recipe import Recipe
 
 RECIPE = Recipe(steps=12, batch_size=12, learning_rate=1e-2)

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from tests.vitlab.training.small import bright_or_dark
-from vitlab.training.defaults import DEFAULTS, model_for, recipe_for
-from vitlab.training.recipe import Recipe
+from vitlab.training.recipe import DEFAULTS, Recipe, model_for, recipe_for
 
 CPU = torch.device("cpu")
 
