@@ -27,30 +27,23 @@ __all__ = ["LoadedModel", "open_any"]
 def open_any(name: str, untrained: bool = False) -> LoadedModel:
     """Opens a model of any library, which stays that library's own module.
 
-    Args:
-        name: One of
+    The name is one of
 
-            - ``timm:vit_base_patch16_224``, a model of timm, with a tag or without;
-            - ``hf:google/vit-base-patch16-224``, a repository of the Hugging Face Hub, or a folder
-              that ``save_pretrained`` wrote;
-            - ``torchvision:vit_b_16``, a classifier of torchvision;
-            - ``runs/mine`` or ``model.safetensors``, the folder of a training or a file of
-              :func:`~minivit.files.save`;
-            - ``cifar10_vit``, one of :func:`~minivit.catalogue.models`;
-            - ``module:function``, a function that takes nothing and returns an ``nn.Module``. The
-              module is looked for in the current folder first, as ``python -m`` does; what the
-              model has as ``preprocess``, ``classes`` and ``licence`` goes with it.
+    - ``timm:vit_base_patch16_224``, a model of timm, with a tag or without;
+    - ``hf:google/vit-base-patch16-224``, a repository of the Hugging Face Hub, or a folder that
+      ``save_pretrained`` wrote;
+    - ``torchvision:vit_b_16``, a classifier of torchvision;
+    - ``runs/mine`` or ``model.safetensors``, the folder of a training or a file of
+      :func:`~minivit.files.save`;
+    - ``cifar10_vit``, one of :func:`~minivit.catalogue.models`;
+    - ``module:function``, a function that takes nothing and returns an ``nn.Module``. The module is
+      looked for in the current folder first, as ``python -m`` does; what the model has as
+      ``preprocess``, ``classes`` and ``licence`` goes with it.
 
-        untrained: Whether its weights are as before training; nothing is fetched then, but for a
-            model of the Hugging Face Hub the file of its sizes, which has to be in the cache or
-            within reach. ``hf:dinov2``, a type, needs no file: it has the sizes of the type's
-            default. A ``module:function`` is taken as it is.
-
-    Raises:
-        ModuleNotFoundError: The library is not installed.
-        ValueError: There is no such name, or no weights for it, or the function returns no module.
-        FileNotFoundError: There is no such file.
-        OSError: The weights are not in the library's cache and cannot be fetched.
+    ``untrained``, its weights are as before training; nothing is fetched then, but for a model of
+    the Hugging Face Hub the file of its sizes, which has to be in the cache or within reach.
+    ``hf:dinov2``, a type, needs no file: it has the sizes of the type's default. A
+    ``module:function`` is taken as it is.
     """
     prefix, colon, rest = name.partition(":")
     if not name or (colon and not rest):

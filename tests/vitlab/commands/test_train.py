@@ -9,6 +9,7 @@ from PIL import Image
 import minivit
 import vitlab
 from minivit.preprocessing import Preprocess
+from tests.foreign import huggingfaces, timms
 from tests.parity import draw
 from vitlab.commands import main
 from vitlab.convert.loaded_model import LoadedModel
@@ -18,24 +19,13 @@ DIGITS = ["train", "--data", "DIGITS", "--threads", "1", "--device", "cpu", *STE
 
 
 def foreign(library):
-    """A small model of a library, and where its blocks' first numbers are."""
-    if library == "timm":
-        import timm
-
-        model = timm.create_model(
-            "vit_tiny_patch16_224", img_size=16, patch_size=4, embed_dim=12, depth=2, num_heads=3
-        )
-    elif library == "hf":
-        import transformers
-
-        sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3}
-        config = transformers.ViTConfig(image_size=16, patch_size=4, intermediate_size=48, **sizes)
-        model = transformers.ViTForImageClassification(config)
-    else:
+    """A small model of a library."""
+    if library == "torchvision":
         import torchvision
 
-        model = torchvision.models.VisionTransformer(16, 4, 2, 3, 12, 48)
-    return draw(model).eval()
+        return draw(torchvision.models.VisionTransformer(16, 8, 2, 3, 24, 48)).eval()
+    name = "vit" if library == "timm" else "ViTForImageClassification"
+    return (timms if library == "timm" else huggingfaces)(name, torch.float32)
 
 
 @pytest.mark.parametrize(

@@ -40,15 +40,13 @@ def test_parts_are_chosen_by_name_or_counted_from_the_first_that_runs(name, part
     assert model.training
 
 
-@pytest.mark.parametrize(
-    ("parts", "part"),
-    [("layers", "layers"), ("positions,blocks.0-4", "blocks.0-4"), ("5", "5"), ("0", "0"), ("", ""), ("dropout", "dropout"), ("backbone,head", "head")],
-)  # fmt: skip
-def test_what_cannot_be_frozen_is_refused_and_the_model_is_as_it_was(parts, part):
+def test_what_cannot_be_frozen_is_refused_and_the_model_is_as_it_was():
     model = minivit.create("vit_8px")
-    with pytest.raises(ValueError, match=f"positions, blocks, norm, head, .* got '{part}' of '"):
-        freeze(model, parts)
-    assert not frozen(model)
+    for parts in "layers", "positions,blocks.0-4", "5", "0", "", "dropout", "backbone,head":
+        part = parts.split(",")[-1]
+        with pytest.raises(ValueError, match=f"norm, head, .* got '{part}' of '{parts}'"):
+            freeze(model, parts)
+        assert not frozen(model)
 
 
 @pytest.mark.parametrize(
