@@ -130,16 +130,13 @@ def _as_before(data: Data, start: Model, name: str | None) -> Data:
 
 
 def _draw(out: Path, results: Results, data: Data) -> None:
-    """Draws the curve and the confusion matrix into the folder, but for what is there already."""
-    if all((out / name).exists() for name in ("curve.png", "curve.svg", "confusion.png")):
-        return
+    """Draws the curve and the confusion matrix into the folder."""
     try:
         from vitlab.figures import confusion_figure, curve
     except ModuleNotFoundError as error:
         print(f"no figures of the training, but --resume will draw them: {error}", file=sys.stderr)
         return
-    by_epoch = curve(results.lines)
-    draw(out / "curve.png", by_epoch)
-    draw(out / "curve.svg", by_epoch)
+    for name in ("curve.png", "curve.svg"):
+        draw(out / name, curve(results.lines))
     matrix = read_matrix((out / CONFUSION).read_text(encoding="utf-8"))
     draw(out / "confusion.png", confusion_figure(matrix, data.classes))

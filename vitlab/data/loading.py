@@ -6,7 +6,6 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from minivit.shapes import Size
@@ -19,7 +18,6 @@ from vitlab.extras import extra
 CIFAR10 = tuple(
     ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 )
-BATCH = 10_000  # images in each file of CIFAR-10
 
 
 def digits(size: Size | None = None, channels: int | None = None) -> Data:
@@ -51,11 +49,11 @@ def _held_out(whole: Split, classes: tuple[str, ...], parts: tuple[str, ...]) ->
 def cifar10(size: Size | None = None, channels: int | None = None) -> Data:
     """CIFAR-10, 60,000 colour images of 32 x 32 pixels, 10,000 of them for the test.
 
-    The environment variable ``MINIVIT_CIFAR10`` names a copy: the folder ``cifar-10-batches-py`` or
-    ``cifar-10-batches-bin`` of the release, the folder around one of them, or a folder of image
-    files from ``train/airplane`` to ``test/truck``. ``MINIVIT_DOWNLOAD=1`` lets torchvision fetch
-    the release once, into torch.hub's cache. 5,000 training images are held out for validation,
-    chosen by their positions in the release, or by the names of the files.
+    The environment variable ``MINIVIT_CIFAR10`` names a copy: the folder ``cifar-10-batches-py`` of
+    the release or the one around it, which torchvision reads, or a folder of image files from
+    ``train/airplane`` to ``test/truck``. ``MINIVIT_DOWNLOAD=1`` lets torchvision fetch the release
+    once, into torch.hub's cache. 5,000 training images are held out for validation, chosen by their
+    positions in the release, or by the names of the files.
 
     Krizhevsky (2009), "Learning Multiple Layers of Features from Tiny Images".
     """
@@ -79,10 +77,6 @@ def cifar10(size: Size | None = None, channels: int | None = None) -> Data:
 
 def _release(path: Path, download: bool) -> list[Split]:
     """The 50,000 training images and the 10,000 test images, as they were published."""
-    for root in (path, path / "cifar-10-batches-bin"):
-        if (root / "test_batch.bin").is_file():
-            training = [root / f"data_batch_{i}.bin" for i in range(1, 6)]
-            return [_records(training), _records([root / "test_batch.bin"])]
     from minivit.import_torchvision import imported
 
     root = path.parent if path.name == "cifar-10-batches-py" else path
@@ -93,18 +87,6 @@ def _release(path: Path, download: bool) -> list[Split]:
         raise FileNotFoundError(f"found no whole copy of CIFAR-10 in {path}: {error}") from error
     pixels = [torch.from_numpy(half.data).permute(0, 3, 1, 2) for half in halves]
     return [Split(x, torch.tensor(half.targets)) for x, half in zip(pixels, halves, strict=True)]
-
-
-def _records(files: list[Path]) -> Split:
-    """Reads records of one byte for the label and 1,024 each for red, green and blue."""
-    records = np.concatenate([np.fromfile(file, np.uint8) for file in files])
-    if len(records) != len(files) * BATCH * 3073:
-        raise ValueError(
-            f"expected {len(files)} x {BATCH} images of 3073 bytes in {files[0].parent}: "
-            f"got {len(records)} bytes"
-        )
-    labels, pixels = torch.from_numpy(records).view(-1, 3073).split([1, 3072], 1)
-    return Split(pixels.reshape(-1, 3, 32, 32), labels[:, 0].long())
 
 
 def shapes(size: Size | None = None, channels: int | None = None) -> Data:
