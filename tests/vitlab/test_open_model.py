@@ -178,7 +178,7 @@ def test_a_function_of_the_users_in_the_current_folder(tmp_path, monkeypatch):
     opened = open_any("my_models_of_a_test:plain")
     check(opened, nn.Sequential, torch.zeros(1, 1, 2, 2))
     assert opened.untrained is None and opened.preprocess is None and opened.classes is None
-    assert "my_models_of_a_test:plain returns has no attribute preprocess" in opened.unprepared
+    assert "my_models_of_a_test:plain has no attribute preprocess" in opened.unprepared
     known = open_any("my_models_of_a_test:known")
     assert (known.preprocess, known.classes, known.licence) == (len, ["a", "b"], "MIT")
     assert sys.path == path
@@ -188,7 +188,7 @@ def test_a_function_of_the_users_in_the_current_folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "untrained", "error", "said"),
+    ("name", "untrained", "error", "problem"),
     [
         ("", False, ValueError, "name of a model: got ''"),
         ("timm:vit_tiny_patch16_22", True, ValueError, "did you mean vit_tiny_patch16_224"),
@@ -204,8 +204,8 @@ def test_a_function_of_the_users_in_the_current_folder(tmp_path, monkeypatch):
         ("kitten:small", False, ValueError, "no module kitten in .* none of torchvision, timm, hf"),
     ],
 )  # fmt: skip
-def test_a_name_that_opens_nothing_gets_one_clear_error(name, untrained, error, said):
-    with pytest.raises(error, match=said):
+def test_a_name_that_opens_nothing_gets_one_clear_error(name, untrained, error, problem):
+    with pytest.raises(error, match=problem):
         open_any(name, untrained)
 
 
@@ -256,7 +256,7 @@ def test_hugging_faces_images_are_prepared_as_by_its_processor(kind, changes):
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "problem"),
     [
         (lambda: timms({"input_size": (3, 8, 8), "crop_mode": "border"}), "crop_mode center or squash: got border"),
         (lambda: huggingfaces(transformers.ViTImageProcessor(do_resize=False)), "'do_resize': False"),
@@ -265,6 +265,6 @@ def test_hugging_faces_images_are_prepared_as_by_its_processor(kind, changes):
         (lambda: huggingfaces(transformers.CLIPImageProcessor(do_center_crop=False)), "'shortest_edge': 224.*'crop_size': None"),
     ],
 )  # fmt: skip
-def test_another_preparation_is_refused(call, said):
-    with pytest.raises(ValueError, match=said):
+def test_another_preparation_is_refused(call, problem):
+    with pytest.raises(ValueError, match=problem):
         call()

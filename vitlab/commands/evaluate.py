@@ -1,4 +1,4 @@
-"""``minivit eval``."""
+"""``minivit eval``, ``export`` and ``models``."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,18 +6,22 @@ from typing import Literal
 
 from tyro.conf import Positional
 
+import minivit
 from minivit.patches import pair
-from vitlab.commands.command import Command, ModelName, OfModel, checked, draw, load, open_ours
-from vitlab.extras import device_of
-from vitlab.training.evaluate import (
-    as_csv,
-    by_class,
-    confusion,
-    logits_of,
-    matrix_rows,
-    scores_of,
+from vitlab.commands.command import (
+    Command,
+    ModelName,
+    OfModel,
+    checked,
+    draw,
+    load,
+    open_model,
+    open_ours,
+    write,
 )
-from vitlab.training.state import write
+from vitlab.convert.onnx import export
+from vitlab.extras import device_of
+from vitlab.training.evaluate import as_csv, by_class, confusion, logits_of, matrix_rows, scores_of
 
 
 @dataclass(kw_only=True)
@@ -55,4 +59,28 @@ class Eval(OfModel, Command):
             from vitlab.figures import confusion_figure
 
             draw(out, confusion_figure(matrix, data.classes))
+        return 0
+
+
+@dataclass(kw_only=True)
+class Export(OfModel):
+    """Write a trained model for programs without Python, and check that its answers agree."""
+
+    model: Positional[ModelName]  # as for `predict`: a name, a folder, a file, timm:NAME, ...
+    to: Literal["onnx"] = "onnx"  # the format
+    out: Path  # a .onnx file
+
+    def run(self, typed: str) -> int:
+        out = checked(self.out, ".onnx")
+        difference = export(open_model(self.model, self.size), out)
+        print(f"logits differ by at most {difference:.1e}; written to {out}")
+        return 0
+
+
+@dataclass
+class Models:
+    """List the models."""
+
+    def run(self, typed: str) -> int:
+        print(minivit.models())
         return 0

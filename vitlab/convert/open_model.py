@@ -94,14 +94,16 @@ def _open_ours(name: str, untrained: bool) -> LoadedModel:
         raise ValueError(f"there are no weights for {name}: it can only be opened untrained")
     file = str(path / MODEL) if not named and path.is_dir() else name
     model = _untrained(file) if untrained else load(file)
+    return _as_it_is(model, name, lambda: ready(build(model.config, model.removed)))
 
-    def build_untrained() -> nn.Module:
-        return ready(build(model.config, model.removed))
 
-    preprocess: Any = model.preprocess
-    why = None if preprocess else f"{name} does not say how its images are prepared"
-    classes, licence = model.classes, model.licence
-    return LoadedModel(ready(model), preprocess, classes, name, licence, build_untrained, why)
+def _as_it_is(
+    model: nn.Module, name: str, build_untrained: Callable[[], nn.Module] | None
+) -> LoadedModel:
+    """A model that has what is known of it as its attributes."""
+    about: list[Any] = [getattr(model, key, None) for key in ("preprocess", "classes", "licence")]
+    why = None if about[0] else f"{name} has no attribute preprocess, which prepares images"
+    return LoadedModel(ready(model), about[0], about[1], name, about[2], build_untrained, why)
 
 
 def _untrained(name: str) -> Model:
@@ -142,7 +144,4 @@ def _open_function(name: str) -> LoadedModel:
         raise ValueError(f"cannot open {name}: {type(error).__name__}: {error}") from error
     if not isinstance(model, nn.Module):
         raise ValueError(f"expected {name} to return an nn.Module: got {type(model).__name__}")
-    preprocess: Any = getattr(model, "preprocess", None)
-    why = None if preprocess else f"the model that {name} returns has no attribute preprocess"
-    classes, licence = getattr(model, "classes", None), getattr(model, "licence", None)
-    return LoadedModel(ready(model), preprocess, classes, name, licence, None, why)
+    return _as_it_is(model, name, None)

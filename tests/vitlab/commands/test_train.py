@@ -49,15 +49,6 @@ def test_a_training_begins_with_a_model_of_another_library(tmp_path, monkeypatch
     assert model.licence.endswith(f"weights of {library}:some/name: Apache-2.0")
 
 
-def test_another_image_size_resamples_positions(tmp_path):
-    options = ["--from", "digits_vit", "--size", "16", "--out", str(tmp_path / "a")]
-    assert main([*DIGITS, *options]) == 0
-    trained, model = minivit.load("digits_vit", image_size=16), minivit.load(tmp_path / "a")
-    assert model.config.image_size == (16, 16) and model.preprocess.mean == trained.preprocess.mean
-    for key, tensor in trained.state_dict().items():
-        assert torch.allclose(model.state_dict()[key], tensor, atol=1e-4), key
-
-
 def test_what_does_not_fit_the_data_or_the_model_is_refused_before_anything_is_written(
     tmp_path, capsys
 ):
@@ -71,22 +62,6 @@ def test_what_does_not_fit_the_data_or_the_model_is_refused_before_anything_is_w
         assert main([*DIGITS, *out, "--from", start, option, value]) == 2
         assert text in capsys.readouterr().err
     assert not (tmp_path / "a").exists()
-
-
-def test_a_removed_part_does_not_come_back_with_a_new_head(tmp_path):
-    for i, colour in enumerate(["red", "green", "blue"]):
-        (tmp_path / "data" / colour).mkdir(parents=True)
-        for n in range(12):
-            shade = tuple(200 - 9 * n if c == i else 9 * n for c in range(3))
-            Image.new("RGB", (8, 8), shade).save(tmp_path / "data" / colour / f"{n}.png")
-    model = minivit.remove(minivit.load("digits_vit"), "norm1")
-    minivit.save(model, tmp_path / "a.safetensors")
-    options = ["train", "--data", str(tmp_path / "data"), "--threads", "1", *STEP]
-    options += ["--from", str(tmp_path / "a.safetensors"), "--out", str(tmp_path / "run")]
-    assert main(options) == 0
-    back = minivit.load(tmp_path / "run")
-    assert back.removed == model.removed and back.classes == ["blue", "green", "red"]
-    assert not any("norm1" in key for key in back.state_dict())
 
 
 def test_what_is_frozen_is_said_and_stays(tmp_path, capsys):

@@ -148,17 +148,21 @@ def test_a_training_that_broke_off_goes_on_to_the_same_bits(tmp_path, at_step, n
     assert (broken / MODEL).read_bytes() == (whole / MODEL).read_bytes()
 
 
-def test_a_finished_training_is_not_repeated(tmp_path, at_step):
-    data, first, again = bright_or_dark(), tiny(), tiny()
-    results = train(first, data, RECIPE, out=tmp_path)
+def test_a_finished_training_is_not_repeated_and_names_cannot_break_its_card(tmp_path, at_step):
+    data = replace(bright_or_dark(), classes=(np.str_("a|b\nc"), "caf\udce9"))
+    recipe = replace(RECIPE, learning_rate=np.float64(5e-3), epochs=np.float64(2))
+    first, again = tiny(), tiny()
+    results = train(first, data, recipe, out=tmp_path)
+    card = (tmp_path / "card.md").read_text(encoding="utf-8")
+    assert "2 classes: a\\|b\\nc, caf\\udce9." in card
     before = {p: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
     at_step(0, power_cut)
-    assert train(again, data, RECIPE, out=tmp_path, resume=True) == results
+    assert train(again, data, recipe, out=tmp_path, resume=True) == results
     assert {p: p.stat().st_mtime_ns for p in tmp_path.iterdir()} == before
     assert torch.equal(first.head.weight, again.head.weight) and not again.training
     model = (tmp_path / MODEL).read_bytes()
     (tmp_path / MODEL).unlink()
-    train(tiny(), data, RECIPE, out=tmp_path, resume=True)
+    train(tiny(), data, recipe, out=tmp_path, resume=True)
     assert (tmp_path / MODEL).read_bytes() == model
 
 
@@ -284,15 +288,6 @@ def test_a_terminal_shows_a_bar_with_loss_and_a_file_lines_alone(monkeypatch, te
     text = f"epoch 2/3  loss {line['loss']:.3f}  accuracy {line['accuracy']:.1%}, held out "
     assert text in screen.getvalue()
     assert ("14/14" in screen.getvalue() and ", loss " in screen.getvalue()) == terminal
-
-
-def test_settings_and_names_from_numpy_are_read_back_and_names_cannot_break_the_card(tmp_path):
-    recipe = replace(RECIPE, learning_rate=np.float64(5e-3), epochs=np.float64(2))
-    data = replace(bright_or_dark(), classes=(np.str_("a|b\nc"), "caf\udce9"))
-    results = train(tiny(), data, recipe, out=tmp_path)
-    assert train(tiny(), data, recipe, out=tmp_path, resume=True) == results
-    card = (tmp_path / "card.md").read_text(encoding="utf-8")
-    assert "2 classes: a\\|b\\nc, caf\\udce9." in card
 
 
 def test_what_cannot_be_trained_or_written_is_refused_before_the_first_step(tmp_path):

@@ -4,8 +4,9 @@ import math
 import pytest
 import torch
 
+import minivit
 from tests.vitlab.training.small import bright_or_dark
-from vitlab.training.recipe import DEFAULTS, Recipe, model_for, recipe_for
+from vitlab.training.recipe import DEFAULTS, Recipe, continued, model_for, recipe_for
 
 CPU = torch.device("cpu")
 
@@ -49,3 +50,13 @@ def test_a_source_has_a_model_for_its_images():
         model_for("some/folder", bright_or_dark(side=67))
     with pytest.raises(ValueError, match="no model 'vit_31px': did you mean vit_32px"):
         model_for("some/folder", data, "vit_31px")
+
+
+def test_a_trained_model_goes_on_at_another_size_without_what_was_removed_and_with_a_new_head():
+    trained = minivit.remove(minivit.load("digits_vit"), "norm1")
+    model = continued(trained, bright_or_dark(side=16))
+    larger = minivit.load("digits_vit", image_size=16).state_dict()
+    state = model.state_dict()
+    assert model.removed == trained.removed and not any("norm1" in key for key in state)
+    assert all(torch.equal(x, larger[key]) for key, x in state.items() if "head" not in key)
+    assert state["head.weight"].shape == (2, 64) and model.config.image_size == (16, 16)
