@@ -62,26 +62,25 @@ def export_page(model: Model, path: str | PathLike[str]) -> None:
 
 
 def script(model: Model, name: str) -> bytes:
-    """What the file holds, whatever its size; the model's name is that in ``minivitModels``."""
-    text = f"(globalThis.minivitModels ??= {{}})[{json.dumps(name)}] = {packed(model)};\n"
-    return codecs.BOM_UTF16_LE + text.encode("utf-16-le")
+    """What the file holds, whatever its size; the model's name is that in ``minivitModels``.
 
-
-def packed(model: Model) -> str:
-    """The model as an object of JavaScript: what its header says, ``tensors`` and ``numbers``."""
+    The model is an object: what its header says, ``tensors`` and ``numbers``.
+    """
     preprocess = check(model)
     state = {k: v for k, v in model.state_dict().items() if not k.endswith(UNREAD)}
     about = to_json(About(model.config, preprocess, model.classes, model.licence, model.removed))
-    tensors = [[name, list(tensor.shape)] for name, tensor in state.items()]
+    tensors = [[key, list(tensor.shape)] for key, tensor in state.items()]
     header = json.dumps({**about, "tensors": tensors})
-    halves = {name: tensor.detach().cpu().half() for name, tensor in state.items()}
-    for name, tensor in halves.items():
+    halves = {key: tensor.detach().cpu().half() for key, tensor in state.items()}
+    for key, tensor in halves.items():
         if not tensor.isfinite().all():
-            raise ValueError(f"expected numbers that half precision has: got others in {name}")
+            raise ValueError(f"expected numbers that half precision has: got others in {key}")
     codes = torch.cat([tensor.flatten() for tensor in halves.values()]).view(torch.uint16)
     letters = "".join(map(chr, codes.tolist()))
     numbers = ESCAPED.sub(lambda letter: f"\\u{ord(letter[0]):04x}", letters)
-    return f'{header[:-1]}, "numbers": "{numbers}"}}'
+    text = f'{header[:-1]}, "numbers": "{numbers}"}}'
+    text = f"(globalThis.minivitModels ??= {{}})[{json.dumps(name)}] = {text};\n"
+    return codecs.BOM_UTF16_LE + text.encode("utf-16-le")
 
 
 def check(model: Model) -> Preprocess:
