@@ -207,16 +207,6 @@ def test_options_that_cannot_be_are_refused_with_code_2(capsys):
         assert end.value.code == 2 and text in capsys.readouterr().err
 
 
-def test_an_interrupt_says_how_to_go_on(tmp_path, capsys, interrupted):
-    arguments = ["train", "--data", "DIGITS", "--out", str(tmp_path / "my run"), *SHORT]
-    assert main(arguments) == 128 + signal.SIGINT
-    again = f"{shlex.join(['python', '-m', 'vitlab', *arguments])} --resume"
-    text = f"stopped after step 4 of 19, which is saved. To continue:\n    {again}\n"
-    assert capsys.readouterr().err == text
-    interrupted()
-    assert main(shlex.split(again)[3:]) == 0
-
-
 def test_auto_takes_the_device_there_is(monkeypatch):
     for cuda, mps, expected in (False, False, "cpu"), (False, True, "mps"), (True, True, "cuda"):
         monkeypatch.setattr("torch.cuda.is_available", lambda answer=cuda: answer)
@@ -305,17 +295,19 @@ def test_a_training_goes_on_from_trained_weights_with_a_head_for_the_classes(
     assert torch.allclose(*weights, atol=1e-4)
 
 
-def test_a_training_from_trained_weights_is_resumed_from_the_same_alone(
+def test_an_interrupt_says_how_to_go_on_which_takes_the_same_weights_to_begin_with(
     pictures, tmp_path, capsys, interrupted
 ):
     common = ["train", "--data", str(pictures), "--steps", "6", *SHORT[2:]]
-    start, other = ["--from", "digits_vit"], ["--from", "digits_mixer"]
-    resumed = [*common, "--out", str(tmp_path / "run"), "--resume"]
-    assert main([*resumed, *start]) == 128 + signal.SIGINT
+    start, out = ["--from", "digits_vit"], ["--out", str(tmp_path / "my run")]
+    assert main([*common, *start, *out]) == 128 + signal.SIGINT
+    again = shlex.join(["python", "-m", "vitlab", *common, *start, *out, "--resume"])
+    text = f"stopped after step 4 of 6, which is saved. To continue:\n    {again}\n"
+    assert capsys.readouterr().err.endswith(text)
     interrupted()
-    capsys.readouterr()
-    assert "the model's start is 'digits_vit' there" in error(capsys, *resumed, *other)
-    assert main([*resumed, *start]) == 0
+    other = [*common, "--from", "digits_mixer", *out, "--resume"]
+    assert "the model's start is 'digits_vit' there" in error(capsys, *other)
+    assert main(shlex.split(again)[3:]) == 0
     assert main([*common, *start, "--out", str(tmp_path / "whole")]) == 0
-    files = [tmp_path / name / "model.safetensors" for name in ("whole", "run")]
+    files = [tmp_path / name / "model.safetensors" for name in ("whole", "my run")]
     assert files[0].read_bytes() == files[1].read_bytes()

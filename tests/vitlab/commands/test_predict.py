@@ -89,14 +89,11 @@ def test_what_cannot_be_is_said_before_the_work(album, capsys, monkeypatch):
         assert text in capsys.readouterr().err
 
 
-def test_another_image_size_gives_another_answer(album, capsys):
+def test_other_sizes_and_models_of_other_libraries_predict_too(album, capsys, monkeypatch):
     model = minivit.load("digits_vit", image_size=16)
     assert predict(album / "c.png", "--size", 16, "--top", 1) == 0
     answer = model(model.preprocess(open_picture(album / "c.png"))).softmax(1).max()
     assert f"{answer:.2%}" in capsys.readouterr().out
-
-
-def test_a_model_of_another_library_predicts_too(album, capsys, monkeypatch):
     (album / "mine.py").write_text(
         "import torch, types\nfrom minivit import Preprocess\n"
         "class Wrapped(torch.nn.Linear):\n"

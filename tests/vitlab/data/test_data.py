@@ -62,7 +62,7 @@ def test_what_is_no_data_is_refused(tmp_path):
     (tmp_path / "cat.png").touch()
     few = torch.tensor([0, 0, 0, 1, 1, 0])
     pixels, labels = torch.zeros(2, 3, 4, 4, dtype=torch.uint8), torch.zeros(2, dtype=torch.int64)
-    parts = {"train": split(), "validation": split(), "test": split()}
+    parts = dict.fromkeys(("train", "validation", "test"), split())
 
     def of(**changes):
         return lambda: Data.of("toy", ("cat", "dog"), parts | changes)
