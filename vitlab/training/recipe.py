@@ -72,6 +72,9 @@ class Recipe:
     """Of the order of the images and of all that happens to them."""
 
     def __post_init__(self) -> None:
+        for name, value in list(vars(self).items()):
+            if isinstance(value, float):  # NumPy's too, which a state cannot hold
+                object.__setattr__(self, name, float(value))
         for name, (low, high) in RANGES.items():
             value = getattr(self, name)
             if value is not None and not low <= value <= high:
