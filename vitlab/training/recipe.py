@@ -39,7 +39,7 @@ class Recipe:
     steps: int | None = None
     """Batches, instead of epochs."""
     minutes: float | None = None
-    """About how long on this machine, instead of epochs: timed, and fixed before the first step."""
+    """About how long on this machine, instead of epochs; timed, and fixed before the first step."""
     batch_size: int = 128
     """Images per step, or all of them if there are fewer."""
     learning_rate: float = 1e-3
