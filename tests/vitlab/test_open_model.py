@@ -221,7 +221,8 @@ for package, name in ("timm", "timm:a"), ("transformers", "hf:a"), ("torchvision
         print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    packages = [line.rpartition("pip install ")[2] for line in done.stdout.splitlines()]
+    lines = [line for line in done.stdout.splitlines() if "pip install" in line]
+    packages = [line.rpartition(" ")[2] for line in lines]
     assert packages == ["timm", "transformers", "torchvision"], done.stderr
 
 
