@@ -34,7 +34,7 @@ from studies.shared.digit_models import fraction_of
 from studies.shared.figures import over_seeds, plain
 from studies.shared.training import accuracy
 from vitlab.data import Data, load_data
-from vitlab.data.splits import evenly
+from vitlab.data.dataset import evenly
 from vitlab.instruments.curvature import Maxima, batch_maxima, curvature
 from vitlab.instruments.density import Density, density
 from vitlab.training import Recipe

@@ -7,7 +7,7 @@ than two points or so cannot be told apart.
 from studies.runner.run import Run
 from studies.runner.study import Study
 from studies.shared.small_models import rates, variants
-from vitlab.training.defaults import DEFAULTS
+from vitlab.training.recipe import DEFAULTS
 
 MODELS = {"digits_vit": "vit_8px", "digits_mixer": "mixer_8px", "digits_resnet": "resnet_8px"}
 _, RECIPE = DEFAULTS["DIGITS"]

@@ -15,7 +15,7 @@ from minivit.model import Model
 from minivit.patches import pair
 from studies.runner.storage import HERE, Place, provenance, store
 from vitlab.data import Data, Split, load_data
-from vitlab.data.splits import evenly
+from vitlab.data.dataset import evenly
 from vitlab.training import Recipe, evaluate, train
 
 TRAINED_ON = 5000  # images of the training part that a model is scored on, without augmentation

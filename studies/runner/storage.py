@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from minivit.files import replacing
-from vitlab.training.defaults import has_bfloat16
+from vitlab.extras import has_bfloat16
 
 ROOT = Path(__file__).resolve().parents[2]
 

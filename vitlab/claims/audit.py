@@ -22,8 +22,7 @@ from vitlab.claims.measurements import ask
 from vitlab.claims.measuring import Subject, first_line, out_of_memory
 from vitlab.convert.loaded_model import LoadedModel
 from vitlab.convert.open_model import open_any
-from vitlab.extras import installed
-from vitlab.training.defaults import device_of
+from vitlab.extras import device_of, installed
 
 STATES = ("measured", "cannot be asked", "failed", "left out")
 PACKAGES = ("torchvision", "timm", "transformers", "open_clip_torch", "numpy", "scipy")

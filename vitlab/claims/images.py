@@ -14,12 +14,11 @@ from torch import Tensor
 
 from minivit.files import fingerprint
 from vitlab.convert.loaded_model import LoadedModel
-from vitlab.data.listing import images_in
+from vitlab.data.dataset import evenly
 from vitlab.data.loading import SOURCES, load_data
 from vitlab.data.photographs import crops
-from vitlab.data.pictures import open_picture
+from vitlab.data.pictures import is_picture, open_picture, walk
 from vitlab.data.shapes import draw_shapes
-from vitlab.data.splits import evenly
 
 SIDE = 128  # of generated shapes in pixels, the most that they can have
 CROP = 224  # windows of photographs are at least so wide; the smallest photograph has 300
@@ -108,7 +107,7 @@ def _folder(opened: LoadedModel, source: str, count: int) -> Images:
     if not root.is_dir():
         what = "which is a file" if root.exists() else "which does not exist"
         raise FileNotFoundError(f"expected {', '.join(SOURCES)} or a folder: got {source}, {what}")
-    files = images_in(root)
+    files = [path for path in walk(root) if is_picture(path)]
     pixels, names, skipped = [], [], []
     for path in [files[i] for i in evenly(len(files), count).tolist()] if files else []:
         key = Path(path).relative_to(root)

@@ -196,7 +196,7 @@ def test_a_process_that_never_held_the_image_finds_it(tmp_path):
 
     from vitlab.data import load_data
     from vitlab.training import train
-    from vitlab.training.defaults import DEFAULTS
+    from vitlab.training.recipe import DEFAULTS
 
     data = load_data("DIGITS")
     torch.manual_seed(0)
