@@ -21,7 +21,7 @@ from sphinx.util.docutils import SphinxDirective
 from book._ext.chapters import names, notebook
 from book._ext.edition import address
 from book._ext.pages import html, when_built
-from book.tools.notebooks import cells, figure_name, shown
+from book.tools.notebooks import cells, display_data, figure_name, outputs, read
 from course.claims.ledger import MIME, chapters
 from course.claims.rows import BOOK
 
@@ -77,7 +77,7 @@ def thumbnails() -> dict[str, Copy]:
     for path in chapters():
         latest, copy = None, None
         for cell in cells(path):
-            for data in shown(cell):
+            for data in display_data(cell):
                 if image := picture(cell, data):
                     latest, copy = (f"{path.stem[:2]}-{cell.id}", *image), None
                 elif MIME in data and latest:
@@ -98,7 +98,7 @@ def figures() -> tuple[tuple[str, nbformat.NotebookNode, dict], ...]:
         (chapter, cell, data)
         for chapter in with_figures()
         for cell in cells(notebook(chapter))
-        for data in shown(cell)
+        for data in display_data(cell)
         if "image/png" in data and figure_name(cell)
     )
 
@@ -128,7 +128,7 @@ def find(chapter: str, name: str) -> nbformat.NotebookNode:
 def stored(chapter: str, name: str) -> Copy:
     """A copy of the figure of a chapter's cell."""
     cell = find(chapter, name)
-    alt, file = next(filter(None, (picture(cell, data) for data in shown(cell))))
+    alt, file = next(filter(None, (picture(cell, data) for data in display_data(cell))))
     return scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST)
 
 
@@ -145,9 +145,9 @@ def narrow_form(image: Path) -> Path:
 
 
 def write_narrow_forms(app: Sphinx) -> None:
-    """Writes what ``tools/narrow.py`` drew beside the images, whose names are their hashes."""
+    """Writes what ``tools/mobile_layout.py`` drew beside the images, whose names are their hashes."""
     for path in BOOK.rglob("*.ipynb"):
-        for output in (output for cell in cells(path) for output in cell.get("outputs", [])):
+        for output in outputs(read(path)):
             if narrow := output.get("metadata", {}).get("narrow"):
                 png = base64.b64decode(output.data["image/png"])
                 wide = Path(app.outdir) / "_images" / f"{hashlib.sha256(png).hexdigest()}.png"

@@ -72,7 +72,7 @@ def hand_out(edition: Edition, folder: Path) -> None:
 def lighten(path: Path) -> None:
     """Takes out of a notebook the figures' second form, which the site alone shows."""
     notebook = notebooks.read(path)
-    for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
+    for output in notebooks.outputs(notebook):
         output.get("metadata", {}).pop("narrow", None)
     notebooks.write(path, notebook)
 
