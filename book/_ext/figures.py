@@ -8,10 +8,10 @@ import base64
 import hashlib
 import io
 import re
-from dataclasses import dataclass
 from functools import cache
 from html import escape, unescape
 from pathlib import Path
+from typing import NamedTuple
 
 import nbformat
 from PIL import Image
@@ -32,8 +32,7 @@ FRAME = re.compile(r'<img alt="([^"]*)" src="data:image/webp;base64,([^"]+)"(?! 
 COPIES: list["Copy"] = []  # those that the pages of this build show
 
 
-@dataclass(frozen=True)
-class Copy:
+class Copy(NamedTuple):
     """A figure of a chapter, scaled down."""
 
     file: str
@@ -104,15 +103,17 @@ def figures() -> tuple[tuple[str, nbformat.NotebookNode, dict], ...]:
 
 
 class StoredImage(SphinxDirective):
-    """A copy of a chapter's figure, 640 pixels wide or less, that leads to it."""
+    """A copy of a chapter's figure that leads to it."""
 
     required_arguments = 2
 
     def run(self):
         chapter, name = self.arguments
         self.env.note_dependency(str(notebook(chapter)))
-        COPIES.append(copy := stored(chapter, name))
-        anchor = figure_name(find(chapter, name))
+        cell = find(chapter, name)
+        alt, file = next(filter(None, (picture(cell, data) for data in display_data(cell))))
+        COPIES.append(copy := scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST))
+        anchor = figure_name(cell)
         page = address(f"book/{chapter}", f"book/{chapter}.html")
         image = copy.tag(STORED)
         return [html(f'<a href="{page}#{anchor}">{image}</a>' if page else image)]
@@ -122,14 +123,6 @@ def find(chapter: str, name: str) -> nbformat.NotebookNode:
     """A chapter's cell with this id."""
     (cell,) = (cell for cell in cells(notebook(chapter)) if cell.get("id") == name)
     return cell
-
-
-@cache
-def stored(chapter: str, name: str) -> Copy:
-    """A copy of the figure of a chapter's cell."""
-    cell = find(chapter, name)
-    alt, file = next(filter(None, (picture(cell, data) for data in display_data(cell))))
-    return scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST)
 
 
 def write_copies(app: Sphinx) -> None:
@@ -145,7 +138,7 @@ def narrow_form(image: Path) -> Path:
 
 
 def write_narrow_forms(app: Sphinx) -> None:
-    """Writes what ``tools/mobile_layout.py`` drew beside the images, whose names are their hashes."""
+    """Writes these forms, stored in notebooks, beside the images, whose names are their hashes."""
     for path in BOOK.rglob("*.ipynb"):
         for output in outputs(read(path)):
             if narrow := output.get("metadata", {}).get("narrow"):

@@ -16,7 +16,7 @@ from bs4 import BeautifulSoup, Tag
 from PIL import Image
 
 from book.tools.address import ROOT, SITE
-from book.tools.pdf.printed import entries
+from book.tools.pdf.sheets import entries
 
 READER = "html+tex_math_single_backslash"
 METADATA = (

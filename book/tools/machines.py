@@ -33,7 +33,7 @@ from course.claims.machines import MACHINES, machines
 ELSEWHERE = ("site", "browser", "__pycache__")  # what they test is not computed
 SCRATCH = ROOT / "_build" / "machines"
 NBVAL = ["--nbval", "--nbval-cell-timeout", "600", "--nbval-kernel-name", "python3"]
-PYTEST = [sys.executable, *"-m pytest -p book.tools.machines -p no:cacheprovider".split()]
+PYTEST = [sys.executable, "-m", "pytest", "-pno:cacheprovider", "-pbook.tools.machines"]
 COLUMNS = ("run", "threads", "processor", "python", "commit", "tests", "cells")
 
 

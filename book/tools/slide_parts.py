@@ -63,14 +63,12 @@ def stills() -> dict[str, tuple[str, str]]:
 
 
 def known(table: Mapping[str, T], name: str, what: str) -> T:
-    """What has this name."""
     if name not in table:
         raise ValueError(f"a slide asks for the {what} {name!r}, and there is none")
     return table[name]
 
 
 def count(name: str) -> str:
-    """One of the ledger's numbers."""
     return f"{known(counts(verdicts()), name, 'count'):,}"
 
 
@@ -81,12 +79,11 @@ def measured(name: str) -> str:
 
 
 def word(name: str) -> str:
-    """The word of a claim's verdict."""
     return known(claims(), name, "claim")["word"]
 
 
 def verdict(name: str) -> str:
-    """A claim's card: what is claimed, the word, the sentence, and what was measured."""
+    """A claim's card."""
     row = known(claims(), name, "claim")
     word, _, sentence = row["verdict"].partition(": ")
     what = re.split(r"; beside|\. |: the ", row["measure"].rstrip("."))[0]

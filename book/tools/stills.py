@@ -60,12 +60,11 @@ def ready(page: Page, part: str) -> Locator:
 
 
 def main() -> None:
-    raw = argparse.RawTextHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", default=PARTS)
     parts = parser.parse_args().parts
     STILLS.mkdir(exist_ok=True)
-    with TemporaryDirectory() as scratch, chromium.opened() as browser:
+    with TemporaryDirectory() as scratch, chromium.browser() as browser:
         url = write_page(Path(scratch), parts).as_uri()
         page = browser.new_page(viewport={"width": WIDTH + 40, "height": 900})
         page.goto(url)

@@ -8,7 +8,7 @@ import pytest
 from book.tools import notebooks
 from book.tools.address import ROOT
 from book.tools.edition.__main__ import build
-from book.tools.edition.leaks import leaks
+from book.tools.edition.solution_scan import leaks
 from book.tools.edition.tree import Edition, table, write
 from book.tools.gates import GATES, pages
 
