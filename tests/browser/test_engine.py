@@ -2,7 +2,6 @@
 
 from functools import partial
 from http.server import ThreadingHTTPServer
-from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -11,7 +10,7 @@ from playwright.sync_api import Browser, Page
 
 from minivit import ViT
 from tests.browser.conftest import Quiet, processor
-from tests.page.conftest import ENGINE, asked, images, model, told, with_every_half
+from tests.page.conftest import ENGINE, JOBS, asked, images, model, told, with_every_half
 from tests.page.test_engine import (  # noqa: F401
     test_a_head_that_is_off_adds_nothing,
     test_attention_states_lens_and_rollout_are_torchs,
@@ -20,8 +19,6 @@ from tests.page.test_engine import (  # noqa: F401
     test_patches_move_and_are_covered_as_images_are,
 )
 from vitlab.convert.page import export_page, script
-
-JOBS = Path(__file__).parents[1] / "page/jobs.js"
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +38,7 @@ def give(page: Page, of: ViT) -> None:
 
 @pytest.fixture
 def answers(page):
-    run = "(asked) => runJobs(minivitEngine(), minivitModels.model, JSON.parse(asked))"
+    run = "(asked) => runJobs(minivitEngine(), minivitModels.model, asked)"
 
     def answer(of, pictures, jobs):
         give(page, of)

@@ -5,8 +5,12 @@ import torch
 from einops import rearrange
 
 import minivit
-from tests.page.conftest import images, model
+from tests.page.conftest import images, model, node
 
+MAKE = """
+const engine = minivitEngine(), level = minivitLevel(minivitSolve());
+const model = globalThis.minivitModels && engine.open(minivitModels.model);
+"""
 WALK = """
 const { sides, pairs, most } = given;
 const bytes = sides.map((side) => Float64Array.from(side, (v) => v / 255));
@@ -22,6 +26,10 @@ return pairs.map(([from, to]) => {
 """
 
 
+def on_page(call, given, **models):
+    return node(MAKE + call, given, "engine", "solve", "level", **models)
+
+
 def logits(pixels: list[list[float]]) -> torch.Tensor:
     """Torch's, in float64, of images of numbers from 0 to 1; the weights are the page's."""
     exact = minivit.remove(model("digits_vit"), "attention", []).double()  # a copy
@@ -35,10 +43,10 @@ def logits(pixels: list[list[float]]) -> torch.Tensor:
     ("count", "most"),
     [(1, 5), pytest.param(5, 1000, marks=pytest.mark.full, id="to the end")],
 )
-def test_another_image_has_the_same_logits_in_torch(node, count, most):
+def test_another_image_has_the_same_logits_in_torch(count, most):
     of, sides = model("digits_vit"), images(model("digits_vit"), 6).flatten(1)
     pairs = [(i, i + 1) for i in range(count)]
-    walks = node(WALK, {"sides": sides.tolist(), "pairs": pairs, "most": most}, of)
+    walks = on_page(WALK, {"sides": sides.tolist(), "pairs": pairs, "most": most}, model=of)
     for (start, _), points in zip(pairs, walks, strict=True):
         first, last = points[0]["x"], points[-1]["x"]
         assert first == pytest.approx((sides[start] / 255).tolist(), abs=1e-6)
@@ -49,9 +57,9 @@ def test_another_image_has_the_same_logits_in_torch(node, count, most):
         assert one.tolist() == pytest.approx(points[0]["value"], abs=1e-4)
 
 
-def test_every_step_of_a_walk_leads_nearer_and_holds_the_logits(node):
+def test_every_step_of_a_walk_leads_nearer_and_holds_the_logits():
     of, sides = model("digits_vit"), images(model("digits_vit"), 2).flatten(1)
-    (points,) = node(WALK, {"sides": sides.tolist(), "pairs": [(0, 1)], "most": 5}, of)
+    (points,) = on_page(WALK, {"sides": sides.tolist(), "pairs": [(0, 1)], "most": 5}, model=of)
     away = [point["away"] for point in points]
     assert len(points) == 6 and away == sorted(away, reverse=True)
     goal = torch.tensor(sides[1].tolist()).double() / 255
@@ -79,11 +87,11 @@ return points.at(-1).x;
         ([1.0, 0.5], [0.0, 1.0], [0.5, 1.0]),  # the circle goes on outside the box
     ],
 )
-def test_a_walk_on_a_circle_ends_at_its_point_nearest_to_the_goal(node, start, goal, end):
-    assert node(CIRCLE, [start, goal]) == pytest.approx(end, abs=0.02)
+def test_a_walk_on_a_circle_ends_at_its_point_nearest_to_the_goal(start, goal, end):
+    assert on_page(CIRCLE, [start, goal]) == pytest.approx(end, abs=0.02)
 
 
-def test_where_the_value_fixes_the_point_there_is_no_step(node):
+def test_where_the_value_fixes_the_point_there_is_no_step():
     call = "return [...level.walk((x) => x.map((v) => v + v ** 3), Float64Array.of(0.2, 0.8), Float64Array.of(1, 0))]"
-    (only,) = node(call, None)
+    (only,) = on_page(call, None)
     assert only["x"] == [0.2, 0.8] and only["off"] == 0

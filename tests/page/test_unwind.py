@@ -5,8 +5,12 @@ import torch
 from einops import rearrange
 
 import minivit
-from tests.page.conftest import images, model
+from tests.page.conftest import images, model, node
 
+MAKE = """
+const engine = minivitEngine(), solve = minivitSolve(), way = minivitUnwind(engine, solve);
+const model = globalThis.minivitModels && engine.open(minivitModels.model);
+"""
 BACK = """
 return given.map(([bytes, last, switches]) => {
   const trace = engine.forward(model, engine.normalised(model, bytes), switches);
@@ -16,15 +20,19 @@ return given.map(([bytes, last, switches]) => {
 """
 
 
+def on_page(call, given, **models):
+    return node(MAKE + call, given, "engine", "solve", "unwind", **models)
+
+
 @pytest.mark.parametrize(
     ("count", "blocks"),
     [(1, (1, 3)), pytest.param(20, (0, 1, 2, 3), marks=pytest.mark.full)],
 )
-def test_digits_come_back_from_the_tokens_after_each_block(node, count, blocks):
+def test_digits_come_back_from_the_tokens_after_each_block(count, blocks):
     of, seen = model("digits_vit"), images(model("digits_vit"), count)
     asked = [(image, block) for image in range(count) for block in blocks]
     pixels = seen.flatten(1).tolist()
-    found = node(BACK, [[pixels[image], block, {}] for image, block in asked], of)
+    found = on_page(BACK, [[pixels[image], block, {}] for image, block in asked], model=of)
     exact = minivit.remove(of, "attention", []).double()  # a copy
     truth = exact.preprocess(seen).double()
     for (image, block), one in zip(asked, found, strict=True):
@@ -40,9 +48,9 @@ def test_digits_come_back_from_the_tokens_after_each_block(node, count, blocks):
         assert (torch.tensor(one["tokens"]) - expected).norm() < 1e-5 * expected.norm()
 
 
-def test_a_block_is_undone_to_tokens_that_torchs_block_turns_into_those_given(node):
+def test_a_block_is_undone_to_tokens_that_torchs_block_turns_into_those_given():
     of, seen = model("digits_vit"), images(model("digits_vit"), 1)
-    (one,) = node(BACK, [[seen[0].flatten().tolist(), 3, {}]], of)
+    (one,) = on_page(BACK, [[seen[0].flatten().tolist(), 3, {}]], model=of)
     assert [stage["block"] for stage in one["stages"][:3]] == [3, 2, 1]
     given = torch.tensor(one["tokens"]).double().view(1, 16, 64)
     for stage in one["stages"][:3]:
@@ -54,10 +62,10 @@ def test_a_block_is_undone_to_tokens_that_torchs_block_turns_into_those_given(no
         given = tokens
 
 
-def test_what_is_switched_off_is_not_undone(node):
+def test_what_is_switched_off_is_not_undone():
     of, seen = model("digits_vit"), images(model("digits_vit"), 1)
     removed = {"removed": [["attention", [1]], ["positions", None], ["norm", [2]]]}
-    (one,) = node(BACK, [[seen[0].flatten().tolist(), 1, removed]], of)
+    (one,) = on_page(BACK, [[seen[0].flatten().tolist(), 1, removed]], model=of)
     first, last = one["stages"][0], one["stages"][-1]
     assert first["parts"] == ["mlp"]
     assert last["solved"]
@@ -66,25 +74,25 @@ def test_what_is_switched_off_is_not_undone(node):
 
 
 @pytest.mark.parametrize(("factor", "newton"), [(0.5, False), (-0.9, False), (3.0, True)])
-def test_an_addition_is_undone_where_it_contracts_and_where_it_does_not(node, factor, newton):
+def test_an_addition_is_undone_where_it_contracts_and_where_it_does_not(factor, newton):
     """x + factor x = y, for which x is known."""
     y = torch.linspace(-1, 2, 7).tolist()
     call = "return solve.undone((x) => x.map((v) => given[1] * v), Float64Array.from(given[0]))"
-    found = node(call, [y, factor])
+    found = on_page(call, [y, factor])
     assert (found["newton"] > 0) == newton and found["error"] < 2e-12
     assert found["x"] == pytest.approx([v / (1 + factor) for v in y], abs=1e-10)
 
 
-def test_where_nothing_is_mapped_to_the_tokens_the_way_back_says_so(node):
+def test_where_nothing_is_mapped_to_the_tokens_the_way_back_says_so():
     """x + x^2 is never below -1/4."""
     call = "return solve.undone((x) => x.map((v) => v * v), Float64Array.from(given))"
-    assert node(call, [-1.0, -2.0])["error"] > 0.1
+    assert on_page(call, [-1.0, -2.0])["error"] > 0.1
 
 
-def test_tokens_of_no_image_are_not_called_solved(node):
+def test_tokens_of_no_image_are_not_called_solved():
     of = model("digits_vit")
     noise = torch.randn(16 * 64, generator=torch.Generator().manual_seed(0)).tolist()
     call = "return [...way.unwind(model, Float64Array.from(given), 1, {})]"
-    stages = node(call, noise, of)
+    stages = on_page(call, noise, model=of)
     assert not any(stage.get("solved") for stage in stages)
     assert stages[-1]["whole"] > 1e-3
