@@ -17,10 +17,11 @@ from minivit.files import replacing
 from vitlab.training.defaults import has_bfloat16
 
 ROOT = Path(__file__).resolve().parents[2]
+Figures = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Place:
+class Store:
     """Where results and weights are kept: the repository, or another folder as ``root``.
 
     ``command`` is what trains, for model cards.
@@ -42,15 +43,11 @@ class Place:
         return self.root / "studies/runs" / key
 
 
-HERE = Place()
+HERE = Store()
 
 
-def store(figures: dict[str, Any], path: Path) -> None:
-    """Writes figures to a JSON file, completely or not at all.
-
-    Raises:
-        ValueError: A figure is not finite, which JSON cannot express.
-    """
+def write(figures: Figures, path: Path) -> None:
+    """Writes finite figures to a JSON file, completely or not at all."""
     text = json.dumps(figures, indent=1, allow_nan=False) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as scratch:
@@ -64,7 +61,7 @@ def commit() -> str:
     return subprocess.run([*git, "--dirty=+"], capture_output=True, text=True).stdout.strip()
 
 
-def provenance() -> dict[str, Any]:
+def provenance() -> Figures:
     """Where, when and by which code something is computed."""
     half = "bfloat16" if has_bfloat16(torch.device("cpu")) else "no bfloat16"
     return {
@@ -75,7 +72,7 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def same_machine(old: dict[str, Any], new: dict[str, Any]) -> bool:
+def same_machine(old: Figures, new: Figures) -> bool:
     """Whether results must agree exactly: one kind of machine rounds sums one way."""
     return all(old[name] == new[name] for name in ("machine", "torch"))
 

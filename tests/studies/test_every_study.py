@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from studies.runner.command import NAMES, load
-from studies.runner.storage import HERE, Place
+from studies.runner.storage import HERE, Store
 from studies.runner.study import Study
 from studies.shared import inputs
 from vitlab.data import Data, Split, load_data
@@ -66,7 +66,7 @@ TRAINED = [name for name in NAMES if isinstance(load(name), Study)]
 
 @pytest.fixture(scope="module")
 def drawn():
-    """Eighty images in the place of each part of CIFAR-10."""
+    """Eighty images in the store of each part of CIFAR-10."""
     parts = {
         part: draw_shapes(80, seed=i) for i, part in enumerate(("train", "validation", "test"))
     }
@@ -129,14 +129,14 @@ def test_a_study_trains_to_its_end_and_finds_the_same_again(name, tmp_path, caps
         recipe = replace(run.recipe, steps=2, batch_size=10)
         return replace(run, data=run.data.replace("CIFAR10", "SHAPES"), recipe=recipe)
 
-    study, place = load(name), Place(tmp_path)
+    study, store = load(name), Store(tmp_path)
     little = replace(
         study,
         candidates={row: [small(run) for run in runs[:2]] for row, runs in study.candidates.items()},
         finals=lambda row, run: [small(final) for final in study.finals(row, run)[:2]],
     )  # fmt: skip
-    little.carry_out(place)
-    assert little.recheck("", place) == 0
+    little.carry_out(store)
+    assert little.recheck("", store) == 0
     printed = capsys.readouterr().out
     assert all(row in printed for row in study.candidates) and "the figures agree" in printed
 
