@@ -58,8 +58,8 @@ augmentation = Study(
 )
 
 # Which small ViT is the best that a short training gives? A linear map per patch and a
-# convolutional stem compete at the same rates; the better goes on to 37 epochs, about 100 minutes of
-# one thread.
+# convolutional stem compete at the same rates; the better goes on to 37 epochs, about 100 minutes
+# of one thread.
 STEMS = (Run("vit_32px", {}, RECIPE), Run("vit_32px", {"stem": "conv"}, RECIPE))
 best_small_vit = Study(
     "best_small_vit",

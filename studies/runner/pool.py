@@ -61,11 +61,8 @@ def gather(runs: Sequence[Run], workers: int = 1, store: Store = HERE) -> list[F
 def _report(stored: Figures) -> None:
     run, scores = stored["run"], stored["scores"]
     score = f"{scores['validation']['accuracy']:.3f}" if scores else "diverged"
-    what = (
-        run["model"],
-        run["changes"] or "",
-        *(f"without {part}" for part in run.get("removed", [])),
-    )
+    removed = (f"without {part}" for part in run.get("removed", []))
+    what = run["model"], run["changes"] or "", *removed
     print(stored["key"], *what, f"seed {run['recipe']['seed']}: {score}", flush=True)
 
 

@@ -34,8 +34,8 @@ TRAINED_ON = {
 def publish(study: str, row: str, name: str, store: Store = HERE) -> dict[str, Scores]:
     """Writes ``minivit/checkpoints/NAME.safetensors`` and its card, from a row's first run.
 
-    Gives the scores on the test part before, ``"float32"``, and after, ``"half"``. Refuses what half
-    precision costs more than half a point on the validation or the test part.
+    Gives the scores on the test part before, ``"float32"``, and after, ``"half"``. Refuses a model
+    that half precision costs more than half a point on the validation or the test part.
     """
     if name in MODELS or not name.isidentifier():
         raise ValueError(f"expected a name of letters, digits and _ that is not taken: got {name}")

@@ -55,12 +55,9 @@ class Study(Table):
             seeds = sorted({run.recipe.seed for run in chain(*finals.values())})
             self.keep(table, store, seeds, about | {"seconds": round(seconds, 1)})
         for name, figures in self.stored(store).items():
-            accuracy = figures.get("accuracy")
-            text = (
-                "{mean:.2%} ({low:.2%} to {high:.2%})".format(**accuracy)
-                if accuracy
-                else "diverged"
-            )
+            text = "diverged"
+            if accuracy := figures.get("accuracy"):
+                text = "{mean:.2%} ({low:.2%} to {high:.2%})".format(**accuracy)
             print(f"{name:20}{text:>28}{figures['parameters']:12,} parameters")
 
     def followers(self, name: str, store: Store) -> Sequence[Run]:

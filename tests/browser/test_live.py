@@ -122,6 +122,7 @@ def test_a_class_shows_what_speaks_for_it(page: Page):
     assert "speak for 3" in digits(page).locator(".live-hint").first.inner_text()
     digits(page).locator(".live-class").nth(3).click()
     expect(overlay).not_to_be_visible()
+    page.mouse.move(5, 5)
     digits(page).locator(".live-class").nth(3).hover()
     expect(overlay).to_be_visible(timeout=30_000)
     page.mouse.move(5, 5)

@@ -66,7 +66,7 @@ TRAINED = [name for name in NAMES if isinstance(load(name), Study)]
 
 @pytest.fixture(scope="module")
 def drawn():
-    """Eighty images in the store of each part of CIFAR-10."""
+    """Eighty images in the place of each part of CIFAR-10."""
     parts = {
         part: draw_shapes(80, seed=i) for i, part in enumerate(("train", "validation", "test"))
     }
