@@ -35,7 +35,6 @@ def candidates(family: str) -> list[Run]:
 
 
 def finals(name: str, best: Run) -> list[Run]:
-    """A row's runs."""
     _, pictures, plain, seeds = ROWS[name]
     return variants(best, range(seeds), pictures, **NOTHING if plain else {})
 

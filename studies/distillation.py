@@ -36,7 +36,6 @@ IMAGES = 20  # led back
 
 
 def measure(name: str) -> Figures:
-    """The figures of one row."""
     if name == "cifar10":
         return of_cifar10()
     return plain(over_seeds(of_digits(seed) for seed in SEEDS))

@@ -75,20 +75,17 @@ def measure(finals: Runs, store: Store) -> Rows:
 
 
 def noise(run: Run) -> Split:
-    """A batch of random images for a run's model."""
     config, batch = run.create().config, run.recipe.batch_size
     images = torch.randint(0, 256, (batch, config.channels, *pair(config.image_size)))
     return Split(images.to(torch.uint8), torch.arange(batch) % config.classes)
 
 
 def forward(run: Run) -> Callable[[], Any]:
-    """A forward pass of a batch."""
     model, images = run.create().eval(), noise(run).images / 255
     return lambda: outputs(model, images)
 
 
 def step(run: Run) -> Callable[[], Any]:
-    """A step of training on a batch."""
     model, part = run.create(), noise(run)
     classes = tuple(map(str, range(model.config.classes)))
     data = Data.of("noise", classes, {"train": part, "validation": part, "test": part})

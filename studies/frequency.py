@@ -68,14 +68,12 @@ FEW = 500  # images to fit a readout, or to test it
 
 
 def measure(name: str) -> Figures:
-    """The figures of one row."""
     kind, _, rest = name.partition(": ")
     return plain(KINDS[kind](rest))
 
 
 @cache
 def network(name: str) -> Model:
-    """A model that comes with the package, or its like from another seed."""
     if name not in AGAIN:
         return inputs.model(name)
     recipe = replace(RECIPE, precision="float32", seed=AGAIN[name])
@@ -125,7 +123,6 @@ def summary(one: LogAmplitude) -> Figures:
 
 
 def robustness(name: str) -> Figures:
-    """Accuracy on whole, on filtered and on noisy images."""
     return accuracies(network(name), pictures(), LEVEL)
 
 
@@ -191,7 +188,6 @@ def readouts(name: str) -> Figures:
 
 
 def linear_map() -> Any:
-    """Standardised features, and a linear map to classes."""
     return make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300))
 
 

@@ -30,7 +30,6 @@ RECIPE = Recipe(steps=400, batch_size=64, average=0.9)
 
 
 def network(kind: str) -> Model:
-    """An untrained network, from torch's random numbers."""
     bits = {"wide": "111", "begin": "111"}.get(kind, kind.removeprefix("flat "))
     replaced = "ac" if kind == "begin" else "ca"
     return minivit.create(
@@ -64,7 +63,6 @@ def trained(kind: str, seed: int, rate: float) -> Figures:
 
 
 def measure(row: str) -> Figures:
-    """The figures of one row, lists over the seeds."""
     kind = row.removesuffix(", shapes")
     search = {rate: trained(kind, 0, rate) for rate in RATES}
     rate = max(search, key=lambda r: search[r]["validation"])

@@ -97,7 +97,6 @@ def loss_after(model: Model, rate: float, seed: int) -> float:
 
 
 def last_block(model: Model) -> str:
-    """The name of the last block."""
     return f"blocks.{len(model.get_submodule('blocks')._modules) - 1}"
 
 

@@ -43,7 +43,6 @@ SHOWN = 112  # pixels of a stored image
 
 
 def made(name: str, kind: str) -> Model:
-    """A model with its preprocessing."""
     size, weights, _ = MODELS[name]
     if kind == "trained":
         url = imported().models.get_model_weights(name)[weights].url
@@ -57,7 +56,6 @@ def made(name: str, kind: str) -> Model:
 
 
 def measure(row: str) -> dict[str, Any]:
-    """What each optimiser comes to with the same evaluations."""
     name, _, block, kind = row.split()
     model = made(name, kind)
     images = model.preprocess(photograph("chelsea")[None])

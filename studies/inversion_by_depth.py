@@ -34,7 +34,6 @@ def made(row: str) -> nn.Module:
 
 
 def measure(row: str) -> dict[str, Any]:
-    """Every optimiser at each of the blocks."""
     model = made(row)
     preprocess = minivit.load(MODELS[0]).preprocess
     images = preprocess(torch.stack([photograph(name, 32) for name in NAMES]))

@@ -158,7 +158,6 @@ def undone(model: ViT, images: Tensor, norm: bool) -> list[dict[str, Any]]:
 
 
 def embedded(model: ViT, images: Tensor) -> Tensor:
-    """The tokens that the first block reads."""
     return model.positions(model.patch_embedding(images), model.config.grid)
 
 
@@ -178,7 +177,6 @@ def conditions(model: ViT, images: Tensor, side: int) -> dict[str, list[float]]:
 
 
 def measure(row: str) -> dict[str, Any]:
-    """Condition numbers, searches and inverses for one model."""
     model, images = made(row)
     corners = images[..., : 4 * CORNER, : 4 * CORNER]
     generator = torch.Generator().manual_seed(0)

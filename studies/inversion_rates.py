@@ -34,7 +34,6 @@ def measure(row: str) -> dict[str, Any]:
 
 
 def by_descent(model: Model, at: str, step_size: float) -> dict[str, Any] | None:
-    """What descent leaves; none where it diverges."""
     how: dict[str, Any] = {"step_size": step_size, "blur": BLUR, "steps": STEPS}
     try:
         return brought_back(invert(model, astronaut(), at=at, optimizer="gd", **how))

@@ -35,7 +35,6 @@ BRANCH = "norm2"  # of a ResNet's block, the last module before the addition
 
 
 def measure(row: str) -> Figures:
-    """The figures of one row."""
     if row in SHIPPED:
         return plain(shipped(row))
     kind, _, seed = row.partition(": ")
@@ -76,7 +75,6 @@ def without_second(model: Model, block: int) -> nn.Module:
 
 
 def digits(seed: int) -> Figures:
-    """A ViT's accuracy without each branch."""
     data = load_data("DIGITS")
     torch.manual_seed(seed)
     model = minivit.create("vit_8px")
@@ -86,7 +84,6 @@ def digits(seed: int) -> Figures:
 
 
 def by_ways(model: Model, test: Split, train: Split, *names: str) -> Figures:
-    """Accuracy whole, and without each branch."""
     images, reference = model.preprocess(test.images), model.preprocess(train.images)
     figures: Figures = {"whole": accuracy(model, images, test.labels)}
     for by in WAYS:
@@ -98,7 +95,6 @@ def by_ways(model: Model, test: Split, train: Split, *names: str) -> Figures:
 
 
 def shipped(name: str) -> Figures:
-    """Accuracy of a model of CIFAR-10 without each branch."""
     test, train = (inputs.pictures("CIFAR10", 500, part) for part in ("test", "train"))
     names = [f"blocks.?.{BRANCH}"] if name == "cifar10_resnet" else []
     return by_ways(inputs.model(name), test, train, *names)

@@ -41,7 +41,6 @@ EARLY, IMAGES = 20, 64
 
 
 def measure(row: str) -> Figures:
-    """The figures of one row, lists over the seeds."""
     mixing, _, amount = row.partition(", ")
     if amount == "curvature":
         return plain(curvature(mixing))
@@ -65,7 +64,6 @@ def searched(mixing: str, amount: str, rates: Sequence[float]) -> dict[str, floa
 
 
 def scores(mixing: str, amount: str, seeds: Iterable[int], rate: float) -> Figures:
-    """Lists over the seeds."""
     return over_seeds(trained(mixing, amount, seed, STEPS[amount], rate) for seed in seeds)
 
 

@@ -36,7 +36,6 @@ STEPS = {"attention": 1000, "recurrent": 3000, "digits": 200}  # recurrence lear
 
 
 def measure(row: str) -> Figures:
-    """The figures of one row, lists over the seeds."""
     if row == "masked":
         return plain(over_seeds(masked_patches(seed) for seed in SEEDS[:3]))
     task, _, kind = row.partition(" ")

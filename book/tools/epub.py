@@ -87,7 +87,6 @@ def picture(page: Path, tag: Tag, file: Path) -> str:
 
 
 def main(out: Path = ROOT / "_build/book.epub", site: Path = SITE) -> None:
-    """Writes the e-book from the built site."""
     import pypandoc
 
     order = list(entries())

@@ -27,7 +27,6 @@ STARTUP = "from book.tools import figures; figures.install()"
 
 
 def install() -> None:
-    """Has this kernel show figures in these forms, too."""
     add_forms({mime: partial(encode, kind=kind) for kind, mime in KINDS.items()})
 
 

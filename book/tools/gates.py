@@ -49,7 +49,6 @@ def parse(html: str) -> BeautifulSoup:
 
 
 def pages(site: Path) -> Iterator[tuple[str, BeautifulSoup]]:
-    """The name and the tree of every page."""
     if not (site / "index.html").is_file():
         raise FileNotFoundError(f"no site in {site}: build it with `make site`")
     for page in sorted(site.rglob("*.html")):
@@ -196,7 +195,6 @@ def first_load(page: Path, tree: BeautifulSoup) -> Iterator[str]:
 
 @cache
 def fonts(sheet: Path) -> frozenset[Path]:
-    """The fonts that a style sheet names."""
     urls = in_css(sheet.read_text(encoding="utf-8")) if sheet.is_file() else []
     files = (sheet.parent.joinpath(urlsplit(url).path).resolve() for url in urls)
     return frozenset(f for f in files if f.suffix in (".woff", ".woff2", ".ttf", ".otf"))
@@ -204,7 +202,6 @@ def fonts(sheet: Path) -> frozenset[Path]:
 
 @cache
 def compressed(file: Path) -> int:
-    """What a server sends of a file."""
     return len(gzip.compress(file.read_bytes(), compresslevel=6))
 
 

@@ -154,7 +154,6 @@ def processor() -> str:
 
 
 def table() -> str:
-    """The stored runs, in Markdown."""
     lines = [
         "| run | threads | processor | Python | commit | tests | cells | red |",
         "|---|---|---|---|---|---|---|---|",

@@ -76,7 +76,6 @@ def panels(figure: Figure) -> list[Axes]:
 
 
 def stack(figure: Figure) -> None:
-    """Puts the panels below each other; four images, in two rows."""
     axes = panels(figure)
     columns = 2 if len(axes) == 4 and not any(ax.axison for ax in axes) else 1
     rows = len(axes) // columns

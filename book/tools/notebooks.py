@@ -30,7 +30,6 @@ def cells(path: Path) -> list[NotebookNode]:
 
 
 def outputs(notebook: NotebookNode) -> Iterator[NotebookNode]:
-    """The outputs of all cells."""
     return (output for cell in notebook.cells for output in cell.get("outputs", []))
 
 

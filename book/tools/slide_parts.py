@@ -83,7 +83,6 @@ def word(name: str) -> str:
 
 
 def verdict(name: str) -> str:
-    """A claim's card."""
     row = known(claims(), name, "claim")
     word, _, sentence = row["verdict"].partition(": ")
     what = re.split(r"; beside|\. |: the ", row["measure"].rstrip("."))[0]

@@ -79,7 +79,6 @@ def build(out: Path = OUT) -> None:
 
 
 def print_all(out: Path = OUT) -> None:
-    """Prints every deck as a PDF."""
     with chromium.browser() as browser:
         for deck in DECKS:
             tab = browser.new_page(viewport={"width": 1280, "height": 720})

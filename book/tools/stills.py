@@ -52,7 +52,6 @@ def write_page(folder: Path, parts: list[str]) -> Path:
 
 
 def ready(page: Page, part: str) -> Locator:
-    """A part that has drawn itself."""
     page.locator(f"[data-part={part}]").scroll_into_view_if_needed()
     page.locator(f"[data-part={part}][data-ready]").wait_for(timeout=60_000)
     page.locator(f"[data-part={part}] [aria-busy=true]").wait_for(state="detached", timeout=60_000)

@@ -22,7 +22,6 @@ NAMES = sorted({*MODULES, *chain(*SEVERAL.values())} - {"__main__", *SEVERAL})
 
 
 def load(name: str) -> Study | Survey:
-    """The study of this name."""
     for module, names in SEVERAL.items():
         if name in names:
             return getattr(import_module(f"studies.{module}"), name)

@@ -26,7 +26,6 @@ def result(run: Run, store: Store = HERE) -> Figures | None:
 
 
 def results(runs: Sequence[Run], store: Store = HERE) -> list[Figures]:
-    """The results of those runs that have one."""
     return [stored for run in runs if (stored := result(run, store))]
 
 

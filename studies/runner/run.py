@@ -45,16 +45,13 @@ class Run:
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> "Run":
-        """The run that has these fields."""
         return cls(**fields | {"recipe": Recipe(**fields["recipe"])})
 
     @property
     def key(self) -> str:
-        """The hash of the fields."""
         return hashlib.sha256(json.dumps(self.fields, sort_keys=True).encode()).hexdigest()[:12]
 
     def load(self) -> Data:
-        """The data as this run sees it."""
         data = _data(self.data, self.fraction)
         if not self.random_labels:
             return data
@@ -64,7 +61,6 @@ class Run:
         return Data.of(data.name, data.classes, parts | {"test": data.test}, data.licence)
 
     def create(self) -> Model:
-        """The untrained model."""
         torch.manual_seed(self.recipe.seed)
         model = minivit.create(self.model, **self.changes)
         for part in sorted(self.removed):
@@ -126,7 +122,6 @@ def spread(split: Split, pictures: int) -> Split:
 
 
 def operations(model: Model) -> int:
-    """Multiply-adds of one forward pass of one image."""
     images = torch.zeros(1, model.config.channels, *pair(model.config.image_size))
     counter = FlopCounterMode(display=False)
     # The counter does not see what the fused kernel of attention does on a CPU.

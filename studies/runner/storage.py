@@ -31,11 +31,9 @@ class Store:
     command: str | None = None
 
     def table(self, study: str) -> Path:
-        """The file of a study's results."""
         return self.root / "book/results" / f"{study}.json"
 
     def result(self, key: str) -> Path:
-        """The file of a run's result."""
         return self.root / "book/results/runs" / f"{key}.json"
 
     def folder(self, key: str) -> Path:

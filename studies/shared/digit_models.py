@@ -70,7 +70,6 @@ def fraction_of(whole: Data, fraction: float, seed: int) -> Data:
 
 
 def trained(kind: str, data: Data, seed: int) -> tuple[Model, float]:
-    """A model and its accuracy on the test part."""
     name, changes, steps = MODELS[kind]
     torch.manual_seed(seed)
     model = minivit.create(name, **changes)

@@ -53,12 +53,10 @@ def patches(images: Tensor) -> Tensor:
 
 
 def random_masks(count: int, generator: Generator) -> Tensor:
-    """A random mask for each image."""
     return torch.rand(count, PATCHES, generator=generator).argsort(1) < MASKED
 
 
 def pretrained(images: Tensor, seed: int) -> Filling:
-    """A model trained to fill in."""
     torch.manual_seed(seed)
     model, generator = Filling(), Generator().manual_seed(seed + 1000)
 

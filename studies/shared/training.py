@@ -47,7 +47,6 @@ def fit(
 
 @torch.no_grad()
 def outputs(model: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
-    """A model's outputs for many images."""
     return torch.cat([model(part) for part in images.split(250)])
 
 

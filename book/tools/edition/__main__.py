@@ -36,7 +36,6 @@ def arguments(given: list[str] | None = None) -> Edition:
 
 
 def build(edition: Edition, folder: Path) -> int:
-    """Builds the pages from an edition's sources."""
     # The launch buttons of an edition for students would open the whole book.
     address = {"MINIVIT_REPOSITORY": ""} if edition.student else {}
     program = Path(sys.executable).with_name("jupyter-book")

@@ -11,7 +11,6 @@ FOR_STUDENTS = ("book/teaching/prerequisites", "book/teaching/projects", "book/t
 
 
 def pages(contents: Contents) -> list[str]:
-    """The pages of a table of contents, in its order."""
     return [contents["root"], *(page for part in contents["parts"] for page in pages_of(part))]
 
 

@@ -43,14 +43,12 @@ Code: MIT licence (`LICENSE`). Text and figures: CC BY 4.0 (`LICENSE-text`).
 
 
 def requirements() -> str:
-    """The pinned packages that chapters need."""
     groups = (ROOT / "requirements.txt").read_text(encoding="utf-8").split("\n\n")
     wanted = (group for group in groups if group.startswith(("# the package", "# the chapters")))
     return "\n\n".join(wanted) + "\n"
 
 
 def hand_out(edition: Edition, folder: Path) -> None:
-    """Writes the folder, which is not there yet."""
     edition = edition._replace(student=True)
     sources = folder.with_name(folder.name + "-sources")
     shutil.rmtree(sources, ignore_errors=True)

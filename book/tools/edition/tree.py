@@ -95,7 +95,6 @@ def for_students(folder: Path, left_out: frozenset[str]) -> None:
 
 
 def title(page: str) -> str:
-    """The first heading of a page."""
     prose = notebooks.prose(next(ROOT.glob(f"{page}.*")))
     heading = re.search(r"^# (.+)$", prose, re.MULTILINE)
     return heading[1] if heading else page
