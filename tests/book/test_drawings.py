@@ -14,12 +14,8 @@ SMALLEST = 18  # of a letter there: 8 where the drawing is 320 pixels wide
 DRAWINGS = sorted(FOLDER.glob("*.svg"))
 
 
-def test_there_are_drawings():
-    assert {"attention", "block", "heads", "hour", "model"} <= {path.stem for path in DRAWINGS}
-
-
 @pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
-def test_a_drawing_can_be_read_small_and_aloud(path):
+def test_a_drawing_can_be_read_small_and_aloud_and_stands_alone(path):
     text = path.read_text(encoding="utf-8")
     drawing = ElementTree.fromstring(text)
     assert len(text.encode()) < 12_000
@@ -27,11 +23,6 @@ def test_a_drawing_can_be_read_small_and_aloud(path):
     assert len(drawing.findtext(f"{SVG}title")) > 20 and len(drawing.findtext(f"{SVG}desc")) > 100
     sizes = re.findall(r"\bfont(?:-size)?[:=][^;\"]*?\"?([\d.]+)", text)
     assert sizes and min(map(float, sizes)) >= SMALLEST
-
-
-@pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
-def test_a_drawing_stands_alone_on_white_ground(path):
-    drawing = ElementTree.parse(path).getroot()
     tags = {element.tag for element in drawing.iter()}
     assert not tags & {f"{SVG}script", f"{SVG}image", f"{SVG}foreignObject"}
     links = [value for element in drawing.iter() for key, value in element.items() if "href" in key]
@@ -39,10 +30,5 @@ def test_a_drawing_stands_alone_on_white_ground(path):
     ground = drawing.find(f"{SVG}rect").attrib
     assert (ground["fill"], ground["width"]) == ("#fff", str(WIDTH))
     assert ground["height"] == drawing.get("viewBox").split()[3]
-
-
-@pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
-def test_a_drawing_names_only_what_it_styles(path):
-    text = path.read_text(encoding="utf-8")
     used = {name for names in re.findall(r'class="([^"]+)"', text) for name in names.split()}
     assert used <= set(re.findall(r"\.([a-z]+)", text.partition("</style>")[0]))

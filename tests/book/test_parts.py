@@ -34,15 +34,11 @@ def test_every_part_stands_in_one_chapter_around_its_own_still_picture():
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_still_picture_is_as_wide_as_the_column_and_light(part):
+def test_a_part_is_light_says_what_it_is_and_asks_nothing_of_other_sites(part):
     file = STILLS / f"{part}.webp"
     with Image.open(file) as picture:
         assert 600 <= picture.width <= 720
     assert file.stat().st_size < 100_000
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_a_part_says_what_it_is_and_asks_nothing_of_other_sites(part):
     script = (STATIC / f"live/parts/{part}.js").read_text(encoding="utf-8")
     assert f"minivitParts ??= {{}}).{part} = " in script
     assert re.search(r"title\b", script) and re.search(r"\bcompute: {", script)

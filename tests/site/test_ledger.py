@@ -22,11 +22,6 @@ THUMBNAIL = 30_000  # bytes of one
 
 
 @pytest.fixture(scope="module")
-def found():
-    return harvest()
-
-
-@pytest.fixture(scope="module")
 def trees():
     return dict(pages(SITE))
 
@@ -39,6 +34,11 @@ def page(trees):
 @pytest.fixture(scope="module")
 def cards(page):
     return {card["id"]: card for card in page.select("details.verdict")}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return harvest()
 
 
 @pytest.fixture(scope="module")
