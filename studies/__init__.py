@@ -1,7 +1,7 @@
 """The trainings and measurements behind ``book/results``; a chapter repeats a slice of them live.
 
-Each module here is a study, with a ``STUDY`` in it, named as its file of results; those that only
-train small models are together in ``small_trainings.py``:
+Each module here is a study, with a ``STUDY`` in it, named as its file of results. Three modules
+hold several, each under its name: ``small_trainings.py``, ``inversions.py``, ``unwinding.py``.
 
 - ``python -m studies NAME --list`` lists its rows, and which of them are missing;
 - ``python -m studies NAME`` computes what is missing; interrupted, the same command resumes;

@@ -6,6 +6,7 @@ import pkgutil
 from collections.abc import Sequence
 from importlib import import_module
 from itertools import chain
+from types import ModuleType
 
 import studies
 from studies.runner.storage import ROOT, Store
@@ -16,16 +17,20 @@ from studies.runner.survey import Survey
 SEVERAL = {
     "small_trainings": ["augmentation", "best_small_vit", "digits", "heads", "positions",
                         "random_labels", "residual", "stems", "width"],
+    "inversions": ["inversion_by_depth", "inversion_in_miniature", "inversion_rates"],
+    "unwinding": ["inversion_by_descent", "unwinding", "unwinding_from_nearby"],
 }  # fmt: skip
 MODULES = [m.name for m in pkgutil.iter_modules(studies.__path__) if not m.ispkg]
-NAMES = sorted({*MODULES, *chain(*SEVERAL.values())} - {"__main__", *SEVERAL})
+NAMES = sorted({*MODULES} - {"__main__", *SEVERAL} | {*chain(*SEVERAL.values())})
+
+
+def module_of(name: str) -> ModuleType:
+    return import_module(f"studies.{next((m for m in SEVERAL if name in SEVERAL[m]), name)}")
 
 
 def load(name: str) -> Study | Survey:
-    for module, names in SEVERAL.items():
-        if name in names:
-            return getattr(import_module(f"studies.{module}"), name)
-    return import_module(f"studies.{name}").STUDY
+    module = module_of(name)
+    return module.STUDY if hasattr(module, "STUDY") else getattr(module, name)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
