@@ -10,17 +10,16 @@ the rate that did best on the validation part.
 
 import time
 from dataclasses import replace
-from functools import cache
-
-import torch
+from functools import cache, partial
 
 import minivit
 from minivit.model import Model
 from studies.runner.run import operations
 from studies.runner.survey import Figures, Survey
 from studies.shared.figures import over_seeds, plain
+from studies.shared.training import trained as learn
 from vitlab.data import Data, load_data
-from vitlab.training import Recipe, train
+from vitlab.training import Recipe
 from vitlab.training.evaluate import evaluate
 
 SEEDS = range(5)
@@ -49,16 +48,14 @@ def shapes() -> Data:
 
 def trained(kind: str, seed: int, rate: float) -> Figures:
     """Scores of a trained network, and the seconds of its training."""
-    torch.manual_seed(seed)
-    model, data = network(kind), shapes()
-    recipe = replace(RECIPE, learning_rate=rate, seed=seed)
-    start = time.process_time()
-    test = train(model, data, recipe).test
+    data, start = shapes(), time.process_time()
+    recipe = replace(RECIPE, learning_rate=rate)
+    model, test = learn(partial(network, kind), data, recipe, seed)
     return {
         "seconds_of_training": time.process_time() - start,
         "train_loss": -evaluate(model, data.train).log_likelihood,
         "validation": evaluate(model, data.validation).accuracy,
-        "accuracy": test.accuracy,
+        "accuracy": test,
     }
 
 

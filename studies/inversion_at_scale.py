@@ -65,8 +65,9 @@ def measure(row: str) -> dict[str, Any]:
     for optimizer in OPTIMISERS:
         # Gradient descent spends 21 of them on the length of its step.
         steps = EVALUATIONS - 21 * (optimizer == "gd")
-        way = invert(model, images, f"blocks.{int(block) - 1}", optimizer=optimizer, steps=steps)
-        assert way.psnr is not None and way.threshold is not None
+        way: Any = invert(
+            model, images, f"blocks.{int(block) - 1}", optimizer=optimizer, steps=steps
+        )
         distance = way.feature_distance.nan_to_num(float("inf"))[0]
         figures[optimizer] = {
             "evaluations": int(way.evaluations),

@@ -16,11 +16,11 @@ from torch import Tensor, nn
 
 import minivit
 from minivit.patches import patchify
-from minivit.vit import PatchEmbedding, ViT
+from minivit.vit import ViT
 from studies.runner.survey import Figures, Survey
 from vitlab.calls import activation
 from vitlab.data.photographs import crops, photograph
-from vitlab.inversion import Diverged, Inversion, invert, linear_guess
+from vitlab.inversion import Diverged, invert, linear_guess
 
 FLOAT32 = 100.0  # dB, beyond which rounding decides
 FEW, TIMES = 20, 70  # the source compares 1,500 steps with 105,000, 70 times as many
@@ -36,34 +36,30 @@ def astronaut() -> Tensor:
     return (photograph("astronaut", 32)[None] / 255 - 0.5) / 0.25
 
 
-def miniature(seed: int) -> ViT:
+def miniature(seed: int) -> Any:
     """ViT-B/32 in small: 16 patches of 192 numbers, tokens of 48, a class token, 6 blocks."""
     torch.manual_seed(seed)
-    model = minivit.create("vit_32px", patch_size=8, dim=48, pool="class").eval()
-    assert isinstance(model, ViT)  # for mypy
-    return model
+    return minivit.create("vit_32px", patch_size=8, dim=48, pool="class").eval()
 
 
 @torch.no_grad()
-def with_fitted_embedding(model: ViT) -> ViT:
+def with_fitted_embedding(model: Any) -> Any:
     """Gives it the 48 filters that keep most of photographs: their principal components."""
     patches = patchify((crops(500)[0] / 255 - 0.5) / 0.25, 8).flatten(0, 1)  # [8000, 192]
     filters = torch.linalg.eigh(patches.mT.cov()).eigenvectors[:, -48:].mT  # [48, 192]
-    assert isinstance(model.patch_embedding, PatchEmbedding)  # for mypy
     projection = model.patch_embedding.projection
     projection.weight.copy_(filters.view_as(projection.weight))
     return model
 
 
-def errors(found: Inversion) -> Figures:
+def errors(way: Any) -> Figures:
     """Errors of features and pixels for each image, down to the rounding of float32."""
-    assert found.psnr is not None and found.threshold is not None  # for mypy
-    least = found.feature_distance.nan_to_num(torch.inf).amin(1)
-    ratio = (least / found.threshold).tolist()
+    least = way.feature_distance.nan_to_num(torch.inf).amin(1)
+    ratio = (least / way.threshold).tolist()
     return {
-        "psnr": [round(min(value, FLOAT32), 2) for value in found.psnr.tolist()],
+        "psnr": [round(min(value, FLOAT32), 2) for value in way.psnr.tolist()],
         "ratio": [round(float(f"{value:.4g}"), 4) for value in ratio],
-        "met": found.met,
+        "met": way.met,
     }
 
 

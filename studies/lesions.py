@@ -20,11 +20,11 @@ from studies.shared import inputs
 from studies.shared.figures import plain
 from studies.shared.planted import planted, two_digits
 from studies.shared.shape_models import SIZES, shapes
-from studies.shared.training import accuracy, fit
+from studies.shared.training import accuracy, fit, trained
 from vitlab.data import Split, load_data
 from vitlab.instruments import branch_importance, cka
 from vitlab.instruments.ablation import By
-from vitlab.training import Recipe, train
+from vitlab.training import Recipe
 
 SEEDS = range(5)
 STAGES = {"three stages": (5, 5, 5), "one stage": (15,)}
@@ -76,10 +76,8 @@ def without_second(model: Model, block: int) -> nn.Module:
 
 def digits(seed: int) -> Figures:
     data = load_data("DIGITS")
-    torch.manual_seed(seed)
-    model = minivit.create("vit_8px")
-    recipe = Recipe(steps=STEPS, batch_size=64, learning_rate=3e-3, average=0.95, seed=seed)
-    train(model, data, recipe)
+    recipe = Recipe(steps=STEPS, batch_size=64, learning_rate=3e-3, average=0.95)
+    model, _ = trained(partial(minivit.create, "vit_8px"), data, recipe, seed)
     return by_ways(model, data.test, data.train)
 
 

@@ -12,6 +12,7 @@ training images.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,15 +21,15 @@ from torch import Tensor, nn
 import minivit
 from minivit.model import Model
 from minivit.parts import window_mask
-from minivit.vit import ViT
 from studies.runner.run import spread
 from studies.runner.survey import Figures, Survey
 from studies.shared.digit_models import fraction_of
 from studies.shared.figures import over_seeds, plain
+from studies.shared.training import trained as learn
 from vitlab.data import Data, load_data
 from vitlab.data.dataset import Split
 from vitlab.instruments.density import density
-from vitlab.training import Recipe, train
+from vitlab.training import Recipe
 from vitlab.training.evaluate import evaluate
 from vitlab.training.run import Run
 
@@ -84,10 +85,8 @@ def vit(mixing: str) -> Model:
     limits: dict[str, Any] = {"local": {"3 x 3": 3, "5 x 5": 5}.get(mixing)}
     if "windows" in mixing:
         limits = {"window": WINDOW}
-    model = minivit.create("vit_8px", **SIZES, **limits)
-    assert isinstance(model, ViT)
-    blocks: Any = model.blocks
-    for i, block in enumerate(blocks):
+    model: Any = minivit.create("vit_8px", **SIZES, **limits)
+    for i, block in enumerate(model.blocks):
         if mixing.startswith("static"):
             heads = 1 if mixing.endswith("1 head") else SIZES["heads"]
             block.attention = StaticMixing(GRID[0] * GRID[1], SIZES["dim"], heads)
@@ -136,13 +135,12 @@ def digits(amount: str, seed: int) -> Data:
 
 def trained(mixing: str, amount: str, seed: int, steps: int, rate: float) -> dict[str, float]:
     """Loss on the training part, accuracy on the validation and the test part."""
-    torch.manual_seed(seed)
-    model, data = vit(mixing), digits(amount, seed)
-    test = train(model, data, replace(RECIPE, steps=steps, learning_rate=rate, seed=seed)).test
+    data, recipe = digits(amount, seed), replace(RECIPE, steps=steps, learning_rate=rate)
+    model, test = learn(partial(vit, mixing), data, recipe, seed)
     return {
         "train_loss": -evaluate(model, data.train).log_likelihood,
         "validation": evaluate(model, data.validation).accuracy,
-        "accuracy": test.accuracy,
+        "accuracy": test,
     }
 
 

@@ -12,6 +12,7 @@ itself, plus noise. Where it arrives, the tokens hold the image, and it is the s
 import math
 import time
 from collections import Counter
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -57,18 +58,17 @@ SEARCH = 4000  # steps of L-BFGS, as many as unwind takes
 LONG = 60  # seconds
 
 
-def made(row: str) -> tuple[ViT | Mixer, Tensor]:
+def made(row: str) -> tuple[Any, Tensor]:
     """A row's model, and images that it has not seen, ``[batch, channels, height, width]``."""
     name, _, untrained = row.partition(" ")
     if untrained:
         torch.manual_seed(0)
-        model = minivit.create(name).eval()
+        model: Any = minivit.create(name).eval()
         images = (crops(PICTURES, model.config.image_size)[0] / 255 - 0.5) / 0.25
     else:
         model = inputs.model(name)
         data = "DIGITS" if name.startswith("digits") else "CIFAR10"
         images = model.preprocess(inputs.pictures(data, PICTURES).images)
-    assert isinstance(model, ViT | Mixer)
     return model, images[:: PICTURES // FEW.get(row, PICTURES)]
 
 
@@ -119,8 +119,7 @@ def by_descent(row: str) -> Figures:
     """dB of every image as gradient descent finds it, in float32, and as at its start."""
     model, images = made(row)
     at = f"blocks.{len(model.blocks) - 1}"
-    way = invert(model.eval(), images, at=at, optimizer="gd", steps=DESCENT)
-    assert way.psnr is not None  # for mypy
+    way: Any = invert(model.eval(), images, at=at, optimizer="gd", steps=DESCENT)
     return {
         "psnr": [round(value, 2) for value in way.psnr.tolist()],
         "start": psnr_of_each(start(images), images),
