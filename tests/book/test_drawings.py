@@ -1,17 +1,31 @@
-"""The drawings: files that a teacher can edit, and that can be read on a phone and aloud."""
+"""The drawings: files that a teacher can edit, and that can be read on a phone and aloud.
+
+Those that answer have each its script, its still picture and one chapter.
+"""
 
 import re
+from collections import Counter
 from xml.etree import ElementTree
 
 import pytest
+from PIL import Image
 
 from book.tools.address import ROOT
+from book.tools.notebooks import cells
+from book.tools.stills import PARTS, STATIC, STILLS
+from course.claims.ledger import chapters
 
 FOLDER = ROOT / "book/_static/drawings"
 SVG = "{http://www.w3.org/2000/svg}"
 WIDTH = 720  # of every drawing, in its own pixels
 SMALLEST = 18  # of a letter there: 8 where the drawing is 320 pixels wide
 DRAWINGS = sorted(FOLDER.glob("*.svg"))
+PART = re.compile(
+    r'<div class="live-part" data-part="(\w+)">\n\n'
+    r"\S.{20,}\n\n"  # what to drag, and what is seen then
+    r"!\[([^\]]{40,})\]\(_static/stills/(\w+)\.webp\)\n\n"
+    r'<p class="live-part-still">.{20,}</p>\n\n</div>'
+)
 
 
 @pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
@@ -32,3 +46,22 @@ def test_a_drawing_can_be_read_small_and_aloud_and_stands_alone(path):
     assert ground["height"] == drawing.get("viewBox").split()[3]
     used = {name for names in re.findall(r'class="([^"]+)"', text) for name in names.split()}
     assert used <= set(re.findall(r"\.([a-z]+)", text.partition("</style>")[0]))
+
+
+def test_every_part_stands_in_one_chapter_around_its_own_still_picture():
+    every = [cell for path in chapters() for cell in cells(path) if cell.cell_type == "markdown"]
+    found = [PART.fullmatch(c.source).groups() for c in every if "live-part" in c.source]
+    assert all(part == still for part, _, still in found)
+    assert Counter(part for part, *_ in found) == Counter(PARTS)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_is_light_says_what_it_is_and_asks_nothing_of_other_sites(part):
+    file = STILLS / f"{part}.webp"
+    with Image.open(file) as picture:
+        assert 600 <= picture.width <= 720
+    assert file.stat().st_size < 100_000
+    script = (STATIC / f"live/parts/{part}.js").read_text(encoding="utf-8")
+    assert f"minivitParts ??= {{}}).{part} = " in script
+    assert re.search(r"title\b", script) and re.search(r"\bcompute: {", script)
+    assert not re.search(r"https?:|\bfetch\(|XMLHttpRequest|localStorage", script)

@@ -8,13 +8,8 @@ import pytest
 from book.tools.address import ROOT, SITE, repository, site
 from book.tools.edition.contents import pages as pages_of
 from book.tools.edition.tree import load as load_yaml
-from book.tools.gates import GATES, pages
+from book.tools.gates import GATES
 from course.claims import load
-
-
-@pytest.fixture(scope="module")
-def trees():
-    return dict(pages(SITE))
 
 
 @pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.__name__)
