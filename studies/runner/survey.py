@@ -8,14 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from studies.runner.storage import (
-    Figures,
-    Store,
-    differences,
-    provenance,
-    same_machine,
-    write,
-)
+from studies.runner.storage import Figures, Store, differences, provenance, same_machine, write
 
 Rows = dict[str, Figures]
 # A recheck does not compare where a row comes from, nor images, which lossy files hold.
