@@ -69,7 +69,6 @@ EDGES = torch.logspace(-3, 2, 41, dtype=torch.float64)
 
 
 def measure(name: str) -> Figures:
-    """The figures of one row."""
     if name in CIFAR10:
         return plain(of_cifar10(name), ".4g")
     if name == THROUGH:
@@ -86,7 +85,6 @@ def measure(name: str) -> Figures:
 
 
 def early_and_late(kind: str, amount: str, seed: int) -> Iterator[Figures]:
-    """What is measured early in training, and then late."""
     data = digits(amount, seed)
     for stop, (model, x, y) in zip(
         (EARLY, LATE), grown(kind, data, seed, EARLY, LATE), strict=True
@@ -102,7 +100,6 @@ def early_and_late(kind: str, amount: str, seed: int) -> Iterator[Figures]:
 
 
 def digits(amount: str, seed: int) -> Data:
-    """All digits, or a tenth of them."""
     whole = load_data("DIGITS")
     return whole if amount == "all" else fraction_of(whole, 0.1, seed)
 
@@ -157,7 +154,6 @@ def recalibrate(model: nn.Module, images: Tensor) -> None:
 
 
 def spectrum(model: nn.Module, images: Tensor, classes: Tensor, **how: Any) -> Density:
-    """The spectral density, as everywhere in this study."""
     return density(model, images, classes, **{"probes": 2, "steps": STEPS} | SMOOTHED | how)
 
 

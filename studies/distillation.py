@@ -8,13 +8,10 @@ with the ResNet as its teacher; and one of all digits by the ResNet's decisions,
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-import torch
-
 import minivit
-from minivit.model import Model
-from minivit.vit import ViT
 from studies.families import FAMILIES, STEPS
 from studies.runner.pool import gather, weights_of
 from studies.runner.run import Run
@@ -22,21 +19,21 @@ from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
 from studies.shared.digit_models import fraction_of
 from studies.shared.figures import over_seeds, plain
+from studies.shared.training import trained
 from studies.unwinding import led_back
-from vitlab.data import Data, Split, load_data
-from vitlab.training import Recipe, evaluate, logits_of, train
+from vitlab.data import Split, load_data
+from vitlab.training import Recipe, evaluate, logits_of
 
 SEEDS = range(5)
 FEW = 0.05  # of the digits have labels: 63
-RESNET = ("resnet_8px", {"image_size": 16, "width": 16})
-VIT = ("vit_8px", {"image_size": 16, "patch_size": 4, "dim": 32, "depth": 4, "heads": 4})
+RESNET = partial(minivit.create, "resnet_8px", image_size=16, width=16)
+VIT = partial(minivit.create, "vit_8px", image_size=16, patch_size=4, dim=32, depth=4, heads=4)
 SHORT = Recipe(steps=150, batch_size=64, learning_rate=1e-2, average=0.95, shift=0.125)
 LONG = replace(SHORT, steps=500, learning_rate=5e-3, average=0.98)
 IMAGES = 20  # led back
 
 
 def measure(name: str) -> Figures:
-    """The figures of one row."""
     if name == "cifar10":
         return of_cifar10()
     return plain(over_seeds(of_digits(seed) for seed in SEEDS))
@@ -46,29 +43,16 @@ def of_digits(seed: int) -> dict[str, float]:
     """Accuracies of the ResNet and the ViTs, and how often the ResNet differs from the labels."""
     whole = load_data("DIGITS", size=16)
     few = fraction_of(whole, FEW, seed)
-    teacher, accuracy = fitted(RESNET, few, SHORT, seed)
+    teacher, accuracy = trained(RESNET, few, SHORT, seed)
     decided = logits_of(teacher, whole.train).argmax(1)
     unlabelled = replace(whole, train=Split(whole.train.images, decided))
     return {
         "teacher": accuracy,
         "differs": 1 - evaluate(teacher, few.train).accuracy,
-        "alone": fitted(VIT, few, LONG, seed)[1],
-        "taught": fitted(VIT, few, LONG, seed, teacher)[1],
-        "unlabelled": fitted(VIT, unlabelled, LONG, seed)[1],
+        "alone": trained(VIT, few, LONG, seed)[1],
+        "taught": trained(VIT, few, LONG, seed, teacher=teacher)[1],
+        "unlabelled": trained(VIT, unlabelled, LONG, seed)[1],
     }
-
-
-def fitted(
-    kind: tuple[str, dict[str, Any]],
-    data: Data,
-    recipe: Recipe,
-    seed: int,
-    teacher: Model | None = None,
-) -> tuple[Model, float]:
-    """A model trained from the seed's first weights, and its accuracy on the test part."""
-    torch.manual_seed(seed)
-    model = minivit.create(kind[0], **kind[1])
-    return model, train(model, data, replace(recipe, seed=seed), teacher=teacher).test.accuracy
 
 
 def of_cifar10() -> Figures:
@@ -76,8 +60,7 @@ def of_cifar10() -> Figures:
     recipe = replace(FAMILIES["gap"][0].recipe, steps=STEPS, average=0.998, precision="float32")
     run = Run("vit_32px", {}, recipe, teacher="cifar10_resnet")
     (result,) = gather([run])
-    model = minivit.load(weights_of(run))
-    assert isinstance(model, ViT)
+    model: Any = minivit.load(weights_of(run))
     images = model.preprocess(inputs.pictures("CIFAR10", IMAGES).images)
     return {
         "run": run.key,

@@ -17,7 +17,7 @@ import torch
 
 from minivit.patches import pair
 from studies.runner.run import Run
-from studies.runner.storage import Place
+from studies.runner.storage import Store
 from studies.runner.study import Rows, Runs, Study
 from studies.shared.small_models import RECIPE, rates
 from studies.shared.timing import interleaved
@@ -54,7 +54,7 @@ def finals(name: str, best: Run) -> list[Run]:
     return [replace(best, recipe=recipe)]
 
 
-def measure(finals: Runs, place: Place) -> Rows:
+def measure(finals: Runs, store: Store) -> Rows:
     """Images a second of each family, forward and in training, on one thread.
 
     Median, least and largest of seven rounds. A forward pass is in float32, as in scoring; a
@@ -75,20 +75,17 @@ def measure(finals: Runs, place: Place) -> Rows:
 
 
 def noise(run: Run) -> Split:
-    """A batch of random images for a run's model."""
     config, batch = run.create().config, run.recipe.batch_size
     images = torch.randint(0, 256, (batch, config.channels, *pair(config.image_size)))
     return Split(images.to(torch.uint8), torch.arange(batch) % config.classes)
 
 
 def forward(run: Run) -> Callable[[], Any]:
-    """A forward pass of a batch."""
     model, images = run.create().eval(), noise(run).images / 255
     return lambda: outputs(model, images)
 
 
 def step(run: Run) -> Callable[[], Any]:
-    """A step of training on a batch."""
     model, part = run.create(), noise(run)
     classes = tuple(map(str, range(model.config.classes)))
     data = Data.of("noise", classes, {"train": part, "validation": part, "test": part})

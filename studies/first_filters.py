@@ -62,7 +62,6 @@ def grey_crops(n: int, seed: int) -> tuple[Tensor, Tensor]:
 
 @cache
 def pair(kind: str, seed: int) -> tuple[Model, Model]:
-    """A model before and after training."""
     before = untrained(kind, seed)
     model = copy.deepcopy(before)
     train(model, *grey_crops(3000, seed=0), seed)
@@ -96,12 +95,10 @@ def train(model: Model, images: Tensor, labels: Tensor, seed: int, shift: float 
 
 
 def length(model: Model) -> float:
-    """The mean norm of a model's first filters."""
     return first_filters(model).flatten(1).norm(dim=1).mean().item()
 
 
 def measure(row: str) -> dict[str, Any]:
-    """One list over the seeds for each figure."""
     if row == OVERLAPS:
         return overlaps()
     if row in PLACES:

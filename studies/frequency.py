@@ -12,7 +12,7 @@ frequencies.
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -25,7 +25,6 @@ from torch import Tensor
 
 import minivit
 from minivit.model import Model
-from minivit.preprocessing import Preprocess
 from studies.runner.pool import gather, weights_of
 from studies.runner.run import Run
 from studies.runner.survey import Figures, Survey
@@ -33,7 +32,7 @@ from studies.shared import inputs, shape_models, small_models
 from studies.shared.figures import plain
 from studies.shared.measures import features
 from studies.shared.shape_models import new, shapes
-from studies.shared.training import accuracy, fit
+from studies.shared.training import accuracy, fit, trained
 from vitlab.claims.measurements.frequency import (
     BANDS,
     CUTOFFS,
@@ -54,7 +53,7 @@ from vitlab.instruments import (
     stream_frequencies,
 )
 from vitlab.instruments.frequency import LogAmplitude
-from vitlab.training import Recipe, train
+from vitlab.training import Recipe
 
 VITS = ("cifar10_vit", "cifar10_vit_gap", "cifar10_vit_cls")
 AGAIN = {f"cifar10_resnet, seed {seed}": seed for seed in (1, 2)}
@@ -68,14 +67,12 @@ FEW = 500  # images to fit a readout, or to test it
 
 
 def measure(name: str) -> Figures:
-    """The figures of one row."""
     kind, _, rest = name.partition(": ")
     return plain(KINDS[kind](rest))
 
 
 @cache
 def network(name: str) -> Model:
-    """A model that comes with the package, or its like from another seed."""
     if name not in AGAIN:
         return inputs.model(name)
     recipe = replace(RECIPE, precision="float32", seed=AGAIN[name])
@@ -124,11 +121,6 @@ def summary(one: LogAmplitude) -> Figures:
     }
 
 
-def robustness(name: str) -> Figures:
-    """Accuracy on whole, on filtered and on noisy images."""
-    return accuracies(network(name), pictures(), LEVEL)
-
-
 def accuracies(model: Model, data: Split, level: float) -> Figures:
     """Accuracy on images as they are, low-pass, high-pass, and under noise in each band."""
     x = data.images.float() / 255
@@ -151,8 +143,7 @@ def accuracies(model: Model, data: Split, level: float) -> Figures:
 
 def normalised(model: Model, images: Tensor) -> Tensor:
     """Images of floating numbers, black 0 and white 1, as the model's preprocessing makes them."""
-    how = model.preprocess
-    assert isinstance(how, Preprocess)
+    how: Any = model.preprocess
     mean, std = (torch.tensor(v).view(-1, 1, 1) for v in (how.mean, how.std))
     return (images - mean) / std
 
@@ -168,6 +159,9 @@ def readouts(name: str) -> Figures:
     known = features(model, model.preprocess(agree.images))
     test = known[-FEW:], agree.labels[-FEW:].numpy()
     figures: Figures = {"accuracy": [], **{kind: [] for kind in (*images, "few", "nearest")}}
+
+    def linear_map() -> Any:
+        return make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300))
 
     def decisions(decide: Any, features: Any) -> list[int]:
         decided = torch.from_numpy(decide.predict(features))
@@ -188,11 +182,6 @@ def readouts(name: str) -> Figures:
             score = float(decide.score(*test))
             figures[kind].append([score, *decisions(decide, read["whole"])])
     return figures
-
-
-def linear_map() -> Any:
-    """Standardised features, and a linear map to classes."""
-    return make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300))
 
 
 FAMILIES: dict[str, tuple[str, dict[str, Any], Recipe]] = {
@@ -217,13 +206,9 @@ def digits(family: str) -> Figures:
     figures: Figures = {"whole": [], "low": [], "high": []}
     for seed in SEEDS:
         for kind, data in (("whole", whole), ("low", banded(True)), ("high", banded(False))):
-            torch.manual_seed(seed)
-            model = minivit.create(name, **changes)
-            test = train(model, data, replace(recipe, seed=seed)).test
-            scores = (
-                accuracies(model, whole.test, DIGIT_LEVEL) if kind == "whole" else test.accuracy
-            )
-            figures[kind].append(scores)
+            model, right = trained(partial(minivit.create, name, **changes), data, recipe, seed)
+            every = accuracies(model, whole.test, DIGIT_LEVEL) if kind == "whole" else right
+            figures[kind].append(every)
     return figures
 
 
@@ -273,7 +258,7 @@ def pictures() -> Split:
 
 KINDS: dict[str, Callable[[str], Figures]] = {
     "amplitudes": amplitudes,
-    "robustness": robustness,
+    "robustness": lambda name: accuracies(network(name), pictures(), LEVEL),
     "readouts": readouts,
     "digits": digits,
     "shapes": layers_of_shapes,

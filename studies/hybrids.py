@@ -10,17 +10,16 @@ the rate that did best on the validation part.
 
 import time
 from dataclasses import replace
-from functools import cache
-
-import torch
+from functools import cache, partial
 
 import minivit
 from minivit.model import Model
 from studies.runner.run import operations
 from studies.runner.survey import Figures, Survey
 from studies.shared.figures import over_seeds, plain
+from studies.shared.training import trained as learn
 from vitlab.data import Data, load_data
-from vitlab.training import Recipe, train
+from vitlab.training import Recipe
 from vitlab.training.evaluate import evaluate
 
 SEEDS = range(5)
@@ -30,7 +29,6 @@ RECIPE = Recipe(steps=400, batch_size=64, average=0.9)
 
 
 def network(kind: str) -> Model:
-    """An untrained network, from torch's random numbers."""
     bits = {"wide": "111", "begin": "111"}.get(kind, kind.removeprefix("flat "))
     replaced = "ac" if kind == "begin" else "ca"
     return minivit.create(
@@ -50,21 +48,18 @@ def shapes() -> Data:
 
 def trained(kind: str, seed: int, rate: float) -> Figures:
     """Scores of a trained network, and the seconds of its training."""
-    torch.manual_seed(seed)
-    model, data = network(kind), shapes()
-    recipe = replace(RECIPE, learning_rate=rate, seed=seed)
-    start = time.process_time()
-    test = train(model, data, recipe).test
+    data, start = shapes(), time.process_time()
+    recipe = replace(RECIPE, learning_rate=rate)
+    model, test = learn(partial(network, kind), data, recipe, seed)
     return {
         "seconds_of_training": time.process_time() - start,
         "train_loss": -evaluate(model, data.train).log_likelihood,
         "validation": evaluate(model, data.validation).accuracy,
-        "accuracy": test.accuracy,
+        "accuracy": test,
     }
 
 
 def measure(row: str) -> Figures:
-    """The figures of one row, lists over the seeds."""
     kind = row.removesuffix(", shapes")
     search = {rate: trained(kind, 0, rate) for rate in RATES}
     rate = max(search, key=lambda r: search[r]["validation"])

@@ -15,7 +15,6 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import minivit
-from minivit.model import Model
 from minivit.vit import ViT
 from studies.runner.survey import Survey
 from vitlab.calls import activation
@@ -31,16 +30,14 @@ SHIFT = 1 / 20  # the standard deviation of the noise whose output is to be matc
 OWN, REACHED = 1e-8, 1e-10  # relative errors: of tokens that are the same, of an output reached
 
 
-def made(row: str) -> tuple[ViT, Tensor]:
+def made(row: str) -> tuple[Any, Tensor]:
     """A row's model in float64, and photographs ``[batch, 3, 32, 32]``."""
     trained = minivit.load("cifar10_vit_gap")
     images = trained.preprocess(crops(40, 32)[0][:PICTURES]).double()
-    if row == "trained":
-        model: Model = trained
-    else:
+    model = trained
+    if row != "trained":
         torch.manual_seed(int(row.split()[1]))
         model = minivit.create("vit_32px")
-    assert isinstance(model, ViT)
     return model.double().eval().requires_grad_(False), images
 
 
@@ -158,7 +155,6 @@ def undone(model: ViT, images: Tensor, norm: bool) -> list[dict[str, Any]]:
 
 
 def embedded(model: ViT, images: Tensor) -> Tensor:
-    """The tokens that the first block reads."""
     return model.positions(model.patch_embedding(images), model.config.grid)
 
 
@@ -178,7 +174,6 @@ def conditions(model: ViT, images: Tensor, side: int) -> dict[str, list[float]]:
 
 
 def measure(row: str) -> dict[str, Any]:
-    """Condition numbers, searches and inverses for one model."""
     model, images = made(row)
     corners = images[..., : 4 * CORNER, : 4 * CORNER]
     generator = torch.Generator().manual_seed(0)

@@ -20,11 +20,11 @@ from studies.shared import inputs
 from studies.shared.figures import plain
 from studies.shared.planted import planted, two_digits
 from studies.shared.shape_models import SIZES, shapes
-from studies.shared.training import accuracy, fit
+from studies.shared.training import accuracy, fit, trained
 from vitlab.data import Split, load_data
 from vitlab.instruments import branch_importance, cka
 from vitlab.instruments.importance import By
-from vitlab.training import Recipe, train
+from vitlab.training import Recipe
 
 SEEDS = range(5)
 STAGES = {"three stages": (5, 5, 5), "one stage": (15,)}
@@ -35,7 +35,6 @@ BRANCH = "norm2"  # of a ResNet's block, the last module before the addition
 
 
 def measure(row: str) -> Figures:
-    """The figures of one row."""
     if row in SHIPPED:
         return plain(shipped(row))
     kind, _, seed = row.partition(": ")
@@ -76,17 +75,13 @@ def without_second(model: Model, block: int) -> nn.Module:
 
 
 def digits(seed: int) -> Figures:
-    """A ViT's accuracy without each branch."""
     data = load_data("DIGITS")
-    torch.manual_seed(seed)
-    model = minivit.create("vit_8px")
-    recipe = Recipe(steps=STEPS, batch_size=64, learning_rate=3e-3, average=0.95, seed=seed)
-    train(model, data, recipe)
+    recipe = Recipe(steps=STEPS, batch_size=64, learning_rate=3e-3, average=0.95)
+    model, _ = trained(partial(minivit.create, "vit_8px"), data, recipe, seed)
     return by_ways(model, data.test, data.train)
 
 
 def by_ways(model: Model, test: Split, train: Split, *names: str) -> Figures:
-    """Accuracy whole, and without each branch."""
     images, reference = model.preprocess(test.images), model.preprocess(train.images)
     figures: Figures = {"whole": accuracy(model, images, test.labels)}
     for by in WAYS:
@@ -98,7 +93,6 @@ def by_ways(model: Model, test: Split, train: Split, *names: str) -> Figures:
 
 
 def shipped(name: str) -> Figures:
-    """Accuracy of a model of CIFAR-10 without each branch."""
     test, train = (inputs.pictures("CIFAR10", 500, part) for part in ("test", "train"))
     names = [f"blocks.?.{BRANCH}"] if name == "cifar10_resnet" else []
     return by_ways(inputs.model(name), test, train, *names)

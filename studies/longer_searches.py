@@ -16,13 +16,12 @@ from torch import Tensor
 
 import minivit
 from minivit.model import Model
-from minivit.vit import ViT
 from studies.inversion_of_one_layer import undone
 from studies.runner.survey import Survey
 from studies.shared.recovery import highlight, psnr, psnr_of_each, start, without
 from vitlab.calls import activation
 from vitlab.data.photographs import crops
-from vitlab.inversion import Diverged, Inversion, decibels, invert, linear_guess
+from vitlab.inversion import Diverged, decibels, invert, linear_guess
 
 SEEDS = range(5)
 TRAINED = "cifar10_vit_gap"
@@ -49,11 +48,10 @@ def photographs(number: int) -> Tensor:
     return images
 
 
-def made(name: str) -> ViT:
+def made(name: str) -> Model:
     """``"vit 0"``: an untrained ViT of 24 blocks behind the embedding of a trained one."""
     torch.manual_seed(int(name.split()[1]))
     model = minivit.create("vit_32px", **VIT).eval()
-    assert isinstance(model, ViT)  # for mypy
     trained = minivit.load(TRAINED).state_dict().items()
     embedding = {name: values for name, values in trained if "patch_embedding" in name}
     model.load_state_dict(embedding, strict=False)
@@ -79,9 +77,8 @@ def by_descent(model: Model) -> dict[str, Any]:
     return figures
 
 
-def after(way: Inversion, image: Tensor, evaluations: int) -> float:
+def after(way: Any, image: Tensor, evaluations: int) -> float:
     """dB of the input nearest in features among so many evaluations."""
-    assert way.input_distance is not None  # for mypy
     best = way.feature_distance[0, :evaluations].nan_to_num(torch.inf).argmin()
     return round(decibels(way.input_distance[:, best], image).item(), 2)
 
@@ -112,10 +109,8 @@ def by_lbfgs(name: str, part: str) -> dict[str, Any]:
 
 def undo(name: str) -> dict[str, Any]:
     """For each block: for how many photographs the inverse of the branch recovers the tokens."""
-    model = minivit.load(name)
-    assert isinstance(model, ViT)  # for mypy
+    model: Any = minivit.load(name).double().eval().requires_grad_(False)
     images = photographs(UNDONE).double()
-    model = model.double().eval().requires_grad_(False)
     return {"photographs": UNDONE, "blocks": undone(model, images, True)}
 
 

@@ -12,22 +12,33 @@ training images.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 
+import minivit
+from minivit.model import Model
+from minivit.parts import window_mask
 from studies.runner.run import spread
 from studies.runner.survey import Figures, Survey
 from studies.shared.digit_models import fraction_of
 from studies.shared.figures import over_seeds, plain
-from studies.shared.reach import MIXING, vit
+from studies.shared.training import trained as learn
 from vitlab.data import Data, load_data
 from vitlab.data.dataset import Split
 from vitlab.instruments.density import density
-from vitlab.training import Recipe, train
+from vitlab.training import Recipe
 from vitlab.training.evaluate import evaluate
 from vitlab.training.run import Run
 
+GRID = (8, 8)  # of patches, each of which is one pixel
+SIZES: dict[str, Any] = {"patch_size": 1, "dim": 32, "depth": 4, "heads": 4}
+WINDOW = 4
+MIXING = (
+    "global", "3 x 3", "5 x 5", "windows", "shifted windows", "static", "static with 1 head"
+)  # fmt: skip
 SEEDS = range(5)
 RATES = (3e-3, 1e-2, 3e-2)
 WIDER = 1e-1  # where the last of them won
@@ -40,8 +51,52 @@ RECIPE = Recipe(batch_size=64, average=0.9)
 EARLY, IMAGES = 20, 64
 
 
+class StaticMixing(nn.Module):
+    """Attention without queries and keys: each head's scores are learned, the same for all images.
+
+    Where a mask is false, a patch is given no weight, as in attention.
+    """
+
+    def __init__(self, patches: int, dim: int, heads: int) -> None:
+        super().__init__()
+        self.scores = nn.Parameter(torch.zeros(heads, patches, patches))
+        self.values, self.out = nn.Linear(dim, dim), nn.Linear(dim, dim)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        scores = self.scores if mask is None else self.scores.masked_fill(~mask, -torch.inf)
+        v = self.values(x).unflatten(-1, (len(scores), -1)).transpose(1, 2)  # [batch, head, n, d]
+        return self.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+class Limited(nn.Module):
+    """Attention that keeps to a mask of its own, as every other block of a Swin does."""
+
+    def __init__(self, attention: nn.Module, mask: Tensor) -> None:
+        super().__init__()
+        self.attention = attention
+        self.register_buffer("mask", mask)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        return self.attention(x, self.mask)
+
+
+def vit(mixing: str) -> Model:
+    """An untrained ViT, from torch's random numbers."""
+    limits: dict[str, Any] = {"local": {"3 x 3": 3, "5 x 5": 5}.get(mixing)}
+    if "windows" in mixing:
+        limits = {"window": WINDOW}
+    model: Any = minivit.create("vit_8px", **SIZES, **limits)
+    for i, block in enumerate(model.blocks):
+        if mixing.startswith("static"):
+            heads = 1 if mixing.endswith("1 head") else SIZES["heads"]
+            block.attention = StaticMixing(GRID[0] * GRID[1], SIZES["dim"], heads)
+        elif mixing == "shifted windows" and i % 2:
+            shifted = window_mask(GRID, WINDOW, shift=WINDOW // 2)
+            block.attention = Limited(block.attention, shifted)
+    return model
+
+
 def measure(row: str) -> Figures:
-    """The figures of one row, lists over the seeds."""
     mixing, _, amount = row.partition(", ")
     if amount == "curvature":
         return plain(curvature(mixing))
@@ -65,7 +120,6 @@ def searched(mixing: str, amount: str, rates: Sequence[float]) -> dict[str, floa
 
 
 def scores(mixing: str, amount: str, seeds: Iterable[int], rate: float) -> Figures:
-    """Lists over the seeds."""
     return over_seeds(trained(mixing, amount, seed, STEPS[amount], rate) for seed in seeds)
 
 
@@ -81,13 +135,12 @@ def digits(amount: str, seed: int) -> Data:
 
 def trained(mixing: str, amount: str, seed: int, steps: int, rate: float) -> dict[str, float]:
     """Loss on the training part, accuracy on the validation and the test part."""
-    torch.manual_seed(seed)
-    model, data = vit(mixing), digits(amount, seed)
-    test = train(model, data, replace(RECIPE, steps=steps, learning_rate=rate, seed=seed)).test
+    data, recipe = digits(amount, seed), replace(RECIPE, steps=steps, learning_rate=rate)
+    model, test = learn(partial(vit, mixing), data, recipe, seed)
     return {
         "train_loss": -evaluate(model, data.train).log_likelihood,
         "validation": evaluate(model, data.validation).accuracy,
-        "accuracy": test.accuracy,
+        "accuracy": test,
     }
 
 

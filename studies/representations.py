@@ -38,7 +38,6 @@ TAPS = ("", ".norm1", ".attention", ".norm2", ".mlp.activation", ".mlp")  # of a
 
 
 def measure(name: str) -> Figures:
-    """The figures of one row."""
     if name == DIGITS:
         return plain(digits())
     train, test = shuffled("train", 1000), shuffled("test", 1000)
@@ -144,7 +143,6 @@ def shuffled(part: str, number: int) -> Split:
 
 
 def loaded(name: str) -> Model:
-    """A model by its row's name."""
     if name in UNTRAINED:
         torch.manual_seed(0)
         model = minivit.create(UNTRAINED[name]).eval()

@@ -8,6 +8,7 @@ have about as many parameters; on all digits and on a tenth, at the rate that di
 validation part. ``masked``: three seeds of a ViT that learns without labels to fill in patches.
 """
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,15 +17,15 @@ from torch import Tensor, nn
 import minivit
 from minivit.hybrid import to_map, to_tokens
 from minivit.model import Model
-from minivit.vit import ViT
 from studies.runner.run import operations
 from studies.runner.survey import Figures, Survey
 from studies.shared.digit_models import fraction_of
 from studies.shared.figures import over_seeds, plain
 from studies.shared.masked_patches import masked_patches
 from studies.shared.sequences import KEY, LONGEST, Attending, Kind, Reader, pairs, right, taught
+from studies.shared.training import trained
 from vitlab.data import Data, load_data
-from vitlab.training import Recipe, train
+from vitlab.training import Recipe
 from vitlab.training.evaluate import evaluate
 
 SEEDS = range(5)
@@ -36,7 +37,6 @@ STEPS = {"attention": 1000, "recurrent": 3000, "digits": 200}  # recurrence lear
 
 
 def measure(row: str) -> Figures:
-    """The figures of one row, lists over the seeds."""
     if row == "masked":
         return plain(over_seeds(masked_patches(seed) for seed in SEEDS[:3]))
     task, _, kind = row.partition(" ")
@@ -79,9 +79,8 @@ def marked(kind: Any, seed: int) -> Figures:
     return {"accuracy": [right(model, n, 10_000 + n, marked=True) for n in LENGTHS]}
 
 
-def on_the_pair(model: Reader, length: int) -> float:
+def on_the_pair(model: Any, length: int) -> float:
     """Mean weight of the question on the pair that it asks for."""
-    assert isinstance(model.mixing, Attending)
     tokens, _ = pairs(250, length, torch.Generator().manual_seed(length))
     weights = model.mixing.weights(model.embed(tokens))
     keys = tokens[..., :KEY]
@@ -116,10 +115,8 @@ WIDTHS = {"attention": 48, "convolution": 38, "recurrence": 43}  # of about equa
 
 def mixing(kind: str) -> Model:
     """A ViT of two blocks with attention or something else in its place."""
-    model = minivit.create(
-        "vit_8px", dim=WIDTHS[kind], depth=2, heads=4 if kind == "attention" else 1
-    )
-    assert isinstance(model, ViT)
+    sizes = {"dim": WIDTHS[kind], "depth": 2, "heads": 4 if kind == "attention" else 1}
+    model: Any = minivit.create("vit_8px", **sizes)
     others = {"convolution": Convolution, "recurrence": Recurrence}
     for block in model.blocks:
         if kind in others:
@@ -147,11 +144,8 @@ def digits(kind: str) -> Figures:
 
 def fitted(kind: str, data: Data, rate: float, seed: int) -> dict[str, float]:
     """Accuracies on the training, validation and test part."""
-    torch.manual_seed(seed)
-    model = mixing(kind)
-    steps = STEPS["digits"]
-    recipe = Recipe(steps=steps, batch_size=64, learning_rate=rate, average=0.9, seed=seed)
-    test = train(model, data, recipe).test.accuracy
+    recipe = Recipe(steps=STEPS["digits"], batch_size=64, learning_rate=rate, average=0.9)
+    model, test = trained(partial(mixing, kind), data, recipe, seed)
     scores = {part: evaluate(model, getattr(data, part)) for part in ("train", "validation")}
     return {part: score.accuracy for part, score in scores.items()} | {"test": test}
 

@@ -108,12 +108,10 @@ def classifying(kind: str, seed: int) -> tuple[Figures, Tensor]:
 
 
 def steps_of(kind: str) -> int:
-    """Steps of training."""
     return shape_models.STEPS[kind.split()[0]]
 
 
 def grid_of(model: Model) -> tuple[int, int] | None:
-    """Rows and columns of patches of a ViT or Mixer."""
     return model.config.grid if isinstance(model, ViT) else None
 
 

@@ -42,8 +42,7 @@ SEEDS = range(5)
 def measure(row: str) -> dict[str, Any]:
     """The distances of one row; for a trained model also what it loses without its parts."""
     # An untrained model takes the preprocessing of a trained one.
-    model = inputs.model(TRAINED[0] if row == UNTRAINED else row)
-    assert isinstance(model, ViT)
+    model: Any = inputs.model(TRAINED[0] if row == UNTRAINED else row)
     test = inputs.pictures("CIFAR10", PICTURES)
     images, labels = model.preprocess(test.images), test.labels
     models = untrained(model) if row == UNTRAINED else [model]
@@ -62,14 +61,12 @@ def measure(row: str) -> dict[str, Any]:
 
 
 def untrained(like: ViT) -> Iterator[ViT]:
-    """Models of the same sizes, one for each seed."""
     for seed in SEEDS:
         torch.manual_seed(seed)
         yield ViT(like.config).eval()
 
 
 def importance(parts: Importance) -> dict[str, Any]:
-    """Loss and accuracy without each part, and of the whole."""
     return {
         "names": list(parts.names),
         "loss": parts.loss.tolist(),
@@ -108,7 +105,6 @@ def masked(attention: nn.Module, mask: Tensor) -> Iterator[None]:
 
 @contextmanager
 def even(attention: MultiHeadAttention) -> Iterator[None]:
-    """Makes an attention uniform over tokens: its queries are zero."""
 
     def no_queries(module: nn.Module, args: Any, output: Tensor) -> Tensor:
         return output.index_fill(-1, torch.arange(attention.out.in_features), 0)
@@ -120,7 +116,6 @@ def even(attention: MultiHeadAttention) -> Iterator[None]:
 def scores(
     model: ViT, images: Tensor, labels: Tensor, limit: AbstractContextManager[None]
 ) -> list[float]:
-    """Loss and accuracy within a context."""
     with limit:
         logits = outputs(model, images).double()
     right = (logits.argmax(1) == labels).double().mean()

@@ -1,16 +1,17 @@
 """Small models of digits, trained side by side from several seeds, and how alike they become."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-import torch
 from torch import Tensor
 
 import minivit
 from minivit.model import Model
+from studies.shared import training
 from vitlab.data import Data, load_data
 from vitlab.instruments import Localisation, cka, localisation, probes, readable
-from vitlab.training import Recipe, train
+from vitlab.training import Recipe
 
 SEEDS = range(8)
 SMALL = {"depth": 6, "dim": 32, "heads": 2}
@@ -70,12 +71,9 @@ def fraction_of(whole: Data, fraction: float, seed: int) -> Data:
 
 
 def trained(kind: str, data: Data, seed: int) -> tuple[Model, float]:
-    """A model and its accuracy on the test part."""
     name, changes, steps = MODELS[kind]
-    torch.manual_seed(seed)
-    model = minivit.create(name, **changes)
-    recipe = Recipe(steps=steps, batch_size=64, learning_rate=1e-2, average=0.9, seed=seed)
-    return model, train(model, data, recipe).test.accuracy
+    recipe = Recipe(steps=steps, batch_size=64, learning_rate=1e-2, average=0.9)
+    return training.trained(partial(minivit.create, name, **changes), data, recipe, seed)
 
 
 def points(model: Model) -> tuple[str, str]:

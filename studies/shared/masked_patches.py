@@ -5,12 +5,13 @@ simpler: masked patches stay in the sequence as one learned token, as in Xie et 
 linear map on each token predicts its pixels. The loss is over masked patches alone.
 """
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 import minivit
-from minivit.vit import ViT
 from studies.runner.survey import Figures
 from studies.shared.training import optimise
 from vitlab.data import load_data
@@ -33,8 +34,7 @@ class Filling(nn.Module):
 
     def tokens(self, images: Tensor, masked: Tensor | None = None) -> Tensor:
         """Tokens after the blocks, normalised; ``masked`` is boolean, ``[batch, patches]``."""
-        encoder = self.encoder
-        assert isinstance(encoder, ViT)
+        encoder: Any = self.encoder
         x = encoder.patch_embedding(images)
         if masked is not None:
             x = torch.where(masked[..., None], self.blank, x)
@@ -53,12 +53,10 @@ def patches(images: Tensor) -> Tensor:
 
 
 def random_masks(count: int, generator: Generator) -> Tensor:
-    """A random mask for each image."""
     return torch.rand(count, PATCHES, generator=generator).argsort(1) < MASKED
 
 
 def pretrained(images: Tensor, seed: int) -> Filling:
-    """A model trained to fill in."""
     torch.manual_seed(seed)
     model, generator = Filling(), Generator().manual_seed(seed + 1000)
 

@@ -66,7 +66,6 @@ class Blur(nn.Module):
 
 
 def new(kind: str) -> Model:
-    """An untrained model, from torch's random numbers."""
     family, _, mixing = kind.partition(" ")
     model: Any
     if family == "resnet":

@@ -1,10 +1,25 @@
 """Short trainings of small models, and how well they do."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from minivit.model import Model
+from vitlab.data import Data
+from vitlab.training import Recipe, train
+
+
+def trained(
+    create: Callable[[], Model], data: Data, recipe: Recipe, seed: int, **how: Any
+) -> tuple[Model, float]:
+    """A model trained from the seed's first weights, and its accuracy on the test part."""
+    torch.manual_seed(seed)
+    model = create()
+    return model, train(model, data, replace(recipe, seed=seed), **how).test.accuracy
 
 
 def optimise(
@@ -47,7 +62,6 @@ def fit(
 
 @torch.no_grad()
 def outputs(model: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
-    """A model's outputs for many images."""
     return torch.cat([model(part) for part in images.split(250)])
 
 

@@ -110,7 +110,7 @@ def _folder(opened: LoadedModel, source: str, count: int) -> Images:
     files = [path for path in walk(root) if is_picture(path)]
     pixels, names, skipped = [], [], []
     for path in [files[i] for i in evenly(len(files), count).tolist()] if files else []:
-        key = Path(path).relative_to(root)
+        key = path.relative_to(root)
         try:
             with warnings.catch_warnings(action="ignore"):  # Pillow's, of what it mends
                 picture = open_picture(path)

@@ -35,7 +35,6 @@ NUMBER = re.compile(r'<span class="caption-number">(.*?)\s*</span>')
 
 
 def cite(number: str, url: str) -> str:
-    """The line that cites a figure."""
     book = citation()
     authors = ", ".join(author["name"] for author in book["authors"])
     parts = [f"{number} of “{book['title']}”", authors, f"version {book['version']}", url]
@@ -43,12 +42,7 @@ def cite(number: str, url: str) -> str:
 
 
 def line(name: str, png: str, up: str, number: str, url: str) -> str:
-    """The links of a figure.
-
-    Args:
-        png: Where its page has it.
-        up: From its page to the root.
-    """
+    """The links of a figure, whose page has it at ``png`` and is ``up`` below the root."""
     drawn = [kind for kind in ("svg", "png") if (FIGURES / f"{name}.{kind}").exists()]
     files = {"png": png} | {kind: f"{up}{PLACE}/{name}.{kind}" for kind in drawn}
     links = " ".join(
@@ -94,12 +88,7 @@ class FiguresToTake(SphinxDirective):
                 )
             listing += entry
         archive = f'<p><a href="../{PLACE}/figures.zip" download>All of them in one file</a></p>'
-        return [html(archive)] * drawn_again() + [listing]
-
-
-def drawn_again() -> bool:
-    """Whether figures were drawn again."""
-    return any(FIGURES.glob("*.svg"))
+        return [html(archive)] * any(FIGURES.glob("*.svg")) + [listing]
 
 
 @cache
@@ -126,7 +115,7 @@ def write(app: Sphinx) -> None:
     (out / SMALL).mkdir(parents=True)
     for copy in copies():
         (out / SMALL / copy.file).write_bytes(copy.webp)
-    if not drawn_again():
+    if not any(FIGURES.glob("*.svg")):
         return
     with zipfile.ZipFile(out / PLACE / "figures.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for name in ("LICENSE-text", "CITATION.cff"):

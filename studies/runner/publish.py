@@ -1,8 +1,8 @@
-"""Ships a finished run with the package. ``python -m studies.runner.ship --help``
+"""Publishes a finished run with the package: ``python -m studies.runner.publish --help``.
 
 Its parameters are stored in half precision; the statistics of BatchNorm, few numbers with the range
 of the data, stay in float32. The scores are measured again with the file as it is loaded, and a
-model that half precision harms is not shipped.
+model that half precision harms is not published.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import minivit
 from minivit.catalogue import CHECKPOINTS, MODELS
 from minivit.files import replacing
-from studies.runner.storage import HERE, Place
+from studies.runner.storage import HERE, Store
 from vitlab.data import load_data
 from vitlab.training import Scores, evaluate
 from vitlab.training.state import CARD, MODEL
@@ -31,24 +31,19 @@ TRAINED_ON = {
 }
 
 
-def ship(study: str, row: str, name: str, place: Place = HERE) -> dict[str, Scores]:
+def publish(study: str, row: str, name: str, store: Store = HERE) -> dict[str, Scores]:
     """Writes ``minivit/checkpoints/NAME.safetensors`` and its card, from a row's first run.
 
-    Gives the scores on the test part before, ``"float32"``, and after, ``"half"``.
-
-    Raises:
-        ValueError: The name is taken or no identifier, there is no such row, or half precision
-            costs more than half a point on the validation or the test part.
-        OSError: The study is not finished, its weights are on another machine, or nothing can be
-            written.
+    Gives the scores on the test part before, ``"float32"``, and after, ``"half"``. Refuses a model
+    that half precision costs more than half a point on the validation or the test part.
     """
     if name in MODELS or not name.isidentifier():
         raise ValueError(f"expected a name of letters, digits and _ that is not taken: got {name}")
-    rows = json.loads(place.table(study).read_text())["rows"]
+    rows = json.loads(store.table(study).read_text())["rows"]
     if row not in rows:
         raise ValueError(f"{study} has no row {row}: expected one of {', '.join(rows)}")
-    run = json.loads(place.result(rows[row]["runs"][0]).read_text())
-    folder = place.folder(run["key"])
+    run = json.loads(store.result(rows[row]["runs"][0]).read_text())
+    folder = store.folder(run["key"])
     title, _, rest = (folder / CARD).read_text(encoding="utf-8").removeprefix("# ").partition("\n")
     model = minivit.load(folder / MODEL)
     data = load_data(run["run"]["data"])
@@ -57,13 +52,13 @@ def ship(study: str, row: str, name: str, place: Place = HERE) -> dict[str, Scor
     for parameter in model.parameters():
         parameter.data = parameter.data.half()
     model.licence = LICENCE
-    checkpoints = place.root / CHECKPOINTS.relative_to(HERE.root)
+    checkpoints = store.root / CHECKPOINTS.relative_to(HERE.root)
     checkpoints.mkdir(parents=True, exist_ok=True)
     with replacing(checkpoints / f"{name}.safetensors") as scratch:
         minivit.save(model, scratch)
-        shipped = minivit.load(scratch)
+        lesser = minivit.load(scratch)
         for part, split in held_out.items():
-            scores[part]["half"] = evaluate(shipped, split)
+            scores[part]["half"] = evaluate(lesser, split)
             before, after = (scores[part][kind].accuracy for kind in ("float32", "half"))
             if abs(before - after) > TOLERANCE:
                 raise ValueError(
@@ -95,12 +90,10 @@ def _table(scores: Mapping[str, Mapping[str, Scores]]) -> str:
         "| part | precision | images | accuracy | mean log-likelihood | calibration error |",
         "|---|---|---|---|---|---|",
     ]
-    lines += [
-        f"| {part} | {kind} | {s.pictures:,} | {s.accuracy:.4f} | {s.log_likelihood:.4f} "
-        f"| {s.calibration_error:.4f} |"
-        for part, kinds in scores.items()
-        for kind, s in kinds.items()
-    ]
+    for part, kinds in scores.items():
+        for kind, s in kinds.items():
+            values = f"{s.accuracy:.4f} | {s.log_likelihood:.4f} | {s.calibration_error:.4f}"
+            lines.append(f"| {part} | {kind} | {s.pictures:,} | {values} |")
     return "\n".join(lines)
 
 
@@ -117,18 +110,18 @@ def _origin(study: str, row: str, accuracy: dict, run: dict) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser("python -m studies.runner.ship", description=__doc__)
+    parser = argparse.ArgumentParser("python -m studies.runner.publish", description=__doc__)
     parser.add_argument("study", help="such as digits")
     parser.add_argument("row", help="of its table, such as digits_vit")
     parser.add_argument("name", nargs="?", help="of the model (default: that of the row)")
     options = parser.parse_args()
     try:
-        scores = ship(options.study, options.row, options.name or options.row)
+        scores = publish(options.study, options.row, options.name or options.row)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    for kind, found in scores.items():
-        print(f"{kind:8} {found.accuracy:.4f}, calibration error {found.calibration_error:.4f}")
+    for kind, score in scores.items():
+        print(f"{kind:8} {score.accuracy:.4f}, calibration error {score.calibration_error:.4f}")
     return 0
 
 

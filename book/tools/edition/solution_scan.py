@@ -1,7 +1,7 @@
 """Finds solutions, and texts for teachers alone, where students read.
 
 A solution is known by its tokens and a text by its words, so that neither line breaks nor a page's
-markup hide it. A run of them that is too long for chance counts, unless ``printed.py`` names it.
+markup hide it. A run of them that is too long for chance counts, unless ``allowed.py`` names it.
 """
 
 import ast
@@ -14,10 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from book.tools import notebooks
 from book.tools.address import ROOT
-from book.tools.edition.printed import CELLS, FILES
+from book.tools.edition.allowed import CELLS, FILES
 from book.tools.gates import text_of
-from book.tools.notebooks import cells, prose, tags
 
 TOKENS = 20  # of code in a row that are no chance; a shorter solution counts as a whole
 WORDS = 16  # of prose
@@ -39,12 +39,11 @@ class Secret(NamedTuple):
 
     def runs(self) -> set[Run]:
         """Its runs that are too long for chance."""
-        return set(runs(self.parts, min(len(self.parts), TOKENS if self.code else WORDS)))
+        return runs(self.parts, min(len(self.parts), TOKENS if self.code else WORDS))
 
 
-def runs(parts: Run, length: int) -> Iterator[Run]:
-    """Every so many parts in a row."""
-    return (parts[i : i + length] for i in range(len(parts) - length + 1))
+def runs(parts: Run, length: int) -> set[Run]:
+    return {parts[i : i + length] for i in range(len(parts) - length + 1)}
 
 
 def tokens(code: str) -> Run:
@@ -53,14 +52,13 @@ def tokens(code: str) -> Run:
 
 
 def words(prose: str) -> Run:
-    """Words in lower case."""
     return tuple(re.findall(r"[^\W_]+", prose.lower()))
 
 
 def solutions(notebook: Path) -> Iterator[Secret]:
     """The bodies of the functions in cells that are tagged as solutions, without docstrings."""
-    for cell in cells(notebook):
-        if "solution" not in tags(cell):
+    for cell in notebooks.cells(notebook):
+        if "solution" not in notebooks.tags(cell):
             continue
         lines = cell.source.splitlines()
         for node in ast.parse(cell.source).body:
@@ -71,16 +69,14 @@ def solutions(notebook: Path) -> Iterator[Secret]:
 
 
 def text_of_page(page: Path) -> Secret:
-    """A page's text; of a notebook, what is no code."""
-    return Secret(f"{page.parent.name}/{page.stem}", False, words(prose(page)))
+    return Secret(f"{page.parent.name}/{page.stem}", False, words(notebooks.prose(page)))
 
 
 @cache
 def secrets(pages: frozenset[str]) -> tuple[Secret, ...]:
     """Every solution of the book, and the text of those of the pages that are for teachers."""
     files = [next(ROOT.glob(f"{page}.*")) for page in sorted(pages) if FOR_TEACHERS.match(page)]
-    notebooks = sorted(ROOT.glob("book/**/*.ipynb"))
-    in_cells = (secret for path in notebooks for secret in solutions(path))
+    in_cells = (s for path in sorted(ROOT.glob("book/**/*.ipynb")) for s in solutions(path))
     return (*in_cells, *map(text_of_page, files))
 
 
@@ -88,11 +84,10 @@ def readable(file: Path) -> str:
     """What one reads in a file: a notebook's cells and outputs, a page without its tags."""
     text = text_of(file)
     if file.suffix == ".ipynb":
-        stored = json.loads(text)["cells"]
-        data = [output.get("data", {}) for cell in stored for output in cell.get("outputs", [])]
+        cells = json.loads(text)["cells"]
+        data = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
         shown = ["".join(d.get(kind, "")) for d in data for kind in ("text/plain", "text/html")]
-        text = "\n".join([*("".join(cell["source"]) for cell in stored), *shown])
-        return EMBEDDED.sub("", text)
+        return EMBEDDED.sub("", "\n".join([*("".join(cell["source"]) for cell in cells), *shown]))
     if file.suffix == ".html":
         return html.unescape(re.sub(r"<[^>]*>", "", EMBEDDED.sub("", text)))
     if file.suffix in (".js", ".json"):
@@ -103,12 +98,13 @@ def readable(file: Path) -> str:
 @cache
 def demonstrated(name: str, stem: str) -> frozenset[Run]:
     """The runs of a solution that a chapter prints itself."""
-    printed = {cell for p in CELLS if (p.solution, p.chapter) == (name, stem) for cell in p.cells}
-    if not printed:
+    allowed = CELLS.get((name, stem))
+    if not allowed:
         return frozenset()
     (secret,) = (secret for secret in secrets(frozenset()) if secret.name == name)
-    codes = (cell.source for cell in cells(ROOT / f"book/{stem}.ipynb") if cell.id in printed)
-    return frozenset(secret.runs() & {run for code in codes for run in runs(tokens(code), TOKENS)})
+    cells = (cell for cell in notebooks.cells(ROOT / f"book/{stem}.ipynb") if cell.id in allowed)
+    printed = (runs(tokens(cell.source), TOKENS) for cell in cells)
+    return frozenset(secret.runs() & set().union(*printed))
 
 
 @cache
@@ -135,8 +131,7 @@ def matches(text: str, table: Known) -> Iterator[tuple[str, Run]]:
 def leaks(folder: Path, left_out: frozenset[str]) -> list[str]:
     """Each secret that stands in a file of a folder: one line, which begins with the file's name.
 
-    Args:
-        left_out: The pages that students do not get, as the table of contents names them.
+    ``left_out`` are the pages that students do not get, as the table of contents names them.
     """
     table, problems = known(left_out), []
     for file in sorted(path for path in folder.rglob("*") if path.suffix in READ):
@@ -144,12 +139,12 @@ def leaks(folder: Path, left_out: frozenset[str]) -> list[str]:
         leaked = {
             name: run
             for name, run in matches(text, table)
-            if (name, path) not in FILES and run not in demonstrated(name, file.stem)
+            if name not in FILES.get(path, ()) and run not in demonstrated(name, file.stem)
         }
         problems += [f"{path}: {name}: {' '.join(run)}" for name, run in sorted(leaked.items())]
         page = path.removesuffix(file.suffix).removeprefix("_sources/")
         problems += [f"{path}: the page is there"] * (page in left_out)
         if file.name == "searchindex.js":
-            listed = sorted(page for page in left_out if f'"{page}"' in text)
-            problems += [f"{path}: finds {page}" for page in listed]
+            indexed = sorted(page for page in left_out if f'"{page}"' in text)
+            problems += [f"{path}: finds {page}" for page in indexed]
     return problems

@@ -15,7 +15,9 @@ def context(browser):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_file_is_saved_under_the_figures_name_and_shows_the_figure(context, site, name, tmp_path):
+def test_a_file_is_saved_under_the_figures_name_and_the_citation_copied(
+    context, site, name, tmp_path
+):
     page = context.new_page()
     page.goto(site + name)
     figure = page.locator("figure:has(> figcaption .take)").first
@@ -33,15 +35,7 @@ def test_a_file_is_saved_under_the_figures_name_and_shows_the_figure(context, si
                 assert image.format == "PNG" and min(image.size) > 100
         else:
             assert "<svg" in file.read_text(encoding="utf-8")
-    page.close()
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_the_button_copies_the_citation_and_says_so(context, site, name):
-    page = context.new_page()
-    page.goto(site + name)
     page.evaluate("navigator.clipboard.writeText('something else')")
-    figure = page.locator("figure:has(> figcaption .take)").first
     number = figure.locator(".caption-number").inner_text().removeprefix("Fig. ").strip()
     button = figure.locator(".take button")
     button.click()

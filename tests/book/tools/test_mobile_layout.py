@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from book.tools.narrow import drawn, panels, stack
+from book.tools.mobile_layout import encode, panels, stack
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def style():
 def test_panels_of_one_row_are_stacked_and_the_figure_stays(columns):
     figure, _ = plt.subplots(1, columns, figsize=(8, 3))
     before = tuple(figure.get_size_inches())
-    with Image.open(io.BytesIO(base64.b64decode(drawn(figure)))) as narrow:
+    with Image.open(io.BytesIO(base64.b64decode(encode(figure)))) as narrow:
         assert narrow.format == "WEBP" and narrow.width == 440 < narrow.height
     assert tuple(figure.get_size_inches()) == before
     assert plt.get_fignums() == [figure.number]
@@ -39,7 +39,7 @@ def test_panels_of_one_row_are_stacked_and_the_figure_stays(columns):
 )
 def test_other_figures_are_left_alone(shape, options):
     figure, _ = plt.subplots(*shape, **options)
-    assert panels(figure) == [] and drawn(figure) is None
+    assert panels(figure) == [] and encode(figure) is None
 
 
 def test_a_panel_that_shared_its_axis_gets_labels_of_its_own():
@@ -59,7 +59,7 @@ def test_what_is_wider_than_the_stacked_sheet_is_not_cut(wide):
         figure.legend([line] * 3, ["one of three names"] * 3, ncols=3, loc="outside lower center")
     else:
         axes[1].set_xlabel("a label that is wider than the panel, " * 2)
-    with Image.open(io.BytesIO(base64.b64decode(drawn(figure)))) as narrow:
+    with Image.open(io.BytesIO(base64.b64decode(encode(figure)))) as narrow:
         grey = np.asarray(narrow.convert("L"))
     assert grey.shape[1] > 440
     assert grey[:, [0, -1]].min() > 200  # nothing reaches the edge

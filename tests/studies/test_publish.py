@@ -8,9 +8,9 @@ from safetensors.torch import load_file
 
 import minivit
 from studies.runner.pool import weights_of
+from studies.runner.publish import publish
 from studies.runner.run import Run
-from studies.runner.ship import ship
-from studies.runner.storage import Place
+from studies.runner.storage import Store
 from studies.runner.study import Study
 from vitlab.training import Recipe
 
@@ -20,26 +20,26 @@ STUDY = Study("small", {"row": [RUN]}, lambda name, best: [best])
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    place = Place(tmp_path_factory.mktemp("root"), command="python -m studies small")
-    STUDY.carry_out(place)
-    return place
+    store = Store(tmp_path_factory.mktemp("root"), command="python -m studies small")
+    STUDY.carry_out(store)
+    return store
 
 
 @pytest.fixture
-def place(finished, tmp_path):
+def store(finished, tmp_path):
     shutil.copytree(finished.root, tmp_path, dirs_exist_ok=True)
     return replace(finished, root=tmp_path)
 
 
-def test_parameters_are_halved_statistics_are_not_and_the_card_gives_both_scores(place):
-    scores = ship("small", "row", "digits_small", place)
-    path = place.root / "minivit/checkpoints/digits_small.safetensors"
+def test_parameters_are_halved_statistics_are_not_and_the_card_gives_both_scores(store):
+    scores = publish("small", "row", "digits_small", store)
+    path = store.root / "minivit/checkpoints/digits_small.safetensors"
     for key, tensor in load_file(path).items():
         wide = torch.int64 if "batches" in key else torch.float32
         assert tensor.dtype == (wide if "batches" in key or "running" in key else torch.float16), (
             key
         )
-    before = minivit.load(weights_of(RUN, place)).state_dict()
+    before = minivit.load(weights_of(RUN, store)).state_dict()
     after = minivit.load(path).state_dict()
     assert minivit.load(path).licence == "MIT"
     for key, tensor in after.items():
@@ -53,20 +53,20 @@ def test_parameters_are_halved_statistics_are_not_and_the_card_gives_both_scores
         assert text in card
 
 
-def test_what_half_precision_breaks_or_a_name_that_is_taken_is_not_shipped(place):
+def test_what_half_precision_breaks_or_a_name_that_is_taken_is_not_shipped(store):
     with pytest.raises(ValueError, match="that is not taken: got vit_8px"):
-        ship("small", "row", "vit_8px", place)
+        publish("small", "row", "vit_8px", store)
     with pytest.raises(ValueError, match="small has no row raw: expected one of row"):
-        ship("small", "raw", "digits_small", place)
-    model = minivit.load(weights_of(RUN, place))
+        publish("small", "raw", "digits_small", store)
+    model = minivit.load(weights_of(RUN, store))
     model.head.weight.data *= 1e9  # beyond 65504
-    minivit.save(model, weights_of(RUN, place))
+    minivit.save(model, weights_of(RUN, store))
     with pytest.raises(ValueError, match="NaN or infinity: head.weight"):
-        ship("small", "row", "digits_small", place)
+        publish("small", "row", "digits_small", store)
     model.head.weight.data *= 1e-9 * 1e-9  # below 6e-8
     model.head.bias.data *= 1e-9
-    minivit.save(model, weights_of(RUN, place))
+    minivit.save(model, weights_of(RUN, store))
     with pytest.raises(ValueError, match="half precision takes the validation accuracy from"):
-        ship("small", "row", "digits_small", place)
-    assert list((place.root / "minivit/checkpoints").iterdir()) == []
-    assert json.loads((place.root / "book/results/small.json").read_text())["rows"]
+        publish("small", "row", "digits_small", store)
+    assert list((store.root / "minivit/checkpoints").iterdir()) == []
+    assert json.loads((store.root / "book/results/small.json").read_text())["rows"]

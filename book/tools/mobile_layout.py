@@ -9,7 +9,6 @@ import base64
 import io
 import pickle
 from collections.abc import Callable
-from typing import Any
 
 import matplotlib.pyplot as plt
 from IPython.core.formatters import BaseFormatter
@@ -17,7 +16,7 @@ from IPython.core.getipython import get_ipython
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
-from traitlets import Unicode
+from traitlets import Any, Unicode
 
 MIME = "image/webp"
 WIDTH = 4.0  # inches
@@ -27,13 +26,9 @@ HIGHER = 1.4  # a panel that gets wider may grow by this factor
 class FigureFormatter(BaseFormatter):
     """What IPython asks for another form of a figure, as base64."""
 
-    format_type = Unicode()
+    format_type, draw = Unicode(), Any()
 
-    def __init__(self, mime: str, draw: Callable[[Figure], str | None]):
-        super().__init__(format_type=mime)
-        self.draw = draw
-
-    def __call__(self, shown: Any) -> str | None:
+    def __call__(self, shown: object) -> str | None:
         """For any object: Matplotlib takes its figures out of a formatter's list of types."""
         return self.draw(shown) if isinstance(shown, Figure) else None
 
@@ -41,15 +36,16 @@ class FigureFormatter(BaseFormatter):
 def add_forms(forms: dict[str, Callable[[Figure], str | None]]) -> None:
     """Adds forms of figures, by MIME type, to those that this kernel shows."""
     formatters = get_ipython().display_formatter.formatters
-    formatters |= {mime: FigureFormatter(mime, draw) for mime, draw in forms.items()}
+    for mime, draw in forms.items():
+        formatters[mime] = FigureFormatter(format_type=mime, draw=draw)
 
 
 def install() -> None:
     """Has this kernel show figures for phones, too."""
-    add_forms({MIME: drawn})
+    add_forms({MIME: encode})
 
 
-def drawn(figure: Figure) -> str | None:
+def encode(figure: Figure) -> str | None:
     """The stacked figure as base64, or none where nothing stands side by side."""
     if not panels(figure):
         return None
@@ -57,18 +53,14 @@ def drawn(figure: Figure) -> str | None:
     try:
         stack(copy)
         lossy, exact = io.BytesIO(), io.BytesIO()  # the latter for lines and squares
-        frame = whole(copy)
+        copy.draw_without_rendering()  # the layout moves what it holds only then
+        # The sheet, made larger where a label or a legend is wider than it.
+        frame = Bbox.union([copy.bbox_inches, copy.get_tightbbox()])
         for file, options in (lossy, {"quality": 80, "method": 6}), (exact, {"lossless": True}):
             copy.savefig(file, format="webp", bbox_inches=frame, pil_kwargs=options)
     finally:
         plt.close(copy)
     return base64.b64encode(min(lossy.getvalue(), exact.getvalue(), key=len)).decode()
-
-
-def whole(figure: Figure) -> Bbox:
-    """The figure's sheet, in inches, made larger where a label or a legend is wider than it."""
-    figure.draw_without_rendering()  # the layout moves what it holds only then
-    return Bbox.union([figure.bbox_inches, figure.get_tightbbox()])
 
 
 def panels(figure: Figure) -> list[Axes]:
@@ -84,7 +76,6 @@ def panels(figure: Figure) -> list[Axes]:
 
 
 def stack(figure: Figure) -> None:
-    """Puts the panels below each other; four images, in two rows."""
     axes = panels(figure)
     columns = 2 if len(axes) == 4 and not any(ax.axison for ax in axes) else 1
     rows = len(axes) // columns
