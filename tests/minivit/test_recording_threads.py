@@ -31,8 +31,8 @@ def in_threads(work):
         return list(pool.map(run, range(THREADS)))
 
 
-def picture(i, dtype=torch.float32):
-    return torch.randn(1, 3, 16, 16, generator=torch.Generator().manual_seed(i), dtype=dtype)
+def picture(i):
+    return torch.randn(1, 3, 16, 16, generator=torch.Generator().manual_seed(i))
 
 
 def model_of(name):
@@ -42,72 +42,63 @@ def model_of(name):
     return draw(minivit.create("vit_b_32", mlp_ratio=2, classes=3, **sizes)).eval()
 
 
+def recorded(model, image, *names):
+    with torch.no_grad(), record(model, *names, detach=True) as seen:
+        model(image)
+    return seen
+
+
+def measured(model, image):
+    """What is made of records: functions of a part, an instrument."""
+    function, tokens = sublayer(model, "blocks.1.attention", image)
+    with torch.no_grad():
+        return {
+            "activation": activation(model, "blocks.0")(image),
+            "sublayer": function(tokens),
+            "distance": attention_distance(model, image).pixels,
+        }
+
+
 @pytest.mark.parametrize(
-    ("model", "names"),
+    ("model", "look", "names"),
     [
-        ("minivit", ["blocks.0"]),
-        ("minivit", ["blocks.0", "blocks.*.attention.weights"]),
-        ("torchvision", ["encoder.layers.*.self_attention.weights"]),
+        ("minivit", recorded, ["blocks.0"]),
+        ("minivit", recorded, ["blocks.0", "blocks.*.attention.weights"]),
+        ("torchvision", recorded, ["encoder.layers.*.self_attention.weights"]),
+        pytest.param("minivit", measured, [], marks=pytest.mark.full),
     ],
 )
-def test_every_thread_records_what_it_computes(model, names):
+def test_every_thread_sees_what_it_computes(model, look, names):
     model = model_of(model)
+    alone = [look(model, picture(i), *names) for i in range(THREADS)]
 
-    def recorded(i):
-        with torch.no_grad(), record(model, *names, detach=True) as seen:
-            model(picture(i))
-        return seen
+    def right(i):
+        for _ in range(CALLS):
+            seen = look(model, picture(i), *names)
+            if seen.keys() != alone[i].keys() or not all(seen[n].equal(alone[i][n]) for n in seen):
+                return False
+        return True
 
-    alone = [recorded(i) for i in range(THREADS)]
-
-    def wrong(i):
-        found = [recorded(i) for _ in range(CALLS)]
-        return sum(
-            seen.keys() != alone[i].keys() or any(not seen[n].equal(alone[i][n]) for n in seen)
-            for seen in found
-        )
-
-    assert in_threads(wrong) == [0] * THREADS
+    assert all(in_threads(right))
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
-
-
-@pytest.mark.full
-def test_every_thread_gets_the_functions_and_measures_of_its_own_image():
-    model = model_of("minivit")
-
-    def measure(i):
-        x = picture(i)
-        function, read = sublayer(model, "blocks.1.attention", x)
-        with torch.no_grad():
-            return [
-                activation(model, "blocks.0")(x),
-                function(read),
-                attention_distance(model, x).pixels,
-            ]
-
-    alone = [measure(i) for i in range(THREADS)]
-
-    def wrong(i):
-        found = [measure(i) for _ in range(CALLS // 5)]
-        return sum(not a.equal(b) for f in found for a, b in zip(f, alone[i], strict=True))
-
-    assert in_threads(wrong) == [0] * THREADS
 
 
 def test_a_thread_that_does_not_record_is_not_recorded():
     model = model_of("minivit")
+
+    def run_elsewhere():
+        other = threading.Thread(target=lambda: model(picture(1)))
+        other.start()
+        other.join()
+
     with record(model, "blocks.0") as seen:
         model(picture(0))
         mine = seen["blocks.0"]
-        other = threading.Thread(target=lambda: model(picture(1)))
-        other.start()
-        other.join()
+        run_elsewhere()
         assert seen["blocks.0"] is mine
     said = r"never ran.*\['blocks.0'\].*in this thread"
     with pytest.raises(RuntimeError, match=said), record(model, "blocks.0"):
-        other = threading.Thread(target=lambda: model(picture(1)))
-        other.start()
-        other.join()
+        run_elsewhere()
 
 
 def in_turn(*blocks):
