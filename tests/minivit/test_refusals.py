@@ -29,7 +29,6 @@ FUNCTIONS = [
     (lambda: run("vit_8px", 2, 1, 8, 8, device="meta"), "torch.float32 on meta"),
     (lambda: run("vit_8px", 2, 1, 8, 9, stem="conv"), "an image of 8 x 9"),
     (lambda: run("resnet_8px", 2, 3, 8, 8), r"\[2, 3, 8, 8\]"),
-    (lambda: run("resnet_8px", 2, 1, 8, 8, dtype=torch.uint8), "torch.uint8"),
     (lambda: run("alternet_32px", 2, 1, 8, 8), r"\[2, 1, 8, 8\]"),
     (lambda: run("pit_32px", 1, 3, 9, 8), "an image of 9 x 8"),
     (lambda: run("mixer_8px", 1, 1, 4, 16), "4 x 16"),  # as many patches
@@ -46,7 +45,6 @@ FUNCTIONS = [
     (lambda: local_mask((2, 2), 4), "4"),
     (lambda: alternate((2, 3), (0, 2)), r"\(0, 2\) of \(2, 3\)"),
     (lambda: minivit.MultiHeadAttention(12, 3)(torch.ones(2, 5, 12), torch.zeros(5, 5)), "boolean mask.*: got torch.float32"),
-    (lambda: minivit.remove(minivit.create("mixer_8px", stochastic_depth=0.1), "residual"), "without residuals nothing remains"),
 ]  # fmt: skip
 CREATED = {
     "vit_8px": [
@@ -55,11 +53,10 @@ CREATED = {
         ({"mlp_ratio": 0}, "0"), ({"mlp_ratio": float("nan")}, "nan"), ({"mlp_ratio": "4"}, "'4'"),
         ({"image_size": 9}, "an image of 9 x 9"), ({"image_size": True}, "True"),
         ({"image_size": (8,)}, r"\(8,\)"), ({"image_size": "8"}, "'8'"), ({"patch_size": 0}, "0"),
-        ({"stem": "conv", "patch_size": (2, 4)}, r"\(2, 4\)"), ({"stem": "convolution"}, "'convolution'"),
-        ({"pool": "cls"}, "'cls'"), ({"positions": "sincos"}, "'sincos'"), ({"norm": "rms"}, "'rms'"),
-        ({"window": 2, "local": 3}, "window=2, local=3"), ({"window": 1.5}, "1.5"), ({"local": "3"}, "'3'"),
-        ({"dropout": 1.0}, "1.0"), ({"dropout": float("nan")}, "nan"), ({"attention_dropout": 1.5}, "1.5"),
-        ({"stochastic_depth": -0.1}, "-0"), ({"num_classes": 10}, "'num_classes': did you mean classes"),
+        ({"stem": "conv", "patch_size": (2, 4)}, r"\(2, 4\)"), ({"pool": "cls"}, "'cls'"), ({"local": "3"}, "'3'"),
+        ({"window": 2, "local": 3}, "window=2, local=3"), ({"window": 1.5}, "1.5"), ({"dropout": 1.0}, "1.0"),
+        ({"dropout": float("nan")}, "nan"), ({"stochastic_depth": -0.1}, "-0"),
+        ({"num_classes": 10}, "'num_classes'.*did you mean classes"),
         ({"attention": False}, r"attention=False.* minivit.remove\(model, 'attention'\)"),
         ({"norm": "none"}, r"norm='none'.* minivit.remove\(model, 'norm'\)"),
         ({"positions": "none"}, r"minivit.remove\(model, 'positions'\)"),
@@ -67,14 +64,12 @@ CREATED = {
     ],
     "mixer_8px": [
         ({"residual": False}, r"minivit.remove\(model, 'residual'\)"), ({"first": "attention"}, "'attention'"),
-        ({"mixing_norm": "batch"}, "'batch'"), ({"pool": "attention"}, "'attention'"),
-        ({"mixing_hidden": 0}, "0"), ({"mlp_ratio": 0.001}, "0.001"), ({"image_size": 13}, "an image of 13 x 13"),
+        ({"mlp_ratio": 0.001}, "0.001"), ({"image_size": 13}, "an image of 13 x 13"),
         ({"heads": 4}, "a Mixer has no field 'heads': there are image_size"),
     ],
     "resnet_8px": [
-        ({"residual": "no"}, "'no'"), ({"width": 0}, "0"), ({"stages": ()}, r"\(\)"), ({"stem": "5x5"}, "'5x5'"),
-        ({"stages": (2, True)}, r"\(2, True\)"), ({"block": "wide"}, "'wide'"), ({"norm": "group"}, "'group'"),
-        ({"image_size": (8, 0)}, r"\(8, 0\)"),
+        ({"residual": "no"}, "'no'"), ({"stages": ()}, r"\(\)"), ({"stages": (2, True)}, r"\(2, True\)"),
+        ({"norm": "group"}, "'group'"), ({"image_size": (8, 0)}, r"\(8, 0\)"),
     ],
     "alternet_32px": [
         ({"stages": ("cc", "cx", "ca")}, "'cx'"), ({"stages": ("cc", "ct", "ca")}, "'ct'"),

@@ -55,20 +55,6 @@ def test_variants_take_any_grid_and_pass_gradients_to_every_number(changes):
         assert model.tokens(images).shape == (3, extra + rows * columns, 24)
 
 
-def test_one_patch_without_attention_norms_and_residuals_is_a_plain_dense_net():
-    removed = ["attention", "norm", "residual", "positions"]
-    model = made(patch_size=(12, 20), pool="mean", removed=removed)
-    layers = [nn.Flatten(), nn.Linear(2 * 12 * 20, 24)]
-    for _ in range(2):
-        layers += [nn.Linear(24, 36), nn.GELU(), nn.Linear(36, 24)]
-    dense = nn.Sequential(*layers, nn.Linear(24, 7))
-    numbers = [p.flatten(1) if p.ndim > 1 else p for p in model.state_dict().values()]
-    dense.load_state_dict(dict(zip(dense.state_dict(), numbers, strict=True)))
-    expected = dense(pictures())
-    assert expected.std() > 0.1
-    torch.testing.assert_close(model(pictures()), expected, rtol=1e-4, atol=1e-4)
-
-
 def test_attention_pooling_is_torchs_attention_of_a_learned_query_and_an_mlp():
     torch.manual_seed(0)
     pool, torchs = AttentionPool(12, 3, 20).double(), nn.MultiheadAttention(12, 3).double()
