@@ -121,7 +121,7 @@ def assert_same(ours, theirs):
     assert not (found := wrong(ours, theirs)), found
 
 
-def assert_faults_are_seen(model, images, expected, faults):
+def check_faults(model, images, expected, faults):
     """The comparison holds, and fails for a copy of the model with each of these faults planted."""
     assert_same(observe(model, images), expected)
     for name, fault in faults.items():

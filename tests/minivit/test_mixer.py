@@ -13,7 +13,7 @@ from minivit import MixerConfig
 from minivit.catalogue import FEEDFORWARD
 from minivit.families import build
 from minivit.mixer import FeedForwardBlock, MixerBlock, Mixing
-from tests.parity import assert_faults_are_seen, assert_same, draw, observe, pictures, put
+from tests.parity import assert_same, check_faults, draw, observe, pictures, put
 
 # Small, and with every number another: 6 tokens, or 7 with the class token.
 SMALL = MixerConfig((12, 10), (4, 5), 2, 7, dim=24, depth=2, mixing_hidden=11, mlp_ratio=1.5)
@@ -83,7 +83,7 @@ FAULTS = {
 def test_a_planted_fault_fails_the_comparison_with_timm():
     theirs = timms(torch.float64, 1)
     images = pictures(theirs)
-    assert_faults_are_seen(from_timm(theirs), images, observe(theirs, images), FAULTS)
+    check_faults(from_timm(theirs), images, observe(theirs, images), FAULTS)
 
 
 # Melas-Kyriazi

@@ -8,8 +8,8 @@ from torch import nn
 from minivit.variants import PostNormBlock
 from minivit.vit import MLP, Block
 from tests.parity import (
-    assert_faults_are_seen,
     assert_same,
+    check_faults,
     convert,
     observe,
     pictures,
@@ -113,4 +113,4 @@ FAULTS = {
 def test_a_planted_fault_fails_the_comparison_in_every_figure_it_reaches(converted):
     theirs, ours = converted
     images = pictures(theirs)
-    assert_faults_are_seen(ours, images, observe(theirs, images), FAULTS)
+    check_faults(ours, images, observe(theirs, images), FAULTS)

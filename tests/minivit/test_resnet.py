@@ -11,16 +11,7 @@ import minivit
 from minivit import ResNet, ResNetConfig
 from minivit.catalogue import TORCHVISION
 from minivit.resnet import Bottleneck, Stem
-from tests.parity import (
-    assert_faults_are_seen,
-    assert_same,
-    blocks_of,
-    convert,
-    draw,
-    observe,
-    put,
-    same,
-)
+from tests.parity import assert_same, blocks_of, check_faults, convert, draw, observe, put, same
 
 BLOCKS = torchvision.models.resnet.BasicBlock, torchvision.models.resnet.Bottleneck
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
@@ -156,7 +147,7 @@ FAULTS = {
 
 def test_a_planted_fault_fails_the_comparison():
     theirs, images = reference(BLOCKS[1], (1, 2), 8), pictures()
-    assert_faults_are_seen(convert(theirs), images, observe(theirs, images), FAULTS)
+    check_faults(convert(theirs), images, observe(theirs, images), FAULTS)
 
 
 def made(**changes):

@@ -6,7 +6,7 @@ import minivit
 from minivit import ViTConfig
 from minivit.catalogue import changed
 from minivit.families import build
-from minivit.parts import AttentionPool
+from minivit.parts import AttentionPool, local_mask, window_mask
 from minivit.patches import grid_of
 from tests.refusals import unchecked
 
@@ -84,18 +84,19 @@ def test_without_positions_the_order_of_the_patches_is_not_seen_and_with_them_it
             assert (model(swapped) - model(images)).abs().max() > 1e-2
 
 
-def test_a_patch_far_away_is_not_seen_through_one_block():
-    far = pictures()
-    far[:, :, -4:, -5:] += 1  # the last patch
-    apart = {"window": 2, "removed": ["residual"]}
-    for around, reaches in (
-        ({"window": 2}, False),
-        ({"local": 3}, False),
-        (apart, False),
-        ({}, True),
+def test_one_block_carries_a_patch_to_those_that_may_attend_to_it_and_no_others():
+    other = pictures()
+    other[:, :, -4:, -5:] += 1  # the last patch
+    window, local = window_mask((3, 4), 2), local_mask((3, 4), 3)
+    for around, mask in (
+        ({"window": 2}, window),
+        ({"window": 2, "removed": ["residual"]}, window),
+        ({"local": 3}, local),
+        ({}, torch.ones_like(local)),
     ):
         model = made(pool="mean", depth=1, **around)
-        assert (model.tokens(far) - model.tokens(pictures()))[:, 0].any() == reaches
+        moved = (model.tokens(other) - model.tokens(pictures())).abs().amax((0, 2)) > 1e-6
+        assert torch.equal(moved, mask[:, -1])
 
 
 def test_stochastic_depth_grows_linearly_from_the_first_block_to_the_last():
