@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 T = TypeVar("T")
+Outcomes = dict[str, Tensor | float]
 
 # In float64 a right answer is off by a ten-millionth of this, so no processor's rounding matters.
 # It leaves room for a step that a learner takes in float32 and for 1e-6 added to a divisor; the
@@ -118,22 +119,18 @@ class Attempt:
             raise NotYet(message)
         self.met += 1
 
-    def expect_close(
-        self,
-        actual: Tensor,
-        expected: Tensor | float,
-        otherwise: str,
-        mistakes: Mapping[str, Tensor | float] | None = None,
-    ) -> None:
-        """End the check with a message unless the result is as expected; a number: everywhere.
+    def expect_close(self, actual: Tensor, outcomes: Mapping[str, Tensor | float]) -> None:
+        """End the check with a message unless the result is the first of the outcomes.
 
         Args:
-            otherwise: The message where no mistake fits; the entry furthest off is added to it.
-            mistakes: Messages, each with the result that the mistake would lead to.
+            outcomes: By message, first the right result: its message is said where no other fits,
+                with the entry furthest off. Then what each mistake would lead to. A number stands
+                for a tensor with this in every entry.
         """
-        expected = alike(expected, actual)
+        (otherwise, right), *mistakes = outcomes.items()
+        expected = alike(right, actual)
         if not close(actual, expected):
-            for message, wrong in (mistakes or {}).items():
+            for message, wrong in mistakes:
                 if close(actual, alike(wrong, actual)):
                     raise NotYet(message)
             at = torch.unravel_index((actual - expected).abs().argmax(), expected.shape)
@@ -142,14 +139,13 @@ class Attempt:
             raise NotYet(f"{otherwise} {where} is {values}.")
         self.met += 1
 
-    def expect_equal(
-        self, found: object, expected: object, otherwise: str, mistakes: Mapping[str, object]
-    ) -> None:
+    def expect_equal(self, result: object, outcomes: Mapping[str, object]) -> None:
         """The same for a text or a tuple of texts."""
-        for message, wrong in mistakes.items():
-            if found == wrong != expected:
+        (otherwise, expected), *mistakes = outcomes.items()
+        for message, wrong in mistakes:
+            if result == wrong != expected:
                 raise NotYet(message)
-        self.expect(found == expected, f"{otherwise} You found {found!r}, expected {expected!r}.")
+        self.expect(result == expected, f"{otherwise} You found {result!r}, expected {expected!r}.")
 
 
 def describe(error: Exception) -> str:

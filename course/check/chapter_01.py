@@ -22,26 +22,23 @@ def patchify(attempt: Attempt) -> None:
         grid = expected.unflatten(1, (rows, columns))
         pixels = expected.unflatten(2, (channels, size, size))
         apart = images.unflatten(3, (size, columns)).unflatten(2, (size, rows))
-        attempt.expect_close(
-            attempt(images, size, shape=shape),
-            expected,
-            otherwise,
-            mistakes={
-                "The numbers are cut up as they lie in memory, so that a patch is a piece of a few "
-                "lines. Split both sides, reorder the axes, "
-                "and then merge.": images.reshape(expected.shape),
-                "The pixels of a patch lie far apart in the image. Where a side is split, the "
-                "axis that numbers the patches comes first.": (
-                    apart.permute(0, 3, 5, 1, 2, 4).flatten(3).flatten(1, 2)
-                ),
-                "The patches are counted downwards. Reading order goes along "
-                "a row first.": grid.transpose(1, 2).flatten(1, 2),
-                "Rows and columns of pixels are exchanged: every patch is mirrored across "
-                "its diagonal.": pixels.mT.flatten(2),
-                "The channel comes last in a patch. All numbers of its first channel should come "
-                "first, then those of the second.": pixels.flatten(3).mT.flatten(2),
-            },
-        )
+        outcomes = {
+            otherwise: expected,
+            "The numbers are cut up as they lie in memory, so that a patch is a piece of a few "
+            "lines. Split both sides, reorder the axes, and then "
+            "merge.": images.reshape(expected.shape),
+            "The pixels of a patch lie far apart in the image. Where a side is split, the axis "
+            "that numbers the patches comes "
+            "first.": apart.permute(0, 3, 5, 1, 2, 4).flatten(3).flatten(1, 2),
+            "The patches are counted downwards. Reading order goes along a row first.": (
+                grid.transpose(1, 2).flatten(1, 2)
+            ),
+            "Rows and columns of pixels are exchanged: every patch is mirrored across its "
+            "diagonal.": pixels.mT.flatten(2),
+            "The channel comes last in a patch. All numbers of its first channel should come "
+            "first, then those of the second.": pixels.flatten(3).mT.flatten(2),
+        }
+        attempt.expect_close(attempt(images, size, shape=shape), outcomes)
 
     for size in (6, 7):  # the second catches a number typed in
         check(1, size, f"With one channel the patches of {size} x {size} pixels are wrong.")
@@ -60,17 +57,15 @@ def convolution_weight(attempt: Attempt) -> None:
     # One colour: only filters, rows and columns.
     grey = normal_draws(seed=7)(size * size, dim)
     filters = [column.reshape(1, size, size) for column in grey.unbind(1)]
-    attempt.expect_close(
-        weight_of(grey, 1, size),
-        torch.stack(filters),
-        "With one channel, filter k should be column k of the matrix, cut into rows of the patch.",
-        mistakes={
-            "Rows and columns of the patch are exchanged: every filter is mirrored across "
-            "its diagonal.": torch.stack(filters).mT,
-            "The matrix is cut up as it lies in memory, which mixes the filters. A filter is a "
-            "column of it: bring that axis to the front first.": grey.reshape(dim, 1, size, size),
-        },
-    )
+    outcomes = {
+        "With one channel, filter k should be column k of the matrix, cut into rows of the "
+        "patch.": torch.stack(filters),
+        "Rows and columns of the patch are exchanged: every filter is mirrored across its "
+        "diagonal.": torch.stack(filters).mT,
+        "The matrix is cut up as it lies in memory, which mixes the filters. A filter is a column "
+        "of it: bring that axis to the front first.": grey.reshape(dim, 1, size, size),
+    }
+    attempt.expect_close(weight_of(grey, 1, size), outcomes)
 
     # Several colours, which stand innermost.
     matrix = normal_draws(seed=8)(size * size * channels, dim)
@@ -78,16 +73,13 @@ def convolution_weight(attempt: Attempt) -> None:
     for at in range(size * size * channels):
         pixel, channel = divmod(at, channels)
         expected[:, channel, pixel // size, pixel % size] = matrix[at]
-    attempt.expect_close(
-        weight_of(matrix, channels, size),
-        expected,
+    outcomes = {
         "With several channels the weight is wrong. Row (i * size + j) * channels + c of the "
-        "matrix belongs to pixel (i, j) and channel c.",
-        mistakes={
-            "The channel is taken for the slowest of the three. In this matrix the channels of one "
-            "pixel are side by side.": matrix.T.reshape(dim, channels, size, size)
-        },
-    )
+        "matrix belongs to pixel (i, j) and channel c.": expected,
+        "The channel is taken for the slowest of the three. In this matrix the channels of one "
+        "pixel are side by side.": matrix.T.reshape(dim, channels, size, size),
+    }
+    attempt.expect_close(weight_of(matrix, channels, size), outcomes)
 
 
 @exercise
@@ -101,17 +93,17 @@ def merged_tokens(attempt: Attempt) -> None:
 
     # One group: the order within it, which is that of the tokens themselves.
     four = normal_draws(seed=9)(batch, 4, dim)
-    attempt.expect_close(
-        merge(four, 2, 2),
-        four.reshape(batch, 1, 4 * dim),
-        "On a 2 x 2 grid, the four tokens should follow one another.",
-        mistakes={
-            "The numbers of the four tokens are interleaved. Each token should "
-            "stay together.": four.mT.reshape(batch, 1, 4 * dim),
-            "The four are in the order top left, bottom left, top right, bottom right. The right "
-            "neighbour comes before the one below.": four[:, [0, 2, 1, 3]].reshape(batch, 1, -1),
-        },
-    )
+    outcomes = {
+        "On a 2 x 2 grid, the four tokens should follow one another.": (
+            four.reshape(batch, 1, 4 * dim)
+        ),
+        "The numbers of the four tokens are interleaved. Each token should stay together.": (
+            four.mT.reshape(batch, 1, 4 * dim)
+        ),
+        "The four are in the order top left, bottom left, top right, bottom right. The right "
+        "neighbour comes before the one below.": four[:, [0, 2, 1, 3]].reshape(batch, 1, -1),
+    }
+    attempt.expect_close(merge(four, 2, 2), outcomes)
 
     def groups(tokens: Tensor, columns: int, corners: list[int]) -> Tensor:
         right, below = 1, columns
@@ -125,20 +117,19 @@ def merged_tokens(attempt: Attempt) -> None:
     corners = [row * columns + column for row in down for column in along]
     downwards = [row * columns + column for column in along for row in down]
     exchanged = [row * rows + column for row in along for column in down]
-    attempt.expect_close(
-        merge(tokens, rows, columns),
-        groups(tokens, columns, corners),
+    outcomes = {
         f"On a grid of {rows} rows and {columns} columns the groups are wrong. Each should hold "
-        "two neighbours of one row and the two below them.",
-        mistakes={
-            "Four tokens that follow one another are merged: they lie in one row. Two of the four "
-            "should come from the row below.": tokens.reshape(batch, -1, 4 * dim),
-            f"Rows and columns are exchanged: the grid is read as {columns} "
-            f"rows of {rows}.": groups(tokens, rows, exchanged),
-            "The groups are counted downwards. They should be in reading order, like the "
-            "tokens.": groups(tokens, columns, downwards),
-        },
-    )
+        "two neighbours of one row and the two below them.": groups(tokens, columns, corners),
+        "Four tokens that follow one another are merged: they lie in one row. Two of the four "
+        "should come from the row below.": tokens.reshape(batch, -1, 4 * dim),
+        f"Rows and columns are exchanged: the grid is read as {columns} rows of {rows}.": (
+            groups(tokens, rows, exchanged)
+        ),
+        "The groups are counted downwards. They should be in reading order, like the tokens.": (
+            groups(tokens, columns, downwards)
+        ),
+    }
+    attempt.expect_close(merge(tokens, rows, columns), outcomes)
 
 
 def corners(images: Tensor, size: int, stride: int) -> list[tuple[int, int]]:
@@ -186,8 +177,9 @@ def padded_patches(attempt: Attempt) -> None:
                 "The padding is on the left or above. It should be on the right and below.": (
                     padded([right, 0, below, 0])
                 ),
-                "The padding is split between both sides. It should be on the "
-                "right and below.": padded(around),
+                "The padding is split between both sides. It should be on the right and below.": (
+                    padded(around)
+                ),
                 f"{not_zero}copies of the border.": padded([0, right, 0, below], "replicate"),
                 f"{not_zero}a mirrored border.": padded([0, right, 0, below], "reflect"),
             }
@@ -211,7 +203,8 @@ def padded_patches(attempt: Attempt) -> None:
                     "[left, right, top, bottom], the last axis first."
                 ) from reason
             raise
-        attempt.expect_close(result, expected, otherwise, mistakes)
+        outcomes = {otherwise: expected} | mistakes
+        attempt.expect_close(result, outcomes)
 
     check(8, 12, "Where the size divides both sides, these should be the plain patches.")
     check(8, 9, "With 8 x 9 pixels and patches of 4, three columns of zeros should be added.")
@@ -232,80 +225,73 @@ def denoised(attempt: Attempt) -> None:
 
     patches = cut(images, size, size)
     mean = patches.mean(1, keepdim=True)
-    attempt.expect_close(
-        denoise(images, size, every),
-        images,
+    outcomes = {
         "With patches that do not overlap, and all components kept, the image should come back "
-        "unchanged. Cutting and putting back do not match.",
-        mistakes={
-            "The mean patch is missing. It was subtracted and should be added again.": (
-                put_back(patches - mean, images, size, size)
-            )
-        },
-    )
+        "unchanged. Cutting and putting back do not match.": images,
+        "The mean patch is missing. It was subtracted and should be added again.": (
+            put_back(patches - mean, images, size, size)
+        ),
+    }
+    attempt.expect_close(denoise(images, size, every), outcomes)
     counts = coverage(images, size, 1)
-    attempt.expect_close(
-        denoise(images, 1, every),
-        images,
+    outcomes = {
         "With stride 1 and all components kept, the image should come back unchanged. A pixel in "
-        "several patches is the mean of their values.",
-        mistakes={
-            "Patches that overlap are added up. Divide each pixel by the number of patches it lies "
-            "in.": images * counts,
-            "Every pixel is divided by the same number. Near the border fewer "
-            "patches overlap.": images * counts / counts.max(),
-        },
-    )
+        "several patches is the mean of their values.": images,
+        "Patches that overlap are added up. Divide each pixel by the number of patches it lies "
+        "in.": images * counts,
+        "Every pixel is divided by the same number. Near the border fewer patches overlap.": (
+            images * counts / counts.max()
+        ),
+    }
+    attempt.expect_close(denoise(images, 1, every), outcomes)
 
     own = patches.mean(2, keepdim=True)
     common = mean.mean(0, keepdim=True)
-    attempt.expect_close(
-        denoise(images, size, 0),
-        put_back(mean.expand_as(patches), images, size, size),
-        "With no components kept, every patch should become the mean patch of its image.",
-        mistakes={
-            "With no components kept the result is 0: the mean patch was not subtracted first. The "
-            "components are those of the patches minus their mean.": torch.zeros_like(images),
-            "Each patch becomes flat. The mean to subtract is that of the patches, not that "
-            "of the numbers in each.": put_back(own.expand_as(patches), images, size, size),
-            "All images share a mean patch. Each should have its own.": put_back(
-                common.expand_as(patches), images, size, size
-            ),
-        },
-    )
-    attempt.expect_close(
-        denoise(images, size, 2),
-        put_back(projected(patches, 2), images, size, size),
+    outcomes = {
+        "With no components kept, every patch should become the mean patch of its image.": (
+            put_back(mean.expand_as(patches), images, size, size)
+        ),
+        "With no components kept the result is 0: the mean patch was not subtracted first. The "
+        "components are those of the patches minus their mean.": torch.zeros_like(images),
+        "Each patch becomes flat. The mean to subtract is that of the patches, not that of the "
+        "numbers in each.": put_back(own.expand_as(patches), images, size, size),
+        "All images share a mean patch. Each should have its own.": put_back(
+            common.expand_as(patches), images, size, size
+        ),
+    }
+    attempt.expect_close(denoise(images, size, 0), outcomes)
+    outcomes = {
         "With two components kept the result is wrong. They are the first two right singular "
-        "vectors of the patches minus their mean.",
-        mistakes={
-            "The two components with the least variance are kept. Keep those "
-            "with the most.": put_back(projected(patches, 2, largest=False), images, size, size),
-            "All images share their components. Each should have its own.": put_back(
-                projected(patches, 2, shared=True), images, size, size
-            ),
-        },
-    )
+        "vectors of the patches minus their "
+        "mean.": put_back(projected(patches, 2), images, size, size),
+        "The two components with the least variance are kept. Keep those with the most.": (
+            put_back(projected(patches, 2, largest=False), images, size, size)
+        ),
+        "All images share their components. Each should have its own.": put_back(
+            projected(patches, 2, shared=True), images, size, size
+        ),
+    }
+    attempt.expect_close(denoise(images, size, 2), outcomes)
     kept = projected(cut(images, size, 1), 2)
-    attempt.expect_close(
-        denoise(images, 1, 2),
-        put_back(kept, images, size, 1),
-        "With stride 1 and two components, where patches disagree, the result is wrong.",
-        mistakes={
-            "Where patches overlap the last one counts. Each pixel should be the "
-            "mean of all.": put_back(kept, images, size, 1, last=True)
-        },
-    )
+    outcomes = {
+        "With stride 1 and two components, where patches disagree, the result is wrong.": (
+            put_back(kept, images, size, 1)
+        ),
+        "Where patches overlap the last one counts. Each pixel should be the mean of all.": (
+            put_back(kept, images, size, 1, last=True)
+        ),
+    }
+    attempt.expect_close(denoise(images, 1, 2), outcomes)
 
     images = normal_draws(seed=13)(2, 3, 7, 9)  # the last row and column are in no patch
     margin = "The last row and column of a 7 x 9 image lie in no patch of 2 x 2. They should stay "
+    outcomes = {
+        f"{margin}as they were.": images,
+        f"{margin}as they were. Here they are black.": images * coverage(images, size, size),
+    }
     attempt.expect_close(
         denoise(images, size, every, if_not_finite=f"{margin}as they were. Here they are 0 / 0."),
-        images,
-        f"{margin}as they were.",
-        mistakes={
-            f"{margin}as they were. Here they are black.": images * coverage(images, size, size)
-        },
+        outcomes,
     )
 
 

@@ -6,7 +6,7 @@ import math
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, close, normal_draws
+from course.check.attempt import Attempt, Outcomes, close, normal_draws
 from course.check.exercise import exercise
 from course.check.memory import MemoryMeter
 
@@ -29,34 +29,32 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
         q, k = normal(batch, heads, queries, d), normal(batch, heads, keys, d)
         v = normal(batch, heads, keys, d_v)
         right = f"the square root of d = {d}"
-        attempt.expect_close(
-            attempt(q, k, v, shape=shape),
-            attend(q, k, v, math.sqrt(d)),
+        outcomes = {
             "The result should be softmax(q k^T / sqrt(d)) v: for each query an average of all "
-            "rows of v, weighted by how well their keys fit.",
-            mistakes={
-                f"The scores are not scaled. Divide them by {right}.": attend(q, k, v, 1),
-                f"You divide by d itself. Divide by {right}.": attend(q, k, v, d),
-                f"You divide by the square root of the number of keys. Divide by {right}.": (
-                    attend(q, k, v, math.sqrt(keys))
-                ),
-                f"You divide by the square root of heads * d. Each head is scaled by its own "
-                f"width: divide by {right}.": attend(q, k, v, math.sqrt(heads * d)),
-                "You divide by the square root of 6 for every width. Take the square root of "
-                "d = 11 from the shape of q.": attend(q, k, v, math.sqrt(6)),
-                "The softmax is over the queries. The weights of each query should sum to one "
-                "over the keys, the last axis.": attend(q, k, v, math.sqrt(d), over=-2),
-                "There is no softmax: the values are summed with the scores themselves.": (
-                    q @ k.mT / math.sqrt(d) @ v
-                ),
-            },
-        )
+            "rows of v, weighted by how well their keys fit.": attend(q, k, v, math.sqrt(d)),
+            f"The scores are not scaled. Divide them by {right}.": attend(q, k, v, 1),
+            f"You divide by d itself. Divide by {right}.": attend(q, k, v, d),
+            f"You divide by the square root of the number of keys. Divide by {right}.": (
+                attend(q, k, v, math.sqrt(keys))
+            ),
+            "You divide by the square root of heads * d. Each head is scaled by its own width: "
+            f"divide by {right}.": attend(q, k, v, math.sqrt(heads * d)),
+            "You divide by the square root of 6 for every width. Take the square root of d = 11 "
+            "from the shape of q.": attend(q, k, v, math.sqrt(6)),
+            "The softmax is over the queries. The weights of each query should sum to one over the "
+            "keys, the last axis.": attend(q, k, v, math.sqrt(d), over=-2),
+            "There is no softmax: the values are summed with the scores themselves.": (
+                q @ k.mT / math.sqrt(d) @ v
+            ),
+        }
+        attempt.expect_close(attempt(q, k, v, shape=shape), outcomes)
 
     attempt.expect_close(
         attempt(q[0, 0], k[0, 0], v[0, 0], shape=dict(queries=queries, d_v=d_v)),
-        attend(q[0, 0], k[0, 0], v[0, 0], math.sqrt(d)),
-        "Without batch and heads, for q of shape [queries, d], the result is wrong. Count axes "
-        "from the end.",
+        {
+            "Without batch and heads, for q of shape [queries, d], the result is wrong. Count axes "
+            "from the end.": attend(q[0, 0], k[0, 0], v[0, 0], math.sqrt(d))
+        },
     )
 
     mask = (torch.arange(queries)[:, None] + torch.arange(keys)) % 3 != 0  # [queries, keys]
@@ -80,15 +78,15 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
         not close(masked, softmax_by_rows(scores, ~mask) @ v),
         "Without a mask the result is right. With one, it is inverted: True means allowed.",
     )
-    attempt.expect_close(
-        masked[..., mask.any(-1), :],
-        expected[..., mask.any(-1), :],
-        f"{there} The weights of the allowed keys should sum to one, and those of others be 0.",
-        mistakes={
-            f"{there} If weights are set to 0 after the softmax, the others no longer sum to "
-            "one.": (torch.softmax(scores, dim=-1) * mask @ v)[..., mask.any(-1), :]
-        },
-    )
+    outcomes = {
+        f"{there} The weights of the allowed keys should sum to one, and those of others be 0.": (
+            expected[..., mask.any(-1), :]
+        ),
+        f"{there} If weights are set to 0 after the softmax, the others no longer sum to one.": (
+            torch.softmax(scores, dim=-1) * mask @ v
+        )[..., mask.any(-1), :],
+    }
+    attempt.expect_close(masked[..., mask.any(-1), :], outcomes)
     attempt.expect(
         close(masked, expected), f"{there} A query that may attend to nothing should get zeros."
     )
@@ -128,25 +126,26 @@ def masked_softmax(attempt: Attempt) -> None:
         f"A forbidden key has weight {weights[..., ~mask].max():.3g}, expected exactly 0. A "
         "penalty of finite size lowers a weight but leaves some of it.",
     )
-    attempt.expect_close(
-        weights.sum(-1),
-        1.0,
+    outcomes: Outcomes = {
         "The weights of each query should sum to one over the allowed keys. If the forbidden ones "
-        "are zeroed after the softmax, their share is missing.",
-    )
-    attempt.expect_close(
-        weights,
-        softmax_by_rows(scores, mask),
-        "The weights of allowed keys sum to one, but should be proportional to exp(score).",
-    )
+        "are zeroed after the softmax, their share is missing.": 1.0,
+    }
+    attempt.expect_close(weights.sum(-1), outcomes)
+    outcomes = {
+        "The weights of allowed keys sum to one, but should be proportional to exp(score).": (
+            softmax_by_rows(scores, mask)
+        ),
+    }
+    attempt.expect_close(weights, outcomes)
 
     padding = torch.arange(keys) < torch.tensor([4, 6])[:, None, None, None]
     weights = attempt(scores, padding, shape=shape)
-    attempt.expect_close(
-        weights,
-        softmax_by_rows(scores, padding),
-        "A mask of shape [batch, 1, 1, keys] should broadcast over heads and queries.",
-    )
+    outcomes = {
+        "A mask of shape [batch, 1, 1, keys] should broadcast over heads and queries.": (
+            softmax_by_rows(scores, padding)
+        ),
+    }
+    attempt.expect_close(weights, outcomes)
 
     # Far apart, so that one key takes all; then rounding such scores does no harm.
     for forbidden in (-1e5, 1e5):
@@ -158,12 +157,11 @@ def masked_softmax(attempt: Attempt) -> None:
             if_not_finite="For scores as large as 10000 the result overflows or is 0 / 0. Subtract "
             "the maximum of the allowed keys before exp, or use torch.softmax.",
         )
-        attempt.expect_close(
-            weights,
-            softmax_by_rows(large, mask),
+        outcomes = {
             "With large scores the weights are wrong. The maximum to subtract is that of the "
-            "allowed keys, and a penalty must outweigh any score.",
-        )
+            "allowed keys, and a penalty must outweigh any score.": softmax_by_rows(large, mask),
+        }
+        attempt.expect_close(weights, outcomes)
 
     some_empty = mask.clone()
     some_empty[2] = False
@@ -174,11 +172,12 @@ def masked_softmax(attempt: Attempt) -> None:
     attempt.expect(
         not weights[..., 2, :].any(), f"{empty} Here they sum to {weights[0, 0, 2].sum():.4g}."
     )
-    attempt.expect_close(
-        weights,
-        softmax_by_rows(scores, some_empty),
-        "One query with nothing allowed should not change the weights of the others.",
-    )
+    outcomes = {
+        "One query with nothing allowed should not change the weights of the others.": (
+            softmax_by_rows(scores, some_empty)
+        ),
+    }
+    attempt.expect_close(weights, outcomes)
 
 
 def softmax_by_rows(scores: Tensor, mask: Tensor) -> Tensor:
@@ -197,18 +196,20 @@ def antisymmetric_share(attempt: Attempt) -> None:
     dim, d_head = 6, 4
     normal = normal_draws(seed=2)
     w_q, w_k = normal(dim, d_head), normal(dim, d_head)
-    attempt.expect_close(
-        attempt(w_q, w_q.clone()),
-        0.0,
-        "With w_k = w_q the matrix B is symmetric, so the share is 0.",
-        mistakes={
-            "With w_k = w_q the share is 0, and 1 is returned: this is the share of the symmetric "
-            "part.": 1.0
-        },
-    )
+    outcomes: Outcomes = {
+        "With w_k = w_q the matrix B is symmetric, so the share is 0.": 0.0,
+        "With w_k = w_q the share is 0, and 1 is returned: this is the share of the symmetric "
+        "part.": 1.0,
+    }
+    attempt.expect_close(attempt(w_q, w_q.clone()), outcomes)
 
     e_1, e_2 = torch.eye(dim)[:2]
     pure_q, pure_k = torch.stack([e_1, e_2], dim=1), torch.stack([e_2, -e_1], dim=1)
+    outcomes = {
+        "A purely antisymmetric B should have share 1.": 1.0,
+        "A purely antisymmetric B should have share 1, and 4 is returned. The antisymmetric part "
+        "is half of B - B^T.": 4.0,
+    }
     attempt.expect_close(
         attempt(
             pure_q,
@@ -216,27 +217,19 @@ def antisymmetric_share(attempt: Attempt) -> None:
             if_not_finite="For a purely antisymmetric B the result is not finite. Divide by the "
             "squared norm of B, not by that of its symmetric part, which is 0 here.",
         ),
-        1.0,
-        "A purely antisymmetric B should have share 1.",
-        mistakes={
-            "A purely antisymmetric B should have share 1, and 4 is returned. The antisymmetric "
-            "part is half of B - B^T.": 4.0
-        },
+        outcomes,
     )
 
     b = torch.einsum("if,jf->ij", w_q, w_k)  # [dim, dim]
     small = w_q.T @ w_k  # [d_head, d_head]
-    attempt.expect_close(
-        attempt(w_q, w_k),
-        share_by_entries(b),
-        "For random w_q and w_k the share is wrong.",
-        mistakes={
-            "This is the ratio of the norms. The share is the ratio of their squares, so that the "
-            "shares of both parts sum to one.": share_by_entries(b).sqrt(),
-            "This is the share for w_q.T @ w_k, a [d_head, d_head] matrix. The matrix between "
-            "tokens is B = w_q @ w_k.T, [dim, dim].": share_by_entries(small),
-        },
-    )
+    outcomes = {
+        "For random w_q and w_k the share is wrong.": share_by_entries(b),
+        "This is the ratio of the norms. The share is the ratio of their squares, so that the "
+        "shares of both parts sum to one.": share_by_entries(b).sqrt(),
+        "This is the share for w_q.T @ w_k, a [d_head, d_head] matrix. The matrix between tokens "
+        "is B = w_q @ w_k.T, [dim, dim].": share_by_entries(small),
+    }
+    attempt.expect_close(attempt(w_q, w_k), outcomes)
 
 
 def share_by_entries(b: Tensor) -> Tensor:
@@ -250,8 +243,8 @@ def of_one_head(q: Tensor, k: Tensor, v: Tensor, width: str) -> dict[str, Tensor
     """What goes wrong in a single head, whose width has this name."""
     d = q.shape[-1]
     return {
-        "The softmax is over the queries. The weights of each query should sum to one over "
-        "the keys, the last axis.": attend(q, k, v, math.sqrt(d), over=-2),
+        "The softmax is over the queries. The weights of each query should sum to one over the "
+        "keys, the last axis.": attend(q, k, v, math.sqrt(d), over=-2),
         f"The scores are not scaled. Divide them by sqrt({width}).": attend(q, k, v, 1),
         "The scores are divided by the width itself, not by its root.": attend(q, k, v, d),
     }
@@ -259,17 +252,14 @@ def of_one_head(q: Tensor, k: Tensor, v: Tensor, width: str) -> dict[str, Tensor
 
 def expect_projected(attempt: Attempt, result: Tensor, attended: Tensor, w_out: Tensor) -> None:
     """The output projection is used, and used from the right."""
-    attempt.expect_close(
-        result,
-        attended @ w_out,
-        "The output projection is wrong. It is the last step: attended @ w_out.",
-        mistakes={
-            "The output projection w_out is not used.": attended,
-            "The output projection w_out is transposed. Multiply by w_out from the right.": (
-                attended @ w_out.T
-            ),
-        },
-    )
+    outcomes = {
+        "The output projection is wrong. It is the last step: attended @ w_out.": attended @ w_out,
+        "The output projection w_out is not used.": attended,
+        "The output projection w_out is transposed. Multiply by w_out from the right.": (
+            attended @ w_out.T
+        ),
+    }
+    attempt.expect_close(result, outcomes)
 
 
 @exercise
@@ -292,13 +282,11 @@ def multi_head(attempt: Attempt) -> None:
             "The columns of w_qkv are read in another order. They give all of q, then all of k, "
             "then all of v.",
         )
-    attempt.expect_close(
-        result,
-        attended,
+    outcomes = {
         "With one head, and the identity as w_out, the result should be softmax(q k^T / sqrt(d)) "
-        "v.",
-        mistakes=of_one_head(q, k, v, "d"),
-    )
+        "v.": attended
+    } | of_one_head(q, k, v, "d")
+    attempt.expect_close(result, outcomes)
 
     # One head with an output projection.
     expect_projected(attempt, attempt(x, w_qkv, w_out, 1, shape=shape), attended, w_out)
@@ -311,22 +299,19 @@ def multi_head(attempt: Attempt) -> None:
     mixed_q, mixed_k, mixed_v = (
         (x @ no_queries).reshape(batch, tokens, heads, 3, d).permute(3, 0, 2, 1, 4)
     )
-    attempt.expect_close(
-        attempt(x, no_queries, identity, heads, shape=shape),
-        mean,
+    outcomes = {
         "Splitting into heads mixes up tokens and columns. The columns of a token are cut into "
-        "heads first, and then heads and tokens change places.",
-        mistakes={
-            "Merging the heads mixes up tokens and columns. Heads and tokens change places again "
-            "before the heads are put side by side.": by_head.reshape(batch, tokens, dim),
-            "The columns are cut into heads before they are cut into q, k and v. It is the other "
-            "way round: q of all heads, then k, then v.": (
-                attend(mixed_q, mixed_k, mixed_v, math.sqrt(d))
-                .transpose(1, 2)
-                .reshape(batch, tokens, dim)
-            ),
-        },
-    )
+        "heads first, and then heads and tokens change places.": mean,
+        "Merging the heads mixes up tokens and columns. Heads and tokens change places again "
+        "before the heads are put side by side.": by_head.reshape(batch, tokens, dim),
+        "The columns are cut into heads before they are cut into q, k and v. It is the other way "
+        "round: q of all heads, then k, then v.": (
+            attend(mixed_q, mixed_k, mixed_v, math.sqrt(d))
+            .transpose(1, 2)
+            .reshape(batch, tokens, dim)
+        ),
+    }
+    attempt.expect_close(attempt(x, no_queries, identity, heads, shape=shape), outcomes)
 
     def in_turn(divisor: float) -> Tensor:
         """Head by head."""
@@ -334,17 +319,14 @@ def multi_head(attempt: Attempt) -> None:
         outputs = [attend(q[..., i], k[..., i], v[..., i], divisor) for i in own]
         return torch.cat(outputs, dim=-1) @ w_out
 
-    attempt.expect_close(
-        attempt(x, w_qkv, w_out, heads, shape=shape),
-        in_turn(math.sqrt(d)),
+    outcomes = {
         "With several heads the result is wrong. Within q, k and v the columns of head 0 come "
-        "first, then those of head 1, and so on.",
-        mistakes={
-            "All columns act as one head. Split q, k and v into heads first.": attended @ w_out,
-            "The scale is that of the whole width. A head is only d = dim / heads wide, so "
-            "divide its scores by sqrt(d).": in_turn(math.sqrt(dim)),
-        },
-    )
+        "first, then those of head 1, and so on.": in_turn(math.sqrt(d)),
+        "All columns act as one head. Split q, k and v into heads first.": attended @ w_out,
+        "The scale is that of the whole width. A head is only d = dim / heads wide, so divide its "
+        "scores by sqrt(d).": in_turn(math.sqrt(dim)),
+    }
+    attempt.expect_close(attempt(x, w_qkv, w_out, heads, shape=shape), outcomes)
 
 
 @exercise
@@ -362,18 +344,15 @@ def grouped_query_attention(attempt: Attempt) -> None:
     attended = attend(q, k, v, math.sqrt(dim))
 
     # One head and no output projection: nothing to split, share or merge.
-    attempt.expect_close(
-        attempt(x, w_q, w_kv, identity, 1, shape=shape),
-        attended,
+    outcomes = {
         "With one head, and the identity as w_out, the result should be softmax(q k^T / "
-        "sqrt(d_head)) v.",
-        mistakes={
-            **of_one_head(q, k, v, "d_head"),
-            "The columns of w_kv are read as v, then k. They hold all of k, then all of v.": (
-                attend(q, v, k, math.sqrt(dim))
-            ),
-        },
-    )
+        "sqrt(d_head)) v.": attended,
+        **of_one_head(q, k, v, "d_head"),
+        "The columns of w_kv are read as v, then k. They hold all of k, then all of v.": (
+            attend(q, v, k, math.sqrt(dim))
+        ),
+    }
+    attempt.expect_close(attempt(x, w_q, w_kv, identity, 1, shape=shape), outcomes)
 
     # One head with an output projection.
     expect_projected(attempt, attempt(x, w_q, w_kv, w_out, 1, shape=shape), attended, w_out)
@@ -381,15 +360,14 @@ def grouped_query_attention(attempt: Attempt) -> None:
     # q = 0 and a group for each head: every head gives the mean of its own columns of v.
     mean = v.mean(dim=1, keepdim=True).expand(batch, tokens, dim)
     by_head = mean.reshape(batch, tokens, heads, d_head).transpose(1, 2)
-    attempt.expect_close(
-        attempt(x, torch.zeros(dim, dim), w_kv, identity, heads, shape=shape),
-        mean,
+    outcomes = {
         "Splitting into heads mixes up tokens and columns. Reshape to [batch, tokens, heads, "
-        "d_head] first, and then transpose tokens and heads.",
-        mistakes={
-            "Merging the heads mixes up tokens and columns. Transpose back to [batch, tokens, "
-            "heads, d_head] before you reshape.": by_head.reshape(batch, tokens, dim)
-        },
+        "d_head] first, and then transpose tokens and heads.": mean,
+        "Merging the heads mixes up tokens and columns. Transpose back to [batch, tokens, heads, "
+        "d_head] before you reshape.": by_head.reshape(batch, tokens, dim),
+    }
+    attempt.expect_close(
+        attempt(x, torch.zeros(dim, dim), w_kv, identity, heads, shape=shape), outcomes
     )
 
     def in_turn(kv: Tensor, group_of: list[int], divisor: float) -> Tensor:
@@ -404,40 +382,35 @@ def grouped_query_attention(attempt: Attempt) -> None:
     # A group for each head: ordinary multi-head attention.
     each_its_own = list(range(heads))
     root = math.sqrt(d_head)
-    attempt.expect_close(
-        attempt(x, w_q, w_kv, w_out, heads, shape=shape),
-        in_turn(x @ w_kv, each_its_own, root),
-        "With as many groups as heads the result is wrong. Within q, k and v the columns of head "
-        "0 come first, then those of head 1, and so on.",
-        mistakes={
-            "All columns act as one head. Split q, k and v into heads first.": attended @ w_out,
-            "The scale is that of the whole width. A head is only d_head = dim / heads wide, so "
-            "divide its scores by sqrt(d_head).": in_turn(x @ w_kv, each_its_own, math.sqrt(dim)),
-        },
-    )
+    outcomes = {
+        "With as many groups as heads the result is wrong. Within q, k and v the columns of head 0 "
+        "come first, then those of head 1, and so on.": in_turn(x @ w_kv, each_its_own, root),
+        "All columns act as one head. Split q, k and v into heads first.": attended @ w_out,
+        "The scale is that of the whole width. A head is only d_head = dim / heads wide, so divide "
+        "its scores by sqrt(d_head).": in_turn(x @ w_kv, each_its_own, math.sqrt(dim)),
+    }
+    attempt.expect_close(attempt(x, w_q, w_kv, w_out, heads, shape=shape), outcomes)
 
     # Fewer groups than heads.
     few = normal(dim, 2 * groups * d_head) / 3
     neighbours, in_rotation = [0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 1, 2]
-    attempt.expect_close(
-        attempt(x, w_q, few, w_out, heads, shape=shape),
-        in_turn(x @ few, neighbours, root),
-        "With fewer groups than heads the result is wrong. Each group serves heads / groups heads.",
-        mistakes={
-            "The groups are dealt out in rotation. Neighbouring heads share one: with 6 heads and "
-            "3 groups, heads 0 and 1 read group 0.": in_turn(x @ few, in_rotation, root),
-            "All heads read the first group.": in_turn(x @ few, [0] * heads, root),
-        },
-    )
+    outcomes = {
+        "With fewer groups than heads the result is wrong. Each group serves heads / groups "
+        "heads.": in_turn(x @ few, neighbours, root),
+        "The groups are dealt out in rotation. Neighbouring heads share one: with 6 heads and 3 "
+        "groups, heads 0 and 1 read group 0.": in_turn(x @ few, in_rotation, root),
+        "All heads read the first group.": in_turn(x @ few, [0] * heads, root),
+    }
+    attempt.expect_close(attempt(x, w_q, few, w_out, heads, shape=shape), outcomes)
 
     # One group for all: multi-query attention.
     one = normal(dim, 2 * d_head) / 3
-    attempt.expect_close(
-        attempt(x, w_q, one, w_out, heads, shape=shape),
-        in_turn(x @ one, [0] * heads, root),
+    outcomes = {
         "With one group for all heads the result is wrong. The number of groups follows from the "
-        "width of w_kv: each takes d_head columns for k and as many for v.",
-    )
+        "width of w_kv: each takes d_head columns for k and as many for "
+        "v.": in_turn(x @ one, [0] * heads, root),
+    }
+    attempt.expect_close(attempt(x, w_q, one, w_out, heads, shape=shape), outcomes)
 
 
 @exercise
@@ -450,45 +423,41 @@ def chunked_attention(attempt: Attempt) -> None:
     q, v = normal(batch, heads, queries, d).abs(), normal(batch, heads, keys, d_v)
     falling = normal(batch, heads, 1, d).abs() * torch.linspace(2, -2, keys)[:, None]
     expected = attend(q, falling, v, math.sqrt(d))
-    attempt.expect_close(
-        attempt(q, falling, v, keys, shape=shape),
-        expected,
-        "With all keys in one chunk the result should be plain attention.",
-        mistakes={"The scores are not scaled. Divide by sqrt(d).": attend(q, falling, v, 1)},
-    )
+    outcomes = {
+        "With all keys in one chunk the result should be plain attention.": expected,
+        "The scores are not scaled. Divide by sqrt(d).": attend(q, falling, v, 1),
+    }
+    attempt.expect_close(attempt(q, falling, v, keys, shape=shape), outcomes)
 
     pieces = zip(falling.split(chunk, dim=-2), v.split(chunk, dim=-2), strict=True)
     separate = torch.stack([attend(q, *piece, math.sqrt(d)) for piece in pieces])
-    attempt.expect_close(
-        attempt(q, falling, v, chunk, shape=shape),
-        expected,
-        "With several chunks the result is wrong, even where the first holds the maximum.",
-        mistakes={
-            "The outputs of the chunks are averaged. Weight each by the sum of its "
-            "exponentials.": separate.mean(0),
-            "Each chunk has its own softmax, and the outputs are summed. Divide once, at the "
-            "end, by the sum of the exponentials of all chunks.": separate.sum(0),
-        },
-    )
+    outcomes = {
+        "With several chunks the result is wrong, even where the first holds the maximum.": (
+            expected
+        ),
+        "The outputs of the chunks are averaged. Weight each by the sum of its exponentials.": (
+            separate.mean(0)
+        ),
+        "Each chunk has its own softmax, and the outputs are summed. Divide once, at the end, by "
+        "the sum of the exponentials of all chunks.": separate.sum(0),
+    }
+    attempt.expect_close(attempt(q, falling, v, chunk, shape=shape), outcomes)
 
-    attempt.expect_close(
-        attempt(q, falling.flip(-2), v.flip(-2), chunk, shape=shape),
-        expected,
+    outcomes = {
         "When a later chunk brings a larger maximum the result is wrong. The running sum and the "
-        "running output must both be multiplied by exp(old maximum - new maximum).",
-    )
+        "running output must both be multiplied by exp(old maximum - new maximum).": expected,
+    }
+    attempt.expect_close(attempt(q, falling.flip(-2), v.flip(-2), chunk, shape=shape), outcomes)
 
     q, k, v = normal(queries, d), normal(11, d), normal(11, d_v)  # no leading axes, 4 + 4 + 3 keys
     for size in (4, 50):
-        attempt.expect_close(
-            attempt(q, k, v, size, shape=dict(queries=queries, d_v=d_v)),
-            attend(q, k, v, math.sqrt(d)),
-            f"With 11 keys and chunk = {size} the result is wrong.",
-            mistakes={
-                "The last chunk is dropped when it is not full: 11 keys make chunks of 4, 4 and "
-                "3.": attend(q, k[:8], v[:8], math.sqrt(d))
-            },
-        )
+        outcomes = {
+            f"With 11 keys and chunk = {size} the result is wrong.": attend(q, k, v, math.sqrt(d)),
+            "The last chunk is dropped when it is not full: 11 keys make chunks of 4, 4 and 3.": (
+                attend(q, k[:8], v[:8], math.sqrt(d))
+            ),
+        }
+        attempt.expect_close(attempt(q, k, v, size, shape=dict(queries=queries, d_v=d_v)), outcomes)
 
     # Far apart, so that one key takes all; then rounding such scores does no harm.
     q = 10 * (normal(queries, d).abs() + 1)
@@ -505,8 +474,7 @@ def chunked_attention(attempt: Attempt) -> None:
                 if_not_finite=f"With scores {around} the result overflows or is 0 / 0. Subtract "
                 "the running maximum before exp, and start it at minus infinity.",
             ),
-            attend(q, sign * k, v, math.sqrt(d)),
-            f"With scores {around} the result is wrong.",
+            {f"With scores {around} the result is wrong.": attend(q, sign * k, v, math.sqrt(d))},
         )
 
     keep_to_chunks(attempt)

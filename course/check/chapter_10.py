@@ -29,38 +29,33 @@ def feature_cka(attempt: Attempt) -> None:
     right = aligned(x, y)
     cross = (x.T @ y).norm()
     own = (x.T @ x).norm() * (y.T @ y).norm()
-    attempt.expect_close(
-        attempt(x, y),
-        right,
-        "For features that are centred already the value is wrong.",
-        mistakes={
-            EACH_IMAGE: aligned(x, y, over=1),
-            "The norm of the product of both is not squared.": cross / own,
-            "This is the root of CKA: square the norm of the product of both.": right.sqrt(),
-            "The norms in the denominator are squared too: now the value depends "
-            "on the scale.": cross.square() / own.square(),
-            "The denominator has the norms of x and y. It should have those of x^T x and y^T y.": (
-                cross / (x.norm() * y.norm())
-            ).square(),
-        },
-    )
+    outcomes = {
+        "For features that are centred already the value is wrong.": right,
+        EACH_IMAGE: aligned(x, y, over=1),
+        "The norm of the product of both is not squared.": cross / own,
+        "This is the root of CKA: square the norm of the product of both.": right.sqrt(),
+        "The norms in the denominator are squared too: now the value depends on the scale.": (
+            cross.square() / own.square()
+        ),
+        "The denominator has the norms of x and y. It should have those of x^T x and y^T y.": (
+            cross / (x.norm() * y.norm())
+        ).square(),
+    }
+    attempt.expect_close(attempt(x, y), outcomes)
     for moved, name in ((y + 3 + normal(6), "y"), (x + 3 + normal(4), "x")):
         pair = (x, moved) if name == "y" else (moved, y)
-        attempt.expect_close(
-            attempt(*pair),
-            right,
-            f"With a number added to each feature of {name} the value changes. CKA centres "
-            "both sides.",
-            mistakes={
-                "You subtract the mean of all numbers. Each feature has its own mean.": (
-                    aligned(*(t - t.mean() for t in pair), over=None)
-                )
-            },
-        )
+        outcomes = {
+            f"With a number added to each feature of {name} the value changes. CKA centres both "
+            "sides.": right,
+            "You subtract the mean of all numbers. Each feature has its own mean.": (
+                aligned(*(t - t.mean() for t in pair), over=None)
+            ),
+        }
+        attempt.expect_close(attempt(*pair), outcomes)
     many = normal(60, 5), normal(60, 3)
     meter = MemoryMeter(*many)
     attempt.expect_close(
-        attempt(*many, within=meter), aligned(*many), "For 60 images the value is wrong."
+        attempt(*many, within=meter), {"For 60 images the value is wrong.": aligned(*many)}
     )
     attempt.expect(
         meter.largest < 60 * 60,
@@ -97,12 +92,11 @@ def place_error(attempt: Attempt) -> None:
             ),
         }
 
-    attempt.expect_close(
-        attempt(pointing(1, 4)),
-        mean(lambda a, b: (a * a + b * b) ** 0.5),
+    outcomes = {
         "Where every token is most like the patch in row 1, column 4, of 3 rows and 5 columns, the "
-        "mean distance is wrong.",
-        mistakes={
+        "mean distance is wrong.": mean(lambda a, b: (a * a + b * b) ** 0.5)
+    } | (
+        {
             "You add up steps along rows and columns. Take the straight line.": (
                 mean(lambda a, b: a + b)
             ),
@@ -116,17 +110,20 @@ def place_error(attempt: Attempt) -> None:
             "This is the difference of the patches' numbers: the last of a row and the first of "
             "the next are no neighbours.": torch.arange(15.0).sub(9).abs().mean(),
         }
-        | turned(pointing(1, 4)),
+        | turned(pointing(1, 4))
     )
+    attempt.expect_close(attempt(pointing(1, 4)), outcomes)
     table = normal_draws(seed=2)(rows, columns, rows, columns)
-    attempt.expect_close(
-        attempt(table),
-        away(table.flatten(2).flatten(0, 1).argmax(1), columns),
-        "With another nearest patch for each token the mean distance is wrong.",
-        mistakes=turned(table),
-    )
+    outcomes = {
+        "With another nearest patch for each token the mean distance is wrong.": (
+            away(table.flatten(2).flatten(0, 1).argmax(1), columns)
+        )
+    } | turned(table)
+    attempt.expect_close(attempt(table), outcomes)
     own = torch.eye(rows * columns).view(rows, columns, rows, columns)
-    attempt.expect_close(attempt(own), 0.0, "Where each token is most like its own patch it is 0.")
+    attempt.expect_close(
+        attempt(own), {"Where each token is most like its own patch it is 0.": 0.0}
+    )
 
 
 def away(found: Tensor, columns: int) -> Tensor:
@@ -151,42 +148,40 @@ def streamed_cka(attempt: Attempt) -> None:
     x = normal(24, 3)
     y = x @ normal(3, 4) + normal(24, 4)
     x, y = x - x.mean(0), y - y.mean(0)
-    attempt.expect_close(
-        attempt(x, y, 30),
-        aligned(x, y),
-        "For a single batch, centred already, it is the CKA of that batch.",
-        mistakes={"This is the root of CKA.": aligned(x, y).sqrt()},
-    )
-    attempt.expect_close(
-        attempt(x + 2, y - 1, 30),
-        aligned(x, y),
-        "A number added to all features of a side changes nothing: subtract the means.",
-    )
+    outcomes = {
+        "For a single batch, centred already, it is the CKA of that batch.": aligned(x, y),
+        "This is the root of CKA.": aligned(x, y).sqrt(),
+    }
+    attempt.expect_close(attempt(x, y, 30), outcomes)
+    outcomes = {
+        "A number added to all features of a side changes nothing: subtract the means.": (
+            aligned(x, y)
+        ),
+    }
+    attempt.expect_close(attempt(x + 2, y - 1, 30), outcomes)
     parts = list(zip(x.split(7), y.split(7), strict=True))
     within = [(a - a.mean(0), b - b.mean(0)) for a, b in parts]
     alone = torch.stack([aligned(a, b) for a, b in parts])
     sizes = torch.tensor([7.0, 7.0, 7.0, 3.0]) / 24
-    attempt.expect_close(
-        attempt(x, y, 7),
-        aligned(x, y),
-        "In batches of 7, 7, 7 and 3 images the value must be that of all 24 at once.",
-        mistakes={
-            "This is the mean of the batches' own values.": alone.mean(),
-            "This is the mean of the batches' own values, by size.": (sizes * alone).sum(),
-            "Each batch is centred by its own mean. It should be the mean of all images, which is "
-            "known at the end.": aligned(*(torch.cat(side) for side in zip(*within, strict=True))),
-            "This is only the last batch.": alone[-1],
-            "You take the mean of the batches' means. A larger batch counts for more.": aligned(
-                *(t - torch.stack([c.mean(0) for c in t.split(7)]).mean(0) for t in (x, y)),
-                over=None,
-            ),
-            "The last batch is smaller than the others, and is left out.": aligned(x[:21], y[:21]),
-        },
-    )
+    outcomes = {
+        "In batches of 7, 7, 7 and 3 images the value must be that of all 24 at once.": (
+            aligned(x, y)
+        ),
+        "This is the mean of the batches' own values.": alone.mean(),
+        "This is the mean of the batches' own values, by size.": (sizes * alone).sum(),
+        "Each batch is centred by its own mean. It should be the mean of all images, which is "
+        "known at the end.": aligned(*(torch.cat(side) for side in zip(*within, strict=True))),
+        "This is only the last batch.": alone[-1],
+        "You take the mean of the batches' means. A larger batch counts for more.": aligned(
+            *(t - torch.stack([c.mean(0) for c in t.split(7)]).mean(0) for t in (x, y)), over=None
+        ),
+        "The last batch is smaller than the others, and is left out.": aligned(x[:21], y[:21]),
+    }
+    attempt.expect_close(attempt(x, y, 7), outcomes)
     a, b = normal(450, 3), normal(450, 2)
     meter = MemoryMeter(a, b)
     attempt.expect_close(
-        attempt(a, b, 50, within=meter), aligned(a, b), "For nine batches the value is wrong."
+        attempt(a, b, 50, within=meter), {"For nine batches the value is wrong.": aligned(a, b)}
     )
     attempt.expect(
         meter.largest < 450 * 2,
@@ -238,17 +233,14 @@ def left_out(attempt: Attempt) -> None:
             "All rows get the mean leverage. Each has its own.": y - (y - fit) / (1 - h.mean()),
         }
 
-    attempt.expect_close(
-        attempt(x, y, 0.0, shape=shape),
-        others(x, y, 0.0),
-        "Without a penalty, x and y centred, the predictions for rows left out are wrong.",
-        mistakes=mistakes(x, y, 0.0),
-    )
-    attempt.expect_close(
-        attempt(x, y, 3.0, shape=shape),
-        others(x, y, 3.0),
-        "With a penalty of 3 the predictions are wrong.",
-        mistakes={
+    outcomes = {
+        "Without a penalty, x and y centred, the predictions for rows left out are wrong.": (
+            others(x, y, 0.0)
+        )
+    } | mistakes(x, y, 0.0)
+    attempt.expect_close(attempt(x, y, 0.0, shape=shape), outcomes)
+    outcomes = {"With a penalty of 3 the predictions are wrong.": others(x, y, 3.0)} | (
+        {
             "The penalty is not used.": others(x, y, 0.0),
             "The penalty is squared.": others(x, y, 9.0),
             "The penalty is multiplied by the number of rows.": others(x, y, 3.0 * n),
@@ -256,14 +248,15 @@ def left_out(attempt: Attempt) -> None:
                 y - (y - fitted(x, y, 3.0, x)) / (1 - leverage(x, 0.0))
             ),
         }
-        | mistakes(x, y, 3.0),
+        | mistakes(x, y, 3.0)
     )
+    attempt.expect_close(attempt(x, y, 3.0, shape=shape), outcomes)
     moved = x + 2 * normal(features)
     level = y + 5
-    attempt.expect_close(
-        attempt(moved, level, 3.0, shape=shape),
-        others(moved, level, 3.0),
+    outcomes = {
         "With features and targets that are not centred the predictions are wrong. The bias has no "
-        "penalty: take the means away, and add the targets' mean at the end.",
-        mistakes={"The targets' mean is not added back.": others(moved, y, 3.0)},
-    )
+        "penalty: take the means away, and add the targets' mean at the "
+        "end.": others(moved, level, 3.0),
+        "The targets' mean is not added back.": others(moved, y, 3.0),
+    }
+    attempt.expect_close(attempt(moved, level, 3.0, shape=shape), outcomes)

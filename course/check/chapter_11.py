@@ -29,7 +29,8 @@ def scores_on_the_way(attempt: Attempt) -> None:
             expected.append(score)
             score = score + rise * torch.sign(constant - score)
         result = attempt(slope, start, constant, 0.1, steps, shape=dict(steps=steps))
-        attempt.expect_close(result, torch.stack(expected), otherwise, mistakes)
+        outcomes = {otherwise: torch.stack(expected)} | mistakes
+        attempt.expect_close(result, outcomes)
 
     rising = first + rise * every
     check(
@@ -42,9 +43,8 @@ def scores_on_the_way(attempt: Attempt) -> None:
                 rising + rise
             ),
             "The score rises by the step size times the length of the slope. A step moves the "
-            "image by the slope, and the score by the slope times that.": (
-                first + rise / slope.norm() * every
-            ),
+            "image by the slope, and the score by the slope times "
+            "that.": first + rise / slope.norm() * every,
             "The distance |C - o| comes back. Return the score o.": 1000.0 - rise * every,
             "The steps grow with the distance, as they would for (C - o)^2. The slope of |C - o| "
             "does not depend on how far away C is.": first + 1000 * (1 - (1 - 2 * rise) ** every),
@@ -55,8 +55,9 @@ def scores_on_the_way(attempt: Attempt) -> None:
         near,
         "Once the score has passed C, the next step should lead back, and so on.",
         {
-            "The score keeps rising beyond C. There the slope of |C - o| has "
-            "the other sign.": rising,
+            "The score keeps rising beyond C. There the slope of |C - o| has the other sign.": (
+                rising
+            ),
             "The score stops at C. A step has a fixed length and leads beyond it.": (
                 rising.clamp(max=near)
             ),
@@ -85,37 +86,37 @@ def expected_change(attempt: Attempt) -> None:
     def shape(jitter: int) -> dict[str, int]:
         return dict(channels=channels, height=height + jitter, width=width + jitter)
 
-    attempt.expect_close(
-        attempt(update, 0, shape=shape(0)),
-        update,
-        "Without jitter there is one position, and the change should be the update itself.",
-    )
+    outcomes = {
+        "Without jitter there is one position, and the change should be the update itself.": update,
+    }
+    attempt.expect_close(attempt(update, 0, shape=shape(0)), outcomes)
     n = jitter + 1
     total = put_at(product(range(n), repeat=2))
     middle, corner, diagonal = put(1, 1), put(0, 0), put_at((i, i) for i in range(n)) / n
     crops = torch.ones(height * width, n**2)  # [pixels, positions]
     covered = F.fold(crops, (height + jitter, width + jitter), (height, width))
-    attempt.expect_close(
-        attempt(update, jitter, shape=shape(jitter)),
-        total / n**2,
-        "The change should be the mean, over all positions of the crop, of the update put there.",
-        {
-            "This is the sum over all positions. An expectation is their mean.": total,
-            "The sum is divided by the positions along one side. They vary along both.": total / n,
-            "The sum is divided by jitter squared. Each side has jitter + 1 positions.": (
-                total / jitter**2
-            ),
-            "The last row and column of positions are left out. There are jitter "
-            "+ 1 of each.": put_at(product(range(jitter), repeat=2)) / jitter**2,
-            "The first row and column of positions are left out. There are jitter "
-            "+ 1 of each.": put_at(product(range(1, n), repeat=2)) / jitter**2,
-            "The crop stays in the middle. It should be at every position equally often.": middle,
-            "The crop stays in the corner. It should be at every position equally often.": corner,
-            "Only the diagonal counts. Rows and columns are drawn independently.": diagonal,
-            "Each pixel is divided by how often it is covered. A pixel that no crop holds changes "
-            "by 0, and that counts too.": total / covered,
-        },
-    )
+    outcomes = {
+        "The change should be the mean, over all positions of the crop, of the update put there.": (
+            total / n**2
+        ),
+        "This is the sum over all positions. An expectation is their mean.": total,
+        "The sum is divided by the positions along one side. They vary along both.": total / n,
+        "The sum is divided by jitter squared. Each side has jitter + 1 positions.": (
+            total / jitter**2
+        ),
+        "The last row and column of positions are left out. There are jitter + 1 of each.": (
+            put_at(product(range(jitter), repeat=2)) / jitter**2
+        ),
+        "The first row and column of positions are left out. There are jitter + 1 of each.": (
+            put_at(product(range(1, n), repeat=2)) / jitter**2
+        ),
+        "The crop stays in the middle. It should be at every position equally often.": middle,
+        "The crop stays in the corner. It should be at every position equally often.": corner,
+        "Only the diagonal counts. Rows and columns are drawn independently.": diagonal,
+        "Each pixel is divided by how often it is covered. A pixel that no crop holds changes by "
+        "0, and that counts too.": total / covered,
+    }
+    attempt.expect_close(attempt(update, jitter, shape=shape(jitter)), outcomes)
 
 
 @exercise
@@ -132,31 +133,28 @@ def step_in_pixels(attempt: Attempt) -> None:
         return torch.einsum("uh,vw,bcuv->bchw", rows, columns, weight * coefficients)
 
     ones = torch.ones(h, w)
-    attempt.expect_close(
-        attempt(gradient, ones, rows, columns, shape=shape),
-        gradient,
+    outcomes = {
         "With all weights 1 the two bases are rotations, and a step in the coefficients should be "
-        "the step in the pixels.",
-        {
-            "These are coefficients. Transform them back into a change of the image.": (
-                torch.einsum("uh,vw,bchw->bcuv", rows, columns, gradient)
-            )
-        },
-    )
-    attempt.expect_close(
-        attempt(gradient, weight, rows, columns, shape=shape),
-        moved(weight**2, rows, columns),
-        "With weights that differ, the change of the image is wrong.",
-        {
-            "The weight counts once. It stands between image and coefficients on the way to the "
-            "gradient, and again on the way back.": moved(weight, rows, columns),
-            "Weights play no part.": gradient,
-            "The weights divide.": moved(weight**-2, rows, columns),
-            "Rows and columns of the bases are exchanged. A basis vector is a row "
-            "of its matrix.": moved(weight**2, rows.T, columns.T),
-            "Pixels are weighted. The weights belong to coefficients.": weight**2 * gradient,
-        },
-    )
+        "the step in the pixels.": gradient,
+        "These are coefficients. Transform them back into a change of the image.": (
+            torch.einsum("uh,vw,bchw->bcuv", rows, columns, gradient)
+        ),
+    }
+    attempt.expect_close(attempt(gradient, ones, rows, columns, shape=shape), outcomes)
+    outcomes = {
+        "With weights that differ, the change of the image is wrong.": (
+            moved(weight**2, rows, columns)
+        ),
+        "The weight counts once. It stands between image and coefficients on the way to the "
+        "gradient, and again on the way back.": moved(weight, rows, columns),
+        "Weights play no part.": gradient,
+        "The weights divide.": moved(weight**-2, rows, columns),
+        "Rows and columns of the bases are exchanged. A basis vector is a row of its matrix.": (
+            moved(weight**2, rows.T, columns.T)
+        ),
+        "Pixels are weighted. The weights belong to coefficients.": weight**2 * gradient,
+    }
+    attempt.expect_close(attempt(gradient, weight, rows, columns, shape=shape), outcomes)
 
 
 SPEED = 4.0
@@ -224,24 +222,21 @@ def robust_images(attempt: Attempt) -> None:
     # The step for probabilities: each logit's slope less the mean slope, weighted by probability.
     p = model(start).softmax(1).detach()
     mean = torch.einsum("nk,kchw->nchw", p, model.w.detach())
-    attempt.expect_close(
-        result,
-        climbed(*once),
+    outcomes = {
         "One step without a shift is wrong. It should lead along the gradient of the wanted logit, "
-        "divided by its root mean square over the image.",
-        {
-            "The score falls. Go up its gradient.": climbed(*once, sign=-1),
-            "The gradient is not divided by its root mean square.": climbed(*once, scale="none"),
-            "All images share one root mean square. Each should have its own.": (
-                climbed(*once, scale="batch")
-            ),
-            "Every pixel moves as far as every other. Divide the gradient by one number for each "
-            "image, and not by its size pixel by pixel.": climbed(*once, scale="sign"),
-            "Image i climbs for class i. Its class is wanted[i].": climbed(*first),
-            "The gradient is that of the probability. Take the logit: it keeps rising where the "
-            "softmax is flat.": climbed(start, w - mean, still, 1, 0.02),
-        },
-    )
+        "divided by its root mean square over the image.": climbed(*once),
+        "The score falls. Go up its gradient.": climbed(*once, sign=-1),
+        "The gradient is not divided by its root mean square.": climbed(*once, scale="none"),
+        "All images share one root mean square. Each should have its own.": (
+            climbed(*once, scale="batch")
+        ),
+        "Every pixel moves as far as every other. Divide the gradient by one number for each "
+        "image, and not by its size pixel by pixel.": climbed(*once, scale="sign"),
+        "Image i climbs for class i. Its class is wanted[i].": climbed(*first),
+        "The gradient is that of the probability. Take the logit: it keeps rising where the "
+        "softmax is flat.": climbed(start, w - mean, still, 1, 0.02),
+    }
+    attempt.expect_close(result, outcomes)
     attempt.expect(
         model.w.grad is None,
         "The model's parameters have gradients now. Ask only for the gradient of the images.",
@@ -259,23 +254,18 @@ def robust_images(attempt: Attempt) -> None:
         "The image is shifted the other way: up instead of down, to the left instead of to the "
         "right.": climbed(*moved, back=1),
     }
-    attempt.expect_close(
-        climb(shifts, 1, 0.02),
-        climbed(*moved),
+    outcomes = {
         "With three shifts the step is wrong. The score is the mean of the scores of the shifted "
-        "images.",
-        several,
-    )
+        "images.": climbed(*moved)
+    } | several
+    attempt.expect_close(climb(shifts, 1, 0.02), outcomes)
     far = (start, w, shifts, 3, 0.4)
-    attempt.expect_close(
-        climb(shifts, 3, 0.4),
-        climbed(*far),
-        "After three large steps the images are wrong.",
-        {
-            "The images leave the range from 0 to 1. Cut them off after each step.": (
-                climbed(*far, clip="never")
-            ),
-            "The images are cut off only at the end. Cut them off after each step: the next "
-            "gradient should be that of an image that can be seen.": climbed(*far, clip="last"),
-        },
-    )
+    outcomes = {
+        "After three large steps the images are wrong.": climbed(*far),
+        "The images leave the range from 0 to 1. Cut them off after each step.": (
+            climbed(*far, clip="never")
+        ),
+        "The images are cut off only at the end. Cut them off after each step: the next gradient "
+        "should be that of an image that can be seen.": climbed(*far, clip="last"),
+    }
+    attempt.expect_close(climb(shifts, 3, 0.4), outcomes)

@@ -25,35 +25,31 @@ def noise_gain(attempt: Attempt) -> None:
     dim, n = 9, 5
     orthogonal, _ = matrix([1.0] * n, dim, n, seed=0)
     for scale in (1.0, 4.0):
-        attempt.expect_close(
-            attempt(scale * orthogonal),
-            1 / scale,
+        outcomes = {
             f"With {n} singular values that all are {scale:g}, noise comes back divided by "
-            f"{scale:g}, in every direction alike.",
-            mistakes={
-                "The noise of the whole patch is returned. Divide the mean square over its n "
-                "numbers.": n**0.5 / scale,
-                "The error is spread over the n numbers of the patch, not over the token's dim "
-                "features.": (n / dim) ** 0.5 / scale,
-                "This is the mean square. Take its root.": 1 / scale**2,
-                "This is what W does to noise in the patch. The way back divides by the singular "
-                "values.": scale,
-            },
-        )
+            f"{scale:g}, in every direction alike.": 1 / scale,
+            "The noise of the whole patch is returned. Divide the mean square over its n "
+            "numbers.": n**0.5 / scale,
+            "The error is spread over the n numbers of the patch, not over the token's dim "
+            "features.": (n / dim) ** 0.5 / scale,
+            "This is the mean square. Take its root.": 1 / scale**2,
+            "This is what W does to noise in the patch. The way back divides by the singular "
+            "values.": scale,
+        }
+        attempt.expect_close(attempt(scale * orthogonal), outcomes)
     values = torch.tensor([3.0, 2.0, 1.0, 0.5, 0.25])
     weight, _ = matrix(values.tolist(), dim, n, seed=1)
-    attempt.expect_close(
-        attempt(weight),
-        values.pow(-2).mean().sqrt(),
-        "With the singular values 3, 2, 1, 1/2 and 1/4 the result is wrong.",
-        mistakes={
-            "This is only the worst direction. Noise has all directions, and their squares "
-            "are averaged.": 1 / values.min(),
-            "The factors 1 / sigma are averaged. For independent errors the squares add.": (
-                1 / values
-            ).mean(),
-        },
-    )
+    outcomes = {
+        "With the singular values 3, 2, 1, 1/2 and 1/4 the result is wrong.": (
+            values.pow(-2).mean().sqrt()
+        ),
+        "This is only the worst direction. Noise has all directions, and their squares are "
+        "averaged.": 1 / values.min(),
+        "The factors 1 / sigma are averaged. For independent errors the squares add.": (
+            1 / values
+        ).mean(),
+    }
+    attempt.expect_close(attempt(weight), outcomes)
 
 
 @exercise
@@ -69,12 +65,12 @@ def components_needed(attempt: Attempt) -> None:
 
     def needs(patches: Tensor, share: float, right: int, mistakes: dict[int, str]) -> None:
         needed = attempt(patches, share)
-        attempt.expect_close(
-            needed,
-            right,
-            f"Components with variances 16, 8, 4, 2, 1 and 1: {right} hold a share of {share:g}.",
-            {text: torch.tensor(float(wrong)) for wrong, text in mistakes.items()},
-        )
+        outcomes = {
+            f"Components with variances 16, 8, 4, 2, 1 and 1: {right} hold a share of {share:g}.": (
+                right
+            )
+        } | {text: torch.tensor(float(wrong)) for wrong, text in mistakes.items()}
+        attempt.expect_close(needed, outcomes)
 
     roots = "This counts by singular values. Variances are their squares."
     fewest = "One too few: what is counted holds less than the share. At least the share is asked."
@@ -110,20 +106,20 @@ def forgotten_pattern(attempt: Attempt) -> None:
         )
         before = F.layer_norm(weight @ patch + offset, (dim,))
         after = F.layer_norm(weight @ (patch + pattern) + offset, (dim,))
-        attempt.expect_close(
-            after,
-            before,
+        outcomes = {
             "LayerNorm's output changes when the pattern is added to a patch. W should map the "
-            "pattern to a vector whose entries are all equal.",
-        )
+            "pattern to a vector whose entries are all equal.": before,
+        }
+        attempt.expect_close(after, outcomes)
         attempt.expect(
             close(seen.T @ (seen @ pattern), pattern),
             "The pattern has a part that W maps to zero. Of all patterns that LayerNorm hides, "
             "take the one without it.",
         )
-        attempt.expect_close(pattern.norm(), 1.0, "Its length should be 1.")
+        attempt.expect_close(pattern.norm(), {"Its length should be 1.": 1.0})
         attempt.expect_close(
-            pattern, right, "The token's features should grow by it; they fall: the sign is wrong."
+            pattern,
+            {"The token's features should grow by it; they fall: the sign is wrong.": right},
         )
 
 
@@ -148,31 +144,27 @@ def estimate_from_noisy(attempt: Attempt) -> None:
 
     right = conditioned(covariance, noise)
     estimate = attempt(tokens, weight, mean, covariance, noise, shape=shape)
-    attempt.expect_close(
-        estimate,
-        right,
-        "The estimate is not the conditional mean of the patch given its noisy token.",
-        mistakes={
-            "The noise is left out: this trusts the tokens entirely.": conditioned(covariance, 0.0),
-            "The noise is a standard deviation. Tokens have its square as variance.": conditioned(
-                covariance, noise**0.5
-            ),
-            "The noise is in the tokens, not in the patches: add its variance to the covariance "
-            "of the tokens.": conditioned(covariance + noise**2 * torch.eye(n), 0.0),
-            "The mean patch is not added back.": right - mean,
-            "A token is compared with 0. The prior expects the mean patch's token, W mean.": (
-                right
-                + (weight @ mean)
-                @ torch.linalg.solve(
-                    weight @ covariance @ weight.T + noise**2 * torch.eye(dim), weight @ covariance
-                )
-            ),
-            "The noise is added to every entry of the tokens' covariance. That of different "
-            "features is independent: add it on the diagonal.": conditioned(
-                covariance, noise, torch.full((dim, dim), noise**2)
-            ),
-        },
-    )
+    outcomes = {
+        "The estimate is not the conditional mean of the patch given its noisy token.": right,
+        "The noise is left out: this trusts the tokens entirely.": conditioned(covariance, 0.0),
+        "The noise is a standard deviation. Tokens have its square as variance.": conditioned(
+            covariance, noise**0.5
+        ),
+        "The noise is in the tokens, not in the patches: add its variance to the covariance of the "
+        "tokens.": conditioned(covariance + noise**2 * torch.eye(n), 0.0),
+        "The mean patch is not added back.": right - mean,
+        "A token is compared with 0. The prior expects the mean patch's token, W mean.": (
+            right
+            + (weight @ mean)
+            @ torch.linalg.solve(
+                weight @ covariance @ weight.T + noise**2 * torch.eye(dim), weight @ covariance
+            )
+        ),
+        "The noise is added to every entry of the tokens' covariance. That of different features "
+        "is independent: add it on the "
+        "diagonal.": conditioned(covariance, noise, torch.full((dim, dim), noise**2)),
+    }
+    attempt.expect_close(estimate, outcomes)
     low = normal(n, 2)
     flat = low @ low.T  # patches that lie in a plane
     attempt.expect_close(
@@ -186,9 +178,10 @@ def estimate_from_noisy(attempt: Attempt) -> None:
             if_not_finite="With a covariance of rank 2 the result is not finite. Do not invert "
             "the covariance of the patches; invert that of the tokens.",
         ),
-        conditioned(flat, noise),
-        "With a covariance of rank 2, patches in a plane, the estimate is wrong. Do not invert the "
-        "covariance of the patches; invert that of the tokens.",
+        {
+            "With a covariance of rank 2, patches in a plane, the estimate is wrong. Do not invert "
+            "the covariance of the patches; invert that of the tokens.": conditioned(flat, noise)
+        },
     )
 
 
@@ -202,18 +195,15 @@ def convolution_values(attempt: Attempt) -> None:
         count = (size // stride) ** 2 * min(out, channels * stride**2)
         right = torch.linalg.svdvals(as_matrix(kernel, size, stride))
         values = attempt(kernel, size, stride, shape=dict(values=count))
-        attempt.expect_close(
-            values.sort(descending=True).values,
-            right,
+        outcomes = {
             f"For images of {size} x {size} and stride {stride} the values differ from those of "
-            "the whole matrix.",
-            mistakes={
-                "The values are squared: these are the eigenvalues of K^T K.": right.square(),
-                "The Fourier transform is scaled. Take the unscaled one of the kernel, which "
-                "gives a convolution's factors.": right * stride / size,
-            },
-        )
-        attempt.expect_close(values, right, "The values should be in descending order.")
+            "the whole matrix.": right,
+            "The values are squared: these are the eigenvalues of K^T K.": right.square(),
+            "The Fourier transform is scaled. Take the unscaled one of the kernel, which gives a "
+            "convolution's factors.": right * stride / size,
+        }
+        attempt.expect_close(values.sort(descending=True).values, outcomes)
+        attempt.expect_close(values, {"The values should be in descending order.": right})
 
     out, channels, k, size, stride = 8, 3, 7, 16, 2
     kernel = normal(out, channels, k, k)

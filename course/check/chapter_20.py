@@ -13,39 +13,33 @@ def position_variance(attempt: Attempt) -> None:
     x = normal_draws(seed=0)(2, 5, 3)
     x = x - x.mean(1, keepdim=True)
     known = torch.stack([one.square().sum() / 15 for one in x])
-    attempt.expect_close(
-        attempt(x, shape=shape),
-        known,
-        "Where each feature has mean 0 over the tokens it is the mean square of all entries.",
-        mistakes={
-            "The squares are added up. Take their mean, over tokens and features.": 15 * known,
-            "You divide by the number of tokens minus 1. Divide by the number of tokens.": (
-                known * 5 / 4
-            ),
-            "This is the standard deviation. The variance is its square.": known.sqrt(),
-            "You add up the features. Take their mean.": 3 * known,
-            "You take the variance of the features of each token. It is over the tokens, of each "
-            "feature.": x.var(2, correction=0).mean(1),
-            "All images are mixed: the result should have an entry for each.": (
-                known.mean().expand(2)
-            ),
-        },
-    )
+    outcomes = {
+        "Where each feature has mean 0 over the tokens it is the mean square of all entries.": (
+            known
+        ),
+        "The squares are added up. Take their mean, over tokens and features.": 15 * known,
+        "You divide by the number of tokens minus 1. Divide by the number of tokens.": (
+            known * 5 / 4
+        ),
+        "This is the standard deviation. The variance is its square.": known.sqrt(),
+        "You add up the features. Take their mean.": 3 * known,
+        "You take the variance of the features of each token. It is over the tokens, of each "
+        "feature.": x.var(2, correction=0).mean(1),
+        "All images are mixed: the result should have an entry for each.": known.mean().expand(2),
+    }
+    attempt.expect_close(attempt(x, shape=shape), outcomes)
     moved = x + torch.tensor([1.0, -2.0, 4.0])
-    attempt.expect_close(
-        attempt(moved, shape=shape),
-        known,
-        "A number added to a feature in all tokens should change nothing.",
-        mistakes={
-            "You do not subtract the mean.": moved.square().mean((1, 2)),
-            "You subtract one mean for all features. Each feature has its own.": torch.stack(
-                [(one - one.mean()).square().mean() for one in moved]
-            ),
-            "You subtract the mean of each token. It should be that of each feature.": (
-                (moved - moved.mean(2, keepdim=True)).square().mean((1, 2))
-            ),
-        },
-    )
+    outcomes = {
+        "A number added to a feature in all tokens should change nothing.": known,
+        "You do not subtract the mean.": moved.square().mean((1, 2)),
+        "You subtract one mean for all features. Each feature has its own.": torch.stack(
+            [(one - one.mean()).square().mean() for one in moved]
+        ),
+        "You subtract the mean of each token. It should be that of each feature.": (
+            (moved - moved.mean(2, keepdim=True)).square().mean((1, 2))
+        ),
+    }
+    attempt.expect_close(attempt(moved, shape=shape), outcomes)
 
 
 @exercise
@@ -67,29 +61,24 @@ def gaussian_weights(attempt: Attempt) -> None:
         return table / table.sum(1, keepdim=True)
 
     table = weights(1.5)
-    attempt.expect_close(
-        attempt(places, 1.5, shape=shape),
-        rows(table),
-        "For four places and a width of 1.5 the weights are wrong.",
-        mistakes={
-            "The rows do not sum to 1: divide each by its sum.": table,
-            "The columns sum to 1. It should be the rows: a row is a query.": table / table.sum(0),
-            "The whole table sums to 1. Each row should.": table / table.sum(),
-            "The weights grow with the distance. A minus sign is missing.": rows(1 / table),
-            "The distance is not squared.": rows(weights(1.5, power=1)),
-            "The 2 under the squared distance is missing.": rows(weights(1.5, half=1)),
-            "The width is not squared.": rows(weights(1.5**0.5)),
-        },
-    )
+    outcomes = {
+        "For four places and a width of 1.5 the weights are wrong.": rows(table),
+        "The rows do not sum to 1: divide each by its sum.": table,
+        "The columns sum to 1. It should be the rows: a row is a query.": table / table.sum(0),
+        "The whole table sums to 1. Each row should.": table / table.sum(),
+        "The weights grow with the distance. A minus sign is missing.": rows(1 / table),
+        "The distance is not squared.": rows(weights(1.5, power=1)),
+        "The 2 under the squared distance is missing.": rows(weights(1.5, half=1)),
+        "The width is not squared.": rows(weights(1.5**0.5)),
+    }
+    attempt.expect_close(attempt(places, 1.5, shape=shape), outcomes)
     attempt.expect_close(
         attempt(places, 40.0, shape=shape),
-        rows(weights(40.0)),
-        "With a large width the weights should be nearly equal.",
+        {"With a large width the weights should be nearly equal.": rows(weights(40.0))},
     )
     attempt.expect_close(
         attempt(places, 0.05, shape=shape),
-        torch.eye(n),
-        "With a small width every place should keep to itself.",
+        {"With a small width every place should keep to itself.": torch.eye(n)},
     )
 
 
@@ -103,28 +92,28 @@ def gain_of_averaging(attempt: Attempt) -> None:
     together = (p.sum(0) / 4 - targets).square().sum(1).mean()
     gain = members - together
     centred = p - p.sum(0) / 4
-    attempt.expect_close(
-        attempt(p),
-        gain,
-        "For four members, six images and three classes the gain is wrong.",
-        mistakes={
-            "You take the mean over the classes. A squared error is their sum.": gain / 3,
-            "You add up the images. Take the mean error of an image.": gain * 6,
-            "You add up the members. Take their mean.": gain * 4,
-            "You divide by the number of members minus 1. Divide by their number.": gain * 4 / 3,
-            "This is a distance, not its square.": centred.square().sum(-1).sqrt().mean(),
-            "The mean over the images is taken away. It should be that over the members.": (
-                (p - p.mean(1, keepdim=True)).square().sum(-1).mean()
-            ),
-            "The mean over the classes is taken away. It should be that over the members.": (
-                (p - p.mean(2, keepdim=True)).square().sum(-1).mean()
-            ),
-            "This is the mean square of the predictions: take their mean over "
-            "members away.": p.square().sum(-1).mean(),
-        },
-    )
+    outcomes = {
+        "For four members, six images and three classes the gain is wrong.": gain,
+        "You take the mean over the classes. A squared error is their sum.": gain / 3,
+        "You add up the images. Take the mean error of an image.": gain * 6,
+        "You add up the members. Take their mean.": gain * 4,
+        "You divide by the number of members minus 1. Divide by their number.": gain * 4 / 3,
+        "This is a distance, not its square.": centred.square().sum(-1).sqrt().mean(),
+        "The mean over the images is taken away. It should be that over the members.": (
+            (p - p.mean(1, keepdim=True)).square().sum(-1).mean()
+        ),
+        "The mean over the classes is taken away. It should be that over the members.": (
+            (p - p.mean(2, keepdim=True)).square().sum(-1).mean()
+        ),
+        "This is the mean square of the predictions: take their mean over members away.": (
+            p.square().sum(-1).mean()
+        ),
+    }
+    attempt.expect_close(attempt(p), outcomes)
     same = normal(1, 6, 3).expand(4, -1, -1).contiguous()
-    attempt.expect_close(attempt(same), 0.0, "Members that all agree gain nothing from averaging.")
+    attempt.expect_close(
+        attempt(same), {"Members that all agree gain nothing from averaging.": 0.0}
+    )
 
 
 @exercise
@@ -143,24 +132,22 @@ def with_weights(attempt: Attempt) -> None:
         z = torch.stack([(weights[heads[j]] @ v[..., j, None])[..., 0] for j in range(8)], -1)
         return z @ out
 
-    attempt.expect_close(
-        attempt(x, weights, values, out, shape=shape),
-        by_head(weights, values, out),
-        "For four heads of width 2 the result is wrong.",
-        mistakes={
-            "The output map is not applied.": by_head(weights, values, torch.eye(8)),
-            "The map to values is not applied.": by_head(weights, torch.eye(8), out),
-            "The weights are transposed: a row holds what one query takes from each key.": (
-                by_head(weights.mT, values, out)
-            ),
-            "All features get the mean of the heads' weights. Each head has its own.": (
-                by_head(weights.mean(0).expand(4, -1, -1), values, out)
-            ),
-            "Neighbouring features belong to different heads. A head's features "
-            "are consecutive.": by_head(weights, values, out, interleaved=True),
-            "Here the maps multiply the tokens from the right: x @ values.": (
-                by_head(weights, values.T, out.T)
-            ),
-            "The input is added. This is only the branch.": x + by_head(weights, values, out),
-        },
-    )
+    outcomes = {
+        "For four heads of width 2 the result is wrong.": by_head(weights, values, out),
+        "The output map is not applied.": by_head(weights, values, torch.eye(8)),
+        "The map to values is not applied.": by_head(weights, torch.eye(8), out),
+        "The weights are transposed: a row holds what one query takes from each key.": (
+            by_head(weights.mT, values, out)
+        ),
+        "All features get the mean of the heads' weights. Each head has its own.": (
+            by_head(weights.mean(0).expand(4, -1, -1), values, out)
+        ),
+        "Neighbouring features belong to different heads. A head's features are consecutive.": (
+            by_head(weights, values, out, interleaved=True)
+        ),
+        "Here the maps multiply the tokens from the right: x @ values.": (
+            by_head(weights, values.T, out.T)
+        ),
+        "The input is added. This is only the branch.": x + by_head(weights, values, out),
+    }
+    attempt.expect_close(attempt(x, weights, values, out, shape=shape), outcomes)

@@ -48,48 +48,49 @@ def neighbourhood(attempt: Attempt) -> None:
             return max(min(down, rows - down), min(across, columns - across))
 
         expected = near(max, half)
+        outcomes = {
+            f"For {rows} x {columns} patches and k = {k} the result is wrong (True counts as 1).": (
+                expected
+            ),
+            "True and False are exchanged: True says that a patch may attend.": 1 - expected,
+            "The neighbourhood wraps round to the opposite edge. It ends with the image.": (
+                near(round_torus, half)
+            ),
+            "Beyond the end of a row the neighbourhood continues in another one. It ends with the "
+            "image.": mask_of(range(n), runs_over),
+            "The corners of the k x k patches are missing. A corner is k // 2 patches down and k "
+            "// 2 across: steps down and across are not added.": near(operator.add, half),
+            "The patches lie in a circle of diameter k. They fill a square.": (
+                near(lambda down, across: (down**2 + across**2) ** 0.5, k / 2)
+            ),
+            "k is used as a radius. It is the side: k // 2 patches lie on each side of i.": (
+                near(max, k)
+            ),
+            "The neighbourhood reaches k - 1 patches far. It is k patches wide in all: k // 2 lie "
+            "on each side of i.": near(max, k - 1),
+            "The neighbourhood is too small by a patch on each side: k // 2 patches away still "
+            "belongs to it.": near(max, half - 1),
+            "Patch i is at the upper left of its neighbourhood. It is in the middle.": (
+                mask_of(places, lambda a, b: 0 <= b[0] - a[0] < k and 0 <= b[1] - a[1] < k)
+            ),
+            "This is a band in reading order, of patches whose indices are near. Compare rows and "
+            "columns.": mask_of(range(n), lambda i, j: abs(i - j) <= half),
+            "Only the rows are compared. Compare the columns too.": (
+                near(lambda down, across: down, half)
+            ),
+            "Only the columns are compared. Compare the rows too.": (
+                near(lambda down, across: across, half)
+            ),
+            "Here it is enough to be near in row or in column. Both are needed.": near(min, half),
+            "Patch i is at row i // columns, column i % columns: here the number of rows takes the "
+            "place of that of columns.": near(max, half, turned),
+            "A patch does not attend to itself here. It is in its own neighbourhood.": (
+                expected - torch.eye(n)
+            ),
+        }
         attempt.expect_close(
             attempt(rows, columns, k, shape=dict(n=n, again=n), dtype=torch.bool).to(expected),
-            expected,
-            f"For {rows} x {columns} patches and k = {k} the result is wrong (True counts as 1).",
-            mistakes={
-                "True and False are exchanged: True says that a patch may attend.": 1 - expected,
-                "The neighbourhood wraps round to the opposite edge. It ends with the image.": (
-                    near(round_torus, half)
-                ),
-                "Beyond the end of a row the neighbourhood continues in another one. It ends with "
-                "the image.": mask_of(range(n), runs_over),
-                "The corners of the k x k patches are missing. A corner is k // 2 patches down and "
-                "k // 2 across: steps down and across are not added.": near(operator.add, half),
-                "The patches lie in a circle of diameter k. They fill a square.": (
-                    near(lambda down, across: (down**2 + across**2) ** 0.5, k / 2)
-                ),
-                "k is used as a radius. It is the side: k // 2 patches lie on "
-                "each side of i.": near(max, k),
-                "The neighbourhood reaches k - 1 patches far. It is k patches wide in all: k // 2 "
-                "lie on each side of i.": near(max, k - 1),
-                "The neighbourhood is too small by a patch on each side: k // 2 patches away still "
-                "belongs to it.": near(max, half - 1),
-                "Patch i is at the upper left of its neighbourhood. It is in the middle.": (
-                    mask_of(places, lambda a, b: 0 <= b[0] - a[0] < k and 0 <= b[1] - a[1] < k)
-                ),
-                "This is a band in reading order, of patches whose indices are near. Compare rows "
-                "and columns.": mask_of(range(n), lambda i, j: abs(i - j) <= half),
-                "Only the rows are compared. Compare the columns too.": (
-                    near(lambda down, across: down, half)
-                ),
-                "Only the columns are compared. Compare the rows too.": (
-                    near(lambda down, across: across, half)
-                ),
-                "Here it is enough to be near in row or in column. Both are needed.": near(
-                    min, half
-                ),
-                "Patch i is at row i // columns, column i % columns: here the number of rows takes "
-                "the place of that of columns.": near(max, half, turned),
-                "A patch does not attend to itself here. It is in its own neighbourhood.": (
-                    expected - torch.eye(n)
-                ),
-            },
+            outcomes,
         )
 
     expect(4, 6, 3)
@@ -104,13 +105,11 @@ def shifted_windows(attempt: Attempt) -> None:
 
     def expect(expected: Tensor, shift: int, otherwise: str, mistakes: dict[str, Tensor]) -> None:
         found = attempt(rows, columns, window, shift, shape=dict(n=n, again=n), dtype=torch.bool)
-        attempt.expect_close(
-            found.to(expected),
-            expected,
+        outcomes = {
             f"For 5 x 7 patches and windows of 3 x 3, {otherwise}, the result is wrong (True "
-            "counts as 1).",
-            mistakes,
-        )
+            "counts as 1).": expected
+        } | mistakes
+        attempt.expect_close(found.to(expected), outcomes)
 
     def same(label: Callable[[int, int], object], places: list[Place] = places) -> Tensor:
         return mask_of(places, lambda a, b: label(*a) == label(*b))
@@ -126,8 +125,9 @@ def shifted_windows(attempt: Attempt) -> None:
             "True and False are exchanged: True says that a patch may attend.": 1 - tiled,
             "Windows are as wide as the image. Compare the columns too.": one_of_two[0],
             "Windows are as high as the image. Compare the rows too.": one_of_two[1],
-            "One of row and column is enough here. Of two patches in a "
-            "window both agree.": torch.maximum(*one_of_two),
+            "One of row and column is enough here. Of two patches in a window both agree.": (
+                torch.maximum(*one_of_two)
+            ),
             "Patch i is at row i // columns, column i % columns: here the number of rows takes the "
             "place of that of columns.": same(
                 lambda row, column: (row // 3, column // 3),
@@ -141,8 +141,9 @@ def shifted_windows(attempt: Attempt) -> None:
             ),
             "Two windows have the same number. In a row of windows the smaller one at the edge "
             "counts too.": same(lambda row, column: 2 * (row // 3) + column // 3),
-            "Windows on a diagonal have the same number. Compare rows and "
-            "columns one by one.": same(lambda row, column: row // 3 + column // 3),
+            "Windows on a diagonal have the same number. Compare rows and columns one by one.": (
+                same(lambda row, column: row // 3 + column // 3)
+            ),
             "Every patch has a neighbourhood of its own. Windows tile the grid.": (
                 mask_of(places, lambda a, b: max(abs(a[0] - b[0]), abs(a[1] - b[1])) <= 1)
             ),
@@ -166,15 +167,13 @@ def shifted_windows(attempt: Attempt) -> None:
             {
                 "The windows are not shifted.": tiled,
                 "The windows are shifted up and to the left. Whole ones begin down and to the "
-                "right of the corner.": (
-                    same(lambda row, column: ((row + s) // 3, (column + s) // 3))
-                ),
+                "right of the "
+                "corner.": same(lambda row, column: ((row + s) // 3, (column + s) // 3)),
                 "The windows wrap round to the opposite edge, as with torch.roll. They end with "
                 "the image.": same(lambda row, column: ((row - s) % 5 // 3, (column - s) % 7 // 3)),
                 "The windows are rolled up and to the left, over the edge. They begin down and to "
-                "the right of the corner, and end with the image.": (
-                    same(lambda row, column: ((row + s) % 5 // 3, (column + s) % 7 // 3))
-                ),
+                "the right of the corner, and end with the "
+                "image.": same(lambda row, column: ((row + s) % 5 // 3, (column + s) % 7 // 3)),
                 "The shift is one of reading order, from the end of a row into the next. Shift "
                 "rows and columns.": same(lambda row, column: (row // 3, column // 3), moved),
                 "The windows are only shifted down. Shift them to the right too.": (
@@ -184,15 +183,13 @@ def shifted_windows(attempt: Attempt) -> None:
                     same(lambda row, column: (row // 3, (column - s) // 3))
                 ),
                 "The patches before the first whole window have joined it. They make smaller "
-                "windows of their own: rounded down, -1 / 3 is -1.": (
-                    same(lambda row, column: (max(row - s, 0) // 3, max(column - s, 0) // 3))
-                ),
+                "windows of their own: rounded down, -1 / 3 is "
+                "-1.": same(lambda row, column: (max(row - s, 0) // 3, max(column - s, 0) // 3)),
                 "A patch before the first whole window attends to none. The windows there are "
                 "smaller.": expected * (1 - before) * (1 - before.T),
                 "A patch before the first whole window attends only to itself. The windows there "
-                "are smaller.": torch.maximum(
-                    expected * (1 - before) * (1 - before.T), torch.eye(n)
-                ),
+                "are "
+                "smaller.": torch.maximum(expected * (1 - before) * (1 - before.T), torch.eye(n)),
             },
         )
 
@@ -204,8 +201,7 @@ def shifted_windows(attempt: Attempt) -> None:
     )
     attempt.expect_close(
         attempt(4, 9, 5, 3, shape=dict(n=n, again=n), dtype=torch.bool).to(expected),
-        expected,
-        "For 4 x 9 patches and windows of 5 x 5, shifted by 3, the result is wrong.",
+        {"For 4 x 9 patches and windows of 5 x 5, shifted by 3, the result is wrong.": expected},
     )
 
 
@@ -230,56 +226,43 @@ def static_mixing(attempt: Attempt) -> None:
         return mixed @ out
 
     each = torch.stack([mix(weights)[..., 2 * h : 2 * h + 2] for h in range(heads)], 1)
-    attempt.expect_close(
-        attempt(x, scores, identity, identity, shape=shape),
-        mix(weights),
-        "With identities as values and out the result is wrong.",
-        mistakes={
-            "The scores mix the tokens as they are. Take their softmax.": mix(scores),
-            "The softmax is over the tokens that attend. Take it over the last axis, so that the "
-            "weights of a token sum to 1.": mix(scores.softmax(1)),
-            "The softmax is over the heads. Take it over the last axis.": mix(scores.softmax(0)),
-            "The softmax is over all scores of a head. Each token's weights sum to 1.": (
-                mix(scores.flatten(1).softmax(1).view_as(scores))
-            ),
-            "The scores are divided by a root, as products of queries and keys are. Take them as "
-            "they are.": mix((scores / 2**0.5).softmax(2)),
-            "The weights are transposed: row i holds those of token i.": (
-                mix(weights.transpose(1, 2))
-            ),
-            "The heads have every third feature. A head has a slice of features that lie side by "
-            "side.": mix(weights, turn=True),
-            "The heads are put one after another along the tokens. Move their axis after that of "
-            "the tokens before they are put side by side.": each.reshape(batch, n, dim),
-            "All heads have the weights of the first.": mix(weights[:1].expand(heads, -1, -1)),
-            "The heads' weights are averaged. Each mixes its own slice of the values.": (
-                mix(weights.mean(0).expand(heads, -1, -1))
-            ),
-            "The weights are not used.": x,
-        },
-    )
-    attempt.expect_close(
-        attempt(x, scores, values, identity, shape=shape),
-        mix(weights, values),
-        "With an identity as out the result is wrong.",
-        mistakes={
-            "The values are not used: the tokens themselves are mixed.": mix(weights),
-            "The matrix of the values is transposed: x @ values.": mix(weights, values.T),
-            "The values multiply what the heads have mixed. They come before.": (
-                mix(weights) @ values
-            ),
-        },
-    )
-    attempt.expect_close(
-        attempt(x, scores, values, out, shape=shape),
-        mix(weights, values, out),
-        "With random values and out the result is wrong.",
-        mistakes={
-            "out is not used.": mix(weights, values),
-            "out is transposed: what the heads give @ out.": mix(weights, values, out.T),
-            "out comes before the heads mix. It comes after.": mix(weights, values @ out),
-        },
-    )
+    outcomes = {
+        "With identities as values and out the result is wrong.": mix(weights),
+        "The scores mix the tokens as they are. Take their softmax.": mix(scores),
+        "The softmax is over the tokens that attend. Take it over the last axis, so that the "
+        "weights of a token sum to 1.": mix(scores.softmax(1)),
+        "The softmax is over the heads. Take it over the last axis.": mix(scores.softmax(0)),
+        "The softmax is over all scores of a head. Each token's weights sum to 1.": (
+            mix(scores.flatten(1).softmax(1).view_as(scores))
+        ),
+        "The scores are divided by a root, as products of queries and keys are. Take them as they "
+        "are.": mix((scores / 2**0.5).softmax(2)),
+        "The weights are transposed: row i holds those of token i.": mix(weights.transpose(1, 2)),
+        "The heads have every third feature. A head has a slice of features that lie side by "
+        "side.": mix(weights, turn=True),
+        "The heads are put one after another along the tokens. Move their axis after that of the "
+        "tokens before they are put side by side.": each.reshape(batch, n, dim),
+        "All heads have the weights of the first.": mix(weights[:1].expand(heads, -1, -1)),
+        "The heads' weights are averaged. Each mixes its own slice of the values.": (
+            mix(weights.mean(0).expand(heads, -1, -1))
+        ),
+        "The weights are not used.": x,
+    }
+    attempt.expect_close(attempt(x, scores, identity, identity, shape=shape), outcomes)
+    outcomes = {
+        "With an identity as out the result is wrong.": mix(weights, values),
+        "The values are not used: the tokens themselves are mixed.": mix(weights),
+        "The matrix of the values is transposed: x @ values.": mix(weights, values.T),
+        "The values multiply what the heads have mixed. They come before.": mix(weights) @ values,
+    }
+    attempt.expect_close(attempt(x, scores, values, identity, shape=shape), outcomes)
+    outcomes = {
+        "With random values and out the result is wrong.": mix(weights, values, out),
+        "out is not used.": mix(weights, values),
+        "out is transposed: what the heads give @ out.": mix(weights, values, out.T),
+        "out comes before the heads mix. It comes after.": mix(weights, values @ out),
+    }
+    attempt.expect_close(attempt(x, scores, values, out, shape=shape), outcomes)
 
 
 @exercise
@@ -294,24 +277,28 @@ def alternate(attempt: Attempt) -> None:
         pairs = sum(attention)
         joined = "c" * (sum(blocks) - 2 * pairs) + "ca" * pairs
         starts = [sum(blocks[:i]) for i in range(len(blocks))]
+        stages = attempt.plain(blocks, attention, kind=tuple)
         attempt.expect_equal(
-            attempt.plain(blocks, attention, kind=tuple),
-            right,
-            f"For blocks = {blocks} and attention = {attention} the stages are wrong.",
+            stages,
             {
+                f"For blocks = {blocks} and attention = {attention} the stages are wrong.": right,
                 "All attention of a stage is grouped at its end. Every other block stays a "
                 "convolution.": of_stages(lambda n, k: "c" * (n - k) + "a" * k),
-                "A stage has too many blocks. Each pair of a c and an a takes "
-                "two of its n.": of_stages(lambda n, k: "c" * (n - k) + "ca" * k),
-                "A stage has too many blocks. Attention replaces convolutions: "
-                "none is added.": of_stages(lambda n, k: "c" * n + "ca" * k),
-                "The last block of a stage is a convolution. The rule begins "
-                "with the last.": of_stages(lambda n, k: "c" * (n - 2 * k) + "ac" * k),
+                "A stage has too many blocks. Each pair of a c and an a takes two of its n.": (
+                    of_stages(lambda n, k: "c" * (n - k) + "ca" * k)
+                ),
+                "A stage has too many blocks. Attention replaces convolutions: none is added.": (
+                    of_stages(lambda n, k: "c" * n + "ca" * k)
+                ),
+                "The last block of a stage is a convolution. The rule begins with the last.": (
+                    of_stages(lambda n, k: "c" * (n - 2 * k) + "ac" * k)
+                ),
                 "Attention begins at the start of a stage. It belongs at the end.": (
                     of_stages(lambda n, k: "ca" * k + "c" * (n - 2 * k))
                 ),
-                "The stages are written from their ends: the last letter is "
-                "the last block.": of_stages(lambda n, k: "ac" * k + "c" * (n - 2 * k)),
+                "The stages are written from their ends: the last letter is the last block.": (
+                    of_stages(lambda n, k: "ac" * k + "c" * (n - 2 * k))
+                ),
                 "Letters are exchanged: c is a convolution, a is attention.": of_stages(
                     lambda n, k: "a" * (n - 2 * k) + "ac" * k
                 ),
@@ -353,23 +340,26 @@ def follow_rules(attempt: Attempt) -> None:
         right = kept_by_rules(table)
         attempt.expect_equal(
             attempt.plain(score, kind=str),
-            right,
-            f"With the accuracies {listed} the result is wrong.",
             {
-                "This is the best of all eight. The rules look at four of them, and "
-                "may miss it.": max(STAGES, key=lambda stages: table[stages]),
-                "The stages are tried from the first to the last. Begin "
-                "with the last.": kept_by_rules(table, order=(0, 1, 2)),
+                f"With the accuracies {listed} the result is wrong.": right,
+                "This is the best of all eight. The rules look at four of them, and may miss it.": (
+                    max(STAGES, key=lambda stages: table[stages])
+                ),
+                "The stages are tried from the first to the last. Begin with the last.": (
+                    kept_by_rules(table, order=(0, 1, 2))
+                ),
                 'All are compared with "000". Compare with the best so far.': (
                     kept_by_rules(table, always_first=True)
                 ),
-                "Each stage is tried alone. What was kept before stays while the "
-                "next is tried.": kept_by_rules(table, alone=True),
+                "Each stage is tried alone. What was kept before stays while the next is tried.": (
+                    kept_by_rules(table, alone=True)
+                ),
                 "Attention that is as good as none is kept. Keep it if the score is strictly "
                 "higher.": kept_by_rules(table, better=operator.ge),
                 "What lowers the score is kept.": kept_by_rules(table, better=operator.lt),
-                "A stage where attention does not help ends the search. Go on "
-                "with the next.": kept_by_rules(table, stop=True),
+                "A stage where attention does not help ends the search. Go on with the next.": (
+                    kept_by_rules(table, stop=True)
+                ),
                 "This is what was tried last. Return the best.": (
                     kept_by_rules(table, tried_last=True)
                 ),

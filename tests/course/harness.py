@@ -85,18 +85,19 @@ class Rehearsal(Attempt):
         self.function = right
         return self.results[-1]
 
-    def expect_close(self, actual, expected, otherwise, mistakes=None) -> None:
-        known = {message: alike(wrong, actual) for message, wrong in (mistakes or {}).items()}
-        super().expect_close(self._met(actual, known), expected, otherwise, known)
+    def expect_close(self, actual, outcomes) -> None:
+        known = {message: alike(value, actual) for message, value in outcomes.items()}
+        super().expect_close(self._met(actual, known), known)
 
-    def expect_equal(self, found, expected, otherwise, mistakes) -> None:
-        super().expect_equal(self._met(found, mistakes), expected, otherwise, mistakes)
+    def expect_equal(self, result, outcomes) -> None:
+        super().expect_equal(self._met(result, outcomes), outcomes)
 
-    def _met(self, actual: Any, mistakes: Mapping[str, Any]) -> Any:
+    def _met(self, actual: Any, outcomes: Mapping[str, Any]) -> Any:
         """What is found here, or the result of the mistake that is made here."""
+        _, *mistakes = outcomes.items()
         here, self.expectations = self.expectations, self.expectations + 1
         call = next((i for i, result in enumerate(self.results) if result is actual), None)
-        self.mistakes += [Mistake(text, wrong, here, call) for text, wrong in mistakes.items()]
+        self.mistakes += [Mistake(text, wrong, here, call) for text, wrong in mistakes]
         made = self.made
         return made.result if made and (made.expectation, made.call) == (here, None) else actual
 
