@@ -5,13 +5,13 @@ import textwrap
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 T = TypeVar("T")
-Outcomes = dict[str, Tensor | float]
+Outcomes = dict[Any, str]  # tensors or numbers, each with a message
 
 # In float64 a right answer is off by a ten-millionth of this, so no processor's rounding matters.
 # It leaves room for a step that a learner takes in float32 and for 1e-6 added to a divisor; the
@@ -119,18 +119,18 @@ class Attempt:
             raise NotYet(message)
         self.met += 1
 
-    def expect_close(self, actual: Tensor, outcomes: Mapping[str, Tensor | float]) -> None:
+    def expect_close(self, actual: Tensor, outcomes: Outcomes) -> None:
         """End the check with a message unless the result is the first of the outcomes.
 
         Args:
-            outcomes: By message, first the right result: its message is said where no other fits,
-                with the entry furthest off. Then what each mistake would lead to. A number stands
-                for a tensor with this in every entry.
+            outcomes: Results, each with a message. First the right one: its message is said where
+                no other fits, with the entry furthest off. Then what each mistake would lead to. A
+                number stands for a tensor with this in every entry. Numbers all differ, as keys.
         """
-        (otherwise, right), *mistakes = outcomes.items()
+        (right, otherwise), *mistakes = outcomes.items()
         expected = alike(right, actual)
         if not close(actual, expected):
-            for message, wrong in mistakes:
+            for wrong, message in mistakes:
                 if close(actual, alike(wrong, actual)):
                     raise NotYet(message)
             at = torch.unravel_index((actual - expected).abs().argmax(), expected.shape)
@@ -140,7 +140,7 @@ class Attempt:
         self.met += 1
 
     def expect_equal(self, result: object, outcomes: Mapping[str, object]) -> None:
-        """The same for a text or a tuple of texts."""
+        """The same for a text or a tuple of texts, by message: wrong ones may be equal here."""
         (otherwise, expected), *mistakes = outcomes.items()
         for message, wrong in mistakes:
             if result == wrong != expected:

@@ -23,20 +23,19 @@ def patchify(attempt: Attempt) -> None:
         pixels = expected.unflatten(2, (channels, size, size))
         apart = images.unflatten(3, (size, columns)).unflatten(2, (size, rows))
         outcomes = {
-            otherwise: expected,
-            "The numbers are cut up as they lie in memory, so that a patch is a piece of a few "
-            "lines. Split both sides, reorder the axes, and then "
-            "merge.": images.reshape(expected.shape),
-            "The pixels of a patch lie far apart in the image. Where a side is split, the axis "
-            "that numbers the patches comes "
-            "first.": apart.permute(0, 3, 5, 1, 2, 4).flatten(3).flatten(1, 2),
-            "The patches are counted downwards. Reading order goes along a row first.": (
-                grid.transpose(1, 2).flatten(1, 2)
-            ),
-            "Rows and columns of pixels are exchanged: every patch is mirrored across its "
-            "diagonal.": pixels.mT.flatten(2),
-            "The channel comes last in a patch. All numbers of its first channel should come "
-            "first, then those of the second.": pixels.flatten(3).mT.flatten(2),
+            expected: otherwise,
+            images.reshape(expected.shape): "The numbers are cut up as they lie in memory, so that "
+            "a patch is a piece of a few lines. Split both sides, reorder the axes, and then "
+            "merge.",
+            apart.permute(0, 3, 5, 1, 2, 4).flatten(3).flatten(1, 2): "The pixels of a patch lie "
+            "far apart in the image. Where a side is split, the axis that numbers the patches "
+            "comes first.",
+            grid.transpose(1, 2).flatten(1, 2): "The patches are counted downwards. Reading order "
+            "goes along a row first.",
+            pixels.mT.flatten(2): "Rows and columns of pixels are exchanged: every patch is "
+            "mirrored across its diagonal.",
+            pixels.flatten(3).mT.flatten(2): "The channel comes last in a patch. All numbers of "
+            "its first channel should come first, then those of the second.",
         }
         attempt.expect_close(attempt(images, size, shape=shape), outcomes)
 
@@ -58,12 +57,12 @@ def convolution_weight(attempt: Attempt) -> None:
     grey = normal_draws(seed=7)(size * size, dim)
     filters = [column.reshape(1, size, size) for column in grey.unbind(1)]
     outcomes = {
-        "With one channel, filter k should be column k of the matrix, cut into rows of the "
-        "patch.": torch.stack(filters),
-        "Rows and columns of the patch are exchanged: every filter is mirrored across its "
-        "diagonal.": torch.stack(filters).mT,
-        "The matrix is cut up as it lies in memory, which mixes the filters. A filter is a column "
-        "of it: bring that axis to the front first.": grey.reshape(dim, 1, size, size),
+        torch.stack(filters): "With one channel, filter k should be column k of the matrix, cut "
+        "into rows of the patch.",
+        torch.stack(filters).mT: "Rows and columns of the patch are exchanged: every filter is "
+        "mirrored across its diagonal.",
+        grey.reshape(dim, 1, size, size): "The matrix is cut up as it lies in memory, which mixes "
+        "the filters. A filter is a column of it: bring that axis to the front first.",
     }
     attempt.expect_close(weight_of(grey, 1, size), outcomes)
 
@@ -74,10 +73,10 @@ def convolution_weight(attempt: Attempt) -> None:
         pixel, channel = divmod(at, channels)
         expected[:, channel, pixel // size, pixel % size] = matrix[at]
     outcomes = {
-        "With several channels the weight is wrong. Row (i * size + j) * channels + c of the "
-        "matrix belongs to pixel (i, j) and channel c.": expected,
-        "The channel is taken for the slowest of the three. In this matrix the channels of one "
-        "pixel are side by side.": matrix.T.reshape(dim, channels, size, size),
+        expected: "With several channels the weight is wrong. Row (i * size + j) * channels + c of "
+        "the matrix belongs to pixel (i, j) and channel c.",
+        matrix.T.reshape(dim, channels, size, size): "The channel is taken for the slowest of the "
+        "three. In this matrix the channels of one pixel are side by side.",
     }
     attempt.expect_close(weight_of(matrix, channels, size), outcomes)
 
@@ -94,14 +93,12 @@ def merged_tokens(attempt: Attempt) -> None:
     # One group: the order within it, which is that of the tokens themselves.
     four = normal_draws(seed=9)(batch, 4, dim)
     outcomes = {
-        "On a 2 x 2 grid, the four tokens should follow one another.": (
-            four.reshape(batch, 1, 4 * dim)
-        ),
-        "The numbers of the four tokens are interleaved. Each token should stay together.": (
-            four.mT.reshape(batch, 1, 4 * dim)
-        ),
-        "The four are in the order top left, bottom left, top right, bottom right. The right "
-        "neighbour comes before the one below.": four[:, [0, 2, 1, 3]].reshape(batch, 1, -1),
+        four.reshape(batch, 1, 4 * dim): "On a 2 x 2 grid, the four tokens should follow one "
+        "another.",
+        four.mT.reshape(batch, 1, 4 * dim): "The numbers of the four tokens are interleaved. Each "
+        "token should stay together.",
+        four[:, [0, 2, 1, 3]].reshape(batch, 1, -1): "The four are in the order top left, bottom "
+        "left, top right, bottom right. The right neighbour comes before the one below.",
     }
     attempt.expect_close(merge(four, 2, 2), outcomes)
 
@@ -118,16 +115,14 @@ def merged_tokens(attempt: Attempt) -> None:
     downwards = [row * columns + column for column in along for row in down]
     exchanged = [row * rows + column for row in along for column in down]
     outcomes = {
-        f"On a grid of {rows} rows and {columns} columns the groups are wrong. Each should hold "
-        "two neighbours of one row and the two below them.": groups(tokens, columns, corners),
-        "Four tokens that follow one another are merged: they lie in one row. Two of the four "
-        "should come from the row below.": tokens.reshape(batch, -1, 4 * dim),
-        f"Rows and columns are exchanged: the grid is read as {columns} rows of {rows}.": (
-            groups(tokens, rows, exchanged)
-        ),
-        "The groups are counted downwards. They should be in reading order, like the tokens.": (
-            groups(tokens, columns, downwards)
-        ),
+        groups(tokens, columns, corners): f"On a grid of {rows} rows and {columns} columns the "
+        "groups are wrong. Each should hold two neighbours of one row and the two below them.",
+        tokens.reshape(batch, -1, 4 * dim): "Four tokens that follow one another are merged: they "
+        "lie in one row. Two of the four should come from the row below.",
+        groups(tokens, rows, exchanged): "Rows and columns are exchanged: the grid is read as "
+        f"{columns} rows of {rows}.",
+        groups(tokens, columns, downwards): "The groups are counted downwards. They should be in "
+        "reading order, like the tokens.",
     }
     attempt.expect_close(merge(tokens, rows, columns), outcomes)
 
@@ -166,22 +161,20 @@ def padded_patches(attempt: Attempt) -> None:
         downwards = expected.unflatten(1, (rows, -1)).transpose(1, 2).flatten(1, 2)
         inside = expected.unflatten(2, (channels, -1)).mT.flatten(2)
         mistakes = {
-            "A patch's numbers are in the wrong order. All of its first channel come first, row by "
-            "row, then those of the second.": inside,
-            "The patches are counted downwards. They should be in reading order.": downwards,
+            inside: "A patch's numbers are in the wrong order. All of its first channel come "
+            "first, row by row, then those of the second.",
+            downwards: "The patches are counted downwards. They should be in reading order.",
         }
         if right or below:
             around = [right // 2, right - right // 2, below // 2, below - below // 2]
             not_zero = f"With {height} x {width} pixels the padding is not 0. Add zeros, not "
             mistakes |= {
-                "The padding is on the left or above. It should be on the right and below.": (
-                    padded([right, 0, below, 0])
-                ),
-                "The padding is split between both sides. It should be on the right and below.": (
-                    padded(around)
-                ),
-                f"{not_zero}copies of the border.": padded([0, right, 0, below], "replicate"),
-                f"{not_zero}a mirrored border.": padded([0, right, 0, below], "reflect"),
+                padded([right, 0, below, 0]): "The padding is on the left or above. It should be "
+                "on the right and below.",
+                padded(around): "The padding is split between both sides. It should be on the "
+                "right and below.",
+                padded([0, right, 0, below], "replicate"): f"{not_zero}copies of the border.",
+                padded([0, right, 0, below], "reflect"): f"{not_zero}a mirrored border.",
             }
         try:
             result = attempt(images, size, shape=shape)
@@ -203,7 +196,7 @@ def padded_patches(attempt: Attempt) -> None:
                     "[left, right, top, bottom], the last axis first."
                 ) from reason
             raise
-        outcomes = {otherwise: expected} | mistakes
+        outcomes = {expected: otherwise} | mistakes
         attempt.expect_close(result, outcomes)
 
     check(8, 12, "Where the size divides both sides, these should be the plain patches.")
@@ -226,68 +219,59 @@ def denoised(attempt: Attempt) -> None:
     patches = cut(images, size, size)
     mean = patches.mean(1, keepdim=True)
     outcomes = {
-        "With patches that do not overlap, and all components kept, the image should come back "
-        "unchanged. Cutting and putting back do not match.": images,
-        "The mean patch is missing. It was subtracted and should be added again.": (
-            put_back(patches - mean, images, size, size)
-        ),
+        images: "With patches that do not overlap, and all components kept, the image should come "
+        "back unchanged. Cutting and putting back do not match.",
+        put_back(patches - mean, images, size, size): "The mean patch is missing. It was "
+        "subtracted and should be added again.",
     }
     attempt.expect_close(denoise(images, size, every), outcomes)
     counts = coverage(images, size, 1)
     outcomes = {
-        "With stride 1 and all components kept, the image should come back unchanged. A pixel in "
-        "several patches is the mean of their values.": images,
-        "Patches that overlap are added up. Divide each pixel by the number of patches it lies "
-        "in.": images * counts,
-        "Every pixel is divided by the same number. Near the border fewer patches overlap.": (
-            images * counts / counts.max()
-        ),
+        images: "With stride 1 and all components kept, the image should come back unchanged. A "
+        "pixel in several patches is the mean of their values.",
+        images * counts: "Patches that overlap are added up. Divide each pixel by the number of "
+        "patches it lies in.",
+        images * counts / counts.max(): "Every pixel is divided by the same number. Near the "
+        "border fewer patches overlap.",
     }
     attempt.expect_close(denoise(images, 1, every), outcomes)
 
     own = patches.mean(2, keepdim=True)
     common = mean.mean(0, keepdim=True)
     outcomes = {
-        "With no components kept, every patch should become the mean patch of its image.": (
-            put_back(mean.expand_as(patches), images, size, size)
-        ),
-        "With no components kept the result is 0: the mean patch was not subtracted first. The "
-        "components are those of the patches minus their mean.": torch.zeros_like(images),
-        "Each patch becomes flat. The mean to subtract is that of the patches, not that of the "
-        "numbers in each.": put_back(own.expand_as(patches), images, size, size),
-        "All images share a mean patch. Each should have its own.": put_back(
-            common.expand_as(patches), images, size, size
-        ),
+        put_back(mean.expand_as(patches), images, size, size): "With no components kept, every "
+        "patch should become the mean patch of its image.",
+        torch.zeros_like(images): "With no components kept the result is 0: the mean patch was not "
+        "subtracted first. The components are those of the patches minus their mean.",
+        put_back(own.expand_as(patches), images, size, size): "Each patch becomes flat. The mean "
+        "to subtract is that of the patches, not that of the numbers in each.",
+        put_back(common.expand_as(patches), images, size, size): "All images share a mean patch. "
+        "Each should have its own.",
     }
     attempt.expect_close(denoise(images, size, 0), outcomes)
     outcomes = {
-        "With two components kept the result is wrong. They are the first two right singular "
-        "vectors of the patches minus their "
-        "mean.": put_back(projected(patches, 2), images, size, size),
-        "The two components with the least variance are kept. Keep those with the most.": (
-            put_back(projected(patches, 2, largest=False), images, size, size)
-        ),
-        "All images share their components. Each should have its own.": put_back(
-            projected(patches, 2, shared=True), images, size, size
-        ),
+        put_back(projected(patches, 2), images, size, size): "With two components kept the result "
+        "is wrong. They are the first two right singular vectors of the patches minus their mean.",
+        put_back(projected(patches, 2, largest=False), images, size, size): "The two components "
+        "with the least variance are kept. Keep those with the most.",
+        put_back(projected(patches, 2, shared=True), images, size, size): "All images share their "
+        "components. Each should have its own.",
     }
     attempt.expect_close(denoise(images, size, 2), outcomes)
     kept = projected(cut(images, size, 1), 2)
     outcomes = {
-        "With stride 1 and two components, where patches disagree, the result is wrong.": (
-            put_back(kept, images, size, 1)
-        ),
-        "Where patches overlap the last one counts. Each pixel should be the mean of all.": (
-            put_back(kept, images, size, 1, last=True)
-        ),
+        put_back(kept, images, size, 1): "With stride 1 and two components, where patches "
+        "disagree, the result is wrong.",
+        put_back(kept, images, size, 1, last=True): "Where patches overlap the last one counts. "
+        "Each pixel should be the mean of all.",
     }
     attempt.expect_close(denoise(images, 1, 2), outcomes)
 
     images = normal_draws(seed=13)(2, 3, 7, 9)  # the last row and column are in no patch
     margin = "The last row and column of a 7 x 9 image lie in no patch of 2 x 2. They should stay "
     outcomes = {
-        f"{margin}as they were.": images,
-        f"{margin}as they were. Here they are black.": images * coverage(images, size, size),
+        images: f"{margin}as they were.",
+        images * coverage(images, size, size): f"{margin}as they were. Here they are black.",
     }
     attempt.expect_close(
         denoise(images, size, every, if_not_finite=f"{margin}as they were. Here they are 0 / 0."),

@@ -30,30 +30,28 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
         v = normal(batch, heads, keys, d_v)
         right = f"the square root of d = {d}"
         outcomes = {
-            "The result should be softmax(q k^T / sqrt(d)) v: for each query an average of all "
-            "rows of v, weighted by how well their keys fit.": attend(q, k, v, math.sqrt(d)),
-            f"The scores are not scaled. Divide them by {right}.": attend(q, k, v, 1),
-            f"You divide by d itself. Divide by {right}.": attend(q, k, v, d),
-            f"You divide by the square root of the number of keys. Divide by {right}.": (
-                attend(q, k, v, math.sqrt(keys))
-            ),
-            "You divide by the square root of heads * d. Each head is scaled by its own width: "
-            f"divide by {right}.": attend(q, k, v, math.sqrt(heads * d)),
-            "You divide by the square root of 6 for every width. Take the square root of d = 11 "
-            "from the shape of q.": attend(q, k, v, math.sqrt(6)),
-            "The softmax is over the queries. The weights of each query should sum to one over the "
-            "keys, the last axis.": attend(q, k, v, math.sqrt(d), over=-2),
-            "There is no softmax: the values are summed with the scores themselves.": (
-                q @ k.mT / math.sqrt(d) @ v
-            ),
+            attend(q, k, v, math.sqrt(d)): "The result should be softmax(q k^T / sqrt(d)) v: for "
+            "each query an average of all rows of v, weighted by how well their keys fit.",
+            attend(q, k, v, 1): f"The scores are not scaled. Divide them by {right}.",
+            attend(q, k, v, d): f"You divide by d itself. Divide by {right}.",
+            attend(q, k, v, math.sqrt(keys)): "You divide by the square root of the number of "
+            f"keys. Divide by {right}.",
+            attend(q, k, v, math.sqrt(heads * d)): "You divide by the square root of heads * d. "
+            f"Each head is scaled by its own width: divide by {right}.",
+            attend(q, k, v, math.sqrt(6)): "You divide by the square root of 6 for every width. "
+            "Take the square root of d = 11 from the shape of q.",
+            attend(q, k, v, math.sqrt(d), over=-2): "The softmax is over the queries. The weights "
+            "of each query should sum to one over the keys, the last axis.",
+            q @ k.mT / math.sqrt(d) @ v: "There is no softmax: the values are summed with the "
+            "scores themselves.",
         }
         attempt.expect_close(attempt(q, k, v, shape=shape), outcomes)
 
     attempt.expect_close(
         attempt(q[0, 0], k[0, 0], v[0, 0], shape=dict(queries=queries, d_v=d_v)),
         {
-            "Without batch and heads, for q of shape [queries, d], the result is wrong. Count axes "
-            "from the end.": attend(q[0, 0], k[0, 0], v[0, 0], math.sqrt(d))
+            attend(q[0, 0], k[0, 0], v[0, 0], math.sqrt(d)): "Without batch and heads, for q of "
+            "shape [queries, d], the result is wrong. Count axes from the end.",
         },
     )
 
@@ -79,12 +77,10 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
         "Without a mask the result is right. With one, it is inverted: True means allowed.",
     )
     outcomes = {
-        f"{there} The weights of the allowed keys should sum to one, and those of others be 0.": (
-            expected[..., mask.any(-1), :]
-        ),
-        f"{there} If weights are set to 0 after the softmax, the others no longer sum to one.": (
-            torch.softmax(scores, dim=-1) * mask @ v
-        )[..., mask.any(-1), :],
+        expected[..., mask.any(-1), :]: f"{there} The weights of the allowed keys should sum to "
+        "one, and those of others be 0.",
+        (torch.softmax(scores, dim=-1) * mask @ v)[..., mask.any(-1), :]: f"{there} If weights are "
+        "set to 0 after the softmax, the others no longer sum to one.",
     }
     attempt.expect_close(masked[..., mask.any(-1), :], outcomes)
     attempt.expect(
@@ -127,23 +123,21 @@ def masked_softmax(attempt: Attempt) -> None:
         "penalty of finite size lowers a weight but leaves some of it.",
     )
     outcomes: Outcomes = {
-        "The weights of each query should sum to one over the allowed keys. If the forbidden ones "
-        "are zeroed after the softmax, their share is missing.": 1.0,
+        1.0: "The weights of each query should sum to one over the allowed keys. If the forbidden "
+        "ones are zeroed after the softmax, their share is missing.",
     }
     attempt.expect_close(weights.sum(-1), outcomes)
     outcomes = {
-        "The weights of allowed keys sum to one, but should be proportional to exp(score).": (
-            softmax_by_rows(scores, mask)
-        ),
+        softmax_by_rows(scores, mask): "The weights of allowed keys sum to one, but should be "
+        "proportional to exp(score).",
     }
     attempt.expect_close(weights, outcomes)
 
     padding = torch.arange(keys) < torch.tensor([4, 6])[:, None, None, None]
     weights = attempt(scores, padding, shape=shape)
     outcomes = {
-        "A mask of shape [batch, 1, 1, keys] should broadcast over heads and queries.": (
-            softmax_by_rows(scores, padding)
-        ),
+        softmax_by_rows(scores, padding): "A mask of shape [batch, 1, 1, keys] should broadcast "
+        "over heads and queries.",
     }
     attempt.expect_close(weights, outcomes)
 
@@ -158,8 +152,8 @@ def masked_softmax(attempt: Attempt) -> None:
             "the maximum of the allowed keys before exp, or use torch.softmax.",
         )
         outcomes = {
-            "With large scores the weights are wrong. The maximum to subtract is that of the "
-            "allowed keys, and a penalty must outweigh any score.": softmax_by_rows(large, mask),
+            softmax_by_rows(large, mask): "With large scores the weights are wrong. The maximum to "
+            "subtract is that of the allowed keys, and a penalty must outweigh any score.",
         }
         attempt.expect_close(weights, outcomes)
 
@@ -173,9 +167,8 @@ def masked_softmax(attempt: Attempt) -> None:
         not weights[..., 2, :].any(), f"{empty} Here they sum to {weights[0, 0, 2].sum():.4g}."
     )
     outcomes = {
-        "One query with nothing allowed should not change the weights of the others.": (
-            softmax_by_rows(scores, some_empty)
-        ),
+        softmax_by_rows(scores, some_empty): "One query with nothing allowed should not change the "
+        "weights of the others.",
     }
     attempt.expect_close(weights, outcomes)
 
@@ -197,18 +190,18 @@ def antisymmetric_share(attempt: Attempt) -> None:
     normal = normal_draws(seed=2)
     w_q, w_k = normal(dim, d_head), normal(dim, d_head)
     outcomes: Outcomes = {
-        "With w_k = w_q the matrix B is symmetric, so the share is 0.": 0.0,
-        "With w_k = w_q the share is 0, and 1 is returned: this is the share of the symmetric "
-        "part.": 1.0,
+        0.0: "With w_k = w_q the matrix B is symmetric, so the share is 0.",
+        1.0: "With w_k = w_q the share is 0, and 1 is returned: this is the share of the symmetric "
+        "part.",
     }
     attempt.expect_close(attempt(w_q, w_q.clone()), outcomes)
 
     e_1, e_2 = torch.eye(dim)[:2]
     pure_q, pure_k = torch.stack([e_1, e_2], dim=1), torch.stack([e_2, -e_1], dim=1)
     outcomes = {
-        "A purely antisymmetric B should have share 1.": 1.0,
-        "A purely antisymmetric B should have share 1, and 4 is returned. The antisymmetric part "
-        "is half of B - B^T.": 4.0,
+        1.0: "A purely antisymmetric B should have share 1.",
+        4.0: "A purely antisymmetric B should have share 1, and 4 is returned. The antisymmetric "
+        "part is half of B - B^T.",
     }
     attempt.expect_close(
         attempt(
@@ -223,11 +216,11 @@ def antisymmetric_share(attempt: Attempt) -> None:
     b = torch.einsum("if,jf->ij", w_q, w_k)  # [dim, dim]
     small = w_q.T @ w_k  # [d_head, d_head]
     outcomes = {
-        "For random w_q and w_k the share is wrong.": share_by_entries(b),
-        "This is the ratio of the norms. The share is the ratio of their squares, so that the "
-        "shares of both parts sum to one.": share_by_entries(b).sqrt(),
-        "This is the share for w_q.T @ w_k, a [d_head, d_head] matrix. The matrix between tokens "
-        "is B = w_q @ w_k.T, [dim, dim].": share_by_entries(small),
+        share_by_entries(b): "For random w_q and w_k the share is wrong.",
+        share_by_entries(b).sqrt(): "This is the ratio of the norms. The share is the ratio of "
+        "their squares, so that the shares of both parts sum to one.",
+        share_by_entries(small): "This is the share for w_q.T @ w_k, a [d_head, d_head] matrix. "
+        "The matrix between tokens is B = w_q @ w_k.T, [dim, dim].",
     }
     attempt.expect_close(attempt(w_q, w_k), outcomes)
 
@@ -239,25 +232,24 @@ def share_by_entries(b: Tensor) -> Tensor:
     return torch.stack(pairs).square().sum() / b.flatten().square().sum()
 
 
-def of_one_head(q: Tensor, k: Tensor, v: Tensor, width: str) -> dict[str, Tensor]:
+def of_one_head(q: Tensor, k: Tensor, v: Tensor, width: str) -> Outcomes:
     """What goes wrong in a single head, whose width has this name."""
     d = q.shape[-1]
     return {
-        "The softmax is over the queries. The weights of each query should sum to one over the "
-        "keys, the last axis.": attend(q, k, v, math.sqrt(d), over=-2),
-        f"The scores are not scaled. Divide them by sqrt({width}).": attend(q, k, v, 1),
-        "The scores are divided by the width itself, not by its root.": attend(q, k, v, d),
+        attend(q, k, v, math.sqrt(d), over=-2): "The softmax is over the queries. The weights of "
+        "each query should sum to one over the keys, the last axis.",
+        attend(q, k, v, 1): f"The scores are not scaled. Divide them by sqrt({width}).",
+        attend(q, k, v, d): "The scores are divided by the width itself, not by its root.",
     }
 
 
 def expect_projected(attempt: Attempt, result: Tensor, attended: Tensor, w_out: Tensor) -> None:
     """The output projection is used, and used from the right."""
     outcomes = {
-        "The output projection is wrong. It is the last step: attended @ w_out.": attended @ w_out,
-        "The output projection w_out is not used.": attended,
-        "The output projection w_out is transposed. Multiply by w_out from the right.": (
-            attended @ w_out.T
-        ),
+        attended @ w_out: "The output projection is wrong. It is the last step: attended @ w_out.",
+        attended: "The output projection w_out is not used.",
+        attended @ w_out.T: "The output projection w_out is transposed. Multiply by w_out from the "
+        "right.",
     }
     attempt.expect_close(result, outcomes)
 
@@ -283,8 +275,8 @@ def multi_head(attempt: Attempt) -> None:
             "then all of v.",
         )
     outcomes = {
-        "With one head, and the identity as w_out, the result should be softmax(q k^T / sqrt(d)) "
-        "v.": attended
+        attended: "With one head, and the identity as w_out, the result should be softmax(q k^T / "
+        "sqrt(d)) v.",
     } | of_one_head(q, k, v, "d")
     attempt.expect_close(result, outcomes)
 
@@ -296,20 +288,18 @@ def multi_head(attempt: Attempt) -> None:
     no_queries[:, :dim] = 0
     mean = v.mean(dim=1, keepdim=True).expand(batch, tokens, dim)
     by_head = mean.reshape(batch, tokens, heads, d).transpose(1, 2)
-    mixed_q, mixed_k, mixed_v = (
-        (x @ no_queries).reshape(batch, tokens, heads, 3, d).permute(3, 0, 2, 1, 4)
+    mixed = (x @ no_queries).reshape(batch, tokens, heads, 3, d).permute(3, 0, 2, 1, 4)
+    mixed_q, mixed_k, mixed_v = mixed
+    cut_first = (
+        attend(mixed_q, mixed_k, mixed_v, math.sqrt(d)).transpose(1, 2).reshape(batch, tokens, dim)
     )
     outcomes = {
-        "Splitting into heads mixes up tokens and columns. The columns of a token are cut into "
-        "heads first, and then heads and tokens change places.": mean,
-        "Merging the heads mixes up tokens and columns. Heads and tokens change places again "
-        "before the heads are put side by side.": by_head.reshape(batch, tokens, dim),
-        "The columns are cut into heads before they are cut into q, k and v. It is the other way "
-        "round: q of all heads, then k, then v.": (
-            attend(mixed_q, mixed_k, mixed_v, math.sqrt(d))
-            .transpose(1, 2)
-            .reshape(batch, tokens, dim)
-        ),
+        mean: "Splitting into heads mixes up tokens and columns. The columns of a token are cut "
+        "into heads first, and then heads and tokens change places.",
+        by_head.reshape(batch, tokens, dim): "Merging the heads mixes up tokens and columns. Heads "
+        "and tokens change places again before the heads are put side by side.",
+        cut_first: "The columns are cut into heads before they are cut into q, k and v. It is the "
+        "other way round: q of all heads, then k, then v.",
     }
     attempt.expect_close(attempt(x, no_queries, identity, heads, shape=shape), outcomes)
 
@@ -320,11 +310,11 @@ def multi_head(attempt: Attempt) -> None:
         return torch.cat(outputs, dim=-1) @ w_out
 
     outcomes = {
-        "With several heads the result is wrong. Within q, k and v the columns of head 0 come "
-        "first, then those of head 1, and so on.": in_turn(math.sqrt(d)),
-        "All columns act as one head. Split q, k and v into heads first.": attended @ w_out,
-        "The scale is that of the whole width. A head is only d = dim / heads wide, so divide its "
-        "scores by sqrt(d).": in_turn(math.sqrt(dim)),
+        in_turn(math.sqrt(d)): "With several heads the result is wrong. Within q, k and v the "
+        "columns of head 0 come first, then those of head 1, and so on.",
+        attended @ w_out: "All columns act as one head. Split q, k and v into heads first.",
+        in_turn(math.sqrt(dim)): "The scale is that of the whole width. A head is only d = dim / "
+        "heads wide, so divide its scores by sqrt(d).",
     }
     attempt.expect_close(attempt(x, w_qkv, w_out, heads, shape=shape), outcomes)
 
@@ -345,12 +335,11 @@ def grouped_query_attention(attempt: Attempt) -> None:
 
     # One head and no output projection: nothing to split, share or merge.
     outcomes = {
-        "With one head, and the identity as w_out, the result should be softmax(q k^T / "
-        "sqrt(d_head)) v.": attended,
+        attended: "With one head, and the identity as w_out, the result should be softmax(q k^T / "
+        "sqrt(d_head)) v.",
         **of_one_head(q, k, v, "d_head"),
-        "The columns of w_kv are read as v, then k. They hold all of k, then all of v.": (
-            attend(q, v, k, math.sqrt(dim))
-        ),
+        attend(q, v, k, math.sqrt(dim)): "The columns of w_kv are read as v, then k. They hold all "
+        "of k, then all of v.",
     }
     attempt.expect_close(attempt(x, w_q, w_kv, identity, 1, shape=shape), outcomes)
 
@@ -361,10 +350,10 @@ def grouped_query_attention(attempt: Attempt) -> None:
     mean = v.mean(dim=1, keepdim=True).expand(batch, tokens, dim)
     by_head = mean.reshape(batch, tokens, heads, d_head).transpose(1, 2)
     outcomes = {
-        "Splitting into heads mixes up tokens and columns. Reshape to [batch, tokens, heads, "
-        "d_head] first, and then transpose tokens and heads.": mean,
-        "Merging the heads mixes up tokens and columns. Transpose back to [batch, tokens, heads, "
-        "d_head] before you reshape.": by_head.reshape(batch, tokens, dim),
+        mean: "Splitting into heads mixes up tokens and columns. Reshape to [batch, tokens, heads, "
+        "d_head] first, and then transpose tokens and heads.",
+        by_head.reshape(batch, tokens, dim): "Merging the heads mixes up tokens and columns. "
+        "Transpose back to [batch, tokens, heads, d_head] before you reshape.",
     }
     attempt.expect_close(
         attempt(x, torch.zeros(dim, dim), w_kv, identity, heads, shape=shape), outcomes
@@ -383,11 +372,11 @@ def grouped_query_attention(attempt: Attempt) -> None:
     each_its_own = list(range(heads))
     root = math.sqrt(d_head)
     outcomes = {
-        "With as many groups as heads the result is wrong. Within q, k and v the columns of head 0 "
-        "come first, then those of head 1, and so on.": in_turn(x @ w_kv, each_its_own, root),
-        "All columns act as one head. Split q, k and v into heads first.": attended @ w_out,
-        "The scale is that of the whole width. A head is only d_head = dim / heads wide, so divide "
-        "its scores by sqrt(d_head).": in_turn(x @ w_kv, each_its_own, math.sqrt(dim)),
+        in_turn(x @ w_kv, each_its_own, root): "With as many groups as heads the result is wrong. "
+        "Within q, k and v the columns of head 0 come first, then those of head 1, and so on.",
+        attended @ w_out: "All columns act as one head. Split q, k and v into heads first.",
+        in_turn(x @ w_kv, each_its_own, math.sqrt(dim)): "The scale is that of the whole width. A "
+        "head is only d_head = dim / heads wide, so divide its scores by sqrt(d_head).",
     }
     attempt.expect_close(attempt(x, w_q, w_kv, w_out, heads, shape=shape), outcomes)
 
@@ -395,20 +384,20 @@ def grouped_query_attention(attempt: Attempt) -> None:
     few = normal(dim, 2 * groups * d_head) / 3
     neighbours, in_rotation = [0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 1, 2]
     outcomes = {
-        "With fewer groups than heads the result is wrong. Each group serves heads / groups "
-        "heads.": in_turn(x @ few, neighbours, root),
-        "The groups are dealt out in rotation. Neighbouring heads share one: with 6 heads and 3 "
-        "groups, heads 0 and 1 read group 0.": in_turn(x @ few, in_rotation, root),
-        "All heads read the first group.": in_turn(x @ few, [0] * heads, root),
+        in_turn(x @ few, neighbours, root): "With fewer groups than heads the result is wrong. "
+        "Each group serves heads / groups heads.",
+        in_turn(x @ few, in_rotation, root): "The groups are dealt out in rotation. Neighbouring "
+        "heads share one: with 6 heads and 3 groups, heads 0 and 1 read group 0.",
+        in_turn(x @ few, [0] * heads, root): "All heads read the first group.",
     }
     attempt.expect_close(attempt(x, w_q, few, w_out, heads, shape=shape), outcomes)
 
     # One group for all: multi-query attention.
     one = normal(dim, 2 * d_head) / 3
     outcomes = {
-        "With one group for all heads the result is wrong. The number of groups follows from the "
-        "width of w_kv: each takes d_head columns for k and as many for "
-        "v.": in_turn(x @ one, [0] * heads, root),
+        in_turn(x @ one, [0] * heads, root): "With one group for all heads the result is wrong. "
+        "The number of groups follows from the width of w_kv: each takes d_head columns for k and "
+        "as many for v.",
     }
     attempt.expect_close(attempt(x, w_q, one, w_out, heads, shape=shape), outcomes)
 
@@ -424,38 +413,35 @@ def chunked_attention(attempt: Attempt) -> None:
     falling = normal(batch, heads, 1, d).abs() * torch.linspace(2, -2, keys)[:, None]
     expected = attend(q, falling, v, math.sqrt(d))
     outcomes = {
-        "With all keys in one chunk the result should be plain attention.": expected,
-        "The scores are not scaled. Divide by sqrt(d).": attend(q, falling, v, 1),
+        expected: "With all keys in one chunk the result should be plain attention.",
+        attend(q, falling, v, 1): "The scores are not scaled. Divide by sqrt(d).",
     }
     attempt.expect_close(attempt(q, falling, v, keys, shape=shape), outcomes)
 
     pieces = zip(falling.split(chunk, dim=-2), v.split(chunk, dim=-2), strict=True)
     separate = torch.stack([attend(q, *piece, math.sqrt(d)) for piece in pieces])
     outcomes = {
-        "With several chunks the result is wrong, even where the first holds the maximum.": (
-            expected
-        ),
-        "The outputs of the chunks are averaged. Weight each by the sum of its exponentials.": (
-            separate.mean(0)
-        ),
-        "Each chunk has its own softmax, and the outputs are summed. Divide once, at the end, by "
-        "the sum of the exponentials of all chunks.": separate.sum(0),
+        expected: "With several chunks the result is wrong, even where the first holds the "
+        "maximum.",
+        separate.mean(0): "The outputs of the chunks are averaged. Weight each by the sum of its "
+        "exponentials.",
+        separate.sum(0): "Each chunk has its own softmax, and the outputs are summed. Divide once, "
+        "at the end, by the sum of the exponentials of all chunks.",
     }
     attempt.expect_close(attempt(q, falling, v, chunk, shape=shape), outcomes)
 
     outcomes = {
-        "When a later chunk brings a larger maximum the result is wrong. The running sum and the "
-        "running output must both be multiplied by exp(old maximum - new maximum).": expected,
+        expected: "When a later chunk brings a larger maximum the result is wrong. The running sum "
+        "and the running output must both be multiplied by exp(old maximum - new maximum).",
     }
     attempt.expect_close(attempt(q, falling.flip(-2), v.flip(-2), chunk, shape=shape), outcomes)
 
     q, k, v = normal(queries, d), normal(11, d), normal(11, d_v)  # no leading axes, 4 + 4 + 3 keys
     for size in (4, 50):
         outcomes = {
-            f"With 11 keys and chunk = {size} the result is wrong.": attend(q, k, v, math.sqrt(d)),
-            "The last chunk is dropped when it is not full: 11 keys make chunks of 4, 4 and 3.": (
-                attend(q, k[:8], v[:8], math.sqrt(d))
-            ),
+            attend(q, k, v, math.sqrt(d)): f"With 11 keys and chunk = {size} the result is wrong.",
+            attend(q, k[:8], v[:8], math.sqrt(d)): "The last chunk is dropped when it is not full: "
+            "11 keys make chunks of 4, 4 and 3.",
         }
         attempt.expect_close(attempt(q, k, v, size, shape=dict(queries=queries, d_v=d_v)), outcomes)
 
@@ -474,7 +460,7 @@ def chunked_attention(attempt: Attempt) -> None:
                 if_not_finite=f"With scores {around} the result overflows or is 0 / 0. Subtract "
                 "the running maximum before exp, and start it at minus infinity.",
             ),
-            {f"With scores {around} the result is wrong.": attend(q, sign * k, v, math.sqrt(d))},
+            {attend(q, sign * k, v, math.sqrt(d)): f"With scores {around} the result is wrong."},
         )
 
     keep_to_chunks(attempt)

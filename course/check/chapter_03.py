@@ -38,11 +38,10 @@ def add_positions(attempt: Attempt) -> None:
     )
     attempt.expect(added.any(), "The tokens come back unchanged. Is the sum returned?")
     outcomes = {
-        "Token 1 + t should get row t of the table, in every image of the batch.": (
-            table.expand(batch, patches, dim)
-        ),
-        "Only the first image of the batch gets positions.": torch.stack([table, 0 * table]),
-        "The table is subtracted.": -table.expand(batch, patches, dim),
+        table.expand(batch, patches, dim): "Token 1 + t should get row t of the table, in every "
+        "image of the batch.",
+        torch.stack([table, 0 * table]): "Only the first image of the batch gets positions.",
+        -table.expand(batch, patches, dim): "The table is subtracted.",
     }
     attempt.expect_close(added[:, 1:], outcomes)
 
@@ -65,12 +64,11 @@ def move_by(attempt: Attempt) -> None:
     p = sincos(places, dim)
     shape = dict(n=n, dim=dim)
     outcomes = {
-        "With steps = 0 every row should come back as it is.": p,
-        "With steps = 0 the numbers come back in another order. Sine and cosine of pair i stand at "
-        "2i and 2i + 1.": torch.cat([p[:, 0::2], p[:, 1::2]], 1),
-        "With steps = 0 sine and cosine of each pair come back exchanged.": (
-            p[:, [1, 0, 3, 2, 5, 4]]
-        ),
+        p: "With steps = 0 every row should come back as it is.",
+        torch.cat([p[:, 0::2], p[:, 1::2]], 1): "With steps = 0 the numbers come back in another "
+        "order. Sine and cosine of pair i stand at 2i and 2i + 1.",
+        p[:, [1, 0, 3, 2, 5, 4]]: "With steps = 0 sine and cosine of each pair come back "
+        "exchanged.",
     }
     attempt.expect_close(attempt(p, 0, shape=shape), outcomes)
 
@@ -83,25 +81,23 @@ def move_by(attempt: Attempt) -> None:
     )
     turned = _turn_all(p, [2.0] * 3)
     outcomes = {
-        "With steps = 2 the rows are wrong.": sincos(places + 2, dim),
-        "The rows move backwards.": sincos(places - 2, dim),
-        "All pairs turn by the angle of the first. Pair i turns by omega_i * steps.": turned,
-        "The rates are off: the exponent is -2i / dim with i = 0, 1, ..., one for each pair.": (
-            _turn_all(p, [2 / 10000 ** (i / dim) for i in range(3)])
-        ),
-        "The rows are shifted in the tensor. They are in any order: turn each by itself.": (
-            p.roll(-2, 0)
-        ),
+        sincos(places + 2, dim): "With steps = 2 the rows are wrong.",
+        sincos(places - 2, dim): "The rows move backwards.",
+        turned: "All pairs turn by the angle of the first. Pair i turns by omega_i * steps.",
+        _turn_all(p, [2 / 10000 ** (i / dim) for i in range(3)]): "The rates are off: the exponent "
+        "is -2i / dim with i = 0, 1, ..., one for each pair.",
+        p.roll(-2, 0): "The rows are shifted in the tensor. They are in any order: turn each by "
+        "itself.",
     }
     attempt.expect_close(moved, outcomes)
     for steps in (-3, 1.5, 40):
         attempt.expect_close(
             attempt(p, steps, shape=shape),
-            {f"With steps = {steps} the rows are wrong.": sincos(places + steps, dim)},
+            {sincos(places + steps, dim): f"With steps = {steps} the rows are wrong."},
         )
     attempt.expect_close(
         attempt(sincos(places, 10), 2, shape=dict(n=n, dim=10)),
-        {"With dim = 10 the rows are wrong. Take the width from p.": sincos(places + 2, 10)},
+        {sincos(places + 2, 10): "With dim = 10 the rows are wrong. Take the width from p."},
     )
 
 
@@ -144,31 +140,28 @@ def resample_linear(attempt: Attempt) -> None:
 
     result = call(table, new)
     attempt.expect_close(
-        result[0], {"The class token's row is not kept as the first row of the result.": table[0]}
+        result[0], {table[0]: "The class token's row is not kept as the first row of the result."}
     )
     images = places.T.unflatten(1, old)  # [dim, R, C]
     outcomes = {
-        "The positions in between are wrong.": bilinear(places, old, new),
-        "The corners do not stay where they are. F.interpolate has an argument for that.": (
-            interpolated(images, mode="bilinear")
-        ),
-        "This is bicubic interpolation. It should be bilinear.": interpolated(
-            images, mode="bicubic", align_corners=True
-        ),
-        "This is the nearest old position, without a mean.": interpolated(images),
-        "Channels and positions are mixed up. Bring dim before rows and columns by permuting, not "
-        "by "
-        "reshaping.": interpolated(places.reshape(dim, *old), mode="bilinear", align_corners=True),
-        "Rows and columns are exchanged: position t is row t // C, column t % C.": interpolated(
-            places.T.unflatten(1, old[::-1]).mT, mode="bilinear", align_corners=True
+        bilinear(places, old, new): "The positions in between are wrong.",
+        interpolated(images, mode="bilinear"): "The corners do not stay where they are. "
+        "F.interpolate has an argument for that.",
+        interpolated(images, mode="bicubic", align_corners=True): "This is bicubic interpolation. "
+        "It should be bilinear.",
+        interpolated(images): "This is the nearest old position, without a mean.",
+        interpolated(places.reshape(dim, *old), mode="bilinear", align_corners=True): "Channels "
+        "and positions are mixed up. Bring dim before rows and columns by permuting, not by "
+        "reshaping.",
+        interpolated(places.T.unflatten(1, old[::-1]).mT, mode="bilinear", align_corners=True): (
+            "Rows and columns are exchanged: position t is row t // C, column t % C."
         ),
     }
     attempt.expect_close(result[1:], outcomes)
     for grid in ((2, 3), (3, 4), (7, 2)):
         outcomes = {
-            f"From 3 x 4 to {grid[0]} x {grid[1]} the result is wrong.": (
-                bilinear(places, old, grid)
-            ),
+            bilinear(places, old, grid): f"From 3 x 4 to {grid[0]} x {grid[1]} the result is "
+            "wrong.",
         }
         attempt.expect_close(call(table, grid)[1:], outcomes)
 
@@ -190,11 +183,12 @@ def relative_bias(attempt: Attempt) -> None:
         expected = by_pairs(table, grid)
         tokens = grid[0] * grid[1]
         outcomes = {
-            f"On a grid of {grid[0]} x {grid[1]} the entry for query i and key j should be the one "
-            f"for an offset of j - i {axis}; offset 0 stands in the middle of the table.": expected,
-            "The offsets have the wrong sign. Count from the query to the key.": expected.T,
-            "The offsets are taken as indices as they are, so that negative ones count from the "
-            "end. Add R - 1 or C - 1 first.": by_pairs(table, grid, shift=0),
+            expected: f"On a grid of {grid[0]} x {grid[1]} the entry for query i and key j should "
+            f"be the one for an offset of j - i {axis}; offset 0 stands in the middle of the "
+            "table.",
+            expected.T: "The offsets have the wrong sign. Count from the query to the key.",
+            by_pairs(table, grid, shift=0): "The offsets are taken as indices as they are, so that "
+            "negative ones count from the end. Add R - 1 or C - 1 first.",
         }
         attempt.expect_close(
             attempt(table, grid, shape=dict(queries=tokens, keys=tokens)), outcomes
@@ -204,8 +198,8 @@ def relative_bias(attempt: Attempt) -> None:
     tokens = 12
     table = normal(5, 7)
     outcomes = {
-        f"On a grid of 3 x 4 {ALONE}": by_pairs(table, grid),
-        DOWNWARDS: by_pairs(table, grid, order=down_the_columns(grid)),
+        by_pairs(table, grid): f"On a grid of 3 x 4 {ALONE}",
+        by_pairs(table, grid, order=down_the_columns(grid)): DOWNWARDS,
     }
     attempt.expect_close(attempt(table, grid, shape=dict(queries=tokens, keys=tokens)), outcomes)
 
@@ -244,13 +238,13 @@ def rotary_2d(attempt: Attempt) -> None:
 
     x, result = turned((3, 5))
     outcomes = {
-        "The token in row 0, column 0 should come back unchanged: its angles are 0. Count from 0, "
-        "and put the two numbers of a pair back where they were.": x[:, :, 0],
+        x[:, :, 0]: "The token in row 0, column 0 should come back unchanged: its angles are 0. "
+        "Count from 0, and put the two numbers of a pair back where they were.",
     }
     attempt.expect_close(result[:, :, 0], outcomes)
     outcomes = {
-        "The length of the tokens has changed, and no rotation does that. Check the signs in (a "
-        "cos - b sin, a sin + b cos).": x.norm(dim=-1),
+        x.norm(dim=-1): "The length of the tokens has changed, and no rotation does that. Check "
+        "the signs in (a cos - b sin, a sin + b cos).",
     }
     attempt.expect_close(result.norm(dim=-1), outcomes)
 
@@ -262,22 +256,21 @@ def rotary_2d(attempt: Attempt) -> None:
         x, result = turned(grid)
         half = "first" if axis == "row" else "second"
         outcomes = {
-            f"On a grid of one {axis} the {half} half of d_head should not be turned. The first "
-            "half is turned by the row, the second by the column.": x[..., rests],
+            x[..., rests]: f"On a grid of one {axis} the {half} half of d_head should not be "
+            "turned. The first half is turned by the row, the second by the column.",
         }
         attempt.expect_close(result[..., rests], outcomes)
         part = x[..., moves]
         places = torch.arange(x.shape[2])
         outcomes = {
-            f"On a grid of one {axis} the other half is turned wrongly.": turn(part, places),
-            "The pairs turn backwards. Check the signs of the sines.": turn(part, -places),
-            "Numbers i and i + h / 2 are turned as a pair. Here pairs are neighbours, 2i and 2i + "
-            "1.": apart(part, places),
-            "All pairs turn equally fast. Pair i turns at 10000 ** (-2i / h).": turn(
-                part, places, base=1.0
-            ),
-            "The rates are those of the whole d_head. Each half has its own width, h = d_head / "
-            "2.": turn(part, places, width=d_head),
+            turn(part, places): f"On a grid of one {axis} the other half is turned wrongly.",
+            turn(part, -places): "The pairs turn backwards. Check the signs of the sines.",
+            apart(part, places): "Numbers i and i + h / 2 are turned as a pair. Here pairs are "
+            "neighbours, 2i and 2i + 1.",
+            turn(part, places, base=1.0): "All pairs turn equally fast. Pair i turns at 10000 ** "
+            "(-2i / h).",
+            turn(part, places, width=d_head): "The rates are those of the whole d_head. Each half "
+            "has its own width, h = d_head / 2.",
         }
         attempt.expect_close(result[..., moves], outcomes)
 
@@ -288,8 +281,8 @@ def rotary_2d(attempt: Attempt) -> None:
         return torch.cat([turn(x[..., :6], places // 5), turn(x[..., 6:], places % 5)], -1)
 
     outcomes = {
-        f"On a grid of 3 x 5 {ALONE}": by_place(torch.arange(15)),
-        DOWNWARDS: by_place(torch.tensor(down_the_columns(grid))),
+        by_place(torch.arange(15)): f"On a grid of 3 x 5 {ALONE}",
+        by_place(torch.tensor(down_the_columns(grid))): DOWNWARDS,
     }
     attempt.expect_close(result, outcomes)
 

@@ -39,33 +39,29 @@ def convolution_table(attempt: Attempt) -> None:
     middle = torch.zeros(3, 3)
     middle[1, 1] = 1.0
     outcomes = {
-        "For a kernel that is 1 in its middle and 0 elsewhere, the table should be the identity.": (
-            torch.eye(20)
-        ),
+        torch.eye(20): "For a kernel that is 1 in its middle and 0 elsewhere, the table should be "
+        "the identity.",
     }
     attempt.expect_close(attempt(middle, rows, columns, shape=shape), outcomes)
     right, below = torch.zeros(3, 3), torch.zeros(3, 3)
     right[1, 2] = below[2, 1] = 1.0
     for kernel, where, number in ((right, "to the right", "[1, 2]"), (below, "below", "[2, 1]")):
         outcomes = {
-            f"For a kernel that is 1 at {number} alone, every token should read its neighbour "
-            f"{where}, and zero where there is none.": table_of(kernel, rows, columns),
-            "The neighbours lie on the wrong side: the table is transposed, or the kernel is "
-            "flipped. F.conv2d does not flip it.": table_of(kernel.flip(0, 1), rows, columns),
-            "Rows and columns of the kernel are swapped.": table_of(kernel.T, rows, columns),
-            "At the edges the tokens read from the opposite side. There should be zeros.": (
-                table_of(kernel, rows, columns, "around")
-            ),
-            "At the end of a row the tokens read from the next row. There should be zeros.": (
-                table_of(kernel, rows, columns, "row")
-            ),
+            table_of(kernel, rows, columns): f"For a kernel that is 1 at {number} alone, every "
+            f"token should read its neighbour {where}, and zero where there is none.",
+            table_of(kernel.flip(0, 1), rows, columns): "The neighbours lie on the wrong side: the "
+            "table is transposed, or the kernel is flipped. F.conv2d does not flip it.",
+            table_of(kernel.T, rows, columns): "Rows and columns of the kernel are swapped.",
+            table_of(kernel, rows, columns, "around"): "At the edges the tokens read from the "
+            "opposite side. There should be zeros.",
+            table_of(kernel, rows, columns, "row"): "At the end of a row the tokens read from the "
+            "next row. There should be zeros.",
         }
         attempt.expect_close(attempt(kernel, rows, columns, shape=shape), outcomes)
     kernel = normal_draws(seed=2)(5, 5)
     outcomes = {
-        "For a kernel of 5 x 5, larger than the grid of 2 x 4, the table is wrong.": (
-            table_of(kernel, 2, 4)
-        ),
+        table_of(kernel, 2, 4): "For a kernel of 5 x 5, larger than the grid of 2 x 4, the table "
+        "is wrong.",
     }
     attempt.expect_close(attempt(kernel, 2, 4, shape=dict(places=8, neighbours=8)), outcomes)
 
@@ -98,27 +94,26 @@ def layers_needed(attempt: Attempt) -> None:
     )
     attempt.expect_close(
         result[nothing],
-        {"Without any layer a pixel sees itself: a field of 1 needs no layer.": expected[nothing]},
+        {
+            expected[nothing]: "Without any layer a pixel sees itself: a field of 1 needs no "
+            "layer.",
+        },
     )
     outcomes = {
-        "Fields of 121, 25 and 13 pixels are met exactly by filters of 3, 5 and 7.": (
-            expected[exact]
-        ),
-        "One layer too many where the field is met exactly: round up, and no further.": (
-            expected[exact] + 1
-        ),
+        expected[exact]: "Fields of 121, 25 and 13 pixels are met exactly by filters of 3, 5 and "
+        "7.",
+        expected[exact] + 1: "One layer too many where the field is met exactly: round up, and no "
+        "further.",
     }
     attempt.expect_close(result[exact], outcomes)
     attempt.expect(
         close(result, result.round()), "A number of layers is whole: round, and the right way."
     )
     outcomes = {
-        "With one layer less the field is too small, with one more it is wider than it need be.": (
-            expected
-        ),
-        "You round down: the field of so many layers is too small.": (
-            (inputs[1] - 1) / (inputs[0] - 1)
-        ).floor(),
+        expected: "With one layer less the field is too small, with one more it is wider than it "
+        "need be.",
+        ((inputs[1] - 1) / (inputs[0] - 1)).floor(): "You round down: the field of so many layers "
+        "is too small.",
     }
     attempt.expect_close(result, outcomes)
 
@@ -192,22 +187,19 @@ def merged_kernel(attempt: Attempt) -> None:
     expected = w3 + spread(one) + spread(same)
     result = attempt(w3, w1, shape=shape)
     outcomes = {
-        "The filters do not give conv3x3(x) + conv1x1(x) + x.": expected,
-        "The path without weights is missing: x itself is added, too.": w3 + spread(one),
-        "The 1 x 1 convolution is missing.": w3 + spread(same),
-        "The 3 x 3 filters come back unchanged.": w3,
-        "The 1 x 1 convolution is added at all nine offsets. It reads the middle one only.": (
-            w3 + spread(one, everywhere=True) + spread(same)
-        ),
-        "Both are added at all nine offsets. They read the middle one only.": (
-            w3 + spread(one + same, everywhere=True)
-        ),
-        "1 is added for every pair of channels. The identity gives each channel itself alone: its "
-        "matrix has zeros beside the diagonal.": w3 + spread(one + 1),
-        "The 1 x 1 filters are transposed: the first axis is the output.": (
-            w3 + spread(one.T) + spread(same)
-        ),
-        "The 3 x 3 filters are missing.": spread(one) + spread(same),
+        expected: "The filters do not give conv3x3(x) + conv1x1(x) + x.",
+        w3 + spread(one): "The path without weights is missing: x itself is added, too.",
+        w3 + spread(same): "The 1 x 1 convolution is missing.",
+        w3: "The 3 x 3 filters come back unchanged.",
+        w3 + spread(one, everywhere=True) + spread(same): "The 1 x 1 convolution is added at all "
+        "nine offsets. It reads the middle one only.",
+        w3 + spread(one + same, everywhere=True): "Both are added at all nine offsets. They read "
+        "the middle one only.",
+        w3 + spread(one + 1): "1 is added for every pair of channels. The identity gives each "
+        "channel itself alone: its matrix has zeros beside the diagonal.",
+        w3 + spread(one.T) + spread(same): "The 1 x 1 filters are transposed: the first axis is "
+        "the output.",
+        spread(one) + spread(same): "The 3 x 3 filters are missing.",
     }
     attempt.expect_close(result, outcomes)
 
@@ -249,11 +241,10 @@ def circular_by_fourier(attempt: Attempt) -> None:
             "it once.",
         )
         outcomes = {
-            "At each frequency the output's channels are a matrix [out, channels] times the "
-            "input's channels.": expected,
-            "Zeros stand around the image. It should wrap around.": F.conv2d(
-                x, weight, padding=half
-            ),
+            expected: "At each frequency the output's channels are a matrix [out, channels] times "
+            "the input's channels.",
+            F.conv2d(x, weight, padding=half): "Zeros stand around the image. It should wrap "
+            "around.",
         }
         attempt.expect_close(result, outcomes)
 
@@ -288,9 +279,8 @@ def convolution_by_attention(attempt: Attempt) -> None:
         "Rows and columns of the filter are swapped: its first axis is the row.",
     )
     outcomes = {
-        "Inside the grid, with a sharpness of 50, it should be a 3 x 3 convolution.": (
-            convolved(weight)[:, inside]
-        ),
+        convolved(weight)[:, inside]: "Inside the grid, with a sharpness of 50, it should be a 3 x "
+        "3 convolution.",
     }
     attempt.expect_close(result[:, inside], outcomes)
     attempt.expect(
@@ -304,20 +294,18 @@ def convolution_by_attention(attempt: Attempt) -> None:
     )
     attempt.expect_close(
         result,
-        {"At the border the token nearest to the missing position counts.": convolved(weight)},
+        {convolved(weight): "At the border the token nearest to the missing position counts."},
     )
 
     soft = attempt(x, weight, grid, 0.3, shape=shape)
     outcomes = {
-        "It is right for a sharpness of 50 and wrong for 0.3, where a head attends to several.": (
-            nine_heads(x, weight, grid, 0.3, power=2)
-        ),
-        "The distance is not squared in the scores.": nine_heads(x, weight, grid, 0.3, power=1),
-        "The weights are hard: each head takes only the nearest token. Use a softmax.": (
-            convolved(weight)
-        ),
-        "The scores are divided, as by a square root of a width. They have no scale but the "
-        "sharpness.": nine_heads(x, weight, grid, 0.3 / dim**0.5, power=2),
+        nine_heads(x, weight, grid, 0.3, power=2): "It is right for a sharpness of 50 and wrong "
+        "for 0.3, where a head attends to several.",
+        nine_heads(x, weight, grid, 0.3, power=1): "The distance is not squared in the scores.",
+        convolved(weight): "The weights are hard: each head takes only the nearest token. Use a "
+        "softmax.",
+        nine_heads(x, weight, grid, 0.3 / dim**0.5, power=2): "The scores are divided, as by a "
+        "square root of a width. They have no scale but the sharpness.",
     }
     attempt.expect_close(soft, outcomes)
 

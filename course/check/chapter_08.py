@@ -22,15 +22,15 @@ def on_one_scale(attempt: Attempt) -> None:
         low, high = x.amin((1, 2, 3), True), x.amax((1, 2, 3), True)
         size = x.abs().amax((1, 2, 3), True)
         outcomes = {
-            "The images are wrong.": 0.5 + 0.5 * x / size.max(),
-            "Each filter has its own scale, from its smallest to its largest weight. Small ones "
-            "look as strong as large ones.": (x - low) / (high - low),
-            "Each filter has its own factor. Take one for all.": 0.5 + 0.5 * x / size,
-            "The smallest weight of all becomes 0 and the largest 1, so that a weight of 0 is not "
-            "in the middle.": (x - x.min()) / (x.max() - x.min()),
-            "A weight of 0 becomes 0.5, but the factor is that of the largest weight. The size "
-            "decides, whatever the sign.": 0.5 + 0.5 * x / x.max(),
-            "A weight of 0 becomes 0. The range is 0 to 1 with 0.5 in the middle.": x / size.max(),
+            0.5 + 0.5 * x / size.max(): "The images are wrong.",
+            (x - low) / (high - low): "Each filter has its own scale, from its smallest to its "
+            "largest weight. Small ones look as strong as large ones.",
+            0.5 + 0.5 * x / size: "Each filter has its own factor. Take one for all.",
+            (x - x.min()) / (x.max() - x.min()): "The smallest weight of all becomes 0 and the "
+            "largest 1, so that a weight of 0 is not in the middle.",
+            0.5 + 0.5 * x / x.max(): "A weight of 0 becomes 0.5, but the factor is that of the "
+            "largest weight. The size decides, whatever the sign.",
+            x / size.max(): "A weight of 0 becomes 0. The range is 0 to 1 with 0.5 in the middle.",
         }
         attempt.expect_close(attempt(x, shape=shape), outcomes)
     attempt.expect_close(
@@ -39,7 +39,7 @@ def on_one_scale(attempt: Attempt) -> None:
             shape=shape,
             if_not_finite="If all weights are 0 the result is not finite: 0 / 0.",
         ),
-        {"If all weights are 0, everything should be 0.5.": 0.5},
+        {0.5: "If all weights are 0, everything should be 0.5."},
     )
 
 
@@ -54,20 +54,19 @@ def share_in_span(attempt: Attempt) -> None:
     energy = filters.square().sum((1, 2, 3))
     right = inside.square().sum(1) / energy
     outcomes = {
-        "Already for orthonormal images the share is wrong.": right,
-        "This is the ratio of the norms. The share is the ratio of their squares.": right.sqrt(),
-        "This is the share outside of the span.": 1 - right,
-        "This is the energy inside. Divide by the filter's own.": inside.square().sum(1),
-        "The share of the image that fits best is returned. The images together span more.": (
-            inside.square().amax(1) / energy
-        ),
+        right: "Already for orthonormal images the share is wrong.",
+        right.sqrt(): "This is the ratio of the norms. The share is the ratio of their squares.",
+        1 - right: "This is the share outside of the span.",
+        inside.square().sum(1): "This is the energy inside. Divide by the filter's own.",
+        inside.square().amax(1) / energy: "The share of the image that fits best is returned. The "
+        "images together span more.",
     }
     attempt.expect_close(attempt(filters, directions[:k], shape=dict(filters=n)), outcomes)
     mix = normal(k, k)
     skew = torch.einsum("kd,dchw->kchw", mix, directions[:k])
     outcomes = {
-        "For images of other lengths and angles, with the same span, the share should be the same. "
-        "Projections on images that are not orthogonal cannot be added.": right,
+        right: "For images of other lengths and angles, with the same span, the share should be "
+        "the same. Projections on images that are not orthogonal cannot be added.",
     }
     attempt.expect_close(attempt(filters, skew, shape=dict(filters=n)), outcomes)
     # So long that rounding leaves about 0.1 of the singular value that should be zero.
@@ -77,7 +76,7 @@ def share_in_span(attempt: Attempt) -> None:
         "result. Leave out directions whose singular value is zero, up to rounding."
     )
     attempt.expect_close(
-        attempt(filters, dependent, shape=dict(filters=n), if_not_finite=message), {message: right}
+        attempt(filters, dependent, shape=dict(filters=n), if_not_finite=message), {right: message}
     )
 
 
@@ -90,11 +89,11 @@ def matched_similarity(attempt: Attempt) -> None:
     order, signs = torch.tensor([2, 0, 1, 4, 3]), torch.tensor([1.0, -1, 1, -1, -1])
     b = 3 * signs[:, None, None, None] * a[order]
     attempt.expect_close(
-        attempt(a, a[order]), {"The same filters in another order should have similarity 1.": 1.0}
+        attempt(a, a[order]), {1.0: "The same filters in another order should have similarity 1."}
     )
     outcomes: Outcomes = {
-        "The same filters in another order, some with the opposite sign and all three times as "
-        "long, should have similarity 1. Take the absolute cosine.": 1.0,
+        1.0: "The same filters in another order, some with the opposite sign and all three times "
+        "as long, should have similarity 1. Take the absolute cosine.",
     }
     attempt.expect_close(attempt(a, b), outcomes)
 
@@ -114,15 +113,15 @@ def matched_similarity(attempt: Attempt) -> None:
             "best pairing of all.",
         )
         outcomes = {
-            "The mean of the best pairing is wrong.": best(cosines),
-            "Each filter of a has its best partner, but several have the same one. Use each "
-            "once.": cosines.amax(1).mean(),
-            "Each filter of b has its best partner, but several have the same one. Use each "
-            "once.": cosines.amax(0).mean(),
-            "This pairs filters that stand at the same position.": cosines.diagonal().mean(),
-            "The mean of each filter is subtracted first. The cosine is that of the filters as "
-            "they are.": best(centred.abs()),
-            "This is the sum over the pairs. Take the mean.": best(cosines) * n,
+            best(cosines): "The mean of the best pairing is wrong.",
+            cosines.amax(1).mean(): "Each filter of a has its best partner, but several have the "
+            "same one. Use each once.",
+            cosines.amax(0).mean(): "Each filter of b has its best partner, but several have the "
+            "same one. Use each once.",
+            cosines.diagonal().mean(): "This pairs filters that stand at the same position.",
+            best(centred.abs()): "The mean of each filter is subtracted first. The cosine is that "
+            "of the filters as they are.",
+            best(cosines) * n: "This is the sum over the pairs. Take the mean.",
         }
         attempt.expect_close(result, outcomes)
 
@@ -158,18 +157,18 @@ def cosine_by_offset(attempt: Attempt) -> None:
         raw, _ = by_offset(table)
         middle = by_offset(F.normalize(table - table.mean((0, 1)), dim=-1))[0] / pairs
         outcomes = {
-            "The mean cosine by offset is wrong.": sums / pairs,
-            "These are dot products. Divide by the lengths of both vectors.": raw / pairs,
-            "These are sums over the pairs. An offset has as many pairs as fit on the grid: divide "
-            "by their number.": sums,
-            "All offsets are divided by the number of positions. Divide each by its own number of "
-            "pairs.": sums / (rows * columns),
-            "Pairs are taken across the border, as if the grid were a ring.": around(unit),
-            "The columns are mirrored: for offset (1, 1) compare with the position below and to "
-            "the right.": (sums / pairs).flip(1),
-            "The mean vector is subtracted first. Compare the vectors as they are.": middle,
-            "The offset 0 is in the corner. It belongs in the middle, at [rows - 1, columns - "
-            "1].": (sums / pairs).roll((1 - rows, 1 - columns), (0, 1)),
+            sums / pairs: "The mean cosine by offset is wrong.",
+            raw / pairs: "These are dot products. Divide by the lengths of both vectors.",
+            sums: "These are sums over the pairs. An offset has as many pairs as fit on the grid: "
+            "divide by their number.",
+            sums / (rows * columns): "All offsets are divided by the number of positions. Divide "
+            "each by its own number of pairs.",
+            around(unit): "Pairs are taken across the border, as if the grid were a ring.",
+            (sums / pairs).flip(1): "The columns are mirrored: for offset (1, 1) compare with the "
+            "position below and to the right.",
+            middle: "The mean vector is subtracted first. Compare the vectors as they are.",
+            (sums / pairs).roll((1 - rows, 1 - columns), (0, 1)): "The offset 0 is in the corner. "
+            "It belongs in the middle, at [rows - 1, columns - 1].",
         }
         attempt.expect_close(
             attempt(

@@ -24,30 +24,28 @@ def noise_gain(attempt: Attempt) -> None:
     """weight [dim, n] of rank n -> root mean square error of a patch for noise 1 in its token."""
     dim, n = 9, 5
     orthogonal, _ = matrix([1.0] * n, dim, n, seed=0)
-    for scale in (1.0, 4.0):
+    for scale in torch.tensor([1.0, 4.0]):
         outcomes = {
-            f"With {n} singular values that all are {scale:g}, noise comes back divided by "
-            f"{scale:g}, in every direction alike.": 1 / scale,
-            "The noise of the whole patch is returned. Divide the mean square over its n "
-            "numbers.": n**0.5 / scale,
-            "The error is spread over the n numbers of the patch, not over the token's dim "
-            "features.": (n / dim) ** 0.5 / scale,
-            "This is the mean square. Take its root.": 1 / scale**2,
-            "This is what W does to noise in the patch. The way back divides by the singular "
-            "values.": scale,
+            1 / scale: f"With {n} singular values that all are {scale:g}, noise comes back divided "
+            f"by {scale:g}, in every direction alike.",
+            n**0.5 / scale: "The noise of the whole patch is returned. Divide the mean square over "
+            "its n numbers.",
+            (n / dim) ** 0.5 / scale: "The error is spread over the n numbers of the patch, not "
+            "over the token's dim features.",
+            1 / scale**2: "This is the mean square. Take its root.",
+            scale: "This is what W does to noise in the patch. The way back divides by the "
+            "singular values.",
         }
         attempt.expect_close(attempt(scale * orthogonal), outcomes)
     values = torch.tensor([3.0, 2.0, 1.0, 0.5, 0.25])
     weight, _ = matrix(values.tolist(), dim, n, seed=1)
     outcomes = {
-        "With the singular values 3, 2, 1, 1/2 and 1/4 the result is wrong.": (
-            values.pow(-2).mean().sqrt()
-        ),
-        "This is only the worst direction. Noise has all directions, and their squares are "
-        "averaged.": 1 / values.min(),
-        "The factors 1 / sigma are averaged. For independent errors the squares add.": (
-            1 / values
-        ).mean(),
+        values.pow(-2).mean().sqrt(): "With the singular values 3, 2, 1, 1/2 and 1/4 the result is "
+        "wrong.",
+        1 / values.min(): "This is only the worst direction. Noise has all directions, and their "
+        "squares are averaged.",
+        (1 / values).mean(): "The factors 1 / sigma are averaged. For independent errors the "
+        "squares add.",
     }
     attempt.expect_close(attempt(weight), outcomes)
 
@@ -66,10 +64,9 @@ def components_needed(attempt: Attempt) -> None:
     def needs(patches: Tensor, share: float, right: int, mistakes: dict[int, str]) -> None:
         needed = attempt(patches, share)
         outcomes = {
-            f"Components with variances 16, 8, 4, 2, 1 and 1: {right} hold a share of {share:g}.": (
-                right
-            )
-        } | {text: torch.tensor(float(wrong)) for wrong, text in mistakes.items()}
+            right: f"Components with variances 16, 8, 4, 2, 1 and 1: {right} hold a share of "
+            f"{share:g}.",
+        } | mistakes
         attempt.expect_close(needed, outcomes)
 
     roots = "This counts by singular values. Variances are their squares."
@@ -107,8 +104,8 @@ def forgotten_pattern(attempt: Attempt) -> None:
         before = F.layer_norm(weight @ patch + offset, (dim,))
         after = F.layer_norm(weight @ (patch + pattern) + offset, (dim,))
         outcomes = {
-            "LayerNorm's output changes when the pattern is added to a patch. W should map the "
-            "pattern to a vector whose entries are all equal.": before,
+            before: "LayerNorm's output changes when the pattern is added to a patch. W should map "
+            "the pattern to a vector whose entries are all equal.",
         }
         attempt.expect_close(after, outcomes)
         attempt.expect(
@@ -116,10 +113,10 @@ def forgotten_pattern(attempt: Attempt) -> None:
             "The pattern has a part that W maps to zero. Of all patterns that LayerNorm hides, "
             "take the one without it.",
         )
-        attempt.expect_close(pattern.norm(), {"Its length should be 1.": 1.0})
+        attempt.expect_close(pattern.norm(), {1.0: "Its length should be 1."})
         attempt.expect_close(
             pattern,
-            {"The token's features should grow by it; they fall: the sign is wrong.": right},
+            {right: "The token's features should grow by it; they fall: the sign is wrong."},
         )
 
 
@@ -143,26 +140,22 @@ def estimate_from_noisy(attempt: Attempt) -> None:
         return mean + (tokens - weight @ mean) @ gain.T
 
     right = conditioned(covariance, noise)
+    of_tokens = weight @ covariance @ weight.T + noise**2 * torch.eye(dim)
+    about_zero = (weight @ mean) @ torch.linalg.solve(of_tokens, weight @ covariance)
     estimate = attempt(tokens, weight, mean, covariance, noise, shape=shape)
     outcomes = {
-        "The estimate is not the conditional mean of the patch given its noisy token.": right,
-        "The noise is left out: this trusts the tokens entirely.": conditioned(covariance, 0.0),
-        "The noise is a standard deviation. Tokens have its square as variance.": conditioned(
-            covariance, noise**0.5
-        ),
-        "The noise is in the tokens, not in the patches: add its variance to the covariance of the "
-        "tokens.": conditioned(covariance + noise**2 * torch.eye(n), 0.0),
-        "The mean patch is not added back.": right - mean,
-        "A token is compared with 0. The prior expects the mean patch's token, W mean.": (
-            right
-            + (weight @ mean)
-            @ torch.linalg.solve(
-                weight @ covariance @ weight.T + noise**2 * torch.eye(dim), weight @ covariance
-            )
-        ),
-        "The noise is added to every entry of the tokens' covariance. That of different features "
-        "is independent: add it on the "
-        "diagonal.": conditioned(covariance, noise, torch.full((dim, dim), noise**2)),
+        right: "The estimate is not the conditional mean of the patch given its noisy token.",
+        conditioned(covariance, 0.0): "The noise is left out: this trusts the tokens entirely.",
+        conditioned(covariance, noise**0.5): "The noise is a standard deviation. Tokens have its "
+        "square as variance.",
+        conditioned(covariance + noise**2 * torch.eye(n), 0.0): "The noise is in the tokens, not "
+        "in the patches: add its variance to the covariance of the tokens.",
+        right - mean: "The mean patch is not added back.",
+        right + about_zero: "A token is compared with 0. The prior expects the mean patch's token, "
+        "W mean.",
+        conditioned(covariance, noise, torch.full((dim, dim), noise**2)): "The noise is added to "
+        "every entry of the tokens' covariance. That of different features is independent: add it "
+        "on the diagonal.",
     }
     attempt.expect_close(estimate, outcomes)
     low = normal(n, 2)
@@ -179,8 +172,9 @@ def estimate_from_noisy(attempt: Attempt) -> None:
             "the covariance of the patches; invert that of the tokens.",
         ),
         {
-            "With a covariance of rank 2, patches in a plane, the estimate is wrong. Do not invert "
-            "the covariance of the patches; invert that of the tokens.": conditioned(flat, noise)
+            conditioned(flat, noise): "With a covariance of rank 2, patches in a plane, the "
+            "estimate is wrong. Do not invert the covariance of the patches; invert that of the "
+            "tokens.",
         },
     )
 
@@ -196,14 +190,14 @@ def convolution_values(attempt: Attempt) -> None:
         right = torch.linalg.svdvals(as_matrix(kernel, size, stride))
         values = attempt(kernel, size, stride, shape=dict(values=count))
         outcomes = {
-            f"For images of {size} x {size} and stride {stride} the values differ from those of "
-            "the whole matrix.": right,
-            "The values are squared: these are the eigenvalues of K^T K.": right.square(),
-            "The Fourier transform is scaled. Take the unscaled one of the kernel, which gives a "
-            "convolution's factors.": right * stride / size,
+            right: f"For images of {size} x {size} and stride {stride} the values differ from "
+            "those of the whole matrix.",
+            right.square(): "The values are squared: these are the eigenvalues of K^T K.",
+            right * stride / size: "The Fourier transform is scaled. Take the unscaled one of the "
+            "kernel, which gives a convolution's factors.",
         }
         attempt.expect_close(values.sort(descending=True).values, outcomes)
-        attempt.expect_close(values, {"The values should be in descending order.": right})
+        attempt.expect_close(values, {right: "The values should be in descending order."})
 
     out, channels, k, size, stride = 8, 3, 7, 16, 2
     kernel = normal(out, channels, k, k)

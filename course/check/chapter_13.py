@@ -17,33 +17,32 @@ def with_statistics(attempt: Attempt) -> None:
     ones, zeros = torch.ones(5), torch.zeros(5)
     mean, std = normal(2, 3, 1), normal(2, 3, 1).abs() + 0.5
     outcomes = {
-        "With gamma = 1, beta = 0 and mean = 0 the result should have the standard deviation "
-        "std.": z * std,
-        "std is not used.": z,
-        "You multiply by std squared: the variance.": z * std.square(),
-        "You multiply by the root of std.": z * std.sqrt(),
-        "You divide by std. The norm has divided by it.": z / std,
+        z * std: "With gamma = 1, beta = 0 and mean = 0 the result should have the standard "
+        "deviation std.",
+        z: "std is not used.",
+        z * std.square(): "You multiply by std squared: the variance.",
+        z * std.sqrt(): "You multiply by the root of std.",
+        z / std: "You divide by std. The norm has divided by it.",
     }
     attempt.expect_close(attempt(z, ones, zeros, 0 * mean, std, shape=shape), outcomes)
     outcomes = {
-        "With gamma = 1 and beta = 0 the result should have mean and standard deviation as "
-        "given.": z * std + mean,
-        "mean is not used.": z * std,
-        "mean is multiplied by std too. It is added last.": (z + mean) * std,
+        z * std + mean: "With gamma = 1 and beta = 0 the result should have mean and standard "
+        "deviation as given.",
+        z * std: "mean is not used.",
+        (z + mean) * std: "mean is multiplied by std too. It is added last.",
     }
     attempt.expect_close(attempt(z, ones, zeros, mean, std, shape=shape), outcomes)
     gamma, beta = normal(5).abs() + 0.5, normal(5)
     y = z * gamma + beta
     outcomes = {
-        "With gamma and beta the result is wrong. Undo them first.": z * std + mean,
-        "gamma and beta are not undone.": y * std + mean,
-        "beta is not undone.": y / gamma * std + mean,
-        "gamma is not undone.": (y - beta) * std + mean,
-        "You divide by gamma before you subtract beta. The norm adds beta last, so it is the first "
-        "to go.": (y / gamma - beta) * std + mean,
-        "You apply gamma and beta once more. They are to be undone.": (
-            (y * gamma + beta) * std + mean
-        ),
+        z * std + mean: "With gamma and beta the result is wrong. Undo them first.",
+        y * std + mean: "gamma and beta are not undone.",
+        y / gamma * std + mean: "beta is not undone.",
+        (y - beta) * std + mean: "gamma is not undone.",
+        (y / gamma - beta) * std + mean: "You divide by gamma before you subtract beta. The norm "
+        "adds beta last, so it is the first to go.",
+        (y * gamma + beta) * std + mean: "You apply gamma and beta once more. They are to be "
+        "undone.",
     }
     attempt.expect_close(attempt(y, gamma, beta, mean, std, shape=shape), outcomes)
 
@@ -66,34 +65,31 @@ def rms_input(attempt: Attempt) -> None:
     ones = torch.ones(5)
     gamma = normal(5).abs() + 0.5
     outcomes = {
-        "With gamma = 1 the result is not the norm's input.": x,
-        "The output comes back unchanged.": w,
-        "You multiply by the root mean square of the input. The norm divided by the root of that "
-        "square plus eps.": w * square.sqrt(),
-        "You multiply by the mean square plus eps. The norm divided by its root.": w * size**2,
-        "The output is normed once more, not undone.": rms_normed(w, eps),
-        "You took the variance of w. An RMS norm subtracts no mean: its size is the mean square.": (
-            w * (eps / (1 - w.var(-1, correction=0, keepdim=True))).sqrt()
-        ),
-        "You took the sum of squares where the mean belongs.": (
-            w * (eps / (1 - w.square().sum(-1, keepdim=True)).abs()).sqrt()
-        ),
-        "All tokens have one scale. Each has its own.": w * (eps / (1 - w.square().mean())).sqrt(),
+        x: "With gamma = 1 the result is not the norm's input.",
+        w: "The output comes back unchanged.",
+        w * square.sqrt(): "You multiply by the root mean square of the input. The norm divided by "
+        "the root of that square plus eps.",
+        w * size**2: "You multiply by the mean square plus eps. The norm divided by its root.",
+        rms_normed(w, eps): "The output is normed once more, not undone.",
+        w * (eps / (1 - w.var(-1, correction=0, keepdim=True))).sqrt(): "You took the variance of "
+        "w. An RMS norm subtracts no mean: its size is the mean square.",
+        w * (eps / (1 - w.square().sum(-1, keepdim=True)).abs()).sqrt(): "You took the sum of "
+        "squares where the mean belongs.",
+        w * (eps / (1 - w.square().mean())).sqrt(): "All tokens have one scale. Each has its own.",
     }
     attempt.expect_close(attempt(w, ones, eps, shape=shape), outcomes)
     outcomes = {
-        "With a gamma the result is wrong. Undo it first: the scale is that of y / gamma.": x,
-        "gamma is undone only at the end. Undo it before you take the mean square.": (
-            w * (eps / (1 - (w * gamma).square().mean(-1, keepdim=True)).abs()).sqrt()
-        ),
-        "gamma is undone only for the scale.": x * gamma,
-        "You multiply by gamma.": x * gamma.square(),
+        x: "With a gamma the result is wrong. Undo it first: the scale is that of y / gamma.",
+        w * (eps / (1 - (w * gamma).square().mean(-1, keepdim=True)).abs()).sqrt(): "gamma is "
+        "undone only at the end. Undo it before you take the mean square.",
+        x * gamma: "gamma is undone only for the scale.",
+        x * gamma.square(): "You multiply by gamma.",
     }
     attempt.expect_close(attempt(w * gamma, gamma, eps, shape=shape), outcomes)
     small = 0.1
     attempt.expect_close(
         attempt(x / (square + small).sqrt(), ones, small, shape=shape),
-        {f"With eps = {small} the result is wrong, though with {eps} it was right.": x},
+        {x: f"With eps = {small} the result is wrong, though with {eps} it was right."},
     )
 
 
@@ -121,30 +117,28 @@ def patches_behind_rms(attempt: Attempt) -> None:
     x = q @ weight.T + same
     w = rms_normed(x, 0.0)
     outcomes = {
-        "With gamma = 1 and one offset for all tokens the patches are wrong.": q,
-        "The scale is taken as 1. Each token was divided by its own size, and its offset tells "
-        "which.": (w - same) @ inverse,
-        "The offset is not subtracted from the tokens.": x @ inverse,
-        "The offset is not subtracted, and the scale is taken as 1.": w @ inverse,
-        "These are the negatives of the patches: a sign in your equations is wrong.": -q,
-        "These are the patches over the size of their token. Multiply by it.": (
-            q / x.square().mean(-1, keepdim=True).sqrt()
-        ),
+        q: "With gamma = 1 and one offset for all tokens the patches are wrong.",
+        (w - same) @ inverse: "The scale is taken as 1. Each token was divided by its own size, "
+        "and its offset tells which.",
+        x @ inverse: "The offset is not subtracted from the tokens.",
+        w @ inverse: "The offset is not subtracted, and the scale is taken as 1.",
+        -q: "These are the negatives of the patches: a sign in your equations is wrong.",
+        q / x.square().mean(-1, keepdim=True).sqrt(): "These are the patches over the size of "
+        "their token. Multiply by it.",
     }
     attempt.expect_close(attempt(w, ones, weight, same, shape=shape), outcomes)
     w = rms_normed(q @ weight.T + offset, 0.0)
     outcomes = {
-        "With offsets that differ from token to token the patches are wrong.": q,
-        "The first token's offset is used for all.": patches_of(w, weight, same),
-        "The offsets' mean is used for all tokens.": patches_of(
-            w, weight, offset.mean(0).expand(tokens, dim)
-        ),
+        q: "With offsets that differ from token to token the patches are wrong.",
+        patches_of(w, weight, same): "The first token's offset is used for all.",
+        patches_of(w, weight, offset.mean(0).expand(tokens, dim)): "The offsets' mean is used for "
+        "all tokens.",
     }
     attempt.expect_close(attempt(w, ones, weight, offset, shape=shape), outcomes)
     outcomes = {
-        "With a gamma the patches are wrong. Divide y by it first.": q,
-        "gamma is not used.": patches_of(w * gamma, weight, offset),
-        "y is multiplied by gamma. Divide by it.": patches_of(w * gamma**2, weight, offset),
+        q: "With a gamma the patches are wrong. Divide y by it first.",
+        patches_of(w * gamma, weight, offset): "gamma is not used.",
+        patches_of(w * gamma**2, weight, offset): "y is multiplied by gamma. Divide by it.",
     }
     attempt.expect_close(attempt(w * gamma, gamma, weight, offset, shape=shape), outcomes)
 
@@ -171,42 +165,37 @@ def norm_pullback(attempt: Attempt) -> None:
     s = variance.sqrt()
     along = (z * g).mean(-1, keepdim=True)  # [batch, tokens, 1]
     outcomes = {
-        "With gamma = 1 and eps = 0 the gradient is wrong.": expected(ones, 0.0, g),
-        "You do not subtract the mean: the product with C is missing.": (g - z * along) / s,
-        "The part along z is not subtracted.": centred(g) / s,
-        "The mean and the part along z are right, but the result is not divided by s.": (
-            centred(g) - z * along
-        ),
-        "You divide by the variance, not by its root.": (centred(g) - z * along) / variance,
-        "You multiply by s. The derivative of a division by s is divided by it.": (
-            (centred(g) - z * along) * s
-        ),
-        "The dot product with z is not divided by dim.": (centred(g) - 5 * z * along) / s,
-        "The part along z is added, not subtracted.": (centred(g) + z * along) / s,
-        "You take the part along x, not along z = (x - mean) / s.": (
-            (centred(g) - x * (x * g).mean(-1, keepdim=True)) / s
-        ),
+        expected(ones, 0.0, g): "With gamma = 1 and eps = 0 the gradient is wrong.",
+        (g - z * along) / s: "You do not subtract the mean: the product with C is missing.",
+        centred(g) / s: "The part along z is not subtracted.",
+        centred(g) - z * along: "The mean and the part along z are right, but the result is not "
+        "divided by s.",
+        (centred(g) - z * along) / variance: "You divide by the variance, not by its root.",
+        (centred(g) - z * along) * s: "You multiply by s. The derivative of a division by s is "
+        "divided by it.",
+        (centred(g) - 5 * z * along) / s: "The dot product with z is not divided by dim.",
+        (centred(g) + z * along) / s: "The part along z is added, not subtracted.",
+        (centred(g) - x * (x * g).mean(-1, keepdim=True)) / s: "You take the part along x, not "
+        "along z = (x - mean) / s.",
     }
     attempt.expect_close(attempt(x, ones, 0.0, g, shape=shape), outcomes)
     pulled = expected(ones, 0.0, g)
     outcomes = {
-        "With a gamma the gradient is wrong.": expected(gamma, 0.0, g),
-        "gamma is not used.": pulled,
-        "gamma multiplies the result. In the transposed product it comes first: it multiplies g.": (
-            pulled * gamma
-        ),
+        expected(gamma, 0.0, g): "With a gamma the gradient is wrong.",
+        pulled: "gamma is not used.",
+        pulled * gamma: "gamma multiplies the result. In the transposed product it comes first: it "
+        "multiplies g.",
     }
     attempt.expect_close(attempt(x, gamma, 0.0, g, shape=shape), outcomes)
     wide = (variance + 0.5).sqrt()
     outcomes = {
-        "With eps = 0.5 the gradient is wrong. eps is added to the variance, inside the root, also "
-        "where z is made.": expected(ones, 0.5, g),
-        "eps is not used.": pulled,
-        "eps is used in the division, but z is made without it.": (centred(g) - z * along) / wide,
-        "z is made with eps, but the division at the end lacks it.": pulled_with(x, g, wide) / s,
-        "eps is added to the standard deviation. It belongs inside the root.": (
-            pulled_with(x, g, s + 0.5) / (s + 0.5)
-        ),
+        expected(ones, 0.5, g): "With eps = 0.5 the gradient is wrong. eps is added to the "
+        "variance, inside the root, also where z is made.",
+        pulled: "eps is not used.",
+        (centred(g) - z * along) / wide: "eps is used in the division, but z is made without it.",
+        pulled_with(x, g, wide) / s: "z is made with eps, but the division at the end lacks it.",
+        pulled_with(x, g, s + 0.5) / (s + 0.5): "eps is added to the standard deviation. It "
+        "belongs inside the root.",
     }
     attempt.expect_close(attempt(x, ones, 0.5, g, shape=shape), outcomes)
 
@@ -233,35 +222,33 @@ def forgotten(attempt: Attempt) -> None:
 
     lost = onto(right[:, 4:])
     outcomes: Outcomes = {
-        "For a linear function of rank 4, of 6 numbers, the projection is wrong.": lost,
-        "This projects onto the directions kept. Project onto the rest.": onto(right[:, :4]),
-        "These directions live where the outputs live. Take the singular vectors on the side of "
-        "the inputs.": onto(left[:, 4:]),
-        "These directions span all outputs. Take the singular vectors of the inputs.": onto(
-            left[:, :4]
-        ),
+        lost: "For a linear function of rank 4, of 6 numbers, the projection is wrong.",
+        onto(right[:, :4]): "This projects onto the directions kept. Project onto the rest.",
+        onto(left[:, 4:]): "These directions live where the outputs live. Take the singular "
+        "vectors on the side of the inputs.",
+        onto(left[:, :4]): "These directions span all outputs. Take the singular vectors of the "
+        "inputs.",
     }
     attempt.expect_close(attempt(x, lambda x: matrix @ x, 1e-4, shape=shape), outcomes)
     outcomes = {
-        "With tolerance = 0.05 and singular values of 5, 2, 1, 0.2, 0 and 0 the last three "
-        "directions count as forgotten.": onto(right[:, 3:]),
-        "tolerance is compared with the singular values as they are. It is a fraction of the "
-        "largest.": lost,
+        onto(right[:, 3:]): "With tolerance = 0.05 and singular values of 5, 2, 1, 0.2, 0 and 0 "
+        "the last three directions count as forgotten.",
+        lost: "tolerance is compared with the singular values as they are. It is a fraction of the "
+        "largest.",
     }
     attempt.expect_close(attempt(x, lambda x: matrix @ x, 0.05, shape=shape), outcomes)
     outcomes = {
-        "Of a function from 6 numbers to 2 four directions are forgotten, though its Jacobian has "
-        "two singular values only.": (
-            torch.eye(dim) - row_space((1 - (matrix @ x)[:2].tanh().square())[:, None] * matrix[:2])
+        torch.eye(dim) - row_space((1 - (matrix @ x)[:2].tanh().square())[:, None] * matrix[:2]): (
+            "Of a function from 6 numbers to 2 four directions are forgotten, though its Jacobian "
+            "has two singular values only."
         ),
-        "Nothing comes back of the directions without a singular value.": 0.0,
+        0.0: "Nothing comes back of the directions without a singular value.",
     }
     attempt.expect_close(attempt(x, lambda x: (matrix @ x)[:2].tanh(), 1e-4, shape=shape), outcomes)
     z = normed(x)
     outcomes = {
-        "A layer norm with eps = 0 forgets the direction of ones and that of z.": (
-            torch.full((dim, dim), 1 / dim) + torch.outer(z, z) / dim
-        ),
+        torch.full((dim, dim), 1 / dim) + torch.outer(z, z) / dim: "A layer norm with eps = 0 "
+        "forgets the direction of ones and that of z.",
     }
     attempt.expect_close(attempt(x, lambda x: normed(x), 1e-4, shape=shape), outcomes)
 

@@ -14,17 +14,17 @@ def queries_from_scores(attempt: Attempt) -> None:
     normal = normal_draws(seed=0)
     q, k = normal(3, 4), normal(7, 4)
     outcomes = {
-        "These are not the queries whose scaled products with the keys are the scores.": q,
-        "The scale is not undone: the scores were divided by the root of d.": q / 2,
-        "You divide by the root of d. The scores have been divided already.": q / 4,
-        "You multiply by d. The scores were divided by its root.": 2 * q,
-        "A product with the keys does not undo one: solve for the queries.": q @ k.T @ k / 2,
+        q: "These are not the queries whose scaled products with the keys are the scores.",
+        q / 2: "The scale is not undone: the scores were divided by the root of d.",
+        q / 4: "You divide by the root of d. The scores have been divided already.",
+        2 * q: "You multiply by d. The scores were divided by its root.",
+        q @ k.T @ k / 2: "A product with the keys does not undo one: solve for the queries.",
     }
     attempt.expect_close(attempt(q @ k.T / 2, k, shape=shape), outcomes)
     wide, keys = normal(3, 9), normal(11, 9)
     outcomes = {
-        "With d = 9 the queries are wrong, though with d = 4 they were right.": wide,
-        "The scale is 2 whatever d is.": wide * 2 / 3,
+        wide: "With d = 9 the queries are wrong, though with d = 4 they were right.",
+        wide * 2 / 3: "The scale is 2 whatever d is.",
     }
     attempt.expect_close(attempt(wide @ keys.T / 3, keys, shape=shape | {"d": 9}), outcomes)
 
@@ -50,26 +50,26 @@ def undo_residual(attempt: Attempt) -> None:
         return attempt(y, branch, steps, shape=shape)
 
     outcomes = {
-        "With steps = 0 the result should be y.": y,
-        "You take one step too many.": iterated(1),
+        y: "With steps = 0 the result should be y.",
+        iterated(1): "You take one step too many.",
     }
     attempt.expect_close(asked(0), outcomes)
     outcomes = {
-        "After one step from y the result should be y - branch(y).": iterated(1),
-        "You add the branch. It was added; take it away.": y + branch(y),
-        "You take one step too many.": iterated(2),
-        "Nothing has moved after one step.": y,
-        "You begin at zero. Begin at y.": y - branch(torch.zeros_like(y)),
+        iterated(1): "After one step from y the result should be y - branch(y).",
+        y + branch(y): "You add the branch. It was added; take it away.",
+        iterated(2): "You take one step too many.",
+        y: "Nothing has moved after one step.",
+        y - branch(torch.zeros_like(y)): "You begin at zero. Begin at y.",
     }
     attempt.expect_close(asked(1), outcomes)
     x = y
     for _ in range(3):
         x = x - branch(x)
     outcomes = {
-        "After three steps the result is wrong, though after one it was right.": iterated(3),
-        "Every step applies the branch to y. Apply it to the newest guess.": iterated(1),
-        "You subtract the branch from the guess. Subtract it from y.": x,
-        "You take one step too few.": iterated(2),
+        iterated(3): "After three steps the result is wrong, though after one it was right.",
+        iterated(1): "Every step applies the branch to y. Apply it to the newest guess.",
+        x: "You subtract the branch from the guess. Subtract it from y.",
+        iterated(2): "You take one step too few.",
     }
     attempt.expect_close(asked(3), outcomes)
 
@@ -83,27 +83,25 @@ def asymptotic_rate(attempt: Attempt) -> None:
     matrix = torch.block_diag(turn, stretch, torch.tensor([[-0.3]]))
     values = torch.linalg.svdvals(matrix)
     outcomes = {
-        "For a linear branch whose eigenvalues have the sizes 0.5, 0.5, 0.3, 0.2 and 0.1 the rate "
-        "should be 0.5.": 0.5,
-        "This is the largest singular value, the stretch of one step. Over many steps eigenvalues "
-        "decide.": values[0],
-        "This is the largest real part. The eigenvalues 0.5i and -0.5i turn an error and shrink it "
-        "no faster.": 0.2,
-        "This is the smallest. In the long run the slowest direction is left.": 0.1,
-        "Take the Jacobian of the branch alone, without the identity.": 1.2,
-        "This is the Frobenius norm.": matrix.norm(),
-        "You took the eigenvalues of a symmetric matrix.": (
-            torch.linalg.eigvalsh(matrix).abs().max()
-        ),
+        0.5: "For a linear branch whose eigenvalues have the sizes 0.5, 0.5, 0.3, 0.2 and 0.1 the "
+        "rate should be 0.5.",
+        values[0]: "This is the largest singular value, the stretch of one step. Over many steps "
+        "eigenvalues decide.",
+        0.2: "This is the largest real part. The eigenvalues 0.5i and -0.5i turn an error and "
+        "shrink it no faster.",
+        0.1: "This is the smallest. In the long run the slowest direction is left.",
+        1.2: "Take the Jacobian of the branch alone, without the identity.",
+        matrix.norm(): "This is the Frobenius norm.",
+        torch.linalg.eigvalsh(matrix).abs().max(): "You took the eigenvalues of a symmetric "
+        "matrix.",
     }
     attempt.expect_close(attempt(x, lambda x: matrix @ x), outcomes)
     slope = 1 - x.tanh().square()
     outcomes = {
-        "For a branch that is not linear the rate is wrong. Take the Jacobian at x.": (
-            0.9 * slope.max()
-        ),
-        "You took the Jacobian at zero. It belongs to x.": 0.9,
-        "The size of a negative eigenvalue counts.": -0.9 * slope.min(),
+        0.9 * slope.max(): "For a branch that is not linear the rate is wrong. Take the Jacobian "
+        "at x.",
+        0.9: "You took the Jacobian at zero. It belongs to x.",
+        -0.9 * slope.min(): "The size of a negative eigenvalue counts.",
     }
     attempt.expect_close(attempt(x, lambda x: -0.9 * x.tanh()), outcomes)
 
@@ -128,34 +126,29 @@ def held_attention(attempt: Attempt) -> None:
     product, turned = w_v @ w_out, w_out.T @ w_v.T  # kron wants contiguous matrices
     right = expected(one, w_v, w_out)
     outcomes = {
-        "With one head the matrix is wrong.": right,
-        "Within each block the matrix is not transposed. Tokens are rows, and multiplied from the "
-        "right.": torch.kron(one[0], product),
-        "The attention weights are transposed. Row i holds what token i takes.": torch.kron(
-            one[0].T.contiguous(), turned
-        ),
-        "This is the transposed matrix.": right.T,
-        "Tokens and entries are swapped: read one token after another, row by row.": torch.kron(
-            turned, one[0]
-        ),
-        "w_out is not used.": expected(one, w_v, torch.eye(dim)),
-        "w_v is not used.": expected(one, torch.eye(dim), w_out),
-        "w_out comes before w_v.": expected(one, w_out, w_v),
+        right: "With one head the matrix is wrong.",
+        torch.kron(one[0], product): "Within each block the matrix is not transposed. Tokens are "
+        "rows, and multiplied from the right.",
+        torch.kron(one[0].T.contiguous(), turned): "The attention weights are transposed. Row i "
+        "holds what token i takes.",
+        right.T: "This is the transposed matrix.",
+        torch.kron(turned, one[0]): "Tokens and entries are swapped: read one token after another, "
+        "row by row.",
+        expected(one, w_v, torch.eye(dim)): "w_out is not used.",
+        expected(one, torch.eye(dim), w_out): "w_v is not used.",
+        expected(one, w_out, w_v): "w_out comes before w_v.",
     }
     attempt.expect_close(attempt(one, w_v, w_out, shape=shape), outcomes)
     weights = normal(heads, n, n).softmax(-1)
     outcomes = {
-        "With two heads the matrix is wrong. Each head has its own columns of w_v and its own rows "
-        "of w_out.": expected(weights, w_v, w_out),
-        "Every head has all of w_v and w_out. Cut both into the heads' parts.": torch.kron(
-            weights.sum(0), turned
-        ),
-        "Only the first head is there. The heads' outputs add up.": expected(
-            torch.stack([weights[0], 0 * weights[0]]), w_v, w_out
-        ),
-        "The heads' weights are averaged. Each head has its own.": torch.kron(
-            weights.mean(0), turned
-        ),
+        expected(weights, w_v, w_out): "With two heads the matrix is wrong. Each head has its own "
+        "columns of w_v and its own rows of w_out.",
+        torch.kron(weights.sum(0), turned): "Every head has all of w_v and w_out. Cut both into "
+        "the heads' parts.",
+        expected(torch.stack([weights[0], 0 * weights[0]]), w_v, w_out): "Only the first head is "
+        "there. The heads' outputs add up.",
+        torch.kron(weights.mean(0), turned): "The heads' weights are averaged. Each head has its "
+        "own.",
     }
     attempt.expect_close(attempt(weights, w_v, w_out, shape=shape), outcomes)
 

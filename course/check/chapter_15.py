@@ -27,34 +27,29 @@ def distance_step(attempt: Attempt) -> None:
     length = left.norm(dim=1, keepdim=True)
     g = left @ matrix / length  # the gradient of the distance
     outcomes = {
-        "For a linear function the step is wrong.": x - eps * g,
-        "x comes back unchanged.": x,
-        "The step leads uphill: the gradient is added.": x + eps * g,
-        "This is the gradient's step for half the squared distance. Divide by the distance.": (
-            x - eps * g * length
-        ),
-        "This is the gradient's step for the squared distance. Take its root.": (
-            x - 2 * eps * g * length
-        ),
-        "The distance is taken over the whole batch. Each entry has its own.": (
-            x - eps * left @ matrix / left.norm()
-        ),
-        "You step by the mean over the batch. Take the sum: each entry steps by itself.": (
-            x - eps * g / 2
-        ),
-        "The target is not used.": (
-            x - eps * linear(x) @ matrix / linear(x).norm(dim=1, keepdim=True)
-        ),
-        "eps is not used.": x - g,
-        "The gradient itself is returned.": g,
+        x - eps * g: "For a linear function the step is wrong.",
+        x: "x comes back unchanged.",
+        x + eps * g: "The step leads uphill: the gradient is added.",
+        x - eps * g * length: "This is the gradient's step for half the squared distance. Divide "
+        "by the distance.",
+        x - 2 * eps * g * length: "This is the gradient's step for the squared distance. Take its "
+        "root.",
+        x - eps * left @ matrix / left.norm(): "The distance is taken over the whole batch. Each "
+        "entry has its own.",
+        x - eps * g / 2: "You step by the mean over the batch. Take the sum: each entry steps by "
+        "itself.",
+        x - eps * linear(x) @ matrix / linear(x).norm(dim=1, keepdim=True): "The target is not "
+        "used.",
+        x - g: "eps is not used.",
+        g: "The gradient itself is returned.",
     }
     attempt.expect_close(attempt(x, target, linear, eps, shape=shape), outcomes)
     reached = curved(x)
     away = reached - target
     slope = (away / away.norm(dim=1, keepdim=True) * (1 - reached.square())) @ matrix
     outcomes = {
-        "For a function that is not linear the step is wrong, though for a linear one it is "
-        "right.": x - eps * slope,
+        x - eps * slope: "For a function that is not linear the step is wrong, though for a linear "
+        "one it is right.",
     }
     attempt.expect_close(attempt(x, target, curved, eps, shape=shape), outcomes)
 
@@ -71,24 +66,22 @@ def allowed_error(attempt: Attempt) -> None:
     ones, distances = torch.ones(3), torch.tensor([0.5, 2.0, 3.0])
     least = values[:, -1]
     outcomes = {
-        "At distances of 1 the result is wrong.": 1 / least,
-        "You divide by the largest singular value: that is the shortest error, not the longest.": (
-            1 / values[:, 0]
-        ),
-        "This is the smallest singular value itself. Divide by it.": least,
-        "This is the condition number.": values[:, 0] / least,
-        "You divide by an eigenvalue of the Jacobian's square. Take its root.": 1 / least**2,
-        "You divide by the Frobenius norm, which is for errors in random directions.": (
-            1 / values.square().sum(1).sqrt()
-        ),
-        "One singular value serves the whole batch. Each Jacobian has its own.": ones / least.min(),
+        1 / least: "At distances of 1 the result is wrong.",
+        1 / values[:, 0]: "You divide by the largest singular value: that is the shortest error, "
+        "not the longest.",
+        least: "This is the smallest singular value itself. Divide by it.",
+        values[:, 0] / least: "This is the condition number.",
+        1 / least**2: "You divide by an eigenvalue of the Jacobian's square. Take its root.",
+        1 / values.square().sum(1).sqrt(): "You divide by the Frobenius norm, which is for errors "
+        "in random directions.",
+        ones / least.min(): "One singular value serves the whole batch. Each Jacobian has its own.",
     }
     attempt.expect_close(attempt(jacobians, ones, shape=shape), outcomes)
     outcomes = {
-        "At other distances than 1 the result is wrong.": distances / least,
-        "distances is not used.": 1 / least,
-        "distances is squared.": distances**2 / least,
-        "You divide by distances.": 1 / least / distances,
+        distances / least: "At other distances than 1 the result is wrong.",
+        1 / least: "distances is not used.",
+        distances**2 / least: "distances is squared.",
+        1 / least / distances: "You divide by distances.",
     }
     attempt.expect_close(attempt(jacobians, distances, shape=shape), outcomes)
 
@@ -112,40 +105,35 @@ def left_after(attempt: Attempt) -> None:
         return attempt(error, jacobian, steps, shape={"n": n})
 
     outcomes = {
-        "With no steps all of the error is left.": error,
-        "One step too many is taken.": after(1 - shares),
+        error: "With no steps all of the error is left.",
+        after(1 - shares): "One step too many is taken.",
     }
     attempt.expect_close(asked(0), outcomes)
     outcomes = {
-        "After one step the error is wrong.": after(1 - shares),
-        "The error is unchanged.": error,
-        "The ratio of the singular values has to be squared.": after(1 - shares.sqrt()),
-        "The step leads uphill: the gradient is added.": after(1 + shares),
-        "This is the part that is gone, not the part left.": after(shares),
-        "The rate is one over the square of the *largest* singular value.": after(
-            1 - (values / values[-1]).square()
-        ),
-        "The rate is 1. It should be one over the square of the largest singular value.": after(
-            1 - values.square()
-        ),
-        "The factors are right, but these are the coordinates along the singular vectors. Turn "
-        "back.": (1 - shares) * (right @ error),
-        "The singular vectors are taken by columns. svd returns them as rows.": (
-            (1 - shares) * (right.mT @ error) @ right.mT
-        ),
+        after(1 - shares): "After one step the error is wrong.",
+        error: "The error is unchanged.",
+        after(1 - shares.sqrt()): "The ratio of the singular values has to be squared.",
+        after(1 + shares): "The step leads uphill: the gradient is added.",
+        after(shares): "This is the part that is gone, not the part left.",
+        after(1 - (values / values[-1]).square()): "The rate is one over the square of the "
+        "*largest* singular value.",
+        after(1 - values.square()): "The rate is 1. It should be one over the square of the "
+        "largest singular value.",
+        (1 - shares) * (right @ error): "The factors are right, but these are the coordinates "
+        "along the singular vectors. Turn back.",
+        (1 - shares) * (right.mT @ error) @ right.mT: "The singular vectors are taken by columns. "
+        "svd returns them as rows.",
     }
     attempt.expect_close(asked(1), outcomes)
     many = 20_000
     outcomes = {
-        f"After {many} steps the error is wrong, though after one it is right.": (
-            after((1 - shares) ** many)
-        ),
-        "Each step multiplies. You multiplied the decrease of one by their number.": after(
-            1 - many * shares
-        ),
-        "One step is taken, whatever steps is.": after(1 - shares),
-        "After so many steps only the weakest direction is left, and it is left: do not end "
-        "early.": torch.zeros_like(error),
+        after((1 - shares) ** many): f"After {many} steps the error is wrong, though after one it "
+        "is right.",
+        after(1 - many * shares): "Each step multiplies. You multiplied the decrease of one by "
+        "their number.",
+        after(1 - shares): "One step is taken, whatever steps is.",
+        torch.zeros_like(error): "After so many steps only the weakest direction is left, and it "
+        "is left: do not end early.",
     }
     attempt.expect_close(asked(many), outcomes)
 
@@ -162,16 +150,14 @@ def gauss_newton_step(attempt: Attempt) -> None:
 
     left = linear(a) - linear(x)  # [m]
     outcomes = {
-        "For a linear function and a target that it can give, one step must arrive.": a,
-        "x comes back unchanged.": x,
-        "This is a step of gradient descent, along the transposed Jacobian. Solve for the step.": (
-            x + matrix.T @ left
-        ),
-        "The step leads away from the target: its sign is wrong.": 2 * x - a,
-        "The step itself is returned. Add it to x.": a - x,
-        "You solve for the target, not for the residual.": (
-            x + torch.linalg.pinv(matrix) @ linear(a)
-        ),
+        a: "For a linear function and a target that it can give, one step must arrive.",
+        x: "x comes back unchanged.",
+        x + matrix.T @ left: "This is a step of gradient descent, along the transposed Jacobian. "
+        "Solve for the step.",
+        2 * x - a: "The step leads away from the target: its sign is wrong.",
+        a - x: "The step itself is returned. Add it to x.",
+        x + torch.linalg.pinv(matrix) @ linear(a): "You solve for the target, not for the "
+        "residual.",
     }
     attempt.expect_close(attempt(x, linear(a), linear, shape=shape), outcomes)
 
@@ -181,15 +167,11 @@ def gauss_newton_step(attempt: Attempt) -> None:
     target = 0.5 * normal(5)
     slope = (1 - curved(x).square())[:, None] * matrix
     step = torch.linalg.solve(slope.T @ slope, slope.T @ (target - curved(x)))
+    elsewhere = torch.linalg.pinv((1 - offset.tanh().square())[:, None] * matrix)
     outcomes = {
-        "For a function that is not linear, and a target that it cannot give, the step is wrong.": (
-            x + step
-        ),
-        "The Jacobian is not that at x.": (
-            x
-            + torch.linalg.pinv((1 - offset.tanh().square())[:, None] * matrix)
-            @ (target - curved(x))
-        ),
+        x + step: "For a function that is not linear, and a target that it cannot give, the step "
+        "is wrong.",
+        x + elsewhere @ (target - curved(x)): "The Jacobian is not that at x.",
     }
     attempt.expect_close(attempt(x, target, curved, shape=shape), outcomes)
 
@@ -219,32 +201,28 @@ def lbfgs_direction(attempt: Attempt) -> None:
     expected = by_matrices(gradient, s, y, scale)
     one = torch.tensor(1.0)
     outcomes = {
-        "With one pair the direction is wrong.": expected,
-        "The sign is wrong: the direction leads downhill, -q.": -expected,
-        "This is the direction of gradient descent.": -gradient,
-        "gamma is missing between the loops.": by_matrices(gradient, s, y, one),
-        "gamma is upside down.": by_matrices(gradient, s, y, 1 / scale),
-        "gamma is (s . s) / (s . y). Here it is (s . y) / (y . y).": by_matrices(
-            gradient, s, y, (s[0] @ s[0]) / (s[0] @ y[0])
-        ),
-        "steps and changes are exchanged.": by_matrices(gradient, y, s, scale),
+        expected: "With one pair the direction is wrong.",
+        -expected: "The sign is wrong: the direction leads downhill, -q.",
+        -gradient: "This is the direction of gradient descent.",
+        by_matrices(gradient, s, y, one): "gamma is missing between the loops.",
+        by_matrices(gradient, s, y, 1 / scale): "gamma is upside down.",
+        by_matrices(gradient, s, y, (s[0] @ s[0]) / (s[0] @ y[0])): "gamma is (s . s) / (s . y). "
+        "Here it is (s . y) / (y . y).",
+        by_matrices(gradient, y, s, scale): "steps and changes are exchanged.",
     }
     attempt.expect_close(attempt(gradient, s, y, shape=shape), outcomes)
     expected = by_matrices(gradient, steps, changes, scale)
     oldest = (steps[0] @ changes[0]) / (changes[0] @ changes[0])
     outcomes = {
-        "With three pairs the direction is wrong, though with one it is right. The first loop goes "
-        "from the newest pair to the oldest, the second back, with the alpha of each "
-        "pair.": expected,
-        "Only the newest pair is used.": by_matrices(gradient, s, y, scale),
-        "The pairs are taken in the opposite order: the newest is the last.": by_matrices(
-            gradient, steps.flip(0), changes.flip(0), scale
-        ),
-        "The order is opposite, and gamma is that of the oldest pair.": by_matrices(
-            gradient, steps.flip(0), changes.flip(0), oldest
-        ),
-        "gamma is that of the oldest pair. Take the newest, the last.": by_matrices(
-            gradient, steps, changes, oldest
-        ),
+        expected: "With three pairs the direction is wrong, though with one it is right. The first "
+        "loop goes from the newest pair to the oldest, the second back, with the alpha of each "
+        "pair.",
+        by_matrices(gradient, s, y, scale): "Only the newest pair is used.",
+        by_matrices(gradient, steps.flip(0), changes.flip(0), scale): "The pairs are taken in the "
+        "opposite order: the newest is the last.",
+        by_matrices(gradient, steps.flip(0), changes.flip(0), oldest): "The order is opposite, and "
+        "gamma is that of the oldest pair.",
+        by_matrices(gradient, steps, changes, oldest): "gamma is that of the oldest pair. Take the "
+        "newest, the last.",
     }
     attempt.expect_close(attempt(gradient, steps, changes, shape=shape), outcomes)

@@ -14,30 +14,26 @@ def position_variance(attempt: Attempt) -> None:
     x = x - x.mean(1, keepdim=True)
     known = torch.stack([one.square().sum() / 15 for one in x])
     outcomes = {
-        "Where each feature has mean 0 over the tokens it is the mean square of all entries.": (
-            known
-        ),
-        "The squares are added up. Take their mean, over tokens and features.": 15 * known,
-        "You divide by the number of tokens minus 1. Divide by the number of tokens.": (
-            known * 5 / 4
-        ),
-        "This is the standard deviation. The variance is its square.": known.sqrt(),
-        "You add up the features. Take their mean.": 3 * known,
-        "You take the variance of the features of each token. It is over the tokens, of each "
-        "feature.": x.var(2, correction=0).mean(1),
-        "All images are mixed: the result should have an entry for each.": known.mean().expand(2),
+        known: "Where each feature has mean 0 over the tokens it is the mean square of all "
+        "entries.",
+        15 * known: "The squares are added up. Take their mean, over tokens and features.",
+        known * 5 / 4: "You divide by the number of tokens minus 1. Divide by the number of "
+        "tokens.",
+        known.sqrt(): "This is the standard deviation. The variance is its square.",
+        3 * known: "You add up the features. Take their mean.",
+        x.var(2, correction=0).mean(1): "You take the variance of the features of each token. It "
+        "is over the tokens, of each feature.",
+        known.mean().expand(2): "All images are mixed: the result should have an entry for each.",
     }
     attempt.expect_close(attempt(x, shape=shape), outcomes)
     moved = x + torch.tensor([1.0, -2.0, 4.0])
     outcomes = {
-        "A number added to a feature in all tokens should change nothing.": known,
-        "You do not subtract the mean.": moved.square().mean((1, 2)),
-        "You subtract one mean for all features. Each feature has its own.": torch.stack(
-            [(one - one.mean()).square().mean() for one in moved]
-        ),
-        "You subtract the mean of each token. It should be that of each feature.": (
-            (moved - moved.mean(2, keepdim=True)).square().mean((1, 2))
-        ),
+        known: "A number added to a feature in all tokens should change nothing.",
+        moved.square().mean((1, 2)): "You do not subtract the mean.",
+        torch.stack([(one - one.mean()).square().mean() for one in moved]): "You subtract one mean "
+        "for all features. Each feature has its own.",
+        (moved - moved.mean(2, keepdim=True)).square().mean((1, 2)): "You subtract the mean of "
+        "each token. It should be that of each feature.",
     }
     attempt.expect_close(attempt(moved, shape=shape), outcomes)
 
@@ -62,23 +58,23 @@ def gaussian_weights(attempt: Attempt) -> None:
 
     table = weights(1.5)
     outcomes = {
-        "For four places and a width of 1.5 the weights are wrong.": rows(table),
-        "The rows do not sum to 1: divide each by its sum.": table,
-        "The columns sum to 1. It should be the rows: a row is a query.": table / table.sum(0),
-        "The whole table sums to 1. Each row should.": table / table.sum(),
-        "The weights grow with the distance. A minus sign is missing.": rows(1 / table),
-        "The distance is not squared.": rows(weights(1.5, power=1)),
-        "The 2 under the squared distance is missing.": rows(weights(1.5, half=1)),
-        "The width is not squared.": rows(weights(1.5**0.5)),
+        rows(table): "For four places and a width of 1.5 the weights are wrong.",
+        table: "The rows do not sum to 1: divide each by its sum.",
+        table / table.sum(0): "The columns sum to 1. It should be the rows: a row is a query.",
+        table / table.sum(): "The whole table sums to 1. Each row should.",
+        rows(1 / table): "The weights grow with the distance. A minus sign is missing.",
+        rows(weights(1.5, power=1)): "The distance is not squared.",
+        rows(weights(1.5, half=1)): "The 2 under the squared distance is missing.",
+        rows(weights(1.5**0.5)): "The width is not squared.",
     }
     attempt.expect_close(attempt(places, 1.5, shape=shape), outcomes)
     attempt.expect_close(
         attempt(places, 40.0, shape=shape),
-        {"With a large width the weights should be nearly equal.": rows(weights(40.0))},
+        {rows(weights(40.0)): "With a large width the weights should be nearly equal."},
     )
     attempt.expect_close(
         attempt(places, 0.05, shape=shape),
-        {"With a small width every place should keep to itself.": torch.eye(n)},
+        {torch.eye(n): "With a small width every place should keep to itself."},
     )
 
 
@@ -93,26 +89,23 @@ def gain_of_averaging(attempt: Attempt) -> None:
     gain = members - together
     centred = p - p.sum(0) / 4
     outcomes = {
-        "For four members, six images and three classes the gain is wrong.": gain,
-        "You take the mean over the classes. A squared error is their sum.": gain / 3,
-        "You add up the images. Take the mean error of an image.": gain * 6,
-        "You add up the members. Take their mean.": gain * 4,
-        "You divide by the number of members minus 1. Divide by their number.": gain * 4 / 3,
-        "This is a distance, not its square.": centred.square().sum(-1).sqrt().mean(),
-        "The mean over the images is taken away. It should be that over the members.": (
-            (p - p.mean(1, keepdim=True)).square().sum(-1).mean()
-        ),
-        "The mean over the classes is taken away. It should be that over the members.": (
-            (p - p.mean(2, keepdim=True)).square().sum(-1).mean()
-        ),
-        "This is the mean square of the predictions: take their mean over members away.": (
-            p.square().sum(-1).mean()
-        ),
+        gain: "For four members, six images and three classes the gain is wrong.",
+        gain / 3: "You take the mean over the classes. A squared error is their sum.",
+        gain * 6: "You add up the images. Take the mean error of an image.",
+        gain * 4: "You add up the members. Take their mean.",
+        gain * 4 / 3: "You divide by the number of members minus 1. Divide by their number.",
+        centred.square().sum(-1).sqrt().mean(): "This is a distance, not its square.",
+        (p - p.mean(1, keepdim=True)).square().sum(-1).mean(): "The mean over the images is taken "
+        "away. It should be that over the members.",
+        (p - p.mean(2, keepdim=True)).square().sum(-1).mean(): "The mean over the classes is taken "
+        "away. It should be that over the members.",
+        p.square().sum(-1).mean(): "This is the mean square of the predictions: take their mean "
+        "over members away.",
     }
     attempt.expect_close(attempt(p), outcomes)
     same = normal(1, 6, 3).expand(4, -1, -1).contiguous()
     attempt.expect_close(
-        attempt(same), {"Members that all agree gain nothing from averaging.": 0.0}
+        attempt(same), {0.0: "Members that all agree gain nothing from averaging."}
     )
 
 
@@ -133,21 +126,17 @@ def with_weights(attempt: Attempt) -> None:
         return z @ out
 
     outcomes = {
-        "For four heads of width 2 the result is wrong.": by_head(weights, values, out),
-        "The output map is not applied.": by_head(weights, values, torch.eye(8)),
-        "The map to values is not applied.": by_head(weights, torch.eye(8), out),
-        "The weights are transposed: a row holds what one query takes from each key.": (
-            by_head(weights.mT, values, out)
-        ),
-        "All features get the mean of the heads' weights. Each head has its own.": (
-            by_head(weights.mean(0).expand(4, -1, -1), values, out)
-        ),
-        "Neighbouring features belong to different heads. A head's features are consecutive.": (
-            by_head(weights, values, out, interleaved=True)
-        ),
-        "Here the maps multiply the tokens from the right: x @ values.": (
-            by_head(weights, values.T, out.T)
-        ),
-        "The input is added. This is only the branch.": x + by_head(weights, values, out),
+        by_head(weights, values, out): "For four heads of width 2 the result is wrong.",
+        by_head(weights, values, torch.eye(8)): "The output map is not applied.",
+        by_head(weights, torch.eye(8), out): "The map to values is not applied.",
+        by_head(weights.mT, values, out): "The weights are transposed: a row holds what one query "
+        "takes from each key.",
+        by_head(weights.mean(0).expand(4, -1, -1), values, out): "All features get the mean of the "
+        "heads' weights. Each head has its own.",
+        by_head(weights, values, out, interleaved=True): "Neighbouring features belong to "
+        "different heads. A head's features are consecutive.",
+        by_head(weights, values.T, out.T): "Here the maps multiply the tokens from the right: x @ "
+        "values.",
+        x + by_head(weights, values, out): "The input is added. This is only the branch.",
     }
     attempt.expect_close(attempt(x, weights, values, out, shape=shape), outcomes)

@@ -58,23 +58,18 @@ def with_mean(attempt: Attempt) -> None:
             return with_given(model, x, name, given)
 
         outcomes = {
-            f"With the mean in the place of {name!r} the logits are wrong.": put_in(there.mean(0)),
-            "The model is whole: nothing is put in.": put_in(None),
-            "Zeros are put in. Put in the mean over the known images.": (
-                put_in(torch.zeros_like(here))
-            ),
-            "This is the mean over x, the images that are scored. Take that over known.": (
-                put_in(here.mean(0))
-            ),
-            "All tokens share one mean. Each token has its own, over the images.": (
-                put_in(there.mean((0, 1)))
-            ),
-            "The mean over the tokens is put in. Take that over the images.": (
-                put_in(here.mean(1, keepdim=True).expand_as(here))
-            ),
-            "What is put in is a sum over the images. Divide by their number.": (
-                put_in(there.sum(0))
-            ),
+            put_in(there.mean(0)): f"With the mean in the place of {name!r} the logits are wrong.",
+            put_in(None): "The model is whole: nothing is put in.",
+            put_in(torch.zeros_like(here)): "Zeros are put in. Put in the mean over the known "
+            "images.",
+            put_in(here.mean(0)): "This is the mean over x, the images that are scored. Take that "
+            "over known.",
+            put_in(there.mean((0, 1))): "All tokens share one mean. Each token has its own, over "
+            "the images.",
+            put_in(here.mean(1, keepdim=True).expand_as(here)): "The mean over the tokens is put "
+            "in. Take that over the images.",
+            put_in(there.sum(0)): "What is put in is a sum over the images. Divide by their "
+            "number.",
         }
         attempt.expect_close(attempt(x, known, model, name, shape=dict(n=3, classes=5)), outcomes)
 
@@ -99,23 +94,18 @@ def patched(attempt: Attempt) -> None:
         for tokens in ([1, 3, 4], [0]):
             rest = [i for i in range(5) if i not in tokens]
             outcomes = {
-                f"With the tokens {tokens} of {name!r} put in the logits are wrong.": (
-                    put_in(x, here, there, tokens)
-                ),
-                "The model is whole: nothing is put in.": put_in(x, here, there, []),
-                "All tokens are put in. Put in those of the list.": (
-                    put_in(x, here, there, list(range(5)))
-                ),
-                "The tokens of the list stay, and the others are put in.": (
-                    put_in(x, here, there, rest)
-                ),
-                "The run is that of the other images: put their tokens into the run of x.": (
-                    put_in(other, there, here, tokens)
-                ),
-                "Zeros are put in. Put in the tokens of the other images.": (
-                    put_in(x, here, torch.zeros_like(here), tokens)
-                ),
-                "These are the logits of the other images.": model(other),
+                put_in(x, here, there, tokens): f"With the tokens {tokens} of {name!r} put in the "
+                "logits are wrong.",
+                put_in(x, here, there, []): "The model is whole: nothing is put in.",
+                put_in(x, here, there, list(range(5))): "All tokens are put in. Put in those of "
+                "the list.",
+                put_in(x, here, there, rest): "The tokens of the list stay, and the others are put "
+                "in.",
+                put_in(other, there, here, tokens): "The run is that of the other images: put "
+                "their tokens into the run of x.",
+                put_in(x, here, torch.zeros_like(here), tokens): "Zeros are put in. Put in the "
+                "tokens of the other images.",
+                model(other): "These are the logits of the other images.",
             }
             attempt.expect_close(
                 attempt(x, other, model, name, tokens, shape=dict(n=3, classes=5)), outcomes
@@ -137,14 +127,13 @@ def read_out(attempt: Attempt) -> None:
         return x @ weight + bias
 
     outcomes = {
-        "For three images of four tokens the logits are wrong.": head(norm(tokens).sum(1) / 4),
-        "The mean is taken before the norm. The norm acts on every token.": (
-            head(norm(tokens.mean(1)))
-        ),
-        "The norm is left out.": head(tokens.mean(1)),
-        "The tokens are added up. Take their mean.": head(norm(tokens).sum(1)),
-        "Only the first token is read. Take the mean of all.": head(norm(tokens)[:, 0]),
-        "The norm acts a second time, on the mean.": head(norm(norm(tokens).mean(1))),
+        head(norm(tokens).sum(1) / 4): "For three images of four tokens the logits are wrong.",
+        head(norm(tokens.mean(1))): "The mean is taken before the norm. The norm acts on every "
+        "token.",
+        head(tokens.mean(1)): "The norm is left out.",
+        head(norm(tokens).sum(1)): "The tokens are added up. Take their mean.",
+        head(norm(tokens)[:, 0]): "Only the first token is read. Take the mean of all.",
+        head(norm(norm(tokens).mean(1))): "The norm acts a second time, on the mean.",
     }
     attempt.expect_close(attempt(tokens, norm, head, shape=dict(batch=3, classes=5)), outcomes)
 
@@ -165,22 +154,19 @@ def add_block(attempt: Attempt) -> None:
         return torch.where(x > 0, x, 0)
 
     outcomes = {
-        "For three heads and four tokens the result is wrong.": add(positive(each).sum(1) / 3),
-        "The negative parts count too. Keep the positive ones.": add(each.mean(1)),
-        "Negative parts count as positive. Set them to 0.": add(each.abs().mean(1)),
-        "The mean over the heads comes first. Take the positive part of each head.": (
-            add(positive(each.mean(1)))
-        ),
-        "The heads are added up. Take their mean.": add(positive(each).sum(1)),
-        "The product is in the wrong order: the new block belongs on the left of R.": (
-            R + R @ positive(each).mean(1)
-        ),
-        "R itself is not added: what passes a block by its shortcut is lost.": (
-            positive(each).mean(1) @ R
-        ),
-        "The gradients are not used.": add(weights.mean(1)),
-        "The attention weights are not used.": add(positive(slopes).mean(1)),
-        "R is left out of the product.": R + positive(each).mean(1),
+        add(positive(each).sum(1) / 3): "For three heads and four tokens the result is wrong.",
+        add(each.mean(1)): "The negative parts count too. Keep the positive ones.",
+        add(each.abs().mean(1)): "Negative parts count as positive. Set them to 0.",
+        add(positive(each.mean(1))): "The mean over the heads comes first. Take the positive part "
+        "of each head.",
+        add(positive(each).sum(1)): "The heads are added up. Take their mean.",
+        R + R @ positive(each).mean(1): "The product is in the wrong order: the new block belongs "
+        "on the left of R.",
+        positive(each).mean(1) @ R: "R itself is not added: what passes a block by its shortcut is "
+        "lost.",
+        add(weights.mean(1)): "The gradients are not used.",
+        add(positive(slopes).mean(1)): "The attention weights are not used.",
+        R + positive(each).mean(1): "R is left out of the product.",
     }
     attempt.expect_close(attempt(R, weights, slopes, shape=shape), outcomes)
 
@@ -204,23 +190,21 @@ def sparse_codes(attempt: Attempt) -> None:
     for k in (2, 3):
         largest = positive.flatten().sort(descending=True).values[6 * k - 1]
         outcomes = {
-            f"With the {k} largest of nine codes the result is wrong.": keep(positive, k, positive),
-            "All positive codes are kept. Keep the k largest of each token.": positive,
-            "The bias is left out.": keep(
-                torch.where(scores - bias > 0, scores - bias, 0), k, scores - bias
-            ),
-            "The k smallest codes are kept.": keep(positive, k, -positive),
-            "Codes are kept by their size, whatever the sign.": keep(scores, k, scores.abs()),
-            "The largest codes of all tokens together are kept. Each token has its own k.": (
-                torch.where(positive >= largest, positive, 0)
-            ),
-            "What is kept should be the code, not a 1.": (keep(positive, k, positive) > 0).to(x),
+            keep(positive, k, positive): f"With the {k} largest of nine codes the result is wrong.",
+            positive: "All positive codes are kept. Keep the k largest of each token.",
+            keep(torch.where(scores - bias > 0, scores - bias, 0), k, scores - bias): "The bias is "
+            "left out.",
+            keep(positive, k, -positive): "The k smallest codes are kept.",
+            keep(scores, k, scores.abs()): "Codes are kept by their size, whatever the sign.",
+            torch.where(positive >= largest, positive, 0): "The largest codes of all tokens "
+            "together are kept. Each token has its own k.",
+            (keep(positive, k, positive) > 0).to(x): "What is kept should be the code, not a 1.",
         }
         attempt.expect_close(attempt(x, encoder, bias, k, shape=shape), outcomes)
     many = keep(positive, 8, positive)
     outcomes = {
-        "With a large k the result is wrong.": many,
-        "A code below zero is kept. A direction is in a token or it is not: codes are never "
-        "negative.": keep(scores, 8, scores),
+        many: "With a large k the result is wrong.",
+        keep(scores, 8, scores): "A code below zero is kept. A direction is in a token or it is "
+        "not: codes are never negative.",
     }
     attempt.expect_close(attempt(x, encoder, bias, 8, shape=shape), outcomes)

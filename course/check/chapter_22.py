@@ -8,7 +8,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, Outcomes, normal_draws
 from course.check.exercise import exercise
 
 T = TypeVar("T")
@@ -49,44 +49,36 @@ def neighbourhood(attempt: Attempt) -> None:
 
         expected = near(max, half)
         outcomes = {
-            f"For {rows} x {columns} patches and k = {k} the result is wrong (True counts as 1).": (
-                expected
-            ),
-            "True and False are exchanged: True says that a patch may attend.": 1 - expected,
-            "The neighbourhood wraps round to the opposite edge. It ends with the image.": (
-                near(round_torus, half)
-            ),
-            "Beyond the end of a row the neighbourhood continues in another one. It ends with the "
-            "image.": mask_of(range(n), runs_over),
-            "The corners of the k x k patches are missing. A corner is k // 2 patches down and k "
-            "// 2 across: steps down and across are not added.": near(operator.add, half),
-            "The patches lie in a circle of diameter k. They fill a square.": (
-                near(lambda down, across: (down**2 + across**2) ** 0.5, k / 2)
-            ),
-            "k is used as a radius. It is the side: k // 2 patches lie on each side of i.": (
-                near(max, k)
-            ),
-            "The neighbourhood reaches k - 1 patches far. It is k patches wide in all: k // 2 lie "
-            "on each side of i.": near(max, k - 1),
-            "The neighbourhood is too small by a patch on each side: k // 2 patches away still "
-            "belongs to it.": near(max, half - 1),
-            "Patch i is at the upper left of its neighbourhood. It is in the middle.": (
-                mask_of(places, lambda a, b: 0 <= b[0] - a[0] < k and 0 <= b[1] - a[1] < k)
-            ),
-            "This is a band in reading order, of patches whose indices are near. Compare rows and "
-            "columns.": mask_of(range(n), lambda i, j: abs(i - j) <= half),
-            "Only the rows are compared. Compare the columns too.": (
-                near(lambda down, across: down, half)
-            ),
-            "Only the columns are compared. Compare the rows too.": (
-                near(lambda down, across: across, half)
-            ),
-            "Here it is enough to be near in row or in column. Both are needed.": near(min, half),
-            "Patch i is at row i // columns, column i % columns: here the number of rows takes the "
-            "place of that of columns.": near(max, half, turned),
-            "A patch does not attend to itself here. It is in its own neighbourhood.": (
-                expected - torch.eye(n)
-            ),
+            expected: f"For {rows} x {columns} patches and k = {k} the result is wrong (True "
+            "counts as 1).",
+            1 - expected: "True and False are exchanged: True says that a patch may attend.",
+            near(round_torus, half): "The neighbourhood wraps round to the opposite edge. It ends "
+            "with the image.",
+            mask_of(range(n), runs_over): "Beyond the end of a row the neighbourhood continues in "
+            "another one. It ends with the image.",
+            near(operator.add, half): "The corners of the k x k patches are missing. A corner is k "
+            "// 2 patches down and k // 2 across: steps down and across are not added.",
+            near(lambda down, across: (down**2 + across**2) ** 0.5, k / 2): "The patches lie in a "
+            "circle of diameter k. They fill a square.",
+            near(max, k): "k is used as a radius. It is the side: k // 2 patches lie on each side "
+            "of i.",
+            near(max, k - 1): "The neighbourhood reaches k - 1 patches far. It is k patches wide "
+            "in all: k // 2 lie on each side of i.",
+            near(max, half - 1): "The neighbourhood is too small by a patch on each side: k // 2 "
+            "patches away still belongs to it.",
+            mask_of(places, lambda a, b: 0 <= b[0] - a[0] < k and 0 <= b[1] - a[1] < k): "Patch i "
+            "is at the upper left of its neighbourhood. It is in the middle.",
+            mask_of(range(n), lambda i, j: abs(i - j) <= half): "This is a band in reading order, "
+            "of patches whose indices are near. Compare rows and columns.",
+            near(lambda down, across: down, half): "Only the rows are compared. Compare the "
+            "columns too.",
+            near(lambda down, across: across, half): "Only the columns are compared. Compare the "
+            "rows too.",
+            near(min, half): "Here it is enough to be near in row or in column. Both are needed.",
+            near(max, half, turned): "Patch i is at row i // columns, column i % columns: here the "
+            "number of rows takes the place of that of columns.",
+            expected - torch.eye(n): "A patch does not attend to itself here. It is in its own "
+            "neighbourhood.",
         }
         attempt.expect_close(
             attempt(rows, columns, k, shape=dict(n=n, again=n), dtype=torch.bool).to(expected),
@@ -103,11 +95,11 @@ def shifted_windows(attempt: Attempt) -> None:
     rows, columns, window = 5, 7, 3
     n, places = rows * columns, grid(rows, columns)
 
-    def expect(expected: Tensor, shift: int, otherwise: str, mistakes: dict[str, Tensor]) -> None:
+    def expect(expected: Tensor, shift: int, otherwise: str, mistakes: Outcomes) -> None:
         found = attempt(rows, columns, window, shift, shape=dict(n=n, again=n), dtype=torch.bool)
         outcomes = {
-            f"For 5 x 7 patches and windows of 3 x 3, {otherwise}, the result is wrong (True "
-            "counts as 1).": expected
+            expected: f"For 5 x 7 patches and windows of 3 x 3, {otherwise}, the result is wrong "
+            "(True counts as 1).",
         } | mistakes
         attempt.expect_close(found.to(expected), outcomes)
 
@@ -122,36 +114,32 @@ def shifted_windows(attempt: Attempt) -> None:
         0,
         "without a shift",
         {
-            "True and False are exchanged: True says that a patch may attend.": 1 - tiled,
-            "Windows are as wide as the image. Compare the columns too.": one_of_two[0],
-            "Windows are as high as the image. Compare the rows too.": one_of_two[1],
-            "One of row and column is enough here. Of two patches in a window both agree.": (
-                torch.maximum(*one_of_two)
-            ),
-            "Patch i is at row i // columns, column i % columns: here the number of rows takes the "
-            "place of that of columns.": same(
+            1 - tiled: "True and False are exchanged: True says that a patch may attend.",
+            one_of_two[0]: "Windows are as wide as the image. Compare the columns too.",
+            one_of_two[1]: "Windows are as high as the image. Compare the rows too.",
+            torch.maximum(*one_of_two): "One of row and column is enough here. Of two patches in a "
+            "window both agree.",
+            same(
                 lambda row, column: (row // 3, column // 3),
                 [(i // rows, i % rows) for i in range(n)],
+            ): (
+                "Patch i is at row i // columns, column i % columns: here the number of rows takes "
+                "the place of that of columns."
             ),
-            "The windows are stretches of reading order. They are squares of patches.": mask_of(
-                range(n), lambda i, j: i // 9 == j // 9
-            ),
-            "Here window is the number of windows along a side. It is the side of one.": (
-                same(lambda row, column: (row * 3 // 5, column * 3 // 7))
-            ),
-            "Two windows have the same number. In a row of windows the smaller one at the edge "
-            "counts too.": same(lambda row, column: 2 * (row // 3) + column // 3),
-            "Windows on a diagonal have the same number. Compare rows and columns one by one.": (
-                same(lambda row, column: row // 3 + column // 3)
-            ),
-            "Every patch has a neighbourhood of its own. Windows tile the grid.": (
-                mask_of(places, lambda a, b: max(abs(a[0] - b[0]), abs(a[1] - b[1])) <= 1)
-            ),
-            "In the smaller windows at the edges a patch attends to none. It attends to all in its "
-            "window.": tiled * whole * whole[:, None],
-            "A patch does not attend to itself here. It is in its own window.": (
-                tiled - torch.eye(n)
-            ),
+            mask_of(range(n), lambda i, j: i // 9 == j // 9): "The windows are stretches of "
+            "reading order. They are squares of patches.",
+            same(lambda row, column: (row * 3 // 5, column * 3 // 7)): "Here window is the number "
+            "of windows along a side. It is the side of one.",
+            same(lambda row, column: 2 * (row // 3) + column // 3): "Two windows have the same "
+            "number. In a row of windows the smaller one at the edge counts too.",
+            same(lambda row, column: row // 3 + column // 3): "Windows on a diagonal have the same "
+            "number. Compare rows and columns one by one.",
+            mask_of(places, lambda a, b: max(abs(a[0] - b[0]), abs(a[1] - b[1])) <= 1): "Every "
+            "patch has a neighbourhood of its own. Windows tile the grid.",
+            tiled * whole * whole[:, None]: "In the smaller windows at the edges a patch attends "
+            "to none. It attends to all in its window.",
+            tiled - torch.eye(n): "A patch does not attend to itself here. It is in its own "
+            "window.",
         },
     )
 
@@ -165,31 +153,29 @@ def shifted_windows(attempt: Attempt) -> None:
             s,
             f"shifted by {s}",
             {
-                "The windows are not shifted.": tiled,
-                "The windows are shifted up and to the left. Whole ones begin down and to the "
-                "right of the "
-                "corner.": same(lambda row, column: ((row + s) // 3, (column + s) // 3)),
-                "The windows wrap round to the opposite edge, as with torch.roll. They end with "
-                "the image.": same(lambda row, column: ((row - s) % 5 // 3, (column - s) % 7 // 3)),
-                "The windows are rolled up and to the left, over the edge. They begin down and to "
-                "the right of the corner, and end with the "
-                "image.": same(lambda row, column: ((row + s) % 5 // 3, (column + s) % 7 // 3)),
-                "The shift is one of reading order, from the end of a row into the next. Shift "
-                "rows and columns.": same(lambda row, column: (row // 3, column // 3), moved),
-                "The windows are only shifted down. Shift them to the right too.": (
-                    same(lambda row, column: ((row - s) // 3, column // 3))
-                ),
-                "The windows are only shifted to the right. Shift them down too.": (
-                    same(lambda row, column: (row // 3, (column - s) // 3))
-                ),
-                "The patches before the first whole window have joined it. They make smaller "
-                "windows of their own: rounded down, -1 / 3 is "
-                "-1.": same(lambda row, column: (max(row - s, 0) // 3, max(column - s, 0) // 3)),
-                "A patch before the first whole window attends to none. The windows there are "
-                "smaller.": expected * (1 - before) * (1 - before.T),
-                "A patch before the first whole window attends only to itself. The windows there "
-                "are "
-                "smaller.": torch.maximum(expected * (1 - before) * (1 - before.T), torch.eye(n)),
+                tiled: "The windows are not shifted.",
+                same(lambda row, column: ((row + s) // 3, (column + s) // 3)): "The windows are "
+                "shifted up and to the left. Whole ones begin down and to the right of the corner.",
+                same(lambda row, column: ((row - s) % 5 // 3, (column - s) % 7 // 3)): "The "
+                "windows wrap round to the opposite edge, as with torch.roll. They end with the "
+                "image.",
+                same(lambda row, column: ((row + s) % 5 // 3, (column + s) % 7 // 3)): "The "
+                "windows are rolled up and to the left, over the edge. They begin down and to the "
+                "right of the corner, and end with the image.",
+                same(lambda row, column: (row // 3, column // 3), moved): "The shift is one of "
+                "reading order, from the end of a row into the next. Shift rows and columns.",
+                same(lambda row, column: ((row - s) // 3, column // 3)): "The windows are only "
+                "shifted down. Shift them to the right too.",
+                same(lambda row, column: (row // 3, (column - s) // 3)): "The windows are only "
+                "shifted to the right. Shift them down too.",
+                same(lambda row, column: (max(row - s, 0) // 3, max(column - s, 0) // 3)): "The "
+                "patches before the first whole window have joined it. They make smaller windows "
+                "of their own: rounded down, -1 / 3 is -1.",
+                expected * (1 - before) * (1 - before.T): "A patch before the first whole window "
+                "attends to none. The windows there are smaller.",
+                torch.maximum(expected * (1 - before) * (1 - before.T), torch.eye(n)): "A patch "
+                "before the first whole window attends only to itself. The windows there are "
+                "smaller.",
             },
         )
 
@@ -201,7 +187,7 @@ def shifted_windows(attempt: Attempt) -> None:
     )
     attempt.expect_close(
         attempt(4, 9, 5, 3, shape=dict(n=n, again=n), dtype=torch.bool).to(expected),
-        {"For 4 x 9 patches and windows of 5 x 5, shifted by 3, the result is wrong.": expected},
+        {expected: "For 4 x 9 patches and windows of 5 x 5, shifted by 3, the result is wrong."},
     )
 
 
@@ -227,40 +213,38 @@ def static_mixing(attempt: Attempt) -> None:
 
     each = torch.stack([mix(weights)[..., 2 * h : 2 * h + 2] for h in range(heads)], 1)
     outcomes = {
-        "With identities as values and out the result is wrong.": mix(weights),
-        "The scores mix the tokens as they are. Take their softmax.": mix(scores),
-        "The softmax is over the tokens that attend. Take it over the last axis, so that the "
-        "weights of a token sum to 1.": mix(scores.softmax(1)),
-        "The softmax is over the heads. Take it over the last axis.": mix(scores.softmax(0)),
-        "The softmax is over all scores of a head. Each token's weights sum to 1.": (
-            mix(scores.flatten(1).softmax(1).view_as(scores))
-        ),
-        "The scores are divided by a root, as products of queries and keys are. Take them as they "
-        "are.": mix((scores / 2**0.5).softmax(2)),
-        "The weights are transposed: row i holds those of token i.": mix(weights.transpose(1, 2)),
-        "The heads have every third feature. A head has a slice of features that lie side by "
-        "side.": mix(weights, turn=True),
-        "The heads are put one after another along the tokens. Move their axis after that of the "
-        "tokens before they are put side by side.": each.reshape(batch, n, dim),
-        "All heads have the weights of the first.": mix(weights[:1].expand(heads, -1, -1)),
-        "The heads' weights are averaged. Each mixes its own slice of the values.": (
-            mix(weights.mean(0).expand(heads, -1, -1))
-        ),
-        "The weights are not used.": x,
+        mix(weights): "With identities as values and out the result is wrong.",
+        mix(scores): "The scores mix the tokens as they are. Take their softmax.",
+        mix(scores.softmax(1)): "The softmax is over the tokens that attend. Take it over the last "
+        "axis, so that the weights of a token sum to 1.",
+        mix(scores.softmax(0)): "The softmax is over the heads. Take it over the last axis.",
+        mix(scores.flatten(1).softmax(1).view_as(scores)): "The softmax is over all scores of a "
+        "head. Each token's weights sum to 1.",
+        mix((scores / 2**0.5).softmax(2)): "The scores are divided by a root, as products of "
+        "queries and keys are. Take them as they are.",
+        mix(weights.transpose(1, 2)): "The weights are transposed: row i holds those of token i.",
+        mix(weights, turn=True): "The heads have every third feature. A head has a slice of "
+        "features that lie side by side.",
+        each.reshape(batch, n, dim): "The heads are put one after another along the tokens. Move "
+        "their axis after that of the tokens before they are put side by side.",
+        mix(weights[:1].expand(heads, -1, -1)): "All heads have the weights of the first.",
+        mix(weights.mean(0).expand(heads, -1, -1)): "The heads' weights are averaged. Each mixes "
+        "its own slice of the values.",
+        x: "The weights are not used.",
     }
     attempt.expect_close(attempt(x, scores, identity, identity, shape=shape), outcomes)
     outcomes = {
-        "With an identity as out the result is wrong.": mix(weights, values),
-        "The values are not used: the tokens themselves are mixed.": mix(weights),
-        "The matrix of the values is transposed: x @ values.": mix(weights, values.T),
-        "The values multiply what the heads have mixed. They come before.": mix(weights) @ values,
+        mix(weights, values): "With an identity as out the result is wrong.",
+        mix(weights): "The values are not used: the tokens themselves are mixed.",
+        mix(weights, values.T): "The matrix of the values is transposed: x @ values.",
+        mix(weights) @ values: "The values multiply what the heads have mixed. They come before.",
     }
     attempt.expect_close(attempt(x, scores, values, identity, shape=shape), outcomes)
     outcomes = {
-        "With random values and out the result is wrong.": mix(weights, values, out),
-        "out is not used.": mix(weights, values),
-        "out is transposed: what the heads give @ out.": mix(weights, values, out.T),
-        "out comes before the heads mix. It comes after.": mix(weights, values @ out),
+        mix(weights, values, out): "With random values and out the result is wrong.",
+        mix(weights, values): "out is not used.",
+        mix(weights, values, out.T): "out is transposed: what the heads give @ out.",
+        mix(weights, values @ out): "out comes before the heads mix. It comes after.",
     }
     attempt.expect_close(attempt(x, scores, values, out, shape=shape), outcomes)
 

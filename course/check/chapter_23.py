@@ -13,15 +13,14 @@ def training_flops(attempt: Attempt) -> None:
     """multiply_adds, images, epochs -> one number."""
     known = torch.tensor(6.0 * 5 * 700 * 11)
     outcomes = {
-        "For 5 multiply-adds an image, 700 images and 11 epochs the cost is wrong.": known,
-        "A multiply-add is two operations.": known / 2,
-        "These are only the forward passes; the backward pass costs two more.": known / 3,
-        "A training step is a forward pass and twice as much backward: three in all.": (
-            known * 2 / 3
-        ),
-        "Every image is seen once in each epoch: the epochs are missing.": known / 11,
-        "The number of images is missing.": known / 700,
-        "You count a multiply-add as two operations twice.": known * 2,
+        known: "For 5 multiply-adds an image, 700 images and 11 epochs the cost is wrong.",
+        known / 2: "A multiply-add is two operations.",
+        known / 3: "These are only the forward passes; the backward pass costs two more.",
+        known * 2 / 3: "A training step is a forward pass and twice as much backward: three in "
+        "all.",
+        known / 11: "Every image is seen once in each epoch: the epochs are missing.",
+        known / 700: "The number of images is missing.",
+        known * 2: "You count a multiply-add as two operations twice.",
     }
     attempt.expect_close(attempt(5, 700, 11), outcomes)
 
@@ -39,28 +38,25 @@ def cost_to_reach(attempt: Attempt) -> None:
 
     ends = torch.log(costs[-1] / costs[0])
     outcomes = {
-        "Between the second and the third model, at three fifths, the cost is wrong.": (
-            between(0.6, 1)
-        ),
-        "You interpolate the cost. Interpolate its logarithm, and undo that.": straight(0.6, 1),
-        "This is the logarithm of the cost.": between(0.6, 1).log(),
-        "The ends are exchanged: near the cheaper model's accuracy the cost is near its.": (
-            between(0.4, 1)
-        ),
-        "You use the first and the last model. Use the two around the accuracy.": (
-            costs[0] * torch.exp(ends * 13 / 15)
-        ),
-        "This is the cost of the nearest model above. Interpolate.": costs[2],
-        "This is the cost of the nearest model below. Interpolate.": costs[1],
+        between(0.6, 1): "Between the second and the third model, at three fifths, the cost is "
+        "wrong.",
+        straight(0.6, 1): "You interpolate the cost. Interpolate its logarithm, and undo that.",
+        between(0.6, 1).log(): "This is the logarithm of the cost.",
+        between(0.4, 1): "The ends are exchanged: near the cheaper model's accuracy the cost is "
+        "near its.",
+        costs[0] * torch.exp(ends * 13 / 15): "You use the first and the last model. Use the two "
+        "around the accuracy.",
+        costs[2]: "This is the cost of the nearest model above. Interpolate.",
+        costs[1]: "This is the cost of the nearest model below. Interpolate.",
     }
     attempt.expect_close(attempt(83.0, accuracies, costs), outcomes)
     outcomes = {
-        "Between the first and the second model, at one fifth, the cost is wrong.": between(0.2, 0),
+        between(0.2, 0): "Between the first and the second model, at one fifth, the cost is wrong.",
     }
     attempt.expect_close(attempt(72.0, accuracies, costs), outcomes)
     attempt.expect_close(
         attempt(80.0, accuracies, costs),
-        {"At a model's own accuracy the cost should be its own.": costs[1]},
+        {costs[1]: "At a model's own accuracy the cost should be its own."},
     )
 
 
@@ -72,13 +68,12 @@ def power_law(attempt: Attempt) -> None:
     exact = torch.tensor([3.0, 0.4])
     errors = 3 * sizes**-0.4
     outcomes = {
-        "For errors that are exactly 3 times size to the power -0.4 factor or exponent is wrong.": (
-            exact
-        ),
-        "The exponent's sign is wrong: errors that fall have a positive one.": exact
-        * torch.tensor([1.0, -1.0]),
-        "The factor is still a logarithm.": torch.tensor([math.log(3), 0.4]),
-        "Factor and exponent are exchanged.": exact.flip(0),
+        exact: "For errors that are exactly 3 times size to the power -0.4 factor or exponent is "
+        "wrong.",
+        exact * torch.tensor([1.0, -1.0]): "The exponent's sign is wrong: errors that fall have a "
+        "positive one.",
+        torch.tensor([math.log(3), 0.4]): "The factor is still a logarithm.",
+        exact.flip(0): "Factor and exponent are exchanged.",
     }
     attempt.expect_close(attempt(sizes, errors, shape=shape), outcomes)
     noisy = errors * (1 + 0.2 * normal_draws(seed=3)(4)).abs()
@@ -87,12 +82,10 @@ def power_law(attempt: Attempt) -> None:
     fitted = torch.stack([(y.mean() - slope * x.mean()).exp(), -slope])
     through = (y[-1] - y[0]) / (x[-1] - x[0])
     outcomes = {
-        "For errors off the law, the line of least squares through the logarithms is different.": (
-            fitted
-        ),
-        "You go through the first and the last point. Fit all, by least squares.": torch.stack(
-            [(y[0] - through * x[0]).exp(), -through]
-        ),
+        fitted: "For errors off the law, the line of least squares through the logarithms is "
+        "different.",
+        torch.stack([(y[0] - through * x[0]).exp(), -through]): "You go through the first and the "
+        "last point. Fit all, by least squares.",
     }
     attempt.expect_close(attempt(sizes, noisy, shape=shape), outcomes)
 
@@ -127,18 +120,16 @@ def gru_step(attempt: Attempt) -> None:
         return (1 - z) * n + z * h if keep else z * n + (1 - z) * h
 
     outcomes = {
-        "For two states of four numbers the new state is wrong.": step(),
-        "Where z is 1 the old state should stay: z and 1 - z are exchanged.": step(keep=False),
-        "The first four rows of the maps belong to r, the next to z, the last to n.": (
-            step(order=(1, 0, 2))
-        ),
-        "r is not used: it multiplies what n gets from the state.": step(reset="none"),
-        "r multiplies the whole of n's argument. It belongs only to the state's part.": (
-            step(reset="all")
-        ),
-        "r multiplies the state before its map. Here it multiplies U h + c.": step(reset="inside"),
-        "The biases are missing.": step(biases=False),
-        "n has a tanh, not a sigmoid.": step(last="sigmoid"),
+        step(): "For two states of four numbers the new state is wrong.",
+        step(keep=False): "Where z is 1 the old state should stay: z and 1 - z are exchanged.",
+        step(order=(1, 0, 2)): "The first four rows of the maps belong to r, the next to z, the "
+        "last to n.",
+        step(reset="none"): "r is not used: it multiplies what n gets from the state.",
+        step(reset="all"): "r multiplies the whole of n's argument. It belongs only to the state's "
+        "part.",
+        step(reset="inside"): "r multiplies the state before its map. Here it multiplies U h + c.",
+        step(biases=False): "The biases are missing.",
+        step(last="sigmoid"): "n has a tanh, not a sigmoid.",
     }
     attempt.expect_close(attempt(x, h, w, u, b, c, shape=shape), outcomes)
 
@@ -151,19 +142,17 @@ def quantise(attempt: Attempt) -> None:
     squares = torch.stack([(patches - code).square().sum(1) for code in codebook], 1)
     products = patches @ codebook.T
     outcomes = {
-        "For six patches and five codes a patch does not become its nearest code.": (
-            codebook[squares.argmin(1)]
-        ),
-        "Each patch becomes the farthest code.": codebook[squares.argmax(1)],
-        "You take the largest product. A long code then wins from afar: take distances.": (
-            codebook[products.argmax(1)]
-        ),
-        "The patches come back unchanged.": patches,
+        codebook[squares.argmin(1)]: "For six patches and five codes a patch does not become its "
+        "nearest code.",
+        codebook[squares.argmax(1)]: "Each patch becomes the farthest code.",
+        codebook[products.argmax(1)]: "You take the largest product. A long code then wins from "
+        "afar: take distances.",
+        patches: "The patches come back unchanged.",
     }
     attempt.expect_close(attempt(patches, codebook, shape=dict(patches=6, numbers=3)), outcomes)
     attempt.expect_close(
         attempt(codebook[[3, 1]], codebook, shape=dict(patches=2, numbers=3)),
-        {"A patch that is a code should stay as it is.": codebook[[3, 1]]},
+        {codebook[[3, 1]]: "A patch that is a code should stay as it is."},
     )
 
 
@@ -191,18 +180,16 @@ def contrastive_loss(attempt: Attempt) -> None:
         return total / len(sides)
 
     outcomes = {
-        "For four pairs and a temperature of 0.5 the loss is wrong.": loss(),
-        "The vectors are not divided by their lengths.": loss(unit=False),
-        "Scores are divided by the temperature, not multiplied.": loss(temperature=2.0),
-        "The temperature is not used.": loss(temperature=1.0),
-        "Each image chooses among texts; each text should choose among images too.": (
-            loss(sides=(1,))
-        ),
-        "Each text chooses among images; each image should choose among texts too.": (
-            loss(sides=(0,))
-        ),
-        "You add both directions. Take their mean.": 2 * loss(),
-        "You add up the pairs. Take their mean.": loss(mean=False),
-        "The right one belongs among those to choose from.": loss(own=False),
+        loss(): "For four pairs and a temperature of 0.5 the loss is wrong.",
+        loss(unit=False): "The vectors are not divided by their lengths.",
+        loss(temperature=2.0): "Scores are divided by the temperature, not multiplied.",
+        loss(temperature=1.0): "The temperature is not used.",
+        loss(sides=(1,)): "Each image chooses among texts; each text should choose among images "
+        "too.",
+        loss(sides=(0,)): "Each text chooses among images; each image should choose among texts "
+        "too.",
+        2 * loss(): "You add both directions. Take their mean.",
+        loss(mean=False): "You add up the pairs. Take their mean.",
+        loss(own=False): "The right one belongs among those to choose from.",
     }
     attempt.expect_close(attempt(images, texts, 0.5), outcomes)

@@ -10,8 +10,8 @@ function too.
         x = normal_draws(seed=0)(2, 3)
         result = attempt(x, shape=dict(rows=2, columns=3))
         outcomes = {
-            "Every entry should be twice that of x.": 2 * x,  # the right one first
-            "x comes back unchanged.": x,
+            2 * x: "Every entry should be twice that of x.",  # the right one first
+            x: "x comes back unchanged.",
         }
         attempt.expect_close(result, outcomes)
 

@@ -8,7 +8,7 @@ import itertools
 import linecache
 import resource
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,18 +86,19 @@ class Rehearsal(Attempt):
         return self.results[-1]
 
     def expect_close(self, actual, outcomes) -> None:
-        known = {message: alike(value, actual) for message, value in outcomes.items()}
-        super().expect_close(self._met(actual, known), known)
+        known = {alike(value, actual): message for value, message in outcomes.items()}
+        super().expect_close(self._met(actual, known.items()), known)
 
     def expect_equal(self, result, outcomes) -> None:
-        super().expect_equal(self._met(result, outcomes), outcomes)
+        known = [(value, message) for message, value in outcomes.items()]
+        super().expect_equal(self._met(result, known), outcomes)
 
-    def _met(self, actual: Any, outcomes: Mapping[str, Any]) -> Any:
+    def _met(self, actual: Any, outcomes: Iterable[tuple[Any, str]]) -> Any:
         """What is found here, or the result of the mistake that is made here."""
-        _, *mistakes = outcomes.items()
+        _, *mistakes = outcomes
         here, self.expectations = self.expectations, self.expectations + 1
         call = next((i for i, result in enumerate(self.results) if result is actual), None)
-        self.mistakes += [Mistake(text, wrong, here, call) for text, wrong in mistakes]
+        self.mistakes += [Mistake(text, wrong, here, call) for wrong, text in mistakes]
         made = self.made
         return made.result if made and (made.expectation, made.call) == (here, None) else actual
 

@@ -113,7 +113,7 @@ def test_changes_to_the_checks_end_with_the_call(monkeypatch):
     result = attempt(torch.ones(2), shape=dict(n=2))
     assert (Attempt.expect, Attempt.expect_close, torch.allclose) == before
     with pytest.raises(NotYet, match="wrong"):
-        attempt.expect_close(result, {"wrong": torch.ones(2)})
+        attempt.expect_close(result, {torch.ones(2): "wrong"})
 
 
 def test_a_check_sees_what_a_call_did_to_a_module_and_to_what_counts():
