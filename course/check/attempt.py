@@ -56,6 +56,7 @@ class Attempt:
 
     def __init__(self, function: Callable):
         self.function = function
+        self.axes = ""  # names of the result's, with commas between; "": one number
         self.met = 0  # expectations met so far
 
     def __call__(
@@ -69,13 +70,13 @@ class Attempt:
         """Call the function and return its result if it is well formed.
 
         Args:
-            shape: Axis names and sizes of the tensor to be returned. Without it one number is
-                expected, a float or a 0-d tensor.
+            shape: Axis names and sizes of the tensor to be returned, for a result that is worked on
+                before it is compared with outcomes: they have the shape that it should have.
             dtype: Of that tensor. Without it it must have the dtype of the first input.
             within: Entered for the call alone.
         """
         result = self._call(inputs, within)
-        if shape is None:
+        if not (shape or self.axes):
             result = _as_number(result)
         elif dtype is None:
             result = _as_tensor(result, shape, inputs[0].dtype, " as the input has")
@@ -129,6 +130,9 @@ class Attempt:
         """
         (right, otherwise), *mistakes = outcomes.items()
         expected = alike(right, actual)
+        if self.axes:
+            names = self.axes.split(", ")[-expected.ndim :]
+            _expect_shape(actual, dict(zip(names, expected.shape, strict=True)))
         if not close(actual, expected):
             for wrong, message in mistakes:
                 if close(actual, alike(wrong, actual)):
@@ -171,15 +175,20 @@ def _as_number(result: object) -> Tensor:
 
 
 def _as_tensor(
-    result: object, shape: dict[str, int], dtype: torch.dtype, because: str = ""
+    result: object, shape: dict[str, int] | None, dtype: torch.dtype, because: str = ""
 ) -> Tensor:
     if not isinstance(result, Tensor):
         raise NotYet(f"The result is of type {type(result).__name__}, expected a torch.Tensor.")
+    if shape:
+        _expect_shape(result, shape)
+    if result.dtype != dtype:
+        raise NotYet(f"The result has dtype {result.dtype}, expected {dtype}{because}.")
+    return result.detach()
+
+
+def _expect_shape(result: Tensor, shape: dict[str, int]) -> None:
     sizes, expected = list(result.shape), list(shape.values())
     if sizes != expected:
         named = ", ".join(f"{axis} {size}" for axis, size in shape.items())
         order = " The axes are in another order." if sorted(sizes) == sorted(expected) else ""
         raise NotYet(f"The result has shape {sizes}, expected [{named}].{order}")
-    if result.dtype != dtype:
-        raise NotYet(f"The result has dtype {result.dtype}, expected {dtype}{because}.")
-    return result.detach()

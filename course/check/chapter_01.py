@@ -1,7 +1,5 @@
 """Chapter 1: images cut into patches; patches merged, padded, and put back into an image."""
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -10,14 +8,13 @@ from course.check.attempt import Attempt, NotYet, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise("batch, patches, numbers")
 def patchify(attempt: Attempt) -> None:
     """images [batch, channels, height, width], patch -> [batch, patches, numbers]."""
     batch, rows, columns = 2, 4, 5
 
     def check(channels: int, size: int, otherwise: str) -> None:
         images = normal_draws(seed=6)(batch, channels, rows * size, columns * size)
-        shape = dict(batch=batch, patches=rows * columns, numbers=channels * size * size)
         expected = cut(images, size, size)
         grid = expected.unflatten(1, (rows, columns))
         pixels = expected.unflatten(2, (channels, size, size))
@@ -37,21 +34,17 @@ def patchify(attempt: Attempt) -> None:
             pixels.flatten(3).mT.flatten(2): "The channel comes last in a patch. All numbers of "
             "its first channel should come first, then those of the second.",
         }
-        attempt.expect_close(attempt(images, size, shape=shape), outcomes)
+        attempt.expect_close(attempt(images, size), outcomes)
 
     for size in (6, 7):  # the second catches a number typed in
         check(1, size, f"With one channel the patches of {size} x {size} pixels are wrong.")
     check(3, 6, "With one channel the patches are right, with three channels they are not.")
 
 
-@exercise
+@exercise("dim, channels, height, width")
 def convolution_weight(attempt: Attempt) -> None:
     """matrix [size * size * channels, dim], channels, size -> [dim, channels, size, size]."""
     channels, size, dim = 3, 4, 5
-
-    def weight_of(matrix: Tensor, channels: int, size: int) -> Tensor:
-        shape = dict(dim=matrix.shape[1], channels=channels, height=size, width=size)
-        return attempt(matrix, channels, size, shape=shape)
 
     # One colour: only filters, rows and columns.
     grey = normal_draws(seed=7)(size * size, dim)
@@ -64,7 +57,7 @@ def convolution_weight(attempt: Attempt) -> None:
         grey.reshape(dim, 1, size, size): "The matrix is cut up as it lies in memory, which mixes "
         "the filters. A filter is a column of it: bring that axis to the front first.",
     }
-    attempt.expect_close(weight_of(grey, 1, size), outcomes)
+    attempt.expect_close(attempt(grey, 1, size), outcomes)
 
     # Several colours, which stand innermost.
     matrix = normal_draws(seed=8)(size * size * channels, dim)
@@ -78,17 +71,13 @@ def convolution_weight(attempt: Attempt) -> None:
         matrix.T.reshape(dim, channels, size, size): "The channel is taken for the slowest of the "
         "three. In this matrix the channels of one pixel are side by side.",
     }
-    attempt.expect_close(weight_of(matrix, channels, size), outcomes)
+    attempt.expect_close(attempt(matrix, channels, size), outcomes)
 
 
-@exercise
+@exercise("batch, groups, numbers")
 def merged_tokens(attempt: Attempt) -> None:
     """tokens [batch, rows * columns, dim], rows, columns -> [batch, .. / 4, 4 * dim]."""
     batch, dim = 5, 7
-
-    def merge(tokens: Tensor, rows: int, columns: int) -> Tensor:
-        shape = dict(batch=batch, groups=rows * columns // 4, numbers=4 * dim)
-        return attempt(tokens, rows, columns, shape=shape)
 
     # One group: the order within it, which is that of the tokens themselves.
     four = normal_draws(seed=9)(batch, 4, dim)
@@ -100,7 +89,7 @@ def merged_tokens(attempt: Attempt) -> None:
         four[:, [0, 2, 1, 3]].reshape(batch, 1, -1): "The four are in the order top left, bottom "
         "left, top right, bottom right. The right neighbour comes before the one below.",
     }
-    attempt.expect_close(merge(four, 2, 2), outcomes)
+    attempt.expect_close(attempt(four, 2, 2), outcomes)
 
     def groups(tokens: Tensor, columns: int, corners: list[int]) -> Tensor:
         right, below = 1, columns
@@ -124,7 +113,7 @@ def merged_tokens(attempt: Attempt) -> None:
         groups(tokens, columns, downwards): "The groups are counted downwards. They should be in "
         "reading order, like the tokens.",
     }
-    attempt.expect_close(merge(tokens, rows, columns), outcomes)
+    attempt.expect_close(attempt(tokens, rows, columns), outcomes)
 
 
 def corners(images: Tensor, size: int, stride: int) -> list[tuple[int, int]]:
@@ -143,7 +132,7 @@ def cut(images: Tensor, size: int, stride: int) -> Tensor:
     return torch.stack(squares, 1)
 
 
-@exercise
+@exercise("batch, patches, numbers")
 def padded_patches(attempt: Attempt) -> None:
     """images [batch, channels, height, width], size -> [batch, patches, channels * size ** 2]."""
     batch, channels, size = 2, 3, 4
@@ -156,11 +145,11 @@ def padded_patches(attempt: Attempt) -> None:
             return cut(F.pad(images, by, mode=mode), size, size)
 
         expected = padded([0, right, 0, below])
-        shape = dict(batch=batch, patches=expected.shape[1], numbers=expected.shape[2])
         rows = (height + below) // size
         downwards = expected.unflatten(1, (rows, -1)).transpose(1, 2).flatten(1, 2)
         inside = expected.unflatten(2, (channels, -1)).mT.flatten(2)
-        mistakes = {
+        outcomes = {
+            expected: otherwise,
             inside: "A patch's numbers are in the wrong order. All of its first channel come "
             "first, row by row, then those of the second.",
             downwards: "The patches are counted downwards. They should be in reading order.",
@@ -168,7 +157,7 @@ def padded_patches(attempt: Attempt) -> None:
         if right or below:
             around = [right // 2, right - right // 2, below // 2, below - below // 2]
             not_zero = f"With {height} x {width} pixels the padding is not 0. Add zeros, not "
-            mistakes |= {
+            outcomes |= {
                 padded([right, 0, below, 0]): "The padding is on the left or above. It should be "
                 "on the right and below.",
                 padded(around): "The padding is split between both sides. It should be on the "
@@ -176,28 +165,22 @@ def padded_patches(attempt: Attempt) -> None:
                 padded([0, right, 0, below], "replicate"): f"{not_zero}copies of the border.",
                 padded([0, right, 0, below], "reflect"): f"{not_zero}a mirrored border.",
             }
+        fitting = height // size, width // size
+        advice = {
+            f"shape {[batch, (fitting[0] + 1) * (fitting[1] + 1), channels * size**2]}": "A side "
+            "that the size divides needs no padding: -side % size is 0 there.",
+            f"shape {[batch, fitting[0] * fitting[1], channels * size**2]}": "A part of the image "
+            "is missing.",
+            "Error": f"Here {height} x {width} pixels should become {height + below} x "
+            f"{width + right}: F.pad takes [left, right, top, bottom], the last axis first.",
+        }
         try:
-            result = attempt(images, size, shape=shape)
+            attempt.expect_close(attempt(images, size), outcomes)
         except NotYet as reason:
-            counts = {
-                "A side that the size divides needs no padding: -side % size is 0 there.": (
-                    height // size + 1,
-                    width // size + 1,
-                ),
-                "A part of the image is missing.": (height // size, width // size),
-            }
-            for advice, (rows_of, columns_of) in counts.items():
-                if f"shape {[batch, rows_of * columns_of, channels * size**2]}" in str(reason):
-                    raise NotYet(f"{reason} {advice}") from reason
-            if "Error" in str(reason):
-                wanted = f"{height + below} x {width + right}"
-                raise NotYet(
-                    f"{reason} Here {height} x {width} pixels should become {wanted}: F.pad takes "
-                    "[left, right, top, bottom], the last axis first."
-                ) from reason
+            for symptom, message in advice.items():
+                if symptom in str(reason):
+                    raise NotYet(f"{reason} {message}") from reason
             raise
-        outcomes = {expected: otherwise} | mistakes
-        attempt.expect_close(result, outcomes)
 
     check(8, 12, "Where the size divides both sides, these should be the plain patches.")
     check(8, 9, "With 8 x 9 pixels and patches of 4, three columns of zeros should be added.")
@@ -205,16 +188,12 @@ def padded_patches(attempt: Attempt) -> None:
     check(5, 14, "With 5 x 14 pixels and patches of 4, both sides should be padded.")
 
 
-@exercise
+@exercise("batch, channels, height, width")
 def denoised(attempt: Attempt) -> None:
     """images [batch, channels, height, width], size, stride, keep -> as images."""
     size = 2
     every = 3 * 2 * 2  # numbers in a patch
     images = normal_draws(seed=12)(2, 3, 8, 12)  # 24 patches that do not overlap
-
-    def denoise(images: Tensor, stride: int, keep: int, **messages: Any) -> Tensor:
-        shape = dict(zip(("batch", "channels", "height", "width"), images.shape, strict=True))
-        return attempt(images, size, stride, keep, shape=shape, **messages)
 
     patches = cut(images, size, size)
     mean = patches.mean(1, keepdim=True)
@@ -224,7 +203,7 @@ def denoised(attempt: Attempt) -> None:
         put_back(patches - mean, images, size, size): "The mean patch is missing. It was "
         "subtracted and should be added again.",
     }
-    attempt.expect_close(denoise(images, size, every), outcomes)
+    attempt.expect_close(attempt(images, size, size, every), outcomes)
     counts = coverage(images, size, 1)
     outcomes = {
         images: "With stride 1 and all components kept, the image should come back unchanged. A "
@@ -234,7 +213,7 @@ def denoised(attempt: Attempt) -> None:
         images * counts / counts.max(): "Every pixel is divided by the same number. Near the "
         "border fewer patches overlap.",
     }
-    attempt.expect_close(denoise(images, 1, every), outcomes)
+    attempt.expect_close(attempt(images, size, 1, every), outcomes)
 
     own = patches.mean(2, keepdim=True)
     common = mean.mean(0, keepdim=True)
@@ -248,7 +227,7 @@ def denoised(attempt: Attempt) -> None:
         put_back(common.expand_as(patches), images, size, size): "All images share a mean patch. "
         "Each should have its own.",
     }
-    attempt.expect_close(denoise(images, size, 0), outcomes)
+    attempt.expect_close(attempt(images, size, size, 0), outcomes)
     outcomes = {
         put_back(projected(patches, 2), images, size, size): "With two components kept the result "
         "is wrong. They are the first two right singular vectors of the patches minus their mean.",
@@ -257,7 +236,7 @@ def denoised(attempt: Attempt) -> None:
         put_back(projected(patches, 2, shared=True), images, size, size): "All images share their "
         "components. Each should have its own.",
     }
-    attempt.expect_close(denoise(images, size, 2), outcomes)
+    attempt.expect_close(attempt(images, size, size, 2), outcomes)
     kept = projected(cut(images, size, 1), 2)
     outcomes = {
         put_back(kept, images, size, 1): "With stride 1 and two components, where patches "
@@ -265,7 +244,7 @@ def denoised(attempt: Attempt) -> None:
         put_back(kept, images, size, 1, last=True): "Where patches overlap the last one counts. "
         "Each pixel should be the mean of all.",
     }
-    attempt.expect_close(denoise(images, 1, 2), outcomes)
+    attempt.expect_close(attempt(images, size, 1, 2), outcomes)
 
     images = normal_draws(seed=13)(2, 3, 7, 9)  # the last row and column are in no patch
     margin = "The last row and column of a 7 x 9 image lie in no patch of 2 x 2. They should stay "
@@ -274,7 +253,9 @@ def denoised(attempt: Attempt) -> None:
         images * coverage(images, size, size): f"{margin}as they were. Here they are black.",
     }
     attempt.expect_close(
-        denoise(images, size, every, if_not_finite=f"{margin}as they were. Here they are 0 / 0."),
+        attempt(
+            images, size, size, every, if_not_finite=f"{margin}as they were. Here they are 0 / 0."
+        ),
         outcomes,
     )
 

@@ -16,7 +16,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, divisor: float, over: int = -1) -> T
     return torch.softmax(q @ k.mT / divisor, dim=over) @ v
 
 
-@exercise
+@exercise("batch, heads, queries, d_v")
 def scaled_dot_product_attention(attempt: Attempt) -> None:
     """q [.., queries, d], k [.., keys, d], v [.., keys, d_v], mask -> [.., queries, d_v].
 
@@ -45,10 +45,10 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
             q @ k.mT / math.sqrt(d) @ v: "There is no softmax: the values are summed with the "
             "scores themselves.",
         }
-        attempt.expect_close(attempt(q, k, v, shape=shape), outcomes)
+        attempt.expect_close(attempt(q, k, v), outcomes)
 
     attempt.expect_close(
-        attempt(q[0, 0], k[0, 0], v[0, 0], shape=dict(queries=queries, d_v=d_v)),
+        attempt(q[0, 0], k[0, 0], v[0, 0]),
         {
             attend(q[0, 0], k[0, 0], v[0, 0], math.sqrt(d)): "Without batch and heads, for q of "
             "shape [queries, d], the result is wrong. Count axes from the end.",
@@ -88,7 +88,7 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
     )
 
 
-@exercise
+@exercise()
 def masked_softmax(attempt: Attempt) -> None:
     """scores [..., queries, keys], a bool mask that broadcasts to it -> weights."""
     batch, heads, queries, keys = 2, 3, 5, 7
@@ -183,7 +183,7 @@ def softmax_by_rows(scores: Tensor, mask: Tensor) -> Tensor:
     return weights
 
 
-@exercise
+@exercise()
 def antisymmetric_share(attempt: Attempt) -> None:
     """w_q, w_k [dim, d_head] -> |antisymmetric part of B|^2 / |B|^2 with B = w_q w_k^T."""
     dim, d_head = 6, 4
@@ -254,12 +254,11 @@ def expect_projected(attempt: Attempt, result: Tensor, attended: Tensor, w_out: 
     attempt.expect_close(result, outcomes)
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def multi_head(attempt: Attempt) -> None:
     """x [batch, tokens, dim], w_qkv [dim, 3 dim], w_out [dim, dim], heads -> as x."""
     batch, tokens, dim, heads = 2, 5, 12, 3
     d = dim // heads
-    shape = dict(batch=batch, tokens=tokens, dim=dim)
     normal = normal_draws(seed=6)
     x, w_qkv, w_out = normal(batch, tokens, dim), normal(dim, 3 * dim) / 3, normal(dim, dim)
     identity = torch.eye(dim)
@@ -267,7 +266,7 @@ def multi_head(attempt: Attempt) -> None:
     attended = attend(q, k, v, math.sqrt(dim))
 
     # One head and no output projection: nothing to split or merge.
-    result = attempt(x, w_qkv, identity, 1, shape=shape)
+    result = attempt(x, w_qkv, identity, 1)
     for order in itertools.permutations((q, k, v), 3):
         attempt.expect(
             close(result, attended) or not close(result, attend(*order, math.sqrt(dim))),
@@ -281,7 +280,7 @@ def multi_head(attempt: Attempt) -> None:
     attempt.expect_close(result, outcomes)
 
     # One head with an output projection.
-    expect_projected(attempt, attempt(x, w_qkv, w_out, 1, shape=shape), attended, w_out)
+    expect_projected(attempt, attempt(x, w_qkv, w_out, 1), attended, w_out)
 
     # q = 0: every head gives the mean of its own columns of v.
     no_queries = w_qkv.clone()
@@ -301,7 +300,7 @@ def multi_head(attempt: Attempt) -> None:
         cut_first: "The columns are cut into heads before they are cut into q, k and v. It is the "
         "other way round: q of all heads, then k, then v.",
     }
-    attempt.expect_close(attempt(x, no_queries, identity, heads, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, no_queries, identity, heads), outcomes)
 
     def in_turn(divisor: float) -> Tensor:
         """Head by head."""
@@ -316,15 +315,14 @@ def multi_head(attempt: Attempt) -> None:
         in_turn(math.sqrt(dim)): "The scale is that of the whole width. A head is only d = dim / "
         "heads wide, so divide its scores by sqrt(d).",
     }
-    attempt.expect_close(attempt(x, w_qkv, w_out, heads, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, w_qkv, w_out, heads), outcomes)
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def grouped_query_attention(attempt: Attempt) -> None:
     """x [batch, tokens, dim], w_q, w_out [dim, dim], w_kv [dim, 2 groups d_head], heads -> as x."""
     batch, tokens, dim, heads, groups = 2, 5, 12, 6, 3
     d_head = dim // heads
-    shape = dict(batch=batch, tokens=tokens, dim=dim)
     normal = normal_draws(seed=3)
     x, w_q, w_out = normal(batch, tokens, dim), normal(dim, dim) / 3, normal(dim, dim)
     w_kv = normal(dim, 2 * dim) / 3
@@ -341,10 +339,10 @@ def grouped_query_attention(attempt: Attempt) -> None:
         attend(q, v, k, math.sqrt(dim)): "The columns of w_kv are read as v, then k. They hold all "
         "of k, then all of v.",
     }
-    attempt.expect_close(attempt(x, w_q, w_kv, identity, 1, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, w_q, w_kv, identity, 1), outcomes)
 
     # One head with an output projection.
-    expect_projected(attempt, attempt(x, w_q, w_kv, w_out, 1, shape=shape), attended, w_out)
+    expect_projected(attempt, attempt(x, w_q, w_kv, w_out, 1), attended, w_out)
 
     # q = 0 and a group for each head: every head gives the mean of its own columns of v.
     mean = v.mean(dim=1, keepdim=True).expand(batch, tokens, dim)
@@ -355,9 +353,7 @@ def grouped_query_attention(attempt: Attempt) -> None:
         by_head.reshape(batch, tokens, dim): "Merging the heads mixes up tokens and columns. "
         "Transpose back to [batch, tokens, heads, d_head] before you reshape.",
     }
-    attempt.expect_close(
-        attempt(x, torch.zeros(dim, dim), w_kv, identity, heads, shape=shape), outcomes
-    )
+    attempt.expect_close(attempt(x, torch.zeros(dim, dim), w_kv, identity, heads), outcomes)
 
     def in_turn(kv: Tensor, group_of: list[int], divisor: float) -> Tensor:
         """Head by head; group_of has the group of each head."""
@@ -378,7 +374,7 @@ def grouped_query_attention(attempt: Attempt) -> None:
         in_turn(x @ w_kv, each_its_own, math.sqrt(dim)): "The scale is that of the whole width. A "
         "head is only d_head = dim / heads wide, so divide its scores by sqrt(d_head).",
     }
-    attempt.expect_close(attempt(x, w_q, w_kv, w_out, heads, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, w_q, w_kv, w_out, heads), outcomes)
 
     # Fewer groups than heads.
     few = normal(dim, 2 * groups * d_head) / 3
@@ -390,7 +386,7 @@ def grouped_query_attention(attempt: Attempt) -> None:
         "heads share one: with 6 heads and 3 groups, heads 0 and 1 read group 0.",
         in_turn(x @ few, [0] * heads, root): "All heads read the first group.",
     }
-    attempt.expect_close(attempt(x, w_q, few, w_out, heads, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, w_q, few, w_out, heads), outcomes)
 
     # One group for all: multi-query attention.
     one = normal(dim, 2 * d_head) / 3
@@ -399,14 +395,13 @@ def grouped_query_attention(attempt: Attempt) -> None:
         "The number of groups follows from the width of w_kv: each takes d_head columns for k and "
         "as many for v.",
     }
-    attempt.expect_close(attempt(x, w_q, one, w_out, heads, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, w_q, one, w_out, heads), outcomes)
 
 
-@exercise
+@exercise("batch, heads, queries, d_v")
 def chunked_attention(attempt: Attempt) -> None:
     """q [.., queries, d], k [.., keys, d], v [.., keys, d_v], chunk -> [.., queries, d_v]."""
     batch, heads, queries, keys, d, d_v, chunk = 2, 3, 5, 12, 4, 6, 4
-    shape = dict(batch=batch, heads=heads, queries=queries, d_v=d_v)
     normal = normal_draws(seed=4)
     # Scores fall from the first key to the last, so the maximum is in the first chunk.
     q, v = normal(batch, heads, queries, d).abs(), normal(batch, heads, keys, d_v)
@@ -416,7 +411,7 @@ def chunked_attention(attempt: Attempt) -> None:
         expected: "With all keys in one chunk the result should be plain attention.",
         attend(q, falling, v, 1): "The scores are not scaled. Divide by sqrt(d).",
     }
-    attempt.expect_close(attempt(q, falling, v, keys, shape=shape), outcomes)
+    attempt.expect_close(attempt(q, falling, v, keys), outcomes)
 
     pieces = zip(falling.split(chunk, dim=-2), v.split(chunk, dim=-2), strict=True)
     separate = torch.stack([attend(q, *piece, math.sqrt(d)) for piece in pieces])
@@ -428,13 +423,13 @@ def chunked_attention(attempt: Attempt) -> None:
         separate.sum(0): "Each chunk has its own softmax, and the outputs are summed. Divide once, "
         "at the end, by the sum of the exponentials of all chunks.",
     }
-    attempt.expect_close(attempt(q, falling, v, chunk, shape=shape), outcomes)
+    attempt.expect_close(attempt(q, falling, v, chunk), outcomes)
 
     outcomes = {
         expected: "When a later chunk brings a larger maximum the result is wrong. The running sum "
         "and the running output must both be multiplied by exp(old maximum - new maximum).",
     }
-    attempt.expect_close(attempt(q, falling.flip(-2), v.flip(-2), chunk, shape=shape), outcomes)
+    attempt.expect_close(attempt(q, falling.flip(-2), v.flip(-2), chunk), outcomes)
 
     q, k, v = normal(queries, d), normal(11, d), normal(11, d_v)  # no leading axes, 4 + 4 + 3 keys
     for size in (4, 50):
@@ -443,7 +438,7 @@ def chunked_attention(attempt: Attempt) -> None:
             attend(q, k[:8], v[:8], math.sqrt(d)): "The last chunk is dropped when it is not full: "
             "11 keys make chunks of 4, 4 and 3.",
         }
-        attempt.expect_close(attempt(q, k, v, size, shape=dict(queries=queries, d_v=d_v)), outcomes)
+        attempt.expect_close(attempt(q, k, v, size), outcomes)
 
     # Far apart, so that one key takes all; then rounding such scores does no harm.
     q = 10 * (normal(queries, d).abs() + 1)
@@ -456,7 +451,6 @@ def chunked_attention(attempt: Attempt) -> None:
                 sign * k,
                 v,
                 4,
-                shape=dict(queries=queries, d_v=d_v),
                 if_not_finite=f"With scores {around} the result overflows or is 0 / 0. Subtract "
                 "the running maximum before exp, and start it at minus infinity.",
             ),

@@ -10,7 +10,7 @@ from course.check.attempt import Attempt, NotYet, close, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise()
 def add_positions(attempt: Attempt) -> None:
     """tokens [batch, 1 + patches, dim], table [patches, dim] -> as tokens."""
     batch, patches, dim = 2, 5, 3
@@ -56,7 +56,7 @@ def sincos(places: Tensor, dim: int) -> Tensor:
     return table
 
 
-@exercise
+@exercise("n, dim")
 def move_by(attempt: Attempt) -> None:
     """p [n, dim], rows of a sin-cos table; steps -> the rows that many positions on."""
     n, dim = 5, 6
@@ -70,7 +70,7 @@ def move_by(attempt: Attempt) -> None:
         p[:, [1, 0, 3, 2, 5, 4]]: "With steps = 0 sine and cosine of each pair come back "
         "exchanged.",
     }
-    attempt.expect_close(attempt(p, 0, shape=shape), outcomes)
+    attempt.expect_close(attempt(p, 0), outcomes)
 
     moved = attempt(p, 2, shape=shape)
     lengths = moved.unflatten(1, (-1, 2)).norm(dim=-1)
@@ -92,11 +92,11 @@ def move_by(attempt: Attempt) -> None:
     attempt.expect_close(moved, outcomes)
     for steps in (-3, 1.5, 40):
         attempt.expect_close(
-            attempt(p, steps, shape=shape),
+            attempt(p, steps),
             {sincos(places + steps, dim): f"With steps = {steps} the rows are wrong."},
         )
     attempt.expect_close(
-        attempt(sincos(places, 10), 2, shape=dict(n=n, dim=10)),
+        attempt(sincos(places, 10), 2),
         {sincos(places + 2, 10): "With dim = 10 the rows are wrong. Take the width from p."},
     )
 
@@ -124,7 +124,7 @@ def bilinear(table: Tensor, old: tuple[int, int], new: tuple[int, int]) -> Tenso
     return torch.stack(rows)
 
 
-@exercise
+@exercise()
 def resample_linear(attempt: Attempt) -> None:
     """table [1 + R * C, dim], old_grid, new_grid -> [1 + R' * C', dim]."""
     old, new, dim = (3, 4), (5, 7), 2
@@ -173,7 +173,7 @@ DOWNWARDS = (
 )
 
 
-@exercise
+@exercise("queries, keys")
 def relative_bias(attempt: Attempt) -> None:
     """table [2 R - 1, 2 C - 1], grid (R, C) -> [tokens, tokens]."""
     normal = normal_draws(seed=0)
@@ -181,7 +181,6 @@ def relative_bias(attempt: Attempt) -> None:
     for grid, axis in (((1, 4), "columns"), ((3, 1), "rows")):
         table = normal(2 * grid[0] - 1, 2 * grid[1] - 1)
         expected = by_pairs(table, grid)
-        tokens = grid[0] * grid[1]
         outcomes = {
             expected: f"On a grid of {grid[0]} x {grid[1]} the entry for query i and key j should "
             f"be the one for an offset of j - i {axis}; offset 0 stands in the middle of the "
@@ -190,18 +189,15 @@ def relative_bias(attempt: Attempt) -> None:
             by_pairs(table, grid, shift=0): "The offsets are taken as indices as they are, so that "
             "negative ones count from the end. Add R - 1 or C - 1 first.",
         }
-        attempt.expect_close(
-            attempt(table, grid, shape=dict(queries=tokens, keys=tokens)), outcomes
-        )
+        attempt.expect_close(attempt(table, grid), outcomes)
 
     grid = (3, 4)
-    tokens = 12
     table = normal(5, 7)
     outcomes = {
         by_pairs(table, grid): f"On a grid of 3 x 4 {ALONE}",
         by_pairs(table, grid, order=down_the_columns(grid)): DOWNWARDS,
     }
-    attempt.expect_close(attempt(table, grid, shape=dict(queries=tokens, keys=tokens)), outcomes)
+    attempt.expect_close(attempt(table, grid), outcomes)
 
 
 def by_pairs(
@@ -224,7 +220,7 @@ def down_the_columns(grid: tuple[int, int]) -> list[int]:
     return torch.arange(grid[0] * grid[1]).reshape(grid).T.flatten().tolist()
 
 
-@exercise
+@exercise()
 def rotary_2d(attempt: Attempt) -> None:
     """x [batch, heads, tokens, d_head], grid (R, C) -> as x."""
     batch, heads, d_head = 2, 3, 12

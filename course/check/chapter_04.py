@@ -19,12 +19,11 @@ def normed(x: Tensor, axes: int | tuple[int, ...] = -1, eps: float = 0.0, fewer:
     return centred / (squares / (count - fewer) + eps).sqrt()
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def layer_norm(attempt: Attempt) -> None:
     """x [batch, tokens, dim], weight [dim], bias [dim], eps -> as x."""
-    shape = dict(batch=2, tokens=3, dim=5)
     normal = normal_draws(seed=0)
-    x = 2 * normal(*shape.values()) + 1
+    x = 2 * normal(2, 3, 5) + 1
     centred = x - x.mean(-1, keepdim=True)
     deviation = centred.square().mean(-1, keepdim=True).sqrt()
     ones, zeros = torch.ones(5), torch.zeros(5)
@@ -47,7 +46,7 @@ def layer_norm(attempt: Attempt) -> None:
         centred / (deviation * 5**0.5): "The sum of squares is not divided by dim.",
         centred / deviation**2: "You divide by the variance, not by its root.",
     }
-    attempt.expect_close(attempt(x, ones, zeros, 0.0, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, ones, zeros, 0.0), outcomes)
     weight, bias = normal(5), normal(5)
     scaled = normed(x) * weight
     outcomes = {
@@ -57,7 +56,7 @@ def layer_norm(attempt: Attempt) -> None:
         scaled: "The bias is not used.",
         scaled + bias * weight: "The bias is multiplied by the weight too. It is added last.",
     }
-    attempt.expect_close(attempt(x, weight, bias, 0.0, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, weight, bias, 0.0), outcomes)
     outcomes = {
         normed(x, eps=0.5): "With eps = 0.5 the result is wrong. eps is added to the variance, "
         "inside the root.",
@@ -66,7 +65,7 @@ def layer_norm(attempt: Attempt) -> None:
         "the root, beside the variance.",
         normed(x, eps=0.25): "eps is squared. It is added to the variance as it is.",
     }
-    attempt.expect_close(attempt(x, ones, zeros, 0.5, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, ones, zeros, 0.5), outcomes)
 
 
 def parts_of_a_block() -> tuple[Callable[[Tensor], Tensor], ...]:
@@ -79,11 +78,10 @@ def parts_of_a_block() -> tuple[Callable[[Tensor], Tensor], ...]:
     )
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def block(attempt: Attempt) -> None:
     """x [batch, tokens, dim] and four functions of such tokens -> as x."""
-    shape = dict(batch=2, tokens=3, dim=5)
-    x = 2 * normal_draws(seed=1)(*shape.values()) + 1
+    x = 2 * normal_draws(seed=1)(2, 3, 5) + 1
     norm1, attention, norm2, mlp = parts_of_a_block()
 
     # One branch at a time, then both.
@@ -106,9 +104,7 @@ def block(attempt: Attempt) -> None:
         "belongs before it.",
         x + after: "The stream is added twice.",
     }
-    attempt.expect_close(
-        attempt(x, norm1, attention, norm2, torch.zeros_like, shape=shape), outcomes
-    )
+    attempt.expect_close(attempt(x, norm1, attention, norm2, torch.zeros_like), outcomes)
     outcomes = {
         x + mlp(norm2(x)): "With attention that gives zeros the result should be x + "
         "mlp(norm2(x)).",
@@ -118,21 +114,20 @@ def block(attempt: Attempt) -> None:
         x + mlp(norm1(x)): "The MLP reads norm1. It has a norm of its own, norm2.",
         x + norm2(mlp(x)): "What the MLP computes is normed before it is added.",
     }
-    attempt.expect_close(attempt(x, norm1, torch.zeros_like, norm2, mlp, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, norm1, torch.zeros_like, norm2, mlp), outcomes)
     outcomes = {
         after + mlp(norm2(after)): "With both branches the result should be u + mlp(norm2(u)), "
         "where u is the stream after attention.",
         after + mlp(norm2(x)): "The MLP reads the stream as it was before attention.",
         x + mlp(norm2(x)) + attention(norm1(x + mlp(norm2(x)))): "The MLP comes before attention.",
     }
-    attempt.expect_close(attempt(x, norm1, attention, norm2, mlp, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, norm1, attention, norm2, mlp), outcomes)
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def ordered_block(attempt: Attempt) -> None:
     """x [batch, tokens, dim], four functions of such tokens, an order -> as x."""
-    shape = dict(batch=2, tokens=3, dim=5)
-    x = 2 * normal_draws(seed=1)(*shape.values()) + 1
+    x = 2 * normal_draws(seed=1)(2, 3, 5) + 1
 
     norm1, attention, norm2, mlp = parts_of_a_block()
 
@@ -151,16 +146,14 @@ def ordered_block(attempt: Attempt) -> None:
         norm2(after): "parallel: the result is normed. Only norm1 is used, before the branches.",
         x + after: "parallel: the stream is added twice.",
     }
-    attempt.expect_close(
-        attempt(x, norm1, attention, norm2, silent, "parallel", shape=shape), outcomes
-    )
+    attempt.expect_close(attempt(x, norm1, attention, norm2, silent, "parallel"), outcomes)
     outcomes = {
         x + mlp(read): "parallel, with attention that gives zeros: the result should be x + "
         "mlp(norm1(x)).",
         x + mlp(norm2(x)): "parallel: the MLP reads norm2. Like attention it should read norm1.",
         x + mlp(x): "parallel: the MLP reads the stream without a norm.",
     }
-    attempt.expect_close(attempt(x, norm1, silent, norm2, mlp, "parallel", shape=shape), outcomes)
+    attempt.expect_close(attempt(x, norm1, silent, norm2, mlp, "parallel"), outcomes)
     outcomes = {
         after + mlp(read): "parallel: with both branches the result should be x + "
         "attention(norm1(x)) + mlp(norm1(x)).",
@@ -168,11 +161,9 @@ def ordered_block(attempt: Attempt) -> None:
         "both read the same.",
         after + mlp(attention(read)): "parallel: the MLP reads the output of attention.",
     }
-    attempt.expect_close(
-        attempt(x, norm1, attention, norm2, mlp, "parallel", shape=shape), outcomes
-    )
+    attempt.expect_close(attempt(x, norm1, attention, norm2, mlp, "parallel"), outcomes)
 
-    result = attempt(x, norm1, attention, norm2, silent, "res-post", shape=shape)
+    result = attempt(x, norm1, attention, norm2, silent, "res-post")
     after = x + norm1(attention(x))
     outcomes = {
         after: "res-post, with an MLP that gives zeros: the result should be x + "
@@ -194,9 +185,7 @@ def ordered_block(attempt: Attempt) -> None:
         after + mlp(norm2(after)): "res-post: the MLP's norm comes before it.",
         norm2(after + mlp(after)): "res-post: the MLP's norm comes after the addition.",
     }
-    attempt.expect_close(
-        attempt(x, norm1, attention, norm2, mlp, "res-post", shape=shape), outcomes
-    )
+    attempt.expect_close(attempt(x, norm1, attention, norm2, mlp, "res-post"), outcomes)
 
 
 ALL_DROPPED = (
@@ -206,27 +195,25 @@ ALL_DROPPED = (
 )
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def drop_path(attempt: Attempt) -> None:
     """branch [batch, tokens, dim], rate, training -> as branch."""
     batch, tokens, dim = 4000, 2, 3  # so many that the fraction dropped is close to the rate
     shape = dict(batch=batch, tokens=tokens, dim=dim)
     # No zeros before anything is dropped.
-    branch = normal_draws(seed=2)(*shape.values()).abs() + 0.5
+    branch = normal_draws(seed=2)(batch, tokens, dim).abs() + 0.5
     outcomes = {
         branch: "When not training the branch should come back as it is.",
         0.75 * branch: "When not training the branch is scaled. The scale belongs to training.",
         0 * branch: "When not training the branch is lost.",
     }
-    attempt.expect_close(attempt(branch, 0.25, False, shape=shape), outcomes)
+    attempt.expect_close(attempt(branch, 0.25, False), outcomes)
     outcomes = {
         branch: "With rate = 0 the branch should come back as it is.",
         0 * branch: "With rate = 0 nothing is left: rate is the probability of dropping, not of "
         "keeping.",
     }
-    attempt.expect_close(
-        attempt(branch, 0.0, True, shape=shape, if_not_finite=ALL_DROPPED), outcomes
-    )
+    attempt.expect_close(attempt(branch, 0.0, True, if_not_finite=ALL_DROPPED), outcomes)
     for rate in (0.25, 0.6):
         factors = attempt(branch, rate, True, shape=shape) / branch  # [batch, tokens, dim]
         dropped = factors == 0
@@ -260,11 +247,10 @@ def drop_path(attempt: Attempt) -> None:
         )
 
 
-@exercise
+@exercise("parts, batch, classes")
 def logit_shares(attempt: Attempt) -> None:
     """parts [parts, batch, dim], gamma [dim], weight [classes, dim], eps -> shares."""
     count, batch, dim, classes = 4, 2, 5, 3
-    shape = dict(parts=count, batch=batch, classes=classes)
     normal = normal_draws(seed=3)
     parts = normal(count, batch, dim) * torch.tensor([3, 1, 0.5, 2])[:, None, None] + 1
     gamma, weight = normal(dim), normal(classes, dim)
@@ -278,7 +264,6 @@ def logit_shares(attempt: Attempt) -> None:
     scale = total.var(-1, keepdim=True, correction=0).sqrt()  # [batch, 1]
     own = parts.var(-1, keepdim=True, correction=0).sqrt()  # [parts, batch, 1]
 
-    alone = dict(shape, parts=1)
     outcomes = {
         shares(own[:1], ones, centred[:1]): "With a single part and gamma = 1 its share should be "
         "the logits of the normed part.",
@@ -286,7 +271,7 @@ def logit_shares(attempt: Attempt) -> None:
         shares(parts[:1].var(-1, keepdim=True).sqrt(), ones, centred[:1]): "The variance should be "
         "the biased one, divided by dim.",
     }
-    attempt.expect_close(attempt(parts[:1], ones, weight, 0.0, shape=alone), outcomes)
+    attempt.expect_close(attempt(parts[:1], ones, weight, 0.0), outcomes)
     outcomes = {
         shares(scale, ones, centred): "With gamma = 1 a share is wrong: (part - its mean) / sigma, "
         "times the weights, with the one sigma of the whole stream.",
@@ -299,7 +284,7 @@ def logit_shares(attempt: Attempt) -> None:
         "of all parts put together. It should be the standard deviation of their sum, over its "
         "features.",
     }
-    attempt.expect_close(attempt(parts, ones, weight, 0.0, shape=shape), outcomes)
+    attempt.expect_close(attempt(parts, ones, weight, 0.0), outcomes)
     early = parts * gamma
     before = early - early.mean(-1, keepdim=True)
     early_scale = early.sum(0).var(-1, keepdim=True, correction=0).sqrt()
@@ -309,7 +294,7 @@ def logit_shares(attempt: Attempt) -> None:
         shares(scale, ones, centred): "gamma is not used.",
         shares(early_scale, ones, before): "gamma multiplies the parts before the norm.",
     }
-    attempt.expect_close(attempt(parts, gamma, weight, 0.0, shape=shape), outcomes)
+    attempt.expect_close(attempt(parts, gamma, weight, 0.0), outcomes)
     outcomes = {
         shares((scale.square() + 2).sqrt(), gamma, centred): "With eps = 2 the shares are wrong. "
         "eps is added to the variance, inside the root.",
@@ -317,7 +302,7 @@ def logit_shares(attempt: Attempt) -> None:
         shares(scale + 2, gamma, centred): "eps is added to the standard deviation. It belongs "
         "inside the root.",
     }
-    attempt.expect_close(attempt(parts, gamma, weight, 2.0, shape=shape), outcomes)
+    attempt.expect_close(attempt(parts, gamma, weight, 2.0), outcomes)
 
 
 BATCH, SIDE, PATCH, DIM, HEADS, HIDDEN, CLASSES = 5, 8, 2, 24, 4, 20, 7
@@ -395,13 +380,13 @@ def forward(
     return linear(pooled, "head")
 
 
-@exercise
+@exercise("batch, classes")
 def logits_from_file(attempt: Attempt) -> None:
     """images [batch, 3, side, side], state (timm's names), heads -> [batch, classes]."""
     images = normal_draws(seed=10)(BATCH, 3, SIDE, SIDE)
 
     def expect(state: State, otherwise: str, mistakes: dict[str, dict]) -> None:
-        logits = attempt(images, state, HEADS, shape=dict(batch=BATCH, classes=CLASSES))
+        logits = attempt(images, state, HEADS)
         wrong = {forward(images, **{"state": state} | how): m for m, how in mistakes.items()}
         outcomes = {forward(images, state): otherwise} | wrong
         attempt.expect_close(logits, outcomes)

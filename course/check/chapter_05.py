@@ -16,11 +16,10 @@ def size(x: Tensor) -> Tensor:
     return x.square().sum((1, 2)).sqrt()
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def mix_tokens(attempt: Attempt) -> None:
     """x [batch, tokens, dim] and two linear maps over the tokens -> as x."""
     batch, tokens, dim, hidden = 2, 4, 3, 5
-    shape = dict(batch=batch, tokens=tokens, dim=dim)
     normal = normal_draws(seed=4)
     x = normal(batch, tokens, dim)
     up, up_bias = normal(hidden, tokens), normal(hidden)
@@ -33,7 +32,7 @@ def mix_tokens(attempt: Attempt) -> None:
         gelu(down_bias)[:, None].expand(batch, tokens, dim): "A GELU is applied to the result. It "
         "belongs only between the two linear maps.",
     }
-    attempt.expect_close(attempt(x, up, up_bias, 0 * down, down_bias, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, up, up_bias, 0 * down, down_bias), outcomes)
     u = up @ x + up_bias[:, None]  # [batch, hidden, dim]
     tanh = F.gelu(u, approximate="tanh")
 
@@ -50,7 +49,7 @@ def mix_tokens(attempt: Attempt) -> None:
         layer(gelu(up @ x) + up_bias[:, None]): "up_bias is added after the GELU. It belongs to "
         "the first linear map.",
     }
-    attempt.expect_close(attempt(x, up, up_bias, down, down_bias, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, up, up_bias, down, down_bias), outcomes)
     square = normal(2, 3, 3)
     up, down = normal(hidden, 3), normal(3, hidden)
     u = up @ square + up_bias[:, None]
@@ -61,16 +60,15 @@ def mix_tokens(attempt: Attempt) -> None:
         (down @ gelu(u)).mT: "The result should be transposed back to [batch, tokens, dim].",
     }
     attempt.expect_close(
-        attempt(square, up, up_bias, down, 0 * up_bias[:3], shape=dict(batch=2, tokens=3, dim=3)),
+        attempt(square, up, up_bias, down, 0 * up_bias[:3]),
         outcomes,
     )
 
 
-@exercise
+@exercise("batch")
 def distance_from_alike(attempt: Attempt) -> None:
     """x [batch, tokens, dim] -> [batch]."""
     batch, tokens, dim = 3, 4, 5
-    shape = dict(batch=batch)
     normal = normal_draws(seed=0)
     x = 2 * normal(batch, tokens, dim) + 1
     away = x - x.mean(1, keepdim=True)
@@ -94,14 +92,13 @@ def distance_from_alike(attempt: Attempt) -> None:
         size(x - away) / size(x): "You return the size of the mean token, not of what differs from "
         "it.",
     }
-    attempt.expect_close(attempt(x, shape=shape), outcomes)
+    attempt.expect_close(attempt(x), outcomes)
 
 
-@exercise
+@exercise("batch, tokens, half")
 def spatial_gate(attempt: Attempt) -> None:
     """x [batch, tokens, dim], weight [tokens, tokens], bias [tokens], eps -> half as wide."""
     batch, tokens, half = 2, 3, 5
-    shape = dict(batch=batch, tokens=tokens, half=half)
     normal = normal_draws(seed=1)
     x = 2 * normal(batch, tokens, 2 * half) + 1
     u, v = x[..., :half], x[..., half:]
@@ -116,7 +113,7 @@ def spatial_gate(attempt: Attempt) -> None:
         0 * u: "The bias is not used, or it is added before the table is applied.",
         0 * u + 1: "The bias is added after U is multiplied. It belongs to the gate.",
     }
-    attempt.expect_close(attempt(x, 0 * identity, zeros + 1, 0.1, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, 0 * identity, zeros + 1, 0.1), outcomes)
     gate = normed(v, -1, 0.1)
     outcomes = {
         u * gate: "With the identity as table and no bias, the result should be U times the normed "
@@ -134,7 +131,7 @@ def spatial_gate(attempt: Attempt) -> None:
         u * (v - v.mean(-1, keepdim=True)) / (v.std(-1, correction=0)[..., None] + 0.1): "eps is "
         "added to the standard deviation. It belongs inside the root.",
     }
-    attempt.expect_close(attempt(x, identity, zeros, 0.1, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, identity, zeros, 0.1), outcomes)
     weight, bias = normal(tokens, tokens), normal(tokens)
     outcomes = {
         u * (weight @ gate): "The table is used in a wrong way. Token i of the result should be "
@@ -144,12 +141,12 @@ def spatial_gate(attempt: Attempt) -> None:
         "first.",
         (weight @ u) * (weight @ gate): "All features are mixed, those of U too.",
     }
-    attempt.expect_close(attempt(x, weight, zeros, 0.1, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, weight, zeros, 0.1), outcomes)
     outcomes = {
         u * (weight @ gate + bias[:, None]): "The bias is used in a wrong way. Its entry i is "
         "added to all features of token i.",
     }
-    attempt.expect_close(attempt(x, weight, bias, 0.1, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, weight, bias, 0.1), outcomes)
 
 
 def line(old: int, new: int, corners: bool = False, nearest: bool = False) -> Tensor:
@@ -176,7 +173,7 @@ def gelu(u: Tensor) -> Tensor:
     return u * (1 + torch.erf(u / math.sqrt(2))) / 2
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def resized_mixing(attempt: Attempt) -> None:
     """x and a mixing layer's four parameters, the old grid and the new -> as x."""
     batch, dim, hidden, old, new = 2, 5, 7, (2, 3), (4, 5)
@@ -186,7 +183,6 @@ def resized_mixing(attempt: Attempt) -> None:
     down, down_bias = normal(before, hidden), normal(before)
     x_old, x = normal(batch, before, dim), normal(batch, after, dim)
     share = before / after
-    shape = dict(batch=batch, tokens=after, dim=dim)
 
     def layer(x, up, down, bias=down_bias, up_bias=up_bias):
         return (gelu(x.mT @ up.T + up_bias) @ down.T + bias).mT
@@ -205,7 +201,7 @@ def resized_mixing(attempt: Attempt) -> None:
         x_old + plain: "With new = old: x is added. The stream is not part of the layer.",
     }
     attempt.expect_close(
-        attempt(x_old, up, up_bias, down, down_bias, old, old, shape=shape | {"tokens": before}),
+        attempt(x_old, up, up_bias, down, down_bias, old, old),
         outcomes,
     )
     finer = plane(old, new)
@@ -226,9 +222,7 @@ def resized_mixing(attempt: Attempt) -> None:
         (other @ down_bias)[:, None].expand(batch, after, dim): message
         for other, message in kinds.items()
     }
-    attempt.expect_close(
-        attempt(x, 0 * up, 0 * up_bias, 0 * down, down_bias, old, new, shape=shape), outcomes
-    )
+    attempt.expect_close(attempt(x, 0 * up, 0 * up_bias, 0 * down, down_bias, old, new), outcomes)
     up_fine = share * up @ finer.T
     down_fine = finer @ down
     bias = finer @ down_bias
@@ -246,11 +240,9 @@ def resized_mixing(attempt: Attempt) -> None:
         layer(x, up_fine, share * ones, none): "down is multiplied by old tokens / new tokens. "
         "Only up is.",
     }
-    attempt.expect_close(
-        attempt(x, up, up_bias, 0 * down + 1, 0 * down_bias, old, new, shape=shape), outcomes
-    )
+    attempt.expect_close(attempt(x, up, up_bias, 0 * down + 1, 0 * down_bias, old, new), outcomes)
     outcomes = {
         layer(x, up_fine, down_fine, bias): "The resampled down is wrong. Each of its columns is a "
         "small image.",
     }
-    attempt.expect_close(attempt(x, up, up_bias, down, down_bias, old, new, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, up, up_bias, down, down_bias, old, new), outcomes)

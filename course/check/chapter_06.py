@@ -31,18 +31,17 @@ def table_of(kernel: Tensor, rows: int, columns: int, wrap: str = "") -> Tensor:
     return table
 
 
-@exercise
+@exercise("places, neighbours")
 def convolution_table(attempt: Attempt) -> None:
     """kernel [k, k], rows, columns -> [rows * columns, rows * columns]."""
     rows, columns = 4, 5
-    shape = dict(places=20, neighbours=20)
     middle = torch.zeros(3, 3)
     middle[1, 1] = 1.0
     outcomes = {
         torch.eye(20): "For a kernel that is 1 in its middle and 0 elsewhere, the table should be "
         "the identity.",
     }
-    attempt.expect_close(attempt(middle, rows, columns, shape=shape), outcomes)
+    attempt.expect_close(attempt(middle, rows, columns), outcomes)
     right, below = torch.zeros(3, 3), torch.zeros(3, 3)
     right[1, 2] = below[2, 1] = 1.0
     for kernel, where, number in ((right, "to the right", "[1, 2]"), (below, "below", "[2, 1]")):
@@ -57,13 +56,13 @@ def convolution_table(attempt: Attempt) -> None:
             table_of(kernel, rows, columns, "row"): "At the end of a row the tokens read from the "
             "next row. There should be zeros.",
         }
-        attempt.expect_close(attempt(kernel, rows, columns, shape=shape), outcomes)
+        attempt.expect_close(attempt(kernel, rows, columns), outcomes)
     kernel = normal_draws(seed=2)(5, 5)
     outcomes = {
         table_of(kernel, 2, 4): "For a kernel of 5 x 5, larger than the grid of 2 x 4, the table "
         "is wrong.",
     }
-    attempt.expect_close(attempt(kernel, 2, 4, shape=dict(places=8, neighbours=8)), outcomes)
+    attempt.expect_close(attempt(kernel, 2, 4), outcomes)
 
 
 def seen(layers: list[list[int]], i: int) -> set[int]:
@@ -74,7 +73,7 @@ def seen(layers: list[list[int]], i: int) -> set[int]:
     return wanted
 
 
-@exercise
+@exercise()
 def layers_needed(attempt: Attempt) -> None:
     """kernels [cases] and fields [cases] in pixels -> whole numbers of layers."""
     kernels, fields = [3, 5, 7, 3, 5, 7, 5], [121, 25, 13, 120, 22, 20, 1]
@@ -118,7 +117,7 @@ def layers_needed(attempt: Attempt) -> None:
     attempt.expect_close(result, outcomes)
 
 
-@exercise
+@exercise()
 def first_and_last(attempt: Attempt) -> None:
     """layers [layers, 3], i -> the first and the last pixel, [2]."""
 
@@ -169,13 +168,12 @@ def first_and_last(attempt: Attempt) -> None:
         )
 
 
-@exercise
+@exercise("out, channels, rows, columns")
 def merged_kernel(attempt: Attempt) -> None:
     """w3 [channels, channels, 3, 3], w1 [channels, channels, 1, 1] -> as w3."""
     channels = 4
     normal = normal_draws(seed=0)
     w3, w1 = normal(channels, channels, 3, 3), normal(channels, channels, 1, 1)
-    shape = dict(out=channels, channels=channels, rows=3, columns=3)
 
     def spread(matrix: Tensor, everywhere: bool = False) -> Tensor:
         """A [channels, channels] matrix in the middle of 3 x 3 filters, or in all of them."""
@@ -185,7 +183,7 @@ def merged_kernel(attempt: Attempt) -> None:
     one = w1[:, :, 0, 0]
     same = torch.eye(channels)
     expected = w3 + spread(one) + spread(same)
-    result = attempt(w3, w1, shape=shape)
+    result = attempt(w3, w1)
     outcomes = {
         expected: "The filters do not give conv3x3(x) + conv1x1(x) + x.",
         w3 + spread(one): "The path without weights is missing: x itself is added, too.",
@@ -204,7 +202,7 @@ def merged_kernel(attempt: Attempt) -> None:
     attempt.expect_close(result, outcomes)
 
 
-@exercise
+@exercise()
 def circular_by_fourier(attempt: Attempt) -> None:
     """x [batch, channels, rows, columns], weight [out, channels, side, side] -> a map."""
     batch, channels, out, rows, columns = 2, 3, 4, 8, 6
@@ -249,7 +247,7 @@ def circular_by_fourier(attempt: Attempt) -> None:
         attempt.expect_close(result, outcomes)
 
 
-@exercise
+@exercise("batch, tokens, out")
 def convolution_by_attention(attempt: Attempt) -> None:
     """x [batch, tokens, dim], weight [out, dim, 3, 3], grid, sharpness -> tokens."""
     batch, dim, out, grid = 2, 3, 4, (5, 6)
@@ -297,7 +295,7 @@ def convolution_by_attention(attempt: Attempt) -> None:
         {convolved(weight): "At the border the token nearest to the missing position counts."},
     )
 
-    soft = attempt(x, weight, grid, 0.3, shape=shape)
+    soft = attempt(x, weight, grid, 0.3)
     outcomes = {
         nine_heads(x, weight, grid, 0.3, power=2): "It is right for a sharpness of 50 and wrong "
         "for 0.3, where a head attends to several.",

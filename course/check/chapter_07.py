@@ -8,7 +8,7 @@ from course.check.attempt import Attempt, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise()
 def training_step(attempt: Attempt) -> None:
     """Model, images, labels [batch], optimizer, smoothing -> the loss; the weights have moved."""
     batch, features, classes, rate = 5, 4, 3, 0.5
@@ -99,7 +99,7 @@ def loss_and_gradient(
     return -(q * logp).sum(1).mean(), (logp.exp() - q).T @ inputs / len(images)
 
 
-@exercise
+@exercise()
 def mixed_loss(attempt: Attempt) -> None:
     """logits [batch, classes], labels, order, share, smoothing -> mean cross-entropy."""
     batch, classes = 5, 7
@@ -172,7 +172,7 @@ def loss_by_entries(
     return total / batch
 
 
-@exercise
+@exercise("weights")
 def sharp_gradient(attempt: Attempt) -> None:
     """weights [n], gradient: [n] -> [n], rho -> the gradient at the highest point nearby."""
     n, rho = 6, 0.5
@@ -192,7 +192,7 @@ def sharp_gradient(attempt: Attempt) -> None:
 
     g = slope_at(weights)
     away = rho * g / g.norm()
-    found = attempt(weights, gradient, rho, shape=dict(weights=n))
+    found = attempt(weights, gradient, rho)
     outcomes = {
         slope_at(weights + away): "For a quadratic loss the result is not the gradient at weights "
         "+ rho * g / |g|.",
@@ -217,7 +217,7 @@ def sharp_gradient(attempt: Attempt) -> None:
         "enough.",
     )
     attempt.expect_close(
-        attempt(weights, gradient, 0.0, shape=dict(weights=n)),
+        attempt(weights, gradient, 0.0),
         {g: "With rho 0 the result should be the gradient at the weights."},
     )
     flat = attempt(
@@ -239,7 +239,7 @@ def through(curvature: Tensor, weights: Tensor, slope: Tensor, rho: float) -> Te
     return found
 
 
-@exercise
+@exercise()
 def paired_interval(attempt: Attempt) -> None:
     """Accuracies a, b [seeds] -> lower end, mean and upper end of the mean difference [3]."""
     for seeds in (4, 7):  # the second catches a number typed in
@@ -282,7 +282,7 @@ def paired_interval(attempt: Attempt) -> None:
         attempt.expect_close(found, outcomes)
 
 
-@exercise
+@exercise()
 def best_temperature(attempt: Attempt) -> None:
     """Logits [n, classes], labels [n] -> the temperature with the smallest cross-entropy."""
     n, classes = 400, 5

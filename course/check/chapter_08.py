@@ -10,7 +10,7 @@ from course.check.attempt import Attempt, Outcomes, close, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise("filters, channels, height, width")
 def on_one_scale(attempt: Attempt) -> None:
     """filters [n, channels, height, width] -> from 0 to 1, one scale, 0 in the middle."""
     n, channels, height, width = 4, 3, 5, 2
@@ -32,7 +32,7 @@ def on_one_scale(attempt: Attempt) -> None:
             "largest weight. The size decides, whatever the sign.",
             x / size.max(): "A weight of 0 becomes 0. The range is 0 to 1 with 0.5 in the middle.",
         }
-        attempt.expect_close(attempt(x, shape=shape), outcomes)
+        attempt.expect_close(attempt(x), outcomes)
     attempt.expect_close(
         attempt(
             torch.zeros(n, channels, height, width),
@@ -43,7 +43,7 @@ def on_one_scale(attempt: Attempt) -> None:
     )
 
 
-@exercise
+@exercise("filters")
 def share_in_span(attempt: Attempt) -> None:
     """filters [n, c, h, w], images [k, c, h, w] -> share of energy in the span, [n]."""
     n, k, c, h, w = 4, 3, 2, 3, 5
@@ -61,26 +61,24 @@ def share_in_span(attempt: Attempt) -> None:
         inside.square().amax(1) / energy: "The share of the image that fits best is returned. The "
         "images together span more.",
     }
-    attempt.expect_close(attempt(filters, directions[:k], shape=dict(filters=n)), outcomes)
+    attempt.expect_close(attempt(filters, directions[:k]), outcomes)
     mix = normal(k, k)
     skew = torch.einsum("kd,dchw->kchw", mix, directions[:k])
     outcomes = {
         right: "For images of other lengths and angles, with the same span, the share should be "
         "the same. Projections on images that are not orthogonal cannot be added.",
     }
-    attempt.expect_close(attempt(filters, skew, shape=dict(filters=n)), outcomes)
+    attempt.expect_close(attempt(filters, skew), outcomes)
     # So long that rounding leaves about 0.1 of the singular value that should be zero.
     dependent = 1e15 * torch.cat([skew, skew[:1] - skew[1:2]])
     message = (
         "With an image that is the difference of two others the span is the same, but not the "
         "result. Leave out directions whose singular value is zero, up to rounding."
     )
-    attempt.expect_close(
-        attempt(filters, dependent, shape=dict(filters=n), if_not_finite=message), {right: message}
-    )
+    attempt.expect_close(attempt(filters, dependent, if_not_finite=message), {right: message})
 
 
-@exercise
+@exercise()
 def matched_similarity(attempt: Attempt) -> None:
     """a, b [n, c, h, w] -> the mean absolute cosine under the best pairing."""
     n, c, h, w = 5, 2, 3, 4
@@ -146,13 +144,12 @@ def greedy(cosines: Tensor) -> Tensor:
     return torch.stack(taken).mean()
 
 
-@exercise
+@exercise("rows, columns")
 def cosine_by_offset(attempt: Attempt) -> None:
     """table [rows, columns, dim] -> mean cosine by offset [2 rows - 1, 2 columns - 1]."""
     for rows, columns, dim in ((3, 5, 6), (5, 2, 3)):
         table = normal_draws(seed=rows)(rows, columns, dim) + 0.5
         unit = F.normalize(table, dim=-1)
-        shape = dict(rows=2 * rows - 1, columns=2 * columns - 1)
         sums, pairs = by_offset(unit)
         raw, _ = by_offset(table)
         middle = by_offset(F.normalize(table - table.mean((0, 1)), dim=-1))[0] / pairs
@@ -173,7 +170,6 @@ def cosine_by_offset(attempt: Attempt) -> None:
         attempt.expect_close(
             attempt(
                 table,
-                shape=shape,
                 if_not_finite="The result contains NaN or infinity, though every offset has at "
                 "least one pair of positions.",
             ),

@@ -10,7 +10,7 @@ from course.check.attempt import Attempt, Outcomes, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise()
 def effective_keys(attempt: Attempt) -> None:
     """weights [heads, queries, keys] -> [heads]."""
     heads, queries, keys = 3, 4, 6
@@ -49,7 +49,7 @@ def effective_keys(attempt: Attempt) -> None:
     attempt.expect_close(count(weights), outcomes)
 
 
-@exercise
+@exercise()
 def mean_offset(attempt: Attempt) -> None:
     """weights [heads, patches, patches], rows, columns -> [heads, 2]: down, right, in patches."""
     heads, rows, columns = 3, 2, 5
@@ -91,14 +91,11 @@ def mean_offset(attempt: Attempt) -> None:
     attempt.expect_close(offset(weights), outcomes)
 
 
-@exercise
+@exercise("tokens, others")
 def relevance(attempt: Attempt) -> None:
     """weights, gradients [blocks, heads, tokens, tokens] -> [tokens, tokens]."""
     heads, tokens = 3, 5
     draws = normal_draws(seed=32)
-
-    def rolled(weights: Tensor, gradients: Tensor) -> Tensor:
-        return attempt(weights, gradients, shape=dict(tokens=tokens, others=tokens))
 
     def kept(weights: Tensor, gradients: Tensor) -> Tensor:
         return (weights * gradients).clamp(min=0).mean(0)
@@ -110,7 +107,7 @@ def relevance(attempt: Attempt) -> None:
         eye: "Where the score does not depend on attention, every token keeps only itself: the "
         "identity.",
     }
-    attempt.expect_close(rolled(weights, torch.zeros_like(gradients)), outcomes)
+    attempt.expect_close(attempt(weights, torch.zeros_like(gradients)), outcomes)
     one = weights[:1], gradients[:1]
     outcomes = {
         eye + kept(one[0][0], one[1][0]): "For one block it should be the identity plus the mean "
@@ -125,7 +122,7 @@ def relevance(attempt: Attempt) -> None:
         eye + one[1][0].clamp(min=0).mean(0): "Weights and gradients are not multiplied: only the "
         "gradient is used.",
     }
-    attempt.expect_close(rolled(*one), outcomes)
+    attempt.expect_close(attempt(*one), outcomes)
     low, high = (kept(w, g) for w, g in zip(weights, gradients, strict=True))
     outcomes = {
         (eye + high) @ (eye + low): "For two blocks the update is R + A R, with the first block "
@@ -134,10 +131,10 @@ def relevance(attempt: Attempt) -> None:
         "have mixed, so that it belongs on the left.",
         eye + low + high: "The blocks are added up. Each should act on what came before.",
     }
-    attempt.expect_close(rolled(weights, gradients), outcomes)
+    attempt.expect_close(attempt(weights, gradients), outcomes)
 
 
-@exercise
+@exercise()
 def integrated_gradients(attempt: Attempt) -> None:
     """images [batch, channels, rows, columns], baseline [channels, rows, columns], score, steps."""
     batch, channels, rows, columns = 2, 3, 4, 5

@@ -19,7 +19,7 @@ def aligned(x: Tensor, y: Tensor, *, over: int | None = 0) -> Tensor:
     return (k * h).sum() / (k.norm() * h.norm())
 
 
-@exercise
+@exercise()
 def feature_cka(attempt: Attempt) -> None:
     """x [images, p], y [images, q] -> one number."""
     normal = normal_draws(seed=0)
@@ -61,7 +61,7 @@ def feature_cka(attempt: Attempt) -> None:
     )
 
 
-@exercise
+@exercise()
 def place_error(attempt: Attempt) -> None:
     """table [rows, columns, rows, columns] -> one number."""
     rows, columns = 3, 5
@@ -130,7 +130,7 @@ def by_rows(rows: int, columns: int, number: int) -> Tensor:
     return (down.square() + right.square()).sqrt().mean()
 
 
-@exercise
+@exercise()
 def streamed_cka(attempt: Attempt) -> None:
     """x [images, p], y [images, q], batch -> one number."""
     normal = normal_draws(seed=3)
@@ -186,12 +186,11 @@ def fitted(x: Tensor, y: Tensor, penalty: float, at: Tensor) -> Tensor:
     return level + (at - x.mean(0)) @ weight
 
 
-@exercise
+@exercise("n, targets")
 def left_out(attempt: Attempt) -> None:
     """x [n, features], y [n, targets], penalty -> [n, targets]."""
     n, features, targets = 11, 4, 2
     normal = normal_draws(seed=4)
-    shape = dict(n=n, targets=targets)
     x = normal(n, features)
     y = x @ normal(features, targets) + normal(n, targets)
     x, y = x - x.mean(0), y - y.mean(0)
@@ -223,7 +222,7 @@ def left_out(attempt: Attempt) -> None:
         others(x, y, 0.0): "Without a penalty, x and y centred, the predictions for rows left out "
         "are wrong.",
     } | mistakes(x, y, 0.0)
-    attempt.expect_close(attempt(x, y, 0.0, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, y, 0.0), outcomes)
     outcomes = {
         others(x, y, 3.0): "With a penalty of 3 the predictions are wrong.",
         others(x, y, 0.0): "The penalty is not used.",
@@ -232,7 +231,7 @@ def left_out(attempt: Attempt) -> None:
         y - (y - fitted(x, y, 3.0, x)) / (1 - leverage(x, 0.0)): "The penalty shrinks the fit, "
         "but the leverage is that without one.",
     } | mistakes(x, y, 3.0)
-    attempt.expect_close(attempt(x, y, 3.0, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, y, 3.0), outcomes)
     moved = x + 2 * normal(features)
     level = y + 5
     outcomes = {
@@ -241,4 +240,4 @@ def left_out(attempt: Attempt) -> None:
         "end.",
         others(moved, y, 3.0): "The targets' mean is not added back.",
     }
-    attempt.expect_close(attempt(moved, level, 3.0, shape=shape), outcomes)
+    attempt.expect_close(attempt(moved, level, 3.0), outcomes)

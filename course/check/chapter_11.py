@@ -11,7 +11,7 @@ from course.check.attempt import Attempt, Outcomes, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise("steps")
 def scores_on_the_way(attempt: Attempt) -> None:
     """slope [pixels], start [pixels], constant, step_size, steps -> the score before each step."""
     draw = normal_draws(seed=21)
@@ -28,7 +28,7 @@ def scores_on_the_way(attempt: Attempt) -> None:
         for _ in range(steps):
             expected.append(score)
             score = score + rise * torch.sign(constant - score)
-        result = attempt(slope, start, constant, 0.1, steps, shape=dict(steps=steps))
+        result = attempt(slope, start, constant, 0.1, steps)
         outcomes = {torch.stack(expected): otherwise} | mistakes
         attempt.expect_close(result, outcomes)
 
@@ -67,7 +67,7 @@ def scores_on_the_way(attempt: Attempt) -> None:
     )
 
 
-@exercise
+@exercise()
 def expected_change(attempt: Attempt) -> None:
     """update [channels, height, width], jitter -> [channels, height + jitter, width + jitter]."""
     channels, height, width, jitter = 2, 5, 6, 3
@@ -112,14 +112,13 @@ def expected_change(attempt: Attempt) -> None:
     attempt.expect_close(attempt(update, jitter, shape=shape(jitter)), outcomes)
 
 
-@exercise
+@exercise("batch, channels, height, width")
 def step_in_pixels(attempt: Attempt) -> None:
     """gradient [batch, channels, h, w], weight [h, w], bases [h, h], [w, w] -> as gradient."""
     batch, channels, h, w = 2, 3, 4, 5
     draw = normal_draws(seed=23)
     gradient, weight = draw(batch, channels, h, w), draw(h, w).abs() + 0.5
     rows, columns = (torch.linalg.qr(draw(n, n)).Q for n in (h, w))
-    shape = dict(batch=batch, channels=channels, height=h, width=w)
 
     def moved(weight: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
         coefficients = torch.einsum("uh,vw,bchw->bcuv", rows, columns, gradient)
@@ -132,7 +131,7 @@ def step_in_pixels(attempt: Attempt) -> None:
         torch.einsum("uh,vw,bchw->bcuv", rows, columns, gradient): "These are coefficients. "
         "Transform them back into a change of the image.",
     }
-    attempt.expect_close(attempt(gradient, ones, rows, columns, shape=shape), outcomes)
+    attempt.expect_close(attempt(gradient, ones, rows, columns), outcomes)
     outcomes = {
         moved(weight**2, rows, columns): "With weights that differ, the change of the image is "
         "wrong.",
@@ -144,7 +143,7 @@ def step_in_pixels(attempt: Attempt) -> None:
         "vector is a row of its matrix.",
         weight**2 * gradient: "Pixels are weighted. The weights belong to coefficients.",
     }
-    attempt.expect_close(attempt(gradient, weight, rows, columns, shape=shape), outcomes)
+    attempt.expect_close(attempt(gradient, weight, rows, columns), outcomes)
 
 
 SPEED = 4.0
@@ -189,7 +188,7 @@ def climbed(
     return x.clamp(0, 1) if clip == "last" else x
 
 
-@exercise
+@exercise()
 def robust_images(attempt: Attempt) -> None:
     """start [n, channels, height, width], wanted [n], model, shifts, ... -> as start."""
     n, classes, channels, height, width = 3, 4, 2, 5, 6

@@ -19,7 +19,7 @@ def matrix(values: list[float], rows: int, columns: int, seed: int) -> tuple[Ten
     return left * torch.tensor(values) @ right.T, right.T
 
 
-@exercise
+@exercise()
 def noise_gain(attempt: Attempt) -> None:
     """weight [dim, n] of rank n -> root mean square error of a patch for noise 1 in its token."""
     dim, n = 9, 5
@@ -50,7 +50,7 @@ def noise_gain(attempt: Attempt) -> None:
     attempt.expect_close(attempt(weight), outcomes)
 
 
-@exercise
+@exercise()
 def components_needed(attempt: Attempt) -> None:
     """patches [count, n], share -> the least number of principal components that hold it."""
     count, n = 400, 6
@@ -79,7 +79,7 @@ def components_needed(attempt: Attempt) -> None:
     needs(patches + 30 * turn[:, 5], 0.7, 2, {1: far})
 
 
-@exercise
+@exercise()
 def forgotten_pattern(attempt: Attempt) -> None:
     """weight [dim, n] of rank dim <= n -> the pattern, [n], that LayerNorm hides."""
     for dim, n in ((6, 6), (5, 8)):
@@ -120,7 +120,7 @@ def forgotten_pattern(attempt: Attempt) -> None:
         )
 
 
-@exercise
+@exercise("batch, n")
 def estimate_from_noisy(attempt: Attempt) -> None:
     """tokens [batch, dim], weight, mean, covariance, noise -> patches [batch, n]."""
     batch, dim, n, noise = 3, 4, 7, 0.6
@@ -130,7 +130,6 @@ def estimate_from_noisy(attempt: Attempt) -> None:
     spread = normal(n, n) / n**0.5
     covariance = spread @ spread.T
     tokens = normal(batch, dim)
-    shape = dict(batch=batch, n=n)
 
     def conditioned(covariance: Tensor, noise: float, variance: Tensor | None = None) -> Tensor:
         """From the joint covariance of token and patch, a Gaussian's conditional mean."""
@@ -142,7 +141,7 @@ def estimate_from_noisy(attempt: Attempt) -> None:
     right = conditioned(covariance, noise)
     of_tokens = weight @ covariance @ weight.T + noise**2 * torch.eye(dim)
     about_zero = (weight @ mean) @ torch.linalg.solve(of_tokens, weight @ covariance)
-    estimate = attempt(tokens, weight, mean, covariance, noise, shape=shape)
+    estimate = attempt(tokens, weight, mean, covariance, noise)
     outcomes = {
         right: "The estimate is not the conditional mean of the patch given its noisy token.",
         conditioned(covariance, 0.0): "The noise is left out: this trusts the tokens entirely.",
@@ -167,7 +166,6 @@ def estimate_from_noisy(attempt: Attempt) -> None:
             mean,
             flat,
             noise,
-            shape=shape,
             if_not_finite="With a covariance of rank 2 the result is not finite. Do not invert "
             "the covariance of the patches; invert that of the tokens.",
         ),
@@ -179,7 +177,7 @@ def estimate_from_noisy(attempt: Attempt) -> None:
     )
 
 
-@exercise
+@exercise()
 def convolution_values(attempt: Attempt) -> None:
     """kernel [out, channels, k, k], size, stride -> all singular values, descending."""
     normal = normal_draws(seed=6)

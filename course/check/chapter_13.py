@@ -8,12 +8,11 @@ from course.check.chapter_04 import normed
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def with_statistics(attempt: Attempt) -> None:
     """y [batch, tokens, dim], gamma [dim], beta [dim], mean, std [batch, tokens, 1] -> as y."""
-    shape = dict(batch=2, tokens=3, dim=5)
     normal = normal_draws(seed=0)
-    z = normed(normal(*shape.values()))
+    z = normed(normal(2, 3, 5))
     ones, zeros = torch.ones(5), torch.zeros(5)
     mean, std = normal(2, 3, 1), normal(2, 3, 1).abs() + 0.5
     outcomes = {
@@ -24,14 +23,14 @@ def with_statistics(attempt: Attempt) -> None:
         z * std.sqrt(): "You multiply by the root of std.",
         z / std: "You divide by std. The norm has divided by it.",
     }
-    attempt.expect_close(attempt(z, ones, zeros, 0 * mean, std, shape=shape), outcomes)
+    attempt.expect_close(attempt(z, ones, zeros, 0 * mean, std), outcomes)
     outcomes = {
         z * std + mean: "With gamma = 1 and beta = 0 the result should have mean and standard "
         "deviation as given.",
         z * std: "mean is not used.",
         (z + mean) * std: "mean is multiplied by std too. It is added last.",
     }
-    attempt.expect_close(attempt(z, ones, zeros, mean, std, shape=shape), outcomes)
+    attempt.expect_close(attempt(z, ones, zeros, mean, std), outcomes)
     gamma, beta = normal(5).abs() + 0.5, normal(5)
     y = z * gamma + beta
     outcomes = {
@@ -44,7 +43,7 @@ def with_statistics(attempt: Attempt) -> None:
         (y * gamma + beta) * std + mean: "You apply gamma and beta once more. They are to be "
         "undone.",
     }
-    attempt.expect_close(attempt(y, gamma, beta, mean, std, shape=shape), outcomes)
+    attempt.expect_close(attempt(y, gamma, beta, mean, std), outcomes)
 
 
 def rms_normed(x: Tensor, eps: float) -> Tensor:
@@ -52,13 +51,12 @@ def rms_normed(x: Tensor, eps: float) -> Tensor:
     return x / (x.square().mean(-1, keepdim=True) + eps).sqrt()
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def rms_input(attempt: Attempt) -> None:
     """y [batch, tokens, dim], gamma [dim], eps -> as y."""
-    shape = dict(batch=2, tokens=3, dim=5)
     normal = normal_draws(seed=1)
     eps = 0.5
-    x = normal(*shape.values()) + 0.5
+    x = normal(2, 3, 5) + 0.5
     square = x.square().mean(-1, keepdim=True)
     size = (square + eps).sqrt()
     w = x / size
@@ -77,7 +75,7 @@ def rms_input(attempt: Attempt) -> None:
         "squares where the mean belongs.",
         w * (eps / (1 - w.square().mean())).sqrt(): "All tokens have one scale. Each has its own.",
     }
-    attempt.expect_close(attempt(w, ones, eps, shape=shape), outcomes)
+    attempt.expect_close(attempt(w, ones, eps), outcomes)
     outcomes = {
         x: "With a gamma the result is wrong. Undo it first: the scale is that of y / gamma.",
         w * (eps / (1 - (w * gamma).square().mean(-1, keepdim=True)).abs()).sqrt(): "gamma is "
@@ -85,10 +83,10 @@ def rms_input(attempt: Attempt) -> None:
         x * gamma: "gamma is undone only for the scale.",
         x * gamma.square(): "You multiply by gamma.",
     }
-    attempt.expect_close(attempt(w * gamma, gamma, eps, shape=shape), outcomes)
+    attempt.expect_close(attempt(w * gamma, gamma, eps), outcomes)
     small = 0.1
     attempt.expect_close(
-        attempt(x / (square + small).sqrt(), ones, small, shape=shape),
+        attempt(x / (square + small).sqrt(), ones, small),
         {x: f"With eps = {small} the result is wrong, though with {eps} it was right."},
     )
 
@@ -102,11 +100,10 @@ def patches_of(w: Tensor, weight: Tensor, offset: Tensor) -> Tensor:
     return found
 
 
-@exercise
+@exercise("batch, tokens, n")
 def patches_behind_rms(attempt: Attempt) -> None:
     """y [batch, tokens, dim], gamma [dim], weight [dim, n], offset [tokens, dim] -> patches."""
     batch, tokens, dim, n = 2, 3, 11, 4
-    shape = dict(batch=batch, tokens=tokens, n=n)
     normal = normal_draws(seed=2)
     q, weight, offset = normal(batch, tokens, n), normal(dim, n), normal(tokens, dim)
     ones = torch.ones(dim)
@@ -126,7 +123,7 @@ def patches_behind_rms(attempt: Attempt) -> None:
         q / x.square().mean(-1, keepdim=True).sqrt(): "These are the patches over the size of "
         "their token. Multiply by it.",
     }
-    attempt.expect_close(attempt(w, ones, weight, same, shape=shape), outcomes)
+    attempt.expect_close(attempt(w, ones, weight, same), outcomes)
     w = rms_normed(q @ weight.T + offset, 0.0)
     outcomes = {
         q: "With offsets that differ from token to token the patches are wrong.",
@@ -134,13 +131,13 @@ def patches_behind_rms(attempt: Attempt) -> None:
         patches_of(w, weight, offset.mean(0).expand(tokens, dim)): "The offsets' mean is used for "
         "all tokens.",
     }
-    attempt.expect_close(attempt(w, ones, weight, offset, shape=shape), outcomes)
+    attempt.expect_close(attempt(w, ones, weight, offset), outcomes)
     outcomes = {
         q: "With a gamma the patches are wrong. Divide y by it first.",
         patches_of(w * gamma, weight, offset): "gamma is not used.",
         patches_of(w * gamma**2, weight, offset): "y is multiplied by gamma. Divide by it.",
     }
-    attempt.expect_close(attempt(w * gamma, gamma, weight, offset, shape=shape), outcomes)
+    attempt.expect_close(attempt(w * gamma, gamma, weight, offset), outcomes)
 
 
 def centred(h: Tensor) -> Tensor:
@@ -148,12 +145,11 @@ def centred(h: Tensor) -> Tensor:
     return h - h.mean(-1, keepdim=True)
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def norm_pullback(attempt: Attempt) -> None:
     """x [batch, tokens, dim], gamma [dim], eps, g [batch, tokens, dim] -> as x."""
-    shape = dict(batch=2, tokens=3, dim=5)
     normal = normal_draws(seed=0)
-    x, g = 2 * normal(*shape.values()) + 1, normal(*shape.values())
+    x, g = 2 * normal(2, 3, 5) + 1, normal(2, 3, 5)
     gamma = normal(5)
 
     def expected(gamma: Tensor, eps: float, g: Tensor) -> Tensor:
@@ -178,7 +174,7 @@ def norm_pullback(attempt: Attempt) -> None:
         (centred(g) - x * (x * g).mean(-1, keepdim=True)) / s: "You take the part along x, not "
         "along z = (x - mean) / s.",
     }
-    attempt.expect_close(attempt(x, ones, 0.0, g, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, ones, 0.0, g), outcomes)
     pulled = expected(ones, 0.0, g)
     outcomes = {
         expected(gamma, 0.0, g): "With a gamma the gradient is wrong.",
@@ -186,7 +182,7 @@ def norm_pullback(attempt: Attempt) -> None:
         pulled * gamma: "gamma multiplies the result. In the transposed product it comes first: it "
         "multiplies g.",
     }
-    attempt.expect_close(attempt(x, gamma, 0.0, g, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, gamma, 0.0, g), outcomes)
     wide = (variance + 0.5).sqrt()
     outcomes = {
         expected(ones, 0.5, g): "With eps = 0.5 the gradient is wrong. eps is added to the "
@@ -197,7 +193,7 @@ def norm_pullback(attempt: Attempt) -> None:
         pulled_with(x, g, s + 0.5) / (s + 0.5): "eps is added to the standard deviation. It "
         "belongs inside the root.",
     }
-    attempt.expect_close(attempt(x, ones, 0.5, g, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, ones, 0.5, g), outcomes)
 
 
 def pulled_with(x: Tensor, g: Tensor, size: Tensor) -> Tensor:
@@ -206,11 +202,10 @@ def pulled_with(x: Tensor, g: Tensor, size: Tensor) -> Tensor:
     return centred(g) - z * (z * g).mean(-1, keepdim=True)
 
 
-@exercise
+@exercise("dim, dim again")
 def forgotten(attempt: Attempt) -> None:
     """x [dim], function [dim] -> [out], tolerance -> [dim, dim]."""
     dim = 6
-    shape = {"dim": dim, "dim again": dim}
     normal = normal_draws(seed=1)
     x = normal(dim)
     left, right = (torch.linalg.qr(normal(dim, dim))[0] for _ in range(2))
@@ -229,14 +224,14 @@ def forgotten(attempt: Attempt) -> None:
         onto(left[:, :4]): "These directions span all outputs. Take the singular vectors of the "
         "inputs.",
     }
-    attempt.expect_close(attempt(x, lambda x: matrix @ x, 1e-4, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, lambda x: matrix @ x, 1e-4), outcomes)
     outcomes = {
         onto(right[:, 3:]): "With tolerance = 0.05 and singular values of 5, 2, 1, 0.2, 0 and 0 "
         "the last three directions count as forgotten.",
         lost: "tolerance is compared with the singular values as they are. It is a fraction of the "
         "largest.",
     }
-    attempt.expect_close(attempt(x, lambda x: matrix @ x, 0.05, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, lambda x: matrix @ x, 0.05), outcomes)
     outcomes = {
         torch.eye(dim) - row_space((1 - (matrix @ x)[:2].tanh().square())[:, None] * matrix[:2]): (
             "Of a function from 6 numbers to 2 four directions are forgotten, though its Jacobian "
@@ -244,13 +239,13 @@ def forgotten(attempt: Attempt) -> None:
         ),
         0.0: "Nothing comes back of the directions without a singular value.",
     }
-    attempt.expect_close(attempt(x, lambda x: (matrix @ x)[:2].tanh(), 1e-4, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, lambda x: (matrix @ x)[:2].tanh(), 1e-4), outcomes)
     z = normed(x)
     outcomes = {
         torch.full((dim, dim), 1 / dim) + torch.outer(z, z) / dim: "A layer norm with eps = 0 "
         "forgets the direction of ones and that of z.",
     }
-    attempt.expect_close(attempt(x, lambda x: normed(x), 1e-4, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, lambda x: normed(x), 1e-4), outcomes)
 
 
 def row_space(matrix: Tensor) -> Tensor:

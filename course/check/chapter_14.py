@@ -7,10 +7,9 @@ from course.check.attempt import Attempt, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise("queries, d")
 def queries_from_scores(attempt: Attempt) -> None:
     """scores [queries, keys], keys [keys, d] -> [queries, d]."""
-    shape = {"queries": 3, "d": 4}
     normal = normal_draws(seed=0)
     q, k = normal(3, 4), normal(7, 4)
     outcomes = {
@@ -20,21 +19,20 @@ def queries_from_scores(attempt: Attempt) -> None:
         2 * q: "You multiply by d. The scores were divided by its root.",
         q @ k.T @ k / 2: "A product with the keys does not undo one: solve for the queries.",
     }
-    attempt.expect_close(attempt(q @ k.T / 2, k, shape=shape), outcomes)
+    attempt.expect_close(attempt(q @ k.T / 2, k), outcomes)
     wide, keys = normal(3, 9), normal(11, 9)
     outcomes = {
         wide: "With d = 9 the queries are wrong, though with d = 4 they were right.",
         wide * 2 / 3: "The scale is 2 whatever d is.",
     }
-    attempt.expect_close(attempt(wide @ keys.T / 3, keys, shape=shape | {"d": 9}), outcomes)
+    attempt.expect_close(attempt(wide @ keys.T / 3, keys), outcomes)
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def undo_residual(attempt: Attempt) -> None:
     """y [batch, tokens, dim], branch: y's shape -> the same, steps -> as y."""
-    shape = dict(batch=2, tokens=3, dim=5)
     normal = normal_draws(seed=1)
-    y = normal(*shape.values())
+    y = normal(2, 3, 5)
     w = 0.2 * normal(5, 5)
 
     def branch(x: Tensor) -> Tensor:
@@ -46,14 +44,11 @@ def undo_residual(attempt: Attempt) -> None:
             x = y - branch(x)
         return x
 
-    def asked(steps: int) -> Tensor:
-        return attempt(y, branch, steps, shape=shape)
-
     outcomes = {
         y: "With steps = 0 the result should be y.",
         iterated(1): "You take one step too many.",
     }
-    attempt.expect_close(asked(0), outcomes)
+    attempt.expect_close(attempt(y, branch, 0), outcomes)
     outcomes = {
         iterated(1): "After one step from y the result should be y - branch(y).",
         y + branch(y): "You add the branch. It was added; take it away.",
@@ -61,7 +56,7 @@ def undo_residual(attempt: Attempt) -> None:
         y: "Nothing has moved after one step.",
         y - branch(torch.zeros_like(y)): "You begin at zero. Begin at y.",
     }
-    attempt.expect_close(asked(1), outcomes)
+    attempt.expect_close(attempt(y, branch, 1), outcomes)
     x = y
     for _ in range(3):
         x = x - branch(x)
@@ -71,10 +66,10 @@ def undo_residual(attempt: Attempt) -> None:
         x: "You subtract the branch from the guess. Subtract it from y.",
         iterated(2): "You take one step too few.",
     }
-    attempt.expect_close(asked(3), outcomes)
+    attempt.expect_close(attempt(y, branch, 3), outcomes)
 
 
-@exercise
+@exercise()
 def asymptotic_rate(attempt: Attempt) -> None:
     """x [n], branch [n] -> [n] -> one number."""
     normal = normal_draws(seed=2)
@@ -106,11 +101,10 @@ def asymptotic_rate(attempt: Attempt) -> None:
     attempt.expect_close(attempt(x, lambda x: -0.9 * x.tanh()), outcomes)
 
 
-@exercise
+@exercise("tokens * dim, tokens * dim again")
 def held_attention(attempt: Attempt) -> None:
     """weights [heads, tokens, tokens], w_v [dim, dim], w_out [dim, dim] -> a square matrix."""
     heads, n, dim = 2, 3, 4
-    shape = {"tokens * dim": n * dim, "tokens * dim again": n * dim}
     normal = normal_draws(seed=3)
     w_v, w_out, x = normal(dim, dim), normal(dim, dim), normal(n, dim)
 
@@ -138,7 +132,7 @@ def held_attention(attempt: Attempt) -> None:
         expected(one, torch.eye(dim), w_out): "w_v is not used.",
         expected(one, w_out, w_v): "w_out comes before w_v.",
     }
-    attempt.expect_close(attempt(one, w_v, w_out, shape=shape), outcomes)
+    attempt.expect_close(attempt(one, w_v, w_out), outcomes)
     weights = normal(heads, n, n).softmax(-1)
     outcomes = {
         expected(weights, w_v, w_out): "With two heads the matrix is wrong. Each head has its own "
@@ -150,7 +144,7 @@ def held_attention(attempt: Attempt) -> None:
         torch.kron(weights.mean(0), turned): "The heads' weights are averaged. Each head has its "
         "own.",
     }
-    attempt.expect_close(attempt(weights, w_v, w_out, shape=shape), outcomes)
+    attempt.expect_close(attempt(weights, w_v, w_out), outcomes)
 
 
 def cusp(x: Tensor) -> Tensor:
@@ -165,7 +159,7 @@ def square(x: Tensor) -> Tensor:
     return torch.stack([z[0] ** 2 + 0.3 * z[0] ** 3, z[1] + z[0] ** 2])
 
 
-@exercise
+@exercise()
 def build_collision(attempt: Attempt) -> None:
     """positive [n], negative [n], function [n] -> [n] -> [2, n]."""
     ends = torch.tensor([[0.5, 0.3], [-0.5, -0.1]])

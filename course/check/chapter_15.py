@@ -7,10 +7,9 @@ from course.check.attempt import Attempt, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise("batch, n")
 def distance_step(attempt: Attempt) -> None:
     """x [batch, n], target [batch, m], function [batch, n] -> [batch, m], eps -> as x."""
-    shape = dict(batch=2, n=4)
     normal = normal_draws(seed=0)
     x = normal(2, 4)
     target = normal(2, 5)
@@ -43,7 +42,7 @@ def distance_step(attempt: Attempt) -> None:
         x - g: "eps is not used.",
         g: "The gradient itself is returned.",
     }
-    attempt.expect_close(attempt(x, target, linear, eps, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, target, linear, eps), outcomes)
     reached = curved(x)
     away = reached - target
     slope = (away / away.norm(dim=1, keepdim=True) * (1 - reached.square())) @ matrix
@@ -51,13 +50,12 @@ def distance_step(attempt: Attempt) -> None:
         x - eps * slope: "For a function that is not linear the step is wrong, though for a linear "
         "one it is right.",
     }
-    attempt.expect_close(attempt(x, target, curved, eps, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, target, curved, eps), outcomes)
 
 
-@exercise
+@exercise("batch")
 def allowed_error(attempt: Attempt) -> None:
     """jacobians [batch, m, n], distances [batch] -> [batch]."""
-    shape = dict(batch=3)
     normal = normal_draws(seed=1)
     values = torch.tensor([[4.0, 2.0, 0.5, 0.2], [3.0, 1.5, 1.0, 0.25], [8.0, 5.0, 2.0, 1.25]])
     left = torch.linalg.qr(normal(3, 6, 4)).Q
@@ -76,17 +74,17 @@ def allowed_error(attempt: Attempt) -> None:
         "in random directions.",
         ones / least.min(): "One singular value serves the whole batch. Each Jacobian has its own.",
     }
-    attempt.expect_close(attempt(jacobians, ones, shape=shape), outcomes)
+    attempt.expect_close(attempt(jacobians, ones), outcomes)
     outcomes = {
         distances / least: "At other distances than 1 the result is wrong.",
         1 / least: "distances is not used.",
         distances**2 / least: "distances is squared.",
         1 / least / distances: "You divide by distances.",
     }
-    attempt.expect_close(attempt(jacobians, distances, shape=shape), outcomes)
+    attempt.expect_close(attempt(jacobians, distances), outcomes)
 
 
-@exercise
+@exercise("n")
 def left_after(attempt: Attempt) -> None:
     """error [n], jacobian [m, n], steps -> [n]."""
     n = 3
@@ -101,14 +99,11 @@ def left_after(attempt: Attempt) -> None:
     def after(factors: Tensor) -> Tensor:
         return factors * (right @ error) @ right
 
-    def asked(steps: int) -> Tensor:
-        return attempt(error, jacobian, steps, shape={"n": n})
-
     outcomes = {
         error: "With no steps all of the error is left.",
         after(1 - shares): "One step too many is taken.",
     }
-    attempt.expect_close(asked(0), outcomes)
+    attempt.expect_close(attempt(error, jacobian, 0), outcomes)
     outcomes = {
         after(1 - shares): "After one step the error is wrong.",
         error: "The error is unchanged.",
@@ -124,7 +119,7 @@ def left_after(attempt: Attempt) -> None:
         (1 - shares) * (right.mT @ error) @ right.mT: "The singular vectors are taken by columns. "
         "svd returns them as rows.",
     }
-    attempt.expect_close(asked(1), outcomes)
+    attempt.expect_close(attempt(error, jacobian, 1), outcomes)
     many = 20_000
     outcomes = {
         after((1 - shares) ** many): f"After {many} steps the error is wrong, though after one it "
@@ -135,13 +130,12 @@ def left_after(attempt: Attempt) -> None:
         torch.zeros_like(error): "After so many steps only the weakest direction is left, and it "
         "is left: do not end early.",
     }
-    attempt.expect_close(asked(many), outcomes)
+    attempt.expect_close(attempt(error, jacobian, many), outcomes)
 
 
-@exercise
+@exercise("n")
 def gauss_newton_step(attempt: Attempt) -> None:
     """x [n], target [m], function [n] -> [m] -> [n]."""
-    shape = dict(n=3)
     normal = normal_draws(seed=0)
     x, a, matrix, offset = normal(3), normal(3), normal(5, 3), normal(5)
 
@@ -159,7 +153,7 @@ def gauss_newton_step(attempt: Attempt) -> None:
         x + torch.linalg.pinv(matrix) @ linear(a): "You solve for the target, not for the "
         "residual.",
     }
-    attempt.expect_close(attempt(x, linear(a), linear, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, linear(a), linear), outcomes)
 
     def curved(x: Tensor) -> Tensor:
         return linear(x).tanh()
@@ -173,7 +167,7 @@ def gauss_newton_step(attempt: Attempt) -> None:
         "is wrong.",
         x + elsewhere @ (target - curved(x)): "The Jacobian is not that at x.",
     }
-    attempt.expect_close(attempt(x, target, curved, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, target, curved), outcomes)
 
 
 def by_matrices(gradient: Tensor, steps: Tensor, changes: Tensor, scale: Tensor) -> Tensor:
@@ -186,11 +180,10 @@ def by_matrices(gradient: Tensor, steps: Tensor, changes: Tensor, scale: Tensor)
     return -inverse @ gradient
 
 
-@exercise
+@exercise("n")
 def lbfgs_direction(attempt: Attempt) -> None:
     """gradient [n], steps [k, n], changes [k, n] -> [n]."""
     n = 4
-    shape = dict(n=n)
     normal = normal_draws(seed=1)
     root = normal(n, n)
     hessian = root @ root.T + torch.eye(n)
@@ -210,7 +203,7 @@ def lbfgs_direction(attempt: Attempt) -> None:
         "Here it is (s . y) / (y . y).",
         by_matrices(gradient, y, s, scale): "steps and changes are exchanged.",
     }
-    attempt.expect_close(attempt(gradient, s, y, shape=shape), outcomes)
+    attempt.expect_close(attempt(gradient, s, y), outcomes)
     expected = by_matrices(gradient, steps, changes, scale)
     oldest = (steps[0] @ changes[0]) / (changes[0] @ changes[0])
     outcomes = {
@@ -225,4 +218,4 @@ def lbfgs_direction(attempt: Attempt) -> None:
         by_matrices(gradient, steps, changes, oldest): "gamma is that of the oldest pair. Take the "
         "newest, the last.",
     }
-    attempt.expect_close(attempt(gradient, steps, changes, shape=shape), outcomes)
+    attempt.expect_close(attempt(gradient, steps, changes), outcomes)

@@ -9,7 +9,7 @@ from course.check.exercise import exercise
 ENOUGH = 0.02  # fraction of the error in any direction, after 150 steps with condition number 30
 
 
-@exercise
+@exercise()
 def steps_for(attempt: Attempt) -> None:
     """values [n], share -> one number."""
 
@@ -77,7 +77,7 @@ class Map:
         )
 
 
-@exercise
+@exercise()
 def largest_value(attempt: Attempt) -> None:
     """start [n], push, pull, steps -> one number."""
     values = torch.tensor([3.0, 2.0, 1.0, 0.5])
@@ -125,7 +125,7 @@ def largest_value(attempt: Attempt) -> None:
     )
 
 
-@exercise
+@exercise()
 def recovered_fast(attempt: Attempt) -> None:
     """target [out], push, pull, steps -> [n]."""
     n, steps = 400, 150
@@ -172,11 +172,10 @@ PARTS = (
 )
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def block_without(attempt: Attempt) -> None:
     """x [batch, tokens, dim], missing, norm1, attention, norm2, mlp -> as x."""
-    shape = dict(batch=2, tokens=3, dim=5)
-    x = normal_draws(seed=0)(*shape.values())
+    x = normal_draws(seed=0)(2, 3, 5)
     norm1, attention, norm2, mlp = PARTS
 
     def mixed(x: Tensor) -> Tensor:
@@ -189,7 +188,7 @@ def block_without(attempt: Attempt) -> None:
         outcomes = {expected: f"With missing={missing!r} the result is wrong."}
         if missing != "nothing":
             outcomes[whole] = "Nothing is missing: this is the whole block."
-        attempt.expect_close(attempt(x, missing, *PARTS, shape=shape), outcomes | mistakes)
+        attempt.expect_close(attempt(x, missing, *PARTS), outcomes | mistakes)
 
     expect(
         "nothing",
@@ -281,7 +280,7 @@ class Balanced(nn.Module):
         return self.map(x) - self.map(x).detach()
 
 
-@exercise
+@exercise()
 def unused_numbers(attempt: Attempt) -> None:
     """x [batch, dim], module -> one number."""
     draw = normal_draws(seed=1)

@@ -8,7 +8,7 @@ from course.check.chapter_10 import fitted
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise("parts")
 def main_effects(attempt: Attempt) -> None:
     """results [2] * k -> the main effect of each of k parts, [k]."""
     one = torch.tensor([3.0, 5.0])
@@ -19,7 +19,7 @@ def main_effects(attempt: Attempt) -> None:
         torch.tensor([1.0]): "This is half of the effect: with the part minus the mean of all.",
         torch.tensor([5.0]): "This is the result with the part. Subtract that without it.",
     }
-    attempt.expect_close(attempt(one, shape=dict(parts=1)), outcomes)
+    attempt.expect_close(attempt(one), outcomes)
     for k in (2, 4):
         results = normal_draws(seed=k)(*[2] * k)
         halves = [[results.select(axis, state) for state in (0, 1)] for axis in range(k)]
@@ -35,14 +35,13 @@ def main_effects(attempt: Attempt) -> None:
             torch.stack([(high - low).flatten()[-1] for low, high in halves]): "This is what each "
             "part adds when all others are trained. Take the mean over all states of the others.",
         }
-        attempt.expect_close(attempt(results, shape=dict(parts=k)), outcomes)
+        attempt.expect_close(attempt(results), outcomes)
 
 
-@exercise
+@exercise("other, tokens, e")
 def stitched(attempt: Attempt) -> None:
     """source [batch, tokens, d], target [batch, tokens, e], new [other, tokens, d], ridge."""
     batch, tokens, d, e, other = 7, 4, 3, 5, 2
-    shape = dict(other=other, tokens=tokens, e=e)
     normal = normal_draws(seed=3)
     source, new, weight = normal(batch, tokens, d), normal(other, tokens, d), normal(d, e)
     source = source - source.mean((0, 1))
@@ -51,7 +50,7 @@ def stitched(attempt: Attempt) -> None:
         centred @ weight: "Where the target is a matrix times the source, without a shift and a "
         "penalty, new tokens should go through that matrix.",
     }
-    attempt.expect_close(attempt(source, source @ weight, centred, 0.0, shape=shape), outcomes)
+    attempt.expect_close(attempt(source, source @ weight, centred, 0.0), outcomes)
     shift, offset = normal(e), normal(d)
     moved = source + offset
     target = moved @ weight + shift
@@ -66,7 +65,7 @@ def stitched(attempt: Attempt) -> None:
         new @ torch.linalg.lstsq(moved.flatten(0, 1), target.flatten(0, 1)).solution: "There is no "
         "shift b: fit it, or take the means away first.",
     }
-    attempt.expect_close(attempt(moved, target, new, 0.0, shape=shape), outcomes)
+    attempt.expect_close(attempt(moved, target, new, 0.0), outcomes)
     noisy = target + normal(batch, tokens, e)
     ridge = 6.0
     x, y = moved.flatten(0, 1), noisy.flatten(0, 1)
@@ -86,10 +85,10 @@ def stitched(attempt: Attempt) -> None:
         "no mean.",
         new @ all_alike[:-1] + all_alike[-1]: "The shift is penalised too.",
     }
-    attempt.expect_close(attempt(moved, noisy, new, ridge, shape=shape), outcomes)
+    attempt.expect_close(attempt(moved, noisy, new, ridge), outcomes)
 
 
-@exercise
+@exercise()
 def steps_needed(attempt: Attempt) -> None:
     """values [k], share -> the least whole number of steps."""
     for values, share, steps in (
@@ -120,11 +119,10 @@ def steps_needed(attempt: Attempt) -> None:
     attempt.expect_close(attempt(torch.tensor([3.0, 3.0, 3.0 / 2**0.5]), 0.3), outcomes)
 
 
-@exercise
+@exercise("out, weights")
 def by_weights(attempt: Attempt) -> None:
     """behind [out, tokens, dim], patches [tokens, n] -> [out, dim * n]."""
     out, tokens, dim, n = 2, 4, 3, 5
-    shape = dict(out=out, weights=dim * n)
     normal = normal_draws(seed=1)
     behind, patches = normal(out, tokens, dim), normal(tokens, n)
     first = torch.zeros(tokens, 1)
@@ -146,15 +144,15 @@ def by_weights(attempt: Attempt) -> None:
         "before the product. Each patch meets its own part of behind.",
         jacobian(behind, only) / tokens: "The mean is taken over the patches. Each adds its part.",
     }
-    attempt.expect_close(attempt(behind, only, shape=shape), outcomes)
+    attempt.expect_close(attempt(behind, only), outcomes)
     outcomes = {
         jacobian(behind, patches): "With several patches the result is wrong. Sum over them.",
         jacobian(behind, only): "Only the first patch is used.",
     }
-    attempt.expect_close(attempt(behind, patches, shape=shape), outcomes)
+    attempt.expect_close(attempt(behind, patches), outcomes)
 
 
-@exercise
+@exercise()
 def partial_correlation(attempt: Attempt) -> None:
     """x, y, z [n] -> Pearson's correlation of x and y without what is linear in z."""
     n = 9

@@ -23,7 +23,7 @@ class Largest(TorchDispatchMode):
         return result
 
 
-@exercise
+@exercise("n")
 def hessian_product(attempt: Attempt) -> None:
     """w [n], v [n], loss: [n] -> one number; gives [n]."""
     normal = normal_draws(seed=0)
@@ -34,7 +34,6 @@ def hessian_product(attempt: Attempt) -> None:
 
     H = torch.func.hessian(loss)(w)
     slope = torch.func.grad(loss)(w)
-    shape = {"n": 5}
     outcomes = {
         H @ v: "For five weights the product with the Hessian is wrong.",
         slope: "This is the gradient. Take its product with v, and differentiate that.",
@@ -45,20 +44,18 @@ def hessian_product(attempt: Attempt) -> None:
         H @ v / 2: "This is half of it.",
         -H @ v: "The sign is wrong.",
     }
-    attempt.expect_close(attempt(w, v, loss, shape=shape), outcomes)
+    attempt.expect_close(attempt(w, v, loss), outcomes)
     outcomes = {
         H @ v: "For a vector v that is 100,000 times as long, the product is not 100,000 times as "
         "long. A difference of two gradients depends on the step; a derivative does not.",
     }
-    attempt.expect_close(attempt(w, 1e5 * v, loss, shape=shape) / 1e5, outcomes)
-    flat = attempt(w, v, lambda w: (w * torch.arange(5.0)).sum() + 0 * w.pow(2).sum(), shape=shape)
-    attempt.expect_close(flat, {0.0: "A loss that is a plane has the Hessian 0."})
+    attempt.expect_close(attempt(w, 1e5 * v, loss) / 1e5, outcomes)
+    flat = attempt(w, v, lambda w: (w * torch.arange(5.0)).sum() + 0 * w.pow(2).sum())
+    attempt.expect_close(flat, {torch.zeros(5): "A loss that is a plane has the Hessian 0."})
     n = 300
     long, along = normal(n), normal(n)
     meter = Largest()
-    found = attempt(
-        long, along, lambda w: w.pow(4).sum() + w.sum().pow(2), shape={"n": n}, within=meter
-    )
+    found = attempt(long, along, lambda w: w.pow(4).sum() + w.sum().pow(2), within=meter)
     right = 12 * long.square() * along + 2 * along.sum()
     attempt.expect_close(found, {right: "For 300 weights the product is wrong."})
     attempt.expect(
@@ -68,7 +65,7 @@ def hessian_product(attempt: Attempt) -> None:
     )
 
 
-@exercise
+@exercise()
 def sharpest(attempt: Attempt) -> None:
     """start [n], product: [n] -> [n], steps -> one number."""
     calls = [0]
@@ -121,7 +118,7 @@ def sharpest(attempt: Attempt) -> None:
     )
 
 
-@exercise
+@exercise()
 def tridiagonal(attempt: Attempt) -> None:
     """start [n], product: [n] -> [n], steps -> [steps, steps]."""
     n, k = 7, 4
@@ -181,7 +178,7 @@ def tridiagonal(attempt: Attempt) -> None:
     )
 
 
-@exercise
+@exercise()
 def negative_share(attempt: Attempt) -> None:
     """T [steps, steps] -> one number."""
     normal = normal_draws(seed=4)
@@ -220,12 +217,11 @@ def negative_share(attempt: Attempt) -> None:
     attempt.expect_close(attempt(-up), {1.0: "Where everything is negative it is 1."})
 
 
-@exercise
+@exercise("filters, channels, rows, columns")
 def filter_scaled(attempt: Attempt) -> None:
     """direction, weight, of one shape -> the same shape."""
     normal = normal_draws(seed=5)
     d, weight = normal(4, 3, 2, 5), 2 * normal(4, 3, 2, 5)
-    shape = {"filters": 4, "channels": 3, "rows": 2, "columns": 5}
 
     def lengths(t: Tensor) -> Tensor:
         return t.flatten(1).norm(dim=1).view(-1, 1, 1, 1)
@@ -242,7 +238,7 @@ def filter_scaled(attempt: Attempt) -> None:
         "channel of a filter is scaled by itself. A filter is all of weight[i].",
         weight: "This is the model's own filter: the direction is not used.",
     }
-    attempt.expect_close(attempt(d, weight, shape=shape), outcomes)
+    attempt.expect_close(attempt(d, weight), outcomes)
     matrix, own = normal(3, 6), normal(3, 6)
     outcomes = {
         matrix * (own.norm(dim=1) / matrix.norm(dim=1))[:, None]: "For a linear map the direction "

@@ -9,7 +9,7 @@ from course.check.attempt import Attempt, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise("rings")
 def ring_means(attempt: Attempt) -> None:
     """maps [batch, channels, rows, columns], ring [rows, columns] -> [rings]."""
     batch, channels, rows, columns = 2, 3, 5, 6
@@ -44,10 +44,10 @@ def ring_means(attempt: Attempt) -> None:
         less_first(by_ring(torch.fft.fftshift(logs))): "The transform has its constant wave at the "
         "corner, as the rings have: do not shift it.",
     }
-    attempt.expect_close(attempt(maps, ring, shape={"rings": 6}), outcomes)
+    attempt.expect_close(attempt(maps, ring), outcomes)
 
 
-@exercise
+@exercise("waves")
 def gains(attempt: Attempt) -> None:
     """matrix [n, n], waves [n, m], complex -> [m]."""
     n, m = 5, 3
@@ -68,10 +68,10 @@ def gains(attempt: Attempt) -> None:
         "complex number is that of both its parts.",
         before / size: "The gain is upside down: the size after over the size before.",
     }
-    attempt.expect_close(attempt(matrix, waves, shape={"waves": m}), outcomes)
+    attempt.expect_close(attempt(matrix, waves), outcomes)
 
 
-@exercise
+@exercise()
 def noise_in_band(attempt: Attempt) -> None:
     """white [batch, channels, height, width], keep [height, width], power -> like white."""
     batch, channels, height, width = 2, 3, 6, 8
@@ -104,7 +104,7 @@ def noise_in_band(attempt: Attempt) -> None:
     attempt.expect_close(attempt(white, keep, power, shape=shape), outcomes)
 
 
-@exercise
+@exercise("bins")
 def half_diagonal(attempt: Attempt) -> None:
     """logs [n, n], ordered as fft2's -> [n / 2, rounded up]."""
     for n, count in ((8, 4), (7, 4)):
@@ -119,10 +119,10 @@ def half_diagonal(attempt: Attempt) -> None:
             logs[0, :count] - logs[0, 0]: "This is the first row. The diagonal has as many cycles "
             "down as across.",
         }
-        attempt.expect_close(attempt(logs, shape={"bins": count}), outcomes)
+        attempt.expect_close(attempt(logs), outcomes)
 
 
-@exercise
+@exercise()
 def shape_share(attempt: Attempt) -> None:
     """answers, shapes, textures [batch] -> one number."""
     shapes = torch.tensor([0, 3, 5, 4, 2, 1, 0, 2, 4, 3])

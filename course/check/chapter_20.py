@@ -6,10 +6,9 @@ from course.check.attempt import Attempt, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise("batch")
 def position_variance(attempt: Attempt) -> None:
     """x [batch, tokens, dim] -> [batch]."""
-    shape = dict(batch=2)
     x = normal_draws(seed=0)(2, 5, 3)
     x = x - x.mean(1, keepdim=True)
     known = torch.stack([one.square().sum() / 15 for one in x])
@@ -25,7 +24,7 @@ def position_variance(attempt: Attempt) -> None:
         "is over the tokens, of each feature.",
         known.mean().expand(2): "All images are mixed: the result should have an entry for each.",
     }
-    attempt.expect_close(attempt(x, shape=shape), outcomes)
+    attempt.expect_close(attempt(x), outcomes)
     moved = x + torch.tensor([1.0, -2.0, 4.0])
     outcomes = {
         known: "A number added to a feature in all tokens should change nothing.",
@@ -35,15 +34,14 @@ def position_variance(attempt: Attempt) -> None:
         (moved - moved.mean(2, keepdim=True)).square().mean((1, 2)): "You subtract the mean of "
         "each token. It should be that of each feature.",
     }
-    attempt.expect_close(attempt(moved, shape=shape), outcomes)
+    attempt.expect_close(attempt(moved), outcomes)
 
 
-@exercise
+@exercise("queries, keys")
 def gaussian_weights(attempt: Attempt) -> None:
     """places [n, 2], width -> [n, n]."""
     places = torch.tensor([[0.0, 0.0], [0.0, 1.0], [2.0, 1.0], [3.0, 4.0]])
     n = len(places)
-    shape = dict(queries=n, keys=n)
 
     def weights(width: float, power: float = 2, half: float = 2) -> torch.Tensor:
         table = torch.zeros(n, n)
@@ -67,18 +65,18 @@ def gaussian_weights(attempt: Attempt) -> None:
         rows(weights(1.5, half=1)): "The 2 under the squared distance is missing.",
         rows(weights(1.5**0.5)): "The width is not squared.",
     }
-    attempt.expect_close(attempt(places, 1.5, shape=shape), outcomes)
+    attempt.expect_close(attempt(places, 1.5), outcomes)
     attempt.expect_close(
-        attempt(places, 40.0, shape=shape),
+        attempt(places, 40.0),
         {rows(weights(40.0)): "With a large width the weights should be nearly equal."},
     )
     attempt.expect_close(
-        attempt(places, 0.05, shape=shape),
+        attempt(places, 0.05),
         {torch.eye(n): "With a small width every place should keep to itself."},
     )
 
 
-@exercise
+@exercise()
 def gain_of_averaging(attempt: Attempt) -> None:
     """p [members, images, classes] -> one number."""
     normal = normal_draws(seed=1)
@@ -109,11 +107,10 @@ def gain_of_averaging(attempt: Attempt) -> None:
     )
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def with_weights(attempt: Attempt) -> None:
     """x [batch, tokens, dim], weights [heads, tokens, tokens], values, out [dim, dim] -> as x."""
     normal = normal_draws(seed=2)
-    shape = dict(batch=2, tokens=3, dim=8)
     x, values, out = normal(2, 3, 8), normal(8, 8), normal(8, 8)
     weights = normal(4, 3, 3).softmax(-1)
 
@@ -139,4 +136,4 @@ def with_weights(attempt: Attempt) -> None:
         "values.",
         x + by_head(weights, values, out): "The input is added. This is only the branch.",
     }
-    attempt.expect_close(attempt(x, weights, values, out, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, weights, values, out), outcomes)

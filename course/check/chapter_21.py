@@ -45,7 +45,7 @@ def branch_of(model: Small, x: Tensor, name: str) -> Tensor:
     return model.first(x) if name == "first" else model.second(x + model.first(x))
 
 
-@exercise
+@exercise("n, classes")
 def with_mean(attempt: Attempt) -> None:
     """x [n, tokens, dim], known [m, tokens, dim], model, name -> [n, classes]."""
     normal = normal_draws(seed=0)
@@ -71,10 +71,10 @@ def with_mean(attempt: Attempt) -> None:
             put_in(there.sum(0)): "What is put in is a sum over the images. Divide by their "
             "number.",
         }
-        attempt.expect_close(attempt(x, known, model, name, shape=dict(n=3, classes=5)), outcomes)
+        attempt.expect_close(attempt(x, known, model, name), outcomes)
 
 
-@exercise
+@exercise("n, classes")
 def patched(attempt: Attempt) -> None:
     """x, other [n, tokens, dim], model, name, tokens -> [n, classes]."""
     normal = normal_draws(seed=1)
@@ -107,12 +107,10 @@ def patched(attempt: Attempt) -> None:
                 "tokens of the other images.",
                 model(other): "These are the logits of the other images.",
             }
-            attempt.expect_close(
-                attempt(x, other, model, name, tokens, shape=dict(n=3, classes=5)), outcomes
-            )
+            attempt.expect_close(attempt(x, other, model, name, tokens), outcomes)
 
 
-@exercise
+@exercise("batch, classes")
 def read_out(attempt: Attempt) -> None:
     """tokens [batch, tokens, dim], norm, head -> [batch, classes]."""
     normal = normal_draws(seed=2)
@@ -135,14 +133,13 @@ def read_out(attempt: Attempt) -> None:
         head(norm(tokens)[:, 0]): "Only the first token is read. Take the mean of all.",
         head(norm(norm(tokens).mean(1))): "The norm acts a second time, on the mean.",
     }
-    attempt.expect_close(attempt(tokens, norm, head, shape=dict(batch=3, classes=5)), outcomes)
+    attempt.expect_close(attempt(tokens, norm, head), outcomes)
 
 
-@exercise
+@exercise("batch, rows, columns")
 def add_block(attempt: Attempt) -> None:
     """R [batch, tokens, tokens], weights, slopes [batch, heads, tokens, tokens] -> as R."""
     normal = normal_draws(seed=3)
-    shape = dict(batch=2, rows=4, columns=4)
     R = normal(2, 4, 4).abs()
     weights, slopes = normal(2, 3, 4, 4).softmax(-1), normal(2, 3, 4, 4)
     each = weights * slopes
@@ -168,16 +165,15 @@ def add_block(attempt: Attempt) -> None:
         add(positive(slopes).mean(1)): "The attention weights are not used.",
         R + positive(each).mean(1): "R is left out of the product.",
     }
-    attempt.expect_close(attempt(R, weights, slopes, shape=shape), outcomes)
+    attempt.expect_close(attempt(R, weights, slopes), outcomes)
 
 
-@exercise
+@exercise("tokens, size")
 def sparse_codes(attempt: Attempt) -> None:
     """x [tokens, dim], encoder [size, dim], bias [size], k -> [tokens, size]."""
     normal = normal_draws(seed=4)
     x, encoder, bias = normal(6, 4), normal(9, 4), normal(9)
     scores = x @ encoder.T + bias
-    shape = dict(tokens=6, size=9)
 
     def keep(scores: Tensor, k: int, by: Tensor) -> Tensor:
         kept = torch.zeros_like(scores)
@@ -200,11 +196,11 @@ def sparse_codes(attempt: Attempt) -> None:
             "together are kept. Each token has its own k.",
             (keep(positive, k, positive) > 0).to(x): "What is kept should be the code, not a 1.",
         }
-        attempt.expect_close(attempt(x, encoder, bias, k, shape=shape), outcomes)
+        attempt.expect_close(attempt(x, encoder, bias, k), outcomes)
     many = keep(positive, 8, positive)
     outcomes = {
         many: "With a large k the result is wrong.",
         keep(scores, 8, scores): "A code below zero is kept. A direction is in a token or it is "
         "not: codes are never negative.",
     }
-    attempt.expect_close(attempt(x, encoder, bias, 8, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, encoder, bias, 8), outcomes)

@@ -25,7 +25,7 @@ def grid(rows: int, columns: int) -> list[Place]:
     return list(product(range(rows), range(columns)))
 
 
-@exercise
+@exercise("n, again")
 def neighbourhood(attempt: Attempt) -> None:
     """rows, columns, k -> bool [n, n]."""
 
@@ -81,7 +81,7 @@ def neighbourhood(attempt: Attempt) -> None:
             "neighbourhood.",
         }
         attempt.expect_close(
-            attempt(rows, columns, k, shape=dict(n=n, again=n), dtype=torch.bool).to(expected),
+            attempt(rows, columns, k, dtype=torch.bool).to(expected),
             outcomes,
         )
 
@@ -89,14 +89,14 @@ def neighbourhood(attempt: Attempt) -> None:
     expect(6, 5, 5)
 
 
-@exercise
+@exercise("n, again")
 def shifted_windows(attempt: Attempt) -> None:
     """rows, columns, window, shift -> bool [n, n]."""
     rows, columns, window = 5, 7, 3
     n, places = rows * columns, grid(rows, columns)
 
     def expect(expected: Tensor, shift: int, otherwise: str, mistakes: Outcomes) -> None:
-        found = attempt(rows, columns, window, shift, shape=dict(n=n, again=n), dtype=torch.bool)
+        found = attempt(rows, columns, window, shift, dtype=torch.bool)
         outcomes = {
             expected: f"For 5 x 7 patches and windows of 3 x 3, {otherwise}, the result is wrong "
             "(True counts as 1).",
@@ -186,17 +186,16 @@ def shifted_windows(attempt: Attempt) -> None:
         [((row - 3) // 5, (column - 3) // 5) for row, column in grid(4, 9)], operator.eq
     )
     attempt.expect_close(
-        attempt(4, 9, 5, 3, shape=dict(n=n, again=n), dtype=torch.bool).to(expected),
+        attempt(4, 9, 5, 3, dtype=torch.bool).to(expected),
         {expected: "For 4 x 9 patches and windows of 5 x 5, shifted by 3, the result is wrong."},
     )
 
 
-@exercise
+@exercise("batch, n, dim")
 def static_mixing(attempt: Attempt) -> None:
     """x [batch, n, dim], scores [heads, n, n], values, out [dim, dim] -> [batch, n, dim]."""
     batch, heads, n, dim = 5, 3, 4, 6
     normal = normal_draws(seed=0)
-    shape = dict(batch=batch, n=n, dim=dim)
     x, scores = normal(batch, n, dim), 2 * normal(heads, n, n)
     values, out, identity = normal(dim, dim), normal(dim, dim), torch.eye(dim)
     weights = scores.exp() / scores.exp().sum(2, keepdim=True)
@@ -232,24 +231,24 @@ def static_mixing(attempt: Attempt) -> None:
         "its own slice of the values.",
         x: "The weights are not used.",
     }
-    attempt.expect_close(attempt(x, scores, identity, identity, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, scores, identity, identity), outcomes)
     outcomes = {
         mix(weights, values): "With an identity as out the result is wrong.",
         mix(weights): "The values are not used: the tokens themselves are mixed.",
         mix(weights, values.T): "The matrix of the values is transposed: x @ values.",
         mix(weights) @ values: "The values multiply what the heads have mixed. They come before.",
     }
-    attempt.expect_close(attempt(x, scores, values, identity, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, scores, values, identity), outcomes)
     outcomes = {
         mix(weights, values, out): "With random values and out the result is wrong.",
         mix(weights, values): "out is not used.",
         mix(weights, values, out.T): "out is transposed: what the heads give @ out.",
         mix(weights, values @ out): "out comes before the heads mix. It comes after.",
     }
-    attempt.expect_close(attempt(x, scores, values, out, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, scores, values, out), outcomes)
 
 
-@exercise
+@exercise()
 def alternate(attempt: Attempt) -> None:
     """blocks and attention, numbers for each stage -> a string for each stage."""
 
@@ -298,7 +297,7 @@ def alternate(attempt: Attempt) -> None:
 STAGES = tuple("".join(bits) for bits in product("01", repeat=3))
 
 
-@exercise
+@exercise()
 def follow_rules(attempt: Attempt) -> None:
     """score, a function of a text -> a text."""
     tables = [

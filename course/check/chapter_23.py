@@ -8,7 +8,7 @@ from course.check.attempt import Attempt, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise()
 def training_flops(attempt: Attempt) -> None:
     """multiply_adds, images, epochs -> one number."""
     known = torch.tensor(6.0 * 5 * 700 * 11)
@@ -25,7 +25,7 @@ def training_flops(attempt: Attempt) -> None:
     attempt.expect_close(attempt(5, 700, 11), outcomes)
 
 
-@exercise
+@exercise()
 def cost_to_reach(attempt: Attempt) -> None:
     """accuracy, accuracies [n] and costs [n], both rising -> one number."""
     accuracies, costs = torch.tensor([70.0, 80.0, 85.0]), torch.tensor([10.0, 40.0, 640.0])
@@ -60,11 +60,10 @@ def cost_to_reach(attempt: Attempt) -> None:
     )
 
 
-@exercise
+@exercise("factor_and_exponent")
 def power_law(attempt: Attempt) -> None:
     """sizes [n], errors [n] -> [2]: factor and exponent."""
     sizes = torch.tensor([10.0, 30.0, 100.0, 700.0])
-    shape = dict(factor_and_exponent=2)
     exact = torch.tensor([3.0, 0.4])
     errors = 3 * sizes**-0.4
     outcomes = {
@@ -75,7 +74,7 @@ def power_law(attempt: Attempt) -> None:
         torch.tensor([math.log(3), 0.4]): "The factor is still a logarithm.",
         exact.flip(0): "Factor and exponent are exchanged.",
     }
-    attempt.expect_close(attempt(sizes, errors, shape=shape), outcomes)
+    attempt.expect_close(attempt(sizes, errors), outcomes)
     noisy = errors * (1 + 0.2 * normal_draws(seed=3)(4)).abs()
     x, y = sizes.log(), noisy.log()
     slope = ((x - x.mean()) * (y - y.mean())).sum() / (x - x.mean()).square().sum()
@@ -87,14 +86,13 @@ def power_law(attempt: Attempt) -> None:
         torch.stack([(y[0] - through * x[0]).exp(), -through]): "You go through the first and the "
         "last point. Fit all, by least squares.",
     }
-    attempt.expect_close(attempt(sizes, noisy, shape=shape), outcomes)
+    attempt.expect_close(attempt(sizes, noisy), outcomes)
 
 
-@exercise
+@exercise("batch, dim")
 def gru_step(attempt: Attempt) -> None:
     """x [batch, d], h [batch, dim], maps [3 dim, d] and [3 dim, dim], biases [3 dim] -> as h."""
     normal = normal_draws(seed=4)
-    shape = dict(batch=2, dim=4)
     x, h = normal(2, 3), normal(2, 4)
     w, u, b, c = normal(12, 3), normal(12, 4), normal(12), normal(12)
 
@@ -131,10 +129,10 @@ def gru_step(attempt: Attempt) -> None:
         step(biases=False): "The biases are missing.",
         step(last="sigmoid"): "n has a tanh, not a sigmoid.",
     }
-    attempt.expect_close(attempt(x, h, w, u, b, c, shape=shape), outcomes)
+    attempt.expect_close(attempt(x, h, w, u, b, c), outcomes)
 
 
-@exercise
+@exercise("patches, numbers")
 def quantise(attempt: Attempt) -> None:
     """patches [n, d], codebook [codes, d] -> [n, d]."""
     normal = normal_draws(seed=5)
@@ -149,14 +147,14 @@ def quantise(attempt: Attempt) -> None:
         "afar: take distances.",
         patches: "The patches come back unchanged.",
     }
-    attempt.expect_close(attempt(patches, codebook, shape=dict(patches=6, numbers=3)), outcomes)
+    attempt.expect_close(attempt(patches, codebook), outcomes)
     attempt.expect_close(
-        attempt(codebook[[3, 1]], codebook, shape=dict(patches=2, numbers=3)),
+        attempt(codebook[[3, 1]], codebook),
         {codebook[[3, 1]]: "A patch that is a code should stay as it is."},
     )
 
 
-@exercise
+@exercise()
 def contrastive_loss(attempt: Attempt) -> None:
     """images [n, d], texts [n, d], temperature -> one number."""
     normal = normal_draws(seed=6)

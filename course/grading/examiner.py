@@ -22,7 +22,7 @@ from pathlib import Path
 import torch
 
 from course.check.attempt import NotAttempted, NotYet, describe
-from course.check.exercise import EXERCISES, double_precision
+from course.check.exercise import EXERCISES
 from course.grading import isolation
 from course.grading.answers import ROOT, Answer
 from course.grading.remote import RemoteAttempt, Stopped
@@ -143,8 +143,7 @@ def examine(name: str, source: str, seconds: float, megabytes: int) -> dict:
     """Check one answer: state, message, and how many expectations it met."""
     attempt = RemoteAttempt(partial(_define, name, source), seconds, megabytes)
     try:
-        with double_precision():
-            EXERCISES[name].examine(attempt)
+        EXERCISES[name].examine(attempt)
         state, message = "passed", ""
     except NotAttempted:
         state, message = "open", ""

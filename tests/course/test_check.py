@@ -155,7 +155,7 @@ def test_an_answer_that_needs_gradients_is_accepted():
 def test_two_exercises_of_one_name_are_refused():
     with pytest.raises(ValueError, match="two exercises are called 'masked_softmax'"):
 
-        @exercise
+        @exercise()
         def masked_softmax(attempt):
             pass
 
