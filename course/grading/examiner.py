@@ -33,13 +33,8 @@ START = (
 )
 TO_IMPORT = 60  # seconds that an examiner may take besides the answers
 # All that checking needs of the folders that are hidden.
-NEEDED = [
-    ROOT / "course",
-    ROOT / "minivit",
-    ROOT / "vitlab",
-    Path(sys.prefix),
-    Path(sys.base_prefix),
-]
+PACKAGES = [ROOT / package for package in ("course", "minivit", "vitlab")]
+NEEDED = [*PACKAGES, Path(sys.prefix), Path(sys.base_prefix)]
 # Imported here once, where an answer needs them, as each call of it is a copy of this process.
 TRUSTED = (
     *("course.handout", "einops", "matplotlib", "minivit", "numpy", "scipy", "skimage", "sklearn"),
@@ -54,17 +49,10 @@ class CannotGrade(Exception):
 def examined(
     answers: Iterable[Answer], seconds: float, megabytes: int, hidden: Iterable[Path] = ()
 ) -> tuple[dict[str, dict], tuple[str, ...]]:
-    """Check answers in one examiner.
+    """Check answers in one examiner, which sees no home folder, no checkout and none of ``hidden``.
 
-    Args:
-        hidden: Folders that answers must not see, besides the home folder and this checkout.
-
-    Returns:
-        State, message and expectations met of each answer that has a source; and what this
-        machine lacks to shut an examiner in.
-
-    Raises:
-        CannotGrade: No examiner starts.
+    Returns state, message and checks passed of each answer that has a source; and what this machine
+    lacks to shut an examiner in.
     """
     sources = {each.exercise: each.source for each in answers if each.source}
     if not sources:

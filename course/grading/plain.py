@@ -10,11 +10,7 @@ from course.check.exercise import EXERCISES
 
 
 def require(exercise: str, function: Callable) -> None:
-    """Raise an AssertionError with the check's message unless the function passes.
-
-    Raises:
-        KeyError: The book has no exercise of that name.
-    """
+    """Raise an AssertionError with the check's message unless the function passes."""
     report = EXERCISES[exercise](function)
     if not report.passed:
         raise AssertionError(f"{exercise}: {report.message}")
@@ -23,8 +19,7 @@ def require(exercise: str, function: Callable) -> None:
 def share(exercise: str, function: Callable, of: int) -> float:
     """The fraction of a check's expectations that a function meets: 1 where it passes.
 
-    Args:
-        of: How many the check has: the number that it prints for an answer that passes.
+    ``of`` is how many the check has: the number that it prints for an answer that passes.
     """
     attempt = Attempt(function)
     try:

@@ -30,10 +30,7 @@ class Stopped(Exception):
 class RemoteAttempt(Attempt):
     """As Attempt, for the function that ``define`` returns, which is called in the copies alone.
 
-    Args:
-        define: Runs the student's definitions and returns their function.
-        seconds: What all calls of it may take together.
-        megabytes: What a call may allocate.
+    All calls of it together may take the seconds, and each may allocate the megabytes.
     """
 
     def __init__(self, define: Callable[[], Callable], seconds: float, megabytes: int):
