@@ -87,15 +87,16 @@ class Rehearsal(Attempt):
 
     def expect_close(self, actual, outcomes) -> None:
         known = {alike(value, actual): message for value, message in outcomes.items()}
-        super().expect_close(self._met(actual, known.items()), known)
+        right, otherwise = next(iter(known.items()))
+        mistakes = [(1.5 * right + 0.2, otherwise), *list(known.items())[1:]]
+        super().expect_close(self._met(actual, mistakes), known)
 
     def expect_equal(self, result, outcomes) -> None:
-        known = [(value, message) for message, value in outcomes.items()]
-        super().expect_equal(self._met(result, known), outcomes)
+        _, *mistakes = ((value, message) for message, value in outcomes.items())
+        super().expect_equal(self._met(result, mistakes), outcomes)
 
-    def _met(self, actual: Any, outcomes: Iterable[tuple[Any, str]]) -> Any:
+    def _met(self, actual: Any, mistakes: Iterable[tuple[Any, str]]) -> Any:
         """What is found here, or the result of the mistake that is made here."""
-        _, *mistakes = outcomes
         here, self.expectations = self.expectations, self.expectations + 1
         call = next((i for i, result in enumerate(self.results) if result is actual), None)
         self.mistakes += [Mistake(text, wrong, here, call) for wrong, text in mistakes]
@@ -104,9 +105,10 @@ class Rehearsal(Attempt):
 
 
 def mistakes(name: str, right: Callable) -> dict[str, set[str]]:
-    """For each mistake that a check knows, what it says to the right answer with that mistake.
+    """By message of a check's outcomes, what it says to a right answer that leads to each once.
 
-    A check may look for the same mistake in several places; "" stands where it does not notice.
+    A check may look for the same mistake in several places; "" stands where it does not notice. A
+    right result goes off by some number for its message.
     """
     examine = EXERCISES[name].examine
     replies: dict[str, set[str]] = {}
