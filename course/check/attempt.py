@@ -57,7 +57,7 @@ class Attempt:
     def __init__(self, function: Callable):
         self.function = function
         self.axes = ""  # names of the result's, with commas between; "": one number
-        self.met = 0  # expectations met so far
+        self.checks = 0  # passed so far
 
     def __call__(
         self,
@@ -118,7 +118,7 @@ class Attempt:
         """End the check with the message unless the condition holds."""
         if not condition:
             raise NotYet(message)
-        self.met += 1
+        self.checks += 1
 
     def expect_close(self, actual: Tensor, outcomes: Outcomes) -> None:
         """End the check with a message unless the result is the first of the outcomes.
@@ -141,7 +141,7 @@ class Attempt:
             where = f"At {[i.item() for i in at]} it" if at else "It"
             values = f"{actual[at].item():.4g}, expected {expected[at].item():.4g}"
             raise NotYet(f"{otherwise} {where} is {values}.")
-        self.met += 1
+        self.checks += 1
 
     def expect_equal(self, result: object, outcomes: Mapping[str, object]) -> None:
         """The same for a text or a tuple of texts, by message: wrong ones may be equal here."""

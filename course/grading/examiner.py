@@ -78,7 +78,7 @@ def examined(
     outcomes = {line.pop("exercise"): line for line in lines[1:]}
     lost = "The process that checks ended before this one's turn was over."
     for name in sources:
-        outcomes.setdefault(name, {"state": "stopped", "message": lost, "right": 0})
+        outcomes.setdefault(name, {"state": "stopped", "message": lost, "checks": 0})
     return outcomes, (*lacking, *lines[0]["lacking"])
 
 
@@ -141,7 +141,7 @@ def examine(name: str, source: str, seconds: float, megabytes: int) -> dict:
         state, message = "stopped", str(reason)
     except Exception as error:  # in the check itself, which met what nobody has thought of
         state, message = "failed", f"The check cannot go on: {type(error).__name__}: {error}."
-    return {"state": state, "message": message, "right": attempt.right}
+    return {"state": state, "message": message, "checks": attempt.scored}
 
 
 def _define(name: str, source: str) -> Callable:

@@ -127,9 +127,9 @@ def grade(submission: Submission, rules: Rules) -> Graded:
     marks = []
     for each in answers:
         name = each.exercise
-        missing = {"state": "missing", "message": each.missing, "right": 0}
+        missing = {"state": "missing", "message": each.missing, "checks": 0}
         outcome = outcomes.get(name, missing)
-        part = share(outcome["state"], outcome["right"], totals[name])
+        part = share(outcome["state"], outcome["checks"], totals[name])
         points = round(worth[name] * (float(part == 1) if rules.whole else part), 2)
         state, message = outcome["state"], outcome["message"]
         marks.append(Mark(name, state, message, round(part, 4), points, worth[name], each.notes))
@@ -146,10 +146,10 @@ def reference(number: int) -> dict[str, int]:
     for name, outcome in outcomes.items():
         if outcome["state"] != "passed":
             raise CannotGrade(f"the book's own solution of {name} fails: {outcome['message']}")
-    return {name: outcome["right"] for name, outcome in outcomes.items()}
+    return {name: outcome["checks"] for name, outcome in outcomes.items()}
 
 
-def share(state: str, right: int, total: int) -> float:
+def share(state: str, checks: int, total: int) -> float:
     """The fraction of expectations met; 1 for a passed answer alone.
 
     ``total`` counts those of the book's solution. A check may ask more of one answer than of
@@ -157,8 +157,8 @@ def share(state: str, right: int, total: int) -> float:
     """
     if state == "passed":
         return 1.0
-    met = max(0, min(right, total - 1)) if state in ("failed", "stopped") else 0
-    return met / max(total, 1)
+    passed = max(0, min(checks, total - 1)) if state in ("failed", "stopped") else 0
+    return passed / max(total, 1)
 
 
 def read_points(path: Path) -> dict[str, float]:

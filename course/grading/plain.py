@@ -25,5 +25,5 @@ def share(exercise: str, function: Callable, of: int) -> float:
     try:
         EXERCISES[exercise].examine(attempt)
     except (NotYet, NotAttempted):
-        return min(attempt.met, of - 1) / of
+        return min(attempt.checks, of - 1) / of
     return 1.0

@@ -39,9 +39,9 @@ class RemoteAttempt(Attempt):
         self.calls = 0
 
     @property
-    def right(self) -> int:
-        """Expectations met, without those that every finite result meets."""
-        return self.met - self.calls
+    def scored(self) -> int:
+        """Checks passed, without those that every finite result passes."""
+        return self.checks - self.calls
 
     def __call__(self, *inputs, **rest) -> Tensor:
         result = super().__call__(*inputs, **rest)

@@ -83,6 +83,19 @@ def by_autograd(model, images, labels, optimizer, smoothing=0.0):
     return loss
 
 
+def faulty_step(model, images, labels, optimizer, smoothing=0.0, leave="", after=False):
+    """The training step with one part left out, or with the loss after it."""
+    cost = F.cross_entropy(model(images), labels, label_smoothing=smoothing)
+    if leave != "zero_grad":
+        optimizer.zero_grad()
+    cost.backward()
+    if leave != "clip":
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    if leave != "step":
+        optimizer.step()
+    return F.cross_entropy(model(images), labels).item() if after else cost.item()
+
+
 CORRECT = {
     "training_step": by_autograd,
     "mixed_loss": two_losses,
@@ -92,6 +105,12 @@ CORRECT = {
 }
 
 WRONG = {
+    "training_step": [  # handed in to the grader too, which has to bring the module's weights back
+        ("the loss after the step", partial(faulty_step, after=True)),
+        ("The weights have not moved", partial(faulty_step, leave="step")),
+        ("is still there", partial(faulty_step, leave="zero_grad")),
+        ("is not clipped", partial(faulty_step, leave="clip")),
+    ],
     "paired_interval": [
         ("the lower end", lambda a, b: by_scipy(a, b).flip(0)),
         ("the ends are not", lambda a, b: halves(a, b, 2.447 * (a - b).std() / len(a) ** 0.5)),
