@@ -88,7 +88,8 @@ class Rehearsal(Attempt):
     def expect_close(self, actual, outcomes) -> None:
         known = {alike(value, actual): message for value, message in outcomes.items()}
         right, otherwise = next(iter(known.items()))
-        mistakes = [(1.5 * right + 0.2, otherwise), *list(known.items())[1:]]
+        off = (1.5 * right + 0.2, right.flip(0) if right.ndim else -right)
+        mistakes = [*((value, otherwise) for value in off), *list(known.items())[1:]]
         super().expect_close(self._met(actual, mistakes), known)
 
     def expect_equal(self, result, outcomes) -> None:
@@ -108,7 +109,7 @@ def mistakes(name: str, right: Callable) -> dict[str, set[str]]:
     """By message of a check's outcomes, what it says to a right answer that leads to each once.
 
     A check may look for the same mistake in several places; "" stands where it does not notice. A
-    right result goes off by some number for its message.
+    right result is moved and turned over for its message.
     """
     examine = EXERCISES[name].examine
     replies: dict[str, set[str]] = {}
