@@ -131,7 +131,7 @@ WRONG = {
     "layers_needed": [
         ("divide by the filter's width", partial(divided, start=0, less=0)),
         ("is whole", partial(divided, rounding=torch.clone)),
-        ("With one layer less", lambda k, f: divided(k, f).div(2).ceil()),
+        ("With one layer less", partial(divided, rounding=lambda x: x.ceil() + (x % 1 > 0))),
     ],
     "first_and_last": [
         ("reads 5 pixels", partial(faulty_ends, less=0)),
