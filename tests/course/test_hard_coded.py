@@ -1,8 +1,6 @@
-import pytest
+from tests.course.hard_coded import hard_coded_figures
 
-from course.claims.typed import typed_figures
-
-TYPED = {
+HARD_CODED = {
     "a literal": ["verdict('R01', 0.3)"],
     "by keyword": ["verdict('R01', figure=0.3)"],
     "a name": ["x = 0.3", "verdict('R01', x)"],
@@ -17,8 +15,6 @@ TYPED = {
     "evaluated": ["verdict('R01', eval('0.3'))"],
     "evaluated from a name": ["text = '0.3'", "verdict('R01', ast.literal_eval(text))"],
     "read from a text": ["verdict('R01', json.loads('[0.3, 0.4, 0.5]'))"],
-    "executed": ["x = measure()", "exec('x = 0.3')", "verdict('R01', x)"],
-    "executed from a name": ["text = 'x = 0.3'\nexec(text)", "verdict('R01', x)"],
     "a tensor's method": ["verdict('R01', torch.tensor(0.3).clamp(0, 1))"],
     "several methods": ["x = torch.tensor(0.3)", "verdict('R01', x.view(1).detach().squeeze())"],
     "a function of torch": ["verdict('R01', torch.clamp(torch.tensor(0.3), 0, 1))"],
@@ -40,16 +36,12 @@ COMPUTED = {
     "a method of what was measured": ["x = measure()", "verdict('R01', x.clamp(0, 1))"],
     "a method with a measured argument": ["verdict('R01', torch.tensor(0.3).sub(measure()))"],
     "a random number": ["verdict('R01', torch.randn(3).mean())"],
-    "executed and measured": ["exec('x = measure()')", "verdict('R01', x)"],
     "nothing to measure": ["verdict('R01')"],
 }
 
 
-@pytest.mark.parametrize("cells", TYPED.values(), ids=TYPED)
-def test_a_typed_figure_is_caught(cells):
-    assert typed_figures(cells) == ["R01"]
-
-
-@pytest.mark.parametrize("cells", COMPUTED.values(), ids=COMPUTED)
-def test_a_computed_figure_is_let_through(cells):
-    assert typed_figures(cells) == []
+def test_a_hard_coded_figure_is_caught_and_a_computed_one_let_through():
+    for name, cells in HARD_CODED.items():
+        assert hard_coded_figures(cells) == ["R01"], name
+    for name, cells in COMPUTED.items():
+        assert hard_coded_figures(cells) == [], name
