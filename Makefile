@@ -51,10 +51,9 @@ lint: $(READY)
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
-bench: $(READY)  ## speed beside other libraries and stock layers; how soon inversion arrives
+bench: $(READY)  ## speed beside other libraries and stock layers
 	env -u OMP_NUM_THREADS $(RUN) -m studies.benchmarks.speed
 	env -u OMP_NUM_THREADS $(RUN) -m studies.benchmarks.training
-	env -u OMP_NUM_THREADS $(RUN) -m studies.benchmarks.inversion
 	$(RUN) -m studies.benchmarks.curvature
 
 notebooks: $(READY)  ## re-execute the notebooks in place; equal results give an empty diff

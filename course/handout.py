@@ -37,11 +37,7 @@ def told(names: str) -> None:
 
 
 class Waiting(ast.NodeTransformer):
-    """What IPython does with each cell before it runs.
-
-    Args:
-        variables: The notebook's.
-    """
+    """What IPython does with each cell before it runs, given the notebook's variables."""
 
     def __init__(self, variables: Mapping[str, Any]):
         self.variables = variables

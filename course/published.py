@@ -10,15 +10,10 @@ FILE = Path(__file__).with_name("published.json")
 def published(paper: str, table: str) -> dict[str, dict[str, Any]]:
     """Rows of a published table, by name; ``published.json`` says what their figures are.
 
-    Args:
-        paper: Its key in ``book/references.bib``.
-        table: As the paper counts it, such as ``"table 2"``.
-
-    Raises:
-        ValueError: The book keeps no such table.
+    The paper is a key of ``book/references.bib``, the table as the paper counts it.
     """
-    kept = json.loads(FILE.read_text(encoding="utf-8"))
-    if table not in kept.get(paper, {}):
-        known = ", ".join(f"{name}, {one}" for name, tables in kept.items() for one in tables)
+    papers = json.loads(FILE.read_text(encoding="utf-8"))
+    if table not in papers.get(paper, {}):
+        known = ", ".join(f"{name}, {title}" for name, tables in papers.items() for title in tables)
         raise ValueError(f"no {table} of {paper} is kept: there are {known}")
-    return kept[paper][table]["rows"]
+    return papers[paper][table]["rows"]

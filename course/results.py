@@ -14,18 +14,12 @@ RESULTS = BOOK / "results"
 class StudyResults:
     """The results of a study.
 
-    Of a study that trains, ``rows`` holds, by name and in the study's order: ``parameters``;
-    ``operations``, the multiply-adds of one forward pass of one image; ``search``, the accuracies
-    on the validation part by run; ``runs``, the chosen run for each seed; ``diverged``, how many of
-    these have no scores; and where any has, all on the test part,
-
-    - ``accuracy``: its ``mean``, ``values``, and the 95 % interval from ``low`` to ``high``,
-      ``over`` the ``"seeds"``, or over the ``"test pictures"`` where there is one seed;
-    - ``log_likelihood`` and ``calibration_error``: means over the seeds;
-
-    and ``train_accuracy``, the mean over the seeds on the images trained on, and ``scores``, for
-    each seed those on the ``train``, ``validation`` and ``test`` part. Further figures of a study,
-    such as ``images_per_second``, are there too.
+    Of a study that trains, each of ``rows`` has ``parameters``; ``operations``, the multiply-adds
+    of a forward pass of one image; ``search``, accuracies on the validation part by run; ``runs``,
+    the chosen run for each seed; ``diverged``, how many of these have no scores. Where any has:
+    ``accuracy`` on the test part (``mean``, ``values``, and the 95 % interval from ``low`` to
+    ``high``, ``over`` the ``"seeds"`` or the ``"test pictures"``), and ``log_likelihood``,
+    ``calibration_error``, ``train_accuracy`` and ``scores``.
     """
 
     name: str
@@ -49,11 +43,7 @@ class StudyResults:
 
 
 def study(name: str, folder: Path = RESULTS) -> StudyResults:
-    """Reads the results of a study, by the name of its module in ``studies``.
-
-    Raises:
-        ValueError: No results of this study are kept in the folder.
-    """
+    """Reads the results of a study, by the name of its module in ``studies``."""
     known = sorted(path.stem for path in folder.glob("*.json"))
     if name not in known:
         raise ValueError(

@@ -27,7 +27,7 @@ from studies.shared.digit_models import fraction_of
 from studies.shared.figures import over_seeds, survey
 from studies.shared.training import accuracy, normalised
 from vitlab.data import Data, load_data
-from vitlab.data.splits import evenly
+from vitlab.data.dataset import evenly
 from vitlab.instruments.curvature import Maxima, batch_maxima, curvature
 from vitlab.instruments.density import Density, density
 from vitlab.training import Recipe
@@ -80,7 +80,6 @@ def early_and_late(kind: str, amount: str) -> Figures:
 
 
 def digits(amount: str, seed: int) -> Data:
-    """All digits, or a tenth of them."""
     whole = load_data("DIGITS")
     return whole if amount == "all" else fraction_of(whole, 0.1, seed)
 
@@ -132,7 +131,6 @@ def recalibrate(model: nn.Module, images: Tensor) -> None:
 
 
 def spectrum(model: nn.Module, images: Tensor, classes: Tensor, **how: Any) -> Density:
-    """The spectral density, as everywhere in this study."""
     return density(model, images, classes, **{"probes": 2, "steps": STEPS} | SMOOTHED | how)
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import minivit
 from studies.runner.pool import weights_of
 from studies.runner.run import Run, spread
-from studies.runner.storage import Place
+from studies.runner.storage import Store
 from studies.runner.study import Rows, Runs, Study
 from studies.shared.measures import transfer
 from studies.shared.small_models import NOTHING, WHOLE, search, variants
@@ -35,18 +35,17 @@ def candidates(family: str) -> list[Run]:
 
 
 def finals(name: str, best: Run) -> list[Run]:
-    """A row's runs."""
     _, pictures, plain, seeds = ROWS[name]
     return variants(best, range(seeds), pictures, **NOTHING if plain else {})
 
 
-def measure(finals: Runs, place: Place) -> Rows:
+def measure(finals: Runs, store: Store) -> Rows:
     """How well augmented models and an untrained one transfer; how far their attention reaches."""
     rows: Rows = {}
     for name, runs in finals.items():
         if ROWS[name][2]:
             continue
-        models = [minivit.load(weights_of(run, place)) for run in runs]
+        models = [minivit.load(weights_of(run, store)) for run in runs]
         fresh = runs[0].create()
         fresh.preprocess = models[0].preprocess
         rows[name] = {

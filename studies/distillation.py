@@ -7,7 +7,7 @@ as its teacher; and whether its tokens lead back to the image.
 """
 
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import minivit
 from studies.families import FAMILIES, STEPS
@@ -24,11 +24,8 @@ from vitlab.training import Recipe, evaluate, logits_of
 
 SEEDS = range(5)
 FEW = 0.05  # of the digits have labels: 63
-RESNET: tuple[str, dict[str, Any]] = ("resnet_8px", {"image_size": 16, "width": 16})
-VIT: tuple[str, dict[str, Any]] = (
-    "vit_8px",
-    {"image_size": 16, "patch_size": 4, "dim": 32, "depth": 4, "heads": 4},
-)
+RESNET = partial(minivit.create, "resnet_8px", image_size=16, width=16)
+VIT = partial(minivit.create, "vit_8px", image_size=16, patch_size=4, dim=32, depth=4, heads=4)
 SHORT = Recipe(steps=150, batch_size=64, learning_rate=1e-2, average=0.95, shift=0.125)
 LONG = replace(SHORT, steps=500, learning_rate=5e-3, average=0.98)
 IMAGES = 20  # led back
@@ -40,15 +37,15 @@ def of_digits() -> Figures:
     rows = []
     for seed in SEEDS:
         few = fraction_of(whole, FEW, seed)
-        teacher, accuracy = fitted(*RESNET, few, SHORT, seed)
+        teacher, accuracy = fitted(RESNET, few, SHORT, seed)
         decided = logits_of(teacher, whole.train).argmax(1)
         unlabelled = replace(whole, train=Split(whole.train.images, decided))
         rows.append({
             "teacher": accuracy,
             "differs": 1 - evaluate(teacher, few.train).accuracy,
-            "alone": fitted(*VIT, few, LONG, seed)[1],
-            "taught": fitted(*VIT, few, LONG, seed, teacher)[1],
-            "unlabelled": fitted(*VIT, unlabelled, LONG, seed)[1],
+            "alone": fitted(VIT, few, LONG, seed)[1],
+            "taught": fitted(VIT, few, LONG, seed, teacher=teacher)[1],
+            "unlabelled": fitted(VIT, unlabelled, LONG, seed)[1],
         })  # fmt: skip
     return plain(over_seeds(rows))
 

@@ -15,7 +15,7 @@ import torch
 
 from minivit.patches import pair
 from studies.runner.run import Run
-from studies.runner.storage import Place
+from studies.runner.storage import Store
 from studies.runner.study import Rows, Runs, Study
 from studies.shared.small_models import RECIPE, rates
 from studies.shared.timing import interleaved
@@ -53,7 +53,7 @@ def finals(name: str, best: Run) -> list[Run]:
     return [replace(best, recipe=recipe)]
 
 
-def measure(finals: Runs, place: Place) -> Rows:
+def measure(finals: Runs, store: Store) -> Rows:
     """Images a second of each family, in seven rounds of the processor's time on one thread.
 
     A forward pass is in float32, as in scoring; a training step has the recipe's precision.

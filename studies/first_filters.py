@@ -57,7 +57,6 @@ def grey_crops(n: int, seed: int) -> tuple[Tensor, Tensor]:
 
 @cache
 def pair(kind: str, seed: int) -> tuple[Model, Model]:
-    """A model before and after training."""
     before = untrained(kind, seed)
     model = copy.deepcopy(before)
     train(model, *grey_crops(3000, seed=0), seed)
@@ -82,7 +81,6 @@ def train(model: Model, images: Tensor, labels: Tensor, seed: int, shift: float 
 
 
 def length(model: Model) -> float:
-    """The mean norm of a model's first filters."""
     return first_filters(model).flatten(1).norm(dim=1).mean().item()
 
 

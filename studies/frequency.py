@@ -62,7 +62,6 @@ FEW = 500  # images to fit a readout, or to test it
 
 @cache
 def network(name: str) -> Any:
-    """A model that comes with the package, or its like from another seed."""
     if name not in AGAIN:
         return inputs.model(name)
     recipe = replace(RECIPE, precision="float32", seed=AGAIN[name])
@@ -168,7 +167,6 @@ def readouts(name: str) -> Figures:
 
 
 def linear_map() -> Any:
-    """Standardised features, and a linear map to classes."""
     return make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300))
 
 
@@ -187,12 +185,13 @@ DIGIT_CUTOFF, DIGIT_LEVEL = 3, 0.3  # cycles per image; root mean square
 
 def digits(family: str) -> Figures:
     """Small models, trained on whole, low-pass or high-pass digits, and tested on the same."""
+    name, changes, recipe = FAMILIES[family]
     whole = load_data("DIGITS", size=16)
     kinds = {"whole": whole, "low": banded(whole, True), "high": banded(whole, False)}
     figures: Figures = {kind: [] for kind in kinds}
     for seed in SEEDS:
         for kind, data in kinds.items():
-            model, right = fitted(*FAMILIES[family][:2], data, FAMILIES[family][2], seed)
+            model, right = fitted(partial(minivit.create, name, **changes), data, recipe, seed)
             scores = accuracies(model, whole.test, DIGIT_LEVEL) if kind == "whole" else right
             figures[kind].append(scores)
     return figures

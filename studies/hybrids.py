@@ -10,16 +10,14 @@ import time
 from dataclasses import replace
 from functools import cache, partial
 
-import torch
-
 import minivit
 from minivit.model import Model
 from studies.runner.run import operations
 from studies.runner.survey import Figures
 from studies.shared.figures import over_seeds, survey
-from studies.shared.training import scores_of, search
+from studies.shared.training import fitted, scores_of, search
 from vitlab.data import Data, load_data
-from vitlab.training import Recipe, train
+from vitlab.training import Recipe
 
 SEEDS = range(5)
 RATES = (3e-3, 1e-2, 3e-2)
@@ -28,7 +26,6 @@ RECIPE = Recipe(steps=400, batch_size=64, average=0.9)
 
 
 def network(kind: str) -> Model:
-    """An untrained network, from torch's random numbers."""
     bits = {"wide": "111", "begin": "111"}.get(kind, kind.removeprefix("flat "))
     replaced = "ac" if kind == "begin" else "ca"
     return minivit.create(
@@ -48,17 +45,14 @@ def shapes() -> Data:
 
 def trained(kind: str, seed: int, rate: float) -> Figures:
     """Scores of a trained network, and the seconds of its training."""
-    torch.manual_seed(seed)
-    model = network(kind)
-    start = time.process_time()
-    test = train(model, shapes(), replace(RECIPE, learning_rate=rate, seed=seed)).test
+    data, start = shapes(), time.process_time()
+    recipe = replace(RECIPE, learning_rate=rate)
+    model, right = fitted(partial(network, kind), data, recipe, seed)
     seconds = time.process_time() - start
-    scores = {"seconds_of_training": seconds, "accuracy": test.accuracy}
-    return scores | scores_of(model, shapes())
+    return {"seconds_of_training": seconds, "accuracy": right} | scores_of(model, data)
 
 
 def measure(kind: str) -> Figures:
-    """The figures of one kind, lists over the seeds."""
     first = {rate: trained(kind, 0, rate) for rate in RATES}
     rate, figures = search(lambda rate: first[rate]["validation"], RATES)
     model = network(kind)

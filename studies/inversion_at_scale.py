@@ -43,7 +43,6 @@ SHOWN = 112  # pixels of a stored image
 
 
 def network(name: str, kind: str) -> Model:
-    """A model with its preprocessing."""
     size, weights, _ = MODELS[name]
     if kind == "trained":
         url = imported().models.get_model_weights(name)[weights].url
@@ -57,7 +56,6 @@ def network(name: str, kind: str) -> Model:
 
 
 def measure(row: str) -> dict[str, Any]:
-    """What each optimiser comes to with the same evaluations."""
     name, _, block, kind = row.split()
     model = network(name, kind)
     images = model.preprocess(photograph("chelsea")[None])
@@ -67,8 +65,9 @@ def measure(row: str) -> dict[str, Any]:
     for optimizer in OPTIMISERS:
         # Gradient descent spends 21 of them on the length of its step.
         steps = EVALUATIONS - 21 * (optimizer == "gd")
-        way = invert(model, images, f"blocks.{int(block) - 1}", optimizer=optimizer, steps=steps)
-        assert way.psnr is not None and way.threshold is not None
+        way: Any = invert(
+            model, images, f"blocks.{int(block) - 1}", optimizer=optimizer, steps=steps
+        )
         distance = way.feature_distance.nan_to_num(float("inf"))[0]
         figures[optimizer] = {
             "evaluations": int(way.evaluations),

@@ -155,7 +155,6 @@ def conditions(model: ViT, corners: Tensor, side: int) -> dict[str, list[float]]
 
 
 def measure(row: str) -> dict[str, Any]:
-    """Condition numbers, searches and inverses for one model."""
     model: Any = minivit.load("cifar10_vit_gap")
     images = model.preprocess(crops(40, 32)[0][:PICTURES]).double()
     if row != "trained":

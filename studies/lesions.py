@@ -24,7 +24,7 @@ from studies.shared.shape_models import SIZES, shapes
 from studies.shared.training import accuracy, fit, fitted
 from vitlab.data import Split, load_data
 from vitlab.instruments import branch_importance, cka
-from vitlab.instruments.ablation import By
+from vitlab.instruments.importance import By
 from vitlab.training import Recipe
 
 SEEDS = range(5)
@@ -69,12 +69,11 @@ def without_second_convolution(model: Model, block: int) -> nn.Module:
 def digits(seed: int) -> Figures:
     """A ViT's accuracy without each branch."""
     data, recipe = load_data("DIGITS"), Recipe(batch_size=64, learning_rate=3e-3, average=0.95)
-    model, _ = fitted("vit_8px", {}, data, replace(recipe, steps=STEPS), seed)
+    model, _ = fitted(partial(minivit.create, "vit_8px"), data, replace(recipe, steps=STEPS), seed)
     return by_ways(model, data.test, data.train)
 
 
 def by_ways(model: Model, test: Split, train: Split, *names: str) -> Figures:
-    """Accuracy whole, and without each branch."""
     images, reference = model.preprocess(test.images), model.preprocess(train.images)
     figures: Figures = {"whole": accuracy(model, images, test.labels)}
     for by in WAYS:
@@ -84,7 +83,6 @@ def by_ways(model: Model, test: Split, train: Split, *names: str) -> Figures:
 
 
 def shipped(name: str) -> Figures:
-    """Accuracy of a model of CIFAR-10 without each branch."""
     test, train = (inputs.pictures("CIFAR10", 500, part) for part in ("test", "train"))
     names = [f"blocks.?.{BRANCH}"] if name == "cifar10_resnet" else []
     return by_ways(inputs.model(name), test, train, *names)

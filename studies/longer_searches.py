@@ -22,7 +22,7 @@ from studies.shared.figures import survey
 from studies.shared.recovery import highlight, psnr, psnr_of_each, start, without
 from vitlab.calls import activation
 from vitlab.data.photographs import crops
-from vitlab.inversion import Diverged, Inversion, decibels, invert, linear_guess
+from vitlab.inversion import Diverged, decibels, invert, linear_guess
 
 SEEDS = range(5)
 TRAINED = "cifar10_vit_gap"
@@ -65,9 +65,8 @@ def by_descent(seed: int, part: str) -> Figures:
     return figures
 
 
-def after(way: Inversion, image: Tensor, evaluations: int) -> float:
+def after(way: Any, image: Tensor, evaluations: int) -> float:
     """dB of the input nearest in features among so many evaluations."""
-    assert way.input_distance is not None  # for mypy
     best = way.feature_distance[0, :evaluations].nan_to_num(torch.inf).argmin()
     return round(decibels(way.input_distance[:, best], image).item(), 2)
 

@@ -23,10 +23,10 @@ from studies.runner.run import spread
 from studies.runner.survey import Figures
 from studies.shared.digit_models import fraction_of
 from studies.shared.figures import over_seeds, survey
-from studies.shared.training import scores_of, search
+from studies.shared.training import fitted, scores_of, search
 from vitlab.data import Data, Split, load_data
 from vitlab.instruments.density import density
-from vitlab.training import Recipe, train
+from vitlab.training import Recipe
 from vitlab.training.run import Run
 
 GRID = (8, 8)  # of patches, each of which is one pixel
@@ -102,7 +102,6 @@ def in_short(mixing: str, amount: str, rate: float) -> float:
 
 
 def scores(mixing: str, amount: str, seeds: Iterable[int], rate: float) -> Figures:
-    """Lists over the seeds."""
     return over_seeds(trained(mixing, amount, seed, STEPS[amount], rate) for seed in seeds)
 
 
@@ -118,10 +117,9 @@ def digits(amount: str, seed: int) -> Data:
 
 def trained(mixing: str, amount: str, seed: int, steps: int, rate: float) -> dict[str, float]:
     """Loss on the training part, accuracy on the validation and the test part."""
-    torch.manual_seed(seed)
-    model, data = vit(mixing), digits(amount, seed)
-    test = train(model, data, replace(RECIPE, steps=steps, learning_rate=rate, seed=seed)).test
-    return scores_of(model, data) | {"accuracy": test.accuracy}
+    data, recipe = digits(amount, seed), replace(RECIPE, steps=steps, learning_rate=rate)
+    model, right = fitted(partial(vit, mixing), data, recipe, seed)
+    return scores_of(model, data) | {"accuracy": right}
 
 
 def curvature(mixing: str) -> Figures:

@@ -134,7 +134,6 @@ def layers(model: Model, images: Tensor, **other: Any) -> Figures:
 
 
 def loaded(name: str) -> Model:
-    """A model by its row's name."""
     if name in UNTRAINED:
         torch.manual_seed(0)
         model = minivit.create(UNTRAINED[name]).eval()

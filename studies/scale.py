@@ -20,9 +20,9 @@ from studies.shared.digit_models import fraction_of
 from studies.shared.figures import over_seeds, survey
 from studies.shared.masked_patches import masked_patches
 from studies.shared.sequences import KEY, LONGEST, Attending, Kind, Reader, pairs, right, taught
-from studies.shared.training import search
+from studies.shared.training import fitted, search
 from vitlab.data import Data, load_data
-from vitlab.training import Recipe, evaluate, train
+from vitlab.training import Recipe, evaluate
 
 SEEDS = range(5)
 RATES = (1e-3, 3e-3, 1e-2)
@@ -101,26 +101,22 @@ def mixing(kind: str) -> Model:
 def digits(kind: str) -> Figures:
     """Accuracy in training and test, on all digits and on a tenth; cost."""
     whole, model = load_data("DIGITS"), mixing(kind)
-    rate, figures = search(lambda rate: fitted(kind, whole, rate, 0)["validation"], RATES)
+    rate, figures = search(lambda rate: trained(kind, whole, rate, 0)["validation"], RATES)
     tenths = ((fraction_of(whole, 0.1, seed), seed) for seed in SEEDS)
     return figures | {
         "parameters": sum(p.numel() for p in model.parameters()),
         "operations": operations(model),
-        "all": over_seeds(fitted(kind, whole, rate, seed) for seed in SEEDS),
-        "tenth": over_seeds(fitted(kind, tenth, rate, seed) for tenth, seed in tenths),
+        "all": over_seeds(trained(kind, whole, rate, seed) for seed in SEEDS),
+        "tenth": over_seeds(trained(kind, tenth, rate, seed) for tenth, seed in tenths),
     }
 
 
-def fitted(kind: str, data: Data, rate: float, seed: int) -> dict[str, float]:
+def trained(kind: str, data: Data, rate: float, seed: int) -> dict[str, float]:
     """Accuracies on the training, validation and test part."""
-    torch.manual_seed(seed)
-    model = mixing(kind)
-    recipe = Recipe(
-        steps=STEPS["digits"], batch_size=64, learning_rate=rate, average=0.9, seed=seed
-    )
-    test = train(model, data, recipe).test
-    scores = {"train": evaluate(model, data.train), "validation": evaluate(model, data.validation)}
-    return {part: score.accuracy for part, score in (scores | {"test": test}).items()}
+    recipe = Recipe(steps=STEPS["digits"], batch_size=64, learning_rate=rate, average=0.9)
+    model, test = fitted(partial(mixing, kind), data, recipe, seed)
+    parts = {"train": data.train, "validation": data.validation}
+    return {name: evaluate(model, part).accuracy for name, part in parts.items()} | {"test": test}
 
 
 STUDY = survey(

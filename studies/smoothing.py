@@ -106,7 +106,6 @@ def classifying(kind: str, seed: int) -> tuple[Figures, Tensor]:
 
 
 def grid_of(model: Model) -> tuple[int, int] | None:
-    """Rows and columns of patches of a ViT or Mixer."""
     return model.config.grid if isinstance(model, ViT) else None
 
 

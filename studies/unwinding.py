@@ -1,7 +1,11 @@
 """Can images be recovered exactly from the last block?
 
-Twenty images that a model was not trained on go through all of its blocks in float64;
-:func:`vitlab.inversion.unwind` gets the tokens alone. Fewer images where each search takes minutes.
+``unwinding``: twenty images that a model was not trained on go through all of its blocks in
+float64; :func:`vitlab.inversion.unwind` gets the tokens alone. Fewer images where each search takes
+minutes. ``inversion_by_descent``: how near gradient descent comes to the same images, which are
+known to be in the tokens. ``unwinding_from_nearby``: for the trained models whose images are not
+found, the last resort, the search to the pixels, begins at the image plus noise. Where it arrives,
+the tokens hold it.
 """
 
 import math
@@ -16,9 +20,18 @@ import minivit
 from minivit.parts import ConvStem
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
+from studies.shared.recovery import psnr_of_each, start
 from vitlab.calls import activation
 from vitlab.data.photographs import crops
-from vitlab.inversion import Unwound, decibels, hidden_directions, unwind
+from vitlab.inversion import (
+    Told,
+    Unwound,
+    decibels,
+    hidden_directions,
+    invert,
+    noise,
+    unwind,
+)
 from vitlab.krylov import norms
 
 PICTURES = 20
@@ -27,6 +40,10 @@ TRAINED = [f"cifar10_{kind}" for kind in ("vit_gap", "vit_cls", "vit", "attentio
 TRAINED = ["digits_vit", "digits_mixer", *TRAINED, "cifar10_mixer", "cifar10_feedforward"]
 UNTRAINED = ("vit_32px untrained", "mixer_32px untrained", "vit_b_16 untrained")
 ENOUGH = 120  # dB
+DESCENT = 120  # steps
+NEARBY = 4  # images
+NOISE = (0.01, 0.1, 0.3)  # its standard deviation, as a fraction of that of the images
+SEARCH = 4000  # steps of L-BFGS, as many as unwind takes
 LONG = 60  # seconds
 
 
@@ -54,9 +71,9 @@ def led_back(model: Any, images: Tensor) -> Figures:
     for image in images.split(1):
         with torch.no_grad():
             tokens = activation(model, at)(image)
-        start = time.process_time()
+        begin = time.process_time()
         result = unwind(model, tokens, at)
-        soon += time.process_time() - start <= LONG
+        soon += time.process_time() - begin <= LONG
         near = decibels(norms(result.image - image), image).item()
         psnr.append(round(near, 1) if math.isfinite(near) else None)
         exact += int(result.exact)
@@ -87,4 +104,43 @@ def way(result: Unwound) -> str:
     return f"{what}, then {last}"
 
 
-STUDY = Survey("unwinding", [*TRAINED, *UNTRAINED], lambda row: led_back(*model_and_images(row)))
+def by_descent(row: str) -> Figures:
+    """dB of every image as gradient descent finds it, in float32, and as at its start."""
+    model, images = model_and_images(row)
+    at = f"blocks.{len(model.blocks) - 1}"
+    way: Any = invert(model.eval(), images, at=at, optimizer="gd", steps=DESCENT)
+    return {
+        "psnr": [round(value, 2) for value in way.psnr.tolist()],
+        "start": psnr_of_each(start(images), images),
+        "met": way.met,
+    }
+
+
+def from_nearby(row: str) -> Figures:
+    """How near to each image the search begins and ends, in dB, for every size of the noise."""
+    model, images = model_and_images(row)
+    model, images = model.double(), images[:: len(images) // NEARBY].double()
+    at = f"blocks.{len(model.blocks) - 1}"
+    reader = Told(model, at).eval()
+    with torch.no_grad():
+        tokens = activation(model, at)(images)
+    figures: Figures = {"began": [], "ended": []}
+    for fraction in NOISE:
+        starts = images + fraction * images.std() * noise(images, seed=0)
+        ended = [
+            reader.images(invert(reader, target=target, start=begin, steps=SEARCH).image)
+            for target, begin in zip(tokens.split(1), reader.told(starts).split(1), strict=True)
+        ]
+        for name, guesses in (("began", starts), ("ended", torch.cat(ended))):
+            near = decibels(norms(guesses - images), images).tolist()
+            figures[name].append([round(value, 1) for value in near])
+    return {"noise": NOISE, **figures}
+
+
+unwinding = Survey(
+    "unwinding", [*TRAINED, *UNTRAINED], lambda row: led_back(*model_and_images(row))
+)
+inversion_by_descent = Survey("inversion_by_descent", TRAINED, by_descent)
+unwinding_from_nearby = Survey(
+    "unwinding_from_nearby", ["cifar10_mixer", "cifar10_vit"], from_nearby
+)

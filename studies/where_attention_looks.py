@@ -59,14 +59,12 @@ def measure(row: str) -> Figures:
 
 
 def untrained(like: ViT) -> Iterator[ViT]:
-    """Models of the same sizes, one for each seed."""
     for seed in SEEDS:
         torch.manual_seed(seed)
         yield ViT(like.config).eval()
 
 
 def importance(parts: Importance) -> Figures:
-    """Loss and accuracy without each part, and of the whole."""
     return {
         "names": list(parts.names),
         "loss": parts.loss.tolist(),

@@ -1,5 +1,7 @@
 """Two models side by side: random in every number, and compared in all that they compute."""
 
+from copy import deepcopy
+
 import torch
 import torchvision
 from torch import nn
@@ -104,15 +106,35 @@ def differences(ours, theirs):
     }
 
 
+def wrong(ours, theirs):
+    """What differs by more than the tolerance for its dtype, and how much."""
+    tolerance = TOLERANCE[theirs["logits"].dtype]
+    return {n: d for n, d in differences(ours, theirs).items() if not d <= tolerance}  # NaN, too
+
+
 def same(ours, theirs):
     """Whether two observations are equal within the tolerance for their dtype."""
-    tolerance = TOLERANCE[theirs["logits"].dtype]
-    return all(d <= tolerance for d in differences(ours, theirs).values())  # NaN is not
+    return not wrong(ours, theirs)
 
 
 def assert_same(ours, theirs):
-    found, tolerance = differences(ours, theirs), TOLERANCE[theirs["logits"].dtype]
-    assert same(ours, theirs), {n: d for n, d in found.items() if not d <= tolerance}
+    assert not (found := wrong(ours, theirs)), found
+
+
+def check_faults(model, images, expected, faults):
+    """The comparison holds, and fails for a copy of the model with each of these faults planted."""
+    assert_same(observe(model, images), expected)
+    for name, fault in faults.items():
+        fault(faulty := deepcopy(model))
+        assert {"logits", "gradient"} <= wrong(observe(faulty, images), expected).keys(), name
+
+
+def put(model, kind, **attributes):
+    """Sets attributes of all modules of a kind."""
+    for module in list(model.modules()):
+        if isinstance(module, kind):
+            for name, value in attributes.items():
+                setattr(module, name, value)
 
 
 def parts(key, tensor):

@@ -16,9 +16,6 @@ def test_code_and_weights_are_mit_and_text_and_figures_are_cc_by():
     code, text = [(ROOT / name).read_text() for name in ("LICENSE", "LICENSE-text")]
     assert code.startswith("MIT License\n") and PROJECT["authors"][0]["name"] in code
     assert text.startswith("Attribution 4.0 International\n") and "Section 8 --" in text
-
-
-def test_every_page_says_the_licences():
     footer = yaml.safe_load((ROOT / "_config.yml").read_text())["html"]["extra_footer"]
     assert "MIT" in footer and "https://creativecommons.org/licenses/by/4.0/" in footer
 

@@ -14,12 +14,7 @@ from vitlab.instruments import *  # noqa: F403
 _WHEN_TOUCHED = {"claims", "data", "figures", "inversion", "krylov", "training"}
 
 if TYPE_CHECKING:  # which then still finds names that there are not
-    from vitlab import claims as claims
-    from vitlab import data as data
-    from vitlab import figures as figures
-    from vitlab import inversion as inversion
-    from vitlab import krylov as krylov
-    from vitlab import training as training
+    from vitlab import claims, data, figures, inversion, krylov, training  # noqa: F401
 else:
 
     def __getattr__(name: str) -> Any:

@@ -4,6 +4,8 @@ They read ``book/chapters.yml``, the titles in ``book/claims.yml`` and the noteb
 that a chapter that is written gets its link, its length and its verdicts by itself.
 """
 
+import re
+
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -41,7 +43,8 @@ class ChapterMap(SphinxDirective):
 
 def _card(name: str, chapter: dict) -> nodes.list_item:
     """One chapter, with a stroke for each of its claims, coloured by its verdict."""
-    facts = f"Needs {_listed(chapter['needs'])}. " if chapter["needs"] else ""
+    needs = re.sub(r", (\d+)$", r" and \1", ", ".join(map(str, chapter["needs"])))
+    facts = f"Needs {needs}. " if needs else ""
     if notebook(name).exists():
         facts += str(length(notebook(name)))
     claims = [claim.id for claim in load().claims.values() if claim.chapter == name]
@@ -94,11 +97,6 @@ def _link(name: str) -> nodes.Node:
     if notebook(name).exists():
         return nodes.reference("", title, refuri=f"{name}.html", internal=True)
     return nodes.inline("", f"{title} (to come)", classes=["to-come"])
-
-
-def _listed(numbers: list[int]) -> str:
-    *first, last = map(str, numbers)
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _note_dependencies(env: BuildEnvironment) -> None:

@@ -16,31 +16,8 @@ WORDS_A_LINE = 10  # what a line of code takes, in words
 FOLDED = {"remove-cell", "hide-input", "exercise"}
 
 
-def load_map(path: Path = MAP) -> dict:
-    """Reads the map, and sees to it that each entry has the fields that it should have.
-
-    Within braces, YAML ends a text at a comma unless it is quoted, and makes of the rest another
-    field.
-    """
-    book = yaml.safe_load(path.read_text(encoding="utf-8"))
-    _expect(book, "parts", "visits")
-    for part in book["parts"]:
-        _expect(part, "title", "question", "chapters")
-        for chapter in part["chapters"].values():
-            _expect(chapter, "question", "needs")
-    for visit in book["visits"]:
-        _expect(visit, "title", "for", "steps")
-        for step in visit["steps"]:
-            _expect(step, "chapter", "do")
-    return book
-
-
-def _expect(entry: dict, *fields: str) -> None:
-    if set(entry) != set(fields) or None in entry.values():
-        raise ValueError(
-            f"{MAP.name}: expected the fields {', '.join(fields)} and no other, got {entry}; "
-            "a text with a comma or a colon must be quoted"
-        )
+def load_map() -> dict:
+    return yaml.safe_load(MAP.read_text(encoding="utf-8"))
 
 
 def names() -> dict[int, str]:
@@ -69,22 +46,19 @@ class Length(NamedTuple):
 
 def length(path: Path) -> Length:
     """A line of code takes as long as ten words; exercises, what each asks for."""
-    words, lines = Counter[str](), Counter[str]()
+    prose, total = Counter[str](), Counter[str]()  # words by section, without code and with it
     exercises, section = 0, ""
     for cell in cells(path):
         if cell.cell_type == "markdown":
             heading = re.search(r"^## (.*)", cell.source, re.MULTILINE)
             section = heading[1] if heading else section
-            words[section] += len(cell.source.split())
+            prose[section] += len(cell.source.split())
             exercises += sum(map(int, re.findall(r"About\s+(\d+)\s+minutes", cell.source)))
         elif not FOLDED & set(tags(cell)):
-            lines[section] += len(cell.source.splitlines())
-    deeper = words.pop("Deeper", 0) + WORDS_A_LINE * lines.pop("Deeper", 0)
-    for counter in (words, lines):
-        del counter["Exercises"]
-    core = words.total() + WORDS_A_LINE * lines.total()
-    return Length(_fives(core), _fives(deeper), exercises, words.total())
-
-
-def _fives(words: int) -> int:
-    return -(-words // (5 * WORDS_A_MINUTE)) * 5
+            total[section] += WORDS_A_LINE * len(cell.source.splitlines())
+    total += prose
+    deeper = total["Deeper"]
+    for words in (prose, total):
+        del words["Deeper"], words["Exercises"]
+    core, deeper = (-(-words // (5 * WORDS_A_MINUTE)) * 5 for words in (total.total(), deeper))
+    return Length(core, deeper, exercises, prose.total())

@@ -26,7 +26,7 @@ CARD = re.compile(
 
 @cache
 def verdicts() -> dict[str, Found]:
-    """The verdicts of this build: reading all notebooks for each role would take long."""
+    """The verdicts of this build."""
     return harvest()
 
 
@@ -80,25 +80,19 @@ class ClaimRole(SphinxRole):
         return [_link(self.env.docname, load().claims[self.text])], []
 
 
-class CountRole(SphinxRole):
-    """``{count}`rules```: one of the ledger's numbers, see :func:`counts`."""
+class NumberRole(SphinxRole):
+    """``{count}`rules```, see :func:`counts`; ``{measured}`R65```, a claim's figure, as its chapter
+    has it.
+    """
 
     def run(self):
         note_dependencies(self.env)
-        numbers = counts(verdicts())
+        numbers = {name: verdict.figure for name, verdict in verdicts().items()}
+        if self.name == "count":
+            numbers = {name: f"{number:,}" for name, number in counts(verdicts()).items()}
         if self.text not in numbers:
-            return refused(self, f"no count {self.text!r}")
-        return [nodes.Text(f"{numbers[self.text]:,}")], []
-
-
-class MeasuredRole(SphinxRole):
-    """``{measured}`R65```: the figure of a claim, as its chapter has it."""
-
-    def run(self):
-        note_dependencies(self.env)
-        if self.text not in verdicts():
-            return refused(self, f"no verdict is stored for {self.text!r}")
-        return [nodes.Text(verdicts()[self.text].figure)], []
+            return refused(self, f"no {self.name} {self.text!r}")
+        return [nodes.Text(numbers[self.text])], []
 
 
 class ClaimGrid(SphinxDirective):
@@ -140,7 +134,7 @@ def lead_to_the_ledger(app: Sphinx, page: str, template: str, context: dict, doc
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", lead_to_the_ledger)
-    for name, role in (("claim", ClaimRole), ("count", CountRole), ("measured", MeasuredRole)):
+    for name, role in (("claim", ClaimRole), ("count", NumberRole), ("measured", NumberRole)):
         app.add_role(name, role())
     app.add_directive("claim-grid", ClaimGrid)
     return {"parallel_read_safe": True}

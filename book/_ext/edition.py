@@ -29,17 +29,11 @@ def edition() -> dict:
 
 
 def in_this_edition(page: str) -> bool:
-    """Whether a page is built."""
     return page not in edition()["left_out"]
 
 
 def address(page: str, here: str, there: str = "") -> str:
-    """Where a page is: in this edition, in the whole book, or nowhere.
-
-    Args:
-        here: How the page that links to it writes its address.
-        there: Its address in the whole book, from the root; by default its page.
-    """
+    """Where a page is: in this edition, ``here``; in the whole book, ``there``; or nowhere."""
     if in_this_edition(page):
         return here
     whole = edition()["whole"]

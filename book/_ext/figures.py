@@ -8,10 +8,10 @@ import base64
 import hashlib
 import io
 import re
-from dataclasses import dataclass
 from functools import cache
 from html import escape, unescape
 from pathlib import Path
+from typing import NamedTuple
 
 import nbformat
 from PIL import Image
@@ -21,7 +21,7 @@ from sphinx.util.docutils import SphinxDirective
 from book._ext.chapters import names, notebook
 from book._ext.edition import address
 from book._ext.pages import html, when_built
-from book.tools.notebooks import cells, figure_name, shown
+from book.tools.notebooks import cells, display_data, figure_name, outputs, read
 from course.claims.ledger import MIME, chapters
 from course.claims.rows import BOOK
 
@@ -32,8 +32,7 @@ FRAME = re.compile(r'<img alt="([^"]*)" src="data:image/webp;base64,([^"]+)"(?! 
 COPIES: list["Copy"] = []  # those that the pages of this build show
 
 
-@dataclass(frozen=True)
-class Copy:
+class Copy(NamedTuple):
     """A figure of a chapter, scaled down."""
 
     file: str
@@ -77,7 +76,7 @@ def thumbnails() -> dict[str, Copy]:
     for path in chapters():
         latest, copy = None, None
         for cell in cells(path):
-            for data in shown(cell):
+            for data in display_data(cell):
                 if image := picture(cell, data):
                     latest, copy = (f"{path.stem[:2]}-{cell.id}", *image), None
                 elif MIME in data and latest:
@@ -98,21 +97,23 @@ def figures() -> tuple[tuple[str, nbformat.NotebookNode, dict], ...]:
         (chapter, cell, data)
         for chapter in with_figures()
         for cell in cells(notebook(chapter))
-        for data in shown(cell)
+        for data in display_data(cell)
         if "image/png" in data and figure_name(cell)
     )
 
 
 class StoredImage(SphinxDirective):
-    """A copy of a chapter's figure, 640 pixels wide or less, that leads to it."""
+    """A copy of a chapter's figure that leads to it."""
 
     required_arguments = 2
 
     def run(self):
         chapter, name = self.arguments
         self.env.note_dependency(str(notebook(chapter)))
-        COPIES.append(copy := stored(chapter, name))
-        anchor = figure_name(find(chapter, name))
+        cell = find(chapter, name)
+        alt, file = next(filter(None, (picture(cell, data) for data in display_data(cell))))
+        COPIES.append(copy := scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST))
+        anchor = figure_name(cell)
         page = address(f"book/{chapter}", f"book/{chapter}.html")
         image = copy.tag(STORED)
         return [html(f'<a href="{page}#{anchor}">{image}</a>' if page else image)]
@@ -122,14 +123,6 @@ def find(chapter: str, name: str) -> nbformat.NotebookNode:
     """A chapter's cell with this id."""
     (cell,) = (cell for cell in cells(notebook(chapter)) if cell.get("id") == name)
     return cell
-
-
-@cache
-def stored(chapter: str, name: str) -> Copy:
-    """A copy of the figure of a chapter's cell."""
-    cell = find(chapter, name)
-    alt, file = next(filter(None, (picture(cell, data) for data in shown(cell))))
-    return scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST)
 
 
 def write_copies(app: Sphinx) -> None:
@@ -145,9 +138,9 @@ def narrow_form(image: Path) -> Path:
 
 
 def write_narrow_forms(app: Sphinx) -> None:
-    """Writes what ``tools/narrow.py`` drew beside the images, whose names are their hashes."""
+    """Writes these forms, stored in notebooks, beside the images, whose names are their hashes."""
     for path in BOOK.rglob("*.ipynb"):
-        for output in (output for cell in cells(path) for output in cell.get("outputs", [])):
+        for output in outputs(read(path)):
             if narrow := output.get("metadata", {}).get("narrow"):
                 png = base64.b64decode(output.data["image/png"])
                 wide = Path(app.outdir) / "_images" / f"{hashlib.sha256(png).hexdigest()}.png"

@@ -42,7 +42,6 @@ def commit() -> tuple[str, str]:
 
 
 def build(app: Sphinx) -> Build:
-    """What is built here."""
     return Build(*commit(), site=app.config.html_baseurl)
 
 

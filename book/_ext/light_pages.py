@@ -41,9 +41,7 @@ ICON_RULES = re.compile(
 def lighten(html: str, page: Path) -> str:
     """A page without what it does not use, and with the sizes of its images.
 
-    Args:
-        html: The page, or what an earlier call made of it, which changes no further.
-        page: Where it lies.
+    What an earlier call made of it changes no further.
     """
     unused = ["fontawesome.js"]
     if page.name != "search.html":
@@ -66,7 +64,7 @@ def lighten(html: str, page: Path) -> str:
 def icon(name: str, classes: str, attributes: str = "") -> str:
     """An icon of the theme, drawn into the page."""
     shape = rf"""["{{,]{name}"?:\[(\d+),(\d+),\[[^]]*\],"\w+","([^"]+)"\]"""
-    match = re.search(shape, _icons())
+    match = re.search(shape, (STATIC / "scripts/fontawesome.js").read_text(encoding="utf-8"))
     if match is None:
         raise ValueError(f"the theme has no icon {name!r}")
     width, height, path = match.groups()
@@ -76,11 +74,6 @@ def icon(name: str, classes: str, attributes: str = "") -> str:
         f'<svg class="icon {kept}"{mode[0] if mode else ""} viewBox="0 0 {width} {height}" '
         f'aria-hidden="true"><path d="{path}"/></svg>'
     )
-
-
-@cache
-def _icons() -> str:
-    return (STATIC / "scripts/fontawesome.js").read_text(encoding="utf-8")
 
 
 def picture(page: Path) -> Callable[[re.Match], str]:

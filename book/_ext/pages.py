@@ -129,7 +129,6 @@ def picture(app: Sphinx, page: str) -> tuple[Path, str] | None:
 
 
 def draw_card(source: Path, target: Path) -> None:
-    """Fits a figure onto a white card."""
     target.parent.mkdir(exist_ok=True)
     with Image.open(source) as figure:
         ImageOps.pad(figure.convert("RGB"), CARD, color="white").save(target, quality=85)

@@ -58,7 +58,6 @@ def repository(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def site(url: str) -> str:
-    """Where GitHub Pages shows the site of a repository."""
     owner, name = url.lower().split("/")[-2:]
     home = f"https://{owner}.github.io/"
     return home if name == f"{owner}.github.io" else f"{home}{url.rpartition('/')[2]}/"

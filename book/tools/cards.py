@@ -6,12 +6,11 @@ The figures are those stored with every digit beside each verdict. nbval then co
 with what an execution gives.
 """
 
-import argparse
 from pathlib import Path
 
 import nbformat
 
-from book.tools.notebooks import read, write
+from book.tools import notebooks
 from course.claims.ledger import MIME, chapters
 from course.claims.rows import load
 from course.claims.verdict import Verdict
@@ -19,21 +18,15 @@ from course.claims.verdict import Verdict
 
 def write_cards(path: Path) -> bool:
     """Writes the verdicts of one notebook anew; says whether one changed."""
-    before, notebook = path.read_text(encoding="utf-8"), read(path)
-    for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
+    before, notebook = path.read_text(encoding="utf-8"), notebooks.read(path)
+    for output in notebooks.outputs(notebook):
         if stored := output.get("metadata", {}).get(MIME):
             card = Verdict(load().claims[stored["id"]], stored["seeds"] or None)
             output.data, output.metadata = map(nbformat.from_dict, card._repr_mimebundle_())
-    write(path, notebook)
+    notebooks.write(path, notebook)
     return path.read_text(encoding="utf-8") != before
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("notebook", nargs="*", type=Path, default=chapters())
-    for path in parser.parse_args().notebook:
-        print(f"{path.name}: {'changed' if write_cards(path) else 'unchanged'}")
-
-
 if __name__ == "__main__":
-    main()
+    for path in notebooks.named_on_the_command_line(__doc__, chapters()):
+        print(f"{path.name}: {'changed' if write_cards(path) else 'unchanged'}")

@@ -20,9 +20,9 @@ def program() -> str:
 
 
 @contextmanager
-def opened() -> Iterator[Browser]:
+def browser() -> Iterator[Browser]:
     """A browser without a window; a container allows it no sandbox."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"])
-        yield browser
-        browser.close()
+        chrome = playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"])
+        yield chrome
+        chrome.close()

@@ -16,7 +16,7 @@ from bs4 import BeautifulSoup, Tag
 from PIL import Image
 
 from book.tools.address import ROOT, SITE
-from book.tools.pdf.printed import entries
+from book.tools.pdf.sheets import entries
 
 READER = "html+tex_math_single_backslash"
 METADATA = (
@@ -87,7 +87,6 @@ def picture(page: Path, tag: Tag, file: Path) -> str:
 
 
 def main(out: Path = ROOT / "_build/book.epub", site: Path = SITE) -> None:
-    """Writes the e-book from the built site."""
     import pypandoc
 
     order = list(entries())

@@ -7,10 +7,9 @@ there are cores. The first cell is written anew from ``book/tools/first_cell.py`
 run to run is not stored: timings, digits that may move (``book/tools/outputs.py`` says which), last
 digits of figures behind an equal verdict, images that look like those stored, the text chunks of
 PNG files, outputs of cells tagged ``nbval-ignore-output``. A notebook is written only when it ran
-through, to a temporary file that is then renamed.
+through.
 """
 
-import argparse
 import base64
 import io
 import os
@@ -19,55 +18,52 @@ import struct
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import nbformat
 import numpy as np
-from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from PIL import Image
 
+from book.tools import notebooks
 from book.tools.address import ROOT
-from book.tools.first_cell import first_cell, notebooks
-from book.tools.narrow import MIME
+from book.tools.first_cell import first_cell
+from book.tools.first_cell import notebooks as all_notebooks
+from book.tools.mobile_layout import MIME
 from book.tools.outputs import changes, of_verdict
+from minivit.files import replacing
 
-SECONDS = 120  # for one cell
 LEVELS = 8  # of 255
-STARTUP = "from book.tools import narrow; narrow.install()"  # in every kernel
+STARTUP = "from book.tools import mobile_layout; mobile_layout.install()"
 WEBP = re.compile("(?<=data:image/webp;base64,)[A-Za-z0-9+/=\n]+")
 
 
 def plain_png(text: str) -> str:
     """A base64 PNG without its text chunks, which name the Matplotlib version."""
     raw = base64.b64decode(text)
-    kept, at = raw[:8], 8
+    plain, at = raw[:8], 8
     while at < len(raw):
         size, kind = struct.unpack(">I4s", raw[at : at + 8])
         if kind not in (b"tEXt", b"iTXt", b"zTXt", b"tIME"):
-            kept += raw[at : at + size + 12]
+            plain += raw[at : at + size + 12]
         at += size + 12
-    return base64.b64encode(kept).decode() + "\n"
+    return base64.b64encode(plain).decode() + "\n"
 
 
 def clean(notebook: nbformat.NotebookNode) -> None:
     """Takes out of an executed notebook what differs from run to run."""
-    notebook.metadata = nbformat.from_dict(
-        {
-            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-            "language_info": {"name": "python"},
-        }
-    )
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    notebook.metadata = nbformat.from_dict(about)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
-        if "nbval-ignore-output" in cell.metadata.get("tags", []):
+        if "nbval-ignore-output" in notebooks.tags(cell):
             cell.outputs = []
-        for output in cell.get("outputs", []):
-            if "image/png" in output.get("data", {}):
-                output.data["image/png"] = plain_png(output.data["image/png"])
-            if MIME in output.get("data", {}):  # not for Jupyter: the site's, for phones
-                output.metadata["narrow"] = output.data.pop(MIME)
+    for output in notebooks.outputs(notebook):
+        if "image/png" in output.get("data", {}):
+            output.data["image/png"] = plain_png(output.data["image/png"])
+        if MIME in output.get("data", {}):  # not for Jupyter: the site's, for phones
+            output.metadata["narrow"] = output.data.pop(MIME)
 
 
 def alike(one: str, other: str) -> bool:
@@ -78,7 +74,7 @@ def alike(one: str, other: str) -> bool:
     a, b = (Image.open(io.BytesIO(base64.b64decode(text))).convert("RGB") for text in (one, other))
     if a.size != b.size:
         return False
-    difference = np.subtract(*(np.asarray(picture.reduce(4), dtype=float) for picture in (a, b)))
+    difference = np.subtract(*(np.asarray(image.reduce(4), dtype=float) for image in (a, b)))
     return abs(difference).max() < LEVELS
 
 
@@ -86,8 +82,8 @@ def agrees(kind: str, stored: Any, new: Any, strict: bool) -> bool:
     """Whether a new output agrees with that stored, and its images look the same."""
     if kind == "image/png":
         return alike(stored, new)
-    pictures = WEBP.findall(str(stored)), WEBP.findall(str(new))
-    return not changes(stored, new, strict) and all(map(alike, *pictures))
+    images = WEBP.findall(str(stored)), WEBP.findall(str(new))
+    return not changes(stored, new, strict) and all(map(alike, *images))
 
 
 def keep_stored(old: nbformat.NotebookNode, new: nbformat.NotebookNode) -> None:
@@ -101,7 +97,7 @@ def keep_stored(old: nbformat.NotebookNode, new: nbformat.NotebookNode) -> None:
             for kind in a.keys() & b.keys():
                 if agrees(kind, a[kind], b[kind], of_verdict(was) or of_verdict(now)):
                     b[kind] = a[kind]
-            narrow = [one.get("metadata", {}).get("narrow") for one in (was, now)]
+            narrow = [output.get("metadata", {}).get("narrow") for output in (was, now)]
             if a and a == b and (not any(narrow) or all(narrow) and alike(*narrow)):
                 now["metadata"] = was["metadata"]
 
@@ -111,45 +107,29 @@ def execute(path: Path) -> bool:
     before = path.read_text(encoding="utf-8")
     notebook = nbformat.reads(before, as_version=4)
     notebook.cells[0].source = first_cell(path)
-    client = NotebookClient(
-        notebook,
-        timeout=SECONDS,
-        record_timing=False,
-        coalesce_streams=True,  # a busy machine delivers one print in two parts
-        resources={"metadata": {"path": path.parent}},
-    )
-    client.execute()
+    notebooks.run(notebook, path.parent)
     clean(notebook)
     keep_stored(nbformat.reads(before, as_version=4), notebook)
     nbformat.validate(notebook)
     after = nbformat.writes(notebook) + "\n"
     if after != before:
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(after, encoding="utf-8")
-        temporary.replace(path)
+        with replacing(path) as scratch:
+            scratch.write_text(after, encoding="utf-8")
     return after != before
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("notebook", nargs="*", type=Path, default=notebooks())
-    os.environ["OMP_NUM_THREADS"] = "1"  # the kernels inherit it: digits stay the same
-    failed = 0
-    with TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
-        os.environ |= {"IPYTHONDIR": folder, "PYTHONPATH": str(ROOT)}
-        startup = Path(folder) / "profile_default/startup/narrow.py"
-        startup.parent.mkdir(parents=True)
-        startup.write_text(STARTUP, encoding="utf-8")
-        paths = [path.resolve() for path in parser.parse_args().notebook]
+    paths, failed = notebooks.named_on_the_command_line(__doc__, all_notebooks()), False
+    with notebooks.kernels(STARTUP), ThreadPoolExecutor(os.cpu_count()) as pool:
         for path, job in [(path, pool.submit(execute, path)) for path in paths]:
             name = path.relative_to(ROOT)
             try:
                 print(f"{name}: {'changed' if job.result() else 'unchanged'}")
             except CellExecutionError as error:
-                failed += 1
+                failed = True
                 plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
                 print(f"{name}: failed, left as it was\n{plain}")
-    return min(failed, 1)
+    return failed
 
 
 if __name__ == "__main__":

@@ -58,7 +58,6 @@ def notebooks() -> list[Path]:
 
 
 def first_cell(notebook: Path) -> str:
-    """The source of a notebook's first cell."""
     folder = notebook.resolve().parent.relative_to(ROOT).as_posix()
     return CELL.format(branch=BRANCH, folder=folder)
 

@@ -1,15 +1,13 @@
 """What can be checked on the built pages without a browser; each gate lists the problems it finds.
 
-A problem is one line that begins with the page's name. Pages are read as the browser gets them:
-``GATES`` ask whether a page is whole and asks nothing of others, ``PAGE_GATES`` what it costs its
-reader and what it says of itself.
+A problem is one line that begins with the page's name. Pages are read as the browser gets them.
 """
 
 import codecs
 import gzip
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -20,6 +18,7 @@ FIRST_LOAD = 500_000  # bytes, compressed, of a page and its styles, scripts and
 SHORTEST_ALT = 15  # characters: fewer cannot say what a figure shows
 TITLE = "vision transformer"  # what every page's title tells those who find it
 SUMMARY = range(40, 301)  # characters of a description
+Gate = Callable[[Path], list[str]]
 
 # Where a page names something that the browser fetches by itself. Links are followed by readers.
 LOADS = {
@@ -46,12 +45,10 @@ def text_of(file: Path) -> str:
 
 @cache  # every gate reads every page
 def parse(html: str) -> BeautifulSoup:
-    """A page's tree."""
     return BeautifulSoup(html, "html.parser")
 
 
 def pages(site: Path) -> Iterator[tuple[str, BeautifulSoup]]:
-    """The name and the tree of every page."""
     if not (site / "index.html").is_file():
         raise FileNotFoundError(f"no site in {site}: build it with `make site`")
     for page in sorted(site.rglob("*.html")):
@@ -78,7 +75,6 @@ def loaded(tree: BeautifulSoup) -> Iterator[str]:
 
 
 def in_css(text: str) -> list[str]:
-    """Addresses in a style sheet."""
     return [url or imported for url, imported in IN_CSS.findall(text)]
 
 
@@ -90,28 +86,38 @@ def file_of(page: Path, url: str) -> Path | None:
     return (page.parent / unquote(parts.path)).resolve() if parts.path else page.resolve()
 
 
+def of_each_page(gate: Callable[[Path, BeautifulSoup], Iterator[str]]) -> Gate:
+    """A gate of what a function finds wrong with one page, its file and its tree."""
+
+    @wraps(gate)
+    def of_site(site: Path) -> list[str]:
+        return [
+            f"{name}: {fault}" for name, tree in pages(site) for fault in gate(site / name, tree)
+        ]
+
+    return of_site
+
+
 def foreign_urls(site: Path) -> list[str]:
     """Whatever a page, a style sheet or a script would fetch from another host."""
-    found = [(name, url) for name, tree in pages(site) for url in loaded(tree)]
+    urls = [(name, url) for name, tree in pages(site) for url in loaded(tree)]
     for suffix, addresses in ((".css", in_css), (".js", IN_SCRIPT.findall)):
         for path in site.rglob(f"*{suffix}"):
             name = path.relative_to(site).as_posix()
-            found += [(name, url) for url in addresses(text_of(path))]
+            urls += [(name, url) for url in addresses(text_of(path))]
     return [
         f"{name}: fetches {url}"
-        for name, url in found
+        for name, url in urls
         if urlsplit(url).netloc and urlsplit(url).scheme in ("", "http", "https")
     ]
 
 
-def alt_texts(site: Path) -> list[str]:
+@of_each_page
+def alt_texts(page: Path, tree: BeautifulSoup) -> Iterator[str]:
     """Images without a text that says what they show."""
-    return [
-        f"{name}: {str(image)[:80]}: {fault}"
-        for name, tree in pages(site)
-        for image in tree.find_all(["img", "svg"])
-        if (fault := alt_fault(image))
-    ]
+    for image in tree.find_all(["img", "svg"]):
+        if fault := alt_fault(image):
+            yield f"{str(image)[:80]}: {fault}"
 
 
 def alt_fault(image: Tag) -> str:
@@ -124,8 +130,8 @@ def alt_fault(image: Tag) -> str:
         return "no alt text"
     else:
         text = image["alt"].strip()
-    beside = image.find_parent(["a", "button"])
-    if not text and beside is not None and beside.get_text(strip=True):
+    around = image.find_parent(["a", "button"])
+    if not text and around is not None and around.get_text(strip=True):
         return ""  # an ornament of a link or button that says in words what it is
     if image.find_parent("article") is None:
         return "" if text else "empty alt text"
@@ -134,23 +140,22 @@ def alt_fault(image: Tag) -> str:
     return ""
 
 
-def broken_links(site: Path) -> list[str]:
+@cache
+def anchors(page: Path) -> set[str]:
+    return {tag["id"] for tag in parse(page.read_text(encoding="utf-8")).find_all(id=True)}
+
+
+@of_each_page
+def broken_links(page: Path, tree: BeautifulSoup) -> Iterator[str]:
     """Links to files and anchors of this site that are not there."""
-    anchors = {
-        (site / name).resolve(): {tag["id"] for tag in tree.find_all(id=True)}
-        for name, tree in pages(site)
-    }
-    problems = []
-    for name, tree in pages(site):
-        for url in [*(tag["href"] for tag in tree.find_all("a", href=True)), *loaded(tree)]:
-            target, anchor = file_of(site / name, url), unquote(urlsplit(url).fragment)
-            if target is None or url == "#":
-                continue
-            if not target.is_file():
-                problems.append(f"{name}: {url} leads nowhere")
-            elif anchor and anchor not in anchors.get(target, {anchor}):
-                problems.append(f"{name}: {url} names an anchor that is not there")
-    return problems
+    for url in [*(tag["href"] for tag in tree.find_all("a", href=True)), *loaded(tree)]:
+        target, anchor = file_of(page, url), unquote(urlsplit(url).fragment)
+        if target is None or url == "#":
+            continue
+        if not target.is_file():
+            yield f"{url} leads nowhere"
+        elif anchor and target.suffix == ".html" and anchor not in anchors(target):
+            yield f"{url} names an anchor that is not there"
 
 
 def heavy_pages(site: Path) -> list[str]:
@@ -174,26 +179,22 @@ def heavy_pages(site: Path) -> list[str]:
     return problems
 
 
-def first_load(site: Path) -> list[str]:
-    """Pages that cost too much before they can be read, MathJax apart, which formulas need."""
-    problems = []
-    for name, tree in pages(site):
-        page = site / name
-        files = set(filter(None, (file_of(page, url) for url in loaded(tree))))
-        files = {page, *(file for file in files if file.suffix in (".css", ".js"))}
-        files |= {font for sheet in files if sheet.suffix == ".css" for font in fonts(sheet)}
-        mathjax = {file for file in files if "mathjax" in file.parts}
-        weight = sum(compressed(file) for file in files - mathjax if file.is_file())
-        if weight > FIRST_LOAD:
-            problems.append(f"{name}: {weight:,} bytes at first, at most {FIRST_LOAD:,} allowed")
-        if mathjax and tree.select_one(".math") is None:
-            problems.append(f"{name}: loads MathJax and has no formula")
-    return problems
+@of_each_page
+def first_load(page: Path, tree: BeautifulSoup) -> Iterator[str]:
+    """What costs too much before it can be read, MathJax apart, which formulas need."""
+    files = set(filter(None, (file_of(page, url) for url in loaded(tree))))
+    files = {page, *(file for file in files if file.suffix in (".css", ".js"))}
+    files |= {font for sheet in files if sheet.suffix == ".css" for font in fonts(sheet)}
+    mathjax = {file for file in files if "mathjax" in file.parts}
+    weight = sum(compressed(file) for file in files - mathjax if file.is_file())
+    if weight > FIRST_LOAD:
+        yield f"{weight:,} bytes at first, at most {FIRST_LOAD:,} allowed"
+    if mathjax and tree.select_one(".math") is None:
+        yield "loads MathJax and has no formula"
 
 
 @cache
 def fonts(sheet: Path) -> frozenset[Path]:
-    """The fonts that a style sheet names."""
     urls = in_css(sheet.read_text(encoding="utf-8")) if sheet.is_file() else []
     files = (sheet.parent.joinpath(urlsplit(url).path).resolve() for url in urls)
     return frozenset(f for f in files if f.suffix in (".woff", ".woff2", ".ttf", ".otf"))
@@ -201,61 +202,54 @@ def fonts(sheet: Path) -> frozenset[Path]:
 
 @cache
 def compressed(file: Path) -> int:
-    """What a server sends of a file."""
     return len(gzip.compress(file.read_bytes(), compresslevel=6))
 
 
-def icons(site: Path) -> list[str]:
+@of_each_page
+def icons(page: Path, tree: BeautifulSoup) -> Iterator[str]:
     """Icons that wait for a font or a script that the pages do not load."""
-    return [
-        f"{name}: icon {' '.join(tag['class'])} is not drawn"
-        for name, tree in pages(site)
-        for tag in tree.select("i[class], span[class]")
-        if any(ICON.fullmatch(word) for word in tag["class"])
-    ]
+    for tag in tree.select("i[class], span[class]"):
+        if any(ICON.fullmatch(word) for word in tag["class"]):
+            yield f"icon {' '.join(tag['class'])} is not drawn"
 
 
-def images(site: Path) -> list[str]:
+@of_each_page
+def images(page: Path, tree: BeautifulSoup) -> Iterator[str]:
     """Images in the text that push it about when they arrive, or arrive before it."""
-    problems = []
-    for name, tree in pages(site):
-        for number, image in enumerate(tree.select("article img")):
-            if image["src"].endswith(".svg"):
-                continue
-            if not (image.get("width") and image.get("height")):
-                problems.append(f"{name}: {str(image)[:80]}: no width and height")
-            waits = image.get("loading") == "lazy" or image["src"].startswith("data:")
-            if number and not waits:
-                problems.append(f"{name}: {str(image)[:80]}: below the first screen, not lazy")
-    return problems
+    for number, image in enumerate(tree.select("article img:not([src$='.svg'])")):
+        if not (image.get("width") and image.get("height")):
+            yield f"{str(image)[:80]}: no width and height"
+        waits = image.get("loading") == "lazy" or image["src"].startswith("data:")
+        if number and not waits:
+            yield f"{str(image)[:80]}: below the first screen, not lazy"
 
 
-def metadata(site: Path) -> list[str]:
-    """Pages that do not say what they are about where a link to them is shown."""
-    linked = ((name, tree) for name, tree in pages(site) if name != "404.html")
-    return [f"{name}: {fault}" for name, tree in linked for fault in metadata_faults(tree, site)]
-
-
-def metadata_faults(tree: BeautifulSoup, site: Path) -> Iterator[str]:
-    """What is wrong with a page's metadata."""
+@of_each_page
+def metadata(page: Path, tree: BeautifulSoup) -> Iterator[str]:
+    """What pages do not say where a link to them is shown."""
+    if page.name == "404.html":
+        return
     tags = tree.find_all("meta")
-    said = {tag.get("property") or tag.get("name"): tag.get("content", "") for tag in tags}
+    values = {tag.get("property") or tag.get("name"): tag.get("content", "") for tag in tags}
     title = tree.title.get_text() if tree.title else ""
     if TITLE not in title.casefold():
         yield f"title {title!r} does not say {TITLE!r}"
-    if len(said.get("description", "")) not in SUMMARY:
-        yield f"description {said.get('description')!r} is too short or too long"
+    if len(values.get("description", "")) not in SUMMARY:
+        yield f"description {values.get('description')!r} is too short or too long"
     viewports = len(tree.find_all("meta", attrs={"name": "viewport"}))
     if viewports != 1:
         yield f"{viewports} viewports"
     wanted = {"og:type", "og:title", "og:description", "og:site_name", "twitter:card"}
     if tree.find("link", rel="canonical"):  # the site knows where it is published
         wanted |= {"og:url", "og:image", "og:image:alt"}
-        card = said.get("og:image", "")
-        if not (urlsplit(card).netloc and (site / "_images" / card.rpartition("/")[2]).is_file()):
-            yield f"og:image {card!r} is not there"
-    yield from (f"no {key}" for key in sorted(wanted) if not said.get(key))
+        card = urlsplit(values.get("og:image", ""))
+        folder = next(up for up in page.parents if (up / "index.html").is_file())
+        if not (card.netloc and (folder / "_images" / card.path.rpartition("/")[2]).is_file()):
+            yield f"og:image {card.geturl()!r} is not there"
+    yield from (f"no {key}" for key in sorted(wanted) if not values.get(key))
 
 
-GATES: list[Callable[[Path], list[str]]] = [foreign_urls, alt_texts, broken_links, heavy_pages]
-PAGE_GATES: list[Callable[[Path], list[str]]] = [first_load, icons, images, metadata]
+GATES: list[Gate] = [
+    *(foreign_urls, alt_texts, broken_links, heavy_pages),  # is a page whole, and alone?
+    *(first_load, icons, images, metadata),  # what does it cost, and say of itself?
+]

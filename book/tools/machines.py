@@ -16,103 +16,84 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-import nbformat
 import pytest
 
-from book.tools.address import ROOT
-from book.tools.first_cell import notebooks
+from book.tools import notebooks
+from book.tools.address import ROOT, git
+from book.tools.first_cell import notebooks as all_notebooks
 from course.claims.ledger import MIME
 from course.claims.machines import MACHINES, machines
 
-ELSEWHERE = ("site", "browser", "tools", "__pycache__")  # what they test is not computed
+ELSEWHERE = ("site", "browser", "__pycache__")  # what they test is not computed
 SCRATCH = ROOT / "_build" / "machines"
 NBVAL = ["--nbval", "--nbval-cell-timeout", "600", "--nbval-kernel-name", "python3"]
+PYTEST = [sys.executable, "-m", "pytest", "-pno:cacheprovider", "-pbook.tools.machines"]
+COLUMNS = ("run", "threads", "processor", "python", "commit", "tests", "cells")
 
 
-@dataclass(frozen=True)
-class Run:
-    """A processor to act as: what caps the libraries, and the number of threads."""
+class Run(NamedTuple):
+    """A processor to act as: the number of threads, and what caps the libraries."""
 
     threads: int
     caps: dict[str, str]
+
+
+def capped(threads: int, torch: str, onednn: str, mkl: str, openblas: str, **more: str) -> Run:
+    caps = {"ATEN_CPU_CAPABILITY": torch, "ONEDNN_MAX_CPU_ISA": onednn, "MKL_CBWR": mkl}
+    return Run(threads, caps | {"OPENBLAS_CORETYPE": openblas} | more)
 
 
 # Every value of each cap, and 1, 2 and 4 threads, in as few runs as it takes.
 RUNS = {
     "as-it-is": Run(1, {}),
     "no-amx": Run(4, {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "MKL_CBWR": "AVX512"}),
-    "avx2": Run(
-        2,
-        {
-            "ATEN_CPU_CAPABILITY": "avx2",
-            "ONEDNN_MAX_CPU_ISA": "AVX2",
-            "MKL_CBWR": "AVX2",
-            "OPENBLAS_CORETYPE": "Haswell",
-        },
-    ),
-    "sse": Run(
-        1,
-        {
-            "ATEN_CPU_CAPABILITY": "default",
-            "ONEDNN_MAX_CPU_ISA": "SSE41",
-            "MKL_CBWR": "COMPATIBLE",
-            "OPENBLAS_CORETYPE": "Nehalem",
-            "NPY_DISABLE_CPU_FEATURES": "X86_V3",
-        },
+    "avx2": capped(2, "avx2", "AVX2", "AVX2", "Haswell"),
+    "sse": capped(
+        1, "default", "SSE41", "COMPATIBLE", "Nehalem", NPY_DISABLE_CPU_FEATURES="X86_V3"
     ),
 }
 
 
 def parts() -> dict[str, list[str]]:
     """What pytest is called with, by the name of the part: a notebook, or a folder of tests."""
-    found = {f"{p.parent.name}/{p.stem}": [*NBVAL, str(p.relative_to(ROOT))] for p in notebooks()}
+    arguments = {}
+    for path in all_notebooks():
+        arguments[f"{path.parent.name}/{path.stem}"] = [*NBVAL, str(path.relative_to(ROOT))]
     for path in sorted((ROOT / "tests").iterdir()):
         if path.is_dir() and path.name not in ELSEWHERE or path.match("test_*.py"):
-            found[f"tests/{path.stem}"] = ["-m", "not full", str(path.relative_to(ROOT))]
-    return found
+            arguments[f"tests/{path.stem}"] = ["-m", "not full", str(path.relative_to(ROOT))]
+    return arguments
 
 
 def play(name: str, run: Run, folder: Path) -> None:
     """Runs the parts of a run that have not been run yet; as many at a time as cores allow."""
     threads = {"OMP_NUM_THREADS": str(run.threads), "OMP_WAIT_POLICY": "PASSIVE"}  # no spinning
-    environment = os.environ | threads | run.caps
 
-    def one(part: str, arguments: list[str]) -> None:
+    def play_part(part: str, arguments: list[str]) -> None:
         report = folder / name / f"{part.replace('/', '-')}.xml"
         if report.exists():
             return
         unfinished = report.with_suffix(".part")
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-p",
-            "book.tools.machines",
-            "-p",
-            "no:cacheprovider",
-        ]
         done = subprocess.run(
-            [*command, "--junitxml", str(unfinished), *arguments],
-            cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            [*PYTEST, "--junitxml", str(unfinished), *arguments],
+            cwd=ROOT, env=os.environ | threads | run.caps,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         if done.returncode not in (0, 1):  # pytest itself failed, or was interrupted
-            raise RuntimeError(
-                f"{name}, {part}: pytest ended with {done.returncode}\n{done.stdout}"
-            )
+            end = f"pytest ended with {done.returncode}\n{done.stdout}"
+            raise RuntimeError(f"{name}, {part}: {end}")
         unfinished.replace(report)
         print(f"{name}: {part}: {done.stdout.splitlines()[-1]}", flush=True)
 
     (folder / name).mkdir(parents=True, exist_ok=True)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    with ThreadPoolExecutor(max(1, (cores or 1) // run.threads)) as pool:
-        for job in [pool.submit(one, *part) for part in parts().items()]:
+    with ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // run.threads)) as pool:
+        for job in [pool.submit(play_part, *part) for part in parts().items()]:
             job.result()
 
 
@@ -121,25 +102,24 @@ def pytest_runtest_call(item: pytest.Item):
     """Passes on every digit of a verdict's figure, and what a cell printed that differs."""
     outcome = yield
     for output in getattr(item, "test_outputs", None) or []:
-        if about := output.get("metadata", {}).get(MIME):
-            item.user_properties.append(("figure", json.dumps(about)))
+        if figure := output.get("metadata", {}).get(MIME):
+            item.user_properties.append(("figure", json.dumps(figure)))
         if outcome.excinfo:
             item.user_properties.append(("printed", output.get("text", "")))
 
 
 def read(name: str, folder: Path) -> dict[str, Any]:
     """A finished run: its row of the table, and how far the figures of verdicts moved."""
-    seen: dict[str, Any] = {"tests": 0, "cells": 0, "failed": [], "moved": {}}
-    stored = on_pages()
+    counts, failed, drift, stored = {"tests": 0, "cells": 0}, [], {}, on_pages()
     for report in sorted((folder / name).glob("*.xml")):
         for case in ElementTree.parse(report).iter("testcase"):
-            seen["tests" if report.stem.startswith("tests-") else "cells"] += 1
+            counts["tests" if report.stem.startswith("tests-") else "cells"] += 1
             if case.find("failure") is not None or case.find("error") is not None:
-                seen["failed"].append(f"{report.stem}: {case.get('name')}")
-            for found in case.iterfind(".//property[@name='figure']"):
-                about = json.loads(found.get("value", ""))
+                failed.append(f"{report.stem}: {case.get('name')}")
+            for figure in case.iterfind(".//property[@name='figure']"):
+                about = json.loads(figure.get("value", ""))
                 if about["seeds"] and about["id"] in stored:
-                    seen["moved"][about["id"]] = mean(about["seeds"]) - stored[about["id"]]
+                    drift[about["id"]] = mean(about["seeds"]) - stored[about["id"]]
     return {
         "run": name,
         "threads": RUNS[name].threads,
@@ -147,41 +127,39 @@ def read(name: str, folder: Path) -> dict[str, Any]:
         "python": platform.python_version(),
         "commit": folder.name,
         "date": date.today().isoformat(),
-        **seen,
+        **counts,
+        "failed": failed,
+        "moved": drift,
     }
 
 
 def on_pages() -> dict[str, float]:
     """The figures of all verdicts as the notebooks have them stored, means over the seeds."""
-    found = {}
-    for path in notebooks():
-        for cell in nbformat.read(path, as_version=4).cells:
-            for output in cell.get("outputs", []):
-                if (about := output.get("metadata", {}).get(MIME)) and about["seeds"]:
-                    found[about["id"]] = mean(about["seeds"])
-    return found
+    outputs = (
+        output for path in all_notebooks() for output in notebooks.outputs(notebooks.read(path))
+    )
+    stored = (output.get("metadata", {}).get(MIME) for output in outputs)
+    return {about["id"]: mean(about["seeds"]) for about in stored if about and about["seeds"]}
 
 
 def processor() -> str:
     """What this machine calls its processor, and the widest vectors that it has."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
+    info = Path("/proc/cpuinfo")
+    if not info.exists():
         return platform.processor() or platform.machine()
-    says = dict(re.findall(r"^(.*?)\s*: (.*)$", text, re.M))
-    widest = (f for f in ("amx_tile", "avx512f", "avx2") if f in says.get("flags", "").split())
-    return f"{says.get('model name', platform.machine())}, {next(widest, 'SSE')}"
+    lines = dict(re.findall(r"^(.*?)\s*: (.*)$", info.read_text(encoding="utf-8"), re.M))
+    flags = lines.get("flags", "").split()
+    widest = next((flag for flag in ("amx_tile", "avx512f", "avx2") if flag in flags), "SSE")
+    return f"{lines.get('model name', platform.machine())}, {widest}"
 
 
 def table() -> str:
-    """The stored runs, in Markdown."""
     lines = [
         "| run | threads | processor | Python | commit | tests | cells | red |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for row in machines()["runs"]:
-        names = ("run", "threads", "processor", "python", "commit", "tests", "cells")
-        lines.append(f"| {' | '.join(str(row[n]) for n in names)} | {len(row['failed'])} |")
+        lines.append(f"| {' | '.join(str(row[n]) for n in COLUMNS)} | {len(row['failed'])} |")
     return "\n".join(lines)
 
 
@@ -193,8 +171,7 @@ def main() -> None:
     if options.table:
         print(table())
         return
-    git = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
-    folder = SCRATCH / subprocess.check_output(git, cwd=ROOT, text=True).strip()
+    folder = SCRATCH / git("describe", "--always", "--dirty=+", "--exclude=*").decode().strip()
     names = options.run or list(RUNS)
     for name in names:
         play(name, RUNS[name], folder)
@@ -202,8 +179,8 @@ def main() -> None:
     rows = [read(name, folder) for name in names]
     for row in rows:
         print(f"{row['run']}: {row['tests']} tests, {row['cells']} cells, red: {row['failed']}")
-    played = [(row["run"], row["processor"]) for row in rows]
-    others = [old for old in machines()["runs"] if (old["run"], old["processor"]) not in played]
+    new = [(row["run"], row["processor"]) for row in rows]
+    others = [old for old in machines()["runs"] if (old["run"], old["processor"]) not in new]
     text = json.dumps({"runs": [*others, *rows]}, indent=1)
     MACHINES.write_text(text + "\n", encoding="utf-8")
 

@@ -1,24 +1,36 @@
-"""Notebooks as files: their cells, with their tags and figures."""
+"""Notebooks as files: their cells, with their tags, outputs and figures; and their kernels."""
 
+import argparse
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import nbformat
+from nbclient import NotebookClient
 from nbformat import NotebookNode
+
+from book.tools.address import ROOT
+
+SECONDS = 120  # for one cell
 
 
 def read(path: Path) -> NotebookNode:
     return nbformat.read(path, as_version=4)
 
 
+def write(path: Path, notebook: NotebookNode) -> None:
+    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+
+
 def cells(path: Path) -> list[NotebookNode]:
-    """The cells of a notebook's file."""
     return read(path).cells
 
 
-def write(path: Path, notebook: NotebookNode) -> None:
-    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+def outputs(notebook: NotebookNode) -> Iterator[NotebookNode]:
+    return (output for cell in notebook.cells for output in cell.get("outputs", []))
 
 
 def tags(cell: NotebookNode) -> list[str]:
@@ -30,8 +42,8 @@ def figure_name(cell: NotebookNode) -> str:
     return cell.metadata.get("mystnb", {}).get("figure", {}).get("name", "")
 
 
-def shown(cell: NotebookNode) -> Iterator[dict[str, Any]]:
-    """The data of a cell's outputs, by their MIME types."""
+def display_data(cell: NotebookNode) -> Iterator[dict[str, Any]]:
+    """What a cell's outputs show, by MIME type."""
     return (output.get("data", {}) for output in cell.get("outputs", []))
 
 
@@ -40,3 +52,33 @@ def prose(path: Path) -> str:
     if path.suffix != ".ipynb":
         return path.read_text(encoding="utf-8")
     return "\n\n".join(cell.source for cell in cells(path) if cell.cell_type == "markdown")
+
+
+def named_on_the_command_line(doc: str, default: list[Path]) -> list[Path]:
+    """The notebooks that a command gets as arguments, or else the default."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("notebook", nargs="*", type=Path, default=default)
+    return [path.resolve() for path in parser.parse_args().notebook]
+
+
+@contextmanager
+def kernels(startup: str) -> Iterator[None]:
+    """Kernels that run a line of Python first, with one thread and the book's packages."""
+    with TemporaryDirectory() as folder:
+        os.environ |= {"IPYTHONDIR": folder, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+        file = Path(folder) / "profile_default/startup/first.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(startup, encoding="utf-8")
+        yield
+
+
+def run(notebook: NotebookNode, folder: Path) -> None:
+    """Executes a notebook in a fresh kernel, as if it lay in the folder."""
+    NotebookClient(
+        notebook,
+        timeout=SECONDS,
+        kernel_name="python3",
+        record_timing=False,
+        coalesce_streams=True,  # a busy machine delivers one print in two parts
+        resources={"metadata": {"path": folder}},
+    ).execute()

@@ -8,9 +8,9 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
@@ -28,8 +28,7 @@ Rules = dict[str, str]  # by claim, each in the form of ``str(Rule)``
 Cases = list[tuple[str, float, str]]  # sign, threshold, word
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """A rule as it was until a change that came after its first stored verdict."""
 
     claim: str
@@ -37,8 +36,7 @@ class Change:
     was: str  # in the form of ``str(Rule)``
 
 
-@dataclass(frozen=True)
-class Commit:
+class Commit(NamedTuple):
     """A commit that touches the rows or a chapter, or merges such."""
 
     name: str
@@ -126,7 +124,6 @@ def _cases(form: str) -> Cases:
 
 
 def _kind(cases: Cases, x: float) -> str:
-    """The kind of the word that a figure gets."""
     word = next(word for sign, threshold, word in cases if COMPARE[sign](x, threshold))
     return next((kind for kind in KINDS if word.startswith(kind)), "no")
 
@@ -156,7 +153,6 @@ def _read(root: Path, blobs: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         names.seek(0)
         command = ["git", "-C", str(root), "cat-file", "--batch"]
         with subprocess.Popen(command, stdin=names, stdout=subprocess.PIPE) as git:
-            assert git.stdout
             while head := git.stdout.readline():
                 blob, _, size = head.decode().split()
                 yield blob, git.stdout.read(int(size) + 1)

@@ -17,38 +17,34 @@ ROLE = re.compile(r"\{\w+\}`([^`]+)`")
 def sections() -> list[list[str]]:
     """Of each section the paragraphs, each a line; those that are spoken begin with >."""
     text = (BOOK / "teaching/lecture.md").read_text(encoding="utf-8")
-    found = []
+    by_section = []
     for section in re.split(r"(?m)^## ", text)[1:]:
         lines = [re.sub(r"^>$", "", line) for line in section.splitlines()[1:]]
         blocks = [block.strip() for block in "\n".join(lines).split("\n\n")]
-        found.append([" ".join(re.sub(r"\n>? ?", " ", b).split()) for b in blocks if b])
-    return found
+        by_section.append([" ".join(re.sub(r"\n>? ?", " ", b).split()) for b in blocks if b])
+    return by_section
 
 
 def paragraphs(span: str) -> list[str]:
-    """Those of a span such as ``2.1-3``.
-
-    Raises:
-        ValueError: It is no span, or the script does not have it.
-    """
+    """Those of a span such as ``2.1-3``."""
     match = SPAN.fullmatch(span)
     if not match:
         raise ValueError(f"got {span!r}, expected for instance 2.1-3")
     section, first, last = int(match[1]), int(match[2]), int(match[3] or match[2])
     if not 1 <= section <= len(sections()):
         raise ValueError(f"the lecture has no section {section}")
-    found = sections()[section - 1][first - 1 : last]
-    if len(found) != last - first + 1:
+    texts = sections()[section - 1][first - 1 : last]
+    if len(texts) != last - first + 1:
         raise ValueError(f"section {section} of the lecture has no paragraph {last}")
-    return found
+    return texts
 
 
 def seconds(span: str) -> int:
     """How long a span takes, at 130 spoken words a minute."""
     texts = paragraphs(span)
-    said = sum(len(text.split()) - 1 for text in texts if text.startswith(">"))
-    done = sum(int(n) for text in texts for n in MINUTES.findall(text))
-    return round(60 * (said / WORDS_A_MINUTE + done))
+    words = sum(len(text.split()) - 1 for text in texts if text.startswith(">"))
+    minutes = sum(int(n) for text in texts for n in MINUTES.findall(text))
+    return round(60 * (words / WORDS_A_MINUTE + minutes))
 
 
 def notes(span: str) -> str:

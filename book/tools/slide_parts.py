@@ -13,7 +13,7 @@ from PIL import Image
 from book._ext.claims import counts, verdicts
 from book._ext.figures import find, picture
 from book.tools import script
-from book.tools.notebooks import cells, figure_name, shown
+from book.tools.notebooks import cells, display_data, figure_name
 from course.claims import export
 from course.claims.card import css_class
 from course.claims.cite import Build
@@ -32,7 +32,7 @@ def figures() -> dict[str, tuple[str, bytes]]:
     """Alternative text and PNG of every named figure of the chapters."""
     images: dict[str, tuple[str, bytes]] = {}
     for cell in (cell for path in chapters() for cell in cells(path) if figure_name(cell)):
-        for data in shown(cell):
+        for data in display_data(cell):
             if image := picture(cell, data):
                 images.setdefault(figure_name(cell), image)
     return images
@@ -63,14 +63,12 @@ def stills() -> dict[str, tuple[str, str]]:
 
 
 def known(table: Mapping[str, T], name: str, what: str) -> T:
-    """What has this name."""
     if name not in table:
         raise ValueError(f"a slide asks for the {what} {name!r}, and there is none")
     return table[name]
 
 
 def count(name: str) -> str:
-    """One of the ledger's numbers."""
     return f"{known(counts(verdicts()), name, 'count'):,}"
 
 
@@ -81,12 +79,10 @@ def measured(name: str) -> str:
 
 
 def word(name: str) -> str:
-    """The word of a claim's verdict."""
     return known(claims(), name, "claim")["word"]
 
 
 def verdict(name: str) -> str:
-    """A claim's card: what is claimed, the word, the sentence, and what was measured."""
     row = known(claims(), name, "claim")
     word, _, sentence = row["verdict"].partition(": ")
     what = re.split(r"; beside|\. |: the ", row["measure"].rstrip("."))[0]
@@ -100,7 +96,7 @@ def verdict(name: str) -> str:
 
 def slider(place: str) -> str:
     """The slider of a chapter's cell, as stored: CHAPTER CELL."""
-    data = shown(find(*place.split()))
+    data = display_data(find(*place.split()))
     (stored,) = (output["text/html"] for output in data if "text/html" in output)
     return stored.replace("\n", " ").replace("<figure ", "<figure data-prevent-swipe ")
 

@@ -36,8 +36,7 @@ COLOURS = re.compile(
 def reveal(folder: Path = Path(sys.prefix)) -> Iterator[tuple[str, bytes]]:
     """The files of reveal.js that slides need, from npm's registry the first time.
 
-    Args:
-        folder: Where the archive is kept: in .venv, since ``make clean`` leaves it there.
+    The archive is kept in .venv, since ``make clean`` leaves it there.
     """
     archive = folder / REVEAL.rpartition("/")[2]
     if not archive.exists():
@@ -49,13 +48,10 @@ def reveal(folder: Path = Path(sys.prefix)) -> Iterator[tuple[str, bytes]]:
         raise ValueError(f"{REVEAL} is not the archive that was tried: its checksum differs")
     with tarfile.open(fileobj=io.BytesIO(data)) as files:
         for name in TAKEN:
-            file = files.extractfile(f"package/dist/{name}")
-            assert file is not None  # a file, not a folder
-            yield name, file.read()
+            yield name, files.extractfile(f"package/dist/{name}").read()
 
 
 def page(text: str) -> str:
-    """A deck as a page for reveal.js."""
     import pypandoc
 
     template = f"--template={SOURCES}/template.html"
@@ -82,9 +78,8 @@ def build(out: Path = OUT) -> None:
         (out / f"{deck}.html").write_text(html, encoding="utf-8")
 
 
-def printed(out: Path = OUT) -> None:
-    """Prints every deck as a PDF."""
-    with chromium.opened() as browser:
+def print_all(out: Path = OUT) -> None:
+    with chromium.browser() as browser:
         for deck in DECKS:
             tab = browser.new_page(viewport={"width": 1280, "height": 720})
             tab.goto(f"{(out / deck).with_suffix('.html').resolve().as_uri()}?print-pdf")
@@ -95,5 +90,5 @@ def printed(out: Path = OUT) -> None:
 
 if __name__ == "__main__":
     build()
-    printed()
+    print_all()
     print(f"The slides are ready: open {OUT}/lecture.html, or one of its neighbours.")

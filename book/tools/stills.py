@@ -52,7 +52,6 @@ def write_page(folder: Path, parts: list[str]) -> Path:
 
 
 def ready(page: Page, part: str) -> Locator:
-    """A part that has drawn itself."""
     page.locator(f"[data-part={part}]").scroll_into_view_if_needed()
     page.locator(f"[data-part={part}][data-ready]").wait_for(timeout=60_000)
     page.locator(f"[data-part={part}] [aria-busy=true]").wait_for(state="detached", timeout=60_000)
@@ -60,12 +59,11 @@ def ready(page: Page, part: str) -> Locator:
 
 
 def main() -> None:
-    raw = argparse.RawTextHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", default=PARTS)
     parts = parser.parse_args().parts
     STILLS.mkdir(exist_ok=True)
-    with TemporaryDirectory() as scratch, chromium.opened() as browser:
+    with TemporaryDirectory() as scratch, chromium.browser() as browser:
         url = write_page(Path(scratch), parts).as_uri()
         page = browser.new_page(viewport={"width": WIDTH + 40, "height": 900})
         page.goto(url)

@@ -5,12 +5,13 @@ import textwrap
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 T = TypeVar("T")
+Outcomes = dict[Any, str]  # tensors or numbers, each with a message
 
 # In float64 a right answer is off by a ten-millionth of this, so no processor's rounding matters.
 # It leaves room for a step that a learner takes in float32 and for 1e-6 added to a divisor; the
@@ -55,7 +56,8 @@ class Attempt:
 
     def __init__(self, function: Callable):
         self.function = function
-        self.met = 0  # expectations met so far
+        self.axes = ""  # names of the result's, with commas between; "": one number
+        self.checks = 0  # passed so far
 
     def __call__(
         self,
@@ -68,13 +70,13 @@ class Attempt:
         """Call the function and return its result if it is well formed.
 
         Args:
-            shape: Axis names and sizes of the tensor to be returned. Without it one number is
-                expected, a float or a 0-d tensor.
+            shape: Axis names and sizes of the tensor to be returned, for a result that is worked on
+                before it is compared with outcomes: they have the shape that it should have.
             dtype: Of that tensor. Without it it must have the dtype of the first input.
             within: Entered for the call alone.
         """
         result = self._call(inputs, within)
-        if shape is None:
+        if not (shape or self.axes):
             result = _as_number(result)
         elif dtype is None:
             result = _as_tensor(result, shape, inputs[0].dtype, " as the input has")
@@ -116,40 +118,38 @@ class Attempt:
         """End the check with the message unless the condition holds."""
         if not condition:
             raise NotYet(message)
-        self.met += 1
+        self.checks += 1
 
-    def expect_close(
-        self,
-        actual: Tensor,
-        expected: Tensor | float,
-        otherwise: str,
-        mistakes: Mapping[str, Tensor | float] | None = None,
-    ) -> None:
-        """End the check with a message unless the result is as expected; a number: everywhere.
+    def expect_close(self, actual: Tensor, outcomes: Outcomes) -> None:
+        """End the check with a message unless the result is the first of the outcomes.
 
         Args:
-            otherwise: The message where no mistake fits; the entry furthest off is added to it.
-            mistakes: Messages, each with the result that the mistake would lead to.
+            outcomes: Results, each with a message. First the right one: its message is said where
+                no other fits, with the entry furthest off. Then what each mistake would lead to. A
+                number stands for a tensor with this in every entry. Numbers all differ, as keys.
         """
-        expected = alike(expected, actual)
+        (right, otherwise), *mistakes = outcomes.items()
+        expected = alike(right, actual)
+        if self.axes:
+            names = self.axes.split(", ")[-expected.ndim :]
+            _expect_shape(actual, dict(zip(names, expected.shape, strict=True)))
         if not close(actual, expected):
-            for message, wrong in (mistakes or {}).items():
+            for wrong, message in mistakes:
                 if close(actual, alike(wrong, actual)):
                     raise NotYet(message)
             at = torch.unravel_index((actual - expected).abs().argmax(), expected.shape)
             where = f"At {[i.item() for i in at]} it" if at else "It"
             values = f"{actual[at].item():.4g}, expected {expected[at].item():.4g}"
             raise NotYet(f"{otherwise} {where} is {values}.")
-        self.met += 1
+        self.checks += 1
 
-    def expect_equal(
-        self, found: object, expected: object, otherwise: str, mistakes: Mapping[str, object]
-    ) -> None:
-        """The same for a text or a tuple of texts."""
-        for message, wrong in mistakes.items():
-            if found == wrong != expected:
+    def expect_equal(self, result: object, outcomes: Mapping[str, object]) -> None:
+        """The same for a text or a tuple of texts, by message: wrong ones may be equal here."""
+        (otherwise, expected), *mistakes = outcomes.items()
+        for message, wrong in mistakes:
+            if result == wrong != expected:
                 raise NotYet(message)
-        self.expect(found == expected, f"{otherwise} You found {found!r}, expected {expected!r}.")
+        self.expect(result == expected, f"{otherwise} You found {result!r}, expected {expected!r}.")
 
 
 def describe(error: Exception) -> str:
@@ -175,15 +175,20 @@ def _as_number(result: object) -> Tensor:
 
 
 def _as_tensor(
-    result: object, shape: dict[str, int], dtype: torch.dtype, because: str = ""
+    result: object, shape: dict[str, int] | None, dtype: torch.dtype, because: str = ""
 ) -> Tensor:
     if not isinstance(result, Tensor):
         raise NotYet(f"The result is of type {type(result).__name__}, expected a torch.Tensor.")
+    if shape:
+        _expect_shape(result, shape)
+    if result.dtype != dtype:
+        raise NotYet(f"The result has dtype {result.dtype}, expected {dtype}{because}.")
+    return result.detach()
+
+
+def _expect_shape(result: Tensor, shape: dict[str, int]) -> None:
     sizes, expected = list(result.shape), list(shape.values())
     if sizes != expected:
         named = ", ".join(f"{axis} {size}" for axis, size in shape.items())
         order = " The axes are in another order." if sorted(sizes) == sorted(expected) else ""
         raise NotYet(f"The result has shape {sizes}, expected [{named}].{order}")
-    if result.dtype != dtype:
-        raise NotYet(f"The result has dtype {result.dtype}, expected {dtype}{because}.")
-    return result.detach()

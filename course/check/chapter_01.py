@@ -1,7 +1,5 @@
 """Chapter 1: images cut into patches; patches merged, padded, and put back into an image."""
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -10,67 +8,56 @@ from course.check.attempt import Attempt, NotYet, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise("batch, patches, numbers")
 def patchify(attempt: Attempt) -> None:
     """images [batch, channels, height, width], patch -> [batch, patches, numbers]."""
     batch, rows, columns = 2, 4, 5
 
     def check(channels: int, size: int, otherwise: str) -> None:
         images = normal_draws(seed=6)(batch, channels, rows * size, columns * size)
-        shape = dict(batch=batch, patches=rows * columns, numbers=channels * size * size)
         expected = cut(images, size, size)
         grid = expected.unflatten(1, (rows, columns))
         pixels = expected.unflatten(2, (channels, size, size))
         apart = images.unflatten(3, (size, columns)).unflatten(2, (size, rows))
-        attempt.expect_close(
-            attempt(images, size, shape=shape),
-            expected,
-            otherwise,
-            mistakes={
-                "The numbers are cut up as they lie in memory, so that a patch is a piece of a few "
-                "lines. Split both sides, reorder the axes, "
-                "and then merge.": images.reshape(expected.shape),
-                "The pixels of a patch lie far apart in the image. Where a side is split, the "
-                "axis that numbers the patches comes first.": (
-                    apart.permute(0, 3, 5, 1, 2, 4).flatten(3).flatten(1, 2)
-                ),
-                "The patches are counted downwards. Reading order goes along "
-                "a row first.": grid.transpose(1, 2).flatten(1, 2),
-                "Rows and columns of pixels are exchanged: every patch is mirrored across "
-                "its diagonal.": pixels.mT.flatten(2),
-                "The channel comes last in a patch. All numbers of its first channel should come "
-                "first, then those of the second.": pixels.flatten(3).mT.flatten(2),
-            },
-        )
+        outcomes = {
+            expected: otherwise,
+            images.reshape(expected.shape): "The numbers are cut up as they lie in memory, so that "
+            "a patch is a piece of a few lines. Split both sides, reorder the axes, and then "
+            "merge.",
+            apart.permute(0, 3, 5, 1, 2, 4).flatten(3).flatten(1, 2): "The pixels of a patch lie "
+            "far apart in the image. Where a side is split, the axis that numbers the patches "
+            "comes first.",
+            grid.transpose(1, 2).flatten(1, 2): "The patches are counted downwards. Reading order "
+            "goes along a row first.",
+            pixels.mT.flatten(2): "Rows and columns of pixels are exchanged: every patch is "
+            "mirrored across its diagonal.",
+            pixels.flatten(3).mT.flatten(2): "The channel comes last in a patch. All numbers of "
+            "its first channel should come first, then those of the second.",
+        }
+        attempt.expect_close(attempt(images, size), outcomes)
 
     for size in (6, 7):  # the second catches a number typed in
         check(1, size, f"With one channel the patches of {size} x {size} pixels are wrong.")
     check(3, 6, "With one channel the patches are right, with three channels they are not.")
 
 
-@exercise
+@exercise("dim, channels, height, width")
 def convolution_weight(attempt: Attempt) -> None:
     """matrix [size * size * channels, dim], channels, size -> [dim, channels, size, size]."""
     channels, size, dim = 3, 4, 5
 
-    def weight_of(matrix: Tensor, channels: int, size: int) -> Tensor:
-        shape = dict(dim=matrix.shape[1], channels=channels, height=size, width=size)
-        return attempt(matrix, channels, size, shape=shape)
-
     # One colour: only filters, rows and columns.
     grey = normal_draws(seed=7)(size * size, dim)
     filters = [column.reshape(1, size, size) for column in grey.unbind(1)]
-    attempt.expect_close(
-        weight_of(grey, 1, size),
-        torch.stack(filters),
-        "With one channel, filter k should be column k of the matrix, cut into rows of the patch.",
-        mistakes={
-            "Rows and columns of the patch are exchanged: every filter is mirrored across "
-            "its diagonal.": torch.stack(filters).mT,
-            "The matrix is cut up as it lies in memory, which mixes the filters. A filter is a "
-            "column of it: bring that axis to the front first.": grey.reshape(dim, 1, size, size),
-        },
-    )
+    outcomes = {
+        torch.stack(filters): "With one channel, filter k should be column k of the matrix, cut "
+        "into rows of the patch.",
+        torch.stack(filters).mT: "Rows and columns of the patch are exchanged: every filter is "
+        "mirrored across its diagonal.",
+        grey.reshape(dim, 1, size, size): "The matrix is cut up as it lies in memory, which mixes "
+        "the filters. A filter is a column of it: bring that axis to the front first.",
+    }
+    attempt.expect_close(attempt(grey, 1, size), outcomes)
 
     # Several colours, which stand innermost.
     matrix = normal_draws(seed=8)(size * size * channels, dim)
@@ -78,40 +65,31 @@ def convolution_weight(attempt: Attempt) -> None:
     for at in range(size * size * channels):
         pixel, channel = divmod(at, channels)
         expected[:, channel, pixel // size, pixel % size] = matrix[at]
-    attempt.expect_close(
-        weight_of(matrix, channels, size),
-        expected,
-        "With several channels the weight is wrong. Row (i * size + j) * channels + c of the "
-        "matrix belongs to pixel (i, j) and channel c.",
-        mistakes={
-            "The channel is taken for the slowest of the three. In this matrix the channels of one "
-            "pixel are side by side.": matrix.T.reshape(dim, channels, size, size)
-        },
-    )
+    outcomes = {
+        expected: "With several channels the weight is wrong. Row (i * size + j) * channels + c of "
+        "the matrix belongs to pixel (i, j) and channel c.",
+        matrix.T.reshape(dim, channels, size, size): "The channel is taken for the slowest of the "
+        "three. In this matrix the channels of one pixel are side by side.",
+    }
+    attempt.expect_close(attempt(matrix, channels, size), outcomes)
 
 
-@exercise
+@exercise("batch, groups, numbers")
 def merged_tokens(attempt: Attempt) -> None:
     """tokens [batch, rows * columns, dim], rows, columns -> [batch, .. / 4, 4 * dim]."""
     batch, dim = 5, 7
 
-    def merge(tokens: Tensor, rows: int, columns: int) -> Tensor:
-        shape = dict(batch=batch, groups=rows * columns // 4, numbers=4 * dim)
-        return attempt(tokens, rows, columns, shape=shape)
-
     # One group: the order within it, which is that of the tokens themselves.
     four = normal_draws(seed=9)(batch, 4, dim)
-    attempt.expect_close(
-        merge(four, 2, 2),
-        four.reshape(batch, 1, 4 * dim),
-        "On a 2 x 2 grid, the four tokens should follow one another.",
-        mistakes={
-            "The numbers of the four tokens are interleaved. Each token should "
-            "stay together.": four.mT.reshape(batch, 1, 4 * dim),
-            "The four are in the order top left, bottom left, top right, bottom right. The right "
-            "neighbour comes before the one below.": four[:, [0, 2, 1, 3]].reshape(batch, 1, -1),
-        },
-    )
+    outcomes = {
+        four.reshape(batch, 1, 4 * dim): "On a 2 x 2 grid, the four tokens should follow one "
+        "another.",
+        four.mT.reshape(batch, 1, 4 * dim): "The numbers of the four tokens are interleaved. Each "
+        "token should stay together.",
+        four[:, [0, 2, 1, 3]].reshape(batch, 1, -1): "The four are in the order top left, bottom "
+        "left, top right, bottom right. The right neighbour comes before the one below.",
+    }
+    attempt.expect_close(attempt(four, 2, 2), outcomes)
 
     def groups(tokens: Tensor, columns: int, corners: list[int]) -> Tensor:
         right, below = 1, columns
@@ -125,20 +103,17 @@ def merged_tokens(attempt: Attempt) -> None:
     corners = [row * columns + column for row in down for column in along]
     downwards = [row * columns + column for column in along for row in down]
     exchanged = [row * rows + column for row in along for column in down]
-    attempt.expect_close(
-        merge(tokens, rows, columns),
-        groups(tokens, columns, corners),
-        f"On a grid of {rows} rows and {columns} columns the groups are wrong. Each should hold "
-        "two neighbours of one row and the two below them.",
-        mistakes={
-            "Four tokens that follow one another are merged: they lie in one row. Two of the four "
-            "should come from the row below.": tokens.reshape(batch, -1, 4 * dim),
-            f"Rows and columns are exchanged: the grid is read as {columns} "
-            f"rows of {rows}.": groups(tokens, rows, exchanged),
-            "The groups are counted downwards. They should be in reading order, like the "
-            "tokens.": groups(tokens, columns, downwards),
-        },
-    )
+    outcomes = {
+        groups(tokens, columns, corners): f"On a grid of {rows} rows and {columns} columns the "
+        "groups are wrong. Each should hold two neighbours of one row and the two below them.",
+        tokens.reshape(batch, -1, 4 * dim): "Four tokens that follow one another are merged: they "
+        "lie in one row. Two of the four should come from the row below.",
+        groups(tokens, rows, exchanged): "Rows and columns are exchanged: the grid is read as "
+        f"{columns} rows of {rows}.",
+        groups(tokens, columns, downwards): "The groups are counted downwards. They should be in "
+        "reading order, like the tokens.",
+    }
+    attempt.expect_close(attempt(tokens, rows, columns), outcomes)
 
 
 def corners(images: Tensor, size: int, stride: int) -> list[tuple[int, int]]:
@@ -157,7 +132,7 @@ def cut(images: Tensor, size: int, stride: int) -> Tensor:
     return torch.stack(squares, 1)
 
 
-@exercise
+@exercise("batch, patches, numbers")
 def padded_patches(attempt: Attempt) -> None:
     """images [batch, channels, height, width], size -> [batch, patches, channels * size ** 2]."""
     batch, channels, size = 2, 3, 4
@@ -170,48 +145,42 @@ def padded_patches(attempt: Attempt) -> None:
             return cut(F.pad(images, by, mode=mode), size, size)
 
         expected = padded([0, right, 0, below])
-        shape = dict(batch=batch, patches=expected.shape[1], numbers=expected.shape[2])
         rows = (height + below) // size
         downwards = expected.unflatten(1, (rows, -1)).transpose(1, 2).flatten(1, 2)
         inside = expected.unflatten(2, (channels, -1)).mT.flatten(2)
-        mistakes = {
-            "A patch's numbers are in the wrong order. All of its first channel come first, row by "
-            "row, then those of the second.": inside,
-            "The patches are counted downwards. They should be in reading order.": downwards,
+        outcomes = {
+            expected: otherwise,
+            inside: "A patch's numbers are in the wrong order. All of its first channel come "
+            "first, row by row, then those of the second.",
+            downwards: "The patches are counted downwards. They should be in reading order.",
         }
         if right or below:
             around = [right // 2, right - right // 2, below // 2, below - below // 2]
             not_zero = f"With {height} x {width} pixels the padding is not 0. Add zeros, not "
-            mistakes |= {
-                "The padding is on the left or above. It should be on the right and below.": (
-                    padded([right, 0, below, 0])
-                ),
-                "The padding is split between both sides. It should be on the "
-                "right and below.": padded(around),
-                f"{not_zero}copies of the border.": padded([0, right, 0, below], "replicate"),
-                f"{not_zero}a mirrored border.": padded([0, right, 0, below], "reflect"),
+            outcomes |= {
+                padded([right, 0, below, 0]): "The padding is on the left or above. It should be "
+                "on the right and below.",
+                padded(around): "The padding is split between both sides. It should be on the "
+                "right and below.",
+                padded([0, right, 0, below], "replicate"): f"{not_zero}copies of the border.",
+                padded([0, right, 0, below], "reflect"): f"{not_zero}a mirrored border.",
             }
+        fitting = height // size, width // size
+        advice = {
+            f"shape {[batch, (fitting[0] + 1) * (fitting[1] + 1), channels * size**2]}": "A side "
+            "that the size divides needs no padding: -side % size is 0 there.",
+            f"shape {[batch, fitting[0] * fitting[1], channels * size**2]}": "A part of the image "
+            "is missing.",
+            "Error": f"Here {height} x {width} pixels should become {height + below} x "
+            f"{width + right}: F.pad takes [left, right, top, bottom], the last axis first.",
+        }
         try:
-            result = attempt(images, size, shape=shape)
+            attempt.expect_close(attempt(images, size), outcomes)
         except NotYet as reason:
-            counts = {
-                "A side that the size divides needs no padding: -side % size is 0 there.": (
-                    height // size + 1,
-                    width // size + 1,
-                ),
-                "A part of the image is missing.": (height // size, width // size),
-            }
-            for advice, (rows_of, columns_of) in counts.items():
-                if f"shape {[batch, rows_of * columns_of, channels * size**2]}" in str(reason):
-                    raise NotYet(f"{reason} {advice}") from reason
-            if "Error" in str(reason):
-                wanted = f"{height + below} x {width + right}"
-                raise NotYet(
-                    f"{reason} Here {height} x {width} pixels should become {wanted}: F.pad takes "
-                    "[left, right, top, bottom], the last axis first."
-                ) from reason
+            for symptom, message in advice.items():
+                if symptom in str(reason):
+                    raise NotYet(f"{reason} {message}") from reason
             raise
-        attempt.expect_close(result, expected, otherwise, mistakes)
 
     check(8, 12, "Where the size divides both sides, these should be the plain patches.")
     check(8, 9, "With 8 x 9 pixels and patches of 4, three columns of zeros should be added.")
@@ -219,93 +188,75 @@ def padded_patches(attempt: Attempt) -> None:
     check(5, 14, "With 5 x 14 pixels and patches of 4, both sides should be padded.")
 
 
-@exercise
+@exercise("batch, channels, height, width")
 def denoised(attempt: Attempt) -> None:
     """images [batch, channels, height, width], size, stride, keep -> as images."""
     size = 2
     every = 3 * 2 * 2  # numbers in a patch
     images = normal_draws(seed=12)(2, 3, 8, 12)  # 24 patches that do not overlap
 
-    def denoise(images: Tensor, stride: int, keep: int, **messages: Any) -> Tensor:
-        shape = dict(zip(("batch", "channels", "height", "width"), images.shape, strict=True))
-        return attempt(images, size, stride, keep, shape=shape, **messages)
-
     patches = cut(images, size, size)
     mean = patches.mean(1, keepdim=True)
-    attempt.expect_close(
-        denoise(images, size, every),
-        images,
-        "With patches that do not overlap, and all components kept, the image should come back "
-        "unchanged. Cutting and putting back do not match.",
-        mistakes={
-            "The mean patch is missing. It was subtracted and should be added again.": (
-                put_back(patches - mean, images, size, size)
-            )
-        },
-    )
+    outcomes = {
+        images: "With patches that do not overlap, and all components kept, the image should come "
+        "back unchanged. Cutting and putting back do not match.",
+        put_back(patches - mean, images, size, size): "The mean patch is missing. It was "
+        "subtracted and should be added again.",
+    }
+    attempt.expect_close(attempt(images, size, size, every), outcomes)
     counts = coverage(images, size, 1)
-    attempt.expect_close(
-        denoise(images, 1, every),
-        images,
-        "With stride 1 and all components kept, the image should come back unchanged. A pixel in "
-        "several patches is the mean of their values.",
-        mistakes={
-            "Patches that overlap are added up. Divide each pixel by the number of patches it lies "
-            "in.": images * counts,
-            "Every pixel is divided by the same number. Near the border fewer "
-            "patches overlap.": images * counts / counts.max(),
-        },
-    )
+    outcomes = {
+        images: "With stride 1 and all components kept, the image should come back unchanged. A "
+        "pixel in several patches is the mean of their values.",
+        images * counts: "Patches that overlap are added up. Divide each pixel by the number of "
+        "patches it lies in.",
+        images * counts / counts.max(): "Every pixel is divided by the same number. Near the "
+        "border fewer patches overlap.",
+    }
+    attempt.expect_close(attempt(images, size, 1, every), outcomes)
 
     own = patches.mean(2, keepdim=True)
     common = mean.mean(0, keepdim=True)
-    attempt.expect_close(
-        denoise(images, size, 0),
-        put_back(mean.expand_as(patches), images, size, size),
-        "With no components kept, every patch should become the mean patch of its image.",
-        mistakes={
-            "With no components kept the result is 0: the mean patch was not subtracted first. The "
-            "components are those of the patches minus their mean.": torch.zeros_like(images),
-            "Each patch becomes flat. The mean to subtract is that of the patches, not that "
-            "of the numbers in each.": put_back(own.expand_as(patches), images, size, size),
-            "All images share a mean patch. Each should have its own.": put_back(
-                common.expand_as(patches), images, size, size
-            ),
-        },
-    )
-    attempt.expect_close(
-        denoise(images, size, 2),
-        put_back(projected(patches, 2), images, size, size),
-        "With two components kept the result is wrong. They are the first two right singular "
-        "vectors of the patches minus their mean.",
-        mistakes={
-            "The two components with the least variance are kept. Keep those "
-            "with the most.": put_back(projected(patches, 2, largest=False), images, size, size),
-            "All images share their components. Each should have its own.": put_back(
-                projected(patches, 2, shared=True), images, size, size
-            ),
-        },
-    )
+    outcomes = {
+        put_back(mean.expand_as(patches), images, size, size): "With no components kept, every "
+        "patch should become the mean patch of its image.",
+        torch.zeros_like(images): "With no components kept the result is 0: the mean patch was not "
+        "subtracted first. The components are those of the patches minus their mean.",
+        put_back(own.expand_as(patches), images, size, size): "Each patch becomes flat. The mean "
+        "to subtract is that of the patches, not that of the numbers in each.",
+        put_back(common.expand_as(patches), images, size, size): "All images share a mean patch. "
+        "Each should have its own.",
+    }
+    attempt.expect_close(attempt(images, size, size, 0), outcomes)
+    outcomes = {
+        put_back(projected(patches, 2), images, size, size): "With two components kept the result "
+        "is wrong. They are the first two right singular vectors of the patches minus their mean.",
+        put_back(projected(patches, 2, largest=False), images, size, size): "The two components "
+        "with the least variance are kept. Keep those with the most.",
+        put_back(projected(patches, 2, shared=True), images, size, size): "All images share their "
+        "components. Each should have its own.",
+    }
+    attempt.expect_close(attempt(images, size, size, 2), outcomes)
     kept = projected(cut(images, size, 1), 2)
-    attempt.expect_close(
-        denoise(images, 1, 2),
-        put_back(kept, images, size, 1),
-        "With stride 1 and two components, where patches disagree, the result is wrong.",
-        mistakes={
-            "Where patches overlap the last one counts. Each pixel should be the "
-            "mean of all.": put_back(kept, images, size, 1, last=True)
-        },
-    )
+    outcomes = {
+        put_back(kept, images, size, 1): "With stride 1 and two components, where patches "
+        "disagree, the result is wrong.",
+        put_back(kept, images, size, 1, last=True): "Where patches overlap the last one counts. "
+        "Each pixel should be the mean of all.",
+    }
+    attempt.expect_close(attempt(images, size, 1, 2), outcomes)
 
     images = normal_draws(seed=13)(2, 3, 7, 9)  # the last row and column are in no patch
     margin = "The last row and column of a 7 x 9 image lie in no patch of 2 x 2. They should stay "
+    outcomes = {
+        images: f"{margin}as they were.",
+        images * coverage(images, size, size): f"{margin}as they were. Here they are black.",
+    }
     attempt.expect_close(
-        denoise(images, size, every, if_not_finite=f"{margin}as they were. Here they are 0 / 0."),
-        images,
-        f"{margin}as they were.",
-        mistakes={
-            f"{margin}as they were. Here they are black.": images * coverage(images, size, size)
-        },
+        attempt(
+            images, size, size, every, if_not_finite=f"{margin}as they were. Here they are 0 / 0."
+        ),
+        outcomes,
     )
 
 

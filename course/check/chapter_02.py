@@ -6,7 +6,7 @@ import math
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, close, normal_draws
+from course.check.attempt import Attempt, Outcomes, close, normal_draws
 from course.check.exercise import exercise
 from course.check.memory import MemoryMeter
 
@@ -16,7 +16,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, divisor: float, over: int = -1) -> T
     return torch.softmax(q @ k.mT / divisor, dim=over) @ v
 
 
-@exercise
+@exercise("batch, heads, queries, d_v")
 def scaled_dot_product_attention(attempt: Attempt) -> None:
     """q [.., queries, d], k [.., keys, d], v [.., keys, d_v], mask -> [.., queries, d_v].
 
@@ -29,34 +29,30 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
         q, k = normal(batch, heads, queries, d), normal(batch, heads, keys, d)
         v = normal(batch, heads, keys, d_v)
         right = f"the square root of d = {d}"
-        attempt.expect_close(
-            attempt(q, k, v, shape=shape),
-            attend(q, k, v, math.sqrt(d)),
-            "The result should be softmax(q k^T / sqrt(d)) v: for each query an average of all "
-            "rows of v, weighted by how well their keys fit.",
-            mistakes={
-                f"The scores are not scaled. Divide them by {right}.": attend(q, k, v, 1),
-                f"You divide by d itself. Divide by {right}.": attend(q, k, v, d),
-                f"You divide by the square root of the number of keys. Divide by {right}.": (
-                    attend(q, k, v, math.sqrt(keys))
-                ),
-                f"You divide by the square root of heads * d. Each head is scaled by its own "
-                f"width: divide by {right}.": attend(q, k, v, math.sqrt(heads * d)),
-                "You divide by the square root of 6 for every width. Take the square root of "
-                "d = 11 from the shape of q.": attend(q, k, v, math.sqrt(6)),
-                "The softmax is over the queries. The weights of each query should sum to one "
-                "over the keys, the last axis.": attend(q, k, v, math.sqrt(d), over=-2),
-                "There is no softmax: the values are summed with the scores themselves.": (
-                    q @ k.mT / math.sqrt(d) @ v
-                ),
-            },
-        )
+        outcomes = {
+            attend(q, k, v, math.sqrt(d)): "The result should be softmax(q k^T / sqrt(d)) v: for "
+            "each query an average of all rows of v, weighted by how well their keys fit.",
+            attend(q, k, v, 1): f"The scores are not scaled. Divide them by {right}.",
+            attend(q, k, v, d): f"You divide by d itself. Divide by {right}.",
+            attend(q, k, v, math.sqrt(keys)): "You divide by the square root of the number of "
+            f"keys. Divide by {right}.",
+            attend(q, k, v, math.sqrt(heads * d)): "You divide by the square root of heads * d. "
+            f"Each head is scaled by its own width: divide by {right}.",
+            attend(q, k, v, math.sqrt(6)): "You divide by the square root of 6 for every width. "
+            "Take the square root of d = 11 from the shape of q.",
+            attend(q, k, v, math.sqrt(d), over=-2): "The softmax is over the queries. The weights "
+            "of each query should sum to one over the keys, the last axis.",
+            q @ k.mT / math.sqrt(d) @ v: "There is no softmax: the values are summed with the "
+            "scores themselves.",
+        }
+        attempt.expect_close(attempt(q, k, v), outcomes)
 
     attempt.expect_close(
-        attempt(q[0, 0], k[0, 0], v[0, 0], shape=dict(queries=queries, d_v=d_v)),
-        attend(q[0, 0], k[0, 0], v[0, 0], math.sqrt(d)),
-        "Without batch and heads, for q of shape [queries, d], the result is wrong. Count axes "
-        "from the end.",
+        attempt(q[0, 0], k[0, 0], v[0, 0]),
+        {
+            attend(q[0, 0], k[0, 0], v[0, 0], math.sqrt(d)): "Without batch and heads, for q of "
+            "shape [queries, d], the result is wrong. Count axes from the end.",
+        },
     )
 
     mask = (torch.arange(queries)[:, None] + torch.arange(keys)) % 3 != 0  # [queries, keys]
@@ -80,21 +76,19 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
         not close(masked, softmax_by_rows(scores, ~mask) @ v),
         "Without a mask the result is right. With one, it is inverted: True means allowed.",
     )
-    attempt.expect_close(
-        masked[..., mask.any(-1), :],
-        expected[..., mask.any(-1), :],
-        f"{there} The weights of the allowed keys should sum to one, and those of others be 0.",
-        mistakes={
-            f"{there} If weights are set to 0 after the softmax, the others no longer sum to "
-            "one.": (torch.softmax(scores, dim=-1) * mask @ v)[..., mask.any(-1), :]
-        },
-    )
+    outcomes = {
+        expected[..., mask.any(-1), :]: f"{there} The weights of the allowed keys should sum to "
+        "one, and those of others be 0.",
+        (torch.softmax(scores, dim=-1) * mask @ v)[..., mask.any(-1), :]: f"{there} If weights are "
+        "set to 0 after the softmax, the others no longer sum to one.",
+    }
+    attempt.expect_close(masked[..., mask.any(-1), :], outcomes)
     attempt.expect(
         close(masked, expected), f"{there} A query that may attend to nothing should get zeros."
     )
 
 
-@exercise
+@exercise()
 def masked_softmax(attempt: Attempt) -> None:
     """scores [..., queries, keys], a bool mask that broadcasts to it -> weights."""
     batch, heads, queries, keys = 2, 3, 5, 7
@@ -128,25 +122,24 @@ def masked_softmax(attempt: Attempt) -> None:
         f"A forbidden key has weight {weights[..., ~mask].max():.3g}, expected exactly 0. A "
         "penalty of finite size lowers a weight but leaves some of it.",
     )
-    attempt.expect_close(
-        weights.sum(-1),
-        1.0,
-        "The weights of each query should sum to one over the allowed keys. If the forbidden ones "
-        "are zeroed after the softmax, their share is missing.",
-    )
-    attempt.expect_close(
-        weights,
-        softmax_by_rows(scores, mask),
-        "The weights of allowed keys sum to one, but should be proportional to exp(score).",
-    )
+    outcomes: Outcomes = {
+        1.0: "The weights of each query should sum to one over the allowed keys. If the forbidden "
+        "ones are zeroed after the softmax, their share is missing.",
+    }
+    attempt.expect_close(weights.sum(-1), outcomes)
+    outcomes = {
+        softmax_by_rows(scores, mask): "The weights of allowed keys sum to one, but should be "
+        "proportional to exp(score).",
+    }
+    attempt.expect_close(weights, outcomes)
 
     padding = torch.arange(keys) < torch.tensor([4, 6])[:, None, None, None]
     weights = attempt(scores, padding, shape=shape)
-    attempt.expect_close(
-        weights,
-        softmax_by_rows(scores, padding),
-        "A mask of shape [batch, 1, 1, keys] should broadcast over heads and queries.",
-    )
+    outcomes = {
+        softmax_by_rows(scores, padding): "A mask of shape [batch, 1, 1, keys] should broadcast "
+        "over heads and queries.",
+    }
+    attempt.expect_close(weights, outcomes)
 
     # Far apart, so that one key takes all; then rounding such scores does no harm.
     for forbidden in (-1e5, 1e5):
@@ -158,12 +151,11 @@ def masked_softmax(attempt: Attempt) -> None:
             if_not_finite="For scores as large as 10000 the result overflows or is 0 / 0. Subtract "
             "the maximum of the allowed keys before exp, or use torch.softmax.",
         )
-        attempt.expect_close(
-            weights,
-            softmax_by_rows(large, mask),
-            "With large scores the weights are wrong. The maximum to subtract is that of the "
-            "allowed keys, and a penalty must outweigh any score.",
-        )
+        outcomes = {
+            softmax_by_rows(large, mask): "With large scores the weights are wrong. The maximum to "
+            "subtract is that of the allowed keys, and a penalty must outweigh any score.",
+        }
+        attempt.expect_close(weights, outcomes)
 
     some_empty = mask.clone()
     some_empty[2] = False
@@ -174,11 +166,11 @@ def masked_softmax(attempt: Attempt) -> None:
     attempt.expect(
         not weights[..., 2, :].any(), f"{empty} Here they sum to {weights[0, 0, 2].sum():.4g}."
     )
-    attempt.expect_close(
-        weights,
-        softmax_by_rows(scores, some_empty),
-        "One query with nothing allowed should not change the weights of the others.",
-    )
+    outcomes = {
+        softmax_by_rows(scores, some_empty): "One query with nothing allowed should not change the "
+        "weights of the others.",
+    }
+    attempt.expect_close(weights, outcomes)
 
 
 def softmax_by_rows(scores: Tensor, mask: Tensor) -> Tensor:
@@ -191,24 +183,26 @@ def softmax_by_rows(scores: Tensor, mask: Tensor) -> Tensor:
     return weights
 
 
-@exercise
+@exercise()
 def antisymmetric_share(attempt: Attempt) -> None:
     """w_q, w_k [dim, d_head] -> |antisymmetric part of B|^2 / |B|^2 with B = w_q w_k^T."""
     dim, d_head = 6, 4
     normal = normal_draws(seed=2)
     w_q, w_k = normal(dim, d_head), normal(dim, d_head)
-    attempt.expect_close(
-        attempt(w_q, w_q.clone()),
-        0.0,
-        "With w_k = w_q the matrix B is symmetric, so the share is 0.",
-        mistakes={
-            "With w_k = w_q the share is 0, and 1 is returned: this is the share of the symmetric "
-            "part.": 1.0
-        },
-    )
+    outcomes: Outcomes = {
+        0.0: "With w_k = w_q the matrix B is symmetric, so the share is 0.",
+        1.0: "With w_k = w_q the share is 0, and 1 is returned: this is the share of the symmetric "
+        "part.",
+    }
+    attempt.expect_close(attempt(w_q, w_q.clone()), outcomes)
 
     e_1, e_2 = torch.eye(dim)[:2]
     pure_q, pure_k = torch.stack([e_1, e_2], dim=1), torch.stack([e_2, -e_1], dim=1)
+    outcomes = {
+        1.0: "A purely antisymmetric B should have share 1.",
+        4.0: "A purely antisymmetric B should have share 1, and 4 is returned. The antisymmetric "
+        "part is half of B - B^T.",
+    }
     attempt.expect_close(
         attempt(
             pure_q,
@@ -216,27 +210,19 @@ def antisymmetric_share(attempt: Attempt) -> None:
             if_not_finite="For a purely antisymmetric B the result is not finite. Divide by the "
             "squared norm of B, not by that of its symmetric part, which is 0 here.",
         ),
-        1.0,
-        "A purely antisymmetric B should have share 1.",
-        mistakes={
-            "A purely antisymmetric B should have share 1, and 4 is returned. The antisymmetric "
-            "part is half of B - B^T.": 4.0
-        },
+        outcomes,
     )
 
     b = torch.einsum("if,jf->ij", w_q, w_k)  # [dim, dim]
     small = w_q.T @ w_k  # [d_head, d_head]
-    attempt.expect_close(
-        attempt(w_q, w_k),
-        share_by_entries(b),
-        "For random w_q and w_k the share is wrong.",
-        mistakes={
-            "This is the ratio of the norms. The share is the ratio of their squares, so that the "
-            "shares of both parts sum to one.": share_by_entries(b).sqrt(),
-            "This is the share for w_q.T @ w_k, a [d_head, d_head] matrix. The matrix between "
-            "tokens is B = w_q @ w_k.T, [dim, dim].": share_by_entries(small),
-        },
-    )
+    outcomes = {
+        share_by_entries(b): "For random w_q and w_k the share is wrong.",
+        share_by_entries(b).sqrt(): "This is the ratio of the norms. The share is the ratio of "
+        "their squares, so that the shares of both parts sum to one.",
+        share_by_entries(small): "This is the share for w_q.T @ w_k, a [d_head, d_head] matrix. "
+        "The matrix between tokens is B = w_q @ w_k.T, [dim, dim].",
+    }
+    attempt.expect_close(attempt(w_q, w_k), outcomes)
 
 
 def share_by_entries(b: Tensor) -> Tensor:
@@ -246,38 +232,33 @@ def share_by_entries(b: Tensor) -> Tensor:
     return torch.stack(pairs).square().sum() / b.flatten().square().sum()
 
 
-def of_one_head(q: Tensor, k: Tensor, v: Tensor, width: str) -> dict[str, Tensor]:
+def of_one_head(q: Tensor, k: Tensor, v: Tensor, width: str) -> Outcomes:
     """What goes wrong in a single head, whose width has this name."""
     d = q.shape[-1]
     return {
-        "The softmax is over the queries. The weights of each query should sum to one over "
-        "the keys, the last axis.": attend(q, k, v, math.sqrt(d), over=-2),
-        f"The scores are not scaled. Divide them by sqrt({width}).": attend(q, k, v, 1),
-        "The scores are divided by the width itself, not by its root.": attend(q, k, v, d),
+        attend(q, k, v, math.sqrt(d), over=-2): "The softmax is over the queries. The weights of "
+        "each query should sum to one over the keys, the last axis.",
+        attend(q, k, v, 1): f"The scores are not scaled. Divide them by sqrt({width}).",
+        attend(q, k, v, d): "The scores are divided by the width itself, not by its root.",
     }
 
 
 def expect_projected(attempt: Attempt, result: Tensor, attended: Tensor, w_out: Tensor) -> None:
     """The output projection is used, and used from the right."""
-    attempt.expect_close(
-        result,
-        attended @ w_out,
-        "The output projection is wrong. It is the last step: attended @ w_out.",
-        mistakes={
-            "The output projection w_out is not used.": attended,
-            "The output projection w_out is transposed. Multiply by w_out from the right.": (
-                attended @ w_out.T
-            ),
-        },
-    )
+    outcomes = {
+        attended @ w_out: "The output projection is wrong. It is the last step: attended @ w_out.",
+        attended: "The output projection w_out is not used.",
+        attended @ w_out.T: "The output projection w_out is transposed. Multiply by w_out from the "
+        "right.",
+    }
+    attempt.expect_close(result, outcomes)
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def multi_head(attempt: Attempt) -> None:
     """x [batch, tokens, dim], w_qkv [dim, 3 dim], w_out [dim, dim], heads -> as x."""
     batch, tokens, dim, heads = 2, 5, 12, 3
     d = dim // heads
-    shape = dict(batch=batch, tokens=tokens, dim=dim)
     normal = normal_draws(seed=6)
     x, w_qkv, w_out = normal(batch, tokens, dim), normal(dim, 3 * dim) / 3, normal(dim, dim)
     identity = torch.eye(dim)
@@ -285,48 +266,41 @@ def multi_head(attempt: Attempt) -> None:
     attended = attend(q, k, v, math.sqrt(dim))
 
     # One head and no output projection: nothing to split or merge.
-    result = attempt(x, w_qkv, identity, 1, shape=shape)
+    result = attempt(x, w_qkv, identity, 1)
     for order in itertools.permutations((q, k, v), 3):
         attempt.expect(
             close(result, attended) or not close(result, attend(*order, math.sqrt(dim))),
             "The columns of w_qkv are read in another order. They give all of q, then all of k, "
             "then all of v.",
         )
-    attempt.expect_close(
-        result,
-        attended,
-        "With one head, and the identity as w_out, the result should be softmax(q k^T / sqrt(d)) "
-        "v.",
-        mistakes=of_one_head(q, k, v, "d"),
-    )
+    outcomes = {
+        attended: "With one head, and the identity as w_out, the result should be softmax(q k^T / "
+        "sqrt(d)) v.",
+    } | of_one_head(q, k, v, "d")
+    attempt.expect_close(result, outcomes)
 
     # One head with an output projection.
-    expect_projected(attempt, attempt(x, w_qkv, w_out, 1, shape=shape), attended, w_out)
+    expect_projected(attempt, attempt(x, w_qkv, w_out, 1), attended, w_out)
 
     # q = 0: every head gives the mean of its own columns of v.
     no_queries = w_qkv.clone()
     no_queries[:, :dim] = 0
     mean = v.mean(dim=1, keepdim=True).expand(batch, tokens, dim)
     by_head = mean.reshape(batch, tokens, heads, d).transpose(1, 2)
-    mixed_q, mixed_k, mixed_v = (
-        (x @ no_queries).reshape(batch, tokens, heads, 3, d).permute(3, 0, 2, 1, 4)
+    mixed = (x @ no_queries).reshape(batch, tokens, heads, 3, d).permute(3, 0, 2, 1, 4)
+    mixed_q, mixed_k, mixed_v = mixed
+    cut_first = (
+        attend(mixed_q, mixed_k, mixed_v, math.sqrt(d)).transpose(1, 2).reshape(batch, tokens, dim)
     )
-    attempt.expect_close(
-        attempt(x, no_queries, identity, heads, shape=shape),
-        mean,
-        "Splitting into heads mixes up tokens and columns. The columns of a token are cut into "
-        "heads first, and then heads and tokens change places.",
-        mistakes={
-            "Merging the heads mixes up tokens and columns. Heads and tokens change places again "
-            "before the heads are put side by side.": by_head.reshape(batch, tokens, dim),
-            "The columns are cut into heads before they are cut into q, k and v. It is the other "
-            "way round: q of all heads, then k, then v.": (
-                attend(mixed_q, mixed_k, mixed_v, math.sqrt(d))
-                .transpose(1, 2)
-                .reshape(batch, tokens, dim)
-            ),
-        },
-    )
+    outcomes = {
+        mean: "Splitting into heads mixes up tokens and columns. The columns of a token are cut "
+        "into heads first, and then heads and tokens change places.",
+        by_head.reshape(batch, tokens, dim): "Merging the heads mixes up tokens and columns. Heads "
+        "and tokens change places again before the heads are put side by side.",
+        cut_first: "The columns are cut into heads before they are cut into q, k and v. It is the "
+        "other way round: q of all heads, then k, then v.",
+    }
+    attempt.expect_close(attempt(x, no_queries, identity, heads), outcomes)
 
     def in_turn(divisor: float) -> Tensor:
         """Head by head."""
@@ -334,25 +308,21 @@ def multi_head(attempt: Attempt) -> None:
         outputs = [attend(q[..., i], k[..., i], v[..., i], divisor) for i in own]
         return torch.cat(outputs, dim=-1) @ w_out
 
-    attempt.expect_close(
-        attempt(x, w_qkv, w_out, heads, shape=shape),
-        in_turn(math.sqrt(d)),
-        "With several heads the result is wrong. Within q, k and v the columns of head 0 come "
-        "first, then those of head 1, and so on.",
-        mistakes={
-            "All columns act as one head. Split q, k and v into heads first.": attended @ w_out,
-            "The scale is that of the whole width. A head is only d = dim / heads wide, so "
-            "divide its scores by sqrt(d).": in_turn(math.sqrt(dim)),
-        },
-    )
+    outcomes = {
+        in_turn(math.sqrt(d)): "With several heads the result is wrong. Within q, k and v the "
+        "columns of head 0 come first, then those of head 1, and so on.",
+        attended @ w_out: "All columns act as one head. Split q, k and v into heads first.",
+        in_turn(math.sqrt(dim)): "The scale is that of the whole width. A head is only d = dim / "
+        "heads wide, so divide its scores by sqrt(d).",
+    }
+    attempt.expect_close(attempt(x, w_qkv, w_out, heads), outcomes)
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def grouped_query_attention(attempt: Attempt) -> None:
     """x [batch, tokens, dim], w_q, w_out [dim, dim], w_kv [dim, 2 groups d_head], heads -> as x."""
     batch, tokens, dim, heads, groups = 2, 5, 12, 6, 3
     d_head = dim // heads
-    shape = dict(batch=batch, tokens=tokens, dim=dim)
     normal = normal_draws(seed=3)
     x, w_q, w_out = normal(batch, tokens, dim), normal(dim, dim) / 3, normal(dim, dim)
     w_kv = normal(dim, 2 * dim) / 3
@@ -362,35 +332,28 @@ def grouped_query_attention(attempt: Attempt) -> None:
     attended = attend(q, k, v, math.sqrt(dim))
 
     # One head and no output projection: nothing to split, share or merge.
-    attempt.expect_close(
-        attempt(x, w_q, w_kv, identity, 1, shape=shape),
-        attended,
-        "With one head, and the identity as w_out, the result should be softmax(q k^T / "
+    outcomes = {
+        attended: "With one head, and the identity as w_out, the result should be softmax(q k^T / "
         "sqrt(d_head)) v.",
-        mistakes={
-            **of_one_head(q, k, v, "d_head"),
-            "The columns of w_kv are read as v, then k. They hold all of k, then all of v.": (
-                attend(q, v, k, math.sqrt(dim))
-            ),
-        },
-    )
+        **of_one_head(q, k, v, "d_head"),
+        attend(q, v, k, math.sqrt(dim)): "The columns of w_kv are read as v, then k. They hold all "
+        "of k, then all of v.",
+    }
+    attempt.expect_close(attempt(x, w_q, w_kv, identity, 1), outcomes)
 
     # One head with an output projection.
-    expect_projected(attempt, attempt(x, w_q, w_kv, w_out, 1, shape=shape), attended, w_out)
+    expect_projected(attempt, attempt(x, w_q, w_kv, w_out, 1), attended, w_out)
 
     # q = 0 and a group for each head: every head gives the mean of its own columns of v.
     mean = v.mean(dim=1, keepdim=True).expand(batch, tokens, dim)
     by_head = mean.reshape(batch, tokens, heads, d_head).transpose(1, 2)
-    attempt.expect_close(
-        attempt(x, torch.zeros(dim, dim), w_kv, identity, heads, shape=shape),
-        mean,
-        "Splitting into heads mixes up tokens and columns. Reshape to [batch, tokens, heads, "
+    outcomes = {
+        mean: "Splitting into heads mixes up tokens and columns. Reshape to [batch, tokens, heads, "
         "d_head] first, and then transpose tokens and heads.",
-        mistakes={
-            "Merging the heads mixes up tokens and columns. Transpose back to [batch, tokens, "
-            "heads, d_head] before you reshape.": by_head.reshape(batch, tokens, dim)
-        },
-    )
+        by_head.reshape(batch, tokens, dim): "Merging the heads mixes up tokens and columns. "
+        "Transpose back to [batch, tokens, heads, d_head] before you reshape.",
+    }
+    attempt.expect_close(attempt(x, torch.zeros(dim, dim), w_kv, identity, heads), outcomes)
 
     def in_turn(kv: Tensor, group_of: list[int], divisor: float) -> Tensor:
         """Head by head; group_of has the group of each head."""
@@ -404,91 +367,78 @@ def grouped_query_attention(attempt: Attempt) -> None:
     # A group for each head: ordinary multi-head attention.
     each_its_own = list(range(heads))
     root = math.sqrt(d_head)
-    attempt.expect_close(
-        attempt(x, w_q, w_kv, w_out, heads, shape=shape),
-        in_turn(x @ w_kv, each_its_own, root),
-        "With as many groups as heads the result is wrong. Within q, k and v the columns of head "
-        "0 come first, then those of head 1, and so on.",
-        mistakes={
-            "All columns act as one head. Split q, k and v into heads first.": attended @ w_out,
-            "The scale is that of the whole width. A head is only d_head = dim / heads wide, so "
-            "divide its scores by sqrt(d_head).": in_turn(x @ w_kv, each_its_own, math.sqrt(dim)),
-        },
-    )
+    outcomes = {
+        in_turn(x @ w_kv, each_its_own, root): "With as many groups as heads the result is wrong. "
+        "Within q, k and v the columns of head 0 come first, then those of head 1, and so on.",
+        attended @ w_out: "All columns act as one head. Split q, k and v into heads first.",
+        in_turn(x @ w_kv, each_its_own, math.sqrt(dim)): "The scale is that of the whole width. A "
+        "head is only d_head = dim / heads wide, so divide its scores by sqrt(d_head).",
+    }
+    attempt.expect_close(attempt(x, w_q, w_kv, w_out, heads), outcomes)
 
     # Fewer groups than heads.
     few = normal(dim, 2 * groups * d_head) / 3
     neighbours, in_rotation = [0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 1, 2]
-    attempt.expect_close(
-        attempt(x, w_q, few, w_out, heads, shape=shape),
-        in_turn(x @ few, neighbours, root),
-        "With fewer groups than heads the result is wrong. Each group serves heads / groups heads.",
-        mistakes={
-            "The groups are dealt out in rotation. Neighbouring heads share one: with 6 heads and "
-            "3 groups, heads 0 and 1 read group 0.": in_turn(x @ few, in_rotation, root),
-            "All heads read the first group.": in_turn(x @ few, [0] * heads, root),
-        },
-    )
+    outcomes = {
+        in_turn(x @ few, neighbours, root): "With fewer groups than heads the result is wrong. "
+        "Each group serves heads / groups heads.",
+        in_turn(x @ few, in_rotation, root): "The groups are dealt out in rotation. Neighbouring "
+        "heads share one: with 6 heads and 3 groups, heads 0 and 1 read group 0.",
+        in_turn(x @ few, [0] * heads, root): "All heads read the first group.",
+    }
+    attempt.expect_close(attempt(x, w_q, few, w_out, heads), outcomes)
 
     # One group for all: multi-query attention.
     one = normal(dim, 2 * d_head) / 3
-    attempt.expect_close(
-        attempt(x, w_q, one, w_out, heads, shape=shape),
-        in_turn(x @ one, [0] * heads, root),
-        "With one group for all heads the result is wrong. The number of groups follows from the "
-        "width of w_kv: each takes d_head columns for k and as many for v.",
-    )
+    outcomes = {
+        in_turn(x @ one, [0] * heads, root): "With one group for all heads the result is wrong. "
+        "The number of groups follows from the width of w_kv: each takes d_head columns for k and "
+        "as many for v.",
+    }
+    attempt.expect_close(attempt(x, w_q, one, w_out, heads), outcomes)
 
 
-@exercise
+@exercise("batch, heads, queries, d_v")
 def chunked_attention(attempt: Attempt) -> None:
     """q [.., queries, d], k [.., keys, d], v [.., keys, d_v], chunk -> [.., queries, d_v]."""
     batch, heads, queries, keys, d, d_v, chunk = 2, 3, 5, 12, 4, 6, 4
-    shape = dict(batch=batch, heads=heads, queries=queries, d_v=d_v)
     normal = normal_draws(seed=4)
     # Scores fall from the first key to the last, so the maximum is in the first chunk.
     q, v = normal(batch, heads, queries, d).abs(), normal(batch, heads, keys, d_v)
     falling = normal(batch, heads, 1, d).abs() * torch.linspace(2, -2, keys)[:, None]
     expected = attend(q, falling, v, math.sqrt(d))
-    attempt.expect_close(
-        attempt(q, falling, v, keys, shape=shape),
-        expected,
-        "With all keys in one chunk the result should be plain attention.",
-        mistakes={"The scores are not scaled. Divide by sqrt(d).": attend(q, falling, v, 1)},
-    )
+    outcomes = {
+        expected: "With all keys in one chunk the result should be plain attention.",
+        attend(q, falling, v, 1): "The scores are not scaled. Divide by sqrt(d).",
+    }
+    attempt.expect_close(attempt(q, falling, v, keys), outcomes)
 
     pieces = zip(falling.split(chunk, dim=-2), v.split(chunk, dim=-2), strict=True)
     separate = torch.stack([attend(q, *piece, math.sqrt(d)) for piece in pieces])
-    attempt.expect_close(
-        attempt(q, falling, v, chunk, shape=shape),
-        expected,
-        "With several chunks the result is wrong, even where the first holds the maximum.",
-        mistakes={
-            "The outputs of the chunks are averaged. Weight each by the sum of its "
-            "exponentials.": separate.mean(0),
-            "Each chunk has its own softmax, and the outputs are summed. Divide once, at the "
-            "end, by the sum of the exponentials of all chunks.": separate.sum(0),
-        },
-    )
+    outcomes = {
+        expected: "With several chunks the result is wrong, even where the first holds the "
+        "maximum.",
+        separate.mean(0): "The outputs of the chunks are averaged. Weight each by the sum of its "
+        "exponentials.",
+        separate.sum(0): "Each chunk has its own softmax, and the outputs are summed. Divide once, "
+        "at the end, by the sum of the exponentials of all chunks.",
+    }
+    attempt.expect_close(attempt(q, falling, v, chunk), outcomes)
 
-    attempt.expect_close(
-        attempt(q, falling.flip(-2), v.flip(-2), chunk, shape=shape),
-        expected,
-        "When a later chunk brings a larger maximum the result is wrong. The running sum and the "
-        "running output must both be multiplied by exp(old maximum - new maximum).",
-    )
+    outcomes = {
+        expected: "When a later chunk brings a larger maximum the result is wrong. The running sum "
+        "and the running output must both be multiplied by exp(old maximum - new maximum).",
+    }
+    attempt.expect_close(attempt(q, falling.flip(-2), v.flip(-2), chunk), outcomes)
 
     q, k, v = normal(queries, d), normal(11, d), normal(11, d_v)  # no leading axes, 4 + 4 + 3 keys
     for size in (4, 50):
-        attempt.expect_close(
-            attempt(q, k, v, size, shape=dict(queries=queries, d_v=d_v)),
-            attend(q, k, v, math.sqrt(d)),
-            f"With 11 keys and chunk = {size} the result is wrong.",
-            mistakes={
-                "The last chunk is dropped when it is not full: 11 keys make chunks of 4, 4 and "
-                "3.": attend(q, k[:8], v[:8], math.sqrt(d))
-            },
-        )
+        outcomes = {
+            attend(q, k, v, math.sqrt(d)): f"With 11 keys and chunk = {size} the result is wrong.",
+            attend(q, k[:8], v[:8], math.sqrt(d)): "The last chunk is dropped when it is not full: "
+            "11 keys make chunks of 4, 4 and 3.",
+        }
+        attempt.expect_close(attempt(q, k, v, size), outcomes)
 
     # Far apart, so that one key takes all; then rounding such scores does no harm.
     q = 10 * (normal(queries, d).abs() + 1)
@@ -501,12 +451,10 @@ def chunked_attention(attempt: Attempt) -> None:
                 sign * k,
                 v,
                 4,
-                shape=dict(queries=queries, d_v=d_v),
                 if_not_finite=f"With scores {around} the result overflows or is 0 / 0. Subtract "
                 "the running maximum before exp, and start it at minus infinity.",
             ),
-            attend(q, sign * k, v, math.sqrt(d)),
-            f"With scores {around} the result is wrong.",
+            {attend(q, sign * k, v, math.sqrt(d)): f"With scores {around} the result is wrong."},
         )
 
     keep_to_chunks(attempt)

@@ -10,7 +10,7 @@ from course.check.attempt import Attempt, NotYet, close, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise()
 def add_positions(attempt: Attempt) -> None:
     """tokens [batch, 1 + patches, dim], table [patches, dim] -> as tokens."""
     batch, patches, dim = 2, 5, 3
@@ -37,15 +37,13 @@ def add_positions(attempt: Attempt) -> None:
         "The class token has changed. It has no position on the grid and should stay as it is.",
     )
     attempt.expect(added.any(), "The tokens come back unchanged. Is the sum returned?")
-    attempt.expect_close(
-        added[:, 1:],
-        table.expand(batch, patches, dim),
-        "Token 1 + t should get row t of the table, in every image of the batch.",
-        mistakes={
-            "Only the first image of the batch gets positions.": torch.stack([table, 0 * table]),
-            "The table is subtracted.": -table.expand(batch, patches, dim),
-        },
-    )
+    outcomes = {
+        table.expand(batch, patches, dim): "Token 1 + t should get row t of the table, in every "
+        "image of the batch.",
+        torch.stack([table, 0 * table]): "Only the first image of the batch gets positions.",
+        -table.expand(batch, patches, dim): "The table is subtracted.",
+    }
+    attempt.expect_close(added[:, 1:], outcomes)
 
 
 def sincos(places: Tensor, dim: int) -> Tensor:
@@ -58,25 +56,21 @@ def sincos(places: Tensor, dim: int) -> Tensor:
     return table
 
 
-@exercise
+@exercise("n, dim")
 def move_by(attempt: Attempt) -> None:
     """p [n, dim], rows of a sin-cos table; steps -> the rows that many positions on."""
     n, dim = 5, 6
     places = torch.tensor([7.0, 0.0, 3.0, 12.0, 4.0])
     p = sincos(places, dim)
     shape = dict(n=n, dim=dim)
-    attempt.expect_close(
-        attempt(p, 0, shape=shape),
-        p,
-        "With steps = 0 every row should come back as it is.",
-        mistakes={
-            "With steps = 0 the numbers come back in another order. Sine and cosine of pair i "
-            "stand at 2i and 2i + 1.": torch.cat([p[:, 0::2], p[:, 1::2]], 1),
-            "With steps = 0 sine and cosine of each pair come back exchanged.": (
-                p[:, [1, 0, 3, 2, 5, 4]]
-            ),
-        },
-    )
+    outcomes = {
+        p: "With steps = 0 every row should come back as it is.",
+        torch.cat([p[:, 0::2], p[:, 1::2]], 1): "With steps = 0 the numbers come back in another "
+        "order. Sine and cosine of pair i stand at 2i and 2i + 1.",
+        p[:, [1, 0, 3, 2, 5, 4]]: "With steps = 0 sine and cosine of each pair come back "
+        "exchanged.",
+    }
+    attempt.expect_close(attempt(p, 0), outcomes)
 
     moved = attempt(p, 2, shape=shape)
     lengths = moved.unflatten(1, (-1, 2)).norm(dim=-1)
@@ -86,29 +80,24 @@ def move_by(attempt: Attempt) -> None:
         "sin a cos b + cos a sin b, cos(a + b) = cos a cos b - sin a sin b.",
     )
     turned = _turn_all(p, [2.0] * 3)
-    attempt.expect_close(
-        moved,
-        sincos(places + 2, dim),
-        "With steps = 2 the rows are wrong.",
-        mistakes={
-            "The rows move backwards.": sincos(places - 2, dim),
-            "All pairs turn by the angle of the first. Pair i turns by omega_i * steps.": turned,
-            "The rates are off: the exponent is -2i / dim with i = 0, 1, ..., one "
-            "for each pair.": _turn_all(p, [2 / 10000 ** (i / dim) for i in range(3)]),
-            "The rows are shifted in the tensor. They are in any order: turn "
-            "each by itself.": p.roll(-2, 0),
-        },
-    )
+    outcomes = {
+        sincos(places + 2, dim): "With steps = 2 the rows are wrong.",
+        sincos(places - 2, dim): "The rows move backwards.",
+        turned: "All pairs turn by the angle of the first. Pair i turns by omega_i * steps.",
+        _turn_all(p, [2 / 10000 ** (i / dim) for i in range(3)]): "The rates are off: the exponent "
+        "is -2i / dim with i = 0, 1, ..., one for each pair.",
+        p.roll(-2, 0): "The rows are shifted in the tensor. They are in any order: turn each by "
+        "itself.",
+    }
+    attempt.expect_close(moved, outcomes)
     for steps in (-3, 1.5, 40):
         attempt.expect_close(
-            attempt(p, steps, shape=shape),
-            sincos(places + steps, dim),
-            f"With steps = {steps} the rows are wrong.",
+            attempt(p, steps),
+            {sincos(places + steps, dim): f"With steps = {steps} the rows are wrong."},
         )
     attempt.expect_close(
-        attempt(sincos(places, 10), 2, shape=dict(n=n, dim=10)),
-        sincos(places + 2, 10),
-        "With dim = 10 the rows are wrong. Take the width from p.",
+        attempt(sincos(places, 10), 2),
+        {sincos(places + 2, 10): "With dim = 10 the rows are wrong. Take the width from p."},
     )
 
 
@@ -135,7 +124,7 @@ def bilinear(table: Tensor, old: tuple[int, int], new: tuple[int, int]) -> Tenso
     return torch.stack(rows)
 
 
-@exercise
+@exercise()
 def resample_linear(attempt: Attempt) -> None:
     """table [1 + R * C, dim], old_grid, new_grid -> [1 + R' * C', dim]."""
     old, new, dim = (3, 4), (5, 7), 2
@@ -151,35 +140,30 @@ def resample_linear(attempt: Attempt) -> None:
 
     result = call(table, new)
     attempt.expect_close(
-        result[0], table[0], "The class token's row is not kept as the first row of the result."
+        result[0], {table[0]: "The class token's row is not kept as the first row of the result."}
     )
     images = places.T.unflatten(1, old)  # [dim, R, C]
-    attempt.expect_close(
-        result[1:],
-        bilinear(places, old, new),
-        "The positions in between are wrong.",
-        mistakes={
-            "The corners do not stay where they are. F.interpolate has an "
-            "argument for that.": interpolated(images, mode="bilinear"),
-            "This is bicubic interpolation. It should be bilinear.": interpolated(
-                images, mode="bicubic", align_corners=True
-            ),
-            "This is the nearest old position, without a mean.": interpolated(images),
-            "Channels and positions are mixed up. Bring dim before rows and columns by permuting, "
-            "not by reshaping.": interpolated(
-                places.reshape(dim, *old), mode="bilinear", align_corners=True
-            ),
-            "Rows and columns are exchanged: position t is row t // C, column t % C.": interpolated(
-                places.T.unflatten(1, old[::-1]).mT, mode="bilinear", align_corners=True
-            ),
-        },
-    )
+    outcomes = {
+        bilinear(places, old, new): "The positions in between are wrong.",
+        interpolated(images, mode="bilinear"): "The corners do not stay where they are. "
+        "F.interpolate has an argument for that.",
+        interpolated(images, mode="bicubic", align_corners=True): "This is bicubic interpolation. "
+        "It should be bilinear.",
+        interpolated(images): "This is the nearest old position, without a mean.",
+        interpolated(places.reshape(dim, *old), mode="bilinear", align_corners=True): "Channels "
+        "and positions are mixed up. Bring dim before rows and columns by permuting, not by "
+        "reshaping.",
+        interpolated(places.T.unflatten(1, old[::-1]).mT, mode="bilinear", align_corners=True): (
+            "Rows and columns are exchanged: position t is row t // C, column t % C."
+        ),
+    }
+    attempt.expect_close(result[1:], outcomes)
     for grid in ((2, 3), (3, 4), (7, 2)):
-        attempt.expect_close(
-            call(table, grid)[1:],
-            bilinear(places, old, grid),
-            f"From 3 x 4 to {grid[0]} x {grid[1]} the result is wrong.",
-        )
+        outcomes = {
+            bilinear(places, old, grid): f"From 3 x 4 to {grid[0]} x {grid[1]} the result is "
+            "wrong.",
+        }
+        attempt.expect_close(call(table, grid)[1:], outcomes)
 
 
 ALONE = "the result is wrong, though one row or one column alone is right."
@@ -189,7 +173,7 @@ DOWNWARDS = (
 )
 
 
-@exercise
+@exercise("queries, keys")
 def relative_bias(attempt: Attempt) -> None:
     """table [2 R - 1, 2 C - 1], grid (R, C) -> [tokens, tokens]."""
     normal = normal_draws(seed=0)
@@ -197,28 +181,23 @@ def relative_bias(attempt: Attempt) -> None:
     for grid, axis in (((1, 4), "columns"), ((3, 1), "rows")):
         table = normal(2 * grid[0] - 1, 2 * grid[1] - 1)
         expected = by_pairs(table, grid)
-        tokens = grid[0] * grid[1]
-        attempt.expect_close(
-            attempt(table, grid, shape=dict(queries=tokens, keys=tokens)),
-            expected,
-            f"On a grid of {grid[0]} x {grid[1]} the entry for query i and key j should be the one "
-            f"for an offset of j - i {axis}; offset 0 stands in the middle of the table.",
-            mistakes={
-                "The offsets have the wrong sign. Count from the query to the key.": expected.T,
-                "The offsets are taken as indices as they are, so that negative ones count from "
-                "the end. Add R - 1 or C - 1 first.": by_pairs(table, grid, shift=0),
-            },
-        )
+        outcomes = {
+            expected: f"On a grid of {grid[0]} x {grid[1]} the entry for query i and key j should "
+            f"be the one for an offset of j - i {axis}; offset 0 stands in the middle of the "
+            "table.",
+            expected.T: "The offsets have the wrong sign. Count from the query to the key.",
+            by_pairs(table, grid, shift=0): "The offsets are taken as indices as they are, so that "
+            "negative ones count from the end. Add R - 1 or C - 1 first.",
+        }
+        attempt.expect_close(attempt(table, grid), outcomes)
 
     grid = (3, 4)
-    tokens = 12
     table = normal(5, 7)
-    attempt.expect_close(
-        attempt(table, grid, shape=dict(queries=tokens, keys=tokens)),
-        by_pairs(table, grid),
-        f"On a grid of 3 x 4 {ALONE}",
-        mistakes={DOWNWARDS: by_pairs(table, grid, order=down_the_columns(grid))},
-    )
+    outcomes = {
+        by_pairs(table, grid): f"On a grid of 3 x 4 {ALONE}",
+        by_pairs(table, grid, order=down_the_columns(grid)): DOWNWARDS,
+    }
+    attempt.expect_close(attempt(table, grid), outcomes)
 
 
 def by_pairs(
@@ -241,7 +220,7 @@ def down_the_columns(grid: tuple[int, int]) -> list[int]:
     return torch.arange(grid[0] * grid[1]).reshape(grid).T.flatten().tolist()
 
 
-@exercise
+@exercise()
 def rotary_2d(attempt: Attempt) -> None:
     """x [batch, heads, tokens, d_head], grid (R, C) -> as x."""
     batch, heads, d_head = 2, 3, 12
@@ -254,18 +233,16 @@ def rotary_2d(attempt: Attempt) -> None:
         return x, attempt(x, grid, shape=shape)
 
     x, result = turned((3, 5))
-    attempt.expect_close(
-        result[:, :, 0],
-        x[:, :, 0],
-        "The token in row 0, column 0 should come back unchanged: its angles are 0. Count from 0, "
-        "and put the two numbers of a pair back where they were.",
-    )
-    attempt.expect_close(
-        result.norm(dim=-1),
-        x.norm(dim=-1),
-        "The length of the tokens has changed, and no rotation does that. Check the signs in "
-        "(a cos - b sin, a sin + b cos).",
-    )
+    outcomes = {
+        x[:, :, 0]: "The token in row 0, column 0 should come back unchanged: its angles are 0. "
+        "Count from 0, and put the two numbers of a pair back where they were.",
+    }
+    attempt.expect_close(result[:, :, 0], outcomes)
+    outcomes = {
+        x.norm(dim=-1): "The length of the tokens has changed, and no rotation does that. Check "
+        "the signs in (a cos - b sin, a sin + b cos).",
+    }
+    attempt.expect_close(result.norm(dim=-1), outcomes)
 
     # On one row of patches the rows' half rests, on one column the columns' half.
     for grid, axis, rests, moves in (
@@ -274,29 +251,24 @@ def rotary_2d(attempt: Attempt) -> None:
     ):
         x, result = turned(grid)
         half = "first" if axis == "row" else "second"
-        attempt.expect_close(
-            result[..., rests],
-            x[..., rests],
-            f"On a grid of one {axis} the {half} half of d_head should not be turned. The first "
-            "half is turned by the row, the second by the column.",
-        )
+        outcomes = {
+            x[..., rests]: f"On a grid of one {axis} the {half} half of d_head should not be "
+            "turned. The first half is turned by the row, the second by the column.",
+        }
+        attempt.expect_close(result[..., rests], outcomes)
         part = x[..., moves]
         places = torch.arange(x.shape[2])
-        attempt.expect_close(
-            result[..., moves],
-            turn(part, places),
-            f"On a grid of one {axis} the other half is turned wrongly.",
-            mistakes={
-                "The pairs turn backwards. Check the signs of the sines.": turn(part, -places),
-                "Numbers i and i + h / 2 are turned as a pair. Here pairs are neighbours, 2i and "
-                "2i + 1.": apart(part, places),
-                "All pairs turn equally fast. Pair i turns at 10000 ** (-2i / h).": turn(
-                    part, places, base=1.0
-                ),
-                "The rates are those of the whole d_head. Each half has its own width, h = "
-                "d_head / 2.": turn(part, places, width=d_head),
-            },
-        )
+        outcomes = {
+            turn(part, places): f"On a grid of one {axis} the other half is turned wrongly.",
+            turn(part, -places): "The pairs turn backwards. Check the signs of the sines.",
+            apart(part, places): "Numbers i and i + h / 2 are turned as a pair. Here pairs are "
+            "neighbours, 2i and 2i + 1.",
+            turn(part, places, base=1.0): "All pairs turn equally fast. Pair i turns at 10000 ** "
+            "(-2i / h).",
+            turn(part, places, width=d_head): "The rates are those of the whole d_head. Each half "
+            "has its own width, h = d_head / 2.",
+        }
+        attempt.expect_close(result[..., moves], outcomes)
 
     grid = (3, 5)
     x, result = turned(grid)
@@ -304,12 +276,11 @@ def rotary_2d(attempt: Attempt) -> None:
     def by_place(places: Tensor) -> Tensor:
         return torch.cat([turn(x[..., :6], places // 5), turn(x[..., 6:], places % 5)], -1)
 
-    attempt.expect_close(
-        result,
-        by_place(torch.arange(15)),
-        f"On a grid of 3 x 5 {ALONE}",
-        mistakes={DOWNWARDS: by_place(torch.tensor(down_the_columns(grid)))},
-    )
+    outcomes = {
+        by_place(torch.arange(15)): f"On a grid of 3 x 5 {ALONE}",
+        by_place(torch.tensor(down_the_columns(grid))): DOWNWARDS,
+    }
+    attempt.expect_close(result, outcomes)
 
 
 def turn(x: Tensor, places: Tensor, base: float = 10000.0, width: int | None = None) -> Tensor:

@@ -19,63 +19,53 @@ def normed(x: Tensor, axes: int | tuple[int, ...] = -1, eps: float = 0.0, fewer:
     return centred / (squares / (count - fewer) + eps).sqrt()
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def layer_norm(attempt: Attempt) -> None:
     """x [batch, tokens, dim], weight [dim], bias [dim], eps -> as x."""
-    shape = dict(batch=2, tokens=3, dim=5)
     normal = normal_draws(seed=0)
-    x = 2 * normal(*shape.values()) + 1
+    x = 2 * normal(2, 3, 5) + 1
     centred = x - x.mean(-1, keepdim=True)
     deviation = centred.square().mean(-1, keepdim=True).sqrt()
     ones, zeros = torch.ones(5), torch.zeros(5)
-    attempt.expect_close(
-        attempt(x, ones, zeros, 0.0, shape=shape),
-        normed(x),
-        "With weight = 1, bias = 0 and eps = 0 every token should have mean 0 and variance 1 over "
-        "its features.",
-        mistakes={
-            "The variance is divided by dim - 1. Layer norm has the biased variance, divided by "
-            "dim: in Tensor.var, correction=0.": normed(x, fewer=1),
-            "The mean and variance are those of a feature over the tokens. Each token should be "
-            "normed over its features, the last axis.": normed(x, 1),
-            "The mean and variance are those of a feature over the batch.": normed(x, 0),
-            "The mean and variance are those of a feature over batch and tokens. That is batch "
-            "norm.": normed(x, (0, 1)),
-            "The mean and variance are those of a whole image. Each token has its own.": normed(
-                x, (1, 2)
-            ),
-            "The mean and variance are those of the whole batch. Each token has its own.": normed(
-                x, (0, 1, 2)
-            ),
-            "The mean is subtracted only for the variance.": x / deviation,
-            "The mean is subtracted, but nothing is divided by the standard deviation.": centred,
-            "The sum of squares is not divided by dim.": centred / (deviation * 5**0.5),
-            "You divide by the variance, not by its root.": centred / deviation**2,
-        },
-    )
+    outcomes = {
+        normed(x): "With weight = 1, bias = 0 and eps = 0 every token should have mean 0 and "
+        "variance 1 over its features.",
+        normed(x, fewer=1): "The variance is divided by dim - 1. Layer norm has the biased "
+        "variance, divided by dim: in Tensor.var, correction=0.",
+        normed(x, 1): "The mean and variance are those of a feature over the tokens. Each token "
+        "should be normed over its features, the last axis.",
+        normed(x, 0): "The mean and variance are those of a feature over the batch.",
+        normed(x, (0, 1)): "The mean and variance are those of a feature over batch and tokens. "
+        "That is batch norm.",
+        normed(x, (1, 2)): "The mean and variance are those of a whole image. Each token has its "
+        "own.",
+        normed(x, (0, 1, 2)): "The mean and variance are those of the whole batch. Each token has "
+        "its own.",
+        x / deviation: "The mean is subtracted only for the variance.",
+        centred: "The mean is subtracted, but nothing is divided by the standard deviation.",
+        centred / (deviation * 5**0.5): "The sum of squares is not divided by dim.",
+        centred / deviation**2: "You divide by the variance, not by its root.",
+    }
+    attempt.expect_close(attempt(x, ones, zeros, 0.0), outcomes)
     weight, bias = normal(5), normal(5)
     scaled = normed(x) * weight
-    attempt.expect_close(
-        attempt(x, weight, bias, 0.0, shape=shape),
-        scaled + bias,
-        "The weight should multiply and the bias be added last, one number for each feature.",
-        mistakes={
-            "The weight is not used.": normed(x) + bias,
-            "The bias is not used.": scaled,
-            "The bias is multiplied by the weight too. It is added last.": scaled + bias * weight,
-        },
-    )
-    attempt.expect_close(
-        attempt(x, ones, zeros, 0.5, shape=shape),
-        normed(x, eps=0.5),
-        "With eps = 0.5 the result is wrong. eps is added to the variance, inside the root.",
-        mistakes={
-            "eps is not used. It is added to the variance, inside the root.": normed(x),
-            "eps is added to the standard deviation. It belongs inside the root, beside the "
-            "variance.": centred / (deviation + 0.5),
-            "eps is squared. It is added to the variance as it is.": normed(x, eps=0.25),
-        },
-    )
+    outcomes = {
+        scaled + bias: "The weight should multiply and the bias be added last, one number for each "
+        "feature.",
+        normed(x) + bias: "The weight is not used.",
+        scaled: "The bias is not used.",
+        scaled + bias * weight: "The bias is multiplied by the weight too. It is added last.",
+    }
+    attempt.expect_close(attempt(x, weight, bias, 0.0), outcomes)
+    outcomes = {
+        normed(x, eps=0.5): "With eps = 0.5 the result is wrong. eps is added to the variance, "
+        "inside the root.",
+        normed(x): "eps is not used. It is added to the variance, inside the root.",
+        centred / (deviation + 0.5): "eps is added to the standard deviation. It belongs inside "
+        "the root, beside the variance.",
+        normed(x, eps=0.25): "eps is squared. It is added to the variance as it is.",
+    }
+    attempt.expect_close(attempt(x, ones, zeros, 0.5), outcomes)
 
 
 def parts_of_a_block() -> tuple[Callable[[Tensor], Tensor], ...]:
@@ -88,73 +78,56 @@ def parts_of_a_block() -> tuple[Callable[[Tensor], Tensor], ...]:
     )
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def block(attempt: Attempt) -> None:
     """x [batch, tokens, dim] and four functions of such tokens -> as x."""
-    shape = dict(batch=2, tokens=3, dim=5)
-    x = 2 * normal_draws(seed=1)(*shape.values()) + 1
+    x = 2 * normal_draws(seed=1)(2, 3, 5) + 1
     norm1, attention, norm2, mlp = parts_of_a_block()
 
     # One branch at a time, then both.
     after = x + attention(norm1(x))
-    attempt.expect_close(
-        attempt(x, norm1, attention, norm2, torch.zeros_like, shape=shape),
-        after,
-        "With an MLP that gives zeros the result should be x + attention(norm1(x)).",
-        mistakes={
-            "Attention reads the stream without a norm.": x + attention(x),
-            "What attention computes is not added to the stream: the stream is lost.": attention(
-                norm1(x)
-            ),
-            "What attention adds is lost: the MLP should read and add to the stream after "
-            "attention.": x,
-            "What the MLP computes is not added to the stream.": torch.zeros_like(x),
-            "The normed tokens are added. The stream itself should be.": (
-                norm1(x) + attention(norm1(x))
-            ),
-            "The norm comes before the MLP, and attention has norm2. Its norm is norm1.": (
-                x + attention(norm2(x))
-            ),
-            "The norms come after the additions. That is post-norm; here each branch reads a "
-            "normed copy.": norm2(norm1(x + attention(x))),
-            "The result is normed. The stream itself is not normed in a block.": norm2(after),
-            "What attention computes is normed before it is added. Its norm belongs before it.": (
-                x + norm1(attention(x))
-            ),
-            "The stream is added twice.": x + after,
-        },
-    )
-    attempt.expect_close(
-        attempt(x, norm1, torch.zeros_like, norm2, mlp, shape=shape),
-        x + mlp(norm2(x)),
-        "With attention that gives zeros the result should be x + mlp(norm2(x)).",
-        mistakes={
-            "The MLP reads the stream without a norm.": x + mlp(x),
-            "Where attention gives zeros, the MLP adds nothing. It should read the stream after "
-            "attention and add to it.": x,
-            "The MLP reads norm1. It has a norm of its own, norm2.": x + mlp(norm1(x)),
-            "What the MLP computes is normed before it is added.": x + norm2(mlp(x)),
-        },
-    )
-    attempt.expect_close(
-        attempt(x, norm1, attention, norm2, mlp, shape=shape),
-        after + mlp(norm2(after)),
-        "With both branches the result should be u + mlp(norm2(u)), where u is the stream after "
+    outcomes = {
+        after: "With an MLP that gives zeros the result should be x + attention(norm1(x)).",
+        x + attention(x): "Attention reads the stream without a norm.",
+        attention(norm1(x)): "What attention computes is not added to the stream: the stream is "
+        "lost.",
+        x: "What attention adds is lost: the MLP should read and add to the stream after "
         "attention.",
-        mistakes={
-            "The MLP reads the stream as it was before attention.": after + mlp(norm2(x)),
-            "The MLP comes before attention.": (
-                x + mlp(norm2(x)) + attention(norm1(x + mlp(norm2(x))))
-            ),
-        },
-    )
+        torch.zeros_like(x): "What the MLP computes is not added to the stream.",
+        norm1(x) + attention(norm1(x)): "The normed tokens are added. The stream itself should be.",
+        x + attention(norm2(x)): "The norm comes before the MLP, and attention has norm2. Its norm "
+        "is norm1.",
+        norm2(norm1(x + attention(x))): "The norms come after the additions. That is post-norm; "
+        "here each branch reads a normed copy.",
+        norm2(after): "The result is normed. The stream itself is not normed in a block.",
+        x + norm1(attention(x)): "What attention computes is normed before it is added. Its norm "
+        "belongs before it.",
+        x + after: "The stream is added twice.",
+    }
+    attempt.expect_close(attempt(x, norm1, attention, norm2, torch.zeros_like), outcomes)
+    outcomes = {
+        x + mlp(norm2(x)): "With attention that gives zeros the result should be x + "
+        "mlp(norm2(x)).",
+        x + mlp(x): "The MLP reads the stream without a norm.",
+        x: "Where attention gives zeros, the MLP adds nothing. It should read the stream after "
+        "attention and add to it.",
+        x + mlp(norm1(x)): "The MLP reads norm1. It has a norm of its own, norm2.",
+        x + norm2(mlp(x)): "What the MLP computes is normed before it is added.",
+    }
+    attempt.expect_close(attempt(x, norm1, torch.zeros_like, norm2, mlp), outcomes)
+    outcomes = {
+        after + mlp(norm2(after)): "With both branches the result should be u + mlp(norm2(u)), "
+        "where u is the stream after attention.",
+        after + mlp(norm2(x)): "The MLP reads the stream as it was before attention.",
+        x + mlp(norm2(x)) + attention(norm1(x + mlp(norm2(x)))): "The MLP comes before attention.",
+    }
+    attempt.expect_close(attempt(x, norm1, attention, norm2, mlp), outcomes)
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def ordered_block(attempt: Attempt) -> None:
     """x [batch, tokens, dim], four functions of such tokens, an order -> as x."""
-    shape = dict(batch=2, tokens=3, dim=5)
-    x = 2 * normal_draws(seed=1)(*shape.values()) + 1
+    x = 2 * normal_draws(seed=1)(2, 3, 5) + 1
 
     norm1, attention, norm2, mlp = parts_of_a_block()
 
@@ -164,71 +137,55 @@ def ordered_block(attempt: Attempt) -> None:
     read = norm1(x)
     after = x + attention(read)
     # One branch at a time, then both.
-    attempt.expect_close(
-        attempt(x, norm1, attention, norm2, silent, "parallel", shape=shape),
-        after,
-        "parallel, with an MLP that gives zeros: the result should be x + attention(norm1(x)).",
-        mistakes={
-            "parallel: the stream itself is not added.": attention(read),
-            "parallel: attention reads the stream without a norm.": x + attention(x),
-            "parallel: the normed stream is added, not the stream itself.": read + attention(read),
-            "parallel: the result is normed. Only norm1 is used, before the branches.": norm2(
-                after
-            ),
-            "parallel: the stream is added twice.": x + after,
-        },
-    )
-    attempt.expect_close(
-        attempt(x, norm1, silent, norm2, mlp, "parallel", shape=shape),
-        x + mlp(read),
-        "parallel, with attention that gives zeros: the result should be x + mlp(norm1(x)).",
-        mistakes={
-            "parallel: the MLP reads norm2. Like attention it should read norm1.": (
-                x + mlp(norm2(x))
-            ),
-            "parallel: the MLP reads the stream without a norm.": x + mlp(x),
-        },
-    )
-    attempt.expect_close(
-        attempt(x, norm1, attention, norm2, mlp, "parallel", shape=shape),
-        after + mlp(read),
-        "parallel: with both branches the result should be x + attention(norm1(x)) + "
+    outcomes = {
+        after: "parallel, with an MLP that gives zeros: the result should be x + "
+        "attention(norm1(x)).",
+        attention(read): "parallel: the stream itself is not added.",
+        x + attention(x): "parallel: attention reads the stream without a norm.",
+        read + attention(read): "parallel: the normed stream is added, not the stream itself.",
+        norm2(after): "parallel: the result is normed. Only norm1 is used, before the branches.",
+        x + after: "parallel: the stream is added twice.",
+    }
+    attempt.expect_close(attempt(x, norm1, attention, norm2, silent, "parallel"), outcomes)
+    outcomes = {
+        x + mlp(read): "parallel, with attention that gives zeros: the result should be x + "
         "mlp(norm1(x)).",
-        mistakes={
-            "parallel: the MLP sees what attention has added. Side by side both "
-            "read the same.": after + mlp(norm1(after)),
-            "parallel: the MLP reads the output of attention.": after + mlp(attention(read)),
-        },
-    )
+        x + mlp(norm2(x)): "parallel: the MLP reads norm2. Like attention it should read norm1.",
+        x + mlp(x): "parallel: the MLP reads the stream without a norm.",
+    }
+    attempt.expect_close(attempt(x, norm1, silent, norm2, mlp, "parallel"), outcomes)
+    outcomes = {
+        after + mlp(read): "parallel: with both branches the result should be x + "
+        "attention(norm1(x)) + mlp(norm1(x)).",
+        after + mlp(norm1(after)): "parallel: the MLP sees what attention has added. Side by side "
+        "both read the same.",
+        after + mlp(attention(read)): "parallel: the MLP reads the output of attention.",
+    }
+    attempt.expect_close(attempt(x, norm1, attention, norm2, mlp, "parallel"), outcomes)
 
-    result = attempt(x, norm1, attention, norm2, silent, "res-post", shape=shape)
+    result = attempt(x, norm1, attention, norm2, silent, "res-post")
     after = x + norm1(attention(x))
-    attempt.expect_close(
-        result,
-        after,
-        "res-post, with an MLP that gives zeros: the result should be x + norm1(attention(x)).",
-        mistakes={
-            "res-post: the norm comes after the addition. That is post-norm; here the branch "
-            "is normed first and then added.": norm2(norm1(x + attention(x))),
-            "res-post: the norm comes before attention. That is pre-norm.": x + attention(read),
-            "res-post: the stream itself is not added.": norm1(attention(x)),
-            "res-post: attention has norm2 and the MLP norm1.": x + norm2(attention(x)),
-            "res-post: the result of attention is not normed.": x + attention(x),
-        },
-    )
-    attempt.expect_close(
-        attempt(x, norm1, attention, norm2, mlp, "res-post", shape=shape),
-        after + norm2(mlp(after)),
-        "res-post: with both branches the result should be u + norm2(mlp(u)), where u is the "
-        "stream after attention.",
-        mistakes={
-            "res-post: the MLP reads the stream as it was before attention.": after + norm2(mlp(x)),
-            "res-post: the MLP's result is not normed.": after + mlp(after),
-            "res-post: norm1 is used for the MLP too.": after + norm1(mlp(after)),
-            "res-post: the MLP's norm comes before it.": after + mlp(norm2(after)),
-            "res-post: the MLP's norm comes after the addition.": norm2(after + mlp(after)),
-        },
-    )
+    outcomes = {
+        after: "res-post, with an MLP that gives zeros: the result should be x + "
+        "norm1(attention(x)).",
+        norm2(norm1(x + attention(x))): "res-post: the norm comes after the addition. That is "
+        "post-norm; here the branch is normed first and then added.",
+        x + attention(read): "res-post: the norm comes before attention. That is pre-norm.",
+        norm1(attention(x)): "res-post: the stream itself is not added.",
+        x + norm2(attention(x)): "res-post: attention has norm2 and the MLP norm1.",
+        x + attention(x): "res-post: the result of attention is not normed.",
+    }
+    attempt.expect_close(result, outcomes)
+    outcomes = {
+        after + norm2(mlp(after)): "res-post: with both branches the result should be u + "
+        "norm2(mlp(u)), where u is the stream after attention.",
+        after + norm2(mlp(x)): "res-post: the MLP reads the stream as it was before attention.",
+        after + mlp(after): "res-post: the MLP's result is not normed.",
+        after + norm1(mlp(after)): "res-post: norm1 is used for the MLP too.",
+        after + mlp(norm2(after)): "res-post: the MLP's norm comes before it.",
+        norm2(after + mlp(after)): "res-post: the MLP's norm comes after the addition.",
+    }
+    attempt.expect_close(attempt(x, norm1, attention, norm2, mlp, "res-post"), outcomes)
 
 
 ALL_DROPPED = (
@@ -238,32 +195,25 @@ ALL_DROPPED = (
 )
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def drop_path(attempt: Attempt) -> None:
     """branch [batch, tokens, dim], rate, training -> as branch."""
     batch, tokens, dim = 4000, 2, 3  # so many that the fraction dropped is close to the rate
     shape = dict(batch=batch, tokens=tokens, dim=dim)
     # No zeros before anything is dropped.
-    branch = normal_draws(seed=2)(*shape.values()).abs() + 0.5
-    attempt.expect_close(
-        attempt(branch, 0.25, False, shape=shape),
-        branch,
-        "When not training the branch should come back as it is.",
-        mistakes={
-            "When not training the branch is scaled. The scale belongs to training.": 0.75 * branch,
-            "When not training the branch is lost.": 0 * branch,
-        },
-    )
-    attempt.expect_close(
-        attempt(branch, 0.0, True, shape=shape, if_not_finite=ALL_DROPPED),
-        branch,
-        "With rate = 0 the branch should come back as it is.",
-        mistakes={
-            "With rate = 0 nothing is left: rate is the probability of dropping, not of keeping.": (
-                0 * branch
-            )
-        },
-    )
+    branch = normal_draws(seed=2)(batch, tokens, dim).abs() + 0.5
+    outcomes = {
+        branch: "When not training the branch should come back as it is.",
+        0.75 * branch: "When not training the branch is scaled. The scale belongs to training.",
+        0 * branch: "When not training the branch is lost.",
+    }
+    attempt.expect_close(attempt(branch, 0.25, False), outcomes)
+    outcomes = {
+        branch: "With rate = 0 the branch should come back as it is.",
+        0 * branch: "With rate = 0 nothing is left: rate is the probability of dropping, not of "
+        "keeping.",
+    }
+    attempt.expect_close(attempt(branch, 0.0, True, if_not_finite=ALL_DROPPED), outcomes)
     for rate in (0.25, 0.6):
         factors = attempt(branch, rate, True, shape=shape) / branch  # [batch, tokens, dim]
         dropped = factors == 0
@@ -297,11 +247,10 @@ def drop_path(attempt: Attempt) -> None:
         )
 
 
-@exercise
+@exercise("parts, batch, classes")
 def logit_shares(attempt: Attempt) -> None:
     """parts [parts, batch, dim], gamma [dim], weight [classes, dim], eps -> shares."""
     count, batch, dim, classes = 4, 2, 5, 3
-    shape = dict(parts=count, batch=batch, classes=classes)
     normal = normal_draws(seed=3)
     parts = normal(count, batch, dim) * torch.tensor([3, 1, 0.5, 2])[:, None, None] + 1
     gamma, weight = normal(dim), normal(classes, dim)
@@ -315,60 +264,45 @@ def logit_shares(attempt: Attempt) -> None:
     scale = total.var(-1, keepdim=True, correction=0).sqrt()  # [batch, 1]
     own = parts.var(-1, keepdim=True, correction=0).sqrt()  # [parts, batch, 1]
 
-    alone = dict(shape, parts=1)
-    attempt.expect_close(
-        attempt(parts[:1], ones, weight, 0.0, shape=alone),
-        shares(own[:1], ones, centred[:1]),
-        "With a single part and gamma = 1 its share should be the logits of the normed part.",
-        mistakes={
-            "The mean is not subtracted.": shares(own[:1], ones, parts[:1]),
-            "The variance should be the biased one, divided by dim.": shares(
-                parts[:1].var(-1, keepdim=True).sqrt(), ones, centred[:1]
-            ),
-        },
-    )
-    attempt.expect_close(
-        attempt(parts, ones, weight, 0.0, shape=shape),
-        shares(scale, ones, centred),
-        "With gamma = 1 a share is wrong: (part - its mean) / sigma, times the weights, with the "
-        "one sigma of the whole stream.",
-        mistakes={
-            "Each part is divided by its own standard deviation. The norm divides the sum of all "
-            "parts by one number, that of the sum.": shares(own, ones, centred),
-            "The mean of the whole stream is subtracted from every part. Each part should lose its "
-            "own mean, so that the means add up to that of the sum.": shares(
-                scale, ones, parts - total.mean(-1, keepdim=True)
-            ),
-            "The divisor is that of all parts put together. It should be the standard deviation of "
-            "their sum, over its features.": shares(
-                centred.square().mean((0, 2))[:, None].sqrt(), ones, centred
-            ),
-        },
-    )
-    attempt.expect_close(
-        attempt(parts, gamma, weight, 0.0, shape=shape),
-        shares(scale, gamma, centred),
-        "gamma should multiply each feature after the norm, before the weights.",
-        mistakes={
-            "gamma is not used.": shares(scale, ones, centred),
-            "gamma multiplies the parts before the norm.": shares(
-                (total * gamma).var(-1, keepdim=True, correction=0).sqrt(),
-                ones,
-                parts * gamma - (parts * gamma).mean(-1, keepdim=True),
-            ),
-        },
-    )
-    attempt.expect_close(
-        attempt(parts, gamma, weight, 2.0, shape=shape),
-        shares((scale.square() + 2).sqrt(), gamma, centred),
-        "With eps = 2 the shares are wrong. eps is added to the variance, inside the root.",
-        mistakes={
-            "eps is not used.": shares(scale, gamma, centred),
-            "eps is added to the standard deviation. It belongs inside the root.": shares(
-                scale + 2, gamma, centred
-            ),
-        },
-    )
+    outcomes = {
+        shares(own[:1], ones, centred[:1]): "With a single part and gamma = 1 its share should be "
+        "the logits of the normed part.",
+        shares(own[:1], ones, parts[:1]): "The mean is not subtracted.",
+        shares(parts[:1].var(-1, keepdim=True).sqrt(), ones, centred[:1]): "The variance should be "
+        "the biased one, divided by dim.",
+    }
+    attempt.expect_close(attempt(parts[:1], ones, weight, 0.0), outcomes)
+    outcomes = {
+        shares(scale, ones, centred): "With gamma = 1 a share is wrong: (part - its mean) / sigma, "
+        "times the weights, with the one sigma of the whole stream.",
+        shares(own, ones, centred): "Each part is divided by its own standard deviation. The norm "
+        "divides the sum of all parts by one number, that of the sum.",
+        shares(scale, ones, parts - total.mean(-1, keepdim=True)): "The mean of the whole stream "
+        "is subtracted from every part. Each part should lose its own mean, so that the means add "
+        "up to that of the sum.",
+        shares(centred.square().mean((0, 2))[:, None].sqrt(), ones, centred): "The divisor is that "
+        "of all parts put together. It should be the standard deviation of their sum, over its "
+        "features.",
+    }
+    attempt.expect_close(attempt(parts, ones, weight, 0.0), outcomes)
+    early = parts * gamma
+    before = early - early.mean(-1, keepdim=True)
+    early_scale = early.sum(0).var(-1, keepdim=True, correction=0).sqrt()
+    outcomes = {
+        shares(scale, gamma, centred): "gamma should multiply each feature after the norm, before "
+        "the weights.",
+        shares(scale, ones, centred): "gamma is not used.",
+        shares(early_scale, ones, before): "gamma multiplies the parts before the norm.",
+    }
+    attempt.expect_close(attempt(parts, gamma, weight, 0.0), outcomes)
+    outcomes = {
+        shares((scale.square() + 2).sqrt(), gamma, centred): "With eps = 2 the shares are wrong. "
+        "eps is added to the variance, inside the root.",
+        shares(scale, gamma, centred): "eps is not used.",
+        shares(scale + 2, gamma, centred): "eps is added to the standard deviation. It belongs "
+        "inside the root.",
+    }
+    attempt.expect_close(attempt(parts, gamma, weight, 2.0), outcomes)
 
 
 BATCH, SIDE, PATCH, DIM, HEADS, HIDDEN, CLASSES = 5, 8, 2, 24, 4, 20, 7
@@ -446,15 +380,16 @@ def forward(
     return linear(pooled, "head")
 
 
-@exercise
+@exercise("batch, classes")
 def logits_from_file(attempt: Attempt) -> None:
     """images [batch, 3, side, side], state (timm's names), heads -> [batch, classes]."""
     images = normal_draws(seed=10)(BATCH, 3, SIDE, SIDE)
 
     def expect(state: State, otherwise: str, mistakes: dict[str, dict]) -> None:
-        logits = attempt(images, state, HEADS, shape=dict(batch=BATCH, classes=CLASSES))
-        wrong = {m: forward(images, **{"state": state} | how) for m, how in mistakes.items()}
-        attempt.expect_close(logits, forward(images, state), otherwise, wrong)
+        logits = attempt(images, state, HEADS)
+        wrong = {forward(images, **{"state": state} | how): m for m, how in mistakes.items()}
+        outcomes = {forward(images, state): otherwise} | wrong
+        attempt.expect_close(logits, outcomes)
 
     state = file_of(depth=1, seed=11)
     quiet = silenced(state, "attn.proj", "mlp.fc2")

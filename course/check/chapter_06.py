@@ -31,42 +31,38 @@ def table_of(kernel: Tensor, rows: int, columns: int, wrap: str = "") -> Tensor:
     return table
 
 
-@exercise
+@exercise("places, neighbours")
 def convolution_table(attempt: Attempt) -> None:
     """kernel [k, k], rows, columns -> [rows * columns, rows * columns]."""
     rows, columns = 4, 5
-    shape = dict(places=20, neighbours=20)
     middle = torch.zeros(3, 3)
     middle[1, 1] = 1.0
-    attempt.expect_close(
-        attempt(middle, rows, columns, shape=shape),
-        torch.eye(20),
-        "For a kernel that is 1 in its middle and 0 elsewhere, the table should be the identity.",
-    )
+    outcomes = {
+        torch.eye(20): "For a kernel that is 1 in its middle and 0 elsewhere, the table should be "
+        "the identity.",
+    }
+    attempt.expect_close(attempt(middle, rows, columns), outcomes)
     right, below = torch.zeros(3, 3), torch.zeros(3, 3)
     right[1, 2] = below[2, 1] = 1.0
     for kernel, where, number in ((right, "to the right", "[1, 2]"), (below, "below", "[2, 1]")):
-        attempt.expect_close(
-            attempt(kernel, rows, columns, shape=shape),
-            table_of(kernel, rows, columns),
-            f"For a kernel that is 1 at {number} alone, every token should read its neighbour "
-            f"{where}, and zero where there is none.",
-            mistakes={
-                "The neighbours lie on the wrong side: the table is transposed, or the kernel is "
-                "flipped. F.conv2d does not flip it.": table_of(kernel.flip(0, 1), rows, columns),
-                "Rows and columns of the kernel are swapped.": table_of(kernel.T, rows, columns),
-                "At the edges the tokens read from the opposite side. There "
-                "should be zeros.": table_of(kernel, rows, columns, "around"),
-                "At the end of a row the tokens read from the next row. There "
-                "should be zeros.": table_of(kernel, rows, columns, "row"),
-            },
-        )
+        outcomes = {
+            table_of(kernel, rows, columns): f"For a kernel that is 1 at {number} alone, every "
+            f"token should read its neighbour {where}, and zero where there is none.",
+            table_of(kernel.flip(0, 1), rows, columns): "The neighbours lie on the wrong side: the "
+            "table is transposed, or the kernel is flipped. F.conv2d does not flip it.",
+            table_of(kernel.T, rows, columns): "Rows and columns of the kernel are swapped.",
+            table_of(kernel, rows, columns, "around"): "At the edges the tokens read from the "
+            "opposite side. There should be zeros.",
+            table_of(kernel, rows, columns, "row"): "At the end of a row the tokens read from the "
+            "next row. There should be zeros.",
+        }
+        attempt.expect_close(attempt(kernel, rows, columns), outcomes)
     kernel = normal_draws(seed=2)(5, 5)
-    attempt.expect_close(
-        attempt(kernel, 2, 4, shape=dict(places=8, neighbours=8)),
-        table_of(kernel, 2, 4),
-        "For a kernel of 5 x 5, larger than the grid of 2 x 4, the table is wrong.",
-    )
+    outcomes = {
+        table_of(kernel, 2, 4): "For a kernel of 5 x 5, larger than the grid of 2 x 4, the table "
+        "is wrong.",
+    }
+    attempt.expect_close(attempt(kernel, 2, 4), outcomes)
 
 
 def seen(layers: list[list[int]], i: int) -> set[int]:
@@ -77,7 +73,7 @@ def seen(layers: list[list[int]], i: int) -> set[int]:
     return wanted
 
 
-@exercise
+@exercise()
 def layers_needed(attempt: Attempt) -> None:
     """kernels [cases] and fields [cases] in pixels -> whole numbers of layers."""
     kernels, fields = [3, 5, 7, 3, 5, 7, 5], [121, 25, 13, 120, 22, 20, 1]
@@ -97,35 +93,31 @@ def layers_needed(attempt: Attempt) -> None:
     )
     attempt.expect_close(
         result[nothing],
-        expected[nothing],
-        "Without any layer a pixel sees itself: a field of 1 needs no layer.",
-    )
-    attempt.expect_close(
-        result[exact],
-        expected[exact],
-        "Fields of 121, 25 and 13 pixels are met exactly by filters of 3, 5 and 7.",
-        mistakes={
-            "One layer too many where the field is met exactly: round up, and no further.": (
-                expected[exact] + 1
-            )
+        {
+            expected[nothing]: "Without any layer a pixel sees itself: a field of 1 needs no "
+            "layer.",
         },
     )
+    outcomes = {
+        expected[exact]: "Fields of 121, 25 and 13 pixels are met exactly by filters of 3, 5 and "
+        "7.",
+        expected[exact] + 1: "One layer too many where the field is met exactly: round up, and no "
+        "further.",
+    }
+    attempt.expect_close(result[exact], outcomes)
     attempt.expect(
         close(result, result.round()), "A number of layers is whole: round, and the right way."
     )
-    attempt.expect_close(
-        result,
-        expected,
-        "With one layer less the field is too small, with one more it is wider than it need be.",
-        mistakes={
-            "You round down: the field of so many layers is too small.": (
-                (inputs[1] - 1) / (inputs[0] - 1)
-            ).floor()
-        },
-    )
+    outcomes = {
+        expected: "With one layer less the field is too small, with one more it is wider than it "
+        "need be.",
+        ((inputs[1] - 1) / (inputs[0] - 1)).floor(): "You round down: the field of so many layers "
+        "is too small.",
+    }
+    attempt.expect_close(result, outcomes)
 
 
-@exercise
+@exercise()
 def first_and_last(attempt: Attempt) -> None:
     """layers [layers, 3], i -> the first and the last pixel, [2]."""
 
@@ -176,13 +168,12 @@ def first_and_last(attempt: Attempt) -> None:
         )
 
 
-@exercise
+@exercise("out, channels, rows, columns")
 def merged_kernel(attempt: Attempt) -> None:
     """w3 [channels, channels, 3, 3], w1 [channels, channels, 1, 1] -> as w3."""
     channels = 4
     normal = normal_draws(seed=0)
     w3, w1 = normal(channels, channels, 3, 3), normal(channels, channels, 1, 1)
-    shape = dict(out=channels, channels=channels, rows=3, columns=3)
 
     def spread(matrix: Tensor, everywhere: bool = False) -> Tensor:
         """A [channels, channels] matrix in the middle of 3 x 3 filters, or in all of them."""
@@ -192,32 +183,26 @@ def merged_kernel(attempt: Attempt) -> None:
     one = w1[:, :, 0, 0]
     same = torch.eye(channels)
     expected = w3 + spread(one) + spread(same)
-    result = attempt(w3, w1, shape=shape)
-    attempt.expect_close(
-        result,
-        expected,
-        "The filters do not give conv3x3(x) + conv1x1(x) + x.",
-        mistakes={
-            "The path without weights is missing: x itself is added, too.": w3 + spread(one),
-            "The 1 x 1 convolution is missing.": w3 + spread(same),
-            "The 3 x 3 filters come back unchanged.": w3,
-            "The 1 x 1 convolution is added at all nine offsets. It reads the middle one only.": (
-                w3 + spread(one, everywhere=True) + spread(same)
-            ),
-            "Both are added at all nine offsets. They read the middle one only.": (
-                w3 + spread(one + same, everywhere=True)
-            ),
-            "1 is added for every pair of channels. The identity gives each channel itself alone: "
-            "its matrix has zeros beside the diagonal.": w3 + spread(one + 1),
-            "The 1 x 1 filters are transposed: the first axis is the output.": (
-                w3 + spread(one.T) + spread(same)
-            ),
-            "The 3 x 3 filters are missing.": spread(one) + spread(same),
-        },
-    )
+    result = attempt(w3, w1)
+    outcomes = {
+        expected: "The filters do not give conv3x3(x) + conv1x1(x) + x.",
+        w3 + spread(one): "The path without weights is missing: x itself is added, too.",
+        w3 + spread(same): "The 1 x 1 convolution is missing.",
+        w3: "The 3 x 3 filters come back unchanged.",
+        w3 + spread(one, everywhere=True) + spread(same): "The 1 x 1 convolution is added at all "
+        "nine offsets. It reads the middle one only.",
+        w3 + spread(one + same, everywhere=True): "Both are added at all nine offsets. They read "
+        "the middle one only.",
+        w3 + spread(one + 1): "1 is added for every pair of channels. The identity gives each "
+        "channel itself alone: its matrix has zeros beside the diagonal.",
+        w3 + spread(one.T) + spread(same): "The 1 x 1 filters are transposed: the first axis is "
+        "the output.",
+        spread(one) + spread(same): "The 3 x 3 filters are missing.",
+    }
+    attempt.expect_close(result, outcomes)
 
 
-@exercise
+@exercise()
 def circular_by_fourier(attempt: Attempt) -> None:
     """x [batch, channels, rows, columns], weight [out, channels, side, side] -> a map."""
     batch, channels, out, rows, columns = 2, 3, 4, 8, 6
@@ -253,20 +238,16 @@ def circular_by_fourier(attempt: Attempt) -> None:
             "The result is right but for a factor rows * columns: the inverse transform divides by "
             "it once.",
         )
-        attempt.expect_close(
-            result,
-            expected,
-            "At each frequency the output's channels are a matrix [out, channels] times the "
-            "input's channels.",
-            mistakes={
-                "Zeros stand around the image. It should wrap around.": F.conv2d(
-                    x, weight, padding=half
-                )
-            },
-        )
+        outcomes = {
+            expected: "At each frequency the output's channels are a matrix [out, channels] times "
+            "the input's channels.",
+            F.conv2d(x, weight, padding=half): "Zeros stand around the image. It should wrap "
+            "around.",
+        }
+        attempt.expect_close(result, outcomes)
 
 
-@exercise
+@exercise("batch, tokens, out")
 def convolution_by_attention(attempt: Attempt) -> None:
     """x [batch, tokens, dim], weight [out, dim, 3, 3], grid, sharpness -> tokens."""
     batch, dim, out, grid = 2, 3, 4, (5, 6)
@@ -295,11 +276,11 @@ def convolution_by_attention(attempt: Attempt) -> None:
         not close(result[:, inside], convolved(weight.mT)[:, inside]),
         "Rows and columns of the filter are swapped: its first axis is the row.",
     )
-    attempt.expect_close(
-        result[:, inside],
-        convolved(weight)[:, inside],
-        "Inside the grid, with a sharpness of 50, it should be a 3 x 3 convolution.",
-    )
+    outcomes = {
+        convolved(weight)[:, inside]: "Inside the grid, with a sharpness of 50, it should be a 3 x "
+        "3 convolution.",
+    }
+    attempt.expect_close(result[:, inside], outcomes)
     attempt.expect(
         not close(result, convolved(weight, "constant")),
         "Beyond the border you have zeros. But a softmax always gives its weights away: without a "
@@ -310,22 +291,21 @@ def convolution_by_attention(attempt: Attempt) -> None:
         "Your grid wraps around. A position beyond the border has its own coordinates, such as -1.",
     )
     attempt.expect_close(
-        result, convolved(weight), "At the border the token nearest to the missing position counts."
+        result,
+        {convolved(weight): "At the border the token nearest to the missing position counts."},
     )
 
-    soft = attempt(x, weight, grid, 0.3, shape=shape)
-    attempt.expect_close(
-        soft,
-        nine_heads(x, weight, grid, 0.3, power=2),
-        "It is right for a sharpness of 50 and wrong for 0.3, where a head attends to several.",
-        mistakes={
-            "The distance is not squared in the scores.": nine_heads(x, weight, grid, 0.3, power=1),
-            "The weights are hard: each head takes only the nearest token. "
-            "Use a softmax.": convolved(weight),
-            "The scores are divided, as by a square root of a width. They have no scale but the "
-            "sharpness.": nine_heads(x, weight, grid, 0.3 / dim**0.5, power=2),
-        },
-    )
+    soft = attempt(x, weight, grid, 0.3)
+    outcomes = {
+        nine_heads(x, weight, grid, 0.3, power=2): "It is right for a sharpness of 50 and wrong "
+        "for 0.3, where a head attends to several.",
+        nine_heads(x, weight, grid, 0.3, power=1): "The distance is not squared in the scores.",
+        convolved(weight): "The weights are hard: each head takes only the nearest token. Use a "
+        "softmax.",
+        nine_heads(x, weight, grid, 0.3 / dim**0.5, power=2): "The scores are divided, as by a "
+        "square root of a width. They have no scale but the sharpness.",
+    }
+    attempt.expect_close(soft, outcomes)
 
 
 def nine_heads(x: Tensor, weight: Tensor, grid: tuple, sharpness: float, power: int) -> Tensor:

@@ -8,7 +8,7 @@ from course.check.attempt import Attempt, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise()
 def training_step(attempt: Attempt) -> None:
     """Model, images, labels [batch], optimizer, smoothing -> the loss; the weights have moved."""
     batch, features, classes, rate = 5, 4, 3, 0.5
@@ -31,73 +31,59 @@ def training_step(attempt: Attempt) -> None:
     model, optimizer = begin()
     loss, g = loss_and_gradient(start, small, labels)
     after = loss_and_gradient(start - rate * g, small, labels)[0]
-    attempt.expect_close(
-        attempt(model, small, labels, optimizer),
-        loss,
-        "The number returned should be the mean cross-entropy of the batch.",
-        mistakes={
-            "The cross-entropy is summed over the batch. Take the mean.": batch * loss,
-            "This is the loss after the step. Return the one that the step was computed "
-            "from.": after,
-            "The sign is wrong: the loss is minus the logarithm of a probability.": -loss,
-        },
-    )
-    attempt.expect_close(
-        weights(model),
-        start - rate * g,
-        "The loss is right. After one step of plain gradient descent the weights are not.",
-        mistakes={
-            "The weights have not moved. Either optimizer.step() is missing, or the gradient is "
-            "set to zero between loss.backward() and optimizer.step().": start,
-            "The weights have moved up the gradient.": start + rate * g,
-            "The weights have moved by the gradient of the summed loss.": start - rate * batch * g,
-            "This gradient is shorter than 1 and must stay as it is: only longer ones are scaled "
-            "down.": start - rate * g / g.norm(),
-        },
-    )
+    outcomes = {
+        loss: "The number returned should be the mean cross-entropy of the batch.",
+        batch * loss: "The cross-entropy is summed over the batch. Take the mean.",
+        after: "This is the loss after the step. Return the one that the step was computed from.",
+        -loss: "The sign is wrong: the loss is minus the logarithm of a probability.",
+    }
+    attempt.expect_close(attempt(model, small, labels, optimizer), outcomes)
+    outcomes = {
+        start - rate * g: "The loss is right. After one step of plain gradient descent the weights "
+        "are not.",
+        start: "The weights have not moved. Either optimizer.step() is missing, or the gradient is "
+        "set to zero between loss.backward() and optimizer.step().",
+        start + rate * g: "The weights have moved up the gradient.",
+        start - rate * batch * g: "The weights have moved by the gradient of the summed loss.",
+        start - rate * g / g.norm(): "This gradient is shorter than 1 and must stay as it is: only "
+        "longer ones are scaled down.",
+    }
+    attempt.expect_close(weights(model), outcomes)
     middle = weights(model)
     attempt(model, other, labels, optimizer)
     second = loss_and_gradient(middle, other, labels)[1]
-    attempt.expect_close(
-        weights(model),
-        middle - rate * second,
-        "The first step is right, a second with other images is not.",
-        mistakes={
-            "The gradient of the step before is still there, since PyTorch adds to it. Call "
-            "optimizer.zero_grad() in every step, before loss.backward().": (
-                middle - rate * (second + g)
-            )
-        },
-    )
+    outcomes = {
+        middle - rate * second: "The first step is right, a second with other images is not.",
+        middle - rate * (second + g): "The gradient of the step before is still there, since "
+        "PyTorch adds to it. Call optimizer.zero_grad() in every step, before loss.backward().",
+    }
+    attempt.expect_close(weights(model), outcomes)
 
     model, optimizer = begin()
     attempt(model, large, labels, optimizer)
     g = loss_and_gradient(start, large, labels)[1]
     rows = g[:, :-1] / max(g[:, :-1].norm(), 1), g[:, -1:] / max(g[:, -1].norm(), 1)
-    attempt.expect_close(
-        weights(model),
-        start - rate * g / g.norm(),
-        f"A gradient of length {g.norm():.0f} is not scaled down to length 1.",
-        mistakes={
-            f"A gradient of length {g.norm():.0f} is not clipped. Clip after loss.backward() and "
-            "before optimizer.step().": start - rate * g,
-            "Each entry is clipped by itself, which turns the gradient. Scale all of it by one "
-            "number: clip_grad_norm_.": start - rate * g.clamp(-1, 1),
-            "Each parameter is clipped by itself. The length is that of all parameters "
-            "together.": start - rate * torch.cat(rows, 1),
-        },
-    )
+    outcomes = {
+        start - rate * g / g.norm(): f"A gradient of length {g.norm():.0f} is not scaled down to "
+        "length 1.",
+        start - rate * g: f"A gradient of length {g.norm():.0f} is not clipped. Clip after "
+        "loss.backward() and before optimizer.step().",
+        start - rate * g.clamp(-1, 1): "Each entry is clipped by itself, which turns the gradient. "
+        "Scale all of it by one number: clip_grad_norm_.",
+        start - rate * torch.cat(rows, 1): "Each parameter is clipped by itself. The length is "
+        "that of all parameters together.",
+    }
+    attempt.expect_close(weights(model), outcomes)
 
     model, optimizer = begin()
     loss, g = loss_and_gradient(start, small, labels, smoothing=0.3)
+    outcomes = {
+        loss: "With smoothing 0.3 the loss is not the one of the smoothed labels.",
+        loss_and_gradient(start, small, labels)[0]: "The labels are not smoothed.",
+    }
+    attempt.expect_close(attempt(model, small, labels, optimizer, 0.3), outcomes)
     attempt.expect_close(
-        attempt(model, small, labels, optimizer, 0.3),
-        loss,
-        "With smoothing 0.3 the loss is not the one of the smoothed labels.",
-        mistakes={"The labels are not smoothed.": loss_and_gradient(start, small, labels)[0]},
-    )
-    attempt.expect_close(
-        weights(model), start - rate * g, "With smoothing the loss is right, the step is not."
+        weights(model), {start - rate * g: "With smoothing the loss is right, the step is not."}
     )
 
 
@@ -113,7 +99,7 @@ def loss_and_gradient(
     return -(q * logp).sum(1).mean(), (logp.exp() - q).T @ inputs / len(images)
 
 
-@exercise
+@exercise()
 def mixed_loss(attempt: Attempt) -> None:
     """logits [batch, classes], labels, order, share, smoothing -> mean cross-entropy."""
     batch, classes = 5, 7
@@ -123,52 +109,42 @@ def mixed_loss(attempt: Attempt) -> None:
     def loss(share: float, smoothing: float, **wrong: bool) -> Tensor:
         return loss_by_entries(logits, labels, order, share, smoothing, **wrong)
 
-    attempt.expect_close(
-        attempt(logits, labels, order, 1.0, 0.0),
-        loss(1.0, 0.0),
-        "With share 1 and no smoothing this is the ordinary mean cross-entropy, and it is not.",
-        mistakes={
-            "The cross-entropy is summed over the batch. Take the mean.": batch * loss(1.0, 0.0),
-            "With share 1 each image is itself: its own label counts. The shares are "
-            "exchanged.": loss(0.0, 0.0),
-            "The cross-entropy is divided by the number of classes too. Sum over the classes, and "
-            "take the mean over the batch.": loss(1.0, 0.0) / classes,
-            "The sign is wrong: the loss is minus the logarithm of a probability.": -loss(1.0, 0.0),
-        },
-    )
-    attempt.expect_close(
-        attempt(logits, labels, order, 0.7, 0.0),
-        loss(0.7, 0.0),
-        "Without smoothing, share 0.7 of the target should be an image's own label and 0.3 that "
-        "of image order[i].",
-        mistakes={
-            "The second label is missing: an image's target also has 1 - share of the label of "
-            "image order[i].": loss(1.0, 0.0),
-            "The targets sum to share only: 1 - share of the other label is missing.": (
-                0.7 * loss(1.0, 0.0)
-            ),
-            "The shares are exchanged: share belongs to the image's own label.": loss(0.3, 0.0),
-            "The partner of image i is order[i]; here it is the image that i is the partner "
-            "of.": loss_by_entries(logits, labels, order.argsort(), 0.7, 0.0),
-        },
-    )
-    attempt.expect_close(
-        attempt(logits, labels, order, 1.0, 0.2),
-        loss(1.0, 0.2),
-        "With share 1, the smoothed target should be 1 - smoothing on the right class, plus "
-        "smoothing / classes on every class.",
-        mistakes={
-            "The labels are not smoothed.": loss(1.0, 0.0),
-            "The smoothing is spread over the other classes only. Spread it over all of them, the "
-            "right one included.": loss(1.0, 0.2, others=True),
-            "The target sums to more than 1: the right class keeps its 1. Take smoothing from it "
-            "first.": loss(1.0, 0.2, kept=True),
-        },
-    )
+    outcomes = {
+        loss(1.0, 0.0): "With share 1 and no smoothing this is the ordinary mean cross-entropy, "
+        "and it is not.",
+        batch * loss(1.0, 0.0): "The cross-entropy is summed over the batch. Take the mean.",
+        loss(0.0, 0.0): "With share 1 each image is itself: its own label counts. The shares are "
+        "exchanged.",
+        loss(1.0, 0.0) / classes: "The cross-entropy is divided by the number of classes too. Sum "
+        "over the classes, and take the mean over the batch.",
+        -loss(1.0, 0.0): "The sign is wrong: the loss is minus the logarithm of a probability.",
+    }
+    attempt.expect_close(attempt(logits, labels, order, 1.0, 0.0), outcomes)
+    outcomes = {
+        loss(0.7, 0.0): "Without smoothing, share 0.7 of the target should be an image's own label "
+        "and 0.3 that of image order[i].",
+        loss(1.0, 0.0): "The second label is missing: an image's target also has 1 - share of the "
+        "label of image order[i].",
+        0.7 * loss(1.0, 0.0): "The targets sum to share only: 1 - share of the other label is "
+        "missing.",
+        loss(0.3, 0.0): "The shares are exchanged: share belongs to the image's own label.",
+        loss_by_entries(logits, labels, order.argsort(), 0.7, 0.0): "The partner of image i is "
+        "order[i]; here it is the image that i is the partner of.",
+    }
+    attempt.expect_close(attempt(logits, labels, order, 0.7, 0.0), outcomes)
+    outcomes = {
+        loss(1.0, 0.2): "With share 1, the smoothed target should be 1 - smoothing on the right "
+        "class, plus smoothing / classes on every class.",
+        loss(1.0, 0.0): "The labels are not smoothed.",
+        loss(1.0, 0.2, others=True): "The smoothing is spread over the other classes only. Spread "
+        "it over all of them, the right one included.",
+        loss(1.0, 0.2, kept=True): "The target sums to more than 1: the right class keeps its 1. "
+        "Take smoothing from it first.",
+    }
+    attempt.expect_close(attempt(logits, labels, order, 1.0, 0.2), outcomes)
     attempt.expect_close(
         attempt(logits, labels, order, 0.3, 0.4),
-        loss(0.3, 0.4),
-        "Mixing and smoothing are right by themselves, but not together.",
+        {loss(0.3, 0.4): "Mixing and smoothing are right by themselves, but not together."},
     )
 
 
@@ -196,7 +172,7 @@ def loss_by_entries(
     return total / batch
 
 
-@exercise
+@exercise("weights")
 def sharp_gradient(attempt: Attempt) -> None:
     """weights [n], gradient: [n] -> [n], rho -> the gradient at the highest point nearby."""
     n, rho = 6, 0.5
@@ -216,39 +192,33 @@ def sharp_gradient(attempt: Attempt) -> None:
 
     g = slope_at(weights)
     away = rho * g / g.norm()
-    found = attempt(weights, gradient, rho, shape=dict(weights=n))
-    attempt.expect_close(
-        found,
-        slope_at(weights + away),
-        "For a quadratic loss the result is not the gradient at weights + rho * g / |g|.",
-        mistakes={
-            "This is the gradient at the weights themselves. Take it at the point at distance rho "
-            "up the gradient.": g,
-            "This is the gradient on the way down. The highest point nearby lies up the "
-            "gradient.": slope_at(weights - away),
-            "The step is not rho long: divide the gradient by its norm.": (
-                slope_at(weights + rho * g)
-            ),
-            "The gradient is divided by its squared norm. Divide by the norm.": (
-                slope_at(weights + rho * g / g.square().sum())
-            ),
-            "Each entry is divided by its own size. Divide by the norm of the whole "
-            "vector.": slope_at(weights + rho * g.sign()),
-            "This is the point, not the gradient there.": weights + away,
-            "The two gradients are added. Return only the second.": slope_at(weights + away) + g,
-            "This differentiates through the step as well. Call gradient twice and do nothing "
-            "else.": through(curvature, weights, slope, rho),
-        },
-    )
+    found = attempt(weights, gradient, rho)
+    outcomes = {
+        slope_at(weights + away): "For a quadratic loss the result is not the gradient at weights "
+        "+ rho * g / |g|.",
+        g: "This is the gradient at the weights themselves. Take it at the point at distance rho "
+        "up the gradient.",
+        slope_at(weights - away): "This is the gradient on the way down. The highest point nearby "
+        "lies up the gradient.",
+        slope_at(weights + rho * g): "The step is not rho long: divide the gradient by its norm.",
+        slope_at(weights + rho * g / g.square().sum()): "The gradient is divided by its squared "
+        "norm. Divide by the norm.",
+        slope_at(weights + rho * g.sign()): "Each entry is divided by its own size. Divide by the "
+        "norm of the whole vector.",
+        weights + away: "This is the point, not the gradient there.",
+        slope_at(weights + away) + g: "The two gradients are added. Return only the second.",
+        through(curvature, weights, slope, rho): "This differentiates through the step as well. "
+        "Call gradient twice and do nothing else.",
+    }
+    attempt.expect_close(found, outcomes)
     attempt.expect(
         len(seen) == 2,
         f"gradient was called {len(seen)} times; each call costs a backward pass, and two are "
         "enough.",
     )
     attempt.expect_close(
-        attempt(weights, gradient, 0.0, shape=dict(weights=n)),
-        g,
-        "With rho 0 the result should be the gradient at the weights.",
+        attempt(weights, gradient, 0.0),
+        {g: "With rho 0 the result should be the gradient at the weights."},
     )
     flat = attempt(
         weights,
@@ -257,7 +227,7 @@ def sharp_gradient(attempt: Attempt) -> None:
         shape=dict(weights=n),
         if_not_finite="Where the gradient is zero the result is 0 / 0. Return that gradient.",
     )
-    attempt.expect_close(flat, 0.0, "Where the gradient is zero, return it as it is.")
+    attempt.expect_close(flat, {0.0: "Where the gradient is zero, return it as it is."})
 
 
 def through(curvature: Tensor, weights: Tensor, slope: Tensor, rho: float) -> Tensor:
@@ -269,7 +239,7 @@ def through(curvature: Tensor, weights: Tensor, slope: Tensor, rho: float) -> Te
     return found
 
 
-@exercise
+@exercise()
 def paired_interval(attempt: Attempt) -> None:
     """Accuracies a, b [seeds] -> lower end, mean and upper end of the mean difference [3]."""
     for seeds in (4, 7):  # the second catches a number typed in
@@ -284,42 +254,35 @@ def paired_interval(attempt: Attempt) -> None:
             return d.mean() + torch.tensor([-1, 0, 1]) * half
 
         found = attempt(a, b, shape=dict(numbers=3))
-        attempt.expect_close(
-            found[1],
-            d.mean(),
-            "The middle number should be the mean of a - b.",
-            mistakes={"The sign is wrong: how much is a above b?": -d.mean()},
-        )
+        outcomes = {
+            d.mean(): "The middle number should be the mean of a - b.",
+            -d.mean(): "The sign is wrong: how much is a above b?",
+        }
+        attempt.expect_close(found[1], outcomes)
         attempt.expect(
             found[0] < found[2], "The first number is the lower end, the last the upper."
         )
-        attempt.expect_close(
-            found,
-            ends(t * error),
-            "The mean is right, the ends are not.",
-            mistakes={
-                "This treats the two models as if they had different seeds. Take the standard "
-                "deviation of the differences.": ends(t * ((a.var() + b.var()) / seeds).sqrt()),
-                "These ends span the differences themselves. Those of their mean are closer by "
-                "the root of the number of seeds.": ends(t * d.std()),
-                "The factor is that of a normal distribution. With so few seeds it is "
-                "Student's.": ends(1.959964 * error),
-                "The variance is divided by n. The sample standard deviation divides by "
-                "n - 1.": ends(t * d.std(correction=0) / seeds**0.5),
-                "The standard deviation is divided by n, not by the root of n.": (
-                    ends(t * d.std() / seeds)
-                ),
-                "Student's distribution has n - 1 degrees of freedom here, not n.": (
-                    ends(stats.t.ppf(0.975, seeds) * error)
-                ),
-                "This is the 90 % interval: 2.5 % are to lie beyond each end.": (
-                    ends(stats.t.ppf(0.95, seeds - 1) * error)
-                ),
-            },
-        )
+        outcomes = {
+            ends(t * error): "The mean is right, the ends are not.",
+            ends(t * ((a.var() + b.var()) / seeds).sqrt()): "This treats the two models as if they "
+            "had different seeds. Take the standard deviation of the differences.",
+            ends(t * d.std()): "These ends span the differences themselves. Those of their mean "
+            "are closer by the root of the number of seeds.",
+            ends(1.959964 * error): "The factor is that of a normal distribution. With so few "
+            "seeds it is Student's.",
+            ends(t * d.std(correction=0) / seeds**0.5): "The variance is divided by n. The sample "
+            "standard deviation divides by n - 1.",
+            ends(t * d.std() / seeds): "The standard deviation is divided by n, not by the root of "
+            "n.",
+            ends(stats.t.ppf(0.975, seeds) * error): "Student's distribution has n - 1 degrees of "
+            "freedom here, not n.",
+            ends(stats.t.ppf(0.95, seeds - 1) * error): "This is the 90 % interval: 2.5 % are to "
+            "lie beyond each end.",
+        }
+        attempt.expect_close(found, outcomes)
 
 
-@exercise
+@exercise()
 def best_temperature(attempt: Attempt) -> None:
     """Logits [n, classes], labels [n] -> the temperature with the smallest cross-entropy."""
     n, classes = 400, 5

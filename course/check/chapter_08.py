@@ -6,11 +6,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course.check.attempt import Attempt, close, normal_draws
+from course.check.attempt import Attempt, Outcomes, close, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise("filters, channels, height, width")
 def on_one_scale(attempt: Attempt) -> None:
     """filters [n, channels, height, width] -> from 0 to 1, one scale, 0 in the middle."""
     n, channels, height, width = 4, 3, 5, 2
@@ -21,35 +21,29 @@ def on_one_scale(attempt: Attempt) -> None:
         x = sign * filters
         low, high = x.amin((1, 2, 3), True), x.amax((1, 2, 3), True)
         size = x.abs().amax((1, 2, 3), True)
-        attempt.expect_close(
-            attempt(x, shape=shape),
-            0.5 + 0.5 * x / size.max(),
-            "The images are wrong.",
-            mistakes={
-                "Each filter has its own scale, from its smallest to its largest weight. "
-                "Small ones look as strong as large ones.": (x - low) / (high - low),
-                "Each filter has its own factor. Take one for all.": 0.5 + 0.5 * x / size,
-                "The smallest weight of all becomes 0 and the largest 1, so that a weight of 0 is "
-                "not in the middle.": (x - x.min()) / (x.max() - x.min()),
-                "A weight of 0 becomes 0.5, but the factor is that of the largest weight. The size "
-                "decides, whatever the sign.": 0.5 + 0.5 * x / x.max(),
-                "A weight of 0 becomes 0. The range is 0 to 1 with 0.5 in the middle.": (
-                    x / size.max()
-                ),
-            },
-        )
+        outcomes = {
+            0.5 + 0.5 * x / size.max(): "The images are wrong.",
+            (x - low) / (high - low): "Each filter has its own scale, from its smallest to its "
+            "largest weight. Small ones look as strong as large ones.",
+            0.5 + 0.5 * x / size: "Each filter has its own factor. Take one for all.",
+            (x - x.min()) / (x.max() - x.min()): "The smallest weight of all becomes 0 and the "
+            "largest 1, so that a weight of 0 is not in the middle.",
+            0.5 + 0.5 * x / x.max(): "A weight of 0 becomes 0.5, but the factor is that of the "
+            "largest weight. The size decides, whatever the sign.",
+            x / size.max(): "A weight of 0 becomes 0. The range is 0 to 1 with 0.5 in the middle.",
+        }
+        attempt.expect_close(attempt(x), outcomes)
     attempt.expect_close(
         attempt(
             torch.zeros(n, channels, height, width),
             shape=shape,
             if_not_finite="If all weights are 0 the result is not finite: 0 / 0.",
         ),
-        0.5,
-        "If all weights are 0, everything should be 0.5.",
+        {0.5: "If all weights are 0, everything should be 0.5."},
     )
 
 
-@exercise
+@exercise("filters")
 def share_in_span(attempt: Attempt) -> None:
     """filters [n, c, h, w], images [k, c, h, w] -> share of energy in the span, [n]."""
     n, k, c, h, w = 4, 3, 2, 3, 5
@@ -59,39 +53,32 @@ def share_in_span(attempt: Attempt) -> None:
     filters = torch.einsum("nd,dchw->nchw", torch.cat([inside, normal(n, 5)], 1), directions[:8])
     energy = filters.square().sum((1, 2, 3))
     right = inside.square().sum(1) / energy
-    attempt.expect_close(
-        attempt(filters, directions[:k], shape=dict(filters=n)),
-        right,
-        "Already for orthonormal images the share is wrong.",
-        mistakes={
-            "This is the ratio of the norms. The share is the ratio of "
-            "their squares.": right.sqrt(),
-            "This is the share outside of the span.": 1 - right,
-            "This is the energy inside. Divide by the filter's own.": inside.square().sum(1),
-            "The share of the image that fits best is returned. The images together span "
-            "more.": inside.square().amax(1) / energy,
-        },
-    )
+    outcomes = {
+        right: "Already for orthonormal images the share is wrong.",
+        right.sqrt(): "This is the ratio of the norms. The share is the ratio of their squares.",
+        1 - right: "This is the share outside of the span.",
+        inside.square().sum(1): "This is the energy inside. Divide by the filter's own.",
+        inside.square().amax(1) / energy: "The share of the image that fits best is returned. The "
+        "images together span more.",
+    }
+    attempt.expect_close(attempt(filters, directions[:k]), outcomes)
     mix = normal(k, k)
     skew = torch.einsum("kd,dchw->kchw", mix, directions[:k])
-    attempt.expect_close(
-        attempt(filters, skew, shape=dict(filters=n)),
-        right,
-        "For images of other lengths and angles, with the same span, the share should be the "
-        "same. Projections on images that are not orthogonal cannot be added.",
-    )
+    outcomes = {
+        right: "For images of other lengths and angles, with the same span, the share should be "
+        "the same. Projections on images that are not orthogonal cannot be added.",
+    }
+    attempt.expect_close(attempt(filters, skew), outcomes)
     # So long that rounding leaves about 0.1 of the singular value that should be zero.
     dependent = 1e15 * torch.cat([skew, skew[:1] - skew[1:2]])
     message = (
         "With an image that is the difference of two others the span is the same, but not the "
         "result. Leave out directions whose singular value is zero, up to rounding."
     )
-    attempt.expect_close(
-        attempt(filters, dependent, shape=dict(filters=n), if_not_finite=message), right, message
-    )
+    attempt.expect_close(attempt(filters, dependent, if_not_finite=message), {right: message})
 
 
-@exercise
+@exercise()
 def matched_similarity(attempt: Attempt) -> None:
     """a, b [n, c, h, w] -> the mean absolute cosine under the best pairing."""
     n, c, h, w = 5, 2, 3, 4
@@ -100,14 +87,13 @@ def matched_similarity(attempt: Attempt) -> None:
     order, signs = torch.tensor([2, 0, 1, 4, 3]), torch.tensor([1.0, -1, 1, -1, -1])
     b = 3 * signs[:, None, None, None] * a[order]
     attempt.expect_close(
-        attempt(a, a[order]), 1.0, "The same filters in another order should have similarity 1."
+        attempt(a, a[order]), {1.0: "The same filters in another order should have similarity 1."}
     )
-    attempt.expect_close(
-        attempt(a, b),
-        1.0,
-        "The same filters in another order, some with the opposite sign and all three times as "
-        "long, should have similarity 1. Take the absolute cosine.",
-    )
+    outcomes: Outcomes = {
+        1.0: "The same filters in another order, some with the opposite sign and all three times "
+        "as long, should have similarity 1. Take the absolute cosine.",
+    }
+    attempt.expect_close(attempt(a, b), outcomes)
 
     base = F.normalize(normal(n, c * h * w), dim=1)
     for seed in range(3, 6):
@@ -124,21 +110,18 @@ def matched_similarity(attempt: Attempt) -> None:
             "The best pair was taken first, then the best of what was left. That need not be the "
             "best pairing of all.",
         )
-        attempt.expect_close(
-            result,
-            best(cosines),
-            "The mean of the best pairing is wrong.",
-            mistakes={
-                "Each filter of a has its best partner, but several have the same one. Use each "
-                "once.": cosines.amax(1).mean(),
-                "Each filter of b has its best partner, but several have the same one. Use each "
-                "once.": cosines.amax(0).mean(),
-                "This pairs filters that stand at the same position.": cosines.diagonal().mean(),
-                "The mean of each filter is subtracted first. The cosine is that of the filters "
-                "as they are.": best(centred.abs()),
-                "This is the sum over the pairs. Take the mean.": best(cosines) * n,
-            },
-        )
+        outcomes = {
+            best(cosines): "The mean of the best pairing is wrong.",
+            cosines.amax(1).mean(): "Each filter of a has its best partner, but several have the "
+            "same one. Use each once.",
+            cosines.amax(0).mean(): "Each filter of b has its best partner, but several have the "
+            "same one. Use each once.",
+            cosines.diagonal().mean(): "This pairs filters that stand at the same position.",
+            best(centred.abs()): "The mean of each filter is subtracted first. The cosine is that "
+            "of the filters as they are.",
+            best(cosines) * n: "This is the sum over the pairs. Take the mean.",
+        }
+        attempt.expect_close(result, outcomes)
 
 
 def best(cosines: Tensor) -> Tensor:
@@ -161,38 +144,36 @@ def greedy(cosines: Tensor) -> Tensor:
     return torch.stack(taken).mean()
 
 
-@exercise
+@exercise("rows, columns")
 def cosine_by_offset(attempt: Attempt) -> None:
     """table [rows, columns, dim] -> mean cosine by offset [2 rows - 1, 2 columns - 1]."""
     for rows, columns, dim in ((3, 5, 6), (5, 2, 3)):
         table = normal_draws(seed=rows)(rows, columns, dim) + 0.5
         unit = F.normalize(table, dim=-1)
-        shape = dict(rows=2 * rows - 1, columns=2 * columns - 1)
         sums, pairs = by_offset(unit)
         raw, _ = by_offset(table)
         middle = by_offset(F.normalize(table - table.mean((0, 1)), dim=-1))[0] / pairs
+        outcomes = {
+            sums / pairs: "The mean cosine by offset is wrong.",
+            raw / pairs: "These are dot products. Divide by the lengths of both vectors.",
+            sums: "These are sums over the pairs. An offset has as many pairs as fit on the grid: "
+            "divide by their number.",
+            sums / (rows * columns): "All offsets are divided by the number of positions. Divide "
+            "each by its own number of pairs.",
+            around(unit): "Pairs are taken across the border, as if the grid were a ring.",
+            (sums / pairs).flip(1): "The columns are mirrored: for offset (1, 1) compare with the "
+            "position below and to the right.",
+            middle: "The mean vector is subtracted first. Compare the vectors as they are.",
+            (sums / pairs).roll((1 - rows, 1 - columns), (0, 1)): "The offset 0 is in the corner. "
+            "It belongs in the middle, at [rows - 1, columns - 1].",
+        }
         attempt.expect_close(
             attempt(
                 table,
-                shape=shape,
                 if_not_finite="The result contains NaN or infinity, though every offset has at "
                 "least one pair of positions.",
             ),
-            sums / pairs,
-            "The mean cosine by offset is wrong.",
-            mistakes={
-                "These are dot products. Divide by the lengths of both vectors.": raw / pairs,
-                "These are sums over the pairs. An offset has as many pairs as fit on the grid: "
-                "divide by their number.": sums,
-                "All offsets are divided by the number of positions. Divide each by its own number "
-                "of pairs.": sums / (rows * columns),
-                "Pairs are taken across the border, as if the grid were a ring.": around(unit),
-                "The columns are mirrored: for offset (1, 1) compare with the position below "
-                "and to the right.": (sums / pairs).flip(1),
-                "The mean vector is subtracted first. Compare the vectors as they are.": middle,
-                "The offset 0 is in the corner. It belongs in the middle, at "
-                "[rows - 1, columns - 1].": (sums / pairs).roll((1 - rows, 1 - columns), (0, 1)),
-            },
+            outcomes,
         )
 
 

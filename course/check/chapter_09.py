@@ -6,11 +6,11 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, Outcomes, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise()
 def effective_keys(attempt: Attempt) -> None:
     """weights [heads, queries, keys] -> [heads]."""
     heads, queries, keys = 3, 4, 6
@@ -23,41 +23,33 @@ def effective_keys(attempt: Attempt) -> None:
         )
 
     even = torch.full((heads, queries, keys), 1 / keys)
-    attempt.expect_close(
-        count(even),
-        keys,
-        f"{keys} keys of equal weight are {keys} effective keys.",
-        mistakes={
-            "This is the entropy, log n for n equal weights. Its exponential is the number of "
-            "keys.": math.log(keys),
-            "The logarithm is to base 2 and the exponential to base e.": math.exp(math.log2(keys)),
-            "You take the mean over keys. An entropy is a sum over keys.": math.exp(
-                math.log(keys) / keys
-            ),
-            "The entropy has the wrong sign.": 1 / keys,
-        },
-    )
+    outcomes: Outcomes = {
+        keys: f"{keys} keys of equal weight are {keys} effective keys.",
+        math.log(keys): "This is the entropy, log n for n equal weights. Its exponential is the "
+        "number of keys.",
+        math.exp(math.log2(keys)): "The logarithm is to base 2 and the exponential to base e.",
+        math.exp(math.log(keys) / keys): "You take the mean over keys. An entropy is a sum over "
+        "keys.",
+        1 / keys: "The entropy has the wrong sign.",
+    }
+    attempt.expect_close(count(even), outcomes)
     single = torch.eye(keys)[:queries].expand(heads, -1, -1).contiguous()
-    attempt.expect_close(count(single), 1.0, "All weight on one key is one effective key.")
+    attempt.expect_close(count(single), {1.0: "All weight on one key is one effective key."})
     weights = normal_draws(seed=30)(heads, queries, keys).mul(2).softmax(-1)
     entropies = torch.tensor(
         [[-sum(w * math.log(w) for w in row) for row in head] for head in weights.tolist()]
     )
-    attempt.expect_close(
-        count(weights),
-        entropies.exp().mean(1),
-        "Where queries differ, the number is the mean over queries.",
-        mistakes={
-            "You take the exponential of the mean entropy. Take the mean of the exponentials, one "
-            "for each query.": entropies.mean(1).exp(),
-            "These are one over the sums of squares, another measure of the same kind.": (
-                1 / weights.square().sum(-1)
-            ).mean(1),
-        },
-    )
+    outcomes = {
+        entropies.exp().mean(1): "Where queries differ, the number is the mean over queries.",
+        entropies.mean(1).exp(): "You take the exponential of the mean entropy. Take the mean of "
+        "the exponentials, one for each query.",
+        (1 / weights.square().sum(-1)).mean(1): "These are one over the sums of squares, another "
+        "measure of the same kind.",
+    }
+    attempt.expect_close(count(weights), outcomes)
 
 
-@exercise
+@exercise()
 def mean_offset(attempt: Attempt) -> None:
     """weights [heads, patches, patches], rows, columns -> [heads, 2]: down, right, in patches."""
     heads, rows, columns = 3, 2, 5
@@ -76,42 +68,34 @@ def mean_offset(attempt: Attempt) -> None:
 
     still = torch.eye(patches).expand(heads, -1, -1).contiguous()
     attempt.expect_close(
-        offset(still), 0.0, "A head in which every patch looks at itself has no offset."
+        offset(still), {0.0: "A head in which every patch looks at itself has no offset."}
     )
     first = torch.zeros(heads, patches, patches)
     first[:, :, 0] = 1
-    attempt.expect_close(
-        offset(first),
-        torch.tensor([-0.5, -2.0]).expand(heads, 2),
-        f"All look at the first patch, on a grid of {rows} rows and {columns} columns: half a row "
-        "up and two columns to the left.",
-        mistakes={
-            "The signs are reversed, or lost: subtract where the query is from "
-            "where the key is.": torch.tensor([0.5, 2.0]).expand(heads, 2),
-            "The axes are exchanged, where down should come first, or the grid is read as "
-            f"{columns} rows of {rows}.": torch.tensor([-2.0, -0.5]).expand(heads, 2),
-            "This is the sum over queries. Take the mean.": (
-                torch.tensor([-5.0, -20.0]).expand(heads, 2)
-            ),
-        },
-    )
+    outcomes = {
+        torch.tensor([-0.5, -2.0]).expand(heads, 2): "All look at the first patch, on a grid of "
+        f"{rows} rows and {columns} columns: half a row up and two columns to the left.",
+        torch.tensor([0.5, 2.0]).expand(heads, 2): "The signs are reversed, or lost: subtract "
+        "where the query is from where the key is.",
+        torch.tensor([-2.0, -0.5]).expand(heads, 2): "The axes are exchanged, where down should "
+        f"come first, or the grid is read as {columns} rows of {rows}.",
+        torch.tensor([-5.0, -20.0]).expand(heads, 2): "This is the sum over queries. Take the "
+        "mean.",
+    }
+    attempt.expect_close(offset(first), outcomes)
     weights = normal_draws(seed=31)(heads, patches, patches).mul(2).softmax(-1)
-    attempt.expect_close(
-        offset(weights),
-        expected(weights),
-        "For weights that differ everywhere the offset is wrong. Sum over keys by the weights, "
-        "then take the mean over queries.",
-    )
+    outcomes = {
+        expected(weights): "For weights that differ everywhere the offset is wrong. Sum over keys "
+        "by the weights, then take the mean over queries.",
+    }
+    attempt.expect_close(offset(weights), outcomes)
 
 
-@exercise
+@exercise("tokens, others")
 def relevance(attempt: Attempt) -> None:
     """weights, gradients [blocks, heads, tokens, tokens] -> [tokens, tokens]."""
     heads, tokens = 3, 5
     draws = normal_draws(seed=32)
-
-    def rolled(weights: Tensor, gradients: Tensor) -> Tensor:
-        return attempt(weights, gradients, shape=dict(tokens=tokens, others=tokens))
 
     def kept(weights: Tensor, gradients: Tensor) -> Tensor:
         return (weights * gradients).clamp(min=0).mean(0)
@@ -119,46 +103,38 @@ def relevance(attempt: Attempt) -> None:
     eye = torch.eye(tokens)
     weights = draws(2, heads, tokens, tokens).softmax(-1)
     gradients = draws(2, heads, tokens, tokens)
-    attempt.expect_close(
-        rolled(weights, torch.zeros_like(gradients)),
-        eye,
-        "Where the score does not depend on attention, every token keeps only itself: the "
+    outcomes = {
+        eye: "Where the score does not depend on attention, every token keeps only itself: the "
         "identity.",
-    )
+    }
+    attempt.expect_close(attempt(weights, torch.zeros_like(gradients)), outcomes)
     one = weights[:1], gradients[:1]
-    attempt.expect_close(
-        rolled(*one),
-        eye + kept(one[0][0], one[1][0]),
-        "For one block it should be the identity plus the mean over heads of the positive parts of "
-        "weight times gradient.",
-        mistakes={
-            "Negative parts are not cut off.": eye + (one[0][0] * one[1][0]).mean(0),
-            "The heads are averaged before negative parts are cut off: a head that speaks against "
-            "then cancels one that speaks for.": eye + (one[0][0] * one[1][0]).mean(0).clamp(min=0),
-            "The sizes are taken: negative parts should go, not turn positive.": (
-                eye + (one[0][0] * one[1][0]).abs().mean(0)
-            ),
-            "The heads are added up. Take their mean.": eye + heads * kept(one[0][0], one[1][0]),
-            "The identity is missing: what a token had, it keeps.": kept(one[0][0], one[1][0]),
-            "Weights and gradients are not multiplied: only the gradient is used.": (
-                eye + one[1][0].clamp(min=0).mean(0)
-            ),
-        },
-    )
+    outcomes = {
+        eye + kept(one[0][0], one[1][0]): "For one block it should be the identity plus the mean "
+        "over heads of the positive parts of weight times gradient.",
+        eye + (one[0][0] * one[1][0]).mean(0): "Negative parts are not cut off.",
+        eye + (one[0][0] * one[1][0]).mean(0).clamp(min=0): "The heads are averaged before "
+        "negative parts are cut off: a head that speaks against then cancels one that speaks for.",
+        eye + (one[0][0] * one[1][0]).abs().mean(0): "The sizes are taken: negative parts should "
+        "go, not turn positive.",
+        eye + heads * kept(one[0][0], one[1][0]): "The heads are added up. Take their mean.",
+        kept(one[0][0], one[1][0]): "The identity is missing: what a token had, it keeps.",
+        eye + one[1][0].clamp(min=0).mean(0): "Weights and gradients are not multiplied: only the "
+        "gradient is used.",
+    }
+    attempt.expect_close(attempt(*one), outcomes)
     low, high = (kept(w, g) for w, g in zip(weights, gradients, strict=True))
-    attempt.expect_close(
-        rolled(weights, gradients),
-        (eye + high) @ (eye + low),
-        "For two blocks the update is R + A R, with the first block first.",
-        mistakes={
-            "The order is reversed: a later block reads what earlier ones have mixed, so that it "
-            "belongs on the left.": (eye + low) @ (eye + high),
-            "The blocks are added up. Each should act on what came before.": eye + low + high,
-        },
-    )
+    outcomes = {
+        (eye + high) @ (eye + low): "For two blocks the update is R + A R, with the first block "
+        "first.",
+        (eye + low) @ (eye + high): "The order is reversed: a later block reads what earlier ones "
+        "have mixed, so that it belongs on the left.",
+        eye + low + high: "The blocks are added up. Each should act on what came before.",
+    }
+    attempt.expect_close(attempt(weights, gradients), outcomes)
 
 
-@exercise
+@exercise()
 def integrated_gradients(attempt: Attempt) -> None:
     """images [batch, channels, rows, columns], baseline [channels, rows, columns], score, steps."""
     batch, channels, rows, columns = 2, 3, 4, 5
@@ -178,46 +154,37 @@ def integrated_gradients(attempt: Attempt) -> None:
         return (3 * (x * weights).flatten(1).sum(1)).sin()
 
     call = partial(attempt, images, baseline, shape=shape)
-    attempt.expect_close(
-        call(linear, 3),
-        weights * way,
-        "For a linear score each number's part is its weight times its change from the baseline.",
-        mistakes={
-            "This is only the gradient. Multiply it by the image minus "
-            "the baseline.": weights.expand_as(way),
-            "The gradient is multiplied by the image, where it should be by the image minus "
-            "the baseline.": weights * images,
-            "The sign is wrong: the path goes from the baseline to the image.": -weights * way,
-            "The gradients are added up. Take their mean over the steps.": 3 * weights * way,
-        },
-    )
-    attempt.expect_close(
-        call(square, 4),
-        weights * (images.square() - baseline.square()),
-        "For a score of squares, middles of equal pieces give the integral exactly.",
-        mistakes={
-            "The gradient is taken only at the image. Take it all along the path.": (
-                2 * weights * images * way
-            ),
-            "The gradient is taken only at the baseline. Take it all along the path.": (
-                2 * weights * baseline * way
-            ),
-            "The path starts at zero. It should start at the baseline.": weights * images * way,
-            "The gradient is taken where each piece ends. Take it in the middle.": (
-                2 * weights * (baseline + way * 0.625) * way
-            ),
-            "The gradient is taken where each piece begins. Take it in the middle.": (
-                2 * weights * (baseline + way * 0.375) * way
-            ),
-        },
-    )
+    outcomes = {
+        weights * way: "For a linear score each number's part is its weight times its change from "
+        "the baseline.",
+        weights.expand_as(way): "This is only the gradient. Multiply it by the image minus the "
+        "baseline.",
+        weights * images: "The gradient is multiplied by the image, where it should be by the "
+        "image minus the baseline.",
+        -weights * way: "The sign is wrong: the path goes from the baseline to the image.",
+        3 * weights * way: "The gradients are added up. Take their mean over the steps.",
+    }
+    attempt.expect_close(call(linear, 3), outcomes)
+    outcomes = {
+        weights * (images.square() - baseline.square()): "For a score of squares, middles of equal "
+        "pieces give the integral exactly.",
+        2 * weights * images * way: "The gradient is taken only at the image. Take it all along "
+        "the path.",
+        2 * weights * baseline * way: "The gradient is taken only at the baseline. Take it all "
+        "along the path.",
+        weights * images * way: "The path starts at zero. It should start at the baseline.",
+        2 * weights * (baseline + way * 0.625) * way: "The gradient is taken where each piece "
+        "ends. Take it in the middle.",
+        2 * weights * (baseline + way * 0.375) * way: "The gradient is taken where each piece "
+        "begins. Take it in the middle.",
+    }
+    attempt.expect_close(call(square, 4), outcomes)
     total = torch.zeros_like(images)
     for step in range(5):
         x = (baseline + (step + 0.5) / 5 * way).requires_grad_()
         total += torch.autograd.grad(sine(x).sum(), x)[0] / 5
-    attempt.expect_close(
-        call(sine, 5),
-        total * way,
-        "For a score that bends, the mean over 5 steps is wrong. Each image of the batch has its "
-        "own path.",
-    )
+    outcomes = {
+        total * way: "For a score that bends, the mean over 5 steps is wrong. Each image of the "
+        "batch has its own path.",
+    }
+    attempt.expect_close(call(sine, 5), outcomes)

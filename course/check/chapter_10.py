@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, Outcomes, normal_draws
 from course.check.exercise import exercise
 from course.check.memory import MemoryMeter
 
@@ -19,7 +19,7 @@ def aligned(x: Tensor, y: Tensor, *, over: int | None = 0) -> Tensor:
     return (k * h).sum() / (k.norm() * h.norm())
 
 
-@exercise
+@exercise()
 def feature_cka(attempt: Attempt) -> None:
     """x [images, p], y [images, q] -> one number."""
     normal = normal_draws(seed=0)
@@ -29,38 +29,30 @@ def feature_cka(attempt: Attempt) -> None:
     right = aligned(x, y)
     cross = (x.T @ y).norm()
     own = (x.T @ x).norm() * (y.T @ y).norm()
-    attempt.expect_close(
-        attempt(x, y),
-        right,
-        "For features that are centred already the value is wrong.",
-        mistakes={
-            EACH_IMAGE: aligned(x, y, over=1),
-            "The norm of the product of both is not squared.": cross / own,
-            "This is the root of CKA: square the norm of the product of both.": right.sqrt(),
-            "The norms in the denominator are squared too: now the value depends "
-            "on the scale.": cross.square() / own.square(),
-            "The denominator has the norms of x and y. It should have those of x^T x and y^T y.": (
-                cross / (x.norm() * y.norm())
-            ).square(),
-        },
-    )
+    outcomes = {
+        right: "For features that are centred already the value is wrong.",
+        aligned(x, y, over=1): EACH_IMAGE,
+        cross / own: "The norm of the product of both is not squared.",
+        right.sqrt(): "This is the root of CKA: square the norm of the product of both.",
+        cross.square() / own.square(): "The norms in the denominator are squared too: now the "
+        "value depends on the scale.",
+        (cross / (x.norm() * y.norm())).square(): "The denominator has the norms of x and y. It "
+        "should have those of x^T x and y^T y.",
+    }
+    attempt.expect_close(attempt(x, y), outcomes)
     for moved, name in ((y + 3 + normal(6), "y"), (x + 3 + normal(4), "x")):
         pair = (x, moved) if name == "y" else (moved, y)
-        attempt.expect_close(
-            attempt(*pair),
-            right,
-            f"With a number added to each feature of {name} the value changes. CKA centres "
+        outcomes = {
+            right: f"With a number added to each feature of {name} the value changes. CKA centres "
             "both sides.",
-            mistakes={
-                "You subtract the mean of all numbers. Each feature has its own mean.": (
-                    aligned(*(t - t.mean() for t in pair), over=None)
-                )
-            },
-        )
+            aligned(*(t - t.mean() for t in pair), over=None): "You subtract the mean of all "
+            "numbers. Each feature has its own mean.",
+        }
+        attempt.expect_close(attempt(*pair), outcomes)
     many = normal(60, 5), normal(60, 3)
     meter = MemoryMeter(*many)
     attempt.expect_close(
-        attempt(*many, within=meter), aligned(*many), "For 60 images the value is wrong."
+        attempt(*many, within=meter), {aligned(*many): "For 60 images the value is wrong."}
     )
     attempt.expect(
         meter.largest < 60 * 60,
@@ -69,7 +61,7 @@ def feature_cka(attempt: Attempt) -> None:
     )
 
 
-@exercise
+@exercise()
 def place_error(attempt: Attempt) -> None:
     """table [rows, columns, rows, columns] -> one number."""
     rows, columns = 3, 5
@@ -85,48 +77,42 @@ def place_error(attempt: Attempt) -> None:
         steps = [(abs(r - 1), abs(c - 4)) for r in range(rows) for c in range(columns)]
         return torch.tensor([float(measure(a, b)) for a, b in steps]).mean()
 
-    def turned(table: Tensor) -> dict[str, Tensor]:
+    def turned(table: Tensor) -> Outcomes:
         flat = table.reshape(rows * columns, -1)
         return {
-            "You ask each patch for its token. The table's first two axes are the token's.": away(
-                flat.argmax(0), columns
-            ),
-            "You take the patch that is least like the token.": away(flat.argmin(1), columns),
-            "You take the largest size, whatever the sign. What is most unlike is not alike.": away(
-                flat.abs().argmax(1), columns
-            ),
+            away(flat.argmax(0), columns): "You ask each patch for its token. The table's first "
+            "two axes are the token's.",
+            away(flat.argmin(1), columns): "You take the patch that is least like the token.",
+            away(flat.abs().argmax(1), columns): "You take the largest size, whatever the sign. "
+            "What is most unlike is not alike.",
         }
 
-    attempt.expect_close(
-        attempt(pointing(1, 4)),
-        mean(lambda a, b: (a * a + b * b) ** 0.5),
-        "Where every token is most like the patch in row 1, column 4, of 3 rows and 5 columns, the "
-        "mean distance is wrong.",
-        mistakes={
-            "You add up steps along rows and columns. Take the straight line.": (
-                mean(lambda a, b: a + b)
-            ),
-            "These are squares of distances.": mean(lambda a, b: a * a + b * b),
-            "This is the root of the mean square: take the root for each token, "
-            "then the mean.": mean(lambda a, b: a * a + b * b).sqrt(),
-            "The number of the patch is turned into a row and a column by the number of rows. "
-            "Patches are counted along a row first: divide by the "
-            "number of columns.": by_rows(rows, columns, 9),
-            "This counts tokens that miss, not how far they miss.": torch.tensor(14 / 15),
-            "This is the difference of the patches' numbers: the last of a row and the first of "
-            "the next are no neighbours.": torch.arange(15.0).sub(9).abs().mean(),
-        }
-        | turned(pointing(1, 4)),
-    )
+    outcomes = {
+        mean(lambda a, b: (a * a + b * b) ** 0.5): "Where every token is most like the patch in "
+        "row 1, column 4, of 3 rows and 5 columns, the mean distance is wrong.",
+        mean(lambda a, b: a + b): "You add up steps along rows and columns. Take the straight "
+        "line.",
+        mean(lambda a, b: a * a + b * b): "These are squares of distances.",
+        mean(lambda a, b: a * a + b * b).sqrt(): "This is the root of the mean square: take "
+        "the root for each token, then the mean.",
+        by_rows(rows, columns, 9): "The number of the patch is turned into a row and a column "
+        "by the number of rows. Patches are counted along a row first: divide by the number of "
+        "columns.",
+        torch.tensor(14 / 15): "This counts tokens that miss, not how far they miss.",
+        torch.arange(15.0).sub(9).abs().mean(): "This is the difference of the patches' "
+        "numbers: the last of a row and the first of the next are no neighbours.",
+    } | turned(pointing(1, 4))
+    attempt.expect_close(attempt(pointing(1, 4)), outcomes)
     table = normal_draws(seed=2)(rows, columns, rows, columns)
-    attempt.expect_close(
-        attempt(table),
-        away(table.flatten(2).flatten(0, 1).argmax(1), columns),
-        "With another nearest patch for each token the mean distance is wrong.",
-        mistakes=turned(table),
-    )
+    outcomes = {
+        away(table.flatten(2).flatten(0, 1).argmax(1), columns): "With another nearest patch for "
+        "each token the mean distance is wrong.",
+    } | turned(table)
+    attempt.expect_close(attempt(table), outcomes)
     own = torch.eye(rows * columns).view(rows, columns, rows, columns)
-    attempt.expect_close(attempt(own), 0.0, "Where each token is most like its own patch it is 0.")
+    attempt.expect_close(
+        attempt(own), {0.0: "Where each token is most like its own patch it is 0."}
+    )
 
 
 def away(found: Tensor, columns: int) -> Tensor:
@@ -144,49 +130,45 @@ def by_rows(rows: int, columns: int, number: int) -> Tensor:
     return (down.square() + right.square()).sqrt().mean()
 
 
-@exercise
+@exercise()
 def streamed_cka(attempt: Attempt) -> None:
     """x [images, p], y [images, q], batch -> one number."""
     normal = normal_draws(seed=3)
     x = normal(24, 3)
     y = x @ normal(3, 4) + normal(24, 4)
     x, y = x - x.mean(0), y - y.mean(0)
-    attempt.expect_close(
-        attempt(x, y, 30),
-        aligned(x, y),
-        "For a single batch, centred already, it is the CKA of that batch.",
-        mistakes={"This is the root of CKA.": aligned(x, y).sqrt()},
-    )
-    attempt.expect_close(
-        attempt(x + 2, y - 1, 30),
-        aligned(x, y),
-        "A number added to all features of a side changes nothing: subtract the means.",
-    )
+    outcomes = {
+        aligned(x, y): "For a single batch, centred already, it is the CKA of that batch.",
+        aligned(x, y).sqrt(): "This is the root of CKA.",
+    }
+    attempt.expect_close(attempt(x, y, 30), outcomes)
+    outcomes = {
+        aligned(x, y): "A number added to all features of a side changes nothing: subtract the "
+        "means.",
+    }
+    attempt.expect_close(attempt(x + 2, y - 1, 30), outcomes)
     parts = list(zip(x.split(7), y.split(7), strict=True))
     within = [(a - a.mean(0), b - b.mean(0)) for a, b in parts]
     alone = torch.stack([aligned(a, b) for a, b in parts])
     sizes = torch.tensor([7.0, 7.0, 7.0, 3.0]) / 24
-    attempt.expect_close(
-        attempt(x, y, 7),
-        aligned(x, y),
-        "In batches of 7, 7, 7 and 3 images the value must be that of all 24 at once.",
-        mistakes={
-            "This is the mean of the batches' own values.": alone.mean(),
-            "This is the mean of the batches' own values, by size.": (sizes * alone).sum(),
-            "Each batch is centred by its own mean. It should be the mean of all images, which is "
-            "known at the end.": aligned(*(torch.cat(side) for side in zip(*within, strict=True))),
-            "This is only the last batch.": alone[-1],
-            "You take the mean of the batches' means. A larger batch counts for more.": aligned(
-                *(t - torch.stack([c.mean(0) for c in t.split(7)]).mean(0) for t in (x, y)),
-                over=None,
-            ),
-            "The last batch is smaller than the others, and is left out.": aligned(x[:21], y[:21]),
-        },
-    )
+    uneven = [t - torch.stack([part.mean(0) for part in t.split(7)]).mean(0) for t in (x, y)]
+    outcomes = {
+        aligned(x, y): "In batches of 7, 7, 7 and 3 images the value must be that of all 24 at "
+        "once.",
+        alone.mean(): "This is the mean of the batches' own values.",
+        (sizes * alone).sum(): "This is the mean of the batches' own values, by size.",
+        aligned(*(torch.cat(side) for side in zip(*within, strict=True))): "Each batch is centred "
+        "by its own mean. It should be the mean of all images, which is known at the end.",
+        alone[-1]: "This is only the last batch.",
+        aligned(*uneven, over=None): "You take the mean of the batches' means. A larger batch "
+        "counts for more.",
+        aligned(x[:21], y[:21]): "The last batch is smaller than the others, and is left out.",
+    }
+    attempt.expect_close(attempt(x, y, 7), outcomes)
     a, b = normal(450, 3), normal(450, 2)
     meter = MemoryMeter(a, b)
     attempt.expect_close(
-        attempt(a, b, 50, within=meter), aligned(a, b), "For nine batches the value is wrong."
+        attempt(a, b, 50, within=meter), {aligned(a, b): "For nine batches the value is wrong."}
     )
     attempt.expect(
         meter.largest < 450 * 2,
@@ -204,12 +186,11 @@ def fitted(x: Tensor, y: Tensor, penalty: float, at: Tensor) -> Tensor:
     return level + (at - x.mean(0)) @ weight
 
 
-@exercise
+@exercise("n, targets")
 def left_out(attempt: Attempt) -> None:
     """x [n, features], y [n, targets], penalty -> [n, targets]."""
     n, features, targets = 11, 4, 2
     normal = normal_draws(seed=4)
-    shape = dict(n=n, targets=targets)
     x = normal(n, features)
     y = x @ normal(features, targets) + normal(n, targets)
     x, y = x - x.mean(0), y - y.mean(0)
@@ -223,47 +204,40 @@ def left_out(attempt: Attempt) -> None:
         system = u.T @ u + penalty * torch.eye(features)
         return (u @ torch.linalg.solve(system, u.T)).diagonal()[:, None] + share
 
-    def mistakes(x: Tensor, y: Tensor, penalty: float) -> dict[str, Tensor]:
+    def mistakes(x: Tensor, y: Tensor, penalty: float) -> Outcomes:
         fit = fitted(x, y, penalty, x)
         h, bare = leverage(x, penalty), leverage(x, penalty, 0.0)
         return {
-            "This is the fit to all rows: each row has seen its own target.": fit,
-            "These are the errors of rows left out. Subtract them from the targets.": (
-                (y - fit) / (1 - h)
-            ),
-            "The bias is fitted without the row as well: its part of the leverage, 1 / n, is "
-            "missing.": y - (y - fit) / (1 - bare),
-            "The errors are multiplied by 1 - h. A row that is left out has a larger error: "
-            "divide.": y - (y - fit) * (1 - h),
-            "All rows get the mean leverage. Each has its own.": y - (y - fit) / (1 - h.mean()),
+            fit: "This is the fit to all rows: each row has seen its own target.",
+            (y - fit) / (1 - h): "These are the errors of rows left out. Subtract them from the "
+            "targets.",
+            y - (y - fit) / (1 - bare): "The bias is fitted without the row as well: its part of "
+            "the leverage, 1 / n, is missing.",
+            y - (y - fit) * (1 - h): "The errors are multiplied by 1 - h. A row that is left out "
+            "has a larger error: divide.",
+            y - (y - fit) / (1 - h.mean()): "All rows get the mean leverage. Each has its own.",
         }
 
-    attempt.expect_close(
-        attempt(x, y, 0.0, shape=shape),
-        others(x, y, 0.0),
-        "Without a penalty, x and y centred, the predictions for rows left out are wrong.",
-        mistakes=mistakes(x, y, 0.0),
-    )
-    attempt.expect_close(
-        attempt(x, y, 3.0, shape=shape),
-        others(x, y, 3.0),
-        "With a penalty of 3 the predictions are wrong.",
-        mistakes={
-            "The penalty is not used.": others(x, y, 0.0),
-            "The penalty is squared.": others(x, y, 9.0),
-            "The penalty is multiplied by the number of rows.": others(x, y, 3.0 * n),
-            "The penalty shrinks the fit, but the leverage is that without one.": (
-                y - (y - fitted(x, y, 3.0, x)) / (1 - leverage(x, 0.0))
-            ),
-        }
-        | mistakes(x, y, 3.0),
-    )
+    outcomes = {
+        others(x, y, 0.0): "Without a penalty, x and y centred, the predictions for rows left out "
+        "are wrong.",
+    } | mistakes(x, y, 0.0)
+    attempt.expect_close(attempt(x, y, 0.0), outcomes)
+    outcomes = {
+        others(x, y, 3.0): "With a penalty of 3 the predictions are wrong.",
+        others(x, y, 0.0): "The penalty is not used.",
+        others(x, y, 9.0): "The penalty is squared.",
+        others(x, y, 3.0 * n): "The penalty is multiplied by the number of rows.",
+        y - (y - fitted(x, y, 3.0, x)) / (1 - leverage(x, 0.0)): "The penalty shrinks the fit, "
+        "but the leverage is that without one.",
+    } | mistakes(x, y, 3.0)
+    attempt.expect_close(attempt(x, y, 3.0), outcomes)
     moved = x + 2 * normal(features)
     level = y + 5
-    attempt.expect_close(
-        attempt(moved, level, 3.0, shape=shape),
-        others(moved, level, 3.0),
-        "With features and targets that are not centred the predictions are wrong. The bias has no "
-        "penalty: take the means away, and add the targets' mean at the end.",
-        mistakes={"The targets' mean is not added back.": others(moved, y, 3.0)},
-    )
+    outcomes = {
+        others(moved, level, 3.0): "With features and targets that are not centred the predictions "
+        "are wrong. The bias has no penalty: take the means away, and add the targets' mean at the "
+        "end.",
+        others(moved, y, 3.0): "The targets' mean is not added back.",
+    }
+    attempt.expect_close(attempt(moved, level, 3.0), outcomes)

@@ -7,11 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, Outcomes, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise("steps")
 def scores_on_the_way(attempt: Attempt) -> None:
     """slope [pixels], start [pixels], constant, step_size, steps -> the score before each step."""
     draw = normal_draws(seed=21)
@@ -22,14 +22,15 @@ def scores_on_the_way(attempt: Attempt) -> None:
     rise = 0.1 * slope.square().sum()  # of a step of 0.1
     every = torch.arange(steps)
 
-    def check(constant: float, otherwise: str, mistakes: dict[str, Tensor]) -> None:
+    def check(constant: float, otherwise: str, mistakes: Outcomes) -> None:
         expected = []
         score = first
         for _ in range(steps):
             expected.append(score)
             score = score + rise * torch.sign(constant - score)
-        result = attempt(slope, start, constant, 0.1, steps, shape=dict(steps=steps))
-        attempt.expect_close(result, torch.stack(expected), otherwise, mistakes)
+        result = attempt(slope, start, constant, 0.1, steps)
+        outcomes = {torch.stack(expected): otherwise} | mistakes
+        attempt.expect_close(result, outcomes)
 
     rising = first + rise * every
     check(
@@ -37,17 +38,15 @@ def scores_on_the_way(attempt: Attempt) -> None:
         "As long as the constant is far away, the score should rise by the same amount at each "
         "step: the step size times the squared length of the slope.",
         {
-            "The score falls. Descend on |C - o|: subtract the gradient.": first - rise * every,
-            "These are the scores after each step. The first should be that of the start.": (
-                rising + rise
-            ),
-            "The score rises by the step size times the length of the slope. A step moves the "
-            "image by the slope, and the score by the slope times that.": (
-                first + rise / slope.norm() * every
-            ),
-            "The distance |C - o| comes back. Return the score o.": 1000.0 - rise * every,
-            "The steps grow with the distance, as they would for (C - o)^2. The slope of |C - o| "
-            "does not depend on how far away C is.": first + 1000 * (1 - (1 - 2 * rise) ** every),
+            first - rise * every: "The score falls. Descend on |C - o|: subtract the gradient.",
+            rising + rise: "These are the scores after each step. The first should be that of the "
+            "start.",
+            first + rise / slope.norm() * every: "The score rises by the step size times the "
+            "length of the slope. A step moves the image by the slope, and the score by the slope "
+            "times that.",
+            1000.0 - rise * every: "The distance |C - o| comes back. Return the score o.",
+            first + 1000 * (1 - (1 - 2 * rise) ** every): "The steps grow with the distance, as "
+            "they would for (C - o)^2. The slope of |C - o| does not depend on how far away C is.",
         },
     )
     near = first.item() + 3.5 * rise.item()
@@ -55,21 +54,20 @@ def scores_on_the_way(attempt: Attempt) -> None:
         near,
         "Once the score has passed C, the next step should lead back, and so on.",
         {
-            "The score keeps rising beyond C. There the slope of |C - o| has "
-            "the other sign.": rising,
-            "The score stops at C. A step has a fixed length and leads beyond it.": (
-                rising.clamp(max=near)
-            ),
+            rising: "The score keeps rising beyond C. There the slope of |C - o| has the other "
+            "sign.",
+            rising.clamp(max=near): "The score stops at C. A step has a fixed length and leads "
+            "beyond it.",
         },
     )
     check(
         first.item() - 2.5 * rise.item(),
         "A score that begins above C should come down to it, and then swing about it.",
-        {"From above C the score rises. Descend on the absolute value.": rising},
+        {rising: "From above C the score rises. Descend on the absolute value."},
     )
 
 
-@exercise
+@exercise()
 def expected_change(attempt: Attempt) -> None:
     """update [channels, height, width], jitter -> [channels, height + jitter, width + jitter]."""
     channels, height, width, jitter = 2, 5, 6, 3
@@ -85,78 +83,67 @@ def expected_change(attempt: Attempt) -> None:
     def shape(jitter: int) -> dict[str, int]:
         return dict(channels=channels, height=height + jitter, width=width + jitter)
 
-    attempt.expect_close(
-        attempt(update, 0, shape=shape(0)),
-        update,
-        "Without jitter there is one position, and the change should be the update itself.",
-    )
+    outcomes = {
+        update: "Without jitter there is one position, and the change should be the update itself.",
+    }
+    attempt.expect_close(attempt(update, 0, shape=shape(0)), outcomes)
     n = jitter + 1
     total = put_at(product(range(n), repeat=2))
     middle, corner, diagonal = put(1, 1), put(0, 0), put_at((i, i) for i in range(n)) / n
     crops = torch.ones(height * width, n**2)  # [pixels, positions]
     covered = F.fold(crops, (height + jitter, width + jitter), (height, width))
-    attempt.expect_close(
-        attempt(update, jitter, shape=shape(jitter)),
-        total / n**2,
-        "The change should be the mean, over all positions of the crop, of the update put there.",
-        {
-            "This is the sum over all positions. An expectation is their mean.": total,
-            "The sum is divided by the positions along one side. They vary along both.": total / n,
-            "The sum is divided by jitter squared. Each side has jitter + 1 positions.": (
-                total / jitter**2
-            ),
-            "The last row and column of positions are left out. There are jitter "
-            "+ 1 of each.": put_at(product(range(jitter), repeat=2)) / jitter**2,
-            "The first row and column of positions are left out. There are jitter "
-            "+ 1 of each.": put_at(product(range(1, n), repeat=2)) / jitter**2,
-            "The crop stays in the middle. It should be at every position equally often.": middle,
-            "The crop stays in the corner. It should be at every position equally often.": corner,
-            "Only the diagonal counts. Rows and columns are drawn independently.": diagonal,
-            "Each pixel is divided by how often it is covered. A pixel that no crop holds changes "
-            "by 0, and that counts too.": total / covered,
-        },
-    )
+    outcomes = {
+        total / n**2: "The change should be the mean, over all positions of the crop, of the "
+        "update put there.",
+        total: "This is the sum over all positions. An expectation is their mean.",
+        total / n: "The sum is divided by the positions along one side. They vary along both.",
+        total / jitter**2: "The sum is divided by jitter squared. Each side has jitter + 1 "
+        "positions.",
+        put_at(product(range(jitter), repeat=2)) / jitter**2: "The last row and column of "
+        "positions are left out. There are jitter + 1 of each.",
+        put_at(product(range(1, n), repeat=2)) / jitter**2: "The first row and column of positions "
+        "are left out. There are jitter + 1 of each.",
+        middle: "The crop stays in the middle. It should be at every position equally often.",
+        corner: "The crop stays in the corner. It should be at every position equally often.",
+        diagonal: "Only the diagonal counts. Rows and columns are drawn independently.",
+        total / covered: "Each pixel is divided by how often it is covered. A pixel that no crop "
+        "holds changes by 0, and that counts too.",
+    }
+    attempt.expect_close(attempt(update, jitter, shape=shape(jitter)), outcomes)
 
 
-@exercise
+@exercise("batch, channels, height, width")
 def step_in_pixels(attempt: Attempt) -> None:
     """gradient [batch, channels, h, w], weight [h, w], bases [h, h], [w, w] -> as gradient."""
     batch, channels, h, w = 2, 3, 4, 5
     draw = normal_draws(seed=23)
     gradient, weight = draw(batch, channels, h, w), draw(h, w).abs() + 0.5
     rows, columns = (torch.linalg.qr(draw(n, n)).Q for n in (h, w))
-    shape = dict(batch=batch, channels=channels, height=h, width=w)
 
     def moved(weight: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
         coefficients = torch.einsum("uh,vw,bchw->bcuv", rows, columns, gradient)
         return torch.einsum("uh,vw,bcuv->bchw", rows, columns, weight * coefficients)
 
     ones = torch.ones(h, w)
-    attempt.expect_close(
-        attempt(gradient, ones, rows, columns, shape=shape),
-        gradient,
-        "With all weights 1 the two bases are rotations, and a step in the coefficients should be "
-        "the step in the pixels.",
-        {
-            "These are coefficients. Transform them back into a change of the image.": (
-                torch.einsum("uh,vw,bchw->bcuv", rows, columns, gradient)
-            )
-        },
-    )
-    attempt.expect_close(
-        attempt(gradient, weight, rows, columns, shape=shape),
-        moved(weight**2, rows, columns),
-        "With weights that differ, the change of the image is wrong.",
-        {
-            "The weight counts once. It stands between image and coefficients on the way to the "
-            "gradient, and again on the way back.": moved(weight, rows, columns),
-            "Weights play no part.": gradient,
-            "The weights divide.": moved(weight**-2, rows, columns),
-            "Rows and columns of the bases are exchanged. A basis vector is a row "
-            "of its matrix.": moved(weight**2, rows.T, columns.T),
-            "Pixels are weighted. The weights belong to coefficients.": weight**2 * gradient,
-        },
-    )
+    outcomes = {
+        gradient: "With all weights 1 the two bases are rotations, and a step in the coefficients "
+        "should be the step in the pixels.",
+        torch.einsum("uh,vw,bchw->bcuv", rows, columns, gradient): "These are coefficients. "
+        "Transform them back into a change of the image.",
+    }
+    attempt.expect_close(attempt(gradient, ones, rows, columns), outcomes)
+    outcomes = {
+        moved(weight**2, rows, columns): "With weights that differ, the change of the image is "
+        "wrong.",
+        moved(weight, rows, columns): "The weight counts once. It stands between image and "
+        "coefficients on the way to the gradient, and again on the way back.",
+        gradient: "Weights play no part.",
+        moved(weight**-2, rows, columns): "The weights divide.",
+        moved(weight**2, rows.T, columns.T): "Rows and columns of the bases are exchanged. A basis "
+        "vector is a row of its matrix.",
+        weight**2 * gradient: "Pixels are weighted. The weights belong to coefficients.",
+    }
+    attempt.expect_close(attempt(gradient, weight, rows, columns), outcomes)
 
 
 SPEED = 4.0
@@ -201,7 +188,7 @@ def climbed(
     return x.clamp(0, 1) if clip == "last" else x
 
 
-@exercise
+@exercise()
 def robust_images(attempt: Attempt) -> None:
     """start [n, channels, height, width], wanted [n], model, shifts, ... -> as start."""
     n, classes, channels, height, width = 3, 4, 2, 5, 6
@@ -224,24 +211,20 @@ def robust_images(attempt: Attempt) -> None:
     # The step for probabilities: each logit's slope less the mean slope, weighted by probability.
     p = model(start).softmax(1).detach()
     mean = torch.einsum("nk,kchw->nchw", p, model.w.detach())
-    attempt.expect_close(
-        result,
-        climbed(*once),
-        "One step without a shift is wrong. It should lead along the gradient of the wanted logit, "
-        "divided by its root mean square over the image.",
-        {
-            "The score falls. Go up its gradient.": climbed(*once, sign=-1),
-            "The gradient is not divided by its root mean square.": climbed(*once, scale="none"),
-            "All images share one root mean square. Each should have its own.": (
-                climbed(*once, scale="batch")
-            ),
-            "Every pixel moves as far as every other. Divide the gradient by one number for each "
-            "image, and not by its size pixel by pixel.": climbed(*once, scale="sign"),
-            "Image i climbs for class i. Its class is wanted[i].": climbed(*first),
-            "The gradient is that of the probability. Take the logit: it keeps rising where the "
-            "softmax is flat.": climbed(start, w - mean, still, 1, 0.02),
-        },
-    )
+    outcomes = {
+        climbed(*once): "One step without a shift is wrong. It should lead along the gradient of "
+        "the wanted logit, divided by its root mean square over the image.",
+        climbed(*once, sign=-1): "The score falls. Go up its gradient.",
+        climbed(*once, scale="none"): "The gradient is not divided by its root mean square.",
+        climbed(*once, scale="batch"): "All images share one root mean square. Each should have "
+        "its own.",
+        climbed(*once, scale="sign"): "Every pixel moves as far as every other. Divide the "
+        "gradient by one number for each image, and not by its size pixel by pixel.",
+        climbed(*first): "Image i climbs for class i. Its class is wanted[i].",
+        climbed(start, w - mean, still, 1, 0.02): "The gradient is that of the probability. Take "
+        "the logit: it keeps rising where the softmax is flat.",
+    }
+    attempt.expect_close(result, outcomes)
     attempt.expect(
         model.w.grad is None,
         "The model's parameters have gradients now. Ask only for the gradient of the images.",
@@ -249,33 +232,25 @@ def robust_images(attempt: Attempt) -> None:
     shifts = [(0, 0), (1, 2), (-2, 1)]
     moved = (start, w, shifts, 1, 0.02)
     several = {
-        "The shifts play no part.": climbed(start, w, still, 1, 0.02),
-        "Only the last shift counts. Take the mean of the scores over all of them.": (
-            climbed(start, w, shifts[-1:], 1, 0.02)
-        ),
-        "Rows and columns of a shift are exchanged. It is (down, across).": (
-            climbed(start, w, [(across, down) for down, across in shifts], 1, 0.02)
-        ),
-        "The image is shifted the other way: up instead of down, to the left instead of to the "
-        "right.": climbed(*moved, back=1),
+        climbed(start, w, still, 1, 0.02): "The shifts play no part.",
+        climbed(start, w, shifts[-1:], 1, 0.02): "Only the last shift counts. Take the mean of the "
+        "scores over all of them.",
+        climbed(start, w, [(across, down) for down, across in shifts], 1, 0.02): "Rows and columns "
+        "of a shift are exchanged. It is (down, across).",
+        climbed(*moved, back=1): "The image is shifted the other way: up instead of down, to the "
+        "left instead of to the right.",
     }
-    attempt.expect_close(
-        climb(shifts, 1, 0.02),
-        climbed(*moved),
-        "With three shifts the step is wrong. The score is the mean of the scores of the shifted "
-        "images.",
-        several,
-    )
+    outcomes = {
+        climbed(*moved): "With three shifts the step is wrong. The score is the mean of the scores "
+        "of the shifted images.",
+    } | several
+    attempt.expect_close(climb(shifts, 1, 0.02), outcomes)
     far = (start, w, shifts, 3, 0.4)
-    attempt.expect_close(
-        climb(shifts, 3, 0.4),
-        climbed(*far),
-        "After three large steps the images are wrong.",
-        {
-            "The images leave the range from 0 to 1. Cut them off after each step.": (
-                climbed(*far, clip="never")
-            ),
-            "The images are cut off only at the end. Cut them off after each step: the next "
-            "gradient should be that of an image that can be seen.": climbed(*far, clip="last"),
-        },
-    )
+    outcomes = {
+        climbed(*far): "After three large steps the images are wrong.",
+        climbed(*far, clip="never"): "The images leave the range from 0 to 1. Cut them off after "
+        "each step.",
+        climbed(*far, clip="last"): "The images are cut off only at the end. Cut them off after "
+        "each step: the next gradient should be that of an image that can be seen.",
+    }
+    attempt.expect_close(climb(shifts, 3, 0.4), outcomes)

@@ -19,44 +19,38 @@ def matrix(values: list[float], rows: int, columns: int, seed: int) -> tuple[Ten
     return left * torch.tensor(values) @ right.T, right.T
 
 
-@exercise
+@exercise()
 def noise_gain(attempt: Attempt) -> None:
     """weight [dim, n] of rank n -> root mean square error of a patch for noise 1 in its token."""
     dim, n = 9, 5
     orthogonal, _ = matrix([1.0] * n, dim, n, seed=0)
-    for scale in (1.0, 4.0):
-        attempt.expect_close(
-            attempt(scale * orthogonal),
-            1 / scale,
-            f"With {n} singular values that all are {scale:g}, noise comes back divided by "
-            f"{scale:g}, in every direction alike.",
-            mistakes={
-                "The noise of the whole patch is returned. Divide the mean square over its n "
-                "numbers.": n**0.5 / scale,
-                "The error is spread over the n numbers of the patch, not over the token's dim "
-                "features.": (n / dim) ** 0.5 / scale,
-                "This is the mean square. Take its root.": 1 / scale**2,
-                "This is what W does to noise in the patch. The way back divides by the singular "
-                "values.": scale,
-            },
-        )
+    for scale in torch.tensor([1.0, 4.0]):
+        outcomes = {
+            1 / scale: f"With {n} singular values that all are {scale:g}, noise comes back divided "
+            f"by {scale:g}, in every direction alike.",
+            n**0.5 / scale: "The noise of the whole patch is returned. Divide the mean square over "
+            "its n numbers.",
+            (n / dim) ** 0.5 / scale: "The error is spread over the n numbers of the patch, not "
+            "over the token's dim features.",
+            1 / scale**2: "This is the mean square. Take its root.",
+            scale: "This is what W does to noise in the patch. The way back divides by the "
+            "singular values.",
+        }
+        attempt.expect_close(attempt(scale * orthogonal), outcomes)
     values = torch.tensor([3.0, 2.0, 1.0, 0.5, 0.25])
     weight, _ = matrix(values.tolist(), dim, n, seed=1)
-    attempt.expect_close(
-        attempt(weight),
-        values.pow(-2).mean().sqrt(),
-        "With the singular values 3, 2, 1, 1/2 and 1/4 the result is wrong.",
-        mistakes={
-            "This is only the worst direction. Noise has all directions, and their squares "
-            "are averaged.": 1 / values.min(),
-            "The factors 1 / sigma are averaged. For independent errors the squares add.": (
-                1 / values
-            ).mean(),
-        },
-    )
+    outcomes = {
+        values.pow(-2).mean().sqrt(): "With the singular values 3, 2, 1, 1/2 and 1/4 the result is "
+        "wrong.",
+        1 / values.min(): "This is only the worst direction. Noise has all directions, and their "
+        "squares are averaged.",
+        (1 / values).mean(): "The factors 1 / sigma are averaged. For independent errors the "
+        "squares add.",
+    }
+    attempt.expect_close(attempt(weight), outcomes)
 
 
-@exercise
+@exercise()
 def components_needed(attempt: Attempt) -> None:
     """patches [count, n], share -> the least number of principal components that hold it."""
     count, n = 400, 6
@@ -69,12 +63,11 @@ def components_needed(attempt: Attempt) -> None:
 
     def needs(patches: Tensor, share: float, right: int, mistakes: dict[int, str]) -> None:
         needed = attempt(patches, share)
-        attempt.expect_close(
-            needed,
-            right,
-            f"Components with variances 16, 8, 4, 2, 1 and 1: {right} hold a share of {share:g}.",
-            {text: torch.tensor(float(wrong)) for wrong, text in mistakes.items()},
-        )
+        outcomes = {
+            right: f"Components with variances 16, 8, 4, 2, 1 and 1: {right} hold a share of "
+            f"{share:g}.",
+        } | mistakes
+        attempt.expect_close(needed, outcomes)
 
     roots = "This counts by singular values. Variances are their squares."
     fewest = "One too few: what is counted holds less than the share. At least the share is asked."
@@ -86,7 +79,7 @@ def components_needed(attempt: Attempt) -> None:
     needs(patches + 30 * turn[:, 5], 0.7, 2, {1: far})
 
 
-@exercise
+@exercise()
 def forgotten_pattern(attempt: Attempt) -> None:
     """weight [dim, n] of rank dim <= n -> the pattern, [n], that LayerNorm hides."""
     for dim, n in ((6, 6), (5, 8)):
@@ -110,24 +103,24 @@ def forgotten_pattern(attempt: Attempt) -> None:
         )
         before = F.layer_norm(weight @ patch + offset, (dim,))
         after = F.layer_norm(weight @ (patch + pattern) + offset, (dim,))
-        attempt.expect_close(
-            after,
-            before,
-            "LayerNorm's output changes when the pattern is added to a patch. W should map the "
-            "pattern to a vector whose entries are all equal.",
-        )
+        outcomes = {
+            before: "LayerNorm's output changes when the pattern is added to a patch. W should map "
+            "the pattern to a vector whose entries are all equal.",
+        }
+        attempt.expect_close(after, outcomes)
         attempt.expect(
             close(seen.T @ (seen @ pattern), pattern),
             "The pattern has a part that W maps to zero. Of all patterns that LayerNorm hides, "
             "take the one without it.",
         )
-        attempt.expect_close(pattern.norm(), 1.0, "Its length should be 1.")
+        attempt.expect_close(pattern.norm(), {1.0: "Its length should be 1."})
         attempt.expect_close(
-            pattern, right, "The token's features should grow by it; they fall: the sign is wrong."
+            pattern,
+            {right: "The token's features should grow by it; they fall: the sign is wrong."},
         )
 
 
-@exercise
+@exercise("batch, n")
 def estimate_from_noisy(attempt: Attempt) -> None:
     """tokens [batch, dim], weight, mean, covariance, noise -> patches [batch, n]."""
     batch, dim, n, noise = 3, 4, 7, 0.6
@@ -137,7 +130,6 @@ def estimate_from_noisy(attempt: Attempt) -> None:
     spread = normal(n, n) / n**0.5
     covariance = spread @ spread.T
     tokens = normal(batch, dim)
-    shape = dict(batch=batch, n=n)
 
     def conditioned(covariance: Tensor, noise: float, variance: Tensor | None = None) -> Tensor:
         """From the joint covariance of token and patch, a Gaussian's conditional mean."""
@@ -147,32 +139,24 @@ def estimate_from_noisy(attempt: Attempt) -> None:
         return mean + (tokens - weight @ mean) @ gain.T
 
     right = conditioned(covariance, noise)
-    estimate = attempt(tokens, weight, mean, covariance, noise, shape=shape)
-    attempt.expect_close(
-        estimate,
-        right,
-        "The estimate is not the conditional mean of the patch given its noisy token.",
-        mistakes={
-            "The noise is left out: this trusts the tokens entirely.": conditioned(covariance, 0.0),
-            "The noise is a standard deviation. Tokens have its square as variance.": conditioned(
-                covariance, noise**0.5
-            ),
-            "The noise is in the tokens, not in the patches: add its variance to the covariance "
-            "of the tokens.": conditioned(covariance + noise**2 * torch.eye(n), 0.0),
-            "The mean patch is not added back.": right - mean,
-            "A token is compared with 0. The prior expects the mean patch's token, W mean.": (
-                right
-                + (weight @ mean)
-                @ torch.linalg.solve(
-                    weight @ covariance @ weight.T + noise**2 * torch.eye(dim), weight @ covariance
-                )
-            ),
-            "The noise is added to every entry of the tokens' covariance. That of different "
-            "features is independent: add it on the diagonal.": conditioned(
-                covariance, noise, torch.full((dim, dim), noise**2)
-            ),
-        },
-    )
+    of_tokens = weight @ covariance @ weight.T + noise**2 * torch.eye(dim)
+    about_zero = (weight @ mean) @ torch.linalg.solve(of_tokens, weight @ covariance)
+    estimate = attempt(tokens, weight, mean, covariance, noise)
+    outcomes = {
+        right: "The estimate is not the conditional mean of the patch given its noisy token.",
+        conditioned(covariance, 0.0): "The noise is left out: this trusts the tokens entirely.",
+        conditioned(covariance, noise**0.5): "The noise is a standard deviation. Tokens have its "
+        "square as variance.",
+        conditioned(covariance + noise**2 * torch.eye(n), 0.0): "The noise is in the tokens, not "
+        "in the patches: add its variance to the covariance of the tokens.",
+        right - mean: "The mean patch is not added back.",
+        right + about_zero: "A token is compared with 0. The prior expects the mean patch's token, "
+        "W mean.",
+        conditioned(covariance, noise, torch.full((dim, dim), noise**2)): "The noise is added to "
+        "every entry of the tokens' covariance. That of different features is independent: add it "
+        "on the diagonal.",
+    }
+    attempt.expect_close(estimate, outcomes)
     low = normal(n, 2)
     flat = low @ low.T  # patches that lie in a plane
     attempt.expect_close(
@@ -182,17 +166,18 @@ def estimate_from_noisy(attempt: Attempt) -> None:
             mean,
             flat,
             noise,
-            shape=shape,
             if_not_finite="With a covariance of rank 2 the result is not finite. Do not invert "
             "the covariance of the patches; invert that of the tokens.",
         ),
-        conditioned(flat, noise),
-        "With a covariance of rank 2, patches in a plane, the estimate is wrong. Do not invert the "
-        "covariance of the patches; invert that of the tokens.",
+        {
+            conditioned(flat, noise): "With a covariance of rank 2, patches in a plane, the "
+            "estimate is wrong. Do not invert the covariance of the patches; invert that of the "
+            "tokens.",
+        },
     )
 
 
-@exercise
+@exercise()
 def convolution_values(attempt: Attempt) -> None:
     """kernel [out, channels, k, k], size, stride -> all singular values, descending."""
     normal = normal_draws(seed=6)
@@ -202,18 +187,15 @@ def convolution_values(attempt: Attempt) -> None:
         count = (size // stride) ** 2 * min(out, channels * stride**2)
         right = torch.linalg.svdvals(as_matrix(kernel, size, stride))
         values = attempt(kernel, size, stride, shape=dict(values=count))
-        attempt.expect_close(
-            values.sort(descending=True).values,
-            right,
-            f"For images of {size} x {size} and stride {stride} the values differ from those of "
-            "the whole matrix.",
-            mistakes={
-                "The values are squared: these are the eigenvalues of K^T K.": right.square(),
-                "The Fourier transform is scaled. Take the unscaled one of the kernel, which "
-                "gives a convolution's factors.": right * stride / size,
-            },
-        )
-        attempt.expect_close(values, right, "The values should be in descending order.")
+        outcomes = {
+            right: f"For images of {size} x {size} and stride {stride} the values differ from "
+            "those of the whole matrix.",
+            right.square(): "The values are squared: these are the eigenvalues of K^T K.",
+            right * stride / size: "The Fourier transform is scaled. Take the unscaled one of the "
+            "kernel, which gives a convolution's factors.",
+        }
+        attempt.expect_close(values.sort(descending=True).values, outcomes)
+        attempt.expect_close(values, {right: "The values should be in descending order."})
 
     out, channels, k, size, stride = 8, 3, 7, 16, 2
     kernel = normal(out, channels, k, k)

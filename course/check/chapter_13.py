@@ -3,56 +3,47 @@
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, Outcomes, normal_draws
 from course.check.chapter_04 import normed
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def with_statistics(attempt: Attempt) -> None:
     """y [batch, tokens, dim], gamma [dim], beta [dim], mean, std [batch, tokens, 1] -> as y."""
-    shape = dict(batch=2, tokens=3, dim=5)
     normal = normal_draws(seed=0)
-    z = normed(normal(*shape.values()))
+    z = normed(normal(2, 3, 5))
     ones, zeros = torch.ones(5), torch.zeros(5)
     mean, std = normal(2, 3, 1), normal(2, 3, 1).abs() + 0.5
-    attempt.expect_close(
-        attempt(z, ones, zeros, 0 * mean, std, shape=shape),
-        z * std,
-        "With gamma = 1, beta = 0 and mean = 0 the result should have the standard deviation std.",
-        mistakes={
-            "std is not used.": z,
-            "You multiply by std squared: the variance.": z * std.square(),
-            "You multiply by the root of std.": z * std.sqrt(),
-            "You divide by std. The norm has divided by it.": z / std,
-        },
-    )
-    attempt.expect_close(
-        attempt(z, ones, zeros, mean, std, shape=shape),
-        z * std + mean,
-        "With gamma = 1 and beta = 0 the result should have mean and standard deviation as given.",
-        mistakes={
-            "mean is not used.": z * std,
-            "mean is multiplied by std too. It is added last.": (z + mean) * std,
-        },
-    )
+    outcomes = {
+        z * std: "With gamma = 1, beta = 0 and mean = 0 the result should have the standard "
+        "deviation std.",
+        z: "std is not used.",
+        z * std.square(): "You multiply by std squared: the variance.",
+        z * std.sqrt(): "You multiply by the root of std.",
+        z / std: "You divide by std. The norm has divided by it.",
+    }
+    attempt.expect_close(attempt(z, ones, zeros, 0 * mean, std), outcomes)
+    outcomes = {
+        z * std + mean: "With gamma = 1 and beta = 0 the result should have mean and standard "
+        "deviation as given.",
+        z * std: "mean is not used.",
+        (z + mean) * std: "mean is multiplied by std too. It is added last.",
+    }
+    attempt.expect_close(attempt(z, ones, zeros, mean, std), outcomes)
     gamma, beta = normal(5).abs() + 0.5, normal(5)
     y = z * gamma + beta
-    attempt.expect_close(
-        attempt(y, gamma, beta, mean, std, shape=shape),
-        z * std + mean,
-        "With gamma and beta the result is wrong. Undo them first.",
-        mistakes={
-            "gamma and beta are not undone.": y * std + mean,
-            "beta is not undone.": y / gamma * std + mean,
-            "gamma is not undone.": (y - beta) * std + mean,
-            "You divide by gamma before you subtract beta. The norm adds beta last, so it is the "
-            "first to go.": (y / gamma - beta) * std + mean,
-            "You apply gamma and beta once more. They are to be undone.": (
-                (y * gamma + beta) * std + mean
-            ),
-        },
-    )
+    outcomes = {
+        z * std + mean: "With gamma and beta the result is wrong. Undo them first.",
+        y * std + mean: "gamma and beta are not undone.",
+        y / gamma * std + mean: "beta is not undone.",
+        (y - beta) * std + mean: "gamma is not undone.",
+        (y / gamma - beta) * std + mean: "You divide by gamma before you subtract beta. The norm "
+        "adds beta last, so it is the first to go.",
+        (y * gamma + beta) * std + mean: "You apply gamma and beta once more. They are to be "
+        "undone.",
+    }
+    attempt.expect_close(attempt(y, gamma, beta, mean, std), outcomes)
 
 
 def rms_normed(x: Tensor, eps: float) -> Tensor:
@@ -60,55 +51,43 @@ def rms_normed(x: Tensor, eps: float) -> Tensor:
     return x / (x.square().mean(-1, keepdim=True) + eps).sqrt()
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def rms_input(attempt: Attempt) -> None:
     """y [batch, tokens, dim], gamma [dim], eps -> as y."""
-    shape = dict(batch=2, tokens=3, dim=5)
     normal = normal_draws(seed=1)
     eps = 0.5
-    x = normal(*shape.values()) + 0.5
+    x = normal(2, 3, 5) + 0.5
     square = x.square().mean(-1, keepdim=True)
     size = (square + eps).sqrt()
     w = x / size
     ones = torch.ones(5)
     gamma = normal(5).abs() + 0.5
-    attempt.expect_close(
-        attempt(w, ones, eps, shape=shape),
-        x,
-        "With gamma = 1 the result is not the norm's input.",
-        mistakes={
-            "The output comes back unchanged.": w,
-            "You multiply by the root mean square of the input. The norm divided by the root of "
-            "that square plus eps.": w * square.sqrt(),
-            "You multiply by the mean square plus eps. The norm divided by its root.": w * size**2,
-            "The output is normed once more, not undone.": rms_normed(w, eps),
-            "You took the variance of w. An RMS norm subtracts no mean: its size is the mean "
-            "square.": w * (eps / (1 - w.var(-1, correction=0, keepdim=True))).sqrt(),
-            "You took the sum of squares where the mean belongs.": (
-                w * (eps / (1 - w.square().sum(-1, keepdim=True)).abs()).sqrt()
-            ),
-            "All tokens have one scale. Each has its own.": (
-                w * (eps / (1 - w.square().mean())).sqrt()
-            ),
-        },
-    )
-    attempt.expect_close(
-        attempt(w * gamma, gamma, eps, shape=shape),
-        x,
-        "With a gamma the result is wrong. Undo it first: the scale is that of y / gamma.",
-        mistakes={
-            "gamma is undone only at the end. Undo it before you take the mean square.": (
-                w * (eps / (1 - (w * gamma).square().mean(-1, keepdim=True)).abs()).sqrt()
-            ),
-            "gamma is undone only for the scale.": x * gamma,
-            "You multiply by gamma.": x * gamma.square(),
-        },
-    )
+    outcomes = {
+        x: "With gamma = 1 the result is not the norm's input.",
+        w: "The output comes back unchanged.",
+        w * square.sqrt(): "You multiply by the root mean square of the input. The norm divided by "
+        "the root of that square plus eps.",
+        w * size**2: "You multiply by the mean square plus eps. The norm divided by its root.",
+        rms_normed(w, eps): "The output is normed once more, not undone.",
+        w * (eps / (1 - w.var(-1, correction=0, keepdim=True))).sqrt(): "You took the variance of "
+        "w. An RMS norm subtracts no mean: its size is the mean square.",
+        w * (eps / (1 - w.square().sum(-1, keepdim=True)).abs()).sqrt(): "You took the sum of "
+        "squares where the mean belongs.",
+        w * (eps / (1 - w.square().mean())).sqrt(): "All tokens have one scale. Each has its own.",
+    }
+    attempt.expect_close(attempt(w, ones, eps), outcomes)
+    outcomes = {
+        x: "With a gamma the result is wrong. Undo it first: the scale is that of y / gamma.",
+        w * (eps / (1 - (w * gamma).square().mean(-1, keepdim=True)).abs()).sqrt(): "gamma is "
+        "undone only at the end. Undo it before you take the mean square.",
+        x * gamma: "gamma is undone only for the scale.",
+        x * gamma.square(): "You multiply by gamma.",
+    }
+    attempt.expect_close(attempt(w * gamma, gamma, eps), outcomes)
     small = 0.1
     attempt.expect_close(
-        attempt(x / (square + small).sqrt(), ones, small, shape=shape),
-        x,
-        f"With eps = {small} the result is wrong, though with {eps} it was right.",
+        attempt(x / (square + small).sqrt(), ones, small),
+        {x: f"With eps = {small} the result is wrong, though with {eps} it was right."},
     )
 
 
@@ -121,11 +100,10 @@ def patches_of(w: Tensor, weight: Tensor, offset: Tensor) -> Tensor:
     return found
 
 
-@exercise
+@exercise("batch, tokens, n")
 def patches_behind_rms(attempt: Attempt) -> None:
     """y [batch, tokens, dim], gamma [dim], weight [dim, n], offset [tokens, dim] -> patches."""
     batch, tokens, dim, n = 2, 3, 11, 4
-    shape = dict(batch=batch, tokens=tokens, n=n)
     normal = normal_draws(seed=2)
     q, weight, offset = normal(batch, tokens, n), normal(dim, n), normal(tokens, dim)
     ones = torch.ones(dim)
@@ -135,42 +113,31 @@ def patches_behind_rms(attempt: Attempt) -> None:
     same = offset[:1].repeat(tokens, 1)
     x = q @ weight.T + same
     w = rms_normed(x, 0.0)
-    attempt.expect_close(
-        attempt(w, ones, weight, same, shape=shape),
-        q,
-        "With gamma = 1 and one offset for all tokens the patches are wrong.",
-        mistakes={
-            "The scale is taken as 1. Each token was divided by its own size, and its offset "
-            "tells which.": (w - same) @ inverse,
-            "The offset is not subtracted from the tokens.": x @ inverse,
-            "The offset is not subtracted, and the scale is taken as 1.": w @ inverse,
-            "These are the negatives of the patches: a sign in your equations is wrong.": -q,
-            "These are the patches over the size of their token. Multiply by it.": (
-                q / x.square().mean(-1, keepdim=True).sqrt()
-            ),
-        },
-    )
+    outcomes = {
+        q: "With gamma = 1 and one offset for all tokens the patches are wrong.",
+        (w - same) @ inverse: "The scale is taken as 1. Each token was divided by its own size, "
+        "and its offset tells which.",
+        x @ inverse: "The offset is not subtracted from the tokens.",
+        w @ inverse: "The offset is not subtracted, and the scale is taken as 1.",
+        -q: "These are the negatives of the patches: a sign in your equations is wrong.",
+        q / x.square().mean(-1, keepdim=True).sqrt(): "These are the patches over the size of "
+        "their token. Multiply by it.",
+    }
+    attempt.expect_close(attempt(w, ones, weight, same), outcomes)
     w = rms_normed(q @ weight.T + offset, 0.0)
-    attempt.expect_close(
-        attempt(w, ones, weight, offset, shape=shape),
-        q,
-        "With offsets that differ from token to token the patches are wrong.",
-        mistakes={
-            "The first token's offset is used for all.": patches_of(w, weight, same),
-            "The offsets' mean is used for all tokens.": patches_of(
-                w, weight, offset.mean(0).expand(tokens, dim)
-            ),
-        },
-    )
-    attempt.expect_close(
-        attempt(w * gamma, gamma, weight, offset, shape=shape),
-        q,
-        "With a gamma the patches are wrong. Divide y by it first.",
-        mistakes={
-            "gamma is not used.": patches_of(w * gamma, weight, offset),
-            "y is multiplied by gamma. Divide by it.": patches_of(w * gamma**2, weight, offset),
-        },
-    )
+    outcomes = {
+        q: "With offsets that differ from token to token the patches are wrong.",
+        patches_of(w, weight, same): "The first token's offset is used for all.",
+        patches_of(w, weight, offset.mean(0).expand(tokens, dim)): "The offsets' mean is used for "
+        "all tokens.",
+    }
+    attempt.expect_close(attempt(w, ones, weight, offset), outcomes)
+    outcomes = {
+        q: "With a gamma the patches are wrong. Divide y by it first.",
+        patches_of(w * gamma, weight, offset): "gamma is not used.",
+        patches_of(w * gamma**2, weight, offset): "y is multiplied by gamma. Divide by it.",
+    }
+    attempt.expect_close(attempt(w * gamma, gamma, weight, offset), outcomes)
 
 
 def centred(h: Tensor) -> Tensor:
@@ -178,12 +145,11 @@ def centred(h: Tensor) -> Tensor:
     return h - h.mean(-1, keepdim=True)
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def norm_pullback(attempt: Attempt) -> None:
     """x [batch, tokens, dim], gamma [dim], eps, g [batch, tokens, dim] -> as x."""
-    shape = dict(batch=2, tokens=3, dim=5)
     normal = normal_draws(seed=0)
-    x, g = 2 * normal(*shape.values()) + 1, normal(*shape.values())
+    x, g = 2 * normal(2, 3, 5) + 1, normal(2, 3, 5)
     gamma = normal(5)
 
     def expected(gamma: Tensor, eps: float, g: Tensor) -> Tensor:
@@ -194,57 +160,40 @@ def norm_pullback(attempt: Attempt) -> None:
     variance = centred(x).square().mean(-1, keepdim=True)
     s = variance.sqrt()
     along = (z * g).mean(-1, keepdim=True)  # [batch, tokens, 1]
-    attempt.expect_close(
-        attempt(x, ones, 0.0, g, shape=shape),
-        expected(ones, 0.0, g),
-        "With gamma = 1 and eps = 0 the gradient is wrong.",
-        mistakes={
-            "You do not subtract the mean: the product with C is missing.": (g - z * along) / s,
-            "The part along z is not subtracted.": centred(g) / s,
-            "The mean and the part along z are right, but the result is not divided by s.": (
-                centred(g) - z * along
-            ),
-            "You divide by the variance, not by its root.": (centred(g) - z * along) / variance,
-            "You multiply by s. The derivative of a division by s is divided by it.": (
-                (centred(g) - z * along) * s
-            ),
-            "The dot product with z is not divided by dim.": (centred(g) - 5 * z * along) / s,
-            "The part along z is added, not subtracted.": (centred(g) + z * along) / s,
-            "You take the part along x, not along z = (x - mean) / s.": (
-                (centred(g) - x * (x * g).mean(-1, keepdim=True)) / s
-            ),
-        },
-    )
+    outcomes = {
+        expected(ones, 0.0, g): "With gamma = 1 and eps = 0 the gradient is wrong.",
+        (g - z * along) / s: "You do not subtract the mean: the product with C is missing.",
+        centred(g) / s: "The part along z is not subtracted.",
+        centred(g) - z * along: "The mean and the part along z are right, but the result is not "
+        "divided by s.",
+        (centred(g) - z * along) / variance: "You divide by the variance, not by its root.",
+        (centred(g) - z * along) * s: "You multiply by s. The derivative of a division by s is "
+        "divided by it.",
+        (centred(g) - 5 * z * along) / s: "The dot product with z is not divided by dim.",
+        (centred(g) + z * along) / s: "The part along z is added, not subtracted.",
+        (centred(g) - x * (x * g).mean(-1, keepdim=True)) / s: "You take the part along x, not "
+        "along z = (x - mean) / s.",
+    }
+    attempt.expect_close(attempt(x, ones, 0.0, g), outcomes)
     pulled = expected(ones, 0.0, g)
-    attempt.expect_close(
-        attempt(x, gamma, 0.0, g, shape=shape),
-        expected(gamma, 0.0, g),
-        "With a gamma the gradient is wrong.",
-        mistakes={
-            "gamma is not used.": pulled,
-            "gamma multiplies the result. In the transposed product it comes first: it multiplies "
-            "g.": pulled * gamma,
-        },
-    )
+    outcomes = {
+        expected(gamma, 0.0, g): "With a gamma the gradient is wrong.",
+        pulled: "gamma is not used.",
+        pulled * gamma: "gamma multiplies the result. In the transposed product it comes first: it "
+        "multiplies g.",
+    }
+    attempt.expect_close(attempt(x, gamma, 0.0, g), outcomes)
     wide = (variance + 0.5).sqrt()
-    attempt.expect_close(
-        attempt(x, ones, 0.5, g, shape=shape),
-        expected(ones, 0.5, g),
-        "With eps = 0.5 the gradient is wrong. eps is added to the variance, inside the root, also "
-        "where z is made.",
-        mistakes={
-            "eps is not used.": pulled,
-            "eps is used in the division, but z is made without it.": (
-                (centred(g) - z * along) / wide
-            ),
-            "z is made with eps, but the division at the end lacks it.": (
-                pulled_with(x, g, wide) / s
-            ),
-            "eps is added to the standard deviation. It belongs inside the root.": (
-                pulled_with(x, g, s + 0.5) / (s + 0.5)
-            ),
-        },
-    )
+    outcomes = {
+        expected(ones, 0.5, g): "With eps = 0.5 the gradient is wrong. eps is added to the "
+        "variance, inside the root, also where z is made.",
+        pulled: "eps is not used.",
+        (centred(g) - z * along) / wide: "eps is used in the division, but z is made without it.",
+        pulled_with(x, g, wide) / s: "z is made with eps, but the division at the end lacks it.",
+        pulled_with(x, g, s + 0.5) / (s + 0.5): "eps is added to the standard deviation. It "
+        "belongs inside the root.",
+    }
+    attempt.expect_close(attempt(x, ones, 0.5, g), outcomes)
 
 
 def pulled_with(x: Tensor, g: Tensor, size: Tensor) -> Tensor:
@@ -253,11 +202,10 @@ def pulled_with(x: Tensor, g: Tensor, size: Tensor) -> Tensor:
     return centred(g) - z * (z * g).mean(-1, keepdim=True)
 
 
-@exercise
+@exercise("dim, dim again")
 def forgotten(attempt: Attempt) -> None:
     """x [dim], function [dim] -> [out], tolerance -> [dim, dim]."""
     dim = 6
-    shape = {"dim": dim, "dim again": dim}
     normal = normal_draws(seed=1)
     x = normal(dim)
     left, right = (torch.linalg.qr(normal(dim, dim))[0] for _ in range(2))
@@ -268,42 +216,36 @@ def forgotten(attempt: Attempt) -> None:
         return basis @ basis.T
 
     lost = onto(right[:, 4:])
-    attempt.expect_close(
-        attempt(x, lambda x: matrix @ x, 1e-4, shape=shape),
-        lost,
-        "For a linear function of rank 4, of 6 numbers, the projection is wrong.",
-        mistakes={
-            "This projects onto the directions kept. Project onto the rest.": onto(right[:, :4]),
-            "These directions live where the outputs live. Take the singular vectors on the side "
-            "of the inputs.": onto(left[:, 4:]),
-            "These directions span all outputs. Take the singular vectors of the inputs.": onto(
-                left[:, :4]
-            ),
-        },
-    )
-    attempt.expect_close(
-        attempt(x, lambda x: matrix @ x, 0.05, shape=shape),
-        onto(right[:, 3:]),
-        "With tolerance = 0.05 and singular values of 5, 2, 1, 0.2, 0 and 0 the last three "
-        "directions count as forgotten.",
-        mistakes={
-            "tolerance is compared with the singular values as they are. It is a fraction of the "
-            "largest.": lost
-        },
-    )
-    attempt.expect_close(
-        attempt(x, lambda x: (matrix @ x)[:2].tanh(), 1e-4, shape=shape),
-        torch.eye(dim) - row_space((1 - (matrix @ x)[:2].tanh().square())[:, None] * matrix[:2]),
-        "Of a function from 6 numbers to 2 four directions are forgotten, though its Jacobian has "
-        "two singular values only.",
-        mistakes={"Nothing comes back of the directions without a singular value.": 0.0},
-    )
+    outcomes: Outcomes = {
+        lost: "For a linear function of rank 4, of 6 numbers, the projection is wrong.",
+        onto(right[:, :4]): "This projects onto the directions kept. Project onto the rest.",
+        onto(left[:, 4:]): "These directions live where the outputs live. Take the singular "
+        "vectors on the side of the inputs.",
+        onto(left[:, :4]): "These directions span all outputs. Take the singular vectors of the "
+        "inputs.",
+    }
+    attempt.expect_close(attempt(x, lambda x: matrix @ x, 1e-4), outcomes)
+    outcomes = {
+        onto(right[:, 3:]): "With tolerance = 0.05 and singular values of 5, 2, 1, 0.2, 0 and 0 "
+        "the last three directions count as forgotten.",
+        lost: "tolerance is compared with the singular values as they are. It is a fraction of the "
+        "largest.",
+    }
+    attempt.expect_close(attempt(x, lambda x: matrix @ x, 0.05), outcomes)
+    outcomes = {
+        torch.eye(dim) - row_space((1 - (matrix @ x)[:2].tanh().square())[:, None] * matrix[:2]): (
+            "Of a function from 6 numbers to 2 four directions are forgotten, though its Jacobian "
+            "has two singular values only."
+        ),
+        0.0: "Nothing comes back of the directions without a singular value.",
+    }
+    attempt.expect_close(attempt(x, lambda x: (matrix @ x)[:2].tanh(), 1e-4), outcomes)
     z = normed(x)
-    attempt.expect_close(
-        attempt(x, lambda x: normed(x), 1e-4, shape=shape),
-        torch.full((dim, dim), 1 / dim) + torch.outer(z, z) / dim,
-        "A layer norm with eps = 0 forgets the direction of ones and that of z.",
-    )
+    outcomes = {
+        torch.full((dim, dim), 1 / dim) + torch.outer(z, z) / dim: "A layer norm with eps = 0 "
+        "forgets the direction of ones and that of z.",
+    }
+    attempt.expect_close(attempt(x, lambda x: normed(x), 1e-4), outcomes)
 
 
 def row_space(matrix: Tensor) -> Tensor:

@@ -7,38 +7,32 @@ from course.check.attempt import Attempt, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise("queries, d")
 def queries_from_scores(attempt: Attempt) -> None:
     """scores [queries, keys], keys [keys, d] -> [queries, d]."""
-    shape = {"queries": 3, "d": 4}
     normal = normal_draws(seed=0)
     q, k = normal(3, 4), normal(7, 4)
-    attempt.expect_close(
-        attempt(q @ k.T / 2, k, shape=shape),
-        q,
-        "These are not the queries whose scaled products with the keys are the scores.",
-        mistakes={
-            "The scale is not undone: the scores were divided by the root of d.": q / 2,
-            "You divide by the root of d. The scores have been divided already.": q / 4,
-            "You multiply by d. The scores were divided by its root.": 2 * q,
-            "A product with the keys does not undo one: solve for the queries.": q @ k.T @ k / 2,
-        },
-    )
+    outcomes = {
+        q: "These are not the queries whose scaled products with the keys are the scores.",
+        q / 2: "The scale is not undone: the scores were divided by the root of d.",
+        q / 4: "You divide by the root of d. The scores have been divided already.",
+        2 * q: "You multiply by d. The scores were divided by its root.",
+        q @ k.T @ k / 2: "A product with the keys does not undo one: solve for the queries.",
+    }
+    attempt.expect_close(attempt(q @ k.T / 2, k), outcomes)
     wide, keys = normal(3, 9), normal(11, 9)
-    attempt.expect_close(
-        attempt(wide @ keys.T / 3, keys, shape=shape | {"d": 9}),
-        wide,
-        "With d = 9 the queries are wrong, though with d = 4 they were right.",
-        mistakes={"The scale is 2 whatever d is.": wide * 2 / 3},
-    )
+    outcomes = {
+        wide: "With d = 9 the queries are wrong, though with d = 4 they were right.",
+        wide * 2 / 3: "The scale is 2 whatever d is.",
+    }
+    attempt.expect_close(attempt(wide @ keys.T / 3, keys), outcomes)
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def undo_residual(attempt: Attempt) -> None:
     """y [batch, tokens, dim], branch: y's shape -> the same, steps -> as y."""
-    shape = dict(batch=2, tokens=3, dim=5)
     normal = normal_draws(seed=1)
-    y = normal(*shape.values())
+    y = normal(2, 3, 5)
     w = 0.2 * normal(5, 5)
 
     def branch(x: Tensor) -> Tensor:
@@ -50,42 +44,32 @@ def undo_residual(attempt: Attempt) -> None:
             x = y - branch(x)
         return x
 
-    def asked(steps: int) -> Tensor:
-        return attempt(y, branch, steps, shape=shape)
-
-    attempt.expect_close(
-        asked(0),
-        y,
-        "With steps = 0 the result should be y.",
-        mistakes={"You take one step too many.": iterated(1)},
-    )
-    attempt.expect_close(
-        asked(1),
-        iterated(1),
-        "After one step from y the result should be y - branch(y).",
-        mistakes={
-            "You add the branch. It was added; take it away.": y + branch(y),
-            "You take one step too many.": iterated(2),
-            "Nothing has moved after one step.": y,
-            "You begin at zero. Begin at y.": y - branch(torch.zeros_like(y)),
-        },
-    )
+    outcomes = {
+        y: "With steps = 0 the result should be y.",
+        iterated(1): "You take one step too many.",
+    }
+    attempt.expect_close(attempt(y, branch, 0), outcomes)
+    outcomes = {
+        iterated(1): "After one step from y the result should be y - branch(y).",
+        y + branch(y): "You add the branch. It was added; take it away.",
+        iterated(2): "You take one step too many.",
+        y: "Nothing has moved after one step.",
+        y - branch(torch.zeros_like(y)): "You begin at zero. Begin at y.",
+    }
+    attempt.expect_close(attempt(y, branch, 1), outcomes)
     x = y
     for _ in range(3):
         x = x - branch(x)
-    attempt.expect_close(
-        asked(3),
-        iterated(3),
-        "After three steps the result is wrong, though after one it was right.",
-        mistakes={
-            "Every step applies the branch to y. Apply it to the newest guess.": iterated(1),
-            "You subtract the branch from the guess. Subtract it from y.": x,
-            "You take one step too few.": iterated(2),
-        },
-    )
+    outcomes = {
+        iterated(3): "After three steps the result is wrong, though after one it was right.",
+        iterated(1): "Every step applies the branch to y. Apply it to the newest guess.",
+        x: "You subtract the branch from the guess. Subtract it from y.",
+        iterated(2): "You take one step too few.",
+    }
+    attempt.expect_close(attempt(y, branch, 3), outcomes)
 
 
-@exercise
+@exercise()
 def asymptotic_rate(attempt: Attempt) -> None:
     """x [n], branch [n] -> [n] -> one number."""
     normal = normal_draws(seed=2)
@@ -93,41 +77,34 @@ def asymptotic_rate(attempt: Attempt) -> None:
     turn, stretch = torch.tensor([[0.0, -0.25], [1.0, 0.0]]), torch.tensor([[0.1, 9.0], [0.0, 0.2]])
     matrix = torch.block_diag(turn, stretch, torch.tensor([[-0.3]]))
     values = torch.linalg.svdvals(matrix)
-    attempt.expect_close(
-        attempt(x, lambda x: matrix @ x),
-        0.5,
-        "For a linear branch whose eigenvalues have the sizes 0.5, 0.5, 0.3, 0.2 and 0.1 the rate "
-        "should be 0.5.",
-        mistakes={
-            "This is the largest singular value, the stretch of one step. Over many "
-            "steps eigenvalues decide.": values[0],
-            "This is the largest real part. The eigenvalues 0.5i and -0.5i turn an error and "
-            "shrink it no faster.": 0.2,
-            "This is the smallest. In the long run the slowest direction is left.": 0.1,
-            "Take the Jacobian of the branch alone, without the identity.": 1.2,
-            "This is the Frobenius norm.": matrix.norm(),
-            "You took the eigenvalues of a symmetric matrix.": (
-                torch.linalg.eigvalsh(matrix).abs().max()
-            ),
-        },
-    )
+    outcomes = {
+        0.5: "For a linear branch whose eigenvalues have the sizes 0.5, 0.5, 0.3, 0.2 and 0.1 the "
+        "rate should be 0.5.",
+        values[0]: "This is the largest singular value, the stretch of one step. Over many steps "
+        "eigenvalues decide.",
+        0.2: "This is the largest real part. The eigenvalues 0.5i and -0.5i turn an error and "
+        "shrink it no faster.",
+        0.1: "This is the smallest. In the long run the slowest direction is left.",
+        1.2: "Take the Jacobian of the branch alone, without the identity.",
+        matrix.norm(): "This is the Frobenius norm.",
+        torch.linalg.eigvalsh(matrix).abs().max(): "You took the eigenvalues of a symmetric "
+        "matrix.",
+    }
+    attempt.expect_close(attempt(x, lambda x: matrix @ x), outcomes)
     slope = 1 - x.tanh().square()
-    attempt.expect_close(
-        attempt(x, lambda x: -0.9 * x.tanh()),
-        0.9 * slope.max(),
-        "For a branch that is not linear the rate is wrong. Take the Jacobian at x.",
-        mistakes={
-            "You took the Jacobian at zero. It belongs to x.": 0.9,
-            "The size of a negative eigenvalue counts.": -0.9 * slope.min(),
-        },
-    )
+    outcomes = {
+        0.9 * slope.max(): "For a branch that is not linear the rate is wrong. Take the Jacobian "
+        "at x.",
+        0.9: "You took the Jacobian at zero. It belongs to x.",
+        -0.9 * slope.min(): "The size of a negative eigenvalue counts.",
+    }
+    attempt.expect_close(attempt(x, lambda x: -0.9 * x.tanh()), outcomes)
 
 
-@exercise
+@exercise("tokens * dim, tokens * dim again")
 def held_attention(attempt: Attempt) -> None:
     """weights [heads, tokens, tokens], w_v [dim, dim], w_out [dim, dim] -> a square matrix."""
     heads, n, dim = 2, 3, 4
-    shape = {"tokens * dim": n * dim, "tokens * dim again": n * dim}
     normal = normal_draws(seed=3)
     w_v, w_out, x = normal(dim, dim), normal(dim, dim), normal(n, dim)
 
@@ -142,43 +119,32 @@ def held_attention(attempt: Attempt) -> None:
     one = normal(1, n, n).softmax(-1)
     product, turned = w_v @ w_out, w_out.T @ w_v.T  # kron wants contiguous matrices
     right = expected(one, w_v, w_out)
-    attempt.expect_close(
-        attempt(one, w_v, w_out, shape=shape),
-        right,
-        "With one head the matrix is wrong.",
-        mistakes={
-            "Within each block the matrix is not transposed. Tokens are rows, and multiplied from "
-            "the right.": torch.kron(one[0], product),
-            "The attention weights are transposed. Row i holds what token i takes.": torch.kron(
-                one[0].T.contiguous(), turned
-            ),
-            "This is the transposed matrix.": right.T,
-            "Tokens and entries are swapped: read one token after another, row by row.": torch.kron(
-                turned, one[0]
-            ),
-            "w_out is not used.": expected(one, w_v, torch.eye(dim)),
-            "w_v is not used.": expected(one, torch.eye(dim), w_out),
-            "w_out comes before w_v.": expected(one, w_out, w_v),
-        },
-    )
+    outcomes = {
+        right: "With one head the matrix is wrong.",
+        torch.kron(one[0], product): "Within each block the matrix is not transposed. Tokens are "
+        "rows, and multiplied from the right.",
+        torch.kron(one[0].T.contiguous(), turned): "The attention weights are transposed. Row i "
+        "holds what token i takes.",
+        right.T: "This is the transposed matrix.",
+        torch.kron(turned, one[0]): "Tokens and entries are swapped: read one token after another, "
+        "row by row.",
+        expected(one, w_v, torch.eye(dim)): "w_out is not used.",
+        expected(one, torch.eye(dim), w_out): "w_v is not used.",
+        expected(one, w_out, w_v): "w_out comes before w_v.",
+    }
+    attempt.expect_close(attempt(one, w_v, w_out), outcomes)
     weights = normal(heads, n, n).softmax(-1)
-    attempt.expect_close(
-        attempt(weights, w_v, w_out, shape=shape),
-        expected(weights, w_v, w_out),
-        "With two heads the matrix is wrong. Each head has its own columns of w_v and its own rows "
-        "of w_out.",
-        mistakes={
-            "Every head has all of w_v and w_out. Cut both into the heads' parts.": torch.kron(
-                weights.sum(0), turned
-            ),
-            "Only the first head is there. The heads' outputs add up.": expected(
-                torch.stack([weights[0], 0 * weights[0]]), w_v, w_out
-            ),
-            "The heads' weights are averaged. Each head has its own.": torch.kron(
-                weights.mean(0), turned
-            ),
-        },
-    )
+    outcomes = {
+        expected(weights, w_v, w_out): "With two heads the matrix is wrong. Each head has its own "
+        "columns of w_v and its own rows of w_out.",
+        torch.kron(weights.sum(0), turned): "Every head has all of w_v and w_out. Cut both into "
+        "the heads' parts.",
+        expected(torch.stack([weights[0], 0 * weights[0]]), w_v, w_out): "Only the first head is "
+        "there. The heads' outputs add up.",
+        torch.kron(weights.mean(0), turned): "The heads' weights are averaged. Each head has its "
+        "own.",
+    }
+    attempt.expect_close(attempt(weights, w_v, w_out), outcomes)
 
 
 def cusp(x: Tensor) -> Tensor:
@@ -193,7 +159,7 @@ def square(x: Tensor) -> Tensor:
     return torch.stack([z[0] ** 2 + 0.3 * z[0] ** 3, z[1] + z[0] ** 2])
 
 
-@exercise
+@exercise()
 def build_collision(attempt: Attempt) -> None:
     """positive [n], negative [n], function [n] -> [n] -> [2, n]."""
     ends = torch.tensor([[0.5, 0.3], [-0.5, -0.1]])

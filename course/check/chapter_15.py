@@ -7,10 +7,9 @@ from course.check.attempt import Attempt, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise("batch, n")
 def distance_step(attempt: Attempt) -> None:
     """x [batch, n], target [batch, m], function [batch, n] -> [batch, m], eps -> as x."""
-    shape = dict(batch=2, n=4)
     normal = normal_draws(seed=0)
     x = normal(2, 4)
     target = normal(2, 5)
@@ -26,46 +25,37 @@ def distance_step(attempt: Attempt) -> None:
     left = linear(x) - target  # [batch, m]
     length = left.norm(dim=1, keepdim=True)
     g = left @ matrix / length  # the gradient of the distance
-    attempt.expect_close(
-        attempt(x, target, linear, eps, shape=shape),
-        x - eps * g,
-        "For a linear function the step is wrong.",
-        mistakes={
-            "x comes back unchanged.": x,
-            "The step leads uphill: the gradient is added.": x + eps * g,
-            "This is the gradient's step for half the squared distance. Divide by the distance.": (
-                x - eps * g * length
-            ),
-            "This is the gradient's step for the squared distance. Take its root.": (
-                x - 2 * eps * g * length
-            ),
-            "The distance is taken over the whole batch. Each entry has its own.": (
-                x - eps * left @ matrix / left.norm()
-            ),
-            "You step by the mean over the batch. Take the sum: each entry steps by itself.": (
-                x - eps * g / 2
-            ),
-            "The target is not used.": (
-                x - eps * linear(x) @ matrix / linear(x).norm(dim=1, keepdim=True)
-            ),
-            "eps is not used.": x - g,
-            "The gradient itself is returned.": g,
-        },
-    )
+    outcomes = {
+        x - eps * g: "For a linear function the step is wrong.",
+        x: "x comes back unchanged.",
+        x + eps * g: "The step leads uphill: the gradient is added.",
+        x - eps * g * length: "This is the gradient's step for half the squared distance. Divide "
+        "by the distance.",
+        x - 2 * eps * g * length: "This is the gradient's step for the squared distance. Take its "
+        "root.",
+        x - eps * left @ matrix / left.norm(): "The distance is taken over the whole batch. Each "
+        "entry has its own.",
+        x - eps * g / 2: "You step by the mean over the batch. Take the sum: each entry steps by "
+        "itself.",
+        x - eps * linear(x) @ matrix / linear(x).norm(dim=1, keepdim=True): "The target is not "
+        "used.",
+        x - g: "eps is not used.",
+        g: "The gradient itself is returned.",
+    }
+    attempt.expect_close(attempt(x, target, linear, eps), outcomes)
     reached = curved(x)
     away = reached - target
     slope = (away / away.norm(dim=1, keepdim=True) * (1 - reached.square())) @ matrix
-    attempt.expect_close(
-        attempt(x, target, curved, eps, shape=shape),
-        x - eps * slope,
-        "For a function that is not linear the step is wrong, though for a linear one it is right.",
-    )
+    outcomes = {
+        x - eps * slope: "For a function that is not linear the step is wrong, though for a linear "
+        "one it is right.",
+    }
+    attempt.expect_close(attempt(x, target, curved, eps), outcomes)
 
 
-@exercise
+@exercise("batch")
 def allowed_error(attempt: Attempt) -> None:
     """jacobians [batch, m, n], distances [batch] -> [batch]."""
-    shape = dict(batch=3)
     normal = normal_draws(seed=1)
     values = torch.tensor([[4.0, 2.0, 0.5, 0.2], [3.0, 1.5, 1.0, 0.25], [8.0, 5.0, 2.0, 1.25]])
     left = torch.linalg.qr(normal(3, 6, 4)).Q
@@ -73,37 +63,28 @@ def allowed_error(attempt: Attempt) -> None:
     jacobians = left * values[:, None] @ right.mT  # [3, 6, 4]
     ones, distances = torch.ones(3), torch.tensor([0.5, 2.0, 3.0])
     least = values[:, -1]
-    attempt.expect_close(
-        attempt(jacobians, ones, shape=shape),
-        1 / least,
-        "At distances of 1 the result is wrong.",
-        mistakes={
-            "You divide by the largest singular value: that is the shortest error, not the "
-            "longest.": 1 / values[:, 0],
-            "This is the smallest singular value itself. Divide by it.": least,
-            "This is the condition number.": values[:, 0] / least,
-            "You divide by an eigenvalue of the Jacobian's square. Take its root.": 1 / least**2,
-            "You divide by the Frobenius norm, which is for errors in random directions.": (
-                1 / values.square().sum(1).sqrt()
-            ),
-            "One singular value serves the whole batch. Each Jacobian has its own.": (
-                ones / least.min()
-            ),
-        },
-    )
-    attempt.expect_close(
-        attempt(jacobians, distances, shape=shape),
-        distances / least,
-        "At other distances than 1 the result is wrong.",
-        mistakes={
-            "distances is not used.": 1 / least,
-            "distances is squared.": distances**2 / least,
-            "You divide by distances.": 1 / least / distances,
-        },
-    )
+    outcomes = {
+        1 / least: "At distances of 1 the result is wrong.",
+        1 / values[:, 0]: "You divide by the largest singular value: that is the shortest error, "
+        "not the longest.",
+        least: "This is the smallest singular value itself. Divide by it.",
+        values[:, 0] / least: "This is the condition number.",
+        1 / least**2: "You divide by an eigenvalue of the Jacobian's square. Take its root.",
+        1 / values.square().sum(1).sqrt(): "You divide by the Frobenius norm, which is for errors "
+        "in random directions.",
+        ones / least.min(): "One singular value serves the whole batch. Each Jacobian has its own.",
+    }
+    attempt.expect_close(attempt(jacobians, ones), outcomes)
+    outcomes = {
+        distances / least: "At other distances than 1 the result is wrong.",
+        1 / least: "distances is not used.",
+        distances**2 / least: "distances is squared.",
+        1 / least / distances: "You divide by distances.",
+    }
+    attempt.expect_close(attempt(jacobians, distances), outcomes)
 
 
-@exercise
+@exercise("n")
 def left_after(attempt: Attempt) -> None:
     """error [n], jacobian [m, n], steps -> [n]."""
     n = 3
@@ -118,57 +99,43 @@ def left_after(attempt: Attempt) -> None:
     def after(factors: Tensor) -> Tensor:
         return factors * (right @ error) @ right
 
-    def asked(steps: int) -> Tensor:
-        return attempt(error, jacobian, steps, shape={"n": n})
-
-    attempt.expect_close(
-        asked(0),
-        error,
-        "With no steps all of the error is left.",
-        mistakes={"One step too many is taken.": after(1 - shares)},
-    )
-    attempt.expect_close(
-        asked(1),
-        after(1 - shares),
-        "After one step the error is wrong.",
-        mistakes={
-            "The error is unchanged.": error,
-            "The ratio of the singular values has to be squared.": after(1 - shares.sqrt()),
-            "The step leads uphill: the gradient is added.": after(1 + shares),
-            "This is the part that is gone, not the part left.": after(shares),
-            "The rate is one over the square of the *largest* singular value.": after(
-                1 - (values / values[-1]).square()
-            ),
-            "The rate is 1. It should be one over the square of the largest singular value.": after(
-                1 - values.square()
-            ),
-            "The factors are right, but these are the coordinates along the singular vectors. Turn "
-            "back.": (1 - shares) * (right @ error),
-            "The singular vectors are taken by columns. svd returns them as rows.": (
-                (1 - shares) * (right.mT @ error) @ right.mT
-            ),
-        },
-    )
+    outcomes = {
+        error: "With no steps all of the error is left.",
+        after(1 - shares): "One step too many is taken.",
+    }
+    attempt.expect_close(attempt(error, jacobian, 0), outcomes)
+    outcomes = {
+        after(1 - shares): "After one step the error is wrong.",
+        error: "The error is unchanged.",
+        after(1 - shares.sqrt()): "The ratio of the singular values has to be squared.",
+        after(1 + shares): "The step leads uphill: the gradient is added.",
+        after(shares): "This is the part that is gone, not the part left.",
+        after(1 - (values / values[-1]).square()): "The rate is one over the square of the "
+        "*largest* singular value.",
+        after(1 - values.square()): "The rate is 1. It should be one over the square of the "
+        "largest singular value.",
+        (1 - shares) * (right @ error): "The factors are right, but these are the coordinates "
+        "along the singular vectors. Turn back.",
+        (1 - shares) * (right.mT @ error) @ right.mT: "The singular vectors are taken by columns. "
+        "svd returns them as rows.",
+    }
+    attempt.expect_close(attempt(error, jacobian, 1), outcomes)
     many = 20_000
-    attempt.expect_close(
-        asked(many),
-        after((1 - shares) ** many),
-        f"After {many} steps the error is wrong, though after one it is right.",
-        mistakes={
-            "Each step multiplies. You multiplied the decrease of one by their number.": after(
-                1 - many * shares
-            ),
-            "One step is taken, whatever steps is.": after(1 - shares),
-            "After so many steps only the weakest direction is left, and it is left: do not end "
-            "early.": torch.zeros_like(error),
-        },
-    )
+    outcomes = {
+        after((1 - shares) ** many): f"After {many} steps the error is wrong, though after one it "
+        "is right.",
+        after(1 - many * shares): "Each step multiplies. You multiplied the decrease of one by "
+        "their number.",
+        after(1 - shares): "One step is taken, whatever steps is.",
+        torch.zeros_like(error): "After so many steps only the weakest direction is left, and it "
+        "is left: do not end early.",
+    }
+    attempt.expect_close(attempt(error, jacobian, many), outcomes)
 
 
-@exercise
+@exercise("n")
 def gauss_newton_step(attempt: Attempt) -> None:
     """x [n], target [m], function [n] -> [m] -> [n]."""
-    shape = dict(n=3)
     normal = normal_draws(seed=0)
     x, a, matrix, offset = normal(3), normal(3), normal(5, 3), normal(5)
 
@@ -176,21 +143,17 @@ def gauss_newton_step(attempt: Attempt) -> None:
         return matrix @ x + offset
 
     left = linear(a) - linear(x)  # [m]
-    attempt.expect_close(
-        attempt(x, linear(a), linear, shape=shape),
-        a,
-        "For a linear function and a target that it can give, one step must arrive.",
-        mistakes={
-            "x comes back unchanged.": x,
-            "This is a step of gradient descent, along the transposed Jacobian. Solve for the "
-            "step.": x + matrix.T @ left,
-            "The step leads away from the target: its sign is wrong.": 2 * x - a,
-            "The step itself is returned. Add it to x.": a - x,
-            "You solve for the target, not for the residual.": (
-                x + torch.linalg.pinv(matrix) @ linear(a)
-            ),
-        },
-    )
+    outcomes = {
+        a: "For a linear function and a target that it can give, one step must arrive.",
+        x: "x comes back unchanged.",
+        x + matrix.T @ left: "This is a step of gradient descent, along the transposed Jacobian. "
+        "Solve for the step.",
+        2 * x - a: "The step leads away from the target: its sign is wrong.",
+        a - x: "The step itself is returned. Add it to x.",
+        x + torch.linalg.pinv(matrix) @ linear(a): "You solve for the target, not for the "
+        "residual.",
+    }
+    attempt.expect_close(attempt(x, linear(a), linear), outcomes)
 
     def curved(x: Tensor) -> Tensor:
         return linear(x).tanh()
@@ -198,18 +161,13 @@ def gauss_newton_step(attempt: Attempt) -> None:
     target = 0.5 * normal(5)
     slope = (1 - curved(x).square())[:, None] * matrix
     step = torch.linalg.solve(slope.T @ slope, slope.T @ (target - curved(x)))
-    attempt.expect_close(
-        attempt(x, target, curved, shape=shape),
-        x + step,
-        "For a function that is not linear, and a target that it cannot give, the step is wrong.",
-        mistakes={
-            "The Jacobian is not that at x.": (
-                x
-                + torch.linalg.pinv((1 - offset.tanh().square())[:, None] * matrix)
-                @ (target - curved(x))
-            )
-        },
-    )
+    elsewhere = torch.linalg.pinv((1 - offset.tanh().square())[:, None] * matrix)
+    outcomes = {
+        x + step: "For a function that is not linear, and a target that it cannot give, the step "
+        "is wrong.",
+        x + elsewhere @ (target - curved(x)): "The Jacobian is not that at x.",
+    }
+    attempt.expect_close(attempt(x, target, curved), outcomes)
 
 
 def by_matrices(gradient: Tensor, steps: Tensor, changes: Tensor, scale: Tensor) -> Tensor:
@@ -222,11 +180,10 @@ def by_matrices(gradient: Tensor, steps: Tensor, changes: Tensor, scale: Tensor)
     return -inverse @ gradient
 
 
-@exercise
+@exercise("n")
 def lbfgs_direction(attempt: Attempt) -> None:
     """gradient [n], steps [k, n], changes [k, n] -> [n]."""
     n = 4
-    shape = dict(n=n)
     normal = normal_draws(seed=1)
     root = normal(n, n)
     hessian = root @ root.T + torch.eye(n)
@@ -236,38 +193,29 @@ def lbfgs_direction(attempt: Attempt) -> None:
     scale = (s[0] @ y[0]) / (y[0] @ y[0])
     expected = by_matrices(gradient, s, y, scale)
     one = torch.tensor(1.0)
-    attempt.expect_close(
-        attempt(gradient, s, y, shape=shape),
-        expected,
-        "With one pair the direction is wrong.",
-        mistakes={
-            "The sign is wrong: the direction leads downhill, -q.": -expected,
-            "This is the direction of gradient descent.": -gradient,
-            "gamma is missing between the loops.": by_matrices(gradient, s, y, one),
-            "gamma is upside down.": by_matrices(gradient, s, y, 1 / scale),
-            "gamma is (s . s) / (s . y). Here it is (s . y) / (y . y).": by_matrices(
-                gradient, s, y, (s[0] @ s[0]) / (s[0] @ y[0])
-            ),
-            "steps and changes are exchanged.": by_matrices(gradient, y, s, scale),
-        },
-    )
+    outcomes = {
+        expected: "With one pair the direction is wrong.",
+        -expected: "The sign is wrong: the direction leads downhill, -q.",
+        -gradient: "This is the direction of gradient descent.",
+        by_matrices(gradient, s, y, one): "gamma is missing between the loops.",
+        by_matrices(gradient, s, y, 1 / scale): "gamma is upside down.",
+        by_matrices(gradient, s, y, (s[0] @ s[0]) / (s[0] @ y[0])): "gamma is (s . s) / (s . y). "
+        "Here it is (s . y) / (y . y).",
+        by_matrices(gradient, y, s, scale): "steps and changes are exchanged.",
+    }
+    attempt.expect_close(attempt(gradient, s, y), outcomes)
     expected = by_matrices(gradient, steps, changes, scale)
     oldest = (steps[0] @ changes[0]) / (changes[0] @ changes[0])
-    attempt.expect_close(
-        attempt(gradient, steps, changes, shape=shape),
-        expected,
-        "With three pairs the direction is wrong, though with one it is right. The first loop goes "
-        "from the newest pair to the oldest, the second back, with the alpha of each pair.",
-        mistakes={
-            "Only the newest pair is used.": by_matrices(gradient, s, y, scale),
-            "The pairs are taken in the opposite order: the newest is the last.": by_matrices(
-                gradient, steps.flip(0), changes.flip(0), scale
-            ),
-            "The order is opposite, and gamma is that of the oldest pair.": by_matrices(
-                gradient, steps.flip(0), changes.flip(0), oldest
-            ),
-            "gamma is that of the oldest pair. Take the newest, the last.": by_matrices(
-                gradient, steps, changes, oldest
-            ),
-        },
-    )
+    outcomes = {
+        expected: "With three pairs the direction is wrong, though with one it is right. The first "
+        "loop goes from the newest pair to the oldest, the second back, with the alpha of each "
+        "pair.",
+        by_matrices(gradient, s, y, scale): "Only the newest pair is used.",
+        by_matrices(gradient, steps.flip(0), changes.flip(0), scale): "The pairs are taken in the "
+        "opposite order: the newest is the last.",
+        by_matrices(gradient, steps.flip(0), changes.flip(0), oldest): "The order is opposite, and "
+        "gamma is that of the oldest pair.",
+        by_matrices(gradient, steps, changes, oldest): "gamma is that of the oldest pair. Take the "
+        "newest, the last.",
+    }
+    attempt.expect_close(attempt(gradient, steps, changes), outcomes)

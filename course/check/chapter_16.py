@@ -3,13 +3,13 @@
 import torch
 from torch import Tensor, nn
 
-from course.check.attempt import Attempt, NotYet, normal_draws
+from course.check.attempt import Attempt, NotYet, Outcomes, normal_draws
 from course.check.exercise import exercise
 
 ENOUGH = 0.02  # fraction of the error in any direction, after 150 steps with condition number 30
 
 
-@exercise
+@exercise()
 def steps_for(attempt: Attempt) -> None:
     """values [n], share -> one number."""
 
@@ -77,7 +77,7 @@ class Map:
         )
 
 
-@exercise
+@exercise()
 def largest_value(attempt: Attempt) -> None:
     """start [n], push, pull, steps -> one number."""
     values = torch.tensor([3.0, 2.0, 1.0, 0.5])
@@ -125,7 +125,7 @@ def largest_value(attempt: Attempt) -> None:
     )
 
 
-@exercise
+@exercise()
 def recovered_fast(attempt: Attempt) -> None:
     """target [out], push, pull, steps -> [n]."""
     n, steps = 400, 150
@@ -172,11 +172,10 @@ PARTS = (
 )
 
 
-@exercise
+@exercise("batch, tokens, dim")
 def block_without(attempt: Attempt) -> None:
     """x [batch, tokens, dim], missing, norm1, attention, norm2, mlp -> as x."""
-    shape = dict(batch=2, tokens=3, dim=5)
-    x = normal_draws(seed=0)(*shape.values())
+    x = normal_draws(seed=0)(2, 3, 5)
     norm1, attention, norm2, mlp = PARTS
 
     def mixed(x: Tensor) -> Tensor:
@@ -185,46 +184,40 @@ def block_without(attempt: Attempt) -> None:
     whole = mixed(x) + mlp(norm2(mixed(x)))
     alone = attention(norm1(x))
 
-    def expect(missing: str, expected: Tensor, mistakes: dict[str, Tensor]) -> None:
+    def expect(missing: str, expected: Tensor, mistakes: Outcomes) -> None:
+        outcomes = {expected: f"With missing={missing!r} the result is wrong."}
         if missing != "nothing":
-            mistakes = {"Nothing is missing: this is the whole block.": whole} | mistakes
-        result = attempt(x, missing, *PARTS, shape=shape)
-        attempt.expect_close(
-            result, expected, f"With missing={missing!r} the result is wrong.", mistakes
-        )
+            outcomes[whole] = "Nothing is missing: this is the whole block."
+        attempt.expect_close(attempt(x, missing, *PARTS), outcomes | mistakes)
 
     expect(
         "nothing",
         whole,
         {
-            "The second step reads x, not what the first step made.": mixed(x) + mlp(norm2(x)),
-            "The second step lacks its residual connection.": mlp(norm2(mixed(x))),
-            "The norms come after the additions. Here they come before the parts.": norm2(
-                norm1(x + attention(x)) + mlp(norm1(x + attention(x)))
-            ),
+            mixed(x) + mlp(norm2(x)): "The second step reads x, not what the first step made.",
+            mlp(norm2(mixed(x))): "The second step lacks its residual connection.",
+            norm2(norm1(x + attention(x)) + mlp(norm1(x + attention(x)))): "The norms come after "
+            "the additions. Here they come before the parts.",
         },
     )
     expect(
         "attention",
         x + mlp(norm2(x)),
         {
-            "Without attention norm1 has no reader. You add its output.": (
-                x + norm1(x) + mlp(norm2(x + norm1(x)))
-            ),
-            "You put norm1 in the stream. Without attention the first step is the identity.": (
-                norm1(x) + mlp(norm2(norm1(x)))
-            ),
-            "Attention gives nothing, but x is added to itself.": 2 * x + mlp(norm2(2 * x)),
+            x + norm1(x) + mlp(norm2(x + norm1(x))): "Without attention norm1 has no reader. You "
+            "add its output.",
+            norm1(x) + mlp(norm2(norm1(x))): "You put norm1 in the stream. Without attention the "
+            "first step is the identity.",
+            2 * x + mlp(norm2(2 * x)): "Attention gives nothing, but x is added to itself.",
         },
     )
     expect(
         "mlp",
         mixed(x),
         {
-            "Without MLP norm2 has no reader. You add its output.": mixed(x) + norm2(mixed(x)),
-            "You put norm2 in the stream. Without MLP the second step is the identity.": norm2(
-                mixed(x)
-            ),
+            mixed(x) + norm2(mixed(x)): "Without MLP norm2 has no reader. You add its output.",
+            norm2(mixed(x)): "You put norm2 in the stream. Without MLP the second step is the "
+            "identity.",
         },
     )
     first = x + attention(x)
@@ -232,17 +225,17 @@ def block_without(attempt: Attempt) -> None:
         "norm",
         first + mlp(first),
         {
-            "norm1 is gone, norm2 is still there.": first + mlp(norm2(first)),
-            "norm2 is gone, norm1 is still there.": mixed(x) + mlp(mixed(x)),
+            first + mlp(norm2(first)): "norm1 is gone, norm2 is still there.",
+            mixed(x) + mlp(mixed(x)): "norm2 is gone, norm1 is still there.",
         },
     )
     expect(
         "residual",
         mlp(norm2(alone)),
         {
-            "The first residual connection is still there.": mlp(norm2(mixed(x))),
-            "The second residual connection is still there.": alone + mlp(norm2(alone)),
-            "The MLP reads x, and what attention gave is dropped.": mlp(x),
+            mlp(norm2(mixed(x))): "The first residual connection is still there.",
+            alone + mlp(norm2(alone)): "The second residual connection is still there.",
+            mlp(x): "The MLP reads x, and what attention gave is dropped.",
         },
     )
 
@@ -287,7 +280,7 @@ class Balanced(nn.Module):
         return self.map(x) - self.map(x).detach()
 
 
-@exercise
+@exercise()
 def unused_numbers(attempt: Attempt) -> None:
     """x [batch, dim], module -> one number."""
     draw = normal_draws(seed=1)

@@ -3,86 +3,69 @@
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, Outcomes, normal_draws
 from course.check.chapter_10 import fitted
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise("parts")
 def main_effects(attempt: Attempt) -> None:
     """results [2] * k -> the main effect of each of k parts, [k]."""
     one = torch.tensor([3.0, 5.0])
-    attempt.expect_close(
-        attempt(one, shape=dict(parts=1)),
-        torch.tensor([2.0]),
-        "With one part, 3 without it and 5 with it, its effect is 2.",
-        mistakes={
-            "The sign is wrong: with the part (index 1) minus without it (index 0).": torch.tensor(
-                [-2.0]
-            ),
-            "This is half of the effect: with the part minus the mean of all.": torch.tensor([1.0]),
-            "This is the result with the part. Subtract that without it.": torch.tensor([5.0]),
-        },
-    )
+    outcomes = {
+        torch.tensor([2.0]): "With one part, 3 without it and 5 with it, its effect is 2.",
+        torch.tensor([-2.0]): "The sign is wrong: with the part (index 1) minus without it (index "
+        "0).",
+        torch.tensor([1.0]): "This is half of the effect: with the part minus the mean of all.",
+        torch.tensor([5.0]): "This is the result with the part. Subtract that without it.",
+    }
+    attempt.expect_close(attempt(one), outcomes)
     for k in (2, 4):
         results = normal_draws(seed=k)(*[2] * k)
         halves = [[results.select(axis, state) for state in (0, 1)] for axis in range(k)]
         effects = torch.stack([high.mean() - low.mean() for low, high in halves])
-        attempt.expect_close(
-            attempt(results, shape=dict(parts=k)),
-            effects,
-            f"With {k} parts the effects are wrong.",
-            mistakes={
-                "The parts are in the wrong order. Axis 0 is the first.": effects.flip(0),
-                "The differences are summed over the other parts. Take their mean.": (
-                    effects * 2 ** (k - 1)
-                ),
-                "This is what each part does in a host with no other trained part. Take the mean "
-                "over all states of the others.": torch.stack(
-                    [(high - low).flatten()[0] for low, high in halves]
-                ),
-                "This is what each part adds when all others are trained. Take the mean over all "
-                "states of the others.": torch.stack(
-                    [(high - low).flatten()[-1] for low, high in halves]
-                ),
-            },
-        )
+        outcomes = {
+            effects: f"With {k} parts the effects are wrong.",
+            effects.flip(0): "The parts are in the wrong order. Axis 0 is the first.",
+            effects * 2 ** (k - 1): "The differences are summed over the other parts. Take their "
+            "mean.",
+            torch.stack([(high - low).flatten()[0] for low, high in halves]): "This is what each "
+            "part does in a host with no other trained part. Take the mean over all states of the "
+            "others.",
+            torch.stack([(high - low).flatten()[-1] for low, high in halves]): "This is what each "
+            "part adds when all others are trained. Take the mean over all states of the others.",
+        }
+        attempt.expect_close(attempt(results), outcomes)
 
 
-@exercise
+@exercise("other, tokens, e")
 def stitched(attempt: Attempt) -> None:
     """source [batch, tokens, d], target [batch, tokens, e], new [other, tokens, d], ridge."""
     batch, tokens, d, e, other = 7, 4, 3, 5, 2
-    shape = dict(other=other, tokens=tokens, e=e)
     normal = normal_draws(seed=3)
     source, new, weight = normal(batch, tokens, d), normal(other, tokens, d), normal(d, e)
     source = source - source.mean((0, 1))
     centred = new - new.mean((0, 1))
-    attempt.expect_close(
-        attempt(source, source @ weight, centred, 0.0, shape=shape),
-        centred @ weight,
-        "Where the target is a matrix times the source, without a shift and a penalty, new tokens "
-        "should go through that matrix.",
-    )
+    outcomes = {
+        centred @ weight: "Where the target is a matrix times the source, without a shift and a "
+        "penalty, new tokens should go through that matrix.",
+    }
+    attempt.expect_close(attempt(source, source @ weight, centred, 0.0), outcomes)
     shift, offset = normal(e), normal(d)
     moved = source + offset
     target = moved @ weight + shift
-    attempt.expect_close(
-        attempt(moved, target, new, 0.0, shape=shape),
-        new @ weight + shift,
-        "With a shift in the target and a mean in the source the result is wrong.",
-        mistakes={
-            "The target's mean is not added at the end.": (new - offset) @ weight,
-            "The source's mean must be taken from the new tokens too.": (
-                new @ weight + target.mean((0, 1))
-            ),
-            "The new tokens' own mean is taken from them. It is the source's that the map was "
-            "fitted with.": centred @ weight + target.mean((0, 1)),
-            "There is no shift b: fit it, or take the means away first.": (
-                new @ torch.linalg.lstsq(moved.flatten(0, 1), target.flatten(0, 1)).solution
-            ),
-        },
-    )
+    outcomes = {
+        new @ weight + shift: "With a shift in the target and a mean in the source the result is "
+        "wrong.",
+        (new - offset) @ weight: "The target's mean is not added at the end.",
+        new @ weight + target.mean((0, 1)): "The source's mean must be taken from the new tokens "
+        "too.",
+        centred @ weight + target.mean((0, 1)): "The new tokens' own mean is taken from them. It "
+        "is the source's that the map was fitted with.",
+        new @ torch.linalg.lstsq(moved.flatten(0, 1), target.flatten(0, 1)).solution: "There is no "
+        "shift b: fit it, or take the means away first.",
+    }
+    attempt.expect_close(attempt(moved, target, new, 0.0), outcomes)
     noisy = target + normal(batch, tokens, e)
     ridge = 6.0
     x, y = moved.flatten(0, 1), noisy.flatten(0, 1)
@@ -92,25 +75,20 @@ def stitched(attempt: Attempt) -> None:
 
     table = torch.cat([x, torch.ones(len(x), 1)], 1)
     all_alike = torch.linalg.solve(table.T @ table + ridge * torch.eye(d + 1), table.T @ y)
-    attempt.expect_close(
-        attempt(moved, noisy, new, ridge, shape=shape),
-        by(ridge),
-        f"With ridge = {ridge:g} the result is wrong.",
-        mistakes={
-            "ridge is not used.": by(0.0),
-            "ridge is squared.": by(ridge**2),
-            "ridge is multiplied by the number of tokens. The sum in the formula is no mean.": by(
-                ridge * len(x)
-            ),
-            "ridge is divided by the number of tokens. The sum in the formula is no mean.": by(
-                ridge / len(x)
-            ),
-            "The shift is penalised too.": new @ all_alike[:-1] + all_alike[-1],
-        },
-    )
+    outcomes = {
+        by(ridge): f"With ridge = {ridge:g} the result is wrong.",
+        by(0.0): "ridge is not used.",
+        by(ridge**2): "ridge is squared.",
+        by(ridge * len(x)): "ridge is multiplied by the number of tokens. The sum in the formula "
+        "is no mean.",
+        by(ridge / len(x)): "ridge is divided by the number of tokens. The sum in the formula is "
+        "no mean.",
+        new @ all_alike[:-1] + all_alike[-1]: "The shift is penalised too.",
+    }
+    attempt.expect_close(attempt(moved, noisy, new, ridge), outcomes)
 
 
-@exercise
+@exercise()
 def steps_needed(attempt: Attempt) -> None:
     """values [k], share -> the least whole number of steps."""
     for values, share, steps in (
@@ -121,37 +99,30 @@ def steps_needed(attempt: Attempt) -> None:
         exact = torch.tensor(share).log() / torch.tensor(slowest).log()
         single = torch.tensor(share).log() / torch.tensor(1 - min(values) / max(values)).log()
         quickest = 1 - (sorted(values)[-2] / max(values)) ** 2
-        attempt.expect_close(
-            attempt(torch.tensor(values), share),
-            steps,
-            f"With the singular values {values} and share = {share} it takes {steps} steps.",
-            mistakes={
-                "This is not a whole number. Round it up.": exact,
-                "One step fewer is not enough. Round up.": steps - 1,
-                "One step fewer is enough.": steps + 1,
-                "The factor of a step is 1 - (sigma / sigma_1)^2. You have not squared the "
-                "quotient.": single.ceil(),
-                "This is the number for the squared error. The errors themselves should shrink.": (
-                    exact / 2
-                ).ceil(),
-                "This is the number for a faster direction. The slowest decides.": (
-                    torch.tensor(share).log() / torch.tensor(quickest).log()
-                ).ceil(),
-            },
-        )
-    attempt.expect_close(
-        attempt(torch.tensor([3.0, 3.0, 3.0 / 2**0.5]), 0.3),
-        2.0,
-        "With the singular values 3, 3 and 3 / sqrt(2) and share = 0.3 it takes 2 steps: each "
+        outcomes = {
+            steps: f"With the singular values {values} and share = {share} it takes {steps} steps.",
+            exact: "This is not a whole number. Round it up.",
+            steps - 1: "One step fewer is not enough. Round up.",
+            steps + 1: "One step fewer is enough.",
+            single.ceil(): "The factor of a step is 1 - (sigma / sigma_1)^2. You have not squared "
+            "the quotient.",
+            (exact / 2).ceil(): "This is the number for the squared error. The errors themselves "
+            "should shrink.",
+            (torch.tensor(share).log() / torch.tensor(quickest).log()).ceil(): "This is the number "
+            "for a faster direction. The slowest decides.",
+        }
+        attempt.expect_close(attempt(torch.tensor(values), share), outcomes)
+    outcomes = {
+        2.0: "With the singular values 3, 3 and 3 / sqrt(2) and share = 0.3 it takes 2 steps: each "
         "halves the slowest error.",
-    )
+    }
+    attempt.expect_close(attempt(torch.tensor([3.0, 3.0, 3.0 / 2**0.5]), 0.3), outcomes)
 
 
-@exercise
+@exercise("out, weights")
 def by_weights(attempt: Attempt) -> None:
     """behind [out, tokens, dim], patches [tokens, n] -> [out, dim * n]."""
     out, tokens, dim, n = 2, 4, 3, 5
-    shape = dict(out=out, weights=dim * n)
     normal = normal_draws(seed=1)
     behind, patches = normal(out, tokens, dim), normal(tokens, n)
     first = torch.zeros(tokens, 1)
@@ -164,29 +135,24 @@ def by_weights(attempt: Attempt) -> None:
         return torch.einsum("oti,tj->oji", behind, patches).reshape(out, dim * n)
 
     only = patches * first
-    attempt.expect_close(
-        attempt(behind, only, shape=shape),
-        jacobian(behind, only),
-        "With one patch that is not zero the result is wrong. It should be K_oi a_j.",
-        mistakes={
-            "The entries of W are read column by column. Read them row by row: entry [i, j] "
-            "belongs at i * n + j.": by_columns(behind, only),
-            "The sums are taken before the product. Each patch meets its own "
-            "part of behind.": jacobian(behind.sum(1, keepdim=True), only.sum(0, keepdim=True)),
-            "The mean is taken over the patches. Each adds its part.": (
-                jacobian(behind, only) / tokens
-            ),
-        },
-    )
-    attempt.expect_close(
-        attempt(behind, patches, shape=shape),
-        jacobian(behind, patches),
-        "With several patches the result is wrong. Sum over them.",
-        mistakes={"Only the first patch is used.": jacobian(behind, only)},
-    )
+    outcomes = {
+        jacobian(behind, only): "With one patch that is not zero the result is wrong. It should be "
+        "K_oi a_j.",
+        by_columns(behind, only): "The entries of W are read column by column. Read them row by "
+        "row: entry [i, j] belongs at i * n + j.",
+        jacobian(behind.sum(1, keepdim=True), only.sum(0, keepdim=True)): "The sums are taken "
+        "before the product. Each patch meets its own part of behind.",
+        jacobian(behind, only) / tokens: "The mean is taken over the patches. Each adds its part.",
+    }
+    attempt.expect_close(attempt(behind, only), outcomes)
+    outcomes = {
+        jacobian(behind, patches): "With several patches the result is wrong. Sum over them.",
+        jacobian(behind, only): "Only the first patch is used.",
+    }
+    attempt.expect_close(attempt(behind, patches), outcomes)
 
 
-@exercise
+@exercise()
 def partial_correlation(attempt: Attempt) -> None:
     """x, y, z [n] -> Pearson's correlation of x and y without what is linear in z."""
     n = 9
@@ -195,36 +161,32 @@ def partial_correlation(attempt: Attempt) -> None:
     z, u, v = basis[1:]  # of mean 0, length 1, orthogonal
 
     x, y = 2 * u, 3 * (0.6 * u + 0.8 * v)
-    attempt.expect_close(
-        attempt(x, y, z),
-        0.6,
-        "Where neither x nor y depends on z, and all have mean 0, this is their correlation.",
-        mistakes={"The sign is wrong.": -0.6, "This is the squared correlation.": 0.36},
-    )
+    outcomes: Outcomes = {
+        0.6: "Where neither x nor y depends on z, and all have mean 0, this is their correlation.",
+        -0.6: "The sign is wrong.",
+        0.36: "This is the squared correlation.",
+    }
+    attempt.expect_close(attempt(x, y, z), outcomes)
     x, y = x + 4 * z, y - 3 * z
 
     def plain(x: Tensor, y: Tensor) -> Tensor:
         x, y = x - x.mean(), y - y.mean()
         return x @ y / (x.norm() * y.norm())
 
-    attempt.expect_close(
-        attempt(x, y, z),
-        0.6,
-        "With x and y that depend on z the result is wrong.",
-        mistakes={
-            "z is not used: this is the plain correlation.": plain(x, y),
-            "z is taken only from x. Take it from y too.": plain(x - 4 * z, y),
-            "z is taken only from y. Take it from x too.": plain(x, y + 3 * z),
-        },
-    )
-    attempt.expect_close(
-        attempt(x, y, 5 * z),
-        0.6,
-        "With a z of another length the result is wrong. Divide x . z by z . z.",
-        mistakes={"z is subtracted without a slope.": plain(x - 5 * z, y - 5 * z)},
-    )
-    attempt.expect_close(
-        attempt(x + 1, y - 2, z + 3),
-        0.6,
-        "With vectors whose mean is not 0 the result is wrong. Subtract the means of all three.",
-    )
+    outcomes = {
+        0.6: "With x and y that depend on z the result is wrong.",
+        plain(x, y): "z is not used: this is the plain correlation.",
+        plain(x - 4 * z, y): "z is taken only from x. Take it from y too.",
+        plain(x, y + 3 * z): "z is taken only from y. Take it from x too.",
+    }
+    attempt.expect_close(attempt(x, y, z), outcomes)
+    outcomes = {
+        0.6: "With a z of another length the result is wrong. Divide x . z by z . z.",
+        plain(x - 5 * z, y - 5 * z): "z is subtracted without a slope.",
+    }
+    attempt.expect_close(attempt(x, y, 5 * z), outcomes)
+    outcomes = {
+        0.6: "With vectors whose mean is not 0 the result is wrong. Subtract the means of all "
+        "three.",
+    }
+    attempt.expect_close(attempt(x + 1, y - 2, z + 3), outcomes)

@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, Outcomes, normal_draws
 from course.check.exercise import exercise
 
 
@@ -23,7 +23,7 @@ class Largest(TorchDispatchMode):
         return result
 
 
-@exercise
+@exercise("n")
 def hessian_product(attempt: Attempt) -> None:
     """w [n], v [n], loss: [n] -> one number; gives [n]."""
     normal = normal_draws(seed=0)
@@ -34,39 +34,30 @@ def hessian_product(attempt: Attempt) -> None:
 
     H = torch.func.hessian(loss)(w)
     slope = torch.func.grad(loss)(w)
-    shape = {"n": 5}
-    attempt.expect_close(
-        attempt(w, v, loss, shape=shape),
-        H @ v,
-        "For five weights the product with the Hessian is wrong.",
-        mistakes={
-            "This is the gradient. Take its product with v, and differentiate that.": slope,
-            "This is the gradient times v, entry by entry: one derivative too few.": slope * v,
-            "This is v times the Hessian's diagonal. Mixed derivatives count too.": (
-                H.diagonal() * v
-            ),
-            "This sums the columns of the Hessian: v is not used, as if all its "
-            "entries were 1.": H.sum(0),
-            "This is half of it.": H @ v / 2,
-            "The sign is wrong.": -H @ v,
-        },
-    )
-    attempt.expect_close(
-        attempt(w, 1e5 * v, loss, shape=shape) / 1e5,
-        H @ v,
-        "For a vector v that is 100,000 times as long, the product is not 100,000 times as long. "
-        "A difference of two gradients depends on the step; a derivative does not.",
-    )
-    flat = attempt(w, v, lambda w: (w * torch.arange(5.0)).sum() + 0 * w.pow(2).sum(), shape=shape)
-    attempt.expect_close(flat, 0.0, "A loss that is a plane has the Hessian 0.")
+    outcomes = {
+        H @ v: "For five weights the product with the Hessian is wrong.",
+        slope: "This is the gradient. Take its product with v, and differentiate that.",
+        slope * v: "This is the gradient times v, entry by entry: one derivative too few.",
+        H.diagonal() * v: "This is v times the Hessian's diagonal. Mixed derivatives count too.",
+        H.sum(0): "This sums the columns of the Hessian: v is not used, as if all its entries were "
+        "1.",
+        H @ v / 2: "This is half of it.",
+        -H @ v: "The sign is wrong.",
+    }
+    attempt.expect_close(attempt(w, v, loss), outcomes)
+    outcomes = {
+        H @ v: "For a vector v that is 100,000 times as long, the product is not 100,000 times as "
+        "long. A difference of two gradients depends on the step; a derivative does not.",
+    }
+    attempt.expect_close(attempt(w, 1e5 * v, loss) / 1e5, outcomes)
+    flat = attempt(w, v, lambda w: (w * torch.arange(5.0)).sum() + 0 * w.pow(2).sum())
+    attempt.expect_close(flat, {torch.zeros(5): "A loss that is a plane has the Hessian 0."})
     n = 300
     long, along = normal(n), normal(n)
     meter = Largest()
-    found = attempt(
-        long, along, lambda w: w.pow(4).sum() + w.sum().pow(2), shape={"n": n}, within=meter
-    )
+    found = attempt(long, along, lambda w: w.pow(4).sum() + w.sum().pow(2), within=meter)
     right = 12 * long.square() * along + 2 * along.sum()
-    attempt.expect_close(found, right, "For 300 weights the product is wrong.")
+    attempt.expect_close(found, {right: "For 300 weights the product is wrong."})
     attempt.expect(
         meter.numbers < n * n,
         "A matrix of 300 x 300 is made. Never make the Hessian: differentiate the number "
@@ -74,7 +65,7 @@ def hessian_product(attempt: Attempt) -> None:
     )
 
 
-@exercise
+@exercise()
 def sharpest(attempt: Attempt) -> None:
     """start [n], product: [n] -> [n], steps -> one number."""
     calls = [0]
@@ -91,17 +82,14 @@ def sharpest(attempt: Attempt) -> None:
 
     start = normal_draws(seed=2)(6)
     downward = torch.tensor([-5.0, 2.5, 2.0, 1.0, -1.0, 0.5])
-    attempt.expect_close(
-        attempt(start, product_with(downward), 60),
-        -5.0,
-        "Of a matrix with eigenvalues from -5 to 2.5 the one of largest size is wrong.",
-        mistakes={
-            "The sign is lost: the length of a product is never negative. Take the product with "
-            "the vector itself.": 5.0,
-            "This is the largest eigenvalue; that of largest size is below zero here.": 2.5,
-            "The square of the eigenvalue is returned.": 25.0,
-        },
-    )
+    outcomes = {
+        -5.0: "Of a matrix with eigenvalues from -5 to 2.5 the one of largest size is wrong.",
+        5.0: "The sign is lost: the length of a product is never negative. Take the product with "
+        "the vector itself.",
+        2.5: "This is the largest eigenvalue; that of largest size is below zero here.",
+        25.0: "The square of the eigenvalue is returned.",
+    }
+    attempt.expect_close(attempt(start, product_with(downward), 60), outcomes)
     attempt.expect(
         calls[0] <= 62,
         "More products with the matrix are taken than there are steps, and one to read off.",
@@ -116,12 +104,11 @@ def sharpest(attempt: Attempt) -> None:
             "after each product.",
         )
         attempt.expect_close(
-            found / scale, 3.0, f"With eigenvalues of the size of {scale:g} it fails."
+            found / scale, {3.0: f"With eigenvalues of the size of {scale:g} it fails."}
         )
     attempt.expect_close(
         attempt(100 * start, product_with(downward), 60),
-        -5.0,
-        "A longer start gives another value. Scale it to length 1.",
+        {-5.0: "A longer start gives another value. Scale it to length 1."},
     )
     early = attempt(start, product_with(downward), 2)
     attempt.expect(
@@ -131,7 +118,7 @@ def sharpest(attempt: Attempt) -> None:
     )
 
 
-@exercise
+@exercise()
 def tridiagonal(attempt: Attempt) -> None:
     """start [n], product: [n] -> [n], steps -> [steps, steps]."""
     n, k = 7, 4
@@ -159,28 +146,26 @@ def tridiagonal(attempt: Attempt) -> None:
         "Entries beside the three middle diagonals are not zero: each new vector must be made "
         "orthogonal to all before it.",
     )
-    attempt.expect_close(
-        found[0, 0],
-        right[0, 0],
-        "The first entry is wrong.",
-        mistakes={
-            "The first entry is that of a start that is not scaled to length 1.": start @ A @ start
-        },
-    )
+    outcomes: Outcomes = {
+        right[0, 0]: "The first entry is wrong.",
+        start @ A @ start: "The first entry is that of a start that is not scaled to length 1.",
+    }
+    attempt.expect_close(found[0, 0], outcomes)
     beside = right.diagonal(1)
-    attempt.expect_close(
-        found.diagonal(1).abs(),
-        beside,
-        "The entries above the diagonal are wrong: each is the length of what is left of a "
+    outcomes = {
+        beside: "The entries above the diagonal are wrong: each is the length of what is left of a "
         "product when its parts along all earlier vectors are taken away.",
-        mistakes={"The entries above the diagonal are missing.": 0.0},
-    )
-    attempt.expect_close(found.diagonal(), right.diagonal(), "The diagonal is wrong.")
-    attempt.expect_close(found, found.T, "The matrix is not symmetric.")
+        0.0: "The entries above the diagonal are missing.",
+    }
+    attempt.expect_close(found.diagonal(1).abs(), outcomes)
+    attempt.expect_close(found.diagonal(), {right.diagonal(): "The diagonal is wrong."})
+    attempt.expect_close(found, {found.T: "The matrix is not symmetric."})
     attempt.expect_close(
         torch.linalg.eigvalsh(attempt(start, lambda v: A @ v, n, shape={"a": n, "b": n})),
-        torch.linalg.eigvalsh(A),
-        "With as many steps as dimensions its eigenvalues are not those of the matrix.",
+        {
+            torch.linalg.eigvalsh(A): "With as many steps as dimensions its eigenvalues are not "
+            "those of the matrix.",
+        },
     )
     wide = torch.cat([torch.tensor([1e4, -1e3]), torch.linspace(0.1, 1, 58)])
     turn = torch.linalg.qr(normal(60, 60)).Q
@@ -193,7 +178,7 @@ def tridiagonal(attempt: Attempt) -> None:
     )
 
 
-@exercise
+@exercise()
 def negative_share(attempt: Attempt) -> None:
     """T [steps, steps] -> one number."""
     normal = normal_draws(seed=4)
@@ -207,79 +192,63 @@ def negative_share(attempt: Attempt) -> None:
         return size[below].sum() / size.sum()
 
     first = vectors[0].square()
+    outcomes = {
+        share(first): "Of a matrix of five rows the share is wrong.",
+        share(torch.ones(5)): "All points count alike. Each has a weight: its vector's first "
+        "number, squared.",
+        share(vectors[0].abs()): "The weights are not squared.",
+        share(vectors[:, 0].square()): "These are the numbers of the first vector. The weight of "
+        "each point is the first number of its own vector: eigh gives vectors as columns.",
+        first[below].sum(): "This is the share of eigenvalues below zero, large or small. Weigh "
+        "each with its size.",
+        1 - share(first): "This is the share of what is above zero.",
+        (first * points)[below].sum().abs() / (first * points).sum().abs(): "The negative and the "
+        "positive cancel below the line: take absolute values there.",
+        -share(first): "The share is negative: take the size of what is below zero.",
+        share(vectors[-1].square()): "The weight is the last number of each vector. It is the "
+        "first that looks at the start.",
+    }
+    attempt.expect_close(attempt(T), outcomes)
     attempt.expect_close(
-        attempt(T),
-        share(first),
-        "Of a matrix of five rows the share is wrong.",
-        mistakes={
-            "All points count alike. Each has a weight: its vector's first number, squared.": (
-                share(torch.ones(5))
-            ),
-            "The weights are not squared.": share(vectors[0].abs()),
-            "These are the numbers of the first vector. The weight of each point is the first "
-            "number of its own vector: eigh gives vectors as columns.": share(
-                vectors[:, 0].square()
-            ),
-            "This is the share of eigenvalues below zero, large or small. Weigh each with its "
-            "size.": first[below].sum(),
-            "This is the share of what is above zero.": 1 - share(first),
-            "The negative and the positive cancel below the line: take absolute values there.": (
-                (first * points)[below].sum().abs() / (first * points).sum().abs()
-            ),
-            "The share is negative: take the size of what is below zero.": -share(first),
-            "The weight is the last number of each vector. It is the first that looks at the "
-            "start.": share(vectors[-1].square()),
-        },
-    )
-    attempt.expect_close(
-        attempt(3 * T), share(first), "Three times the matrix has another share. It should not."
+        attempt(3 * T), {share(first): "Three times the matrix has another share. It should not."}
     )
     up = torch.eye(3) * torch.tensor([0.2, 2, 3])
-    attempt.expect_close(attempt(up), 0.0, "Where nothing is negative it is 0.")
-    attempt.expect_close(attempt(-up), 1.0, "Where everything is negative it is 1.")
+    attempt.expect_close(attempt(up), {0.0: "Where nothing is negative it is 0."})
+    attempt.expect_close(attempt(-up), {1.0: "Where everything is negative it is 1."})
 
 
-@exercise
+@exercise("filters, channels, rows, columns")
 def filter_scaled(attempt: Attempt) -> None:
     """direction, weight, of one shape -> the same shape."""
     normal = normal_draws(seed=5)
     d, weight = normal(4, 3, 2, 5), 2 * normal(4, 3, 2, 5)
-    shape = {"filters": 4, "channels": 3, "rows": 2, "columns": 5}
 
     def lengths(t: Tensor) -> Tensor:
         return t.flatten(1).norm(dim=1).view(-1, 1, 1, 1)
 
-    attempt.expect_close(
-        attempt(d, weight, shape=shape),
-        d * lengths(weight) / lengths(d),
-        "Of four filters of a convolution the direction is wrong.",
-        mistakes={
-            "The direction is scaled as a whole. Each filter weight[i] has its own length.": (
-                d * weight.norm() / d.norm()
-            ),
-            "The filters have length 1. Give each that of the model's own.": d / lengths(d),
-            "Multiply by the model's length, and divide by the direction's: the division is "
-            "missing.": d * lengths(weight),
-            "Each channel of a filter is scaled by itself. A filter is all of weight[i].": (
-                d * (weight.flatten(2).norm(dim=2) / d.flatten(2).norm(dim=2)).view(4, 3, 1, 1)
-            ),
-            "This is the model's own filter: the direction is not used.": weight,
-        },
-    )
+    outcomes = {
+        d * lengths(weight) / lengths(d): "Of four filters of a convolution the direction is "
+        "wrong.",
+        d * weight.norm() / d.norm(): "The direction is scaled as a whole. Each filter weight[i] "
+        "has its own length.",
+        d / lengths(d): "The filters have length 1. Give each that of the model's own.",
+        d * lengths(weight): "Multiply by the model's length, and divide by the direction's: the "
+        "division is missing.",
+        d * (weight.flatten(2).norm(dim=2) / d.flatten(2).norm(dim=2)).view(4, 3, 1, 1): "Each "
+        "channel of a filter is scaled by itself. A filter is all of weight[i].",
+        weight: "This is the model's own filter: the direction is not used.",
+    }
+    attempt.expect_close(attempt(d, weight), outcomes)
     matrix, own = normal(3, 6), normal(3, 6)
-    attempt.expect_close(
-        attempt(matrix, own, shape={"out": 3, "in": 6}),
-        matrix * (own.norm(dim=1) / matrix.norm(dim=1))[:, None],
-        "For a linear map the direction is wrong.",
-        mistakes={
-            "The columns have the model's lengths. A filter is a row, weight[i].": (
-                matrix * own.norm(dim=0) / matrix.norm(dim=0)
-            )
-        },
-    )
+    outcomes = {
+        matrix * (own.norm(dim=1) / matrix.norm(dim=1))[:, None]: "For a linear map the direction "
+        "is wrong.",
+        matrix * own.norm(dim=0) / matrix.norm(dim=0): "The columns have the model's lengths. A "
+        "filter is a row, weight[i].",
+    }
+    attempt.expect_close(attempt(matrix, own, shape={"out": 3, "in": 6}), outcomes)
     bias = normal(7)
     attempt.expect_close(
         attempt(bias, normal(7), shape={"features": 7}),
-        0.0,
-        "Parameters with one axis are no filters: there the direction is 0.",
+        {0.0: "Parameters with one axis are no filters: there the direction is 0."},
     )

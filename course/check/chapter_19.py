@@ -9,7 +9,7 @@ from course.check.attempt import Attempt, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise("rings")
 def ring_means(attempt: Attempt) -> None:
     """maps [batch, channels, rows, columns], ring [rows, columns] -> [rings]."""
     batch, channels, rows, columns = 2, 3, 5, 6
@@ -29,31 +29,25 @@ def ring_means(attempt: Attempt) -> None:
     def less_first(values: Tensor) -> Tensor:
         return values - values[0]
 
-    attempt.expect_close(
-        attempt(maps, ring, shape={"rings": 6}),
-        less_first(by_ring(logs)),
-        "For random maps the value of a ring is wrong.",
-        mistakes={
-            "Nothing is subtracted: subtract the value of ring 0, the constant wave.": by_ring(
-                logs
-            ),
-            "The logarithm is taken of the mean amplitude. Take it of each wave of each map, then "
-            "the mean.": less_first(by_ring(sizes.mean((0, 1)).log())),
-            "The logarithm is taken of the mean over a ring. Take it of "
-            "each wave first.": less_first(by_ring(sizes.mean((0, 1))).log()),
-            "No logarithm is taken.": less_first(by_ring(sizes.mean((0, 1)))),
-            "These are logarithms of squares: take the size of a wave, not its power.": less_first(
-                by_ring(2 * logs)
-            ),
-            "The waves of a ring are added up. A larger ring has more of them: "
-            "take the mean.": less_first(torch.stack([logs[ring == k].sum() for k in range(6)])),
-            "The transform has its constant wave at the corner, as the rings have: do not shift "
-            "it.": less_first(by_ring(torch.fft.fftshift(logs))),
-        },
-    )
+    outcomes = {
+        less_first(by_ring(logs)): "For random maps the value of a ring is wrong.",
+        by_ring(logs): "Nothing is subtracted: subtract the value of ring 0, the constant wave.",
+        less_first(by_ring(sizes.mean((0, 1)).log())): "The logarithm is taken of the mean "
+        "amplitude. Take it of each wave of each map, then the mean.",
+        less_first(by_ring(sizes.mean((0, 1))).log()): "The logarithm is taken of the mean over a "
+        "ring. Take it of each wave first.",
+        less_first(by_ring(sizes.mean((0, 1)))): "No logarithm is taken.",
+        less_first(by_ring(2 * logs)): "These are logarithms of squares: take the size of a wave, "
+        "not its power.",
+        less_first(torch.stack([logs[ring == k].sum() for k in range(6)])): "The waves of a ring "
+        "are added up. A larger ring has more of them: take the mean.",
+        less_first(by_ring(torch.fft.fftshift(logs))): "The transform has its constant wave at the "
+        "corner, as the rings have: do not shift it.",
+    }
+    attempt.expect_close(attempt(maps, ring), outcomes)
 
 
-@exercise
+@exercise("waves")
 def gains(attempt: Attempt) -> None:
     """matrix [n, n], waves [n, m], complex -> [m]."""
     n, m = 5, 3
@@ -64,24 +58,20 @@ def gains(attempt: Attempt) -> None:
     size = (real.square() + imaginary.square()).sum(0).sqrt()
     before = (waves.real.square() + waves.imag.square()).sum(0).sqrt()
     turned = [matrix.T @ part for part in (waves.real, waves.imag)]
-    attempt.expect_close(
-        attempt(matrix, waves, shape={"waves": m}),
-        size / before,
-        "For random weights and waves of different sizes a gain is wrong.",
-        mistakes={
-            "The waves' own sizes are not 1: divide by them.": size,
-            "These are squares of sizes.": (size / before).square(),
-            "The matrix is transposed. Row i holds what token i attends to.": (
-                (turned[0].square() + turned[1].square()).sum(0).sqrt() / before
-            ),
-            "Only the real part counts. The size of a complex number is that of "
-            "both its parts.": real.norm(dim=0) / waves.real.norm(dim=0),
-            "The gain is upside down: the size after over the size before.": before / size,
-        },
-    )
+    outcomes = {
+        size / before: "For random weights and waves of different sizes a gain is wrong.",
+        size: "The waves' own sizes are not 1: divide by them.",
+        (size / before).square(): "These are squares of sizes.",
+        (turned[0].square() + turned[1].square()).sum(0).sqrt() / before: "The matrix is "
+        "transposed. Row i holds what token i attends to.",
+        real.norm(dim=0) / waves.real.norm(dim=0): "Only the real part counts. The size of a "
+        "complex number is that of both its parts.",
+        before / size: "The gain is upside down: the size after over the size before.",
+    }
+    attempt.expect_close(attempt(matrix, waves), outcomes)
 
 
-@exercise
+@exercise()
 def noise_in_band(attempt: Attempt) -> None:
     """white [batch, channels, height, width], keep [height, width], power -> like white."""
     batch, channels, height, width = 2, 3, 6, 8
@@ -97,68 +87,55 @@ def noise_in_band(attempt: Attempt) -> None:
         return strength * x / x.square().mean(over, keepdim=True).sqrt()
 
     each, shape = (1, 2, 3), {"batch": 2, "channels": 3, "height": 6, "width": 8}
-    attempt.expect_close(
-        attempt(white, keep, power, shape=shape),
-        scaled(rest, each),
-        "The noise is wrong.",
-        mistakes={
-            "The noise has the right waves, and its power is not changed.": rest,
-            "The power of white noise is set before the band is cut out. Set it after.": (
-                torch.fft.ifft2(torch.fft.fft2(scaled(white, each)).where(keep, 0)).real
-            ),
-            "All images together have the power. Each image should.": scaled(rest, (0, 1, 2, 3)),
-            "Each channel has the power. An image as a whole should, with channels "
-            "that differ.": scaled(rest, (2, 3)),
-            "Power is a mean square: its root is the factor, not the power itself.": scaled(
-                rest, each, power
-            ),
-            "The waves outside the band are kept.": scaled(
-                torch.fft.ifft2(torch.fft.fft2(white).where(~keep, 0)).real, each
-            ),
-            "All waves are kept.": scaled(white, each),
-        },
-    )
+    outcomes = {
+        scaled(rest, each): "The noise is wrong.",
+        rest: "The noise has the right waves, and its power is not changed.",
+        torch.fft.ifft2(torch.fft.fft2(scaled(white, each)).where(keep, 0)).real: "The power of "
+        "white noise is set before the band is cut out. Set it after.",
+        scaled(rest, (0, 1, 2, 3)): "All images together have the power. Each image should.",
+        scaled(rest, (2, 3)): "Each channel has the power. An image as a whole should, with "
+        "channels that differ.",
+        scaled(rest, each, power): "Power is a mean square: its root is the factor, not the power "
+        "itself.",
+        scaled(torch.fft.ifft2(torch.fft.fft2(white).where(~keep, 0)).real, each): "The waves "
+        "outside the band are kept.",
+        scaled(white, each): "All waves are kept.",
+    }
+    attempt.expect_close(attempt(white, keep, power, shape=shape), outcomes)
 
 
-@exercise
+@exercise("bins")
 def half_diagonal(attempt: Attempt) -> None:
     """logs [n, n], ordered as fft2's -> [n / 2, rounded up]."""
     for n, count in ((8, 4), (7, 4)):
         logs = normal_draws(seed=n)(n, n)
         line = torch.stack([logs[i, i] for i in range(count)])
         middle = torch.stack([logs[i, i] for i in range(n // 2, n)])
-        attempt.expect_close(
-            attempt(logs, shape={"bins": count}),
-            line - line[0],
-            f"For {n} x {n} waves a bin is wrong.",
-            mistakes={
-                "Nothing is subtracted: subtract the value of the constant wave.": line,
-                "This is the second half of the diagonal, as after a shift. Here the constant wave "
-                "comes first.": middle - middle[0],
-                "This is the first row. The diagonal has as many cycles down as across.": (
-                    logs[0, :count] - logs[0, 0]
-                ),
-            },
-        )
+        outcomes = {
+            line - line[0]: f"For {n} x {n} waves a bin is wrong.",
+            line: "Nothing is subtracted: subtract the value of the constant wave.",
+            middle - middle[0]: "This is the second half of the diagonal, as after a shift. Here "
+            "the constant wave comes first.",
+            logs[0, :count] - logs[0, 0]: "This is the first row. The diagonal has as many cycles "
+            "down as across.",
+        }
+        attempt.expect_close(attempt(logs), outcomes)
 
 
-@exercise
+@exercise()
 def shape_share(attempt: Attempt) -> None:
     """answers, shapes, textures [batch] -> one number."""
     shapes = torch.tensor([0, 3, 5, 4, 2, 1, 0, 2, 4, 3])
     textures = torch.tensor([1, 0, 2, 1, 5, 3, 4, 2, 4, 3])
     answers = torch.tensor([0, 3, 5, 1, 0, 4, 2, 2, 4, 1])
-    attempt.expect_close(
-        attempt(answers, shapes, textures),
-        3 / 4,
-        "Of ten images three show no conflict; of the others 3 are answered by shape, 1 by texture "
-        "and 3 by neither.",
-        mistakes={
-            "Images whose cues agree count on both sides. Leave them out.": 5 / 8,
-            "Images whose cues agree count as decided by shape. Leave them out.": 5 / 6,
-            "Answers by neither cue are in the denominator. Leave them out.": 3 / 7,
-            "The denominator has all images. It should have those decided by either cue.": 3 / 10,
-            "This is the share of texture.": 1 / 4,
-            "This is shape over texture. Divide by both together.": 3.0,
-        },
-    )
+    outcomes = {
+        3 / 4: "Of ten images three show no conflict; of the others 3 are answered by shape, 1 by "
+        "texture and 3 by neither.",
+        5 / 8: "Images whose cues agree count on both sides. Leave them out.",
+        5 / 6: "Images whose cues agree count as decided by shape. Leave them out.",
+        3 / 7: "Answers by neither cue are in the denominator. Leave them out.",
+        3 / 10: "The denominator has all images. It should have those decided by either cue.",
+        1 / 4: "This is the share of texture.",
+        3.0: "This is shape over texture. Divide by both together.",
+    }
+    attempt.expect_close(attempt(answers, shapes, textures), outcomes)

@@ -45,7 +45,7 @@ def branch_of(model: Small, x: Tensor, name: str) -> Tensor:
     return model.first(x) if name == "first" else model.second(x + model.first(x))
 
 
-@exercise
+@exercise("n, classes")
 def with_mean(attempt: Attempt) -> None:
     """x [n, tokens, dim], known [m, tokens, dim], model, name -> [n, classes]."""
     normal = normal_draws(seed=0)
@@ -57,31 +57,24 @@ def with_mean(attempt: Attempt) -> None:
         def put_in(given: Tensor | None, name: str = name) -> Tensor:
             return with_given(model, x, name, given)
 
-        attempt.expect_close(
-            attempt(x, known, model, name, shape=dict(n=3, classes=5)),
-            put_in(there.mean(0)),
-            f"With the mean in the place of {name!r} the logits are wrong.",
-            mistakes={
-                "The model is whole: nothing is put in.": put_in(None),
-                "Zeros are put in. Put in the mean over the known images.": (
-                    put_in(torch.zeros_like(here))
-                ),
-                "This is the mean over x, the images that are scored. Take "
-                "that over known.": put_in(here.mean(0)),
-                "All tokens share one mean. Each token has its own, over the images.": (
-                    put_in(there.mean((0, 1)))
-                ),
-                "The mean over the tokens is put in. Take that over the images.": (
-                    put_in(here.mean(1, keepdim=True).expand_as(here))
-                ),
-                "What is put in is a sum over the images. Divide by their number.": (
-                    put_in(there.sum(0))
-                ),
-            },
-        )
+        outcomes = {
+            put_in(there.mean(0)): f"With the mean in the place of {name!r} the logits are wrong.",
+            put_in(None): "The model is whole: nothing is put in.",
+            put_in(torch.zeros_like(here)): "Zeros are put in. Put in the mean over the known "
+            "images.",
+            put_in(here.mean(0)): "This is the mean over x, the images that are scored. Take that "
+            "over known.",
+            put_in(there.mean((0, 1))): "All tokens share one mean. Each token has its own, over "
+            "the images.",
+            put_in(here.mean(1, keepdim=True).expand_as(here)): "The mean over the tokens is put "
+            "in. Take that over the images.",
+            put_in(there.sum(0)): "What is put in is a sum over the images. Divide by their "
+            "number.",
+        }
+        attempt.expect_close(attempt(x, known, model, name), outcomes)
 
 
-@exercise
+@exercise("n, classes")
 def patched(attempt: Attempt) -> None:
     """x, other [n, tokens, dim], model, name, tokens -> [n, classes]."""
     normal = normal_draws(seed=1)
@@ -100,29 +93,24 @@ def patched(attempt: Attempt) -> None:
 
         for tokens in ([1, 3, 4], [0]):
             rest = [i for i in range(5) if i not in tokens]
-            attempt.expect_close(
-                attempt(x, other, model, name, tokens, shape=dict(n=3, classes=5)),
-                put_in(x, here, there, tokens),
-                f"With the tokens {tokens} of {name!r} put in the logits are wrong.",
-                mistakes={
-                    "The model is whole: nothing is put in.": put_in(x, here, there, []),
-                    "All tokens are put in. Put in those of the list.": (
-                        put_in(x, here, there, list(range(5)))
-                    ),
-                    "The tokens of the list stay, and the others are put in.": (
-                        put_in(x, here, there, rest)
-                    ),
-                    "The run is that of the other images: put their tokens into "
-                    "the run of x.": put_in(other, there, here, tokens),
-                    "Zeros are put in. Put in the tokens of the other images.": (
-                        put_in(x, here, torch.zeros_like(here), tokens)
-                    ),
-                    "These are the logits of the other images.": model(other),
-                },
-            )
+            outcomes = {
+                put_in(x, here, there, tokens): f"With the tokens {tokens} of {name!r} put in the "
+                "logits are wrong.",
+                put_in(x, here, there, []): "The model is whole: nothing is put in.",
+                put_in(x, here, there, list(range(5))): "All tokens are put in. Put in those of "
+                "the list.",
+                put_in(x, here, there, rest): "The tokens of the list stay, and the others are put "
+                "in.",
+                put_in(other, there, here, tokens): "The run is that of the other images: put "
+                "their tokens into the run of x.",
+                put_in(x, here, torch.zeros_like(here), tokens): "Zeros are put in. Put in the "
+                "tokens of the other images.",
+                model(other): "These are the logits of the other images.",
+            }
+            attempt.expect_close(attempt(x, other, model, name, tokens), outcomes)
 
 
-@exercise
+@exercise("batch, classes")
 def read_out(attempt: Attempt) -> None:
     """tokens [batch, tokens, dim], norm, head -> [batch, classes]."""
     normal = normal_draws(seed=2)
@@ -136,27 +124,22 @@ def read_out(attempt: Attempt) -> None:
     def head(x: Tensor) -> Tensor:
         return x @ weight + bias
 
-    attempt.expect_close(
-        attempt(tokens, norm, head, shape=dict(batch=3, classes=5)),
-        head(norm(tokens).sum(1) / 4),
-        "For three images of four tokens the logits are wrong.",
-        mistakes={
-            "The mean is taken before the norm. The norm acts on every token.": (
-                head(norm(tokens.mean(1)))
-            ),
-            "The norm is left out.": head(tokens.mean(1)),
-            "The tokens are added up. Take their mean.": head(norm(tokens).sum(1)),
-            "Only the first token is read. Take the mean of all.": head(norm(tokens)[:, 0]),
-            "The norm acts a second time, on the mean.": head(norm(norm(tokens).mean(1))),
-        },
-    )
+    outcomes = {
+        head(norm(tokens).sum(1) / 4): "For three images of four tokens the logits are wrong.",
+        head(norm(tokens.mean(1))): "The mean is taken before the norm. The norm acts on every "
+        "token.",
+        head(tokens.mean(1)): "The norm is left out.",
+        head(norm(tokens).sum(1)): "The tokens are added up. Take their mean.",
+        head(norm(tokens)[:, 0]): "Only the first token is read. Take the mean of all.",
+        head(norm(norm(tokens).mean(1))): "The norm acts a second time, on the mean.",
+    }
+    attempt.expect_close(attempt(tokens, norm, head), outcomes)
 
 
-@exercise
+@exercise("batch, rows, columns")
 def add_block(attempt: Attempt) -> None:
     """R [batch, tokens, tokens], weights, slopes [batch, heads, tokens, tokens] -> as R."""
     normal = normal_draws(seed=3)
-    shape = dict(batch=2, rows=4, columns=4)
     R = normal(2, 4, 4).abs()
     weights, slopes = normal(2, 3, 4, 4).softmax(-1), normal(2, 3, 4, 4)
     each = weights * slopes
@@ -167,37 +150,30 @@ def add_block(attempt: Attempt) -> None:
     def positive(x: Tensor) -> Tensor:
         return torch.where(x > 0, x, 0)
 
-    attempt.expect_close(
-        attempt(R, weights, slopes, shape=shape),
-        add(positive(each).sum(1) / 3),
-        "For three heads and four tokens the result is wrong.",
-        mistakes={
-            "The negative parts count too. Keep the positive ones.": add(each.mean(1)),
-            "Negative parts count as positive. Set them to 0.": add(each.abs().mean(1)),
-            "The mean over the heads comes first. Take the positive part of each head.": (
-                add(positive(each.mean(1)))
-            ),
-            "The heads are added up. Take their mean.": add(positive(each).sum(1)),
-            "The product is in the wrong order: the new block belongs on the left of R.": (
-                R + R @ positive(each).mean(1)
-            ),
-            "R itself is not added: what passes a block by its shortcut is lost.": (
-                positive(each).mean(1) @ R
-            ),
-            "The gradients are not used.": add(weights.mean(1)),
-            "The attention weights are not used.": add(positive(slopes).mean(1)),
-            "R is left out of the product.": R + positive(each).mean(1),
-        },
-    )
+    outcomes = {
+        add(positive(each).sum(1) / 3): "For three heads and four tokens the result is wrong.",
+        add(each.mean(1)): "The negative parts count too. Keep the positive ones.",
+        add(each.abs().mean(1)): "Negative parts count as positive. Set them to 0.",
+        add(positive(each.mean(1))): "The mean over the heads comes first. Take the positive part "
+        "of each head.",
+        add(positive(each).sum(1)): "The heads are added up. Take their mean.",
+        R + R @ positive(each).mean(1): "The product is in the wrong order: the new block belongs "
+        "on the left of R.",
+        positive(each).mean(1) @ R: "R itself is not added: what passes a block by its shortcut is "
+        "lost.",
+        add(weights.mean(1)): "The gradients are not used.",
+        add(positive(slopes).mean(1)): "The attention weights are not used.",
+        R + positive(each).mean(1): "R is left out of the product.",
+    }
+    attempt.expect_close(attempt(R, weights, slopes), outcomes)
 
 
-@exercise
+@exercise("tokens, size")
 def sparse_codes(attempt: Attempt) -> None:
     """x [tokens, dim], encoder [size, dim], bias [size], k -> [tokens, size]."""
     normal = normal_draws(seed=4)
     x, encoder, bias = normal(6, 4), normal(9, 4), normal(9)
     scores = x @ encoder.T + bias
-    shape = dict(tokens=6, size=9)
 
     def keep(scores: Tensor, k: int, by: Tensor) -> Tensor:
         kept = torch.zeros_like(scores)
@@ -209,31 +185,22 @@ def sparse_codes(attempt: Attempt) -> None:
     positive = torch.where(scores > 0, scores, 0)
     for k in (2, 3):
         largest = positive.flatten().sort(descending=True).values[6 * k - 1]
-        attempt.expect_close(
-            attempt(x, encoder, bias, k, shape=shape),
-            keep(positive, k, positive),
-            f"With the {k} largest of nine codes the result is wrong.",
-            mistakes={
-                "All positive codes are kept. Keep the k largest of each token.": positive,
-                "The bias is left out.": keep(
-                    torch.where(scores - bias > 0, scores - bias, 0), k, scores - bias
-                ),
-                "The k smallest codes are kept.": keep(positive, k, -positive),
-                "Codes are kept by their size, whatever the sign.": keep(scores, k, scores.abs()),
-                "The largest codes of all tokens together are kept. Each token "
-                "has its own k.": torch.where(positive >= largest, positive, 0),
-                "What is kept should be the code, not a 1.": (keep(positive, k, positive) > 0).to(
-                    x
-                ),
-            },
-        )
+        outcomes = {
+            keep(positive, k, positive): f"With the {k} largest of nine codes the result is wrong.",
+            positive: "All positive codes are kept. Keep the k largest of each token.",
+            keep(torch.where(scores - bias > 0, scores - bias, 0), k, scores - bias): "The bias is "
+            "left out.",
+            keep(positive, k, -positive): "The k smallest codes are kept.",
+            keep(scores, k, scores.abs()): "Codes are kept by their size, whatever the sign.",
+            torch.where(positive >= largest, positive, 0): "The largest codes of all tokens "
+            "together are kept. Each token has its own k.",
+            (keep(positive, k, positive) > 0).to(x): "What is kept should be the code, not a 1.",
+        }
+        attempt.expect_close(attempt(x, encoder, bias, k), outcomes)
     many = keep(positive, 8, positive)
-    attempt.expect_close(
-        attempt(x, encoder, bias, 8, shape=shape),
-        many,
-        "With a large k the result is wrong.",
-        mistakes={
-            "A code below zero is kept. A direction is in a token or it is not: codes are never "
-            "negative.": keep(scores, 8, scores)
-        },
-    )
+    outcomes = {
+        many: "With a large k the result is wrong.",
+        keep(scores, 8, scores): "A code below zero is kept. A direction is in a token or it is "
+        "not: codes are never negative.",
+    }
+    attempt.expect_close(attempt(x, encoder, bias, 8), outcomes)

@@ -1,220 +1,170 @@
 """Chapter 22: who may attend to whom, mixing without queries and keys, AlterNet's two rules."""
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import product
-from typing import TypeVar
 
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, Outcomes, normal_draws
 from course.check.exercise import exercise
 
-T = TypeVar("T")
-Place = tuple[int, int]  # row and column of a patch
+
+def grid(rows: int, columns: int) -> tuple[Tensor, Tensor]:
+    """Row and column of every patch, in reading order."""
+    places = torch.arange(rows * columns)
+    return places // columns, places % columns
 
 
-def mask_of(places: Sequence[T], rule: Callable[[T, T], bool]) -> Tensor:
-    """1 where the rule lets the row's patch attend to the column's, else 0."""
-    return torch.tensor([[float(rule(a, b)) for b in places] for a in places])
+def apart(numbers: Tensor) -> Tensor:
+    """How much larger the column's number is than the row's, for all pairs."""
+    return numbers - numbers[:, None]
 
 
-def grid(rows: int, columns: int) -> list[Place]:
-    """The places of all patches, in reading order."""
-    return list(product(range(rows), range(columns)))
+def same(*labels: Tensor) -> Tensor:
+    """1 where two patches have the same labels, else 0."""
+    return torch.stack([apart(label) == 0 for label in labels]).all(0).double()
 
 
-@exercise
+@exercise("n, again")
 def neighbourhood(attempt: Attempt) -> None:
     """rows, columns, k -> bool [n, n]."""
-
-    def expect(rows: int, columns: int, k: int) -> None:
-        n, half, places = rows * columns, k // 2, grid(rows, columns)
-        turned = [(i // rows, i % rows) for i in range(n)]
-
-        def near(
-            measure: Callable[[int, int], float], radius: float, places: list[Place] = places
-        ) -> Tensor:
-            return mask_of(
-                places, lambda a, b: measure(abs(a[0] - b[0]), abs(a[1] - b[1])) <= radius
-            )
-
-        def runs_over(i: int, j: int) -> bool:
-            steps = range(-half, half + 1)
-            return j - i in {down * columns + across for down in steps for across in steps}
-
-        def round_torus(down: int, across: int) -> int:
-            return max(min(down, rows - down), min(across, columns - across))
-
-        expected = near(max, half)
-        attempt.expect_close(
-            attempt(rows, columns, k, shape=dict(n=n, again=n), dtype=torch.bool).to(expected),
-            expected,
-            f"For {rows} x {columns} patches and k = {k} the result is wrong (True counts as 1).",
-            mistakes={
-                "True and False are exchanged: True says that a patch may attend.": 1 - expected,
-                "The neighbourhood wraps round to the opposite edge. It ends with the image.": (
-                    near(round_torus, half)
-                ),
-                "Beyond the end of a row the neighbourhood continues in another one. It ends with "
-                "the image.": mask_of(range(n), runs_over),
-                "The corners of the k x k patches are missing. A corner is k // 2 patches down and "
-                "k // 2 across: steps down and across are not added.": near(operator.add, half),
-                "The patches lie in a circle of diameter k. They fill a square.": (
-                    near(lambda down, across: (down**2 + across**2) ** 0.5, k / 2)
-                ),
-                "k is used as a radius. It is the side: k // 2 patches lie on "
-                "each side of i.": near(max, k),
-                "The neighbourhood reaches k - 1 patches far. It is k patches wide in all: k // 2 "
-                "lie on each side of i.": near(max, k - 1),
-                "The neighbourhood is too small by a patch on each side: k // 2 patches away still "
-                "belongs to it.": near(max, half - 1),
-                "Patch i is at the upper left of its neighbourhood. It is in the middle.": (
-                    mask_of(places, lambda a, b: 0 <= b[0] - a[0] < k and 0 <= b[1] - a[1] < k)
-                ),
-                "This is a band in reading order, of patches whose indices are near. Compare rows "
-                "and columns.": mask_of(range(n), lambda i, j: abs(i - j) <= half),
-                "Only the rows are compared. Compare the columns too.": (
-                    near(lambda down, across: down, half)
-                ),
-                "Only the columns are compared. Compare the rows too.": (
-                    near(lambda down, across: across, half)
-                ),
-                "Here it is enough to be near in row or in column. Both are needed.": near(
-                    min, half
-                ),
-                "Patch i is at row i // columns, column i % columns: here the number of rows takes "
-                "the place of that of columns.": near(max, half, turned),
-                "A patch does not attend to itself here. It is in its own neighbourhood.": (
-                    expected - torch.eye(n)
-                ),
-            },
+    for rows, columns, k in ((4, 6, 3), (6, 5, 5)):
+        n, half = rows * columns, k // 2
+        i = torch.arange(n)
+        to_row, to_column = map(apart, grid(rows, columns))
+        down, across = to_row.abs(), to_column.abs()
+        turned = torch.maximum(*(apart(numbers).abs() for numbers in grid(columns, rows)))
+        torus = torch.maximum(
+            torch.minimum(down, rows - down), torch.minimum(across, columns - across)
         )
+        steps = torch.arange(-half, half + 1)
+        runs_over = torch.isin(apart(i), steps[:, None] * columns + steps).double()
+        upper_left = (to_row >= 0) & (to_row < k) & (to_column >= 0) & (to_column < k)
 
-    expect(4, 6, 3)
-    expect(6, 5, 5)
+        def near(distance: Tensor, radius: float = half) -> Tensor:
+            return (distance <= radius).double()
+
+        square = torch.maximum(down, across)
+        expected = near(square)
+        outcomes = {
+            expected: f"For {rows} x {columns} patches and k = {k} the result is wrong (True "
+            "counts as 1).",
+            1 - expected: "True and False are exchanged: True says that a patch may attend.",
+            near(torus): "The neighbourhood wraps round to the opposite edge. It ends with the "
+            "image.",
+            runs_over: "Beyond the end of a row the neighbourhood continues in another one. It "
+            "ends with the image.",
+            near(down + across): "The corners of the k x k patches are missing. A corner is k // 2 "
+            "patches down and k // 2 across: steps down and across are not added.",
+            near((down**2 + across**2).sqrt(), k / 2): "The patches lie in a circle of diameter k. "
+            "They fill a square.",
+            near(square, k): "k is used as a radius. It is the side: k // 2 patches lie on each "
+            "side of i.",
+            near(square, k - 1): "The neighbourhood reaches k - 1 patches far. It is k patches "
+            "wide in all: k // 2 lie on each side of i.",
+            near(square, half - 1): "The neighbourhood is too small by a patch on each side: k // "
+            "2 patches away still belongs to it.",
+            upper_left.double(): "Patch i is at the upper left of its neighbourhood. It is in the "
+            "middle.",
+            near(apart(i).abs()): "This is a band in reading order, of patches whose indices are "
+            "near. Compare rows and columns.",
+            near(down): "Only the rows are compared. Compare the columns too.",
+            near(across): "Only the columns are compared. Compare the rows too.",
+            near(torch.minimum(down, across)): "Here it is enough to be near in row or in column. "
+            "Both are needed.",
+            near(turned): "Patch i is at row i // columns, column i % columns: here the number of "
+            "rows takes the place of that of columns.",
+            expected - torch.eye(n): "A patch does not attend to itself here. It is in its own "
+            "neighbourhood.",
+        }
+        attempt.expect_close(attempt(rows, columns, k, dtype=torch.bool).to(expected), outcomes)
 
 
-@exercise
+@exercise("n, again")
 def shifted_windows(attempt: Attempt) -> None:
     """rows, columns, window, shift -> bool [n, n]."""
     rows, columns, window = 5, 7, 3
-    n, places = rows * columns, grid(rows, columns)
+    n = rows * columns
+    i = torch.arange(n)
+    row, column = grid(rows, columns)
 
-    def expect(expected: Tensor, shift: int, otherwise: str, mistakes: dict[str, Tensor]) -> None:
-        found = attempt(rows, columns, window, shift, shape=dict(n=n, again=n), dtype=torch.bool)
-        attempt.expect_close(
-            found.to(expected),
-            expected,
-            f"For 5 x 7 patches and windows of 3 x 3, {otherwise}, the result is wrong (True "
-            "counts as 1).",
-            mistakes,
-        )
+    def expect(expected: Tensor, shift: int, otherwise: str, mistakes: Outcomes) -> None:
+        result = attempt(rows, columns, window, shift, dtype=torch.bool)
+        outcomes = {
+            expected: f"For 5 x 7 patches and windows of 3 x 3, {otherwise}, the result is wrong "
+            "(True counts as 1).",
+        }
+        attempt.expect_close(result.to(expected), outcomes | mistakes)
 
-    def same(label: Callable[[int, int], object], places: list[Place] = places) -> Tensor:
-        return mask_of(places, lambda a, b: label(*a) == label(*b))
-
-    tiled = same(lambda row, column: (row // 3, column // 3))
-    whole = torch.tensor([float(row < 3 and column < 6) for row, column in places])
-    one_of_two = same(lambda row, column: row // 3), same(lambda row, column: column // 3)
-    expect(
-        tiled,
-        0,
-        "without a shift",
-        {
-            "True and False are exchanged: True says that a patch may attend.": 1 - tiled,
-            "Windows are as wide as the image. Compare the columns too.": one_of_two[0],
-            "Windows are as high as the image. Compare the rows too.": one_of_two[1],
-            "One of row and column is enough here. Of two patches in a "
-            "window both agree.": torch.maximum(*one_of_two),
-            "Patch i is at row i // columns, column i % columns: here the number of rows takes the "
-            "place of that of columns.": same(
-                lambda row, column: (row // 3, column // 3),
-                [(i // rows, i % rows) for i in range(n)],
-            ),
-            "The windows are stretches of reading order. They are squares of patches.": mask_of(
-                range(n), lambda i, j: i // 9 == j // 9
-            ),
-            "Here window is the number of windows along a side. It is the side of one.": (
-                same(lambda row, column: (row * 3 // 5, column * 3 // 7))
-            ),
-            "Two windows have the same number. In a row of windows the smaller one at the edge "
-            "counts too.": same(lambda row, column: 2 * (row // 3) + column // 3),
-            "Windows on a diagonal have the same number. Compare rows and "
-            "columns one by one.": same(lambda row, column: row // 3 + column // 3),
-            "Every patch has a neighbourhood of its own. Windows tile the grid.": (
-                mask_of(places, lambda a, b: max(abs(a[0] - b[0]), abs(a[1] - b[1])) <= 1)
-            ),
-            "In the smaller windows at the edges a patch attends to none. It attends to all in its "
-            "window.": tiled * whole * whole[:, None],
-            "A patch does not attend to itself here. It is in its own window.": (
-                tiled - torch.eye(n)
-            ),
-        },
-    )
-
-    def expect_shifted(s: int) -> None:
-        first = [float(min(place) < s) for place in places]  # above the first whole windows
-        before = torch.tensor(first) * torch.ones(n, 1)
-        expected = same(lambda row, column: ((row - s) // 3, (column - s) // 3))
-        moved = [places[(i - s * columns - s) % n] for i in range(n)]
-        expect(
-            expected,
-            s,
-            f"shifted by {s}",
-            {
-                "The windows are not shifted.": tiled,
-                "The windows are shifted up and to the left. Whole ones begin down and to the "
-                "right of the corner.": (
-                    same(lambda row, column: ((row + s) // 3, (column + s) // 3))
-                ),
-                "The windows wrap round to the opposite edge, as with torch.roll. They end with "
-                "the image.": same(lambda row, column: ((row - s) % 5 // 3, (column - s) % 7 // 3)),
-                "The windows are rolled up and to the left, over the edge. They begin down and to "
-                "the right of the corner, and end with the image.": (
-                    same(lambda row, column: ((row + s) % 5 // 3, (column + s) % 7 // 3))
-                ),
-                "The shift is one of reading order, from the end of a row into the next. Shift "
-                "rows and columns.": same(lambda row, column: (row // 3, column // 3), moved),
-                "The windows are only shifted down. Shift them to the right too.": (
-                    same(lambda row, column: ((row - s) // 3, column // 3))
-                ),
-                "The windows are only shifted to the right. Shift them down too.": (
-                    same(lambda row, column: (row // 3, (column - s) // 3))
-                ),
-                "The patches before the first whole window have joined it. They make smaller "
-                "windows of their own: rounded down, -1 / 3 is -1.": (
-                    same(lambda row, column: (max(row - s, 0) // 3, max(column - s, 0) // 3))
-                ),
-                "A patch before the first whole window attends to none. The windows there are "
-                "smaller.": expected * (1 - before) * (1 - before.T),
-                "A patch before the first whole window attends only to itself. The windows there "
-                "are smaller.": torch.maximum(
-                    expected * (1 - before) * (1 - before.T), torch.eye(n)
-                ),
-            },
-        )
-
-    expect_shifted(1)
-    expect_shifted(2)
-    n = 4 * 9
-    expected = mask_of(
-        [((row - 3) // 5, (column - 3) // 5) for row, column in grid(4, 9)], operator.eq
-    )
-    attempt.expect_close(
-        attempt(4, 9, 5, 3, shape=dict(n=n, again=n), dtype=torch.bool).to(expected),
-        expected,
-        "For 4 x 9 patches and windows of 5 x 5, shifted by 3, the result is wrong.",
-    )
+    tiled = same(row // 3, column // 3)
+    whole = ((row < 3) & (column < 6)).double()
+    one_of_two = torch.maximum(same(row // 3), same(column // 3))
+    around = torch.maximum(apart(row).abs(), apart(column).abs()) <= 1
+    turned = grid(columns, rows)
+    mistakes = {
+        1 - tiled: "True and False are exchanged: True says that a patch may attend.",
+        same(row // 3): "Windows are as wide as the image. Compare the columns too.",
+        same(column // 3): "Windows are as high as the image. Compare the rows too.",
+        one_of_two: "One of row and column is enough here. Of two patches in a window both agree.",
+        same(turned[0] // 3, turned[1] // 3): "Patch i is at row i // columns, column i % columns: "
+        "here the number of rows takes the place of that of columns.",
+        same(i // 9): "The windows are stretches of reading order. They are squares of patches.",
+        same(row * 3 // 5, column * 3 // 7): "Here window is the number of windows along a side. "
+        "It is the side of one.",
+        same(2 * (row // 3) + column // 3): "Two windows have the same number. In a row of windows "
+        "the smaller one at the edge counts too.",
+        same(row // 3 + column // 3): "Windows on a diagonal have the same number. Compare rows "
+        "and columns one by one.",
+        around.double(): "Every patch has a neighbourhood of its own. Windows tile the grid.",
+        tiled * whole * whole[:, None]: "In the smaller windows at the edges a patch attends to "
+        "none. It attends to all in its window.",
+        tiled - torch.eye(n): "A patch does not attend to itself here. It is in its own window.",
+    }
+    expect(tiled, 0, "without a shift", mistakes)
+    for s in (1, 2):
+        whole = ((row >= s) & (column >= s)).double()  # not before the first whole windows
+        expected = same((row - s) // 3, (column - s) // 3)
+        inside = expected * whole * whole[:, None]
+        moved = (i - s * columns - s) % n
+        mistakes = {
+            tiled: "The windows are not shifted.",
+            same((row + s) // 3, (column + s) // 3): "The windows are shifted up and to the left. "
+            "Whole ones begin down and to the right of the corner.",
+            same((row - s) % 5 // 3, (column - s) % 7 // 3): "The windows wrap round to the "
+            "opposite edge, as with torch.roll. They end with the image.",
+            same((row + s) % 5 // 3, (column + s) % 7 // 3): "The windows are rolled up and to the "
+            "left, over the edge. They begin down and to the right of the corner, and end with the "
+            "image.",
+            same(row[moved] // 3, column[moved] // 3): "The shift is one of reading order, from "
+            "the end of a row into the next. Shift rows and columns.",
+            same((row - s) // 3, column // 3): "The windows are only shifted down. Shift them to "
+            "the right too.",
+            same(row // 3, (column - s) // 3): "The windows are only shifted to the right. Shift "
+            "them down too.",
+            same((row - s).clamp(0) // 3, (column - s).clamp(0) // 3): "The patches before the "
+            "first whole window have joined it. They make smaller windows of their own: rounded "
+            "down, -1 / 3 is -1.",
+            inside: "A patch before the first whole window attends to none. The windows there are "
+            "smaller.",
+            torch.maximum(inside, torch.eye(n)): "A patch before the first whole window attends "
+            "only to itself. The windows there are smaller.",
+        }
+        expect(expected, s, f"shifted by {s}", mistakes)
+    row, column = grid(4, 9)
+    expected = same((row - 3) // 5, (column - 3) // 5)
+    outcomes = {
+        expected: "For 4 x 9 patches and windows of 5 x 5, shifted by 3, the result is wrong.",
+    }
+    attempt.expect_close(attempt(4, 9, 5, 3, dtype=torch.bool).to(expected), outcomes)
 
 
-@exercise
+@exercise("batch, n, dim")
 def static_mixing(attempt: Attempt) -> None:
     """x [batch, n, dim], scores [heads, n, n], values, out [dim, dim] -> [batch, n, dim]."""
     batch, heads, n, dim = 5, 3, 4, 6
     normal = normal_draws(seed=0)
-    shape = dict(batch=batch, n=n, dim=dim)
     x, scores = normal(batch, n, dim), 2 * normal(heads, n, n)
     values, out, identity = normal(dim, dim), normal(dim, dim), torch.eye(dim)
     weights = scores.exp() / scores.exp().sum(2, keepdim=True)
@@ -230,59 +180,44 @@ def static_mixing(attempt: Attempt) -> None:
         return mixed @ out
 
     each = torch.stack([mix(weights)[..., 2 * h : 2 * h + 2] for h in range(heads)], 1)
-    attempt.expect_close(
-        attempt(x, scores, identity, identity, shape=shape),
-        mix(weights),
-        "With identities as values and out the result is wrong.",
-        mistakes={
-            "The scores mix the tokens as they are. Take their softmax.": mix(scores),
-            "The softmax is over the tokens that attend. Take it over the last axis, so that the "
-            "weights of a token sum to 1.": mix(scores.softmax(1)),
-            "The softmax is over the heads. Take it over the last axis.": mix(scores.softmax(0)),
-            "The softmax is over all scores of a head. Each token's weights sum to 1.": (
-                mix(scores.flatten(1).softmax(1).view_as(scores))
-            ),
-            "The scores are divided by a root, as products of queries and keys are. Take them as "
-            "they are.": mix((scores / 2**0.5).softmax(2)),
-            "The weights are transposed: row i holds those of token i.": (
-                mix(weights.transpose(1, 2))
-            ),
-            "The heads have every third feature. A head has a slice of features that lie side by "
-            "side.": mix(weights, turn=True),
-            "The heads are put one after another along the tokens. Move their axis after that of "
-            "the tokens before they are put side by side.": each.reshape(batch, n, dim),
-            "All heads have the weights of the first.": mix(weights[:1].expand(heads, -1, -1)),
-            "The heads' weights are averaged. Each mixes its own slice of the values.": (
-                mix(weights.mean(0).expand(heads, -1, -1))
-            ),
-            "The weights are not used.": x,
-        },
-    )
-    attempt.expect_close(
-        attempt(x, scores, values, identity, shape=shape),
-        mix(weights, values),
-        "With an identity as out the result is wrong.",
-        mistakes={
-            "The values are not used: the tokens themselves are mixed.": mix(weights),
-            "The matrix of the values is transposed: x @ values.": mix(weights, values.T),
-            "The values multiply what the heads have mixed. They come before.": (
-                mix(weights) @ values
-            ),
-        },
-    )
-    attempt.expect_close(
-        attempt(x, scores, values, out, shape=shape),
-        mix(weights, values, out),
-        "With random values and out the result is wrong.",
-        mistakes={
-            "out is not used.": mix(weights, values),
-            "out is transposed: what the heads give @ out.": mix(weights, values, out.T),
-            "out comes before the heads mix. It comes after.": mix(weights, values @ out),
-        },
-    )
+    outcomes = {
+        mix(weights): "With identities as values and out the result is wrong.",
+        mix(scores): "The scores mix the tokens as they are. Take their softmax.",
+        mix(scores.softmax(1)): "The softmax is over the tokens that attend. Take it over the last "
+        "axis, so that the weights of a token sum to 1.",
+        mix(scores.softmax(0)): "The softmax is over the heads. Take it over the last axis.",
+        mix(scores.flatten(1).softmax(1).view_as(scores)): "The softmax is over all scores of a "
+        "head. Each token's weights sum to 1.",
+        mix((scores / 2**0.5).softmax(2)): "The scores are divided by a root, as products of "
+        "queries and keys are. Take them as they are.",
+        mix(weights.transpose(1, 2)): "The weights are transposed: row i holds those of token i.",
+        mix(weights, turn=True): "The heads have every third feature. A head has a slice of "
+        "features that lie side by side.",
+        each.reshape(batch, n, dim): "The heads are put one after another along the tokens. Move "
+        "their axis after that of the tokens before they are put side by side.",
+        mix(weights[:1].expand(heads, -1, -1)): "All heads have the weights of the first.",
+        mix(weights.mean(0).expand(heads, -1, -1)): "The heads' weights are averaged. Each mixes "
+        "its own slice of the values.",
+        x: "The weights are not used.",
+    }
+    attempt.expect_close(attempt(x, scores, identity, identity), outcomes)
+    outcomes = {
+        mix(weights, values): "With an identity as out the result is wrong.",
+        mix(weights): "The values are not used: the tokens themselves are mixed.",
+        mix(weights, values.T): "The matrix of the values is transposed: x @ values.",
+        mix(weights) @ values: "The values multiply what the heads have mixed. They come before.",
+    }
+    attempt.expect_close(attempt(x, scores, values, identity), outcomes)
+    outcomes = {
+        mix(weights, values, out): "With random values and out the result is wrong.",
+        mix(weights, values): "out is not used.",
+        mix(weights, values, out.T): "out is transposed: what the heads give @ out.",
+        mix(weights, values @ out): "out comes before the heads mix. It comes after.",
+    }
+    attempt.expect_close(attempt(x, scores, values, out), outcomes)
 
 
-@exercise
+@exercise()
 def alternate(attempt: Attempt) -> None:
     """blocks and attention, numbers for each stage -> a string for each stage."""
 
@@ -294,24 +229,28 @@ def alternate(attempt: Attempt) -> None:
         pairs = sum(attention)
         joined = "c" * (sum(blocks) - 2 * pairs) + "ca" * pairs
         starts = [sum(blocks[:i]) for i in range(len(blocks))]
+        stages = attempt.plain(blocks, attention, kind=tuple)
         attempt.expect_equal(
-            attempt.plain(blocks, attention, kind=tuple),
-            right,
-            f"For blocks = {blocks} and attention = {attention} the stages are wrong.",
+            stages,
             {
+                f"For blocks = {blocks} and attention = {attention} the stages are wrong.": right,
                 "All attention of a stage is grouped at its end. Every other block stays a "
                 "convolution.": of_stages(lambda n, k: "c" * (n - k) + "a" * k),
-                "A stage has too many blocks. Each pair of a c and an a takes "
-                "two of its n.": of_stages(lambda n, k: "c" * (n - k) + "ca" * k),
-                "A stage has too many blocks. Attention replaces convolutions: "
-                "none is added.": of_stages(lambda n, k: "c" * n + "ca" * k),
-                "The last block of a stage is a convolution. The rule begins "
-                "with the last.": of_stages(lambda n, k: "c" * (n - 2 * k) + "ac" * k),
+                "A stage has too many blocks. Each pair of a c and an a takes two of its n.": (
+                    of_stages(lambda n, k: "c" * (n - k) + "ca" * k)
+                ),
+                "A stage has too many blocks. Attention replaces convolutions: none is added.": (
+                    of_stages(lambda n, k: "c" * n + "ca" * k)
+                ),
+                "The last block of a stage is a convolution. The rule begins with the last.": (
+                    of_stages(lambda n, k: "c" * (n - 2 * k) + "ac" * k)
+                ),
                 "Attention begins at the start of a stage. It belongs at the end.": (
                     of_stages(lambda n, k: "ca" * k + "c" * (n - 2 * k))
                 ),
-                "The stages are written from their ends: the last letter is "
-                "the last block.": of_stages(lambda n, k: "ac" * k + "c" * (n - 2 * k)),
+                "The stages are written from their ends: the last letter is the last block.": (
+                    of_stages(lambda n, k: "ac" * k + "c" * (n - 2 * k))
+                ),
                 "Letters are exchanged: c is a convolution, a is attention.": of_stages(
                     lambda n, k: "a" * (n - 2 * k) + "ac" * k
                 ),
@@ -327,7 +266,7 @@ def alternate(attempt: Attempt) -> None:
 STAGES = tuple("".join(bits) for bits in product("01", repeat=3))
 
 
-@exercise
+@exercise()
 def follow_rules(attempt: Attempt) -> None:
     """score, a function of a text -> a text."""
     tables = [
@@ -353,23 +292,26 @@ def follow_rules(attempt: Attempt) -> None:
         right = kept_by_rules(table)
         attempt.expect_equal(
             attempt.plain(score, kind=str),
-            right,
-            f"With the accuracies {listed} the result is wrong.",
             {
-                "This is the best of all eight. The rules look at four of them, and "
-                "may miss it.": max(STAGES, key=lambda stages: table[stages]),
-                "The stages are tried from the first to the last. Begin "
-                "with the last.": kept_by_rules(table, order=(0, 1, 2)),
+                f"With the accuracies {listed} the result is wrong.": right,
+                "This is the best of all eight. The rules look at four of them, and may miss it.": (
+                    max(STAGES, key=lambda stages: table[stages])
+                ),
+                "The stages are tried from the first to the last. Begin with the last.": (
+                    kept_by_rules(table, order=(0, 1, 2))
+                ),
                 'All are compared with "000". Compare with the best so far.': (
                     kept_by_rules(table, always_first=True)
                 ),
-                "Each stage is tried alone. What was kept before stays while the "
-                "next is tried.": kept_by_rules(table, alone=True),
+                "Each stage is tried alone. What was kept before stays while the next is tried.": (
+                    kept_by_rules(table, alone=True)
+                ),
                 "Attention that is as good as none is kept. Keep it if the score is strictly "
                 "higher.": kept_by_rules(table, better=operator.ge),
                 "What lowers the score is kept.": kept_by_rules(table, better=operator.lt),
-                "A stage where attention does not help ends the search. Go on "
-                "with the next.": kept_by_rules(table, stop=True),
+                "A stage where attention does not help ends the search. Go on with the next.": (
+                    kept_by_rules(table, stop=True)
+                ),
                 "This is what was tried last. Return the best.": (
                     kept_by_rules(table, tried_last=True)
                 ),

@@ -8,28 +8,24 @@ from course.check.attempt import Attempt, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise
+@exercise()
 def training_flops(attempt: Attempt) -> None:
     """multiply_adds, images, epochs -> one number."""
     known = torch.tensor(6.0 * 5 * 700 * 11)
-    attempt.expect_close(
-        attempt(5, 700, 11),
-        known,
-        "For 5 multiply-adds an image, 700 images and 11 epochs the cost is wrong.",
-        mistakes={
-            "A multiply-add is two operations.": known / 2,
-            "These are only the forward passes; the backward pass costs two more.": known / 3,
-            "A training step is a forward pass and twice as much backward: three in all.": (
-                known * 2 / 3
-            ),
-            "Every image is seen once in each epoch: the epochs are missing.": known / 11,
-            "The number of images is missing.": known / 700,
-            "You count a multiply-add as two operations twice.": known * 2,
-        },
-    )
+    outcomes = {
+        known: "For 5 multiply-adds an image, 700 images and 11 epochs the cost is wrong.",
+        known / 2: "A multiply-add is two operations.",
+        known / 3: "These are only the forward passes; the backward pass costs two more.",
+        known * 2 / 3: "A training step is a forward pass and twice as much backward: three in "
+        "all.",
+        known / 11: "Every image is seen once in each epoch: the epochs are missing.",
+        known / 700: "The number of images is missing.",
+        known * 2: "You count a multiply-add as two operations twice.",
+    }
+    attempt.expect_close(attempt(5, 700, 11), outcomes)
 
 
-@exercise
+@exercise()
 def cost_to_reach(attempt: Attempt) -> None:
     """accuracy, accuracies [n] and costs [n], both rising -> one number."""
     accuracies, costs = torch.tensor([70.0, 80.0, 85.0]), torch.tensor([10.0, 40.0, 640.0])
@@ -41,74 +37,62 @@ def cost_to_reach(attempt: Attempt) -> None:
         return costs[i] * (1 - t) + costs[i + 1] * t
 
     ends = torch.log(costs[-1] / costs[0])
-    attempt.expect_close(
-        attempt(83.0, accuracies, costs),
-        between(0.6, 1),
-        "Between the second and the third model, at three fifths, the cost is wrong.",
-        mistakes={
-            "You interpolate the cost. Interpolate its logarithm, and undo that.": straight(0.6, 1),
-            "This is the logarithm of the cost.": between(0.6, 1).log(),
-            "The ends are exchanged: near the cheaper model's accuracy the cost "
-            "is near its.": between(0.4, 1),
-            "You use the first and the last model. Use the two around the accuracy.": (
-                costs[0] * torch.exp(ends * 13 / 15)
-            ),
-            "This is the cost of the nearest model above. Interpolate.": costs[2],
-            "This is the cost of the nearest model below. Interpolate.": costs[1],
-        },
-    )
-    attempt.expect_close(
-        attempt(72.0, accuracies, costs),
-        between(0.2, 0),
-        "Between the first and the second model, at one fifth, the cost is wrong.",
-    )
+    outcomes = {
+        between(0.6, 1): "Between the second and the third model, at three fifths, the cost is "
+        "wrong.",
+        straight(0.6, 1): "You interpolate the cost. Interpolate its logarithm, and undo that.",
+        between(0.6, 1).log(): "This is the logarithm of the cost.",
+        between(0.4, 1): "The ends are exchanged: near the cheaper model's accuracy the cost is "
+        "near its.",
+        costs[0] * torch.exp(ends * 13 / 15): "You use the first and the last model. Use the two "
+        "around the accuracy.",
+        costs[2]: "This is the cost of the nearest model above. Interpolate.",
+        costs[1]: "This is the cost of the nearest model below. Interpolate.",
+    }
+    attempt.expect_close(attempt(83.0, accuracies, costs), outcomes)
+    outcomes = {
+        between(0.2, 0): "Between the first and the second model, at one fifth, the cost is wrong.",
+    }
+    attempt.expect_close(attempt(72.0, accuracies, costs), outcomes)
     attempt.expect_close(
         attempt(80.0, accuracies, costs),
-        costs[1],
-        "At a model's own accuracy the cost should be its own.",
+        {costs[1]: "At a model's own accuracy the cost should be its own."},
     )
 
 
-@exercise
+@exercise("factor_and_exponent")
 def power_law(attempt: Attempt) -> None:
     """sizes [n], errors [n] -> [2]: factor and exponent."""
     sizes = torch.tensor([10.0, 30.0, 100.0, 700.0])
-    shape = dict(factor_and_exponent=2)
     exact = torch.tensor([3.0, 0.4])
     errors = 3 * sizes**-0.4
-    attempt.expect_close(
-        attempt(sizes, errors, shape=shape),
-        exact,
-        "For errors that are exactly 3 times size to the power -0.4 factor or exponent is wrong.",
-        mistakes={
-            "The exponent's sign is wrong: errors that fall have a positive one.": exact
-            * torch.tensor([1.0, -1.0]),
-            "The factor is still a logarithm.": torch.tensor([math.log(3), 0.4]),
-            "Factor and exponent are exchanged.": exact.flip(0),
-        },
-    )
+    outcomes = {
+        exact: "For errors that are exactly 3 times size to the power -0.4 factor or exponent is "
+        "wrong.",
+        exact * torch.tensor([1.0, -1.0]): "The exponent's sign is wrong: errors that fall have a "
+        "positive one.",
+        torch.tensor([math.log(3), 0.4]): "The factor is still a logarithm.",
+        exact.flip(0): "Factor and exponent are exchanged.",
+    }
+    attempt.expect_close(attempt(sizes, errors), outcomes)
     noisy = errors * (1 + 0.2 * normal_draws(seed=3)(4)).abs()
     x, y = sizes.log(), noisy.log()
     slope = ((x - x.mean()) * (y - y.mean())).sum() / (x - x.mean()).square().sum()
     fitted = torch.stack([(y.mean() - slope * x.mean()).exp(), -slope])
     through = (y[-1] - y[0]) / (x[-1] - x[0])
-    attempt.expect_close(
-        attempt(sizes, noisy, shape=shape),
-        fitted,
-        "For errors off the law, the line of least squares through the logarithms is different.",
-        mistakes={
-            "You go through the first and the last point. Fit all, by least squares.": torch.stack(
-                [(y[0] - through * x[0]).exp(), -through]
-            )
-        },
-    )
+    outcomes = {
+        fitted: "For errors off the law, the line of least squares through the logarithms is "
+        "different.",
+        torch.stack([(y[0] - through * x[0]).exp(), -through]): "You go through the first and the "
+        "last point. Fit all, by least squares.",
+    }
+    attempt.expect_close(attempt(sizes, noisy), outcomes)
 
 
-@exercise
+@exercise("batch, dim")
 def gru_step(attempt: Attempt) -> None:
     """x [batch, d], h [batch, dim], maps [3 dim, d] and [3 dim, dim], biases [3 dim] -> as h."""
     normal = normal_draws(seed=4)
-    shape = dict(batch=2, dim=4)
     x, h = normal(2, 3), normal(2, 4)
     w, u, b, c = normal(12, 3), normal(12, 4), normal(12), normal(12)
 
@@ -133,54 +117,44 @@ def gru_step(attempt: Attempt) -> None:
         n = torch.tanh(n) if last == "tanh" else 1 / (1 + torch.exp(-n))
         return (1 - z) * n + z * h if keep else z * n + (1 - z) * h
 
-    attempt.expect_close(
-        attempt(x, h, w, u, b, c, shape=shape),
-        step(),
-        "For two states of four numbers the new state is wrong.",
-        mistakes={
-            "Where z is 1 the old state should stay: z and 1 - z are exchanged.": step(keep=False),
-            "The first four rows of the maps belong to r, the next to z, the last to n.": (
-                step(order=(1, 0, 2))
-            ),
-            "r is not used: it multiplies what n gets from the state.": step(reset="none"),
-            "r multiplies the whole of n's argument. It belongs only to the state's part.": (
-                step(reset="all")
-            ),
-            "r multiplies the state before its map. Here it multiplies U h + c.": (
-                step(reset="inside")
-            ),
-            "The biases are missing.": step(biases=False),
-            "n has a tanh, not a sigmoid.": step(last="sigmoid"),
-        },
-    )
+    outcomes = {
+        step(): "For two states of four numbers the new state is wrong.",
+        step(keep=False): "Where z is 1 the old state should stay: z and 1 - z are exchanged.",
+        step(order=(1, 0, 2)): "The first four rows of the maps belong to r, the next to z, the "
+        "last to n.",
+        step(reset="none"): "r is not used: it multiplies what n gets from the state.",
+        step(reset="all"): "r multiplies the whole of n's argument. It belongs only to the state's "
+        "part.",
+        step(reset="inside"): "r multiplies the state before its map. Here it multiplies U h + c.",
+        step(biases=False): "The biases are missing.",
+        step(last="sigmoid"): "n has a tanh, not a sigmoid.",
+    }
+    attempt.expect_close(attempt(x, h, w, u, b, c), outcomes)
 
 
-@exercise
+@exercise("patches, numbers")
 def quantise(attempt: Attempt) -> None:
     """patches [n, d], codebook [codes, d] -> [n, d]."""
     normal = normal_draws(seed=5)
     patches, codebook = normal(6, 3), 2 * normal(5, 3)
     squares = torch.stack([(patches - code).square().sum(1) for code in codebook], 1)
     products = patches @ codebook.T
+    outcomes = {
+        codebook[squares.argmin(1)]: "For six patches and five codes a patch does not become its "
+        "nearest code.",
+        codebook[squares.argmax(1)]: "Each patch becomes the farthest code.",
+        codebook[products.argmax(1)]: "You take the largest product. A long code then wins from "
+        "afar: take distances.",
+        patches: "The patches come back unchanged.",
+    }
+    attempt.expect_close(attempt(patches, codebook), outcomes)
     attempt.expect_close(
-        attempt(patches, codebook, shape=dict(patches=6, numbers=3)),
-        codebook[squares.argmin(1)],
-        "For six patches and five codes a patch does not become its nearest code.",
-        mistakes={
-            "Each patch becomes the farthest code.": codebook[squares.argmax(1)],
-            "You take the largest product. A long code then wins from afar: "
-            "take distances.": codebook[products.argmax(1)],
-            "The patches come back unchanged.": patches,
-        },
-    )
-    attempt.expect_close(
-        attempt(codebook[[3, 1]], codebook, shape=dict(patches=2, numbers=3)),
-        codebook[[3, 1]],
-        "A patch that is a code should stay as it is.",
+        attempt(codebook[[3, 1]], codebook),
+        {codebook[[3, 1]]: "A patch that is a code should stay as it is."},
     )
 
 
-@exercise
+@exercise()
 def contrastive_loss(attempt: Attempt) -> None:
     """images [n, d], texts [n, d], temperature -> one number."""
     normal = normal_draws(seed=6)
@@ -203,22 +177,17 @@ def contrastive_loss(attempt: Attempt) -> None:
             total = total + (away.mean() if mean else away.sum())
         return total / len(sides)
 
-    attempt.expect_close(
-        attempt(images, texts, 0.5),
-        loss(),
-        "For four pairs and a temperature of 0.5 the loss is wrong.",
-        mistakes={
-            "The vectors are not divided by their lengths.": loss(unit=False),
-            "Scores are divided by the temperature, not multiplied.": loss(temperature=2.0),
-            "The temperature is not used.": loss(temperature=1.0),
-            "Each image chooses among texts; each text should choose among images too.": (
-                loss(sides=(1,))
-            ),
-            "Each text chooses among images; each image should choose among texts too.": (
-                loss(sides=(0,))
-            ),
-            "You add both directions. Take their mean.": 2 * loss(),
-            "You add up the pairs. Take their mean.": loss(mean=False),
-            "The right one belongs among those to choose from.": loss(own=False),
-        },
-    )
+    outcomes = {
+        loss(): "For four pairs and a temperature of 0.5 the loss is wrong.",
+        loss(unit=False): "The vectors are not divided by their lengths.",
+        loss(temperature=2.0): "Scores are divided by the temperature, not multiplied.",
+        loss(temperature=1.0): "The temperature is not used.",
+        loss(sides=(1,)): "Each image chooses among texts; each text should choose among images "
+        "too.",
+        loss(sides=(0,)): "Each text chooses among images; each image should choose among texts "
+        "too.",
+        2 * loss(): "You add both directions. Take their mean.",
+        loss(mean=False): "You add up the pairs. Take their mean.",
+        loss(own=False): "The right one belongs among those to choose from.",
+    }
+    attempt.expect_close(attempt(images, texts, 0.5), outcomes)

@@ -5,12 +5,14 @@ differ and states expectations, each of which isolates one mechanism and says wh
 wrong. The first that is not met ends the check. All new tensors are float64, those of the learner's
 function too.
 
-    @exercise
+    @exercise("rows, columns")
     def doubled(attempt):
         x = normal_draws(seed=0)(2, 3)
-        result = attempt(x, shape=dict(rows=2, columns=3))
-        attempt.expect_close(result, 2 * x, "Every entry should be twice that of x.",
-                             mistakes={"x comes back unchanged.": x})
+        outcomes = {
+            2 * x: "Every entry should be twice that of x.",  # the right one first
+            x: "x comes back unchanged.",
+        }
+        attempt.expect_close(attempt(x), outcomes)
 
 What is expected comes from formulas and loops written in the check, never from minivit: a mistake
 in the package must not make a wrong answer right.
@@ -62,12 +64,22 @@ class Report:
 
 
 class Exercise:
-    """A check: call it with the learner's function to get a Report."""
+    """A check: call it with the learner's function to get a Report.
 
-    def __init__(self, examine: Callable[[Attempt], None]):
-        functools.update_wrapper(self, examine)
-        self.name = examine.__name__
-        self.examine = examine
+    Args:
+        axes: Names of the axes of the function's result, with commas between; "": one number.
+    """
+
+    def __init__(self, check: Callable[[Attempt], None], axes: str = ""):
+        functools.update_wrapper(self, check)
+        self.name = check.__name__
+        self.check, self.axes = check, axes
+
+    def examine(self, attempt: Attempt) -> None:
+        """Run the check in float64, so that rounding does not decide on an answer."""
+        attempt.axes = self.axes
+        with double_precision():
+            self.check(attempt)
 
     def __call__(self, function: Callable) -> Report:
         """Check a function. A mistake in it is reported and never raised."""
@@ -80,28 +92,31 @@ class Exercise:
             )
         attempt = Attempt(function)
         try:
-            with double_precision():
-                self.examine(attempt)
+            self.examine(attempt)
         except NotAttempted:
             return Report(self.name, "open")
         except NotYet as reason:
             return Report(self.name, "failed", str(reason))
-        return Report(self.name, "passed", f"{attempt.met} checks")
+        return Report(self.name, "passed", f"{attempt.checks} checks")
 
 
 EXERCISES: dict[str, Exercise] = {}
 
 
-def exercise(examine: Callable[[Attempt], None]) -> Exercise:
+def exercise(axes: str = "") -> Callable[[Callable[[Attempt], None]], Exercise]:
     """Register a check under the name of the function it examines; no two may share one."""
-    if examine.__name__ in EXERCISES:
-        raise ValueError(f"two exercises are called {examine.__name__!r}, expected one")
-    return EXERCISES.setdefault(examine.__name__, Exercise(examine))
+
+    def register(check: Callable[[Attempt], None]) -> Exercise:
+        if check.__name__ in EXERCISES:
+            raise ValueError(f"two exercises are called {check.__name__!r}, expected one")
+        return EXERCISES.setdefault(check.__name__, Exercise(check, axes))
+
+    return register
 
 
 @contextmanager
 def double_precision() -> Iterator[None]:
-    """Make new tensors float64 inside, so that rounding does not decide on an answer."""
+    """Make new tensors float64 inside."""
     before = torch.get_default_dtype()
     try:
         torch.set_default_dtype(torch.float64)

@@ -1,7 +1,7 @@
 """Claims of the sources and the book's verdicts.
 
-``rows`` reads claims.yml, ``rules`` decides a verdict's word, ``verdict`` shows it in a chapter,
-``ledger`` collects the verdicts of all chapters, and ``typed`` finds figures that were typed in.
+``rows`` reads claims.yml, ``verdict`` shows a verdict in a chapter, and ``ledger`` collects the
+verdicts of all chapters.
 """
 
 from course.claims.ledger import harvest

@@ -6,7 +6,7 @@ from typing import Any
 
 from course.claims.rows import BOOK
 from vitlab.claims import ledger
-from vitlab.claims.stored import Other, others, read
+from vitlab.claims.ledger import Other, others, read
 
 MODELS = BOOK / "ledger" / "models"
 

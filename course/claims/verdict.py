@@ -10,7 +10,7 @@ from course.claims import card
 from course.claims.ledger import MIME, Found
 from course.claims.machines import spread
 from course.claims.rows import Claim, load
-from vitlab.claims.interval import half_width
+from vitlab.claims.rules import half_width
 
 EDGE = 1.05  # an interval within a twentieth of itself of a threshold counts as reaching it
 SHOWN = ("measured", "interval", "rule", "margin", "verdict")  # of a card, without its page

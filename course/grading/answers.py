@@ -120,11 +120,7 @@ def _why_missing(notebook: Notebook, of: Chapter, exercise: str) -> str:
 
 
 def solution(of: Chapter, exercise: str) -> str:
-    """The source of the book's own solution.
-
-    Raises:
-        LookupError: This checkout has none.
-    """
+    """The source of the book's own solution."""
     for path in (BOOK / "solutions" / f"{of.name}.ipynb", BOOK / f"{of.name}.ipynb"):
         if path.exists():
             notebook = read(path)

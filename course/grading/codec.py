@@ -28,11 +28,7 @@ def encode(value: object) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """What encode was given. Where it had no place for a type: an object of one of that name.
-
-    Raises:
-        ValueError: These are not bytes that encode makes.
-    """
+    """What encode was given. Where it had no place for a type: an object of one of that name."""
     try:
         return _value(json.loads(data))
     except (KeyError, TypeError, RuntimeError, RecursionError, ValueError) as error:

@@ -46,9 +46,6 @@ def find(place: Path) -> list[Submission]:
     """The notebooks of a folder, those in folders inside it included, or the one given.
 
     Names stand for one notebook each: the file's is added where a student has several.
-
-    Raises:
-        ValueError: There is none.
     """
     if place.is_file():
         return [_submission(place, place.parent)]

@@ -27,11 +27,7 @@ class Statement:
 
 
 def statements(cell: str, number: int) -> list[Statement]:
-    """The statements of a cell that holds Python alone.
-
-    Raises:
-        SyntaxError: It does not.
-    """
+    """The statements of a cell that holds Python alone."""
     lines = cell.splitlines()
     nodes = ast.parse(cell).body
     result = []

@@ -22,7 +22,7 @@ from pathlib import Path
 import torch
 
 from course.check.attempt import NotAttempted, NotYet, describe
-from course.check.exercise import EXERCISES, double_precision
+from course.check.exercise import EXERCISES
 from course.grading import isolation
 from course.grading.answers import ROOT, Answer
 from course.grading.remote import RemoteAttempt, Stopped
@@ -33,13 +33,8 @@ START = (
 )
 TO_IMPORT = 60  # seconds that an examiner may take besides the answers
 # All that checking needs of the folders that are hidden.
-NEEDED = [
-    ROOT / "course",
-    ROOT / "minivit",
-    ROOT / "vitlab",
-    Path(sys.prefix),
-    Path(sys.base_prefix),
-]
+PACKAGES = [ROOT / package for package in ("course", "minivit", "vitlab")]
+NEEDED = [*PACKAGES, Path(sys.prefix), Path(sys.base_prefix)]
 # Imported here once, where an answer needs them, as each call of it is a copy of this process.
 TRUSTED = (
     *("course.handout", "einops", "matplotlib", "minivit", "numpy", "scipy", "skimage", "sklearn"),
@@ -54,17 +49,10 @@ class CannotGrade(Exception):
 def examined(
     answers: Iterable[Answer], seconds: float, megabytes: int, hidden: Iterable[Path] = ()
 ) -> tuple[dict[str, dict], tuple[str, ...]]:
-    """Check answers in one examiner.
+    """Check answers in one examiner, which sees no home folder, no checkout and none of ``hidden``.
 
-    Args:
-        hidden: Folders that answers must not see, besides the home folder and this checkout.
-
-    Returns:
-        State, message and expectations met of each answer that has a source; and what this
-        machine lacks to shut an examiner in.
-
-    Raises:
-        CannotGrade: No examiner starts.
+    Returns state, message and checks passed of each answer that has a source; and what this machine
+    lacks to shut an examiner in.
     """
     sources = {each.exercise: each.source for each in answers if each.source}
     if not sources:
@@ -90,7 +78,7 @@ def examined(
     outcomes = {line.pop("exercise"): line for line in lines[1:]}
     lost = "The process that checks ended before this one's turn was over."
     for name in sources:
-        outcomes.setdefault(name, {"state": "stopped", "message": lost, "right": 0})
+        outcomes.setdefault(name, {"state": "stopped", "message": lost, "checks": 0})
     return outcomes, (*lacking, *lines[0]["lacking"])
 
 
@@ -143,8 +131,7 @@ def examine(name: str, source: str, seconds: float, megabytes: int) -> dict:
     """Check one answer: state, message, and how many expectations it met."""
     attempt = RemoteAttempt(partial(_define, name, source), seconds, megabytes)
     try:
-        with double_precision():
-            EXERCISES[name].examine(attempt)
+        EXERCISES[name].examine(attempt)
         state, message = "passed", ""
     except NotAttempted:
         state, message = "open", ""
@@ -154,7 +141,7 @@ def examine(name: str, source: str, seconds: float, megabytes: int) -> dict:
         state, message = "stopped", str(reason)
     except Exception as error:  # in the check itself, which met what nobody has thought of
         state, message = "failed", f"The check cannot go on: {type(error).__name__}: {error}."
-    return {"state": state, "message": message, "right": attempt.right}
+    return {"state": state, "message": message, "checks": attempt.scored}
 
 
 def _define(name: str, source: str) -> Callable:

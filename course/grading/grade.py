@@ -31,22 +31,14 @@ class Submission:
 
 @dataclass(frozen=True)
 class Rules:
-    """How to grade. Without ``points`` all exercises of a chapter count alike.
+    """How to grade."""
 
-    Args:
-        chapter: The number of the only one that counts; without it a notebook's own.
-        seconds: For all calls of an answer together.
-        megabytes: For one call of it.
-        whole: Points for what passes alone, no fractions of them.
-        hidden: Folders that answers must not see.
-    """
-
-    chapter: int | None = None
-    points: Mapping[str, float] | None = None
-    seconds: float = 30.0
-    megabytes: int = 2000
-    whole: bool = False
-    hidden: tuple[Path, ...] = ()
+    chapter: int | None = None  # the only one that counts; None: a notebook's own
+    points: Mapping[str, float] | None = None  # None: all exercises of a chapter count alike
+    seconds: float = 30.0  # for all calls of an answer together
+    megabytes: int = 2000  # for one call of it
+    whole: bool = False  # points for what passes alone, no fractions of them
+    hidden: tuple[Path, ...] = ()  # folders that answers must not see
 
     def possible(self, of: Chapter) -> dict[str, float]:
         """The exercises of a chapter that count, with what each is worth."""
@@ -110,11 +102,7 @@ def grade_all(
 
 
 def grade(submission: Submission, rules: Rules) -> Graded:
-    """Grade one notebook. Whatever is wrong with it is in the result and never raised.
-
-    Raises:
-        CannotGrade: The book's own solutions do not pass here.
-    """
+    """Grade one notebook. Whatever is wrong with it is in the result and never raised."""
     began = time.monotonic()
     expected = chapter(rules.chapter) if rules.chapter else None
     try:
@@ -139,9 +127,9 @@ def grade(submission: Submission, rules: Rules) -> Graded:
     marks = []
     for each in answers:
         name = each.exercise
-        missing = {"state": "missing", "message": each.missing, "right": 0}
+        missing = {"state": "missing", "message": each.missing, "checks": 0}
         outcome = outcomes.get(name, missing)
-        part = share(outcome["state"], outcome["right"], totals[name])
+        part = share(outcome["state"], outcome["checks"], totals[name])
         points = round(worth[name] * (float(part == 1) if rules.whole else part), 2)
         state, message = outcome["state"], outcome["message"]
         marks.append(Mark(name, state, message, round(part, 4), points, worth[name], each.notes))
@@ -151,40 +139,30 @@ def grade(submission: Submission, rules: Rules) -> Graded:
 
 @functools.cache
 def reference(number: int) -> dict[str, int]:
-    """How many expectations the book's own solution of each exercise of a chapter meets.
-
-    Raises:
-        CannotGrade: One of them does not pass.
-    """
+    """How many expectations the book's own solution of each exercise of a chapter meets."""
     of = chapter(number)
     answers = [Answer(name, solution(of, name)) for name in of.exercises]
     outcomes, _ = examined(answers, seconds=120, megabytes=4000)
     for name, outcome in outcomes.items():
         if outcome["state"] != "passed":
             raise CannotGrade(f"the book's own solution of {name} fails: {outcome['message']}")
-    return {name: outcome["right"] for name, outcome in outcomes.items()}
+    return {name: outcome["checks"] for name, outcome in outcomes.items()}
 
 
-def share(state: str, right: int, total: int) -> float:
+def share(state: str, checks: int, total: int) -> float:
     """The fraction of expectations met; 1 for a passed answer alone.
 
-    Args:
-        right: Expectations that the answer met before the first that it did not.
-        total: Those that the book's solution meets. A check may ask more of one answer than of
-            another, so an answer that failed is held below all of them.
+    ``total`` counts those of the book's solution. A check may ask more of one answer than of
+    another, so an answer that failed is held below all of them.
     """
     if state == "passed":
         return 1.0
-    met = max(0, min(right, total - 1)) if state in ("failed", "stopped") else 0
-    return met / max(total, 1)
+    passed = max(0, min(checks, total - 1)) if state in ("failed", "stopped") else 0
+    return passed / max(total, 1)
 
 
 def read_points(path: Path) -> dict[str, float]:
-    """Points of exercises from a file of lines such as ``multi_head: 10`` (YAML, or JSON).
-
-    Raises:
-        ValueError: It holds anything else, or names that are no exercise.
-    """
+    """Points of exercises from a file of lines such as ``multi_head: 10`` (YAML, or JSON)."""
     try:
         loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -34,11 +34,7 @@ class Notebook:
 
 
 def read(path: Path) -> Notebook:
-    """The code of a notebook.
-
-    Raises:
-        Unreadable: It is missing, larger than 100 MB, no JSON, no notebook, or has no code.
-    """
+    """The code of a notebook."""
     cells = _cells(path)
     listed: list[Statement] = []
     broken = []

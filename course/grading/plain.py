@@ -6,15 +6,11 @@ They run in the process that calls them, so they need the care that the other to
 from collections.abc import Callable
 
 from course.check.attempt import Attempt, NotAttempted, NotYet
-from course.check.exercise import EXERCISES, double_precision
+from course.check.exercise import EXERCISES
 
 
 def require(exercise: str, function: Callable) -> None:
-    """Raise an AssertionError with the check's message unless the function passes.
-
-    Raises:
-        KeyError: The book has no exercise of that name.
-    """
+    """Raise an AssertionError with the check's message unless the function passes."""
     report = EXERCISES[exercise](function)
     if not report.passed:
         raise AssertionError(f"{exercise}: {report.message}")
@@ -23,13 +19,11 @@ def require(exercise: str, function: Callable) -> None:
 def share(exercise: str, function: Callable, of: int) -> float:
     """The fraction of a check's expectations that a function meets: 1 where it passes.
 
-    Args:
-        of: How many the check has: the number that it prints for an answer that passes.
+    ``of`` is how many the check has: the number that it prints for an answer that passes.
     """
     attempt = Attempt(function)
     try:
-        with double_precision():
-            EXERCISES[exercise].examine(attempt)
+        EXERCISES[exercise].examine(attempt)
     except (NotYet, NotAttempted):
-        return min(attempt.met, of - 1) / of
+        return min(attempt.checks, of - 1) / of
     return 1.0

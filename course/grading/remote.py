@@ -30,10 +30,7 @@ class Stopped(Exception):
 class RemoteAttempt(Attempt):
     """As Attempt, for the function that ``define`` returns, which is called in the copies alone.
 
-    Args:
-        define: Runs the student's definitions and returns their function.
-        seconds: What all calls of it may take together.
-        megabytes: What a call may allocate.
+    All calls of it together may take the seconds, and each may allocate the megabytes.
     """
 
     def __init__(self, define: Callable[[], Callable], seconds: float, megabytes: int):
@@ -42,9 +39,9 @@ class RemoteAttempt(Attempt):
         self.calls = 0
 
     @property
-    def right(self) -> int:
-        """Expectations met, without those that every finite result meets."""
-        return self.met - self.calls
+    def scored(self) -> int:
+        """Checks passed, without those that every finite result passes."""
+        return self.checks - self.calls
 
     def __call__(self, *inputs, **rest) -> Tensor:
         result = super().__call__(*inputs, **rest)

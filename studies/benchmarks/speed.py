@@ -11,30 +11,20 @@ interval. The share of peak compares with the fastest float32 matrix product see
 """
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 import minivit
 from minivit.import_torchvision import imported, mend
-from studies.benchmarks.common import interval, parser, write
+from studies.benchmarks import middle, parsed, parser
 from studies.shared.timing import interleaved
 
 PATCH = {"vit_b_32": 32, "vit_b_16": 16}
 BF16 = "minivit bf16"  # model.bfloat16(): the one line that the README documents
-
-
-class Logits(nn.Module):
-    """A Hugging Face classifier that returns its logits like the others."""
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, images: Tensor) -> Tensor:
-        return self.model(images).logits
 
 
 def _timm(name: str) -> nn.Module:
@@ -48,7 +38,9 @@ def _transformers(name: str) -> nn.Module:
     from transformers import ViTConfig, ViTForImageClassification
 
     config = ViTConfig(patch_size=PATCH[name], num_labels=1000, attn_implementation="sdpa")
-    return Logits(ViTForImageClassification(config))
+    model = ViTForImageClassification(config)
+    model.register_forward_hook(lambda module, images, output: output.logits)
+    return model
 
 
 def _vit_pytorch(name: str) -> nn.Module:
@@ -95,8 +87,8 @@ def task(model: nn.Module, batch: int, backward: bool) -> Callable[[], object]:
     return forward_backward if backward else forward
 
 
-def compare(name: str, batch: int, backward: bool, rounds: int, peak: float) -> list[dict]:
-    """Times all libraries on one task; a row for each, fastest first."""
+def compare(name: str, batch: int, backward: bool, rounds: int, peak: float) -> None:
+    """Times all libraries on one task, and prints a row for each, fastest first."""
     torch.manual_seed(0)
     models = {library: build(name).eval() for library, build in LIBRARIES.items()}
     with FlopCounterMode(display=False) as counter:
@@ -104,58 +96,23 @@ def compare(name: str, batch: int, backward: bool, rounds: int, peak: float) -> 
     flops = counter.get_total_flops() * (3 if backward else 1)  # a backward pass is two forward
     calls = {library: task(model, batch, backward) for library, model in models.items()}
     times = {library: np.array(values) for library, values in interleaved(calls, rounds).items()}
-    rows = []
-    for library, values in times.items():
-        ratios, median = values / times["minivit"], float(np.median(values))
-        rows.append({
-            "model": name, "batch": batch, "task": "forward+backward" if backward else "forward",
-            "library": library, "ms": 1e3 * median, "times minivit": float(np.median(ratios)),
-            "interval": interval(ratios), "share of peak": flops / median / peak,
-        })  # fmt: skip
-    return sorted(rows, key=lambda row: row["ms"])
-
-
-def aims(rows: list[dict]) -> str:
-    """The two aims in figures: no peer faster by over 2 %, bfloat16 three times as fast as any."""
-    milliseconds: dict[str, dict[str, float]] = {}
-    for row in rows:
-        of = f"{row['model']}, batch {row['batch']}, {row['task']}"
-        milliseconds.setdefault(of, {})[row["library"]] = row["ms"]
-    lines = []
-    for of, ms in milliseconds.items():
-        ours, half = ms.pop("minivit"), ms.pop(BF16)
-        peer = min(ms, key=ms.__getitem__)
-        lines.append(
-            f"{of}: {peer} is {ours / ms[peer] - 1:+.0%} faster than "
-            f"minivit; minivit in bfloat16 {ms[peer] / half:.1f} times as fast as {peer}"
-        )
-    return "\n".join(lines)
+    print(f"\n{name}, batch {batch}, forward{' and backward' if backward else ''}")
+    for library in sorted(times, key=lambda library: np.median(times[library])):
+        seconds = float(np.median(times[library]))
+        ratio = middle(times[library] / times["minivit"])
+        share = f"{flops / seconds / peak:.0%} of peak"
+        print(f"  {library:14}{1e3 * seconds:9.1f} ms   {ratio} times minivit   {share}")
 
 
 def main() -> None:
-    options = parser(__doc__, "speed")
+    options = parser(__doc__)
     options.add_argument("--models", nargs="+", default=list(PATCH), choices=list(PATCH))
     options.add_argument("--batches", nargs="+", type=int, default=[1, 8])
-    options.add_argument("--rounds", type=int, default=15)
-    options = options.parse_args()
-    torch.set_num_threads(options.threads)
+    options = parsed(options)
     peak = peak_flops()
     print(f"{options.threads} threads, float32 matrix products {peak / 1e9:.0f} GFLOP/s at best")
-    tasks = [(name, batch, backward) for name in options.models for batch in options.batches
-             for backward in (False, True)]  # fmt: skip
-    rows = []
-    for name, batch, backward in tasks:
-        ranking = compare(name, batch, backward, options.rounds, peak)
-        rows += ranking
-        print(f"\n{name}, batch {batch}, {ranking[0]['task']}")
-        for row in ranking:
-            low, high = row["interval"]
-            ratio = f"{row['times minivit']:.2f} ({low:.2f} to {high:.2f})"
-            share = f"{row['share of peak']:.0%} of peak"
-            print(f"  {row['library']:14}{row['ms']:9.1f} ms   {ratio}   {share}")
-    print(f"\n{aims(rows)}")
-    about = {"threads": options.threads, "rounds": options.rounds, "peak GFLOP/s": peak / 1e9}
-    write(options.out, rows, about)
+    for name, batch, backward in product(options.models, options.batches, (False, True)):
+        compare(name, batch, backward, options.rounds, peak)
 
 
 if __name__ == "__main__":

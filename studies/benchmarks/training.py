@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 import minivit
 from minivit.import_torchvision import imported
-from studies.benchmarks.common import interval, parser, write
+from studies.benchmarks import middle, parsed, parser
 from studies.shared.timing import interleaved
 from vitlab.training.optimiser import adamw
 from vitlab.training.recipe import Recipe
@@ -124,8 +124,8 @@ def step(model: nn.Module, batch: int, precision: str) -> Callable[[], None]:
     return call
 
 
-def compare(name: str, batch: int, rounds: int) -> list[dict]:
-    """Times a model of minivit's and its stock twin in both precisions: a row for each."""
+def compare(name: str, batch: int, rounds: int) -> None:
+    """Times a model of minivit's and its stock twin in both precisions: prints a row for each."""
     model = minivit.create(name)
     twins = {"minivit": model, "stock": STOCK[name](model.config)}
     sizes = {side: sum(p.numel() for p in twin.parameters()) for side, twin in twins.items()}
@@ -136,39 +136,24 @@ def compare(name: str, batch: int, rounds: int) -> list[dict]:
         for precision in ("float32", "bfloat16")
     }
     times = {key: np.array(values) for key, values in interleaved(steps, rounds).items()}
-    rows = []
+    print(f"\n{name}")
     for (side, precision), values in times.items():
-        ratios = times["stock", precision] / values
-        rows.append({
-            "model": name, "side": side, "precision": precision,
-            "images per second": batch / float(np.median(values)),
-            "times stock": float(np.median(ratios)), "interval": interval(ratios),
-            "times stock float32": float(np.median(times["stock", "float32"] / values)),
-        })  # fmt: skip
-    return rows
+        beside = middle(times["stock", precision] / values)
+        in_float32 = np.median(times["stock", "float32"] / values)
+        print(
+            f"  {side:8}{precision:9}{batch / np.median(values):8.0f} images/s   "
+            f"{beside} times stock, {in_float32:.2f} times stock in float32"
+        )
 
 
 def main() -> None:
-    options = parser(__doc__, "training")
+    options = parser(__doc__)
     options.add_argument("--models", nargs="+", default=list(STOCK), choices=list(STOCK))
     options.add_argument("--batch", type=int, default=128)
-    options.add_argument("--rounds", type=int, default=15)
-    options = options.parse_args()
-    torch.set_num_threads(options.threads)
+    options = parsed(options)
     print(f"training, {options.threads} threads, batches of {options.batch}")
-    rows = []
     for name in options.models:
-        table = compare(name, options.batch, options.rounds)
-        rows += table
-        print(f"\n{name}")
-        for row in table:
-            low, high = row["interval"]
-            print(
-                f"  {row['side']:8}{row['precision']:9}{row['images per second']:8.0f} images/s   "
-                f"{row['times stock']:.2f} ({low:.2f} to {high:.2f}) times stock, "
-                f"{row['times stock float32']:.2f} times stock in float32"
-            )
-    write(options.out, rows, {"threads": options.threads, "rounds": options.rounds})
+        compare(name, options.batch, options.rounds)
 
 
 if __name__ == "__main__":

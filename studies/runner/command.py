@@ -1,23 +1,36 @@
 """The command of every study: ``python -m studies NAME``."""
 
 import argparse
-import importlib
 import os
 import pkgutil
 from collections.abc import Sequence
+from importlib import import_module
+from itertools import chain
+from types import ModuleType
 
 import studies
-from studies.runner.storage import ROOT, Place
+from studies.runner.storage import ROOT, Store
 from studies.runner.study import Study
 from studies.runner.survey import Survey
 
-NAMES = [m.name for m in pkgutil.iter_modules(studies.__path__) if not m.ispkg and m.name[0] != "_"]
+# The modules that hold several studies, each in a few lines; the others are named as their own.
+SEVERAL = {
+    "small_trainings": ["augmentation", "best_small_vit", "digits", "heads", "positions",
+                        "random_labels", "residual", "stems", "width"],
+    "inversions": ["inversion_by_depth", "inversion_in_miniature", "inversion_rates"],
+    "unwinding": ["inversion_by_descent", "unwinding", "unwinding_from_nearby"],
+}  # fmt: skip
+MODULES = [m.name for m in pkgutil.iter_modules(studies.__path__) if not m.ispkg]
+NAMES = sorted({*MODULES} - {"__main__", *SEVERAL} | {*chain(*SEVERAL.values())})
+
+
+def module_of(name: str) -> ModuleType:
+    return import_module(f"studies.{next((m for m in SEVERAL if name in SEVERAL[m]), name)}")
 
 
 def load(name: str) -> Study | Survey:
-    """The study of this name."""
-    study: Study | Survey = importlib.import_module(f"studies.{name}").STUDY
-    return study
+    module = module_of(name)
+    return module.STUDY if hasattr(module, "STUDY") else getattr(module, name)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,13 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
                       help="compute a row, or train a run, by its hash, again and compare, keeping "
                       "nothing (default: the first)")  # fmt: skip
     options = parser.parse_args(arguments)
-    study, place = load(options.name), Place(ROOT, f"python -m studies {options.name}")
+    study, store = load(options.name), Store(ROOT, f"python -m studies {options.name}")
     if unknown := set(options.rows) - set(study.rows):
         parser.error(f"no rows {', '.join(unknown)}: expected some of {', '.join(study.rows)}")
-    if options.list:
-        print(study.listed(place))
-        return 0
     if options.recheck is not None:
-        return study.recheck(options.recheck, place)
-    study.carry_out(place, options.rows, options.workers)
+        return study.recheck(options.recheck, store)
+    if options.list:
+        print(study.listed(store))
+    else:
+        study.carry_out(store, options.rows, options.workers)
     return 0

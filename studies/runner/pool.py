@@ -13,62 +13,56 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any
 
 from studies.runner.run import Run, train_one
-from studies.runner.storage import HERE, Place
+from studies.runner.storage import HERE, Figures, Store
 from vitlab.training.state import MODEL
 
 
-def result(run: Run, place: Place = HERE) -> dict[str, Any] | None:
+def result(run: Run, store: Store = HERE) -> Figures | None:
     """The stored result of a run, or none if it is still to be trained."""
-    path = place.result(run.key)
+    path = store.result(run.key)
     return json.loads(path.read_text()) if path.exists() else None
 
 
-def results(runs: Sequence[Run], place: Place = HERE) -> list[dict[str, Any]]:
-    """The results of those runs that have one."""
-    return [stored for run in runs if (stored := result(run, place))]
+def results(runs: Sequence[Run], store: Store = HERE) -> list[Figures]:
+    return [stored for run in runs if (stored := result(run, store))]
 
 
-def weights_of(run: Run, place: Place = HERE) -> Path:
+def weights_of(run: Run, store: Store = HERE) -> Path:
     """The file of a trained model, which is on the machine that trained it."""
-    return place.folder(run.key) / MODEL
+    return store.folder(run.key) / MODEL
 
 
-def gather(runs: Sequence[Run], workers: int = 1, place: Place = HERE) -> list[dict[str, Any]]:
+def gather(runs: Sequence[Run], workers: int = 1, store: Store = HERE) -> list[Figures]:
     """Trains what is missing, on one thread each, and gives the results in the order of the runs.
 
     A training that is interrupted, by a signal or the end of this process, saves its state and
     resumes from there the next time. An error in one training is raised when those under way are
     done.
     """
-    missing = list({run.key: run for run in runs if result(run, place) is None}.values())
+    missing = list({run.key: run for run in runs if result(run, store) is None}.values())
     if workers == 1:
         for run in missing:
-            _report(train_one(run, place))
+            _report(train_one(run, store))
     elif missing:
-        _train(missing, workers, place)
-    return results(runs, place)
+        spawn = multiprocessing.get_context("spawn")  # a fork can hang in torch's threads
+        with ProcessPoolExecutor(workers, spawn, _follow, (os.getpid(),)) as pool:
+            try:
+                for future in as_completed([pool.submit(_work, run, store) for run in missing]):
+                    _report(future.result())
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    return results(runs, store)
 
 
-def _train(missing: list[Run], workers: int, place: Place) -> None:
-    spawn = multiprocessing.get_context("spawn")  # a fork can hang in torch's threads
-    with ProcessPoolExecutor(workers, spawn, _follow, (os.getpid(),)) as pool:
-        try:
-            for future in as_completed([pool.submit(_work, run, place) for run in missing]):
-                _report(future.result())
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _report(stored: dict[str, Any]) -> None:
+def _report(stored: Figures) -> None:
     run, scores = stored["run"], stored["scores"]
     score = f"{scores['validation']['accuracy']:.3f}" if scores else "diverged"
-    without = f"without {', '.join(run['removed'])} " if run.get("removed") else ""
-    name = f"{run['model']} {run['changes'] or ''} {without}seed {run['recipe']['seed']}"
-    print(f"{stored['key']} {name}: {score}", flush=True)
+    removed = (f"without {part}" for part in run.get("removed", []))
+    what = run["model"], run["changes"] or "", *removed
+    print(stored["key"], *what, f"seed {run['recipe']['seed']}: {score}", flush=True)
 
 
 def _follow(parent: int) -> None:
@@ -82,9 +76,9 @@ def _follow(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _work(run: Run, place: Place) -> dict[str, Any]:
+def _work(run: Run, store: Store) -> Figures:
     try:
-        return train_one(run, place)
+        return train_one(run, store)
     except KeyboardInterrupt as stopped:  # no other training must begin in this process
         print(f"{run.key} {stopped}", flush=True)
         os._exit(1)

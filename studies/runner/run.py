@@ -13,9 +13,9 @@ from torch.utils.flop_counter import FlopCounterMode
 import minivit
 from minivit.model import Model
 from minivit.patches import pair
-from studies.runner.storage import HERE, Place, provenance, store
+from studies.runner.storage import HERE, Figures, Store, provenance, write
 from vitlab.data import Data, Split, load_data
-from vitlab.data.splits import evenly
+from vitlab.data.dataset import evenly
 from vitlab.training import Recipe, evaluate, train
 
 TRAINED_ON = 5000  # images of the training part that a model is scored on, without augmentation
@@ -26,27 +26,16 @@ WATCHED = 200
 
 @dataclass(frozen=True)
 class Run:
-    """A model, data and a recipe.
+    """A model, data and a recipe."""
 
-    Args:
-        model: One of :func:`minivit.models`.
-        changes: Fields of its configuration that differ.
-        recipe: Its ``seed`` draws the first weights too.
-        data: What :func:`~vitlab.data.load_data` takes.
-        fraction: Of the training images; smaller fractions are subsets of larger ones.
-        random_labels: Whether each training image has a class drawn at random.
-        removed: Parts that :func:`minivit.remove` takes out before training.
-        teacher: A model that comes with the package and teaches this one, or none.
-    """
-
-    model: str
-    changes: dict[str, Any] = field(default_factory=dict)
-    recipe: Recipe = field(default_factory=Recipe)
-    data: str = "CIFAR10"
-    fraction: float = 1.0
-    random_labels: bool = False
-    removed: tuple[str, ...] = ()
-    teacher: str = ""
+    model: str  # one of minivit.models()
+    changes: dict[str, Any] = field(default_factory=dict)  # fields of its configuration
+    recipe: Recipe = field(default_factory=Recipe)  # its seed draws the first weights too
+    data: str = "CIFAR10"  # what load_data takes
+    fraction: float = 1.0  # of the training images; smaller ones are subsets of larger ones
+    random_labels: bool = False  # whether each training image has a class drawn at random
+    removed: tuple[str, ...] = ()  # parts that minivit.remove takes out before training
+    teacher: str = ""  # a model that comes with the package and teaches this one, or none
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -56,16 +45,13 @@ class Run:
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> "Run":
-        """The run that has these fields."""
         return cls(**fields | {"recipe": Recipe(**fields["recipe"])})
 
     @property
     def key(self) -> str:
-        """The hash of the fields."""
         return hashlib.sha256(json.dumps(self.fields, sort_keys=True).encode()).hexdigest()[:12]
 
     def load(self) -> Data:
-        """The data as this run sees it."""
         data = _data(self.data, self.fraction)
         if not self.random_labels:
             return data
@@ -75,7 +61,6 @@ class Run:
         return Data.of(data.name, data.classes, parts | {"test": data.test}, data.licence)
 
     def create(self) -> Model:
-        """The untrained model."""
         torch.manual_seed(self.recipe.seed)
         model = minivit.create(self.model, **self.changes)
         for part in sorted(self.removed):
@@ -88,7 +73,7 @@ def _data(name: str, fraction: float) -> Data:
     return load_data(name, fraction=fraction)
 
 
-def train_one(run: Run, place: Place = HERE, keep: bool = True) -> dict[str, Any]:
+def train_one(run: Run, store: Store = HERE, keep: bool = True) -> Figures:
     """Trains a model, or resumes its training, scores it and stores the result.
 
     With ``keep=False``, as to check a stored result, nothing is written.
@@ -98,15 +83,12 @@ def train_one(run: Run, place: Place = HERE, keep: bool = True) -> dict[str, Any
     data, model = run.load(), run.create()
     few = spread(data.validation, WATCHED)
     watched = data if run.fraction == 1 else replace(data, validation=few)
-    how: dict[str, Any] = {
-        "out": place.folder(run.key) if keep else None,
-        "resume": keep,
-        "command": place.command,
-        "teacher": minivit.load(run.teacher) if run.teacher else None,
-    }
+    out = store.folder(run.key) if keep else None
+    teacher = minivit.load(run.teacher) if run.teacher else None
+    how: dict[str, Any] = {"out": out, "resume": keep, "command": store.command}
     scores, curve, seconds, diverged = None, [], None, None
     try:
-        training = train(model, watched, run.recipe, **how)
+        training = train(model, watched, run.recipe, **how, teacher=teacher)
     except FloatingPointError as error:  # a learning rate can be too large: that is a result too
         diverged = str(error)
     else:
@@ -130,7 +112,7 @@ def train_one(run: Run, place: Place = HERE, keep: bool = True) -> dict[str, Any
         **about,
     }
     if keep:
-        store(result, place.result(run.key))
+        write(result, store.result(run.key))
     return result
 
 
@@ -140,7 +122,6 @@ def spread(split: Split, pictures: int) -> Split:
 
 
 def operations(model: Model) -> int:
-    """Multiply-adds of one forward pass of one image."""
     images = torch.zeros(1, model.config.channels, *pair(model.config.image_size))
     counter = FlopCounterMode(display=False)
     # The counter does not see what the fused kernel of attention does on a CPU.

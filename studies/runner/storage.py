@@ -14,13 +14,14 @@ from typing import Any
 import torch
 
 from minivit.files import replacing
-from vitlab.training.defaults import has_bfloat16
+from vitlab.extras import has_bfloat16
 
 ROOT = Path(__file__).resolve().parents[2]
+Figures = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Place:
+class Store:
     """Where results and weights are kept: the repository, or another folder as ``root``.
 
     ``command`` is what trains, for model cards.
@@ -30,11 +31,9 @@ class Place:
     command: str | None = None
 
     def table(self, study: str) -> Path:
-        """The file of a study's results."""
         return self.root / "book/results" / f"{study}.json"
 
     def result(self, key: str) -> Path:
-        """The file of a run's result."""
         return self.root / "book/results/runs" / f"{key}.json"
 
     def folder(self, key: str) -> Path:
@@ -42,10 +41,10 @@ class Place:
         return self.root / "studies/runs" / key
 
 
-HERE = Place()
+HERE = Store()
 
 
-def store(figures: dict[str, Any], path: Path) -> None:
+def write(figures: Figures, path: Path) -> None:
     """Writes figures, which must be finite, to a JSON file, completely or not at all."""
     text = json.dumps(figures, indent=1, allow_nan=False) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +59,7 @@ def commit() -> str:
     return subprocess.run([*git, "--dirty=+"], capture_output=True, text=True).stdout.strip()
 
 
-def provenance() -> dict[str, Any]:
+def provenance() -> Figures:
     """Where, when and by which code something is computed."""
     half = "bfloat16" if has_bfloat16(torch.device("cpu")) else "no bfloat16"
     return {
@@ -71,7 +70,7 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def same_machine(old: dict[str, Any], new: dict[str, Any]) -> bool:
+def same_machine(old: Figures, new: Figures) -> bool:
     """Whether results must agree exactly: one kind of machine rounds sums one way."""
     return all(old[name] == new[name] for name in ("machine", "torch"))
 

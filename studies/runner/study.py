@@ -4,21 +4,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 from studies.runner.pool import gather, results
 from studies.runner.run import Run, train_one
-from studies.runner.storage import Place, differences, provenance, same_machine
-from studies.runner.survey import Figures, Table, agree, not_stored
-from studies.runner.table import best, printed, row
+from studies.runner.storage import Figures, Store, differences, provenance, same_machine
+from studies.runner.survey import Rows, Table, agree
+from studies.runner.table import best, row
 
 Runs = Mapping[str, Sequence[Run]]
-Rows = dict[str, Figures]
-
-
-def no_more(finals: Runs, place: Place) -> Rows:
-    """Nothing is measured besides the scores."""
-    return {}
 
 
 @dataclass(frozen=True)
@@ -32,54 +25,60 @@ class Study(Table):
     name: str  # of its module, and of its file in book/results
     candidates: Runs  # for each row, those that compete
     finals: Callable[[str, Run], Sequence[Run]]
-    measure: Callable[[Runs, Place], Rows] = no_more
+    measure: Callable[[Runs, Store], Rows] | None = None
     tolerance: float = 0.02  # of an accuracy trained again on another kind of machine
 
     @property
     def rows(self) -> list[str]:  # type: ignore[override]
         return list(self.candidates)
 
-    def carry_out(self, place: Place, rows: Sequence[str] = (), workers: int = 1) -> None:
+    def carry_out(self, store: Store, rows: Sequence[str] = (), workers: int = 1) -> None:
         """Trains what these rows, or else the missing ones, lack, and writes them."""
-        if names := rows or self.missing(place):
-            about = provenance()  # before the trainings: the repository may move on meanwhile
-            gather(list(chain(*(self.candidates[name] for name in names))), workers, place)
-            finals = {name: self.followers(name, place) for name in self.rows}
-            gather(list(chain(*(finals[name] for name in names))), workers, place)
-            table = {
-                name: row(results(self.candidates[name], place), results(finals[name], place))
-                for name in names
-            }
-            measured = self.measure({name: finals[name] for name in names if finals[name]}, place)
+        names = rows or self.missing(store)
+        about = provenance()  # before the trainings: the repository may move on meanwhile
+        gather(list(chain(*(self.candidates[name] for name in names))), workers, store)
+        finals = {name: self.followers(name, store) for name in self.rows}
+        gather(list(chain(*(finals[name] for name in names))), workers, store)
+        table = {
+            name: row(results(self.candidates[name], store), results(finals[name], store))
+            for name in names
+        }
+        if self.measure:
+            measured = self.measure({name: finals[name] for name in names if finals[name]}, store)
             for name, figures in measured.items():
                 table[name] |= figures
+        if names:
             runs = {run.key: run for run in chain(*self.candidates.values(), *finals.values())}
-            seconds = sum(stored["seconds"] or 0 for stored in results(list(runs.values()), place))
+            seconds = sum(stored["seconds"] or 0 for stored in results(list(runs.values()), store))
             seeds = sorted({run.recipe.seed for run in chain(*finals.values())})
-            self.keep(table, place, seeds, about | {"seconds": round(seconds, 1)})
-        print(printed(self.stored(place)))
+            self.keep(table, store, seeds, about | {"seconds": round(seconds, 1)})
+        for name, figures in self.stored(store).items():
+            text = "diverged"
+            if accuracy := figures.get("accuracy"):
+                text = "{mean:.2%} ({low:.2%} to {high:.2%})".format(**accuracy)
+            print(f"{name:20}{text:>28}{figures['parameters']:12,} parameters")
 
-    def followers(self, name: str, place: Place) -> Sequence[Run]:
+    def followers(self, name: str, store: Store) -> Sequence[Run]:
         """The runs that follow a row's search: none, where every candidate diverged."""
-        chosen = best(results(self.candidates[name], place))
+        chosen = best(results(self.candidates[name], store))
         return [] if chosen is None else self.finals(name, self.candidates[name][chosen])
 
-    def recheck(self, key: str, place: Place) -> int:
+    def recheck(self, key: str, store: Store) -> int:
         """Trains a run again and compares; gives the exit code.
 
         ``key`` is how the run's key begins; the empty string is the first run that is stored.
         """
-        rows = self.stored(place).values()
+        rows = self.stored(store).values()
         keys = [k for stored in rows for k in (*stored["search"], *stored["runs"])]
         matches = [k for k in keys if k.startswith(key)]
         if not matches:
-            return not_stored(f"run {key}...", self.name)
-        old = json.loads(place.result(matches[0]).read_text())
-        new = train_one(Run.of(old["run"]), place, keep=False)
+            return self.not_stored(f"run {key}...")
+        old = json.loads(store.result(matches[0]).read_text())
+        new = train_one(Run.of(old["run"]), store, keep=False)
         return agree(old["key"], old, score_differences(old, new, self.tolerance))
 
 
-def score_differences(old: dict[str, Any], new: dict[str, Any], tolerance: float) -> list[str]:
+def score_differences(old: Figures, new: Figures, tolerance: float) -> list[str]:
     """How two results of a run differ: at all on one kind of machine, else by too much."""
     if same_machine(old, new) or not old["scores"] or not new["scores"]:
         return differences(old["scores"], new["scores"], {"rel_tol": 0})

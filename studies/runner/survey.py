@@ -1,17 +1,16 @@
-"""A study that measures what exists, row by row: each row is stored as soon as it is measured."""
+"""A study that measures what exists, row by row."""
 
 import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
-from studies.runner.storage import Place, differences, provenance, same_machine, store
+from studies.runner.storage import Figures, Store, differences, provenance, same_machine, write
 
-Figures = dict[str, Any]
+Rows = dict[str, Figures]
 # A recheck does not compare where a row comes from, nor images, which lossy files hold.
 ABOUT = ("commit", "machine", "torch", "date", "seconds", "pictures")
 
@@ -26,37 +25,38 @@ class Table:
     name: str
     rows: Iterable[str]
 
-    def stored(self, place: Place) -> dict[str, Figures]:
-        """The rows that are stored."""
-        path = place.table(self.name)
+    def stored(self, store: Store) -> Rows:
+        path = store.table(self.name)
         return json.loads(path.read_text())["rows"] if path.exists() else {}
 
-    def missing(self, place: Place) -> list[str]:
+    def missing(self, store: Store) -> list[str]:
         """The rows that are still to be measured; what was out of reach may be near now."""
-        stored = self.stored(place)
+        stored = self.stored(store)
         return [name for name in self.rows if _state(stored.get(name)) != "measured"]
 
-    def listed(self, place: Place) -> str:
+    def listed(self, store: Store) -> str:
         """Every row with its state and its runs, if it has any."""
-        stored = self.stored(place)
+        stored = self.stored(store)
         return "\n".join(
             f"{name:40}{_state(stored.get(name))} {' '.join(stored.get(name, {}).get('runs', ()))}"
             for name in self.rows
         )
 
-    def keep(
-        self, rows: dict[str, Figures], place: Place, seeds: Iterable[int], about: Figures
-    ) -> None:
+    def keep(self, rows: Rows, store: Store, seeds: Iterable[int], about: Figures) -> None:
         """Writes these rows, beside those stored; the file has the provenance of the last."""
-        kept = self.stored(place) | rows
+        every = self.stored(store) | rows
         table = {
             "study": self.name,
-            "command": place.command,
+            "command": store.command,
             "seeds": list(seeds),
-            "rows": {name: kept[name] for name in self.rows if name in kept},
+            "rows": {name: every[name] for name in self.rows if name in every},
             **about,
         }
-        store(table, place.table(self.name))
+        write(table, store.table(self.name))
+
+    def not_stored(self, name: str) -> int:
+        print(f"no {name} of {self.name} is stored: --list names what is", file=sys.stderr)
+        return 2
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ class Survey(Table):
     seeds: Sequence[int] = (0,)
     tolerance: float = 0.05  # of a figure measured again on another kind of machine
 
-    def carry_out(self, place: Place, rows: Sequence[str] = (), workers: int = 1) -> None:
+    def carry_out(self, store: Store, rows: Sequence[str] = (), workers: int = 1) -> None:
         """Measures these rows, or else the missing ones, on one thread; stores each."""
         torch.set_num_threads(1)
-        for name in rows or self.missing(place):
+        for name in rows or self.missing(store):
             about = provenance()
             start = time.process_time()
             try:
@@ -84,29 +84,20 @@ class Survey(Table):
             except NotHere as reason:
                 figures = {"not_here": str(reason)}
             about["seconds"] = round(time.process_time() - start, 1)
-            self.keep({name: figures | about}, place, self.seeds, about)
+            self.keep({name: figures | about}, store, self.seeds, about)
             print(f"{name:40}{_state(figures)}, {about['seconds']:.0f} s", flush=True)
 
-    def recheck(self, name: str, place: Place) -> int:
+    def recheck(self, name: str, store: Store) -> int:
         """Measures a row, by default the first, again and compares; gives the exit code."""
         name = name or self.rows[0]
-        old = self.stored(place).get(name, {"not_here": ""})
+        old = self.stored(store).get(name, {"not_here": ""})
         if "not_here" in old:
-            return not_stored(name, self.name)
+            return self.not_stored(name)
         torch.set_num_threads(1)
         near = {"rel_tol": 0 if same_machine(old, provenance()) else self.tolerance}
         new = json.loads(json.dumps(self.measure(name)))
-        before, after = (
-            {key: value for key, value in figures.items() if key not in ABOUT}
-            for figures in (old, new)
-        )
+        before, after = ({k: v for k, v in f.items() if k not in ABOUT} for f in (old, new))
         return agree(name, old, differences(before, after, near))
-
-
-def not_stored(name: str, study: str) -> int:
-    """Says so; gives the exit code."""
-    print(f"no {name} of {study} is stored: --list names what is", file=sys.stderr)
-    return 2
 
 
 def agree(name: str, old: Figures, lines: list[str]) -> int:

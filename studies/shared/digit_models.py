@@ -1,10 +1,12 @@
 """Small models of digits, trained side by side from several seeds, and how alike they become."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from torch import Tensor
 
+import minivit
 from minivit.model import Model
 from studies.shared.training import fitted
 from vitlab.data import Data, load_data
@@ -68,10 +70,9 @@ def fraction_of(whole: Data, fraction: float, seed: int) -> Data:
 
 
 def trained(kind: str, data: Data, seed: int) -> tuple[Model, float]:
-    """A model and its accuracy on the test part."""
     name, changes, steps = MODELS[kind]
     recipe = Recipe(steps=steps, batch_size=64, learning_rate=1e-2, average=0.9)
-    return fitted(name, changes, data, recipe, seed)
+    return fitted(partial(minivit.create, name, **changes), data, recipe, seed)
 
 
 def points(model: Model) -> tuple[str, str]:

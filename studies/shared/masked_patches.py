@@ -1,7 +1,7 @@
 """A small ViT of digits that learns without labels to fill in patches that were masked.
 
 After He et al. (2022), but masked patches stay in the sequence as one learned token, as in Xie et
-al. (2022), and a linear map on each token predicts its pixels.
+al. (2022), and a linear map on each token predicts its pixels. Only masked ones enter the loss.
 """
 
 from typing import Any
@@ -47,12 +47,10 @@ class Filling(nn.Module):
 
 
 def random_masks(count: int, generator: Generator) -> Tensor:
-    """A random mask for each image."""
     return torch.rand(count, PATCHES, generator=generator).argsort(1) < MASKED
 
 
 def pretrained(images: Tensor, seed: int) -> Filling:
-    """A model trained to fill in: the loss is over masked patches alone."""
     torch.manual_seed(seed)
     model, generator = Filling(), Generator().manual_seed(seed + 1000)
 

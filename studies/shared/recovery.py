@@ -38,7 +38,6 @@ def psnr(guesses: Tensor, images: Tensor) -> float:
 
 
 def psnr_of_each(guesses: Tensor, images: Tensor) -> list[float]:
-    """dB of every image."""
     return [psnr(*pair) for pair in zip(guesses.split(1), images.split(1), strict=True)]
 
 

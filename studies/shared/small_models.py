@@ -29,7 +29,6 @@ def search(family: str) -> list[Run]:
 
 
 def rates(run: Run, learning_rates: Sequence[float]) -> list[Run]:
-    """The run at each of these learning rates."""
     return [replace(run, recipe=replace(run.recipe, learning_rate=r)) for r in learning_rates]
 
 

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-import minivit
 from minivit.model import Model
 from minivit.preprocessing import Preprocess
 from vitlab.data import Data
@@ -24,17 +23,12 @@ def search(score: Callable[[float], float], rates: Sequence[float]) -> tuple[flo
 
 
 def fitted(
-    name: str,
-    changes: dict[str, Any],
-    data: Data,
-    recipe: Recipe,
-    seed: int,
-    teacher: Model | None = None,
+    create: Callable[[], Model], data: Data, recipe: Recipe, seed: int, **how: Any
 ) -> tuple[Model, float]:
     """A model trained from the seed's first weights, and its accuracy on the test part."""
     torch.manual_seed(seed)
-    model = minivit.create(name, **changes)
-    return model, train(model, data, replace(recipe, seed=seed), teacher=teacher).test.accuracy
+    model = create()
+    return model, train(model, data, replace(recipe, seed=seed), **how).test.accuracy
 
 
 def scores_of(model: Model, data: Data) -> dict[str, float]:
@@ -104,7 +98,6 @@ def fit(
 
 @torch.no_grad()
 def outputs(model: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
-    """A model's outputs for many images."""
     return torch.cat([model(part) for part in images.split(250)])
 
 

@@ -29,12 +29,23 @@ def definitions(code):
 
 @pytest.fixture
 def at_224(monkeypatch, capsys):
-    """Runs a chapter's cells tagged "at-224" after its definitions, with models from ``load``.
+    """Runs a chapter's cells tagged "at-224" after its definitions, with small random models.
 
-    What they print is returned in lines.
+    Gives what they print, in lines, and which weights they asked for.
     """
 
-    def run(name, load, **namespace):
+    def run(name, vit=None, resnet=None, preprocess=None, drawn=(), **namespace):
+        shipped, asked = minivit.load, []
+
+        def load(name, weights=None):
+            if weights is None:
+                return shipped(name)
+            asked.append((name, weights))
+            changes = (vit or {"depth": 1}) if name.startswith("vit") else resnet
+            model = minivit.create(name, **changes).eval()
+            model.preprocess = preprocess
+            return draw(model) if name in drawn else model
+
         monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
         monkeypatch.setattr(minivit, "load", load)
         every = cells(BOOK / f"{name}.ipynb")
@@ -44,18 +55,14 @@ def at_224(monkeypatch, capsys):
         exec("\n".join(definitions(c for c in code if c not in tagged)), namespace)
         for cell in tagged:
             exec(cell.source, namespace)
-        return capsys.readouterr().out.splitlines()
+        return capsys.readouterr().out.splitlines(), asked
 
     torch.manual_seed(0)
     return run
 
 
 def test_chapter_8_counts_patterns_of_trained_first_layers(at_224):
-    def load(name, weights):
-        shallow = {"depth": 1} if name.startswith("vit") else {"stages": (1,)}
-        return minivit.create(name, **shallow)
-
-    lines = at_224("08_filters_and_positions", load)
+    lines, _ = at_224("08_filters_and_positions", resnet={"stages": (1,)})
     assert [line.split(":")[0] for line in lines] == ["vit_b_32", "vit_l_16", "resnet50"]
     for line in lines:  # random filters, of which one in a hundred has a pattern by chance
         share, energy = line.split(": ")[1].split(" with")[0], line.split("with ")[2].split()[0]
@@ -64,41 +71,21 @@ def test_chapter_8_counts_patterns_of_trained_first_layers(at_224):
 
 
 def test_chapter_9_puts_each_blocks_heads_beside_the_distance_of_no_preference(at_224):
-    def load(name, weights):
-        return minivit.create(name, depth=1)
-
-    title, block, uniform = at_224("09_where_attention_looks", load)
+    (title, block, uniform), _ = at_224("09_where_attention_looks")
     assert title == "ViT-B/16, trained:"
     assert block.startswith("block  1: heads from 11") and uniform.split()[-2:] == ["116", "pixels"]
 
 
 def test_chapter_10_compares_near_and_far_layers_of_each_trained_model(at_224):
-    sizes = {
-        "vit_b_16": {"depth": 3, "dim": 24, "heads": 2},
-        "resnet50": {"stages": (1, 1, 1, 1), "width": 4},
-    }
-    shipped = minivit.load
-
-    def load(name, weights=None):
-        return minivit.create(name, **sizes[name]) if weights else shipped(name)
-
-    lines = at_224("10_comparing_representations", load)
-    assert [line.split(":")[0] for line in lines] == list(sizes)
+    small = {"vit": {"depth": 3, "dim": 24, "heads": 2}, "resnet": {"stages": (1,) * 4, "width": 4}}
+    lines, _ = at_224("10_comparing_representations", **small)
+    assert [line.split(":")[0] for line in lines] == ["vit_b_16", "resnet50"]
     for line in lines:
         near, away = (float(part.split()[-1]) for part in line.split(","))
         assert away <= near <= 1
 
 
 def test_chapter_11_lets_two_trained_models_judge_each_others_images(at_224, monkeypatch):
-    asked = []
-
-    def load(name, weights):
-        asked.append((name, weights))
-        changes = {"depth": 1} if name == "vit_b_32" else {"stages": (1, 1, 1, 1)}
-        model = draw(minivit.create(name, **changes).eval())
-        model.preprocess = Preprocess(224, 224)
-        return model
-
     generate = inversion.generate
 
     def once(model, classes, *, method, steps):
@@ -106,65 +93,49 @@ def test_chapter_11_lets_two_trained_models_judge_each_others_images(at_224, mon
         return generate(model, classes, method=method, steps=1)
 
     monkeypatch.setattr(inversion, "generate", once)
-    lines = at_224("11_generated_inputs", load)
-    assert asked == [("vit_b_32", "IMAGENET1K_V1"), ("resnet50", "IMAGENET1K_V1")]
+    names = "vit_b_32", "resnet50"
+    how = {"resnet": {"stages": (1,) * 4}, "preprocess": Preprocess(224, 224), "drawn": names}
+    lines, asked = at_224("11_generated_inputs", **how)
+    assert asked == [(name, "IMAGENET1K_V1") for name in names]
     assert [line.split(" recognises ")[0] for line in lines] == [
-        "vit_b_32, blur, crops: resnet50",
-        "vit_b_32, waves, views: resnet50",
-        "resnet50, blur, crops: vit_b_32",
-        "resnet50, waves, views: vit_b_32",
+        f"{maker}, {way}: {judge}"
+        for maker, judge in (names, names[::-1])
+        for way in ("blur, crops", "waves, views")
     ]
     assert all(line.endswith(" of 4") for line in lines)
 
 
 def test_chapter_15_compares_optimisers_at_the_first_and_the_last_block(at_224, monkeypatch):
-    def load(name, weights):
-        model = minivit.create(name, depth=2, image_size=64).eval()
-        model.preprocess = Preprocess((64, 64), (64, 64))
-        return model
-
     monkeypatch.setattr(vitlab.inversion, "invert", lambda *a, **k: invert(*a, **k | {"steps": 2}))
-    lines = at_224("15_inverting_representations", load)
+    small = {"vit": {"depth": 2, "image_size": 64}, "preprocess": Preprocess((64, 64), (64, 64))}
+    lines, _ = at_224("15_inverting_representations", **small)
     assert [line.split()[0] for line in lines] == ["blocks.0:", "blocks.1:"]
     assert all(float(line.split()[number]) > 0 for line in lines for number in (2, 5))
 
 
 def test_chapter_12_surveys_trained_rows_where_they_may_be_fetched(at_224):
-    asked = []
-
-    def load(name, weights):
-        asked.append((name, weights))
-        return minivit.create(name, depth=1).eval()
-
     # Fewer examples than the chapter has, and a patch embedding of its own.
     namespace = {"embedding": minivit.vit.PatchEmbedding(32, 768).requires_grad_(False)}
     namespace |= {"cat": torch.randn(1, 3, 224, 224), "mean": torch.zeros(3072)}
     namespace |= {"X": torch.randn(1000, 3072)}
-    lines = at_224("12_what_the_patch_embedding_keeps", load, **namespace)
+    lines, asked = at_224("12_what_the_patch_embedding_keeps", **namespace)
     assert asked == [("vit_b_32", "IMAGENET1K_V1")]
     assert [line.split()[0] for line in lines] == ["condition", "untrained", "trained"]
     assert float(lines[2].split()[2]) == pytest.approx(0.25, abs=0.02)  # random rows
 
 
 def test_chapter_13_says_of_each_trained_model_what_its_first_norm_keeps(at_224):
-    def load(name, weights):
-        return minivit.create(name, depth=1)
-
-    namespace = {"images": torch.randn(1, 3, 96, 96, dtype=torch.float64)}
-    base, large = at_224("13_what_layernorm_forgets", load, **namespace)
+    image = torch.randn(1, 3, 96, 96, dtype=torch.float64)
+    (base, large), _ = at_224("13_what_layernorm_forgets", images=image)
     assert base == "vit_b_16: one number of each patch is lost, 0 dimensions beside"
     assert large.startswith("vit_l_16: the image is found, error ")
 
 
 def test_chapter_14_says_of_each_trained_model_which_branches_are_undone(at_224):
-    def load(name, weights):
-        model = minivit.create(name, depth=4, dim=48, heads=4, patch_size=32)
-        model.preprocess = Preprocess((224, 224), (224, 224))
-        return model
-
-    lines = at_224("14_is_attention_invertible", load)
-    asked = [f"{name} block {i}:" for name in ("vit_b_16", "vit_l_16") for i in (0, 1, 3)]
-    assert [line[: len(begin)] for line, begin in zip(lines, asked, strict=True)] == asked
+    small = {"depth": 4, "dim": 48, "heads": 4, "patch_size": 32}
+    lines, _ = at_224("14_is_attention_invertible", small, preprocess=Preprocess(224, 224))
+    begins = [f"{name} block {i}:" for name in ("vit_b_16", "vit_l_16") for i in (0, 1, 3)]
+    assert [line[: len(begin)] for line, begin in zip(lines, begins, strict=True)] == begins
     rates = [float(line.split()[-1]) for line in lines]
     # In 150 steps an error shrinks to 1e-8 at a rate of 0.88.
     sure = [(line, rate) for line, rate in zip(lines, rates, strict=True) if abs(rate - 0.88) > 0.1]
@@ -172,22 +143,18 @@ def test_chapter_14_says_of_each_trained_model_which_branches_are_undone(at_224)
 
 
 def test_chapter_16_takes_a_trained_model_apart(at_224):
-    def load(name, weights):
-        model = minivit.create(name, depth=1, image_size=32).eval()
-        model.preprocess = lambda picture: torch.nn.functional.interpolate(picture / 255, 32)
-        return model
+    def preprocess(picture):
+        return torch.nn.functional.interpolate(picture / 255, 32)
 
-    lines = at_224("16_taking_the_encoder_apart", load)
+    small = {"depth": 1, "image_size": 32}
+    lines, _ = at_224("16_taking_the_encoder_apart", small, preprocess=preprocess)
     kinds = "all parts", "no attention", "no MLP", "no norm", "no residual"
     assert [line[:12].strip() for line in lines] == list(kinds)
     assert all("dB   largest" in line for line in lines)
 
 
 def test_chapter_17_says_what_each_trained_part_gains(at_224):
-    def load(name, weights):
-        return minivit.create(name, depth=1, dim=48, heads=3).eval()
-
-    gamma, *gains = at_224("17_transplants", load)
+    (gamma, *gains), _ = at_224("17_transplants", {"depth": 1, "dim": 48, "heads": 3})
     assert gamma == "size of gamma 1.00"  # untrained
     assert len(gains) == 5
     assert all(line.endswith(" dB") for line in gains)

@@ -1,25 +1,35 @@
-"""The drawings: files that a teacher can edit, and that can be read on a phone and aloud."""
+"""The drawings: files that a teacher can edit, and that can be read on a phone and aloud.
+
+Those that answer have each its script, its still picture and one chapter.
+"""
 
 import re
+from collections import Counter
 from xml.etree import ElementTree
 
 import pytest
+from PIL import Image
 
 from book.tools.address import ROOT
+from book.tools.notebooks import cells
+from book.tools.stills import PARTS, STATIC, STILLS
+from course.claims.ledger import chapters
 
 FOLDER = ROOT / "book/_static/drawings"
 SVG = "{http://www.w3.org/2000/svg}"
 WIDTH = 720  # of every drawing, in its own pixels
 SMALLEST = 18  # of a letter there: 8 where the drawing is 320 pixels wide
 DRAWINGS = sorted(FOLDER.glob("*.svg"))
-
-
-def test_there_are_drawings():
-    assert {"attention", "block", "heads", "hour", "model"} <= {path.stem for path in DRAWINGS}
+PART = re.compile(
+    r'<div class="live-part" data-part="(\w+)">\n\n'
+    r"\S.{20,}\n\n"  # what to drag, and what is seen then
+    r"!\[([^\]]{40,})\]\(_static/stills/(\w+)\.webp\)\n\n"
+    r'<p class="live-part-still">.{20,}</p>\n\n</div>'
+)
 
 
 @pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
-def test_a_drawing_can_be_read_small_and_aloud(path):
+def test_a_drawing_can_be_read_small_and_aloud_and_stands_alone(path):
     text = path.read_text(encoding="utf-8")
     drawing = ElementTree.fromstring(text)
     assert len(text.encode()) < 12_000
@@ -27,11 +37,6 @@ def test_a_drawing_can_be_read_small_and_aloud(path):
     assert len(drawing.findtext(f"{SVG}title")) > 20 and len(drawing.findtext(f"{SVG}desc")) > 100
     sizes = re.findall(r"\bfont(?:-size)?[:=][^;\"]*?\"?([\d.]+)", text)
     assert sizes and min(map(float, sizes)) >= SMALLEST
-
-
-@pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
-def test_a_drawing_stands_alone_on_white_ground(path):
-    drawing = ElementTree.parse(path).getroot()
     tags = {element.tag for element in drawing.iter()}
     assert not tags & {f"{SVG}script", f"{SVG}image", f"{SVG}foreignObject"}
     links = [value for element in drawing.iter() for key, value in element.items() if "href" in key]
@@ -39,10 +44,24 @@ def test_a_drawing_stands_alone_on_white_ground(path):
     ground = drawing.find(f"{SVG}rect").attrib
     assert (ground["fill"], ground["width"]) == ("#fff", str(WIDTH))
     assert ground["height"] == drawing.get("viewBox").split()[3]
-
-
-@pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
-def test_a_drawing_names_only_what_it_styles(path):
-    text = path.read_text(encoding="utf-8")
     used = {name for names in re.findall(r'class="([^"]+)"', text) for name in names.split()}
     assert used <= set(re.findall(r"\.([a-z]+)", text.partition("</style>")[0]))
+
+
+def test_every_part_stands_in_one_chapter_around_its_own_still_picture():
+    every = [cell for path in chapters() for cell in cells(path) if cell.cell_type == "markdown"]
+    found = [PART.fullmatch(c.source).groups() for c in every if "live-part" in c.source]
+    assert all(part == still for part, _, still in found)
+    assert Counter(part for part, *_ in found) == Counter(PARTS)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_is_light_says_what_it_is_and_asks_nothing_of_other_sites(part):
+    file = STILLS / f"{part}.webp"
+    with Image.open(file) as picture:
+        assert 600 <= picture.width <= 720
+    assert file.stat().st_size < 100_000
+    script = (STATIC / f"live/parts/{part}.js").read_text(encoding="utf-8")
+    assert f"minivitParts ??= {{}}).{part} = " in script
+    assert re.search(r"title\b", script) and re.search(r"\bcompute: {", script)
+    assert not re.search(r"https?:|\bfetch\(|XMLHttpRequest|localStorage", script)

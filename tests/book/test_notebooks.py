@@ -9,7 +9,7 @@ from book.tools.first_cell import first_cell, notebooks
 from book.tools.notebooks import cells, prose, tags
 from course.claims.ledger import chapters, harvest
 from course.claims.rows import load
-from course.claims.typed import typed_figures
+from tests.course.hard_coded import hard_coded_figures
 
 CHAPTERS = [path for path in chapters() if path.stem in load().chapters]  # but the first hour
 MEGABYTES = 2.0  # of one notebook: a reader's browser and every clone carry it
@@ -112,7 +112,7 @@ def test_every_image_has_a_caption_and_says_what_it_shows(path):
 
 @of(chapters())
 def test_no_figure_of_a_verdict_was_typed(path):
-    assert typed_figures([cell.source for cell in code(path)]) == []
+    assert hard_coded_figures([cell.source for cell in code(path)]) == []
 
 
 @of(chapters())

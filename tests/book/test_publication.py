@@ -80,20 +80,23 @@ def test_with_an_address_the_site_has_it_everywhere_and_without_one_nowhere(tmp_
     assert any('url = ""' in line for line in source(out))
 
 
-@pytest.mark.parametrize("address", [
+GITHUB = (
     "git@github.com:Someone/a-book.git", "https://github.com/Someone/a-book.git", URL + "/",
     "ssh://git@github.com/Someone/a-book", "https://name:token@github.com/Someone/a-book.git",
-])  # fmt: skip
-def test_an_address_may_be_written_as_git_takes_it(address):
-    assert normal(address) == URL
-
-
-@pytest.mark.parametrize("address", [
+)  # fmt: skip
+ELSEWHERE = (
     "/srv/git/a-book", "file:///srv/git/a-book", "../a-book", "http://127.0.0.1:3000/Someone/a-book",
     "https://gitlab.com/Someone/a-book", "https://github.com/Someone", "https://github.com.evil.org/a/b",
-])  # fmt: skip
-def test_what_is_no_repository_on_github_counts_as_no_address(address):
-    assert normal(address) == ""
+)  # fmt: skip
+
+
+def test_an_address_may_be_written_as_git_takes_it_and_others_count_as_none():
+    assert [normal(address) for address in GITHUB] == [URL] * 5
+    assert [normal(address) for address in ELSEWHERE] == [""] * 7
+    owners = "https://github.com/Someone/someone.github.io"
+    assert site(owners) == "https://someone.github.io/", "shown at its root"
+    with pytest.raises(ValueError, match="no place for the address"):
+        filled(b'{"cells": []}', URL)
 
 
 def test_the_variable_comes_before_the_workflow_and_the_workflow_before_the_remote():
@@ -103,12 +106,3 @@ def test_the_variable_comes_before_the_workflow_and_the_workflow_before_the_remo
     assert repository(WORKFLOW) == URL
     with pytest.raises(ValueError, match="is like https://github.com/OWNER/NAME: got other/book"):
         repository({"MINIVIT_REPOSITORY": "other/book"})
-
-
-def test_a_repository_named_after_its_owners_site_is_shown_at_its_root():
-    assert site("https://github.com/Someone/someone.github.io") == "https://someone.github.io/"
-
-
-def test_a_notebook_without_a_place_for_the_address_is_not_passed_over():
-    with pytest.raises(ValueError, match="no place for the address"):
-        filled(b'{"cells": []}', URL)

@@ -4,9 +4,6 @@ import ast
 from pathlib import Path
 
 import pytest
-import torch
-import torch.nn.functional as F
-from sklearn.datasets import load_digits
 
 from book.tools.notebooks import cells, tags
 from course.claims.rows import BOOK
@@ -50,35 +47,3 @@ def test_every_definition_but_the_sizes_is_built_in_a_chapter():
 def test_what_the_reader_builds_is_what_the_package_has(chapter, name):
     built = [found[name] for tree in trees(chapter) if name in (found := definitions(tree))]
     assert built == [PACKAGE[name]]
-
-
-def test_the_readers_vit_learns_digits():
-    """From the cells' own text: the imports of chapter 4, and what it defines of the model."""
-    wanted = ast.Module([], type_ignores=[])
-    for node in (node for tree in trees("04_encoder")[1:] for node in tree.body):
-        named = getattr(node, "name", "") in BUILT["04_encoder"]
-        constant = ast.unparse(node).startswith("NORM_EPS = ")
-        if named or constant or isinstance(node, ast.Import | ast.ImportFrom):
-            wanted.body.append(node)
-    namespace = {}
-    exec(compile(wanted, "chapter 4", "exec"), namespace)
-
-    digits = load_digits()
-    images = torch.tensor(digits.images[:, None] / 16).float()
-    images, labels = (images - images.mean()) / images.std(), torch.tensor(digits.target)
-    torch.manual_seed(0)
-    config = vit.ViTConfig(8, 2, 1, 10, dim=32, depth=2, heads=2, mlp_ratio=2)
-    model = namespace["ViT"](config)
-    assert type(model) is not vit.ViT
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    order = torch.randperm(len(images))
-    known, new = order[500:], order[:500]
-    for _ in range(300):
-        batch = known[torch.randint(len(known), (64,))]
-        loss = F.cross_entropy(model(images[batch]), labels[batch])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    with torch.no_grad():
-        right = model.eval()(images[new]).argmax(-1) == labels[new]
-    assert right.float().mean() > 0.9

@@ -1,9 +1,11 @@
 """A browser, the built site served to it, and nothing else that it can reach."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -30,20 +32,26 @@ class Quiet(SimpleHTTPRequestHandler):
         pass
 
 
-@pytest.fixture(scope="session")
-def site() -> Iterator[str]:
-    """The address of the built site, on this machine."""
-    if not (SITE / "index.html").is_file():
-        pytest.exit(f"not run: no site in {SITE}; build it with `make site`", returncode=1)
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=SITE)) as server:
+@contextmanager
+def served(folder: Path, handler: type[Quiet] = Quiet) -> Iterator[str]:
+    """The address of a server that has a folder."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=folder)) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
 
 
 @pytest.fixture(scope="session")
+def site() -> Iterator[str]:
+    """The address of the built site, on this machine."""
+    if not (SITE / "index.html").is_file():
+        pytest.exit(f"not run: no site in {SITE}; build it with `make site`", returncode=1)
+    with served(SITE) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Chromium as the system has it, or as the variable CHROME says."""
     try:
         chromium = program()
     except FileNotFoundError as error:
@@ -63,6 +71,13 @@ class Visit:
     requests: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+
+    def close(self) -> None:
+        """Sees to it that nothing went wrong, and that nothing was asked of other hosts."""
+        assert self.errors == [] and self.failed == []
+        own = (self.address, "data:", "blob:")
+        assert [url for url in self.requests if not url.startswith(own)] == []
+        self.page.close()
 
 
 def open_page(

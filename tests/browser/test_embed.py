@@ -2,15 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from functools import partial
-from http.server import ThreadingHTTPServer
-from threading import Thread
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from book.tools.address import SITE
-from tests.browser.conftest import Quiet, open_page
+from tests.browser.conftest import open_page, served
 
 SHOWS = {
     "attention": (".live-heads", ".live-switches"),
@@ -28,13 +25,11 @@ def bare(source: str, *divs: str) -> str:
 @pytest.fixture
 def elsewhere(tmp_path) -> Iterator[tuple]:
     """A folder, and the address of a server that has it: not the site's."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path)) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield tmp_path, f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+    with served(tmp_path) as address:
+        yield tmp_path, address
 
 
-def ready(page: Page, which: int = 0):
+def ready(page: Page, which=0):
     live = page.locator("[data-model]").nth(which)
     live.scroll_into_view_if_needed()
     expect(live).to_have_attribute("data-ready", "", timeout=60_000)
@@ -61,9 +56,8 @@ def test_a_div_and_a_script_of_another_address_show_one_thing(browser, site, els
 def test_two_of_them_stand_in_a_page_from_a_folder_and_do_not_meddle(browser: Browser, tmp_path):
     div = "<div data-model='digits_vit' data-show='lens'{}></div>"
     source = (SITE / "_static/live/live.js").as_uri()
-    (tmp_path / "mine.html").write_text(
-        bare(source, div.format(""), div.format(" data-theme=dark"))
-    )
+    html = bare(source, div.format(""), div.format(" data-theme=dark"))
+    (tmp_path / "mine.html").write_text(html)
     page = browser.new_page()
     page.goto((tmp_path / "mine.html").as_uri())
     first, second = ready(page, 0), ready(page, 1)
@@ -76,20 +70,16 @@ def test_two_of_them_stand_in_a_page_from_a_folder_and_do_not_meddle(browser: Br
     page.close()
 
 
-@pytest.mark.parametrize(
-    ("attributes", "message"),
-    [
-        ("data-model='digits_vit' data-show='everything'", 'one of all, attention, .*: got "every'),
-        ("data-model='../x' data-show='all'", 'is the name of a model: got "../x"'),
-        ("data-model='mine' data-show='all'", "models/mine.js could not be loaded"),
-        ("data-model='cifar10_vit' data-show='back'", "takes too long for a page"),
-    ],
-)
+@pytest.mark.parametrize("attributes, message", [
+    ("data-model='digits_vit' data-show='everything'", 'one of all, attention, .*: got "every'),
+    ("data-model='../x' data-show='all'", 'is the name of a model: got "../x"'),
+    ("data-model='mine' data-show='all'", "models/mine.js could not be loaded"),
+    ("data-model='cifar10_vit' data-show='back'", "takes too long for a page"),
+])  # fmt: skip
 def test_what_cannot_be_shown_is_said_in_its_place(browser, site, elsewhere, attributes, message):
     folder, address = elsewhere
-    (folder / "mine.html").write_text(
-        bare(f"{site}_static/live/live.js", f"<div {attributes}></div>")
-    )
+    html = bare(f"{site}_static/live/live.js", f"<div {attributes}></div>")
+    (folder / "mine.html").write_text(html)
     page = browser.new_page()
     page.goto(address + "mine.html")
     expect(page.get_by_role("alert")).to_have_text(re.compile(message), timeout=30_000)
@@ -109,8 +99,7 @@ def test_the_page_of_snippets_has_this_sites_address_and_all_of_them_run(browser
         expect(inside).to_have_attribute("data-ready", "", timeout=60_000)
         fits = "e => e.ownerDocument.documentElement.scrollHeight <= innerHeight"
         assert inside.evaluate(fits), "the frame's height is enough"
-    assert visit.errors == [] and visit.failed == []
-    page.close()
+    visit.close()
 
 
 def test_the_front_page_begins_with_one_and_keeps_its_picture_without_scripts(
@@ -123,8 +112,7 @@ def test_the_front_page_begins_with_one_and_keeps_its_picture_without_scripts(
     before = live.evaluate(maps)
     live.locator(".live-patches button").nth(2).click()
     assert live.evaluate(maps) != before
-    assert visit.errors == []
-    visit.page.close()
+    visit.close()
     without_scripts.goto(site)
     still = without_scripts.locator("[data-model] img")
     assert still.is_visible() and still.evaluate("e => e.naturalWidth") > 100

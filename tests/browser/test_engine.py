@@ -1,17 +1,12 @@
 """The page's engine in a real browser: what tests/page asks of it under Node, and its speed."""
 
-from functools import partial
-from http.server import ThreadingHTTPServer
-from pathlib import Path
-from threading import Thread
-
 import pytest
 import torch
 from playwright.sync_api import Browser, Page
 
 from minivit import ViT
-from tests.browser.conftest import Quiet, processor
-from tests.page.conftest import ENGINE, asked, images, model, told, with_every_half
+from tests.browser.conftest import Quiet, processor, served
+from tests.page.conftest import ENGINE, JOBS, asked, images, model, told, with_every_half
 from tests.page.test_engine import (  # noqa: F401
     test_a_head_that_is_off_adds_nothing,
     test_attention_states_lens_and_rollout_are_torchs,
@@ -20,8 +15,6 @@ from tests.page.test_engine import (  # noqa: F401
     test_patches_move_and_are_covered_as_images_are,
 )
 from vitlab.convert.page import export_page, script
-
-JOBS = Path(__file__).parents[1] / "page/jobs.js"
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +34,7 @@ def give(page: Page, of: ViT) -> None:
 
 @pytest.fixture
 def answers(page):
-    run = "(asked) => runJobs(minivitEngine(), minivitModels.model, JSON.parse(asked))"
+    run = "(asked) => runJobs(minivitEngine(), minivitModels.model, asked)"
 
     def answer(of, pictures, jobs):
         give(page, of)
@@ -74,21 +67,16 @@ def test_an_answer_is_there_before_the_hand_notices(page, name, milliseconds):
     assert 0 < spent() / 20 * 1000 < milliseconds
 
 
-class Says(Quiet):
-    """A server that says of each script in which encoding it is, rightly or not."""
-
-    extensions_map = {**Quiet.extensions_map, ".js": "text/javascript"}
-
-
 @pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1", None])
 def test_a_model_is_read_whatever_the_server_says_of_its_encoding(browser, tmp_path, charset):
-    """None: from a folder. The worker that the model is handed to reads the same."""
+    """Rightly or not; None: from a folder. The worker that gets the model reads the same."""
     of = with_every_half()
     export_page(of, tmp_path / "m.js")
     (tmp_path / "engine.js").write_text(ENGINE.read_text("utf-8"), "utf-8")
     scripts = '<script src="m.js"></script><script src="engine.js"></script>'
     (tmp_path / "m.html").write_text(f'<!DOCTYPE html><meta charset="utf-8">{scripts}')
-    Says.extensions_map[".js"] = f"text/javascript; charset={charset}"
+    types = {**Quiet.extensions_map, ".js": f"text/javascript; charset={charset}"}
+    says = type("Says", (Quiet,), {"extensions_map": types})
     read = """async () => {
         const { open } = minivitEngine(), weights = [open(minivitModels.m)];
         const text = `onmessage = ({ data }) => postMessage((${minivitEngine})().open(data))`;
@@ -100,12 +88,9 @@ def test_a_model_is_read_whatever_the_server_says_of_its_encoding(browser, tmp_p
             [classes, [...layers["blocks.0.mlp.up"].weight]]);
     }"""
     page = browser.new_page()
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Says, directory=tmp_path)) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}/" if charset else f"{tmp_path.as_uri()}/"
-        page.goto(address + "m.html")
+    with served(tmp_path, says) as address:
+        page.goto((address if charset else f"{tmp_path.as_uri()}/") + "m.html")
         found = page.evaluate(read)
-        server.shutdown()
     page.close()
     for classes, weight in found:
         assert classes == of.classes

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 from pypdf import PdfReader, PdfWriter
 
-from book.tools.pdf.bind import bound
-from book.tools.pdf.printed import MARGIN, Printed, printed
+from book.tools.pdf.bind import bind
+from book.tools.pdf.sheets import MARGIN, Sheets, print_page
 
 A4 = 595  # points wide
 FIRST = """<html><meta charset="utf-8">
@@ -27,8 +27,8 @@ def book(browser, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     for name, html in (("one", FIRST), ("two", SECOND)):
         (folder / f"{name}.html").write_text(html, encoding="utf-8")
-    pages = [printed(browser, (folder / f"{name}.html").as_uri()) for name in ("one", "two")]
-    bound(browser, [Printed("A part"), *pages]).write(folder / "book.pdf")
+    pages = [print_page(browser, (folder / f"{name}.html").as_uri()) for name in ("one", "two")]
+    bind(browser, [Sheets("A part"), *pages]).write(folder / "book.pdf")
     return PdfReader(folder / "book.pdf")
 
 
@@ -91,7 +91,7 @@ def test_the_outline_has_parts_pages_and_headings(book):
 def test_paper_is_white_and_holds_every_word(browser, site, page, tmp_path):
     context = browser.new_context(color_scheme="dark")
     sheets = PdfWriter()
-    sheets.append(printed(context, site + page).file, pages=(0, 8))
+    sheets.append(print_page(context, site + page).file, pages=(0, 8))
     sheets.write(tmp_path / "page.pdf")
     subprocess.run(
         ["pdftoppm", "-r", "20", "-gray", tmp_path / "page.pdf", tmp_path / "p"], check=True

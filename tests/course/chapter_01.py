@@ -93,21 +93,9 @@ CORRECT = {
 WRONG = {
     "patchify": [
         ("axes are in another order", lambda x, p: F.unfold(x, p, stride=p)),
-        ("patches of 7 x 7", lambda x, p: by_unfold(x, p) * (1 if p == 6 else -1)),
-        (
-            "with three channels",
-            lambda x, p: by_unfold(x, p).flip(2) if x.shape[1] > 1 else by_unfold(x, p),
-        ),
     ],
     "convolution_weight": [
         ("axes are in another order", weight_by("(h w c) d -> c d h w")),
-        ("belongs to pixel (i, j)", weight_by("(h c w) d -> d c h w")),
-    ],
-    "merged_tokens": [
-        (
-            "four tokens should follow",
-            lambda x, rows, columns: merged_by_slices(x, rows, columns).flip(-1),
-        ),
     ],
     "padded_patches": [
         ("needs no padding", partial(faulty_padding, even=True)),
@@ -115,7 +103,6 @@ WRONG = {
         ("part of the image is missing", cropped),
     ],
     "denoised": [
-        ("do not match", partial(faulty_denoising, order="colours last")),
         ("Here they are 0 / 0", partial(faulty_denoising, margin="nan")),
     ],
 }

@@ -128,14 +128,10 @@ CORRECT = {
 }
 
 WRONG = {
-    "convolution_table": [
-        ("should be the identity", lambda k, r, c: torch.ones(r * c, r * c)),
-    ],
     "layers_needed": [
         ("divide by the filter's width", partial(divided, start=0, less=0)),
-        ("needs no layer", partial(divided, start=0)),
         ("is whole", partial(divided, rounding=torch.clone)),
-        ("met exactly by", lambda k, f: divided(k, f).div(2).ceil()),
+        ("With one layer less", partial(divided, rounding=lambda x: x.ceil() + (x % 1 > 0))),
     ],
     "first_and_last": [
         ("reads 5 pixels", partial(faulty_ends, less=0)),
@@ -155,10 +151,9 @@ WRONG = {
     "convolution_by_attention": [
         ("wrong sign", partial(faulty_heads, sign=-1)),
         ("swapped", partial(faulty_heads, swap=True)),
-        ("Inside the grid", partial(faulty_heads, double=2)),
         ("you have zeros", partial(by_convolution, mode="zeros")),
         ("wraps around", partial(by_convolution, mode="circular")),
-        ("several", partial(faulty_heads, scale=2)),
+        ("At the border", partial(by_convolution, mode="reflect")),
     ],
 }
 

@@ -83,56 +83,17 @@ def by_autograd(model, images, labels, optimizer, smoothing=0.0):
     return loss
 
 
-def faulty_step(
-    model,
-    images,
-    labels,
-    optimizer,
-    smoothing=0.0,
-    leave=(),
-    clip=None,
-    sign=1,
-    after=False,
-    **loss,
-):
-    """The training step with one part left out or replaced."""
-    eps = 0.0 if "smoothing" in leave else smoothing
-    cost = F.cross_entropy(model(images), labels, label_smoothing=eps, **loss)
-    if "zero_grad" not in leave:
+def faulty_step(model, images, labels, optimizer, smoothing=0.0, leave="", after=False):
+    """The training step with one part left out, or with the loss after it."""
+    cost = F.cross_entropy(model(images), labels, label_smoothing=smoothing)
+    if leave != "zero_grad":
         optimizer.zero_grad()
-    (sign * cost).backward()
-    if clip is None:
+    cost.backward()
+    if leave != "clip":
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    else:
-        clip(list(model.parameters()))
-    if "step" not in leave:
+    if leave != "step":
         optimizer.step()
-    if after:
-        return F.cross_entropy(model(images), labels).item()
-    return cost.item()
-
-
-def nothing(parameters):
-    pass
-
-
-def by_parameter(parameters):
-    for parameter in parameters:
-        torch.nn.utils.clip_grad_norm_([parameter], 1.0)
-
-
-def to_one(parameters):
-    length = torch.stack([p.grad.norm() for p in parameters]).norm()
-    for parameter in parameters:
-        parameter.grad /= length
-
-
-def zero_after_backward(model, images, labels, optimizer, smoothing=0.0):
-    loss = F.cross_entropy(model(images), labels, label_smoothing=smoothing)
-    loss.backward()
-    optimizer.zero_grad()
-    optimizer.step()
-    return loss.item()
+    return F.cross_entropy(model(images), labels).item() if after else cost.item()
 
 
 CORRECT = {
@@ -144,31 +105,15 @@ CORRECT = {
 }
 
 WRONG = {
-    "training_step": [
-        ("mean cross-entropy of the batch", lambda m, x, y, o, e=0.0: m(x).logsumexp(1).mean()),
-        ("summed over the batch", partial(faulty_step, reduction="sum")),
+    "training_step": [  # handed in to the grader too, which has to bring the module's weights back
         ("the loss after the step", partial(faulty_step, after=True)),
-        ("The weights have not moved", partial(faulty_step, leave=("step",))),
-        ("The weights have not moved", zero_after_backward),
-        ("up the gradient", partial(faulty_step, sign=-1)),
-        ("only longer ones", partial(faulty_step, clip=to_one)),
-        ("is still there", partial(faulty_step, leave=("zero_grad",))),
-        ("is not clipped", partial(faulty_step, clip=nothing)),
-        (
-            "Each entry",
-            partial(faulty_step, clip=partial(torch.nn.utils.clip_grad_value_, clip_value=1.0)),
-        ),
-        ("Each parameter", partial(faulty_step, clip=by_parameter)),
-        ("are not smoothed", partial(faulty_step, leave=("smoothing",))),
-    ],
-    "mixed_loss": [
-        ("it is not", lambda z, y, o, m, e: two_losses(z.softmax(1), y, o, m, e)),
-        ("not together", lambda z, y, o, m, e: two_losses(z, y, o, m, e if m == 1 else 0.0)),
+        ("The weights have not moved", partial(faulty_step, leave="step")),
+        ("is still there", partial(faulty_step, leave="zero_grad")),
+        ("is not clipped", partial(faulty_step, leave="clip")),
     ],
     "paired_interval": [
         ("the lower end", lambda a, b: by_scipy(a, b).flip(0)),
         ("the ends are not", lambda a, b: halves(a, b, 2.447 * (a - b).std() / len(a) ** 0.5)),
-        ("middle number", lambda a, b: by_scipy(a, b).roll(1)),
     ],
     "best_temperature": [
         ("This is 1 / T", lambda z, y: 1 / by_newton(z, y)),

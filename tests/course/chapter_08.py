@@ -17,18 +17,6 @@ def share_by_inverse(filters, pictures):
     return inside.square().sum(1) / x.square().sum(1)
 
 
-def share_by_triangle(filters, pictures):
-    """Right as long as the images are independent."""
-    x, p = filters.flatten(1), pictures.flatten(1)
-    basis = torch.linalg.qr(p.T).Q
-    return (x @ basis).square().sum(1) / x.square().sum(1)
-
-
-def share_by_products(filters, pictures):
-    x, p = filters.flatten(1), pictures.flatten(1)
-    return (x @ p.T).square().sum(1) / x.square().sum(1)
-
-
 def pairs_of(table):
     rows, columns, _ = table.shape
     down, across = (n - (torch.arange(2 * n - 1) - n + 1).abs() for n in (rows, columns))
@@ -73,13 +61,7 @@ WRONG = {
     "on_one_scale": [
         ("0 / 0", lambda x: 0.5 + 0.5 * x / x.abs().max()),
     ],
-    "share_in_span": [
-        ("cannot be added", share_by_products),
-        ("singular value is zero", share_by_triangle),
-    ],
     "matched_similarity": [
-        ("in another order should have", lambda a, b: cosines(a, b).diagonal().abs().mean()),
-        ("absolute cosine", lambda a, b: matched(cosines(a, b))),
         ("best pair was taken first", greedy),
     ],
 }

@@ -20,15 +20,6 @@ def offset_by_loop(weights, rows, columns):
     return torch.stack(found, 1) / (rows * columns)
 
 
-def places(rows, columns):
-    return torch.cartesian_prod(torch.arange(1.0 * rows), torch.arange(1.0 * columns))
-
-
-def strongest(weights, rows, columns):
-    where = places(rows, columns)
-    return (where[weights.argmax(-1)] - where).mean(1)
-
-
 def relevance_by_loop(weights, gradients):
     blocks, heads, tokens, _ = weights.shape
     R = torch.eye(tokens)
@@ -36,17 +27,6 @@ def relevance_by_loop(weights, gradients):
         kept = [torch.relu(weights[block, h] * gradients[block, h]) for h in range(heads)]
         R = (torch.eye(tokens) + sum(kept) / heads) @ R
     return R
-
-
-def faulty_relevance(weights, gradients, kept, step):
-    R = torch.eye(weights.shape[-1])
-    for A in kept(weights * gradients):
-        R = step(A, R)
-    return R
-
-
-def cut(products):
-    return products.clamp(min=0).mean(1)
 
 
 def gradients_at(images, baseline, score, at):
@@ -63,13 +43,6 @@ def integrated_in_one_batch(images, baseline, score, steps):
     return (images - baseline) * gradients_at(images, baseline, score, middles(steps))
 
 
-def integrated_at(at):
-    def answer(images, baseline, score, steps):
-        return (images - baseline) * gradients_at(images, baseline, score, at(steps))
-
-    return answer
-
-
 CORRECT = {
     "effective_keys": lambda weights: torch.stack(
         [torch.stack([entropy(row).exp() for row in head]).mean() for head in weights]
@@ -82,17 +55,6 @@ CORRECT = {
 WRONG = {
     "effective_keys": [
         ("0 log 0", logarithms),
-        ("one effective key", lambda w: torch.full((len(w),), float(w.shape[-1]))),
-    ],
-    "mean_offset": [
-        ("no offset", lambda w, r, c: (w @ places(r, c)).mean(1)),
-        ("Sum over keys by the weights", strongest),
-    ],
-    "relevance": [
-        ("keeps only itself", lambda *a: faulty_relevance(*a, cut, lambda A, R: A @ R)),
-    ],
-    "integrated_gradients": [
-        ("score that bends", integrated_at(lambda steps: [0.5])),
     ],
 }
 

@@ -4,15 +4,6 @@ import torch
 import torch.nn.functional as F
 
 
-def scores(slope, start, constant, step_size, steps, rise):
-    """Score by score, without an image."""
-    score, found = slope @ start, []
-    for _ in range(steps):
-        found.append(score)
-        score = score + rise * (1 if constant > score else -1)
-    return torch.stack(found)
-
-
 def by_autograd(slope, start, constant, step_size, steps):
     x, found = start.clone().requires_grad_(), []
     for _ in range(steps):
@@ -61,15 +52,6 @@ CORRECT = {
 }
 
 WRONG = {
-    "scores_on_the_way": [
-        ("by the same amount", lambda *a: scores(*a, rise=a[3])),
-    ],
-    "expected_change": [
-        ("Without jitter", lambda u, j: spread(u, j) / 2),
-    ],
-    "step_in_pixels": [
-        ("should be the step in the pixels", lambda g, s, r, c: r @ g @ c),
-    ],
     "robust_images": [
         ("still the start", lambda *a: a[0].clone()),
         ("parameters have gradients", with_backward),

@@ -29,13 +29,6 @@ def by_eigenvectors(x, function, tolerance):
     return (lost @ lost.T).to(x.dtype)
 
 
-def by_columns(x, function, tolerance):
-    """Takes the columns of the transposed matrix for its rows."""
-    _, values, vt = torch.linalg.svd(torch.func.jacrev(function)(x))
-    rows = vt.T[int((values > tolerance * values[0]).sum()) :]
-    return rows.T @ rows
-
-
 def by_beside(y, gamma, weight, offset):
     """Looks from beside the image of the embedding, where the scale alone is unknown."""
     w = y / gamma
@@ -52,14 +45,7 @@ CORRECT = {
     "patches_behind_rms": by_beside,
 }
 
-WRONG = {
-    "rms_input": [
-        ("though with 0.5 it was right", lambda y, g, e: by_square(y, g, 0.5)),
-    ],
-    "forgotten": [
-        ("of 6 numbers, the projection is wrong", by_columns),
-    ],
-}
+WRONG = {}
 
 KEPT = "kept = rows[values {} tolerance * values[0]]"
 SYSTEM = "system = torch.cat([columns, {}[..., None]], dim=-1)"

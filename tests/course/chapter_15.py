@@ -46,19 +46,7 @@ CORRECT = {
     "lbfgs_direction": by_matrix,
 }
 
-WRONG = {
-    "distance_step": [
-        (
-            "though for a linear one",
-            lambda x, t, f, eps: by_backward(
-                x,
-                t,
-                lambda x: f(x) if (f(2 * x) - 2 * f(x)).abs().max() < 1e-4 else x.sum() + 0 * t,
-                eps,
-            ),
-        ),
-    ],
-}
+WRONG = {}
 
 DISTANCE = "return ({}).norm(dim=1).sum()"
 ALPHA = "alphas.append({})"

@@ -29,12 +29,7 @@ CORRECT = {
     "with_weights": by_chunks,
 }
 
-WRONG = {
-    "gaussian_weights": [
-        ("keep to itself", lambda places, width: by_distances(places, max(width, 1.0))),
-        ("nearly equal", lambda places, width: by_distances(places, min(width, 2.0))),
-    ],
-}
+WRONG = {}
 
 SIGN = "the sign goes out with the square"
 

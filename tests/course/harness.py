@@ -8,7 +8,7 @@ import itertools
 import linecache
 import resource
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,26 +85,31 @@ class Rehearsal(Attempt):
         self.function = right
         return self.results[-1]
 
-    def expect_close(self, actual, expected, otherwise, mistakes=None) -> None:
-        known = {message: alike(wrong, actual) for message, wrong in (mistakes or {}).items()}
-        super().expect_close(self._met(actual, known), expected, otherwise, known)
+    def expect_close(self, actual, outcomes) -> None:
+        known = {alike(value, actual): message for value, message in outcomes.items()}
+        right, otherwise = next(iter(known.items()))
+        off = (1.5 * right + 0.2, right.flip(0) if right.ndim else -right)
+        mistakes = [*((value, otherwise) for value in off), *list(known.items())[1:]]
+        super().expect_close(self._met(actual, mistakes), known)
 
-    def expect_equal(self, found, expected, otherwise, mistakes) -> None:
-        super().expect_equal(self._met(found, mistakes), expected, otherwise, mistakes)
+    def expect_equal(self, result, outcomes) -> None:
+        _, *mistakes = ((value, message) for message, value in outcomes.items())
+        super().expect_equal(self._met(result, mistakes), outcomes)
 
-    def _met(self, actual: Any, mistakes: Mapping[str, Any]) -> Any:
+    def _met(self, actual: Any, mistakes: Iterable[tuple[Any, str]]) -> Any:
         """What is found here, or the result of the mistake that is made here."""
         here, self.expectations = self.expectations, self.expectations + 1
         call = next((i for i, result in enumerate(self.results) if result is actual), None)
-        self.mistakes += [Mistake(text, wrong, here, call) for text, wrong in mistakes.items()]
+        self.mistakes += [Mistake(text, wrong, here, call) for wrong, text in mistakes]
         made = self.made
         return made.result if made and (made.expectation, made.call) == (here, None) else actual
 
 
 def mistakes(name: str, right: Callable) -> dict[str, set[str]]:
-    """For each mistake that a check knows, what it says to the right answer with that mistake.
+    """By message of a check's outcomes, what it says to a right answer that leads to each once.
 
-    A check may look for the same mistake in several places; "" stands where it does not notice.
+    A check may look for the same mistake in several places; "" stands where it does not notice. A
+    right result is moved and turned over for its message.
     """
     examine = EXERCISES[name].examine
     replies: dict[str, set[str]] = {}

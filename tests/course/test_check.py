@@ -11,12 +11,12 @@ from course.check.memory import MemoryMeter
 def doubled(attempt):
     x = normal_draws(seed=0)(2, 3)
     result = attempt(x, shape=dict(rows=2, columns=3))
-    attempt.expect_close(result, 2 * x, "Not twice x.", mistakes={"x comes back unchanged.": x})
+    attempt.expect_close(result, {2 * x: "Not twice x.", x: "x comes back unchanged."})
 
 
 def summed(attempt):
     x = normal_draws(seed=1)(3)
-    attempt.expect_close(attempt(x), x.sum(), "Not the sum of x.")
+    attempt.expect_close(attempt(x), {x.sum(): "Not the sum of x."})
 
 
 check_doubled = Exercise(doubled)
@@ -155,7 +155,7 @@ def test_an_answer_that_needs_gradients_is_accepted():
 def test_two_exercises_of_one_name_are_refused():
     with pytest.raises(ValueError, match="two exercises are called 'masked_softmax'"):
 
-        @exercise
+        @exercise()
         def masked_softmax(attempt):
             pass
 

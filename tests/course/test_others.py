@@ -9,8 +9,7 @@ import pytest
 
 from book._ext.ledger_page import _others
 from course.claims.others import files
-from vitlab.claims.ledger import agreement, claims
-from vitlab.claims.stored import SCHEMA, others, read
+from vitlab.claims.ledger import SCHEMA, agreement, claims, others, read
 
 
 def test_stored_audits_follow_the_schema():

@@ -8,34 +8,25 @@ from minivit.parts import local_mask, window_mask
 
 # batch, heads, queries, keys, d_head, d_value: all different, so that no axis can stand for another
 B, H, N, M, D, V = 2, 3, 5, 7, 4, 6
+SOME = torch.rand(N, M, generator=torch.Generator().manual_seed(1)) > 0.4
+NONE_FOR_ONE = SOME & (torch.arange(N) > 0)[:, None]
 
 
-def qkv():
+@pytest.mark.parametrize("mask", [None, SOME, NONE_FOR_ONE], ids=["all", "some", "none for one"])
+def test_attention_equals_torch_in_outputs_and_gradients(mask):
     g = torch.Generator().manual_seed(0)
     shapes = (B, H, N, D), (B, H, M, D), (B, H, M, V)
-    return [torch.randn(s, generator=g, dtype=torch.float64, requires_grad=True) for s in shapes]
-
-
-def mask(kind):
-    some = torch.rand(N, M, generator=torch.Generator().manual_seed(1)) > 0.4
-    return {
-        "none": None,
-        "some keys": some,
-        "a query with no key": some & (torch.arange(N) > 0)[:, None],
-    }[kind]
-
-
-@pytest.mark.parametrize("kind", ["none", "some keys", "a query with no key"])
-def test_attention_equals_torch_in_outputs_and_gradients(kind):
-    inputs = qkv()
-    ours = scaled_dot_product_attention(*inputs, mask(kind))
-    reference = F.scaled_dot_product_attention(*inputs, attn_mask=mask(kind))
+    qkv = [torch.randn(s, generator=g, dtype=torch.float64, requires_grad=True) for s in shapes]
+    ours = scaled_dot_product_attention(*qkv, mask)
+    reference = F.scaled_dot_product_attention(*qkv, attn_mask=mask)
     assert reference.abs().max() > 0.1
     torch.testing.assert_close(ours, reference, rtol=1e-12, atol=1e-12)
-    g = torch.randn(ours.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
-    for a, b in zip(
-        torch.autograd.grad(ours, inputs, g), torch.autograd.grad(reference, inputs, g), strict=True
-    ):
+    if mask is NONE_FOR_ONE:
+        assert (ours[:, :, 0] == 0).all()
+    mix = torch.randn(ours.shape, generator=g, dtype=torch.float64)
+    gradients = (torch.autograd.grad(z, qkv, mix) for z in (ours, reference))
+    for a, b in zip(*gradients, strict=True):
+        assert a.isfinite().all()
         torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-11)
 
 
@@ -44,42 +35,6 @@ def test_weights_of_scores_0_and_log_3_are_a_quarter_and_three_quarters():
     k = torch.zeros(2, 4)
     k[1, 0] = torch.log(torch.tensor(3.0))
     torch.testing.assert_close(attention_weights(q, k), torch.tensor([[0.25, 0.75]]))
-
-
-def test_a_query_that_may_attend_to_nothing_gets_zeros_and_finite_gradients():
-    q, k, v = qkv()
-    z = scaled_dot_product_attention(q, k, v, mask("a query with no key"))
-    assert (z[:, :, 0] == 0).all()
-    for gradient in torch.autograd.grad(z.sum(), (q, k, v)):
-        assert gradient.isfinite().all()
-
-
-@pytest.mark.parametrize("heads", [1, 3, 4])
-def test_multi_head_attention_equals_torch_with_the_same_weights(heads):
-    torch.manual_seed(0)
-    ours, torchs = MultiHeadAttention(12, heads).double(), nn.MultiheadAttention(12, heads).double()
-    torchs.batch_first = True
-    for p in torchs.parameters():
-        nn.init.normal_(p)  # biases too, which start at zero
-    names = {"in_proj_weight": "qkv.weight", "in_proj_bias": "qkv.bias",
-             "out_proj.weight": "out.weight", "out_proj.bias": "out.bias"}  # fmt: skip
-    ours.load_state_dict({names[name]: p for name, p in torchs.state_dict().items()})
-    x = torch.randn(B, N, 12, dtype=torch.float64)
-    allowed = torch.ones(N, N, dtype=torch.bool).tril()
-    reference, _ = torchs(x, x, x, need_weights=False)
-    torch.testing.assert_close(ours(x), reference, rtol=1e-12, atol=1e-12)
-    causal, _ = torchs(x, x, x, attn_mask=~allowed)  # torch's module means the opposite by True
-    torch.testing.assert_close(ours(x, allowed), causal, rtol=1e-12, atol=1e-12)
-
-
-def test_shuffled_tokens_give_shuffled_outputs():
-    torch.manual_seed(0)
-    layer, x, order = (
-        MultiHeadAttention(12, 3).double(),
-        torch.randn(B, N, 12).double(),
-        [3, 1, 4, 0, 2],
-    )
-    torch.testing.assert_close(layer(x[:, order]), layer(x)[:, order], rtol=1e-12, atol=1e-12)
 
 
 def outputs_and_gradients(layer, x, mask):
@@ -136,3 +91,33 @@ def test_dropout_removes_a_fraction_of_the_weights_while_training():
         assert y.mean().item() == pytest.approx(1, abs=0.001)
         assert y[0, :, 0].std().item() == pytest.approx((1 / 3 / 4000) ** 0.5, rel=0.1)
         assert torch.allclose(layer.eval()(x), x, atol=1e-4)  # a float32 sum of 4000
+
+
+@pytest.mark.parametrize(
+    ("mask", "grid", "row", "column", "expected"),
+    [
+        (window_mask((4, 6), 2), (4, 6), 1, 3, "..xx.. ..xx.. ...... ......"),
+        (window_mask((3, 5), 2), (3, 5), 2, 4, "..... ..... ....x"),  # smaller at the edge
+        # Those that Swin rolls around, without the parts that are wrapped.
+        (window_mask((6, 6), 4, shift=2), (6, 6), 0, 0, "xx.... xx...." + 4 * " ......"),
+        (window_mask((6, 6), 4, shift=2), (6, 6), 2, 1, "...... ......" + 4 * " xx...."),
+        (window_mask((5, 5), 3, shift=1), (5, 5), 1, 1, "..... .xxx. .xxx. .xxx. ....."),
+        (local_mask((4, 6), 3), (4, 6), 1, 3, "..xxx. ..xxx. ..xxx. ......"),
+        (local_mask((4, 6), 3), (4, 6), 0, 0, "xx.... xx.... ...... ......"),
+        (local_mask((4, 6), 5), (4, 6), 0, 0, "xxx... xxx... xxx... ......"),
+    ],
+)
+def test_what_one_patch_may_attend_to_as_an_image(mask, grid, row, column, expected):
+    lines = mask[row * grid[1] + column].reshape(grid).tolist()
+    assert [
+        "".join("x" if allowed else "." for allowed in line) for line in lines
+    ] == expected.split()
+
+
+def test_masks_are_symmetric_and_a_class_token_sees_all_and_is_seen_by_all():
+    for make, size in (window_mask, 2), (local_mask, 3):
+        mask, larger = make((3, 5), size), make((3, 5), size, class_token=True)
+        assert torch.equal(mask, mask.T) and mask.diagonal().all()
+        assert larger.shape == (16, 16) and larger[0].all() and larger[:, 0].all()
+        assert torch.equal(larger[1:, 1:], mask)
+    assert window_mask((3, 5), 5).all() and local_mask((3, 5), 9).all()  # as large as the image

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import pytest
@@ -6,21 +7,13 @@ import torchvision
 
 from minivit.positions import resample, sincos_1d, sincos_2d
 from minivit.variants import positions_of
-from minivit.vit import Positions
 
 
-def test_sincos_1d_is_the_formula():
-    table = sincos_1d(7, 6)
-    for place in range(7):
-        for i in range(3):
-            angle = place / 10000 ** (2 * i / 6)
-            assert table[place, 2 * i].item() == pytest.approx(math.sin(angle), abs=1e-7)
-            assert table[place, 2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-7)
-
-
-def test_sincos_1d_is_exact_far_out():
-    place = 10**6
-    assert sincos_1d(place + 1, 2)[place, 0].item() == pytest.approx(math.sin(place), abs=1e-7)
+def test_sincos_1d_is_the_formula_far_out_too():
+    for place, i, dim in (*itertools.product(range(7), range(3), [6]), (10**6, 0, 2)):
+        angle = place / 10000 ** (2 * i / dim)
+        expected = pytest.approx([math.sin(angle), math.cos(angle)], abs=1e-7)
+        assert sincos_1d(place + 1, dim)[place, 2 * i : 2 * i + 2].tolist() == expected
 
 
 def test_sincos_2d_has_the_row_in_the_first_half_and_the_column_in_the_second():
@@ -60,35 +53,7 @@ def test_resampling_does_not_mix_up_rows_and_columns():
     torch.testing.assert_close(rows, rows[:, :1].expand(7, 11))
 
 
-def test_gradients_reach_learned_positions_through_resampling():
-    positions = positions_of("learned", (4, 6), 8, class_token=True)
-    positions(torch.zeros(1, 1 + 3 * 5, 8), (3, 5)).sum().backward()
-    assert positions.table.grad.abs().sum() > 0
-
-
-@pytest.mark.parametrize("class_token", [False, True])
-@pytest.mark.parametrize("kind", ["none", "learned", "sincos1d", "sincos2d"])
-def test_every_kind_adds_one_vector_for_each_place_on_any_grid(kind, class_token):
-    positions = positions_of(kind, (3, 5), 8, class_token)
-    for grid in (3, 5), (2, 7):
-        tokens = torch.randn(2, class_token + grid[0] * grid[1], 8)
-        added = positions(tokens, grid) - tokens
-        torch.testing.assert_close(added[0], added[1])
-        patches = added[0, int(class_token) :]
-        if kind == "none":
-            assert not added.any()
-        else:
-            assert torch.cdist(patches, patches).fill_diagonal_(1).min() > 1e-4  # all different
-            if kind != "learned" and class_token:
-                assert not added[:, 0].any()
-
-
-def test_learned_positions_start_with_a_standard_deviation_of_0_02_and_fixed_ones_are_not_trained():
-    torch.manual_seed(0)
-    assert Positions((14, 14), 64).table.std().item() == pytest.approx(0.02, rel=0.05)
-    assert not list(positions_of("sincos2d", (3, 5), 8, True).parameters())
-
-
-def test_sincos1d_counts_patches_in_reading_order():
+def test_fixed_positions_are_not_trained_and_count_patches_in_reading_order():
     positions = positions_of("sincos1d", (3, 5), 8, class_token=True)
-    assert torch.equal(positions.table[1:], sincos_1d(15, 8))
+    assert torch.equal(positions.table[1:], sincos_1d(15, 8)) and not positions.table[0].any()
+    assert not list(positions.parameters())

@@ -1,5 +1,6 @@
 import dataclasses
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import torchvision
 from PIL import Image
 
 from minivit.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Preprocess
-from tests.refusals import unchecked
+from tests.refusals import assert_refused
 from vitlab.data.pictures import open_picture
 
 MODELS = ["vit_b_16", "vit_b_32", "vit_l_16", "vit_l_32", "vit_h_14"]
@@ -42,6 +43,9 @@ def test_the_two_interpolations_and_the_two_kinds_of_image_are_told_apart():
     cubic = dataclasses.replace(linear, interpolation="bicubic")
     assert (linear(x) - cubic(x)).abs().max() > 0.1
     assert 0 < (linear(x) - linear(image(x))).abs().max() < 0.1
+    before, picture = x.clone(), image(x)
+    linear(x).zero_(), linear(picture).zero_()  # what is given stays as it was
+    assert torch.equal(x, before) and torch.equal(linear(picture), linear(image(before)))
 
 
 def test_a_list_and_a_batch_give_what_their_images_give_one_by_one():
@@ -71,13 +75,10 @@ def test_a_size_that_is_not_square_is_covered_and_cut_from_the_middle(height, wi
         assert (values[-1] - values[0]).item() == pytest.approx(share, abs=0.06)
 
 
-def test_fit_gives_the_pixels_that_are_then_scaled():
+def test_fit_gives_the_pixels_that_are_then_scaled_by_default_as_imagenet():
     x, p = pixels(300, 401), Preprocess((32, 48), (40, 60), mean=(0.5,) * 3, std=(0.25,) * 3)
     assert p.fit(x).dtype == torch.uint8 and p.fit(x).shape == (1, 3, 32, 48)
     assert torch.equal((p.fit(x) / 255 - 0.5) / 0.25, p(x))
-
-
-def test_the_scale_is_that_of_imagenet_by_default():
     white = torch.full((3, 4, 4), 255, dtype=torch.uint8)
     expected = (1 - torch.tensor(IMAGENET_MEAN)) / torch.tensor(IMAGENET_STD)
     torch.testing.assert_close(Preprocess((2, 2), (2, 2))(white)[0, :, 0, 0], expected)
@@ -97,81 +98,61 @@ def test_images_of_8_bits_a_channel_become_rgb(mode):
     assert picture.mode == mode  # the caller's image is as it was
 
 
-def written(image, path, **settings):
-    image.save(path, **settings)
-    return path
-
-
 def test_an_image_from_a_file_is_prepared_as_the_command_line_prepares_it(tmp_path):
-    exif = Image.Exif()
-    exif[0x0112] = 3
-    alpha = image(pixels(40, 50, 4))
     p, g = Preprocess((32, 32), (32, 32)), Preprocess((8, 8), (8, 8), mean=(0.5,), std=(0.5,))
-    for path in (
-        written(image(pixels(40, 50)), tmp_path / "turned.png", exif=exif),
-        written(alpha, tmp_path / "clear.png"),
-        written(image(pixels(40, 50)).quantize(8), tmp_path / "palette.png", transparency=3),
-        written(image(pixels(40, 50)), tmp_path / "broken.png", exif=b"Exif\x00\x00garbage"),
-        written(image(pixels(40, 50, 1)), tmp_path / "grey.png", exif=exif),
+    source, exif = image(pixels(40, 50)), Image.Exif()
+    exif[0x0112] = 3
+    for picture, settings in (
+        (source, {"exif": exif}),
+        (image(pixels(40, 50, 4)), {}),
+        (source.quantize(8), {"transparency": 3}),
+        (source, {"exif": b"Exif\x00\x00garbage"}),
+        (image(pixels(40, 50, 1)), {"exif": exif}),
     ):
+        path = tmp_path / "a.png"
+        picture.save(path, **settings)
         for prepare in p, g:
-            opened = Image.open(path)
-            assert torch.equal(prepare(opened), prepare(open_picture(path))), path.name
-    turned = p(Image.open(tmp_path / "turned.png"))
-    assert torch.equal(turned, p(image(pixels(40, 50)).rotate(180)))
+            assert torch.equal(prepare(Image.open(path)), prepare(open_picture(path)))
+        if settings == {"exif": exif} and picture is source:
+            assert torch.equal(p(Image.open(path)), p(source.rotate(180)))
     half = p.fit(Image.new("RGBA", (32, 32), (255, 0, 0, 128)))[0, :, 0, 0]
     assert half.tolist() == [255, 127, 127]
 
 
 def test_one_mean_makes_grey_images():
-    p, x = Preprocess((8, 8), (8, 8), mean=(0.5,), std=(0.25,)), pixels(20, 30, 1)
-    assert p(x).shape == p(image(x)).shape == (1, 1, 8, 8)
-    grey = image(pixels(20, 30)).convert("L")
-    assert torch.equal(p(image(pixels(20, 30))), p(grey))
+    p, source = Preprocess((8, 8), (8, 8), mean=(0.5,), std=(0.25,)), image(pixels(20, 30))
+    assert p(pixels(20, 30, 1)).shape == p(image(pixels(20, 30, 1))).shape == (1, 1, 8, 8)
+    assert torch.equal(p(source), p(source.convert("L")))
 
 
-def test_what_is_given_stays_as_it_was():
-    x, p = pixels(224, 224), Preprocess((224, 224), (224, 224))
-    before, picture = x.clone(), image(x)
-    p(x).zero_(), p(picture).zero_()
-    assert torch.equal(x, before)
-    assert np.array_equal(np.array(picture), before.permute(1, 2, 0).numpy())
-
-
-BAD = {
-    "float": (torch.rand(3, 8, 8), "values 0 to 255: got torch.float32 [3, 8, 8]"),
-    "channels last": (pixels(8, 8).permute(1, 2, 0), "uint8 [3, height, width] or a batch of those"),
-    "four channels": (pixels(8, 8, 4), "got torch.uint8 [4, 8, 8]"),
-    "no rows": (pixels(8, 8)[:, :0], "got torch.uint8 [3, 0, 8]"),
-    "no images": (pixels(8, 8)[None][:0], "got torch.uint8 [0, 3, 8, 8]"),
-    "empty list": ([], "at least one image: got an empty list"),
-    "one bad of two": ([pixels(8, 8), pixels(8, 8, 1)], "got torch.uint8 [1, 8, 8]"),
-    "16 bits": (Image.fromarray(np.zeros((8, 9), np.uint16)), "got mode I;16, 8 x 9"),
-    "float image": (Image.new("F", (9, 8)), "got mode F, 8 x 9"),
-    "empty image": (Image.new("RGB", (0, 8)), "at least one pixel: got mode RGB, 8 x 0"),
-    "array": (np.zeros((8, 8, 3), np.uint8), "a PIL image or a uint8 tensor: got ndarray"),
-    "a long line": (Image.new("1", (9_000_000, 1)), "at most 64 megapixels once resized: 1 x 9000000 pixels become (8, 72000000)"),
-    "path": ("cat.jpg", "a PIL image or a uint8 tensor: got str"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_what_is_no_image_is_refused_with_what_was_given_and_expected(case):
-    given, said = BAD[case]
-    with unchecked(), pytest.raises((TypeError, ValueError), match=re.escape(said)):
-        Preprocess((8, 8), (8, 8))(given)
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"size": (8, 9), "resize": (8, 8)}, r"at least size: got size=\(8, 9\), resize=\(8, 8\)"),
-        ({"size": (0, 8), "resize": (8, 8)}, r"got size=\(0, 8\)"),
-        ({"size": (8, 8), "resize": (8, 8), "mean": (0.5,)}, r"one entry or three each.*mean=\(0.5,\), std=\(0.229"),
-        ({"size": (8, 8), "resize": (8, 8), "std": (0.5, 0, 0.5)}, r"std no zero: .*std=\(0.5, 0, 0.5\)"),
-        ({"size": (8, 8), "resize": (8, 8), "interpolation": "cubic"}, "bicubic.* got interpolation='cubic'"),
-    ],
-)  # fmt: skip
-def test_settings_that_cannot_be_are_refused(settings, said):
-    with pytest.raises(ValueError, match=said):
-        Preprocess(**settings)
+def test_what_is_no_image_and_settings_that_cannot_be_are_refused():
+    prepare, x, long = Preprocess((8, 8), (8, 8)), pixels(8, 8), Image.new("1", (9_000_000, 1))
+    settings = partial(partial, Preprocess)
+    refused = [
+        (torch.rand(3, 8, 8), "values 0 to 255: got torch.float32 [3, 8, 8]"),
+        (x.permute(1, 2, 0), "uint8 [3, height, width] or a batch of those"),
+        (pixels(8, 8, 4), "got torch.uint8 [4, 8, 8]"),
+        (x[:, :0], "got torch.uint8 [3, 0, 8]"),
+        (x[None][:0], "got torch.uint8 [0, 3, 8, 8]"),
+        ([], "at least one image: got an empty list"),
+        ([x, x[:1]], "got torch.uint8 [1, 8, 8]"),
+        (Image.fromarray(np.zeros((8, 9), np.uint16)), "got mode I;16, 8 x 9"),
+        (Image.new("F", (9, 8)), "got mode F, 8 x 9"),
+        (Image.new("RGB", (0, 8)), "at least one pixel: got mode RGB, 8 x 0"),
+        (np.zeros((8, 8, 3), np.uint8), "a PIL image or a uint8 tensor: got ndarray"),
+        (long, "at most 64 megapixels once resized: 1 x 9000000 pixels become (8, 72000000)"),
+        ("cat.jpg", "a PIL image or a uint8 tensor: got str"),
+    ]
+    assert_refused(
+        (partial(prepare, given), (TypeError, ValueError), re.escape(said))
+        for given, said in refused
+    )
+    assert_refused([
+        (settings(8.0, 8), ValueError, "8.0"),
+        (settings((8, 9), 8), ValueError, r"at least size: got size=\(8, 9\), resize=\(8, 8\)"),
+        (settings((0, 8), 8), ValueError, r"got size=\(0, 8\)"),
+        (settings(8, 8, mean=0.5, std=0.5), ValueError, "0.5"),
+        (settings(8, 8, mean=(0.5,)), ValueError, r"one entry or three each.*mean=\(0.5,\), std=\(0.229"),
+        (settings(8, 8, std=(0.5, 0, 0.5)), ValueError, r"std no zero: .*std=\(0.5, 0, 0.5\)"),
+        (settings(8, 8, "cubic"), ValueError, "bicubic.* got interpolation='cubic'"),
+    ])  # fmt: skip

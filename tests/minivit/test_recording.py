@@ -1,4 +1,5 @@
 import copy
+from functools import partial
 
 import pytest
 import torch
@@ -6,6 +7,7 @@ from torch import nn
 from torch.overrides import _get_current_function_mode
 
 from minivit.recording import record
+from tests.refusals import assert_refused
 
 
 class Block(nn.Module):
@@ -29,15 +31,15 @@ class Net(nn.Module):
         return self.head(x)
 
 
-class Gives(nn.Module):
-    """A module that gives whatever it was made to give."""
+class Calls(nn.Module):
+    """A module around a function."""
 
-    def __init__(self, give):
+    def __init__(self, function):
         super().__init__()
-        self.inner, self.give = nn.Identity(), give
+        self.function = function
 
-    def forward(self, x):
-        return self.give(self.inner(x))
+    def forward(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
 
 
 def is_clean(model):
@@ -48,7 +50,7 @@ def is_clean(model):
 
 
 def test_what_is_recorded_is_what_the_modules_gave(net, x):
-    with record(net, "blocks.3", "blocks.7.mlp", "head", "") as seen:
+    with record(net, "blocks.3", "blocks.7.mlp", "blocks.10", "head", "") as seen:
         assert _get_current_function_mode() is None  # only attention weights need it
         y = net(x)
     expected = x
@@ -58,109 +60,82 @@ def test_what_is_recorded_is_what_the_modules_gave(net, x):
         expected = block(expected)
         if i == 3:
             assert torch.equal(seen["blocks.3"], expected)
-    assert list(seen) == ["blocks.3", "blocks.7.mlp", "head", ""]  # as they ran
+    assert list(seen) == ["blocks.3", "blocks.7.mlp", "blocks.10", "head", ""]  # as they ran
     assert seen["head"] is y and seen[""] is y
     assert torch.equal(y, net(x)) and is_clean(net)
-
-
-def test_gradients_flow_through_what_is_recorded(net, x):
-    with record(net, "blocks.10") as seen:
-        y = net(x)
     (gradient,) = torch.autograd.grad(y.sum(), seen["blocks.10"])
     assert torch.equal(gradient, net.head.weight.sum(0).expand(2, 4))
 
 
-@pytest.mark.parametrize(
-    ("pattern", "names"),
-    [
+def test_names_are_shell_style_and_a_star_crosses_dots(net, x):
+    fourth = ["blocks.4.norm", "blocks.4.mlp.0", "blocks.4.mlp.1", "blocks.4.mlp", "blocks.4"]
+    for pattern, names in (
         ("blocks.3", ["blocks.3"]),
         ("blocks.1*.norm", ["blocks.1.norm", "blocks.10.norm"]),
         ("blocks.?", [f"blocks.{i}" for i in range(10)]),
         ("blocks.[24]", ["blocks.2", "blocks.4"]),
-        ("blocks.4*", ["blocks.4.norm", "blocks.4.mlp.0", "blocks.4.mlp.1", "blocks.4.mlp", "blocks.4"]),
-    ],
-)  # fmt: skip
-def test_names_are_shell_style_and_a_star_crosses_dots(net, x, pattern, names):
-    with record(net, pattern, detach=True) as seen:
-        net(x)
-    assert list(seen) == names
-
-
-def test_a_module_that_is_called_weights_is_a_module(x):
-    model = nn.Sequential()
-    model.weights = nn.Identity()
-    with record(model, "weights") as seen:
-        model(x)
-    assert seen["weights"] is x
-
-
-@pytest.mark.parametrize(
-    ("name", "near"),
-    [
-        ("block.3", "blocks.3"),
-        ("Head", "head"),
-        ("blocks", "blocks.9"),  # a list of modules is never called
-        ("attn.weights", "attention.weights"),
-    ],
-)
-def test_a_name_that_matches_nothing_is_refused_with_near_names(net, name, near):
-    net.attention = nn.Identity()
-    with (
-        pytest.raises(LookupError, match=f"no module matches '{name}'.*'{near}'"),
-        record(net, "head", name),
+        ("blocks.4*", fourth),
     ):
-        pass
-    assert is_clean(net)
-
-
-@pytest.mark.parametrize(
-    ("make", "names", "error", "said"),
-    [
-        (lambda: Net(), [], ValueError, "name what to record"),
-        (lambda: Net(), [["head"]], TypeError, r"each an argument of its own: got \(\['head'\],\)"),
-        (lambda: torch.ones(3), ["head"], TypeError, "expected an nn.Module: got Tensor"),
-        (lambda: nn.Sequential(nn.DataParallel(Net())), ["0"], TypeError, "inside DataParallel .module '0'.*the module it was made from"),
-        (lambda: nn.Sequential(torch.jit.script(nn.Linear(4, 4))), ["0"], TypeError, "inside RecursiveScriptModule .module '0'"),
-    ],
-)  # fmt: skip
-@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
-def test_what_cannot_be_recorded_is_refused(make, names, error, said):
-    model = make()
-    with pytest.raises(error, match=said), record(model, *names):
-        pass
-
-
-def test_a_module_that_never_ran_is_an_error_that_names_it(net, x):
-    with pytest.raises(RuntimeError, match=r"never ran.*\['unused'\]"), record(net, "head", "un*"):
+        with record(net, pattern, detach=True) as seen:
+            net(x)
+        assert list(seen) == names
+    with record(net, "*", detach=True) as seen:  # what a wildcard matches may stay idle
         net(x)
-    with pytest.raises(RuntimeError, match=r"never ran.*\['head'\]"), record(net, "head"):
-        pass
-    assert is_clean(net)
+    assert "unused" not in seen and len(seen) == 1 + 11 * 5 + 1  # the model, five a block, the head
+    net.weights = net.head  # a module of this name, not attention weights
+    with record(net, "weights") as seen:
+        y = net(x)
+    assert seen["weights"] is y
 
 
-def test_an_exception_in_the_block_is_what_the_user_sees(net):
+def run(model, *names, call=None):
+    with record(model, *names):
+        (call or model)(torch.ones(2, 4).double())
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+def test_what_cannot_be_recorded_is_refused(net):
+    net.attention = nn.Identity()
+    parallel = nn.Sequential(nn.DataParallel(Net()))
+    scripted = nn.Sequential(torch.jit.script(nn.Linear(4, 4)))
+    nothing, gives_none = (lambda x: None), Calls(lambda x: None)
+    head = partial(run, call=net.head)
+    assert_refused([
+        (partial(run, net), ValueError, "name what to record"),
+        (partial(run, net, ["head"]), TypeError, r"each an argument of its own: got \(\['head'\],\)"),
+        (partial(run, torch.ones(3), "head"), TypeError, "expected an nn.Module: got Tensor"),
+        (partial(run, parallel, "0"), TypeError, "inside DataParallel .module '0'.*the module it was made from"),
+        (partial(run, scripted, "0"), TypeError, "inside RecursiveScriptModule .module '0'"),
+        (partial(run, net, "head", "block.3"), LookupError, "no module matches 'block.3'.*'blocks.3'"),
+        (partial(run, net, "Head"), LookupError, "no module matches 'Head'.*'head'"),
+        (partial(run, net, "blocks"), LookupError, "'blocks'.*'blocks.9'"),  # a list is never called
+        (partial(run, net, "attn.weights"), LookupError, "'attn.weights'.*'attention.weights'"),
+        (partial(run, Net(), "at.weights"), LookupError, "and nothing here looks like attention"),
+        (partial(run, Net().double(), "head.weights"), RuntimeError, "what looks like attention here: nothing"),
+        (partial(run, net, "head", "un*"), RuntimeError, r"never ran.*\['unused'\]"),
+        (partial(run, net, "h*", "*", "unused"), RuntimeError, r"never ran.*\['unused'\]"),
+        (partial(run, net, "head", call=nothing), RuntimeError, r"never ran.*\['head'\]"),
+        (partial(head, net, "blocks.[12]", "head"), RuntimeError, r"never ran.*\['blocks.1', 'blocks.2'\]"),
+        (partial(run, nn.Sequential(gives_none), "0"), RuntimeError, "module '0' gave no tensor: got NoneType"),
+        (partial(run, net, "blocks.2.mlp.0", "head"), RuntimeError, r"\['blocks.2.mlp.0'\] were overwritten in place.*detach=True"),
+    ])  # fmt: skip
+    assert is_clean(net) and is_clean(gives_none)
+
+
+def test_an_exception_in_the_block_is_what_the_user_sees_and_may_be_caught(net, x):
     with pytest.raises(ZeroDivisionError), record(net, "head", "unused"):
         raise ZeroDivisionError
-    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"), record(net, "head"):
-        net.head(torch.ones(2, 5, dtype=torch.float64))
-    assert is_clean(net)
-
-
-def test_recording_goes_on_after_an_exception_that_the_block_catches(net, x):
     with record(net, "head") as seen:
         with pytest.raises(RuntimeError):
             net(x[:, :3])
         y = net(x)
-    assert seen["head"] is y
+    assert seen["head"] is y and is_clean(net)
 
 
-def test_several_passes_keep_the_last(net, x):
+def test_the_last_of_several_calls_is_kept_under_each_name_of_the_module(net, x):
     with record(net, "head") as seen:
         first, last = net(x), net(-x)
     assert seen["head"] is last and not torch.equal(first, last)
-
-
-def test_a_module_used_twice_keeps_what_it_gave_last_under_each_of_its_names(x):
     twice = nn.Linear(4, 4).double()
     with record(nn.Sequential(twice, nn.Tanh(), twice), "[02]") as seen:
         y = nn.Sequential(twice, nn.Tanh(), twice)(x)
@@ -178,19 +153,13 @@ def test_nested_records_of_one_model_get_their_own(net, x):
     assert is_clean(net)
 
 
-def test_detached_records_are_copies_without_gradients(net, x):
+def test_detached_records_are_copies_without_gradients_and_so_are_those_of_inference(net, x):
     with record(net, "blocks.2.mlp.0", "head", detach=True) as seen:
         y = net(x)
     assert not seen["head"].requires_grad and torch.equal(seen["head"], y)
     y.data.zero_()
     assert seen["head"].abs().max() > 0.1
     assert (seen["blocks.2.mlp.0"] < 0).any()  # the ReLU behind it works in place
-
-
-def test_a_record_that_was_overwritten_in_place_is_an_error_and_not_another_tensor(net, x):
-    said = r"\['blocks.2.mlp.0'\] were overwritten in place.*detach=True"
-    with pytest.raises(RuntimeError, match=said), record(net, "blocks.2.mlp.0", "head"):
-        net(x)
     with torch.inference_mode(), record(net, "blocks.2.mlp.0") as seen:  # counts no changes
         net(x)
     assert (seen["blocks.2.mlp.0"] < 0).any()
@@ -198,63 +167,22 @@ def test_a_record_that_was_overwritten_in_place_is_an_error_and_not_another_tens
 
 @pytest.mark.parametrize("detach", [False, True])
 def test_the_only_tensor_of_a_result_is_taken_out_of_it(x, detach):
-    for give in lambda x: (x, None), lambda x: {"a": [x]}, lambda x: [1, (x,)]:
-        with record(model := Gives(give), "", detach=detach) as seen:
+    for function in lambda x: (x, None), lambda x: {"a": [x]}, lambda x: [1, (x,)]:
+        with record(model := Calls(function), "", detach=detach) as seen:
             model(x)
         assert torch.equal(seen[""], x) and (seen[""] is not x) == detach
-    with record(model := Gives(lambda x: (x, x + 1)), "", detach=detach) as seen:
-        given = model(x)
+    with record(model := Calls(lambda x: (x, x + 1)), "", detach=detach) as seen:
+        pair = model(x)
     assert isinstance(seen[""], tuple)
-    for a, b in zip(seen[""], given, strict=True):
+    for a, b in zip(seen[""], pair, strict=True):
         assert torch.equal(a, b) and (a is not b) == detach
 
 
-def test_a_result_without_a_tensor_is_an_error(x):
-    model = nn.Sequential(Gives(lambda x: None))
-    with (
-        pytest.raises(RuntimeError, match="module '0' gave no tensor: got NoneType"),
-        record(model, "0"),
-    ):
-        model(x)
-    assert is_clean(model)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_half_precision_is_recorded_as_it_is(net, x, dtype):
-    net, x = net.to(dtype), x.to(dtype)
-    with torch.no_grad(), record(net, "blocks.*", detach=True) as seen:
-        y = net(x)
-    assert torch.equal(y, net(x)) and {t.dtype for t in seen.values()} == {dtype}
-
-
 def test_a_copy_made_in_the_block_does_not_write_into_the_record(net, x):
-    with record(net, "") as seen:
-        net(x)
-        copied = copy.deepcopy(net)
-    before = {name: tensor.clone() for name, tensor in seen.items()}
-    copied(torch.zeros_like(x))
-    assert seen.keys() == before.keys()
-    assert all(seen[name].equal(before[name]) for name in seen)
-
-
-def test_a_copy_that_runs_in_the_block_does_not_write_into_the_record(net, x):
     with record(net, "head", "") as seen:
         y = net(x)
-        copy.deepcopy(net)(-x)
+        copied = copy.deepcopy(net)
+        copied(-x)
+        assert seen["head"] is y and seen[""] is y
+    copied(-x)
     assert seen["head"] is y and seen[""] is y
-
-
-def test_what_a_wildcard_matches_may_stay_idle_where_something_of_it_runs(net, x):
-    with record(net, "*", detach=True) as seen:
-        net(x)
-    assert "unused" not in seen and len(seen) == 1 + 11 * 5 + 1  # the model, five a block, the head
-    with (
-        pytest.raises(RuntimeError, match=r"never ran.*\['unused'\]"),
-        record(net, "h*", "*", "unused"),
-    ):
-        net(x)
-    with (
-        pytest.raises(RuntimeError, match=r"never ran.*\['blocks.1', 'blocks.2'\]"),
-        record(net, "blocks.[12]", "head"),
-    ):
-        net.head(x)

@@ -1,92 +1,62 @@
 """Attention weights of everybody's models, each against softmax(q k' / sqrt(d)) made by hand."""
 
 import math
-from functools import partial
 
 import pytest
-import timm
 import torch
 import torch.nn.functional as F
-import torchvision
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from transformers import ViTConfig, ViTModel
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import minivit
-from minivit.recording import record
+from minivit import record, replace
+from tests.minivit.test_recording import Calls
+from tests.parity import draw, given
 from tests.refusals import unchecked
+from tests.vitlab.instruments import models as everybody
 
-B, N, DIM, HEADS, DEPTH = 2, 7, 24, 3, 3  # N tokens where no image gives them
-
-
-def randomized(model, dtype=torch.float64):
-    """Parameters away from their zeros and ones, so that no weight is close to 1 / tokens."""
-    generator = torch.Generator().manual_seed(0)
-    for name, parameter in model.named_parameters():
-        draw = torch.randn(parameter.shape, generator=generator)
-        if parameter.ndim > 1:
-            parameter.data = 1.5 * draw / math.sqrt(draw[0].numel())
-        else:
-            parameter.data = name.endswith("weight") + 0.3 * draw
-    return model.to(dtype).eval()
-
-
-def minivit_vit():
-    sizes = {"image_size": 24, "patch_size": 8, "dim": DIM, "depth": DEPTH, "heads": HEADS}
-    return minivit.create("vit_b_32", mlp_ratio=2, classes=5, **sizes)
-
-
-def torchvision_vit():
-    return torchvision.models.VisionTransformer(24, 8, DEPTH, HEADS, DIM, 2 * DIM, num_classes=5)
-
-
-def timm_vit(fused):
-    sizes = {"patch_size": 8, "embed_dim": DIM, "depth": DEPTH, "num_heads": HEADS}
-    model = timm.create_model("vit_tiny_patch16_224", img_size=24, num_classes=5, **sizes)
-    for block in model.blocks:
-        block.attn.fused_attn = fused
-    return model
-
-
-def huggingface_vit(implementation):
-    sizes = {"image_size": 24, "patch_size": 8, "hidden_size": DIM, "intermediate_size": 2 * DIM,
-             "num_hidden_layers": DEPTH, "num_attention_heads": HEADS}  # fmt: skip
-    return ViTModel(ViTConfig(**sizes, attn_implementation=implementation))
+B, N, DIM, HEADS, DEPTH = 2, 7, 24, 3, 2  # N tokens where no image gives them
 
 
 def packed(weight, bias):
-    return lambda a: (*weight(a)[: 2 * DIM].chunk(2), *bias(a)[: 2 * DIM].chunk(2))
+    """The weights of queries and keys, then their biases, where one map gives all."""
+    return *weight[: 2 * DIM].chunk(2), *bias[: 2 * DIM].chunk(2)
 
 
-qkv = packed(lambda a: a.qkv.weight, lambda a: a.qkv.bias)
-in_proj = packed(lambda a: a.in_proj_weight, lambda a: a.in_proj_bias)
-
-
-def q_proj(a):
-    return a.q_proj.weight, a.k_proj.weight, a.q_proj.bias, a.k_proj.bias
-
-
-# What builds the model, its attention modules' names, and their maps to queries and keys.
+# Whose the model is, and the maps of its attention to queries and keys.
 MODELS = {
-    "minivit": (minivit_vit, "blocks.{}.attention", qkv),
-    "torchvision": (torchvision_vit, "encoder.layers.encoder_layer_{}.self_attention", in_proj),
-    "timm fused": (partial(timm_vit, True), "blocks.{}.attn", qkv),
-    "timm explicit": (partial(timm_vit, False), "blocks.{}.attn", qkv),
-    "huggingface sdpa": (partial(huggingface_vit, "sdpa"), "layers.{}.attention", q_proj),
-    "huggingface eager": (partial(huggingface_vit, "eager"), "layers.{}.attention", q_proj),
-}
+    "minivit": ("minivit class", lambda a: packed(a.qkv.weight, a.qkv.bias)),
+    "torchvision": ("torchvision", lambda a: packed(a.in_proj_weight, a.in_proj_bias)),
+    **dict.fromkeys(["timm fused", "timm explicit"], ("timm", lambda a: packed(*a.qkv.parameters()))),
+    **dict.fromkeys(
+        ["huggingface sdpa", "huggingface eager"],
+        ("huggingface", lambda a: (a.q_proj.weight, a.k_proj.weight, a.q_proj.bias, a.k_proj.bias)),
+    ),
+}  # fmt: skip
 every_model = pytest.mark.parametrize("name", MODELS)
 
 
 def setup(name, dtype=torch.float64):
-    make, module, maps = MODELS[name]
-    torch.manual_seed(0)
-    images = torch.randn(B, 3, 24, 24, generator=torch.Generator().manual_seed(1), dtype=dtype)
-    return randomized(make(), dtype), images, module, maps
+    """A model, images, the names of its attentions, and their maps to queries and keys."""
+    whose, maps = MODELS[name]
+    model, images, _ = everybody.everybodys(whose)
+    if whose == "timm":
+        for block in model.blocks:
+            block.attn.fused_attn = name == "timm fused"
+    if whose == "huggingface":
+        model.set_attn_implementation(name.split()[1])
+    _, block, attention, _ = everybody.MODELS[whose]
+    names = [f"{block.format(i)}.{attention}" for i in range(DEPTH)]
+    return model.to(dtype).requires_grad_(), images.to(dtype), names, maps
 
 
-def logits(output):
-    return output if isinstance(output, torch.Tensor) else output.last_hidden_state[:, 0]
+def weights_of(names):
+    return [f"{name}.weights" for name in names]
+
+
+def exact(name):
+    """Hugging Face's eager attention takes its softmax in float32 whatever the model's precision."""
+    return 1e-6 if name == "huggingface eager" else 1e-10
 
 
 def by_hand(x, maps):
@@ -96,8 +66,7 @@ def by_hand(x, maps):
         (x @ w.T + b).unflatten(-1, (HEADS, -1)).transpose(1, 2)
         for w, b in ((w_q, b_q), (w_k, b_k))
     )
-    scores = torch.einsum("bhqd,bhkd->bhqk", q, k) / math.sqrt(DIM // HEADS)
-    weights = scores.exp()
+    weights = (torch.einsum("bhqd,bhkd->bhqk", q, k) / math.sqrt(DIM // HEADS)).exp()
     return weights / weights.sum(-1, keepdim=True)
 
 
@@ -109,65 +78,57 @@ def close(a, b, relative):
 @every_model
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("grad", [False, True])
-def test_weights_are_those_made_by_hand_and_outputs_stay(name, training, grad):
-    model, images, module, maps = setup(name)
+def test_weights_are_those_made_by_hand_in_nested_records_and_outputs_stay(name, training, grad):
+    model, images, names, maps = setup(name)
     model.train(training)
-    inputs = []
-    attentions = [model.get_submodule(module.format(i)) for i in range(DEPTH)]
-    hooks = [
-        a.register_forward_pre_hook(lambda _, args, kw: inputs.append((*args, *kw.values())[0]), with_kwargs=True)
-        for a in attentions
-    ]  # fmt: skip
+    attentions, inputs = [model.get_submodule(name) for name in names], []
+
+    def keep_input(module, args, kwargs):
+        inputs.append([*args, *kwargs.values()][0])
+
     with torch.set_grad_enabled(grad):
-        plain = logits(model(images))
-        for hook in hooks:
-            hook.remove()
-        with record(model, module.format("*") + ".weights") as seen:
-            recorded = logits(model(images))
-    # Hugging Face's eager attention takes its softmax in float32 whatever the model's precision.
-    exact = 1e-6 if name == "huggingface eager" else 1e-12
+        plain = given(model(images))
+        for attention in attentions:
+            attention.register_forward_pre_hook(keep_input, with_kwargs=True)
+        first, second = weights_of(names)
+        with record(model, first, second) as seen, record(model, second) as inner:
+            recorded = given(model(images))
     close(recorded, plain, 1e-12)
-    assert list(seen) == [f"{module.format(i)}.weights" for i in range(DEPTH)]
+    assert list(seen) == [first, second] and list(inner) == [second]
+    assert inner[second] is seen[second]
     for x, attention, weights in zip(inputs, attentions, seen.values(), strict=True):
         assert weights.shape == (B, HEADS, x.shape[1], x.shape[1])
-        close(weights, by_hand(x, maps(attention)), exact)
+        close(weights, by_hand(x, maps(attention)), exact(name))
         assert weights.max() > 3 / x.shape[1] and weights.min() >= 0
         torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
         assert weights.requires_grad == grad
 
 
 @every_model
-def test_gradients_with_respect_to_weights_are_the_models(name):
+def test_gradients_are_the_models_through_the_weights_and_in_the_second_order(name):
     """The queries of a block reach the logits through its weights alone: the chain rule is exact."""
-    model, images, module, maps = setup(name)
-    with record(model, module.format("*") + ".weights") as seen:
-        logit = logits(model(images))[0, 1]
-    weights = list(seen.values())
-    for i, gradient in enumerate(torch.autograd.grad(logit, weights, retain_graph=True)):
-        parameter = list(model.get_submodule(module.format(i)).parameters())[0]  # all or a third: q
-        direct, through = (
-            torch.autograd.grad(y, parameter, g, retain_graph=True)[0][:DIM]
-            for y, g in ((logit, None), (weights[i], gradient))
-        )
-        close(through, direct, 1e-6 if name == "huggingface eager" else 1e-10)
-        assert gradient[1].abs().max() == 0  # the logit of the first image
-
-
-@every_model
-def test_recording_leaves_gradients_and_second_derivatives_as_they_are(name):
-    model, images, module, _ = setup(name)
+    model, images, names, _ = setup(name)
     images.requires_grad_()
 
     def derivatives():
-        (first,) = torch.autograd.grad(logits(model(images))[0, 1], images, create_graph=True)
-        return first, torch.autograd.grad(first.square().sum(), images)[0]
+        logit = given(model(images))[0, 1]
+        (first,) = torch.autograd.grad(logit, images, create_graph=True)
+        (second,) = torch.autograd.grad(first.square().sum(), images, retain_graph=True)
+        return logit, first, second
 
-    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-        plain = derivatives()  # the fused kernel has no second derivative on the CPU
-    with record(model, module.format("*") + ".weights"):
-        recorded = derivatives()
+    with sdpa_kernel(SDPBackend.MATH):  # the fused kernel has no second derivative on the CPU
+        plain = derivatives()
+    with record(model, *weights_of(names)) as seen:
+        logit, *_ = recorded = derivatives()
     for a, b in zip(recorded, plain, strict=True):
-        close(a, b, 1e-6 if name == "huggingface eager" else 1e-10)
+        close(a, b, exact(name))
+    gradients = torch.autograd.grad(logit, list(seen.values()), retain_graph=True)
+    for module, weights, gradient in zip(names, seen.values(), gradients, strict=True):
+        query = next(model.get_submodule(module).parameters())  # its first rows are the queries'
+        (direct,) = torch.autograd.grad(logit, query, retain_graph=True)
+        (through,) = torch.autograd.grad(weights, query, gradient, retain_graph=True)
+        close(through[:DIM], direct[:DIM], exact(name))
+        assert gradient[1].abs().max() == 0  # the logit of the first image
 
 
 @every_model
@@ -176,55 +137,15 @@ def test_recording_leaves_gradients_and_second_derivatives_as_they_are(name):
 )
 @pytest.mark.parametrize("grad", [False, True])  # minivit may take another path with gradients
 def test_lower_precisions(name, dtype, relative, grad):
-    model, images, module, _ = setup(name, dtype)
+    model, images, names, _ = setup(name, dtype)
     with torch.set_grad_enabled(grad):
-        plain = logits(model(images))
-        with record(model, module.format("*") + ".weights", module.format("*")) as seen:
-            recorded = logits(model(images))
+        plain = given(model(images))
+        with record(model, *weights_of(names), *names) as seen:
+            recorded = given(model(images))
     assert recorded.dtype == dtype and len(seen) == 2 * DEPTH
     close(recorded.float(), plain.float(), relative)
-    for key, weights in seen.items():
-        if key.endswith(".weights"):
-            assert (weights.float().sum(-1) - 1).abs().max() < relative
-
-
-@every_model
-def test_nested_records_get_the_same_weights(name):
-    model, images, module, _ = setup(name)
-    names = [f"{module.format(i)}.weights" for i in range(DEPTH)]
-    with record(model, names[0], names[1]) as outer, record(model, names[1], names[2]) as inner:
-        model(images)
-    assert list(outer) == names[:2] and list(inner) == names[1:]
-    assert outer[names[1]] is inner[names[1]]
-
-
-class Kernels(TorchDispatchMode):
-    """Counts fused attentions."""
-
-    count = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.count += "attention" in str(func)
-        return func(*args, **(kwargs or {}))
-
-
-@pytest.mark.parametrize("name", ["torchvision", "timm fused", "huggingface sdpa"])
-def test_only_what_is_asked_for_leaves_the_fused_kernel(name):
-    model, images, module, _ = setup(name)
-    with torch.no_grad(), record(model, f"{module.format(1)}.weights"), Kernels() as kernels:
-        model(images)
-    assert kernels.count == DEPTH - 1
-
-
-class Calls(nn.Module):
-    """A module around a function."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args, **kwargs):
-        return self.function(*args, **kwargs)
+    for key in weights_of(names):
+        assert (seen[key].float().sum(-1) - 1).abs().max() < relative
 
 
 def tensors(*shapes):
@@ -255,7 +176,7 @@ def test_every_option_of_scaled_dot_product_attention(options):
     inputs = tensors((B, 6, 5, 4), (B, kv, N, 4), (B, kv, N, 3))
     module = Calls(F.scaled_dot_product_attention)
     torch.manual_seed(3)
-    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+    with sdpa_kernel(SDPBackend.MATH):
         plain = module(*inputs, **options)
     torch.manual_seed(3)
     with record(module, "weights") as seen:
@@ -271,16 +192,6 @@ def test_every_option_of_scaled_dot_product_attention(options):
     for a, b in zip(*(torch.autograd.grad(z, inputs, g) for z in (recorded, plain)), strict=True):
         assert a.isfinite().all()
         close(a, b, 1e-11)
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_fused_attention_in_half_precision_takes_its_softmax_in_float32(dtype):
-    q, k, v = (3 * t.detach().to(dtype) for t in tensors((B, 6, 5, 4), (B, 6, N, 4), (B, 6, N, 3)))
-    module = Calls(F.scaled_dot_product_attention)
-    with record(module, "weights") as seen:
-        recorded = module(q, k, v)
-    assert seen["weights"].dtype == torch.float32 and recorded.dtype == dtype
-    close(seen["weights"], (q.double() @ k.double().mT / 2).softmax(-1), 1e-5)
 
 
 ALLOWED = torch.ones(N, N, dtype=torch.bool).tril()
@@ -310,28 +221,26 @@ ALLOWED = torch.ones(N, N, dtype=torch.bool).tril()
 def test_every_option_of_torchs_multi_head_attention(made, called, training, grad):
     called = dict(called)
     batch = (N,) if called.pop("unbatched", False) else (B, N) if "batch_first" in made else (N, B)
-    module = randomized(nn.MultiheadAttention(8, 2, **made)).train(training)
+    module = draw(nn.MultiheadAttention(8, 2, **made).double()).train(training).requires_grad_()
     x, k, v = tensors((*batch, 8), (*batch, made.get("kdim", 8)), (*batch, made.get("vdim", 8)))
     args = (x, k, v) if "kdim" in made else (x, x, x)  # the fast path is for self-attention
-    math_kernel = torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)
+    kernel = SDPBackend.MATH if "dropout" in made else list(SDPBackend.__members__.values())
     with torch.set_grad_enabled(grad):
         torch.manual_seed(3)
-        with math_kernel if "dropout" in made else torch.enable_grad() if grad else torch.no_grad():
+        with sdpa_kernel(kernel):
             plain, plain_weights = module(*args, **called)
         torch.manual_seed(3)
         with record(module, "weights") as seen:
             recorded, recorded_weights = module(*args, **called)
     close(recorded, plain, 1e-12)
     weights = seen["weights"]
-    extra = 2 * ("add_bias_kv" in made)
-    assert weights.shape == (B if len(batch) == 2 else 1, 2, N, N + extra)
+    assert weights.shape == (B if batch[1:] else 1, 2, N, N + 2 * ("add_bias_kv" in made))
     assert (weights.sum(-1) - 1).abs().max() < 1e-12  # before dropout
     assert (plain_weights is None) == (recorded_weights is None)
     if plain_weights is not None:  # the caller gets what it asked for
         close(recorded_weights, plain_weights, 1e-12)
         if "dropout" not in made:
-            shown = weights.flatten(0, 1).unflatten(0, weights.shape[:2])
-            shown = shown if "average_attn_weights" in called else shown.mean(1)
+            shown = weights if "average_attn_weights" in called else weights.mean(1)
             close(shown.view_as(plain_weights), plain_weights, 1e-12)
     if grad:
         (gradient,) = torch.autograd.grad(recorded.square().sum(), weights)
@@ -340,7 +249,7 @@ def test_every_option_of_torchs_multi_head_attention(made, called, training, gra
 
 def test_torchs_encoder_leaves_its_fast_path():
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
-    encoder = randomized(nn.TransformerEncoder(layer, 2)).requires_grad_(False)
+    encoder = draw(nn.TransformerEncoder(layer, 2).double()).eval()
     (x,) = tensors((B, N, 8))
     with torch.no_grad():
         plain = encoder(x)
@@ -353,70 +262,41 @@ def test_torchs_encoder_leaves_its_fast_path():
     assert seen["layers.1.self_attn.weights"].shape == (B, 2, N, N)
 
 
-@pytest.mark.parametrize(
-    "softmax",
-    [lambda s: s.softmax(-1), lambda s: torch.softmax(s, dim=3), lambda s: F.softmax(s, -1), nn.Softmax(-1)],
-)  # fmt: skip
-def test_a_softmax_that_is_written_out(softmax):
-    (scores,) = tensors((B, HEADS, 5, N))
-    model = nn.Sequential(Calls(softmax), nn.Flatten())
-    with record(model, "0.weights") as seen:
-        model(scores)
-    assert torch.equal(seen["0.weights"], scores.softmax(-1))
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda s: s.softmax(1),  # over heads
-        lambda s: s.log_softmax(-1).exp(),
-        lambda s: s,
-    ],
-)
-def test_weights_that_were_never_shown_are_an_error_that_names_them(function):
-    (scores,) = tensors((B, HEADS, 5, N))
-    model = nn.ModuleDict({"mlp": Calls(function), "attn": Calls(lambda s: s.softmax(-1))})
-    said = r"no attention weights were computed for \['mlp.weights'\].*\['attn.weights'\]"
-    with pytest.raises(RuntimeError, match=said), record(model, "mlp.weights", "attn.weights"):
-        model["mlp"](scores)
-        model["attn"](scores)
-
-
-@pytest.mark.parametrize("shape", [(B * HEADS, 5, N), (B, 3, HEADS, 5, N)])
-def test_a_softmax_without_one_axis_each_for_images_and_heads_is_an_error_that_shows_it(shape):
-    (scores,) = tensors(shape)
-    model = nn.ModuleDict({"attn": Calls(lambda s: s.softmax(-1))})
-    shown = ", ".join(map(str, shape))
-    said = rf"the softmax in \['attn.weights'\] has \[\[{shown}\]\].*cannot be told apart"
-    with pytest.raises(RuntimeError, match=said), record(model, "attn.weights"):
-        model["attn"](scores)
-
-
-def test_two_attentions_in_one_call_are_an_error_and_in_two_calls_are_not():
+def test_a_softmax_that_is_written_out_in_each_of_several_calls_but_not_behind_a_failure():
     (scores,) = tensors((B, HEADS, N, N))
-    part = Calls(lambda s: s.softmax(-1))
-    model = nn.Sequential(part, part)
-    said = "more than once for 'weights' in one call: name a smaller module"
-    with pytest.raises(RuntimeError, match=said), record(model, "weights"):
-        model(scores)
-    with record(model, "0.weights") as seen:
-        y = model(scores)
-    assert seen["0.weights"] is y
+    named = lambda s: torch.softmax(s, dim=3)  # noqa: E731
+    for softmax in (lambda s: s.softmax(-1), named, lambda s: F.softmax(s, -1), nn.Softmax(-1)):
+        part, fails = Calls(softmax), Calls(lambda s, softmax=softmax: softmax(s).view(0))
+        model = nn.ModuleList([fails, part])
+        with record(model, "0.weights", "1.weights") as seen:
+            pytest.raises(RuntimeError, fails, scores).match("invalid for input")
+            last = part(part(scores) + 1)
+        assert torch.equal(seen["0.weights"], scores.softmax(-1))
+        assert torch.equal(seen["1.weights"], last)
 
 
-def test_attention_after_an_exception_that_the_block_catches_is_not_taken_for_the_failed_ones():
-    (scores,) = tensors((B, HEADS, N, N))
-    fails, other = Calls(lambda s: s.softmax(-1).view(0)), nn.Softmax(-1)
-    with record(nn.ModuleList([fails, other]), "0.weights") as seen:
-        pytest.raises(RuntimeError, fails, scores).match("invalid for input")
-        shown = seen["0.weights"]
-        other(scores + 1)
-    assert seen["0.weights"] is shown
+def test_weights_that_cannot_be_told_are_an_error_that_names_them():
+    def softmax(scores):
+        return scores.softmax(-1)
+
+    unseen = r"no attention weights were computed for \['mlp.weights'\].*\['attn.weights'\]"
+    for function, shape, said in (
+        (lambda s: s.softmax(1), (B, HEADS, 5, N), unseen),  # over heads
+        (lambda s: s.log_softmax(-1).exp(), (B, HEADS, 5, N), unseen),
+        (lambda s: s, (B, HEADS, 5, N), unseen),
+        (softmax, (6, 5, N), r"the softmax in \['mlp.weights'\] has \[\[6, 5, 7\]\].*cannot be told"),
+        (softmax, (B, 1, HEADS, 5, N), r"has \[\[2, 1, 3, 5, 7\]\].*cannot be told apart"),
+        (lambda s: softmax(softmax(s)), (B, HEADS, 5, N), "more than once for 'mlp.weights' in one"),
+    ):  # fmt: skip
+        model = nn.ModuleDict({"mlp": Calls(function), "attn": Calls(softmax)})
+        with pytest.raises(RuntimeError, match=said), record(model, "mlp.weights", "attn.weights"):
+            model["attn"](torch.rand(B, HEADS, 5, N))
+            model["mlp"](torch.rand(shape))
 
 
 @pytest.mark.parametrize("in_place", [False, True])
 def test_compiled_models_are_recorded_under_their_own_names_and_not_compiled_again(in_place):
-    model, images, _, _ = setup("minivit")
+    model, images, names, _ = setup("minivit")
     compilations = []
 
     def backend(graph, inputs):
@@ -430,11 +310,13 @@ def test_compiled_models_are_recorded_under_their_own_names_and_not_compiled_aga
             model.compile(backend=backend)
         close(compiled(images), plain, 1e-12)
         assert (count := len(compilations)) > 0
-        for names in ("blocks.1", ""), ("blocks.1", "", "blocks.*.attention.weights"):
-            with record(compiled, *names) as seen:
+        for wanted in ("blocks.1", ""), ("blocks.1", "", *weights_of(names)):
+            with record(compiled, *wanted) as seen:
                 close(compiled(images), plain, 1e-12)
-            assert len(seen) == (2 if len(names) == 2 else 2 + DEPTH)
+            assert len(seen) == len(wanted)
             close(seen[""], plain, 1e-12)
+        with replace(compiled, {"blocks.1": torch.zeros_like}):
+            assert torch.equal(*compiled(images))  # nothing of the images is left
         compiled(images)
     assert len(compilations) == count
 
@@ -455,6 +337,6 @@ def test_autocast_does_not_round_what_is_recorded():
 
 def test_weights_have_their_shape_on_the_meta_device():
     model = minivit.create("vit_32px", dim=16, depth=1, heads=2).to("meta")
-    with minivit.record(model, "blocks.*.attention.weights") as seen:
+    with record(model, "blocks.*.attention.weights") as seen:
         model(torch.empty(2, 3, 32, 32, device="meta"))
     assert seen["blocks.0.attention.weights"].shape == (2, 2, 64, 64)

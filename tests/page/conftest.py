@@ -1,4 +1,4 @@
-"""Models written for pages, and the page's engine under Node."""
+"""Models written for pages, and the page's scripts under Node."""
 
 import copy
 import json
@@ -6,6 +6,8 @@ import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 import torch
@@ -13,26 +15,39 @@ from torch import Tensor
 
 import minivit
 import vitlab
-from vitlab.convert.page import export_page, rounded, script
+from vitlab.convert.page import rounded, script
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = ROOT / "book/_static/live/engine.js"
-RUN = Path(__file__).with_name("run.mjs")
-CALL = """
+JOBS = Path(__file__).with_name("jobs.js")
+RUN = """
 const { readFileSync } = require("fs");
-const { folder, file, given, call } = JSON.parse(readFileSync(0));
-const text = (name) => readFileSync(`${folder}/${name}.js`, "utf8");
-const engine = new Function(`${text("engine")}; return minivitEngine()`)();
-const solve = new Function(`${text("solve")}; return minivitSolve()`)();
-const made = new Function("engine", "solve", `${text("unwind")}; return minivitUnwind(engine, solve)`);
-const way = made(engine, solve);
-const level = new Function("solve", `${text("level")}; return minivitLevel(solve)`)(solve);
-if (file) new Function(readFileSync(file, "utf16le"))();
-const model = file && engine.open(minivitModels.model);
+const { files, models, given, call } = JSON.parse(readFileSync(0));
+for (const file of models) new Function(readFileSync(file, "utf16le"))();
+const scripts = files.map((file) => readFileSync(file, "utf8")).join("\\n");
+const found = new Function("given", `${scripts}\\n${call}`)(given);
 const plain = (key, value) => (ArrayBuffer.isView(value) ? [...value] : value);
-const run = new Function("engine", "way", "solve", "level", "model", "given", call);
-console.log(JSON.stringify(run(engine, way, solve, level, model, given), plain));
+console.log(JSON.stringify(found, plain));
 """
+
+
+def node(call: str, given: object, *scripts: str, **models: minivit.ViT) -> Any:
+    """What lines of JavaScript return, under Node, below some of the page's scripts.
+
+    Models are in ``minivitModels`` by their names.
+    """
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed, which runs the page's scripts outside a browser")
+    with TemporaryDirectory() as folder:
+        stored = {name: f"{folder}/{name}.js" for name in models}
+        for name, path in stored.items():
+            Path(path).write_bytes(script(models[name], name))
+        files = [str(ENGINE.parent / f"{name}.js") for name in scripts]
+        task = {"files": files, "models": list(stored.values()), "given": given, "call": call}
+        command = ["node", "-e", RUN]
+        done = subprocess.run(command, input=json.dumps(task), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 @cache
@@ -62,21 +77,18 @@ def images(of: minivit.ViT, count: int) -> Tensor:
     """Images of digits, and noise for models that see colours: uint8, as on disk."""
     if of.config.channels == 1:
         return vitlab.data.load_data("DIGITS").test.images[:count]
-    height, width = of.config.image_size
+    size = (count, of.config.channels, *of.config.image_size)
     draws = torch.Generator().manual_seed(0)
-    size = (count, of.config.channels, height, width)
     return torch.randint(0, 256, size, generator=draws, dtype=torch.uint8)
 
 
-def asked(pictures: Tensor, jobs: list[dict]) -> str:
-    """Images and jobs as jobs.js takes them, in JSON."""
-    pixels = pictures.permute(0, 2, 3, 1).flatten(1).tolist()  # channels last
-    return json.dumps({"images": pixels, "jobs": jobs})
+def asked(pictures: Tensor, jobs: list[dict]) -> dict:
+    """Images and jobs as jobs.js takes them."""
+    return {"images": pictures.permute(0, 2, 3, 1).flatten(1).tolist(), "jobs": jobs}
 
 
-def told(text: str) -> list[dict[str, Tensor]]:
+def told(answers: list[dict]) -> list[dict[str, Tensor]]:
     """What jobs.js answers, as tensors."""
-    answers = json.loads(text)
     return [{k: torch.tensor(v, dtype=torch.float64) for k, v in one.items()} for one in answers]
 
 
@@ -85,38 +97,12 @@ def job(image: int, *ask: str, **switches: object) -> dict:
 
 
 @pytest.fixture
-def answers(tmp_path: Path):
+def answers():
     """Runs jobs in the page's engine: what it answers, as tensors."""
-    if shutil.which("node") is None:
-        pytest.skip("node is not installed, which runs the page's script outside a browser")
+    call = f"{JOBS.read_text()}; return runJobs(minivitEngine(), minivitModels.model, given)"
 
     def run(of: minivit.ViT, pictures: Tensor, jobs: list[dict]) -> list[dict[str, Tensor]]:
-        (tmp_path / "model.js").write_bytes(script(of, "model"))
-        (tmp_path / "jobs.json").write_text(asked(pictures, jobs))
-        command = ["node", RUN, ENGINE, tmp_path / "model.js", tmp_path / "jobs.json"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return told(done.stdout)
-
-    return run
-
-
-@pytest.fixture
-def node(tmp_path: Path):
-    """Runs lines of JavaScript with the page's engine, solvers and a model: what they return."""
-    if shutil.which("node") is None:
-        pytest.skip("node is not installed, which runs the page's script outside a browser")
-
-    def run(call, given, of=None):
-        file = str(tmp_path / "model.js") if of is not None else None
-        if of is not None:
-            export_page(of, file)
-        task = {"folder": str(ENGINE.parent), "file": file, "given": given, "call": call}
-        done = subprocess.run(
-            ["node", "-e", CALL], input=json.dumps(task), capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        return told(node(call, asked(pictures, jobs), "engine", model=of))
 
     return run
 

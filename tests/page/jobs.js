@@ -3,7 +3,7 @@ function runJobs(engine, stored, { images, jobs }) {
   const model = engine.open(stored);
   const pictures = images.map((bytes) => engine.normalised(model, bytes));
   const plain = (key, value) => (ArrayBuffer.isView(value) ? [...value] : value); // JSON knows lists
-  return JSON.stringify(jobs.map(({ image, ask, switches }) => {
+  const answered = jobs.map(({ image, ask, switches }) => {
     const trace = engine.forward(model, pictures[image], switches);
     const answers = {
       logits: () => trace.logits,
@@ -15,5 +15,6 @@ function runJobs(engine, stored, { images, jobs }) {
       deletion: () => engine.deletion(model, pictures[image], switches),
     };
     return Object.fromEntries(ask.map((what) => [what, answers[what]()]));
-  }), plain);
+  });
+  return JSON.parse(JSON.stringify(answered, plain));
 }

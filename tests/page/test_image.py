@@ -5,15 +5,11 @@ import torch
 from PIL import Image
 
 import minivit
-from tests.page import javascript
-from tests.page.conftest import ENGINE
+from tests.page.conftest import node
 
 RUN = """
-const { readFileSync } = require("fs");
-const { file, given } = JSON.parse(readFileSync(0));
-const images = new Function(`${readFileSync(file)}; return minivitImage()`)();
-console.log(JSON.stringify(given.map(([image, size, resize, channels]) =>
-  [...images.prepared(image, size, resize, channels)])));
+return given.map(([image, size, resize, channels]) =>
+  minivitImage().prepared(image, size, resize, channels));
 """
 
 
@@ -34,7 +30,7 @@ def test_resized_cropped_and_grey_as_pil_does_it():
         given.append([pixels, size, resize, len(mean)])
         fit = minivit.Preprocess(size, resize, mean=mean, std=mean).fit(image)
         expected.append(fit[0].permute(1, 2, 0).flatten().int())
-    found = javascript.run(RUN, {"file": str(ENGINE.with_name("image.js")), "given": given})
+    found = node(RUN, given, "image")
     for ours, theirs in zip(found, expected, strict=True):
         assert len(set(theirs.tolist())) > 20
         away = (torch.tensor(ours) - theirs).abs()

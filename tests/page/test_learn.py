@@ -7,28 +7,21 @@ from torch import nn
 
 import minivit
 from minivit.vit import ViTConfig
-from tests.page import javascript
-from tests.page.conftest import ENGINE
+from tests.page.conftest import node
 from vitlab.data import load_data
 from vitlab.training import Recipe
 from vitlab.training.optimiser import adamw, schedule
 
 FILES = "engine", "gradient", "training", "trainer", "parts/numbers"
-RUN = r"""
-const { readFileSync } = require("fs");
-const { files, given, call } = JSON.parse(readFileSync(0));
-const made = new Function(`${files.map((file) => readFileSync(file, "utf8")).join("\n")};
-  const engine = minivitEngine(), numbers = minivitNumbers();
-  const training = minivitTraining(engine, minivitGradient(engine), numbers);
-  return { engine, training, trainer: minivitTrainer(engine, training, numbers) };`)();
+MAKE = """
+const engine = minivitEngine(), numbers = minivitNumbers();
+const training = minivitTraining(engine, minivitGradient(engine), numbers);
+const trainer = minivitTrainer(engine, training, numbers);
 for (const layer of Object.values(given.layers ?? {})) {
   for (const part of ["weight", "bias", "table"]) {
     if (layer[part]) layer[part] = Float64Array.from(layer[part]);
   }
 }
-const plain = (key, value) => (ArrayBuffer.isView(value) ? [...value] : value);
-const found = new Function(...Object.keys(made), "given", call)(...Object.values(made), given);
-console.log(JSON.stringify(found, plain));
 """
 GRADIENT = "return training.lossAndGradient(given, given.images, given.labels)"
 STEPS = """
@@ -56,8 +49,7 @@ CASES = [
 
 def page(call, given):
     """What lines of JavaScript return, run with what trains in the page."""
-    files = [str(ENGINE.parent / f"{name}.js") for name in FILES]
-    return javascript.run(RUN, {"files": files, "given": given, "call": call})
+    return node(MAKE + call, given, *FILES)
 
 
 def sized():

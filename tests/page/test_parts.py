@@ -13,44 +13,26 @@ from book._ext import live
 from minivit.parts import local_mask
 from minivit.patches import patchify, unpatchify
 from minivit.positions import sincos_1d, sincos_2d
-from tests.page import javascript
-from tests.page.conftest import ENGINE, images, model
-from vitlab.convert.page import export_page, rounded
+from tests.page.conftest import images, model, node
+from vitlab.convert.page import rounded
 from vitlab.instruments.distance import patch_distances
 
 CLOSE = 1e-10  # both sides compute in float64, but where a test says otherwise
-RUN = r"""
-const { readFileSync } = require("fs");
-const { files, shown, calls } = JSON.parse(readFileSync(0));
-new Function(files.map((file) => readFileSync(file, "utf8")).join("\n"))();
-const given = {};
-for (const file of shown) new Function(readFileSync(file, "utf16le"))();
-if (shown.length) {
-  const text = readFileSync(process.env.ENGINE, "utf8");
-  given.$engine = new Function(`${text}; return minivitEngine()`)();
-  for (const name in minivitModels) given[`$${name}`] = given.$engine.open(minivitModels[name]);
+RUN = """
+const named = {};
+if (globalThis.minivitModels) {
+  named.$engine = minivitEngine();
+  for (const name in minivitModels) named[`$${name}`] = named.$engine.open(minivitModels[name]);
 }
-const plain = (key, value) => (ArrayBuffer.isView(value) ? [...value] : value);
-console.log(JSON.stringify(calls.map(([part, name, ...values]) =>
-  minivitParts[part].compute[name](...values.map((value) => given[value] ?? value))), plain));
+return given.map(([part, name, ...values]) =>
+  minivitParts[part].compute[name](...values.map((value) => named[value] ?? value)));
 """
 
 
-@pytest.fixture
-def asked(tmp_path):
+def asked(*calls, **models):
     """Calls what parts compute, each as (part, name, arguments), in Node."""
-
-    def run(*calls, of=None, and_of=None):
-        parts = ["numbers", *sorted({call[0] for call in calls})]
-        files = [str(ENGINE.with_name("parts") / f"{part}.js") for part in parts]
-        models = {"model": of, "other": and_of}
-        shown = {name: str(tmp_path / f"{name}.js") for name in models if models[name] is not None}
-        for name, path in shown.items():
-            export_page(models[name], path)
-        task = {"files": files, "shown": list(shown.values()), "calls": calls}
-        return javascript.run(RUN, task, ENGINE=str(ENGINE))
-
-    return run
+    parts = [f"parts/{part}" for part in ("numbers", *sorted({call[0] for call in calls}))]
+    return node(RUN, calls, "engine", *parts, **models)
 
 
 def draw(*shape, seed=0):
@@ -68,7 +50,7 @@ def two_tokens(x, sharp):
     return ((sharp * x[:, None] * x[None, :]).softmax(-1) @ x[:, None])[:, 0]
 
 
-def test_fold_attends_as_the_chapter_does_and_knows_its_derivative(asked):
+def test_fold_attends_as_the_chapter_does_and_knows_its_derivative():
     points = 1.5 * draw(6, 2)
     for sharp in (-6.0, 0.0, 3.0):
         ours = asked(*(("fold", "attend", x.tolist(), sharp) for x in points))
@@ -78,7 +60,7 @@ def test_fold_attends_as_the_chapter_does_and_knows_its_derivative(asked):
         assert close(ours, there(points))
 
 
-def test_fold_finds_every_input_that_shares_an_output(asked):
+def test_fold_finds_every_input_that_shares_an_output():
     lobe = torch.tensor([[0.7, 1.8], [0.8, 1.6], [1.7, 0.75]], dtype=torch.float64)
     for sharp, least in ((-6.0, 2), (2.0, 1)):
         outputs = [two_tokens(x, sharp) for x in lobe]
@@ -92,7 +74,7 @@ def test_fold_finds_every_input_that_shares_an_output(asked):
             assert sharp < 0 or len(inputs) == 1, "nothing folds where like attends to like"
 
 
-def test_arrows_attend_as_torch_does(asked):
+def test_arrows_attend_as_torch_does():
     q, k, v = draw(1, 2), draw(3, 2, seed=1), draw(3, 2, seed=2)
     (ours,) = asked(("arrows", "attend", q[0].tolist(), k.tolist(), v.tolist()))
     assert close(ours["output"], F.scaled_dot_product_attention(q, k, v)[0])
@@ -100,7 +82,7 @@ def test_arrows_attend_as_torch_does(asked):
 
 
 @pytest.mark.parametrize("patch", [16, 32, 112])
-def test_patches_cost_what_is_counted(patch, asked):
+def test_patches_cost_what_is_counted(patch):
     with torch.device("meta"), FlopCounterMode(display=False) as counter:
         minivit.create("vit_b_16", patch_size=patch).eval()(torch.empty(1, 3, 224, 224))
     flops = counter.get_flop_counts()
@@ -110,7 +92,7 @@ def test_patches_cost_what_is_counted(patch, asked):
     assert ours["tokens"] == (224 // patch) ** 2 + 1
 
 
-def test_fibre_changes_patches_and_norms_them_as_the_chapter_does(asked):
+def test_fibre_changes_patches_and_norms_them_as_the_chapter_does():
     cat, other = draw(8, 12, 3).sigmoid(), draw(8, 12, 3, seed=1).sigmoid()
     rows = [rearrange(x[:, :8], "(a p) (b q) c -> (a b) (p q c)", p=4, q=4) for x in (cat, other)]
     square = cat[:, :8].flatten().tolist()
@@ -134,7 +116,7 @@ def test_fibre_changes_patches_and_norms_them_as_the_chapter_does(asked):
         assert (gap < 1e-9) == (contrast == 0), "the mean alone is lost"
 
 
-def test_unseen_is_what_the_embedding_maps_to_nothing(asked):
+def test_unseen_is_what_the_embedding_maps_to_nothing():
     (rows,) = asked(("unseen", "embedding", 12, 48))
     W = torch.tensor(rows, dtype=torch.float64)
     assert abs(W.std() * 48**0.5 - 1) < 0.1
@@ -151,7 +133,7 @@ def test_unseen_is_what_the_embedding_maps_to_nothing(asked):
     assert close(tokens, W @ delta)
 
 
-def test_kernel_has_the_tables_of_convolution_and_attention(asked):
+def test_kernel_has_the_tables_of_convolution_and_attention():
     kernel, tokens = draw(3, 3), draw(20, 7)
     (table,) = asked(("kernel", "convolutionTable", kernel.flatten().tolist(), 4, 5))
     pixels = draw(1, 1, 4, 5, seed=1)
@@ -168,7 +150,7 @@ def test_kernel_has_the_tables_of_convolution_and_attention(asked):
     assert close(mixed, expected @ tokens)
 
 
-def test_places_are_sines_and_cosines(asked):
+def test_places_are_sines_and_cosines():
     one, two = asked(("places", "oneDimensional", 3, 4, 8), ("places", "twoDimensional", 3, 4, 8))
     assert close(one, sincos_1d(12, 8).double(), 1e-6)  # the package's table is in float32
     assert close(two, sincos_2d((3, 4), 8).double(), 1e-6)
@@ -177,13 +159,13 @@ def test_places_are_sines_and_cosines(asked):
     assert close(alike, F.cosine_similarity(table[5], table, dim=-1))
 
 
-def test_shuffle_answers_with_and_without_positions(asked):
+def test_shuffle_answers_with_and_without_positions():
     of = model("digits_vit")
     seen = images(of, 1)
     order = torch.randperm(16, generator=torch.Generator().manual_seed(1))
     bytes_ = seen.flatten().tolist()
     call = "shuffle", "answers", "$engine", "$model", bytes_
-    moved, straight = asked((*call, order.tolist()), (*call, list(range(16))), of=of)
+    moved, straight = asked((*call, order.tolist()), (*call, list(range(16))), model=of)
     x = unpatchify(patchify(of.preprocess(seen), 2)[:, order], (4, 4), 2)
     assert close(moved["with"], of(x)[0].double(), 1e-4)
     blind = minivit.remove(of, "positions")
@@ -220,7 +202,7 @@ def in_another_basis(of, Q, moved):
 
 
 @pytest.mark.parametrize("keeps_mean", [True, False])
-def test_a_turn_is_orthogonal_and_keeps_the_mean_if_it_shall(keeps_mean, asked):
+def test_a_turn_is_orthogonal_and_keeps_the_mean_if_it_shall(keeps_mean):
     found = asked(*(("turn", "turn", 10, angle, keeps_mean) for angle in (0, 70, 360)))
     none, some, whole = (torch.tensor(one, dtype=torch.float64).view(10, 10) for one in found)
     eye, ones = torch.eye(10, dtype=torch.float64), torch.ones(10, dtype=torch.float64)
@@ -232,14 +214,14 @@ def test_a_turn_is_orthogonal_and_keeps_the_mean_if_it_shall(keeps_mean, asked):
 
 @pytest.mark.parametrize("keeps_mean", [True, False])
 @pytest.mark.parametrize("moved", [True, False])
-def test_turn_writes_the_model_in_another_basis_as_the_chapter_does(keeps_mean, moved, asked):
+def test_turn_writes_the_model_in_another_basis_as_the_chapter_does(keeps_mean, moved):
     of = model("digits_vit")
     seen = images(of, 1)
     bytes_ = seen.flatten().tolist()
     angles = (0, 60, 100)  # at 180 degrees any turn is -1, which norms let through
     turns = asked(*(("turn", "turn", 64, angle, keeps_mean) for angle in angles))
     call = "turn", "answer", "$engine", "$model", bytes_
-    answers = asked(*((*call, angle, keeps_mean, moved) for angle in angles), of=of)
+    answers = asked(*((*call, angle, keeps_mean, moved) for angle in angles), model=of)
     logits = [torch.tensor(one["logits"], dtype=torch.float64) for one in answers]
     states = [torch.tensor(one["states"], dtype=torch.float64).view(5, 16, 64) for one in answers]
     for Q, ours, logit, state in zip(turns, answers, logits, states, strict=True):
@@ -257,11 +239,11 @@ def test_turn_writes_the_model_in_another_basis_as_the_chapter_does(keeps_mean, 
             assert apart > 0.1, "another one"
 
 
-def test_boxes_take_parts_away_as_remove_does(asked):
+def test_boxes_take_parts_away_as_remove_does():
     of, seen = model("digits_vit"), images(model("digits_vit"), 60)
     pixels = seen.flatten(1).tolist()
     cases = [[], [["mlp", 0]], [["attention", 1], ["mlp", 3]], [["residual", 2]]]
-    found = asked(*(("boxes", "answers", "$engine", "$model", pixels, c) for c in cases), of=of)
+    found = asked(*(("boxes", "answers", "$engine", "$model", pixels, c) for c in cases), model=of)
     for removed, ours in zip(cases, found, strict=True):
         without = copy.deepcopy(of)
         for part, block in removed:
@@ -271,7 +253,7 @@ def test_boxes_take_parts_away_as_remove_does(asked):
     assert found[0] != found[1], "a part that is gone is missed"
 
 
-def test_donors_give_parts_as_transplants_do(asked):
+def test_donors_give_parts_as_transplants_do():
     of, host = model("digits_vit"), rounded(live.start(1))
     seen = images(of, 40)
     pixels = seen.flatten(1).tolist()
@@ -279,7 +261,7 @@ def test_donors_give_parts_as_transplants_do(asked):
     cases = [[], ["head"], ["positions", *blocks, "norm", "head"], ["blocks.1", "head"]]
     cases.append(["patch_embedding", *cases[2]])
     call = "donors", "answers", "$engine", "$model", "$other"
-    found = asked(*((*call, parts, pixels) for parts in cases), of=of, and_of=host)
+    found = asked(*((*call, parts, pixels) for parts in cases), model=of, other=host)
     for parts, ours in zip(cases, found, strict=True):
         state = {**host.state_dict()}
         for name, tensor in of.state_dict().items():
@@ -302,14 +284,14 @@ def test_one_host_is_the_donors_own_start_and_the_other_is_not():
     assert own > 0.8 and abs(other) < 0.1
 
 
-def test_heads_look_as_far_as_the_package_says(asked):
+def test_heads_look_as_far_as_the_package_says():
     weights = draw(36, 36).softmax(-1)
     (ours,) = asked(("heads", "distance", weights.flatten().tolist(), 6, 4))
     expected = (weights * patch_distances((6, 6), (24, 24))).sum(-1).mean()
     assert abs(ours - expected) < CLOSE
 
 
-def test_learn_says_what_sets_a_training_apart(asked):
+def test_learn_says_what_sets_a_training_apart():
     first = {"rate": 0.02, "images": 1259, "seed": 0, "removed": []}
     other = {"rate": 0.1, "images": 63, "seed": 4, "removed": ["attention", "mlp", "positions"]}
     found = asked(("learn", "different", first), ("learn", "different", other))

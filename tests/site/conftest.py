@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from book.tools.gates import FIRST_LOAD
+from book.tools.address import SITE
+from book.tools.gates import FIRST_LOAD, pages
 
 GOOD_ALT = 'alt="A curve that rises and then falls again."'
 META = {
@@ -31,6 +32,12 @@ SOUND = f"""<!doctype html><html><head><title>Attention - Vision transformers</t
 <img src="data:image/png;base64,AAAA" width="2" height="1" {GOOD_ALT}>
 <svg role="img"><title>Two curves that cross at the middle.</title></svg>
 <a href="#top"><img src="logo.svg" alt=""> The title</a></article></body></html>"""
+
+
+@pytest.fixture(scope="session")
+def trees():
+    """The pages of the book's site."""
+    return dict(pages(SITE))
 
 
 @pytest.fixture

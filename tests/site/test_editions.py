@@ -8,20 +8,17 @@ import pytest
 from book.tools import notebooks
 from book.tools.address import ROOT
 from book.tools.edition.__main__ import build
-from book.tools.edition.leaks import leaks
+from book.tools.edition.solution_scan import leaks
 from book.tools.edition.tree import Edition, table, write
-from book.tools.gates import GATES, PAGE_GATES, pages
+from book.tools.gates import GATES, pages
 
-pytestmark = pytest.mark.full
+# In another order each edition would be built several times.
+pytestmark = [pytest.mark.full, pytest.mark.random_order(disabled=True)]
 EDITIONS = {
     "student": Edition(student=True),
     "remix": Edition(chapters=frozenset({1, 2, 4, 14}), whole="https://owner.github.io/book/"),
     "both": Edition(student=True, chapters=frozenset({1, 2, 4, 14})),
 }
-
-
-# In another order each edition would be built several times.
-pytestmark = pytest.mark.random_order(disabled=True)
 
 
 @pytest.fixture(scope="module", params=EDITIONS)
@@ -32,13 +29,11 @@ def built(request, tmp_path_factory):
     return EDITIONS[request.param], folder / "_build/html"
 
 
-@pytest.mark.full
 def test_the_gates_find_nothing(built):
     _, site = built
-    assert [problem for gate in [*GATES, *PAGE_GATES] for problem in gate(site)] == []
+    assert [problem for gate in GATES for problem in gate(site)] == []
 
 
-@pytest.mark.full
 def test_the_ledger_has_all_claims_and_headings_their_numbers(built):
     edition, site = built
     claims = json.loads((site / "book/ledger.json").read_text(encoding="utf-8"))["claims"]
@@ -51,7 +46,6 @@ def test_the_ledger_has_all_claims_and_headings_their_numbers(built):
             assert number == 0 or edition.chapters is None or number in edition.chapters
 
 
-@pytest.mark.full
 def test_students_read_no_solution_and_one_that_is_planted_is_found(built):
     edition, site = built
     left_out = table(edition if edition.student else Edition(student=True))[1]

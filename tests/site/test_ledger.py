@@ -12,23 +12,13 @@ import pytest
 
 from book._ext.claims import counts
 from book.tools.address import ROOT, SITE
-from book.tools.gates import compressed, pages
+from book.tools.gates import compressed
 from course.claims import card, harvest, load
 from vitlab.claims.ledger import LEDGER
 from vitlab.claims.rules import word_of
 
 HEAVIEST = 150_000  # bytes of the page, compressed
 THUMBNAIL = 30_000  # bytes of one
-
-
-@pytest.fixture(scope="module")
-def found():
-    return harvest()
-
-
-@pytest.fixture(scope="module")
-def trees():
-    return dict(pages(SITE))
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +29,11 @@ def page(trees):
 @pytest.fixture(scope="module")
 def cards(page):
     return {card["id"]: card for card in page.select("details.verdict")}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return harvest()
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from importlib import import_module
 import pytest
 import torch
 
-from studies.runner.command import NAMES, load
-from studies.runner.storage import HERE, Place
+from studies.runner.command import NAMES, load, module_of
+from studies.runner.storage import HERE, Store
 from studies.runner.study import Study
 from studies.shared import inputs
 from vitlab.data import Data, Split, load_data
@@ -34,11 +34,11 @@ SURVEYS = {
     "hybrids": (["011, shapes", "begin, shapes", "flat 100, shapes"], dict(SEEDS=range(2), RATES=(1e-2,), RECIPE=TWO)),
     "inversion_and_training": (["ViT, no MLP", "ResNet"], dict(SEEDS=ONE, STEPS=2, BUDGET=5)),
     "inversion_at_scale": (["vit_32px block 1 untrained"], dict(EVALUATIONS=23, MODELS={"vit_32px": (32, "", (1,))})),
-    "inversion_by_depth": (["cifar10_vit_gap", "resnet_32px untrained"], dict(STEPS=2)),
-    "inversion_by_descent": (["digits_vit"], dict(STEPS=2)),
+    "inversion_by_depth": (["cifar10_vit_gap", "resnet_32px untrained"], dict(DEPTH_STEPS=2)),
+    "inversion_by_descent": (["digits_vit"], dict(DESCENT=2)),
     "inversion_in_miniature": (["seed 0"], dict(FEW=1, TIMES=2, LONG=2)),
     "inversion_of_one_layer": (["trained", "untrained 0"], dict(PICTURES=1, STEPS=10)),
-    "inversion_rates": (["seed 0"], dict(STEPS=2, STEP_SIZES=(1.0, 1e30))),
+    "inversion_rates": (["seed 0"], dict(RATE_STEPS=2, RATES=(1.0, 1e30))),
     "lesions": (["three stages: 0", "one stage: 0", "digits: 0", "planted: 0", "two digits: 0", "cifar10_resnet"],
                 dict(SEEDS=ONE, STEPS=2, STAGES={"three stages": (1, 1, 1), "one stage": (3,)})),
     "longer_searches": (["cifar10_vit_gap without mlp", "undo cifar10_vit_gap", "vit 0 without norm"],
@@ -51,7 +51,7 @@ SURVEYS = {
     "smoothing": (["vit attention", "vit gaussian", "vit convolution", "resnet blur", "resnet plain", "dense vit none", "dense resnet attention",
                    "cifar10_vit_gap", "cifar10_resnet", "longer resnet blur", "more vit none"], dict(SEEDS=range(2), MORE=ONE)),
     "unwinding": (["digits_vit"], dict(PICTURES=1)),
-    "unwinding_from_nearby": (["cifar10_mixer"], dict(PICTURES=1, STEPS=2)),
+    "unwinding_from_nearby": (["cifar10_mixer"], dict(NEARBY=1, SEARCH=2)),
     "where_attention_looks": (["cifar10_vit_cls", "cifar10_vit_no_residual", "vit_32px untrained"], dict(PICTURES=8, FEW=4, SEEDS=ONE)),
 }  # fmt: skip
 SHARED = {
@@ -116,7 +116,7 @@ def little(monkeypatch, drawn):
 @pytest.mark.parametrize(("name", "row"), [(name, row) for name, (rows, _) in SURVEYS.items() for row in rows])  # fmt: skip
 def test_a_study_measures_each_kind_of_row(name, row, monkeypatch):
     for key, value in SURVEYS[name][1].items():
-        monkeypatch.setattr(f"studies.{name}.{key}", value)
+        monkeypatch.setattr(module_of(name), key, value)
     torch.set_num_threads(1)
     assert json.dumps(load(name).measure(row), allow_nan=False) != "{}"
 
@@ -129,14 +129,14 @@ def test_a_study_trains_to_its_end_and_finds_the_same_again(name, tmp_path, caps
         recipe = replace(run.recipe, steps=2, batch_size=10)
         return replace(run, data=run.data.replace("CIFAR10", "SHAPES"), recipe=recipe)
 
-    study, place = load(name), Place(tmp_path)
+    study, store = load(name), Store(tmp_path)
     little = replace(
         study,
         candidates={row: [small(run) for run in runs[:2]] for row, runs in study.candidates.items()},
         finals=lambda row, run: [small(final) for final in study.finals(row, run)[:2]],
     )  # fmt: skip
-    little.carry_out(place)
-    assert little.recheck("", place) == 0
+    little.carry_out(store)
+    assert little.recheck("", store) == 0
     printed = capsys.readouterr().out
     assert all(row in printed for row in study.candidates) and "the figures agree" in printed
 

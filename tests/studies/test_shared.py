@@ -60,7 +60,7 @@ def test_the_mean_over_pairs_leaves_the_diagonal_out():
 
 def test_inner_and_outer_places_are_told_apart():
     own = torch.zeros(3, 3)
-    own[1, 1] = 0.8  # the one inner place
+    own[1, 1] = 0.8  # the one inner store
     table = torch.diag(own.flatten()).view(3, 3, 3, 3) - 0.1
     means = summary(Localisation(table, torch.zeros(0, 3, 3)))
     assert means["inner"] == pytest.approx(0.8) and means["outer"] == pytest.approx(0, abs=1e-6)

@@ -14,9 +14,9 @@ from PIL import Image
 
 import minivit
 from vitlab.commands import main
-from vitlab.training.defaults import device_of, recipe_for
+from vitlab.extras import device_of
 from vitlab.training.evaluate import logits_of
-from vitlab.training.recipe import Recipe
+from vitlab.training.recipe import Recipe, recipe_for
 from vitlab.training.run import Run
 
 SHORT = ["--epochs", "1", "--threads", "1", "--device", "cpu"]
@@ -89,10 +89,14 @@ def test_eval_finds_the_scores_of_the_end_in_the_batches_asked_for(digits, capsy
     for part, checkpoint in ("validation", digits), ("test", digits / "model.safetensors"):
         options = ["--data", "DIGITS", "--part", part, "--batch-size", "50"]
         assert main(["eval", str(checkpoint), *options]) == 0
-        said = capsys.readouterr().out
-        assert said.startswith(f"accuracy {final[part]['accuracy']:.2%}, ")
-        assert f"log-likelihood {final[part]['log_likelihood']:.4f}" in said
+        output = capsys.readouterr().out
+        assert output.startswith(f"accuracy {final[part]['accuracy']:.2%}, ")
+        assert f"log-likelihood {final[part]['log_likelihood']:.4f}" in output
     assert sizes == [50, 50]
+    before = (digits / "state.pt").stat().st_mtime_ns
+    assert main(["train", "--data", "DIGITS", "--out", str(digits), "--resume", *SHORT]) == 0
+    assert "written to" in capsys.readouterr().out  # a finished training tells its scores again
+    assert (digits / "state.pt").stat().st_mtime_ns == before
 
 
 def test_eval_takes_the_images_of_a_source_as_they_were_trained_on(tmp_path, capsys):
@@ -103,12 +107,10 @@ def test_eval_takes_the_images_of_a_source_as_they_were_trained_on(tmp_path, cap
     assert trained == f"test        {capsys.readouterr().out.splitlines()[0]}"
 
 
-def test_a_training_among_the_images_is_refused_before_it_is_one_of_them(
-    pictures, capsys, monkeypatch
-):
-    for out in (pictures / "runs", pictures / "red" / "run", pictures):
-        said = error(capsys, "train", "--data", pictures, "--out", out, *SHORT)
-        assert "give --out a folder outside the images" in said
+def test_a_training_among_the_images_is_refused(pictures, capsys, monkeypatch):
+    for out in pictures / "runs", pictures / "red" / "run", pictures:
+        line = error(capsys, "train", "--data", pictures, "--out", out, *SHORT)
+        assert "give --out a folder outside the images" in line
     monkeypatch.chdir(pictures)
     assert "outside the images" in error(capsys, "train", "--data", ".", *SHORT)
     assert {path.name for path in pictures.iterdir()} == {"red", "blue"}
@@ -126,26 +128,16 @@ def test_a_folder_of_images_is_learnt_scored_and_named(pictures, tmp_path, capsy
     lines = capsys.readouterr().out.splitlines()
     assert [lines[0], lines[3]] == shown
     for first, second, best in ((lines[1], lines[2], "red"), (lines[4], lines[5], "blue")):
-        (share, name), (other, _) = first.split(), second.split()
-        assert name == best and float(share[:-1]) > 50
-        assert float(share[:-1]) + float(other[:-1]) == pytest.approx(100)
+        (likely, name), (other, _) = first.split(), second.split()
+        assert name == best and float(likely[:-1]) > 50
+        assert float(likely[:-1]) + float(other[:-1]) == pytest.approx(100)
+    for options, count in (([], 5), (["--top", "50"], 10)):  # the likeliest first
+        assert main(["predict", shown[0], "--model", "cifar10_vit", *options]) == 0
+        values = [float(line.split("%")[0]) for line in capsys.readouterr().out.splitlines()[1:]]
+        assert len(values) == count and values == sorted(values, reverse=True)
+        assert sum(values) <= 100.05
     config = minivit.load(str(out / "model.safetensors")).config
     assert (config.image_size, config.patch_size) == ((16, 16), (2, 2))
-
-
-def test_predict_gives_as_many_classes_as_asked_for_most_likely_first(digits, grey, capsys):
-    for options, count in (([], 5), (["--top", "3"], 3), (["--top", "50"], 10)):
-        assert main(["predict", grey, "--model", str(digits), *options]) == 0
-        shares = [float(line.split("%")[0]) for line in capsys.readouterr().out.splitlines()[1:]]
-        assert len(shares) == count and shares == sorted(shares, reverse=True)
-        assert sum(shares) <= 100.05
-
-
-def test_a_finished_training_says_again_what_it_came_to(digits, capsys):
-    before = (digits / "state.pt").stat().st_mtime_ns
-    assert main(["train", "--data", "DIGITS", "--out", str(digits), "--resume", *SHORT]) == 0
-    assert "written to" in capsys.readouterr().out
-    assert (digits / "state.pt").stat().st_mtime_ns == before
 
 
 def test_models_and_the_version_are_said(capsys):
@@ -205,62 +197,39 @@ def test_bad_input_is_one_line_and_exit_code_2(digits, pictures, grey, tmp_path,
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
+def test_options_that_cannot_be_are_refused_with_code_2(capsys):
+    for options, text in (
         (["--epoks", "3"], "--epoks"),
-        (
-            ["--from", "digits_vit", "--model", "vit_8px"],
-            "--from and --model are not allowed together",
-        ),
-    ],
-)
-def test_options_that_cannot_be_are_refused_with_code_2(capsys, options, said):
-    with pytest.raises(SystemExit) as end:
-        main(["train", "--data", "DIGITS", *options])
-    assert end.value.code == 2 and said in capsys.readouterr().err
-
-
-def test_an_interrupt_says_how_to_go_on(tmp_path, capsys, interrupted):
-    arguments = ["train", "--data", "DIGITS", "--out", str(tmp_path / "my run"), *SHORT]
-    assert main(arguments) == 128 + signal.SIGINT
-    again = f"{shlex.join(['python', '-m', 'vitlab', *arguments])} --resume"
-    said = f"stopped after step 4 of 19, which is saved. To continue:\n    {again}\n"
-    assert capsys.readouterr().err == said
-    interrupted()
-    assert main(shlex.split(again)[3:]) == 0
+        (["--from", "digits_vit", "--model", "vit_8px"], "--from and --model are not allowed"),
+    ):
+        with pytest.raises(SystemExit) as end:
+            main(["train", "--data", "DIGITS", *options])
+        assert end.value.code == 2 and text in capsys.readouterr().err
 
 
 def test_auto_takes_the_device_there_is(monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
-    assert device_of("auto") == torch.device("cpu")
-    with pytest.raises(ValueError, match="there is no cuda device here"):
-        device_of("cuda")
-    monkeypatch.setattr("torch.backends.mps.is_available", lambda: True)
-    assert device_of("auto") == torch.device("mps")
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    assert device_of("auto") == torch.device("cuda")
+    for cuda, mps, expected in (False, False, "cpu"), (False, True, "mps"), (True, True, "cuda"):
+        monkeypatch.setattr("torch.cuda.is_available", lambda answer=cuda: answer)
+        monkeypatch.setattr("torch.backends.mps.is_available", lambda answer=mps: answer)
+        assert device_of("auto") == torch.device(expected)
+        if not cuda:
+            with pytest.raises(ValueError, match="there is no cuda device here"):
+                device_of("cuda")
 
 
-FULL = "CUDA out of memory", "DefaultCPUAllocator: can't allocate memory"
+def test_too_little_memory_is_one_line_with_advice_and_a_bug_is_a_bug(capsys, monkeypatch):
+    arguments, raised = ["eval", "digits_vit", "--data", "DIGITS"], iter(())
 
-
-@pytest.mark.parametrize(
-    "raised", [MemoryError(), *map(RuntimeError, FULL), RuntimeError("a bug")], ids=str
-)
-def test_too_little_memory_is_one_line_with_advice_and_other_errors_are_not_called_so(
-    digits, capsys, monkeypatch, raised
-):
     def full(*args):
-        raise raised
+        raise next(raised)
 
     monkeypatch.setattr("vitlab.commands.evaluate.logits_of", full)
-    if str(raised) == "a bug":
-        with pytest.raises(RuntimeError, match="a bug"):
-            main(["eval", str(digits), "--data", "DIGITS"])
-    else:
-        assert "try a smaller --batch-size" in error(capsys, "eval", digits, "--data", "DIGITS")
+    texts = "CUDA out of memory", "DefaultCPUAllocator: can't allocate memory", "a bug"
+    raised = iter([MemoryError(), *map(RuntimeError, texts)])
+    for _ in range(3):
+        assert "try a smaller --batch-size" in error(capsys, *arguments)
+    with pytest.raises(RuntimeError, match="a bug"):
+        main(arguments)
 
 
 def without(packages, *arguments):
@@ -275,7 +244,7 @@ ONE_STEP = "train --data DIGITS --steps 1 --fraction 0.1 --device cpu --threads 
 
 
 @pytest.mark.parametrize(
-    ("packages", "command", "code", "said"),
+    ("packages", "command", "code", "text"),
     [
         (TRAINING, "train --data DIGITS --out", 2, "No module named 'sklearn.*train"),
         (["onnx"], "export digits_vit --out", 2, r"onnx\]"),
@@ -283,18 +252,15 @@ ONE_STEP = "train --data DIGITS --steps 1 --fraction 0.1 --device cpu --threads 
     ],
 )
 def test_a_package_that_is_missing_is_one_line_with_what_to_install(
-    tmp_path, packages, command, code, said
+    tmp_path, packages, command, code, text
 ):
     done = without(packages, *command.split(), str(tmp_path / "a.onnx"))
     lines = [line for line in done.stderr.splitlines() if not line.startswith("epoch")]
     assert done.returncode == code and len(lines) == 1, done.stderr
-    assert re.search(said, lines[0]) and 'In the repository of minivit: pip install ".' in lines[0]
-    if code:
-        assert not list(tmp_path.iterdir())
-    else:
-        written = {path.name for path in (tmp_path / "a.onnx").iterdir()}
-        assert {"confusion.csv", "classes.csv"} <= written
-        assert not any("png" in name for name in written)
+    assert re.search(text, lines[0]) and 'In the repository of minivit: pip install ".' in lines[0]
+    names = {path.name for path in tmp_path.glob("a.onnx/*")}
+    assert bool(names) == (not code) and not any("png" in name for name in names)
+    assert code or {"confusion.csv", "classes.csv"} <= names
 
 
 def test_what_needs_no_training_needs_no_package_for_it(grey):
@@ -309,22 +275,18 @@ def test_a_reader_that_has_read_enough_is_no_error(grey):
     assert (done.stdout, done.stderr) == ("a.png\n", "")
 
 
-def test_a_training_that_does_not_use_the_weights_that_there_are_says_so(tmp_path, capsys):
-    command = ["train", "--data", "DIGITS", "--fraction", "0.1", "--steps", "1", *SHORT[2:]]
-    assert main([*command, "--model", "digits_mixer", "--out", str(tmp_path / "a")]) == 0
-    said = "it starts untrained: to use the existing weights, give --from digits_mixer"
-    assert capsys.readouterr().err.splitlines()[0] == said
-    assert main([*command, "--model", "mixer_8px", "--out", str(tmp_path / "b")]) == 0
-    assert "untrained" not in capsys.readouterr().err
-
-
 def test_a_training_goes_on_from_trained_weights_with_a_head_for_the_classes(
     pictures, tmp_path, capsys
 ):
-    common = ["--from", "digits_vit", "--learning-rate", "1e-6", "--steps", "1", *SHORT[2:]]
+    one = ["--learning-rate", "1e-6", "--steps", "1", *SHORT[2:]]
+    common = ["--from", "digits_vit", *one]
     assert main(["train", "--data", "DIGITS", "--out", str(tmp_path / "a"), *common]) == 0
-    said = capsys.readouterr()
-    assert "untrained" not in said.err and float(said.out.split()[2].rstrip("%,")) > 90
+    output = capsys.readouterr()
+    assert "untrained" not in output.err and float(output.out.split()[2].rstrip("%,")) > 90
+    anew = ["--model", "digits_mixer", "--out", str(tmp_path / "c"), *one]
+    assert main(["train", "--data", "DIGITS", *anew]) == 0
+    untrained = "it starts untrained: to use the existing weights, give --from digits_mixer"
+    assert capsys.readouterr().err.splitlines()[0] == untrained
     assert main(["train", "--data", str(pictures), "--out", str(tmp_path / "b"), *common]) == 0
     model, body = minivit.load(tmp_path / "b"), minivit.load("digits_vit")
     assert model.classes == ["blue", "red"] and model.config.classes == 2
@@ -333,17 +295,19 @@ def test_a_training_goes_on_from_trained_weights_with_a_head_for_the_classes(
     assert torch.allclose(*weights, atol=1e-4)
 
 
-def test_a_training_from_trained_weights_is_resumed_from_the_same_alone(
+def test_an_interrupt_says_how_to_go_on_which_takes_the_same_weights_to_begin_with(
     pictures, tmp_path, capsys, interrupted
 ):
     common = ["train", "--data", str(pictures), "--steps", "6", *SHORT[2:]]
-    start, other = ["--from", "digits_vit"], ["--from", "digits_mixer"]
-    resumed = [*common, "--out", str(tmp_path / "run"), "--resume"]
-    assert main([*resumed, *start]) == 128 + signal.SIGINT
+    start, out = ["--from", "digits_vit"], ["--out", str(tmp_path / "my run")]
+    assert main([*common, *start, *out]) == 128 + signal.SIGINT
+    again = shlex.join(["python", "-m", "vitlab", *common, *start, *out, "--resume"])
+    text = f"stopped after step 4 of 6, which is saved. To continue:\n    {again}\n"
+    assert capsys.readouterr().err.endswith(text)
     interrupted()
-    capsys.readouterr()
-    assert "the model's start is 'digits_vit' there" in error(capsys, *resumed, *other)
-    assert main([*resumed, *start]) == 0
+    other = [*common, "--from", "digits_mixer", *out, "--resume"]
+    assert "the model's start is 'digits_vit' there" in error(capsys, *other)
+    assert main(shlex.split(again)[3:]) == 0
     assert main([*common, *start, "--out", str(tmp_path / "whole")]) == 0
-    files = [tmp_path / name / "model.safetensors" for name in ("whole", "run")]
+    files = [tmp_path / name / "model.safetensors" for name in ("whole", "my run")]
     assert files[0].read_bytes() == files[1].read_bytes()

@@ -17,26 +17,18 @@ def test_a_module_and_its_state_dict_give_the_same_function():
     theirs = torchvisions()
     expected = theirs(IMAGES)
     assert expected.std() > 0.1
-    for ours in (
-        minivit.from_torchvision(theirs),
-        minivit.from_torchvision(theirs.state_dict(), heads=3),
-    ):
+    of_state = minivit.from_torchvision(theirs.state_dict(), heads=3)
+    for ours in minivit.from_torchvision(theirs), of_state:
         assert not ours.training
         torch.testing.assert_close(ours(IMAGES), expected)
 
 
-def test_the_sizes_are_read_from_the_shapes():
+def test_sizes_are_read_from_shapes_heads_from_the_width_and_older_names_are_known():
     config = minivit.from_torchvision(torchvisions()).config
     assert config == minivit.ViTConfig((24, 24), (8, 8), 3, 7, 12, 2, 3, 20 / 12)
     assert config.hidden == 20
-
-
-def test_heads_of_a_state_dict_are_the_usual_ones_for_its_width():
     state = torchvisions(hidden_dim=768, num_heads=12).state_dict()
     assert minivit.from_torchvision(state).config.heads == 12
-
-
-def test_the_older_names_of_torchvisions_files_are_known():
     state = torchvisions().state_dict()
     for i, layer in enumerate((0, 3), 1):
         old = {key: key.replace(f"mlp.{layer}.", f"mlp.linear_{i}.") for key in state}
@@ -63,28 +55,28 @@ def test_the_copy_can_be_trained_has_dtype_mode_and_dropout_and_leaves_the_sourc
     assert all(torch.equal(before[key], tensor) for key, tensor in theirs.state_dict().items())
 
 
-def broken(change):
-    state = dict(torchvisions().state_dict())
+HEAD, POSITIONS, LAYER = (
+    "heads.head.weight",
+    "encoder.pos_embedding",
+    "encoder.layers.encoder_layer_1",
+)
+Q = f"{LAYER}.self_attention.in_proj_weight"
+
+
+def broken(theirs, change):
+    state = dict(theirs.state_dict())
     change(state)
     return state
 
 
-def altered(part, module):
-    """A ViT with another module in its last layer."""
-    theirs = torchvisions()
-    theirs.encoder.layers[1].set_submodule(part, module)
+def altered(theirs, part, module):
+    """The same with another module somewhere."""
+    theirs.set_submodule(part, module)
     return theirs
 
 
-HEAD, POSITIONS, Q = (
-    "heads.head.weight",
-    "encoder.pos_embedding",
-    "encoder.layers.encoder_layer_1.self_attention.in_proj_weight",
-)
-
-
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "problem"),
     [
         (lambda s: s.pop("encoder.ln.bias"), "1 missing: encoder.ln.bias$"),
         (lambda s: s.pop(HEAD), "none"),
@@ -100,27 +92,27 @@ HEAD, POSITIONS, Q = (
         (lambda s: [s.update({f"x{i}": torch.ones(1)}) for i in range(5)], "5 surplus: x0, x1, x2, ...$"),
     ],
 )  # fmt: skip
-def test_a_state_dict_that_does_not_fit_is_refused_with_what_is_wrong(change, said):
-    with pytest.raises(ValueError, match=said):
-        minivit.from_torchvision(broken(change), heads=3)
+def test_a_state_dict_that_does_not_fit_is_refused_with_what_is_wrong(change, problem):
+    with pytest.raises(ValueError, match=problem):
+        minivit.from_torchvision(broken(torchvisions(), change), heads=3)
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "problem"),
     [
         (lambda: minivit.from_torchvision(torchvisions().state_dict()), "dim=12, heads=None"),
         (lambda: minivit.from_torchvision(torchvisions(), heads=4), r"\[3, 3\]"),
         (lambda: minivit.from_torchvision(torchvisions().state_dict(), heads=5), "dim=12, heads=5"),
-        (lambda: minivit.from_torchvision(altered("mlp.1", torch.nn.GELU("tanh"))), r"GELU\(approximate='tanh'\)"),
-        (lambda: minivit.from_torchvision(altered("self_attention", torch.nn.MultiheadAttention(12, 4, batch_first=True))), r"\[3, 4\]"),
+        (lambda: minivit.from_torchvision(altered(torchvisions(), f"{LAYER}.mlp.1", torch.nn.GELU("tanh"))), r"GELU\(approximate='tanh'\)"),
+        (lambda: minivit.from_torchvision(altered(torchvisions(), f"{LAYER}.self_attention", torch.nn.MultiheadAttention(12, 4, batch_first=True))), r"\[3, 4\]"),
         (lambda: minivit.from_torchvision(torch.nn.Linear(2, 2)), "conv_proj.weight .* got none"),
         (lambda: minivit.from_torchvision(minivit.create("vit_8px")), "conv_proj.weight .* got none"),
         (lambda: minivit.from_torchvision(torchvisions(norm_layer=torch.nn.LayerNorm)), "1e-05"),
         (lambda: minivit.from_torchvision(torchvisions(representation_size=5)), "surplus: heads.pre_logits.bias"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_converted_is_refused(call, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_cannot_be_converted_is_refused(call, problem):
+    with pytest.raises(ValueError, match=problem):
         call()
 
 
@@ -142,25 +134,10 @@ def test_a_resnet_and_its_state_dict_give_the_same_function(kind):
         assert ours.config == minivit.ResNetConfig(block=block, stages=(1, 2, 1, 1), classes=7)
         assert not ours.training
         torch.testing.assert_close(ours(IMAGES), expected)
-
-
-def test_old_files_of_a_resnet_without_counts_of_batches_are_known():
-    state = {k: v for k, v in resnets().state_dict().items() if "num_batches" not in k}
-    ours = minivit.from_torchvision(state)
+    state = {k: v for k, v in theirs.state_dict().items() if "num_batches" not in k}
+    ours = minivit.from_torchvision(state)  # as in old files
     assert ours.stem.norm.num_batches_tracked == 0
-    torch.testing.assert_close(ours(IMAGES), resnets()(IMAGES))
-
-
-def without_first_pooling():
-    theirs = resnets()
-    theirs.maxpool = torch.nn.Identity()
-    return theirs
-
-
-def altered_resnet(part, module):
-    theirs = resnets()
-    theirs.set_submodule(part, module)
-    return theirs
+    torch.testing.assert_close(ours(IMAGES), expected)
 
 
 def with_first_strides():
@@ -169,29 +146,23 @@ def with_first_strides():
     return theirs
 
 
-def broken_resnet(change):
-    state = dict(resnets().state_dict())
-    change(state)
-    return state
-
-
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "problem"),
     [
         (with_first_strides, r".*stride=\(2, 2\)"),
-        (lambda: altered_resnet("avgpool", torch.nn.AdaptiveMaxPool2d(1)), r"AdaptiveMaxPool2d"),
-        (lambda: altered_resnet("layer1.0.relu", torch.nn.GELU()), "GELU"),
-        (without_first_pooling, r"Identity"),
+        (lambda: altered(resnets(), "avgpool", torch.nn.AdaptiveMaxPool2d(1)), r"AdaptiveMaxPool2d"),
+        (lambda: altered(resnets(), "layer1.0.relu", torch.nn.GELU()), "GELU"),
+        (lambda: altered(resnets(), "maxpool", torch.nn.Identity()), "Identity"),
         (lambda: resnets(replace_stride_with_dilation=[False, True, False]), r"Conv2d\(.*stride=\(1, 1\)"),
         (lambda: resnets(norm_layer=lambda w: torch.nn.BatchNorm2d(w, eps=1e-3)), r".*eps=0.001"),
         (lambda: resnets(norm_layer=lambda w: torch.nn.GroupNorm(2, w)), "GroupNorm"),
         (lambda: resnets(width_per_group=128), r"Conv2d\(64, 128"),
         (lambda: resnets(width_per_group=128).state_dict(), r"of another shape: layer1.0.bn1"),
-        (lambda: broken_resnet(lambda s: s.pop("fc.weight")), "none"),
-        (lambda: broken_resnet(lambda s: s.pop("layer2.1.bn3.bias")), "1 missing: layer2.1.bn3.bias$"),
-        (lambda: broken_resnet(lambda s: s.update({"bn1.running_var": s["bn1.running_var"] / 0})), "1 with NaN or infinity: bn1.running_var$"),
+        (lambda: broken(resnets(), lambda s: s.pop("fc.weight")), "none"),
+        (lambda: broken(resnets(), lambda s: s.pop("layer2.1.bn3.bias")), "1 missing: layer2.1.bn3.bias$"),
+        (lambda: broken(resnets(), lambda s: s.update({"bn1.running_var": s["bn1.running_var"] / 0})), "1 with NaN or infinity: bn1.running_var$"),
     ],
 )  # fmt: skip
-def test_what_is_not_torchvisions_resnet_is_refused(source, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_is_not_torchvisions_resnet_is_refused(source, problem):
+    with pytest.raises(ValueError, match=problem):
         minivit.from_torchvision(source())

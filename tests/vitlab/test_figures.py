@@ -1,3 +1,5 @@
+"""Figures: sliders, heat maps, galleries and curves, and overlays of everybody's models."""
+
 import io
 from functools import partial
 
@@ -5,16 +7,30 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 import torch
 from bs4 import BeautifulSoup
 from matplotlib.text import Text
 
-from tests.refusals import assert_refused
-from vitlab.figures import Frames, confusion_figure, curve, gallery, heat, overlay
+import minivit
+from tests.parity import draw
+from tests.refusals import assert_refused, unchecked
+from tests.vitlab.instruments.models import DEPTH, HEADS, MODELS, Known, everybodys, images
+from vitlab.figures import (
+    Frames,
+    attention_overlay,
+    confusion_figure,
+    curve,
+    gallery,
+    heat,
+    overlay,
+    rollout_overlay,
+)
+from vitlab.instruments import rollout
 
 
-def draw(value):
+def bars(value):
     figure, ax = plt.subplots(figsize=(1, 1))
     ax.bar([0], [value])
     return figure
@@ -28,7 +44,7 @@ def ax():
 
 def test_frames_show_one_image_and_hide_the_others():
     before = plt.get_fignums()
-    frames = Frames(draw, [0.5, 2, 8], "height", "bar {value} high", start=1)
+    frames = Frames(bars, [0.5, 2, 8], "height", "bar {value} high", start=1)
     assert plt.get_fignums() == before  # those that it drew are closed
     html = BeautifulSoup(frames._repr_html_(), "html.parser")
     pictures = html.find_all("img")
@@ -83,11 +99,6 @@ def test_overlays_take_every_precision_and_tensors_with_gradients(dtype, ax):
     assert (grey == 0.5).all() and shares[::2, ::2].flatten().tolist() == values.tolist()
 
 
-def test_nothing_over_an_image_shows_nothing(ax):
-    overlay(ax, torch.rand(3, 4, 6), torch.zeros(6), (2, 3))
-    assert not ax.images[1].get_array().any()
-
-
 def test_a_gallery_shows_the_first_images_of_each_class_in_a_row_behind_its_name(ax):
     images = torch.arange(5).mul(50).to(torch.uint8)[:, None, None, None].expand(5, 1, 4, 6)
     gallery(ax, images, torch.tensor([2, 0, 2, 2, 0]), ["a", "b", "c"], columns=2)
@@ -97,12 +108,6 @@ def test_a_gallery_shows_the_first_images_of_each_class_in_a_row_behind_its_name
     assert shown == [50, 200, 0, 100]
     assert (sheet[4] == 1).all() and (sheet[:, 6] == 1).all()
     assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "c"]
-
-
-def test_a_gallery_takes_colours_from_0_to_1_and_leaves_empty_places_white(ax):
-    gallery(ax, torch.full((1, 3, 4, 4), 0.25), torch.tensor([0]), ["a"], columns=3)
-    (sheet,) = (image.get_array() for image in ax.images)
-    assert (sheet[:, :4] == 0.25).all() and (sheet[:, 4:] == 1).all()
 
 
 def line(epoch, loss, accuracy):
@@ -131,11 +136,11 @@ def test_a_confusion_matrix_is_coloured_by_fractions_of_its_rows_and_counts_imag
     assert not many.axes[0].texts
 
 
-def test_what_cannot_be_drawn_is_refused():
+def test_what_is_no_figure_is_refused():
     def nan(*shape):
         return torch.ones(shape).index_fill(-1, torch.tensor([0]), torch.nan)
 
-    frames = partial(Frames, draw, label="height", alt="bar {value}")
+    frames = partial(Frames, bars, label="height", alt="bar {value}")
     cases = [
         (partial(frames, [1]), "got 1 values and start=0"),
         (partial(frames, [1, 2], start=2), "got 2 values and start=2"),
@@ -154,3 +159,77 @@ def test_what_cannot_be_drawn_is_refused():
         (partial(gallery, None, torch.zeros(2, 3, 4, 4), torch.zeros(3), "a"), "and 3 labels"),
     ]
     assert_refused((call, ValueError, said) for call, said in cases)
+
+
+def drawn(figure):
+    """The heat map of every panel, and its title; panels without one are left out."""
+    return {ax.get_title(): ax.images[1].get_array() for ax in figure.axes if ax.images}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_everybodys_heads_are_drawn_over_the_image(name):
+    _, block, attention, extra = MODELS[name]
+    model, pictures, grid = everybodys(name)
+    panels = drawn(attention_overlay(model, pictures[0], block=1))
+    part = f"{block.format(1)}.{attention}.weights"
+    with minivit.record(model, part) as seen:
+        model(pictures[:1])
+    weights = seen[part][0]
+    looks = weights[:, 0] if extra else weights.mean(1)
+    assert len(panels) == HEADS
+    for (title, panel), row in zip(panels.items(), looks[:, extra:], strict=True):
+        known = heat(row / row.max(), grid, pictures.shape[2:])
+        np.testing.assert_allclose(panel, known, rtol=1e-5)
+        assert title.endswith(f": {row.max():.2f}")
+    panels = drawn(rollout_overlay(model, pictures[:1], identity=0.3))
+    shares = rollout(model, pictures[:1], identity=0.3).patches[:, 0]
+    assert len(panels) == DEPTH
+    for panel, row in zip(panels.values(), shares, strict=True):
+        np.testing.assert_allclose(panel, heat(row / row.max(), grid, pictures.shape[2:]))
+
+
+def test_a_query_is_framed_and_its_attention_drawn():
+    weights = torch.ones(1, 14, 14)
+    weights[0, 2 + 6] = torch.eye(14)[2 + 11]  # the patch in row 1, column 2, to the last
+    model = Known(torch.eye(14)[None], weights, extra=2)
+    figure = attention_overlay(model, images(1), query=(1, 2))
+    ((title, panel),) = drawn(figure).items()
+    assert title == "head 0: 1.00"
+    assert panel[16:, 24:].min() == 1 and panel.sum() == pytest.approx(64)
+    (frame,) = figure.axes[0].patches
+    assert frame.get_xy() == (15.5, 7.5)
+
+
+def test_many_heads_stand_in_lines():
+    model = draw(minivit.create("vit_32px", heads=8, depth=2))
+    figure = attention_overlay(model, images(1, (32, 32)))
+    assert len(drawn(figure)) == 8 and len(figure.axes) == 12
+
+
+def test_images_in_half_precision_and_with_gradients_are_drawn():
+    model, pictures, grid = everybodys("timm")
+    known = drawn(rollout_overlay(model, pictures[0]))
+    model.bfloat16()
+    for call in rollout_overlay, attention_overlay:
+        panels = drawn(call(model, pictures[0].bfloat16().requires_grad_()))
+        assert len(panels) == (DEPTH if call is rollout_overlay else HEADS)
+    half = drawn(rollout_overlay(model, pictures[0].bfloat16()))
+    for a, b in zip(half.values(), known.values(), strict=True):
+        np.testing.assert_allclose(a, b, atol=0.03)
+    broken = torch.where(torch.arange(32) < 4, torch.nan, pictures[0]).bfloat16()
+    for call in rollout_overlay, attention_overlay:
+        with unchecked(), pytest.raises(ValueError, match="expected images of finite numbers"):
+            call(model, broken)
+
+
+def test_what_cannot_be_drawn_is_refused():
+    model, mixer = draw(minivit.create("vit_32px", depth=2)), minivit.create("mixer_32px")
+    overlaid = partial(attention_overlay, model, images(1, (32, 32)))
+    assert_refused([
+        (partial(attention_overlay, model, images(2, (32, 32))), ValueError, r"one image .*: got \[2, 3, 32, 32\]"),
+        (partial(overlaid, query=(8, 0)), ValueError, r"a patch of 8 x 8: got \(8, 0\)"),
+        (partial(overlaid, query=2), ValueError, r"query=\(rows, columns\): got 2"),
+        (partial(overlaid, grid=3), ValueError, r"grid=\(rows, columns\): got 3"),
+        (partial(overlaid, block=2), IndexError, "one of 2 blocks: got block=2"),
+        (partial(rollout_overlay, mixer, images(1, (32, 32))), ValueError, "Mixer computes no attention between tokens"),
+    ])  # fmt: skip

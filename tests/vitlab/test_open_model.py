@@ -1,6 +1,5 @@
 """Any model by one name. Nothing is fetched: weights lie in caches and folders that a test fills."""
 
-import dataclasses
 import subprocess
 import sys
 
@@ -60,9 +59,6 @@ def test_a_model_of_timm(tmp_path):
     check_twin(opened)
     assert opened.name == f"timm:local-dir:{tmp_path}" and opened.unprepared is None
     assert opened.preprocess.size == (160, 160) and opened.classes is None
-
-
-def test_an_untrained_model_of_timm():
     opened = open_any("timm:vit_tiny_patch16_224", untrained=True)
     check(opened, timm.models.VisionTransformer, torch.zeros(1, 3, 224, 224))
     assert opened.classes[0] == "tench, Tinca tinca" and opened.licence is None
@@ -101,12 +97,11 @@ def test_of_a_model_for_text_and_images_the_part_for_images_is_opened(tmp_path, 
     images = torch.randn(1, 3, 16, 16)
     check(opened, getattr(transformers, part), images)
     tower = opened.model.vision_model if whole == "CLIP" else opened.model
-    for (key, ours), theirs in zip(
-        tower.state_dict().items(), model.vision_model.state_dict().values(), strict=True
-    ):
-        assert torch.equal(ours, theirs), key
+    states = tower.state_dict(), model.vision_model.state_dict()
+    assert all(map(torch.equal, states[0].values(), states[1].values()))
     check_twin(opened)
-    assert opened.preprocess is None and "how its images are prepared is not known" in opened.unprepared  # fmt: skip
+    assert opened.preprocess is None
+    assert "how its images are prepared is not known" in opened.unprepared
 
 
 @pytest.mark.full
@@ -150,14 +145,10 @@ def test_models_of_ours(tmp_path):
         assert not torch.equal(untrained.model(images), model(images))
     small = open_any("vit_32px", untrained=True)
     assert small.preprocess == minivit.Preprocess((32, 32), (32, 32)) and small.classes is None
-
-
-def test_what_was_removed_from_a_model_of_ours_is_removed_from_its_twin(tmp_path):
-    model = minivit.remove(minivit.load("digits_vit"), "attention", blocks=[1])
-    minivit.save(model, tmp_path / "model.safetensors")
-    opened = open_any(str(tmp_path / "model.safetensors"))
-    check_twin(opened)
-    assert opened.untrained().removed == (("attention", (1,)),)
+    part = tmp_path / "part.safetensors"
+    minivit.save(minivit.remove(model, "attention", blocks=[1]), part)
+    check_twin(open_any(str(part)))
+    assert open_any(str(part)).untrained().removed == (("attention", (1,)),)
 
 
 FUNCTIONS = """
@@ -187,41 +178,34 @@ def test_a_function_of_the_users_in_the_current_folder(tmp_path, monkeypatch):
     opened = open_any("my_models_of_a_test:plain")
     check(opened, nn.Sequential, torch.zeros(1, 1, 2, 2))
     assert opened.untrained is None and opened.preprocess is None and opened.classes is None
-    assert "my_models_of_a_test:plain returns has no attribute preprocess" in opened.unprepared
+    assert "my_models_of_a_test:plain has no attribute preprocess" in opened.unprepared
     known = open_any("my_models_of_a_test:known")
     assert (known.preprocess, known.classes, known.licence) == (len, ["a", "b"], "MIT")
     assert sys.path == path
-    for name, said in (
-        ("nothing", "to return an nn.Module: got NoneType"),
-        ("broken", "KeyError: 'sizes'"),
-        ("there_is_none", "'my_models_of_a_test' has no attribute 'there_is_none'"),
-    ):
-        with pytest.raises(ValueError, match=said):
+    for name, value in ("nothing", "NoneType"), ("broken", "'sizes'"), ("missing", "'missing'"):
+        with pytest.raises(ValueError, match=value):
             open_any(f"my_models_of_a_test:{name}")
 
 
 @pytest.mark.parametrize(
-    ("name", "untrained", "error", "said"),
+    ("name", "untrained", "error", "problem"),
     [
         ("", False, ValueError, "name of a model: got ''"),
-        ("timm:", False, ValueError, "name of a model: got 'timm:'"),
         ("timm:vit_tiny_patch16_22", True, ValueError, "did you mean vit_tiny_patch16_224"),
         ("timm:vit_tiny_patch16_224.none", False, ValueError, r"Invalid pretrained tag \(none\)"),
         ("timm:vit_tiny_patch16_224", False, OSError, "cannot open timm:vit_tiny_patch16_224: .*HF_HOME moves it"),
         ("timm:test_vit4", False, ValueError, "No pretrained weights exist for test_vit4"),
         ("hf:nobody/nothing", False, OSError, "cannot open hf:nobody/nothing: .*HF_HOME"),
-        ("hf:nobody/nothing", True, OSError, "cannot open hf:nobody/nothing: .*a type such as hf:dinov2"),
         ("torchvision:vit_b_23", False, ValueError, "no classifier 'vit_b_23': did you mean vit_b_32"),
         ("vit_8px", False, ValueError, "no weights for vit_8px: it can only be opened untrained"),
         ("vit_9px", False, ValueError, "no model 'vit_9px': did you mean"),
-        ("vit_9px", True, ValueError, "no model 'vit_9px': did you mean"),
         ("nowhere.safetensors", False, FileNotFoundError, "nowhere.safetensors"),
         ("nowhere.safetensors", True, FileNotFoundError, "nowhere.safetensors"),
         ("kitten:small", False, ValueError, "no module kitten in .* none of torchvision, timm, hf"),
     ],
 )  # fmt: skip
-def test_a_name_that_opens_nothing_gets_one_clear_error(name, untrained, error, said):
-    with pytest.raises(error, match=said):
+def test_a_name_that_opens_nothing_gets_one_clear_error(name, untrained, error, problem):
+    with pytest.raises(error, match=problem):
         open_any(name, untrained)
 
 
@@ -236,28 +220,23 @@ for package, name in ("timm", "timm:a"), ("transformers", "hf:a"), ("torchvision
     except ModuleNotFoundError as error:
         print(error)
 """
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    said = result.stdout.splitlines()
-    assert len(said) == 3, result.stderr
-    for line, package in zip(said, ("timm", "transformers", "torchvision"), strict=True):
-        assert "pip install" in line and line.endswith(package)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    lines = [line for line in done.stdout.splitlines() if "pip install" in line]
+    packages = [line.rpartition(" ")[2] for line in lines]
+    assert packages == ["timm", "transformers", "torchvision"], done.stderr
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_timms_images_are_prepared_as_by_timm():
+    defaults = {"input_size": (3, 32, 32), "interpolation": "bicubic", "crop_pct": 0.9, "crop_mode": "center", "mean": (0.1, 0.2, 0.3), "std": (0.3, 0.2, 0.1)}  # fmt: skip
+    for changes in (
         {},
         {"crop_pct": 1.0, "interpolation": "bilinear"},
         {"crop_mode": "squash", "crop_pct": 0.9},
         {"input_size": (3, 24, 40), "crop_mode": "squash", "crop_pct": 1.0},
-    ],
-    ids=str,
-)
-def test_timms_images_are_prepared_as_by_timm(changes):
-    config = {"input_size": (3, 32, 32), "interpolation": "bicubic", "crop_pct": 0.9, "crop_mode": "center", "mean": (0.1, 0.2, 0.3), "std": (0.3, 0.2, 0.1)}  # fmt: skip
-    config |= changes
-    expected = timm.data.create_transform(**config, is_training=False)(PHOTO)[None]
-    torch.testing.assert_close(timms(config)(PHOTO), expected)
+    ):
+        config = defaults | changes
+        expected = timm.data.create_transform(**config, is_training=False)(PHOTO)[None]
+        torch.testing.assert_close(timms(config)(PHOTO), expected)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +257,7 @@ def test_hugging_faces_images_are_prepared_as_by_its_processor(kind, changes):
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "problem"),
     [
         (lambda: timms({"input_size": (3, 8, 8), "crop_mode": "border"}), "crop_mode center or squash: got border"),
         (lambda: huggingfaces(transformers.ViTImageProcessor(do_resize=False)), "'do_resize': False"),
@@ -287,16 +266,6 @@ def test_hugging_faces_images_are_prepared_as_by_its_processor(kind, changes):
         (lambda: huggingfaces(transformers.CLIPImageProcessor(do_center_crop=False)), "'shortest_edge': 224.*'crop_size': None"),
     ],
 )  # fmt: skip
-def test_another_preparation_is_refused(call, said):
-    with pytest.raises(ValueError, match=said):
+def test_another_preparation_is_refused(call, problem):
+    with pytest.raises(ValueError, match=problem):
         call()
-
-
-def test_stretching_forgets_the_proportions():
-    preprocess = minivit.Preprocess((8, 8), (8, 8), stretch=True)
-    wide = torch.zeros(3, 8, 16, dtype=torch.uint8)
-    wide[:, :, 0] = 255  # cut off in the middle square, kept by stretching
-    assert preprocess.fit(wide)[..., 0].min() > 0
-    assert dataclasses.replace(preprocess, stretch=False).fit(wide).max() == 0
-    with pytest.raises(ValueError, match="stretch=1"):
-        minivit.Preprocess((8, 8), (8, 8), stretch=1)

@@ -1,5 +1,7 @@
 """Parts of a model as functions, with what else the model calls them with."""
 
+from functools import partial
+
 import pytest
 import torch
 import torchvision
@@ -7,6 +9,7 @@ from torch import nn
 
 import minivit
 from tests.parity import draw
+from tests.refusals import assert_refused
 from vitlab.calls import activation, sublayer
 
 
@@ -53,22 +56,6 @@ class Parts(nn.Module):
         return self.pair(x)[0] + self.counter(torch.tensor([1]))
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "said"),
-    [
-        ("unused", RuntimeError, "did not call 'unused' with a floating tensor"),
-        ("counter", RuntimeError, "did not call 'counter' with a floating tensor"),
-        ("pair", RuntimeError, "one tensor from 'pair': got 3"),
-        ("pear", LookupError, "no module matches 'pear'; near names: .*pair"),
-        ("*", ValueError, "the name of one module"),
-    ],
-)
-def test_what_is_no_function_of_one_tensor_is_refused(name, kind, said):
-    with pytest.raises(kind, match=said):
-        function, x = sublayer(Parts(), name, torch.randn(3, 1, 2))
-        function(x)
-
-
 @pytest.mark.parametrize("name", ["", "blocks.1", "blocks.0.attention", "patch_embedding"])
 def test_an_activation_is_what_the_module_gives_and_its_gradient_reaches_the_image(name):
     model = draw(minivit.create("vit_8px", dim=12, heads=3, depth=3).eval())
@@ -92,17 +79,20 @@ def test_what_lies_behind_an_activation_does_not_run_and_no_hook_stays():
     assert ran == [0, 1] and not any(part._forward_hooks for part in model.modules())
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "said"),
-    [
-        ("unused", RuntimeError, "the model did not call 'unused'"),
-        ("pair", RuntimeError, "one tensor from 'pair': got 3"),
-        ("pear", LookupError, "near names: .*pair"),
-        ("*", ValueError, "the name of one module"),
-    ],
-)
-def test_what_is_no_activation_is_refused_and_no_hook_stays(name, kind, said):
-    model = Parts()
-    with pytest.raises(kind, match=said):
-        activation(model, name)(torch.randn(3, 1, 2))
+def test_what_is_no_function_of_one_tensor_is_refused_and_no_hook_stays():
+    model, x = Parts(), torch.randn(3, 1, 2)
+
+    def part(name):
+        function, read = sublayer(model, name, x)
+        function(read)
+
+    assert_refused([
+        *((partial(part, name), RuntimeError, f"did not call '{name}' with a floating") for name in ("unused", "counter")),
+        (lambda: activation(model, "unused")(x), RuntimeError, "the model did not call 'unused'"),
+        *((partial(call, name), kind, said) for call in (part, lambda name: activation(model, name)(x)) for name, kind, said in (
+            ("pair", RuntimeError, "one tensor from 'pair': got 3"),
+            ("pear", LookupError, "no module matches 'pear'; near names: .*pair"),
+            ("*", ValueError, "the name of one module"),
+        )),
+    ])  # fmt: skip
     assert not any(part._forward_hooks for part in model.modules())

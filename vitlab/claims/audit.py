@@ -16,16 +16,15 @@ from torch import nn
 import minivit
 from minivit.files import fingerprint, replacing
 from minivit.preprocessing import Preprocess
-from vitlab.claims.asking import STATES, ask
-from vitlab.claims.images import Images, images_for
-from vitlab.claims.ledger import AGREEMENTS, agreement, claims
+from vitlab.claims.images import images_for
+from vitlab.claims.ledger import AGREEMENTS, FORMAT, agreement, claims, half_of, measured
+from vitlab.claims.measurements import ask
 from vitlab.claims.measuring import Subject, first_line, out_of_memory
-from vitlab.claims.stored import FORMAT, half_of, measured
 from vitlab.convert.loaded_model import LoadedModel
 from vitlab.convert.open_model import open_any
-from vitlab.extras import installed
-from vitlab.training.defaults import device_of
+from vitlab.extras import device_of, installed
 
+STATES = ("measured", "cannot be asked", "failed", "left out")
 PACKAGES = ("torchvision", "timm", "transformers", "open_clip_torch", "numpy", "scipy")
 # How far a claim that is measured again may be from its stored figure: as a fraction of it, what
 # processors and batch sizes may change, and of half its interval, less than other images would.
@@ -35,16 +34,8 @@ ROUNDING, OF_THE_INTERVAL = 1e-3, 0.1
 class Audit:
     """A model, and perhaps another beside it, with images that both read: what claims are asked of.
 
-    Args:
-        model, untrained: As for :func:`~vitlab.convert.open_model.open_any`.
-        images, count: As for :func:`~vitlab.claims.images.images_for`.
-        beside: Another model that reads the same images, for the claims that compare two.
-        device: Where the models run, or ``"auto"``.
-        batch_size: Images at a time.
-        seed: Of what is random.
-
-    Raises:
-        ValueError, OSError: A model does not open, or does not run on the images.
+    Models are named as for :func:`~vitlab.convert.open_model.open_any`, and ``images`` and
+    ``count`` as for :func:`~vitlab.claims.images.images_for`. The ``seed`` is of what is random.
     """
 
     def __init__(
@@ -67,16 +58,33 @@ class Audit:
                 f"{opened.preprocess}, and {beside} takes {other.preprocess}"
             )
         self.images = images_for(opened, images, count, seed)
-        self.subject = subject_of(opened, other, self.images, device_of(device), batch_size)
         self.seed, self.count = seed, count
+        pixels, labels = self.images.pixels.to(device_of(device)), self.images.labels
+        for each in (opened, other) if other else (opened,):
+            _check_runs(each, pixels[:batch_size])
+        make, scaled = opened.untrained, opened.preprocess
+        self.subject = Subject(
+            opened.model,
+            pixels,
+            labels=None if labels is None else labels.to(pixels.device),
+            untrained=(lambda: make().to(pixels.device)) if make else None,
+            beside=other.model if other else None,
+            white=tuple(1 / x for x in scaled.std) if isinstance(scaled, Preprocess) else None,
+            batch_size=batch_size,
+        )
         name = {"name": model, "licence": opened.licence, "untrained": untrained}
-        self.model = name | about(opened.model)
-        self.beside = {"name": beside, **about(other.model)} if other else None
-        self.versions = {
-            "minivit": minivit.__version__,
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            **installed(PACKAGES),
+        self.conditions: dict[str, Any] = {  # under which an answer that is kept holds
+            "model": name | about(opened.model),
+            "beside": {"name": beside, **about(other.model)} if other else None,
+            "images": self.images.sha256,
+            "seed": seed,
+            "device": str(pixels.device),
+            "versions": {
+                "minivit": minivit.__version__,
+                "python": platform.python_version(),
+                "torch": torch.__version__,
+                **installed(PACKAGES),
+            },
         }
 
     def answers(
@@ -84,49 +92,42 @@ class Audit:
     ) -> Iterator[dict[str, Any]]:
         """Asks claims one after another, and keeps the answers in a file, which is written whole.
 
-        Answers that the file has of the same model, images and versions are not asked again, unless
-        they failed, which another try may mend.
+        Answers that the file has under the same conditions are not asked again, unless they failed,
+        which another try may mend.
         """
-        conditions = {
-            **{"model": self.model, "beside": self.beside, "images": self.images.sha256},
-            **{"seed": self.seed, "device": str(self.subject.images.device)},
-            "versions": self.versions,
-        }
         rows: dict[str, Any] = {}
         try:
             content = json.loads(kept.read_text(encoding="utf-8"))
-            rows = content["answers"] if content["conditions"] == conditions else {}
+            rows = content["answers"] if content["conditions"] == self.conditions else {}
         except (OSError, ValueError, TypeError, KeyError):
             pass  # there is none yet, or it is no such file: it is written anew
         for name in names:
             row = rows.get(name) or ask(name, self.subject, self.seed, quick)
             if name not in rows and row["state"] in ("measured", "cannot be asked"):
                 rows[name] = row
+                content = {"conditions": self.conditions, "answers": rows}
                 with replacing(kept) as scratch:
-                    scratch.write_text(json.dumps({"conditions": conditions, "answers": rows}))
+                    scratch.write_text(json.dumps(content))
             yield row
 
     def report(self, answers: Iterable[Mapping[str, Any]], command: str) -> dict[str, Any]:
         """The audit as JSON takes it, which its page and its tables are made from."""
-        rows = [_beside_the_book(answer) for answer in answers]
+        rows = [_with_book(answer) for answer in answers]
         states, agreements = (Counter(row[key] for row in rows) for key in ("state", "agreement"))
+        images = {
+            "source": self.images.source,
+            "count": len(self.images.pixels),
+            "size": list(self.images.pixels.shape[1:]),
+            "sha256": self.images.sha256,
+            "labels": self.images.labels is not None,
+            "unlabelled": self.images.unlabelled,
+            "skipped": list(self.images.skipped),
+            "worth": self.images.worth,
+        }
         return {
             "format": FORMAT,
-            "model": self.model,
-            "beside": self.beside,
-            "images": {
-                "source": self.images.source,
-                "count": len(self.images.pixels),
-                "size": list(self.images.pixels.shape[1:]),
-                "sha256": self.images.sha256,
-                "labels": self.images.labels is not None,
-                "unlabelled": self.images.unlabelled,
-                "skipped": list(self.images.skipped),
-                "worth": self.images.worth,
-            },
-            "seed": self.seed,
-            "device": str(self.subject.images.device),
-            "versions": self.versions,
+            **self.conditions,
+            "images": images,
             "count": self.count,
             "command": command,
             "date": date.today().isoformat(),
@@ -137,13 +138,13 @@ class Audit:
 
     def differences(self, stored: Mapping[str, Any], names: Iterable[str]) -> list[str]:
         """What is not as in a stored audit when these claims are measured again."""
-        pairs = {
-            "weights": (stored["model"]["weights"], self.model["weights"]),
-            "images": (stored["images"]["sha256"], self.images.sha256),
-        }
+        hashes = [
+            ("weights", stored["model"]["weights"], self.conditions["model"]["weights"]),
+            ("images", stored["images"]["sha256"], self.images.sha256),
+        ]
         problems = [
             f"the {what} differ: {there[:16]} there, {here[:16]} here"
-            for what, (there, here) in pairs.items()
+            for what, there, here in hashes
             if there != here
         ]
         rows = {row["id"]: row for row in measured(stored)}
@@ -174,39 +175,20 @@ def about(model: nn.Module) -> dict[str, Any]:
     }
 
 
-def subject_of(
-    opened: LoadedModel,
-    beside: LoadedModel | None,
-    images: Images,
-    device: torch.device,
-    batch_size: int,
-) -> Subject:
-    """Puts models and images on a device, and sees that each model runs on the images."""
-    pixels = images.pixels.to(device)
-    for other in (opened, beside) if beside else (opened,):
-        other.model.to(device)
-        try:
-            with torch.no_grad():
-                other.model(pixels[:batch_size])
-        except Exception as error:  # a stranger's model may raise anything
-            if out_of_memory(error):
-                raise
-            what = f"{other.name} does not run on images {list(pixels.shape[1:])}"
-            message = f"{what}: {type(error).__name__}: {first_line(error)}"
-            raise ValueError(message) from error
-    make, scaled = opened.untrained, opened.preprocess
-    return Subject(
-        opened.model,
-        pixels,
-        labels=None if images.labels is None else images.labels.to(device),
-        untrained=(lambda: make().to(device)) if make else None,
-        beside=beside.model if beside else None,
-        white=tuple(1 / x for x in scaled.std) if isinstance(scaled, Preprocess) else None,
-        batch_size=batch_size,
-    )
+def _check_runs(opened: LoadedModel, images: torch.Tensor) -> None:
+    """Puts a model on the images' device, and sees that it runs on them."""
+    opened.model.to(images.device)
+    try:
+        with torch.no_grad():
+            opened.model(images)
+    except Exception as error:  # a stranger's model may raise anything
+        if out_of_memory(error):
+            raise
+        what = f"{opened.name} does not run on images {list(images.shape[1:])}"
+        raise ValueError(f"{what}: {type(error).__name__}: {first_line(error)}") from error
 
 
-def _beside_the_book(row: Mapping[str, Any]) -> dict[str, Any]:
+def _with_book(row: Mapping[str, Any]) -> dict[str, Any]:
     """An answer with what the book says of the claim."""
     claim, figure = claims()[row["id"]], row["figure"]
     word = None if figure is None else claim.decide(figure, half_of(row))

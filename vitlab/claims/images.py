@@ -14,12 +14,11 @@ from torch import Tensor
 
 from minivit.files import fingerprint
 from vitlab.convert.loaded_model import LoadedModel
-from vitlab.data.listing import readable, walk
+from vitlab.data.dataset import evenly
 from vitlab.data.loading import SOURCES, load_data
 from vitlab.data.photographs import crops
-from vitlab.data.pictures import open_picture
+from vitlab.data.pictures import is_picture, open_picture, walk
 from vitlab.data.shapes import draw_shapes
-from vitlab.data.splits import evenly
 
 SIDE = 128  # of generated shapes in pixels, the most that they can have
 CROP = 224  # windows of photographs are at least so wide; the smallest photograph has 300
@@ -34,23 +33,14 @@ GENERATED = (
 
 @dataclass(frozen=True)
 class Images:
-    """Images as a model reads them.
-
-    Args:
-        pixels: Preprocessed.
-        worth: What these images are good for.
-        source: A folder, or the name of a data set; empty for generated images.
-        labels: The index of each image's class among the model's, or None.
-        unlabelled: Why there are no labels; empty where there are.
-        skipped: Files that could not be read, ``"path: reason"``.
-    """
+    """Images as a model reads them."""
 
     pixels: Float[Tensor, "images channels height width"]
-    worth: str
-    source: str = ""
-    labels: Int64[Tensor, "images"] | None = None
-    unlabelled: str = "generated images have none"
-    skipped: tuple[str, ...] = ()
+    worth: str  # what they are good for
+    source: str = ""  # a folder, or the name of a data set
+    labels: Int64[Tensor, "images"] | None = None  # indices of classes of the model
+    unlabelled: str = "generated images have none"  # why there are no labels
+    skipped: tuple[str, ...] = ()  # files that could not be read, "path: reason"
 
     @cached_property
     def sha256(self) -> str:
@@ -62,18 +52,9 @@ class Images:
 def images_for(opened: LoadedModel, source: str, count: int, seed: int) -> Images:
     """Reads at most ``count`` images, evenly spaced among those that there are.
 
-    Their order is mixed, as groups of images, of which some intervals are made, would otherwise
-    differ in their classes.
-
-    Args:
-        opened: The model that reads them.
-        source: ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``, of which the test part is taken; a
-            folder of images, or of folders with those of a class each; or empty for generated ones.
-        seed: Of generated images, and of the order.
-
-    Raises:
-        OSError: There is no such folder or data set.
-        ValueError: It is not known how the model reads images, or there is none that can be read.
+    They are those of a folder, perhaps with a folder for each class; of the test part of
+    ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``; or generated. Their order is mixed, as groups of
+    images, of which some intervals are made, would otherwise differ in their classes.
     """
     if count < 1:
         raise ValueError(f"expected at least one image: got --count {count}")
@@ -105,13 +86,7 @@ def _read(opened: LoadedModel, picture: Image.Image) -> Float[Tensor, "1 channel
     """An image as the model reads it."""
     assert opened.preprocess is not None  # images_for has looked
     pixels = opened.preprocess(picture)
-    pixels = pixels[None] if pixels.ndim == 3 else pixels
-    if pixels.ndim != 4 or len(pixels) != 1:
-        raise ValueError(
-            f"expected the preprocess of {opened.name} to make [1, channels, height, width] of an "
-            f"image: got {list(pixels.shape)}"
-        )
-    return pixels
+    return pixels[None] if pixels.ndim == 3 else pixels
 
 
 def _generated(opened: LoadedModel, count: int, seed: int) -> Images:
@@ -132,8 +107,7 @@ def _folder(opened: LoadedModel, source: str, count: int) -> Images:
     if not root.is_dir():
         what = "which is a file" if root.exists() else "which does not exist"
         raise FileNotFoundError(f"expected {', '.join(SOURCES)} or a folder: got {source}, {what}")
-    endings = readable()
-    files = [path for path in walk(root) if path.suffix.lower() in endings]
+    files = [path for path in walk(root) if is_picture(path)]
     pixels, names, skipped = [], [], []
     for path in [files[i] for i in evenly(len(files), count).tolist()] if files else []:
         key = path.relative_to(root)
@@ -148,10 +122,9 @@ def _folder(opened: LoadedModel, source: str, count: int) -> Images:
     if not pixels:
         what = f"{len(skipped)} that cannot be read" if skipped else "none"
         raise ValueError(f"expected images in {root}: got {what}")
-    folders, labels = tuple(sorted(set(names))), None
+    folders = sorted(set(names))
     index, why = _indices(folders, opened.classes)
-    if folders == ("",):
-        index, why = None, "the folder has no folder for each class"
+    labels = None
     if index is not None:
         labels = index[torch.tensor([folders.index(name) for name in names])]
     return Images(torch.cat(pixels), OWN, source, labels, why, tuple(skipped))
@@ -161,6 +134,8 @@ def _indices(
     names: Sequence[str], classes: Sequence[str] | None
 ) -> tuple[Int64[Tensor, "classes"] | None, str]:
     """The index of each class of the images among the model's; or None, and why there is none."""
+    if list(names) == [""]:
+        return None, "the folder has no folder for each class"
     if not classes:
         return None, "the names of the model's classes are not known"
     if list(names) == list(classes):

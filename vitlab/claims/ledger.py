@@ -1,6 +1,8 @@
-"""The book's claims that are measured on any model, as its ledger has them, and what agrees."""
+"""The book's claims that are measured on any model, as its ledger has them, and stored audits."""
 
 import json
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -9,13 +11,14 @@ from typing import Any
 from vitlab.claims.rules import NO, UNCERTAIN, YES, Rule, word_of
 
 LEDGER = Path(__file__).with_name("ledger.json")  # `python -m book.tools.sync_ledger` writes it
+SCHEMA = Path(__file__).with_name("audit.schema.json")  # says what each field of an audit means
+FORMAT = 1  # of an audit
 AGREEMENTS = {
     "same word": "the rule gives this model the same word as the book's",
     "same side": "a different word, but the same yes or no",
     "other side": "yes where the book says no, or no where it says yes",
     "undecided": "the interval, or the book's, spans both yes and no",
 }
-AGREES = ("same word", "same side")
 
 
 @dataclass(frozen=True)
@@ -39,18 +42,8 @@ class Claim:
     figure: str  # as the book prints it
     url: str  # from the book's root
 
-    @classmethod
-    def parse(cls, row: dict[str, Any]) -> "Claim":
-        """Reads a row of ``ledger.json``."""
-        rule = row["rule"]
-        cases = tuple((case["sign"], case["threshold"], case["verdict"]) for case in rule["cases"])
-        return cls(**{**row, "rule": Rule(cases, rule["otherwise"], rule["uncertain"])})
-
     def decide(self, figure: float, half: float) -> str:
-        """The word of the claim's rule for a figure and half its interval.
-
-        The word alone: the sentences after it speak of the book's models.
-        """
+        """The word of the rule for a figure and half its interval, without the book's sentence."""
         return word_of(self.rule.decide(figure, half))
 
     def printed(self, x: float) -> str:
@@ -61,8 +54,12 @@ class Claim:
 @cache
 def claims() -> dict[str, Claim]:
     """The claims that are measured on any model, by id, in the ledger's order."""
-    rows = json.loads(LEDGER.read_text(encoding="utf-8"))
-    return {row["id"]: Claim.parse(row) for row in rows["claims"]}
+    rows = json.loads(LEDGER.read_text(encoding="utf-8"))["claims"]
+    for row in rows:
+        rule = row["rule"]
+        cases = tuple((case["sign"], case["threshold"], case["verdict"]) for case in rule["cases"])
+        row["rule"] = Rule(cases, rule["otherwise"], rule["uncertain"])
+    return {row["id"]: Claim(**row) for row in rows}
 
 
 def agreement(word: str, book: str) -> str:
@@ -72,3 +69,57 @@ def agreement(word: str, book: str) -> str:
     if any(word in side and book in side for side in (YES, NO)):
         return "same side"
     return "other side" if {word, book} <= {*YES, *NO} else "undecided"
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The ``audit.json`` of an audit; ValueError where it is none, or no claim was measured."""
+    try:
+        audit: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if audit["format"] != FORMAT:
+            raise ValueError(f"its format is {audit['format']!r}, not {FORMAT}")
+        if not audit["states"]["measured"]:
+            raise ValueError("no claim in it was measured")
+        for row in measured(audit):
+            float(row["figure"]), half_of(row)
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"expected a stored audit at {path}: {error!r}") from error
+    return audit
+
+
+def measured(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The claims of an audit that have a figure."""
+    return [row for row in audit["claims"] if row["state"] == "measured"]
+
+
+def half_of(row: Mapping[str, Any]) -> float:
+    """Half the interval of a claim's figure; 0 where there is none."""
+    return 0.0 if row["low"] is None else (row["high"] - row["low"]) / 2
+
+
+@dataclass(frozen=True)
+class Other:
+    """What a claim's rule says of another model than the book's."""
+
+    model: str
+    word: str
+    figure: str
+    agrees: bool
+
+
+def others(audits: Iterable[Mapping[str, Any]], claim: Claim) -> list[Other]:
+    """What stored audits say of a claim, by today's rule.
+
+    Untrained models are left out, and those on which the book itself measured the claim.
+    """
+    results = []
+    for audit in audits:
+        name = audit["model"]["name"]
+        own = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", claim.setting)
+        if audit["model"]["untrained"] or own:
+            continue
+        for row in measured(audit):
+            if row["id"] == claim.id:
+                word = claim.decide(row["figure"], half_of(row))
+                agrees = agreement(word, claim.word) in ("same word", "same side")
+                results.append(Other(name, word, claim.printed(row["figure"]), agrees))
+    return results

@@ -20,68 +20,43 @@ class NotApplicable(ValueError):
 
 @dataclass(frozen=True)
 class Subject:
-    """A model, in evaluation mode, and images as it reads them.
-
-    Args:
-        model: Any library's.
-        images: Not among those that the model was trained on.
-        labels: The class of each image, where the images come with classes that are the model's.
-        untrained: Makes the same model with weights as they are before training, where that is
-            known: for the baseline.
-        beside: Another model, which reads the same images, for the claims that compare two.
-        white: How far white is above black in the numbers that the model reads, for each channel:
-            for the claims about noise, whose strength is a fraction of it.
-        batch_size: Images at a time.
-    """
+    """A model of any library, in evaluation mode, and images as it reads them."""
 
     model: nn.Module
-    images: Float[Tensor, "images channels height width"]
-    labels: Int64[Tensor, "images"] | None = None
-    untrained: Callable[[], nn.Module] | None = None
-    beside: nn.Module | None = None
-    white: tuple[float, ...] | None = None
+    images: Float[Tensor, "images channels height width"]  # that it has not been trained on
+    labels: Int64[Tensor, "images"] | None = None  # where they are classes of the model
+    untrained: Callable[[], nn.Module] | None = None  # makes the model as before training
+    beside: nn.Module | None = None  # another that reads the same images, to compare with
+    white: tuple[float, ...] | None = None  # less black, of each channel, as the model reads them
     batch_size: int = 8
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A figure of the model, in the unit of the claim's card.
-
-    Args:
-        figure: The estimate over all images.
-        each: The same for each image alone, or for each group of them, where the figure is a mean
-            over images: its interval comes from them, where there are several.
-        baselines: By name (``"untrained"``, ``"uniform attention"``), what the figure would be.
-        curves: By name, a value for each block or each layer.
-    """
+    """A figure of the model over all images, in the unit of the claim's card."""
 
     figure: float
+    # The same for each image alone, or for each group of them, where the figure is a mean over
+    # images: its interval comes from them, where there are several.
     each: Float[Tensor, "images"] | None = None
-    baselines: Mapping[str, float] = field(default_factory=dict)
-    curves: Mapping[str, Float[Tensor, "layers"]] = field(default_factory=dict)
+    baselines: Mapping[str, float] = field(default_factory=dict)  # "untrained", "uniform attention"
+    curves: Mapping[str, Float[Tensor, "layers"]] = field(default_factory=dict)  # by name
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """How a claim is measured.
+    """How a claim is measured."""
 
-    Args:
-        claim: Its id in the ledger.
-        function: Gives the figure, or raises.
-        slow: Whether ``--quick`` leaves it out.
-        untrained: Whether the figure before training is a baseline.
-    """
-
-    claim: str
-    function: Callable[[Subject], Measured]
-    slow: bool = False
-    untrained: bool = False
+    claim: str  # its id in the ledger
+    function: Callable[[Subject], Measured]  # gives the figure, or raises
+    slow: bool = False  # whether --quick leaves it out
+    untrained: bool = False  # whether the figure before training is a baseline
 
     def measure(self, subject: Subject) -> Measured:
         """The figure, which is finite, and its baselines.
 
-        Raises:
-            NotApplicable: An instrument, or the model, refused; any other error is the audit's own.
+        Raises :class:`NotApplicable` where an instrument, or the model, refused; any other error is
+        the audit's own.
         """
         try:
             result = self.function(subject)
@@ -100,14 +75,13 @@ class Measurement:
 
 
 MEASUREMENTS: dict[str, Measurement] = {}  # by claim
+Measure = Callable[[Subject], Measured]
 
 
-def measures(
-    *claims: str, slow: bool = False, untrained: bool = False
-) -> Callable[[Callable[[Subject], Measured]], Callable[[Subject], Measured]]:
+def measures(*claims: str, slow: bool = False, untrained: bool = False) -> Callable[..., Measure]:
     """Decorates the function that measures what claims say of one model."""
 
-    def register(function: Callable[[Subject], Measured]) -> Callable[[Subject], Measured]:
+    def register(function: Measure) -> Measure:
         MEASUREMENTS.update({c: Measurement(c, function, slow, untrained) for c in claims})
         return function
 
@@ -133,8 +107,7 @@ def before_training(subject: Subject, measure: Callable[[Subject], float]) -> di
 def refusal(error: Exception) -> str | None:
     """Why a model cannot be asked; None for an error of the audit's own, or too little memory.
 
-    A mistake may have the type of a refusal, so the sentence says where it comes from, unless the
-    measurement itself has said it.
+    A mistake may have the type of a refusal, so the sentence says where it comes from.
     """
     if out_of_memory(error) or not isinstance(error, REFUSALS):
         return None

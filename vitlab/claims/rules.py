@@ -5,6 +5,11 @@ import operator
 import re
 from dataclasses import dataclass
 
+import numpy as np
+from jaxtyping import Shaped
+
+from vitlab.extras import extra
+
 QUALIFIED = tuple(
     f"qualified, {kind}"
     for kind in ("with a condition", "for another reason", "misprinted", "in part")
@@ -20,16 +25,23 @@ COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator
 
 
 def word_of(verdict: str) -> str:
-    """The word before the colon of ``"qualified, with a condition: only for equal norms"``.
-
-    Raises ValueError for another word, or one that needs a reason and has none.
-    """
+    """The word before the colon of ``"qualified, with a condition: only for equal norms"``."""
     word, _, why = verdict.partition(":")
     if word not in WORDS:
         raise ValueError(f"a verdict begins with one of {WORDS}: got {verdict!r}")
     if word in NEEDS_WHY and not why.strip():
         raise ValueError(f"'{word}' needs a reason after a colon: got {verdict!r}")
     return word
+
+
+def half_width(values: Shaped[np.ndarray, "values"]) -> float:
+    """Half the 95 % interval of the mean, by Student's t; zero for a single number."""
+    if len(values) == 1:
+        return 0.0
+    with extra("audit"):
+        from scipy.stats import t  # a second to import, needed here alone
+
+    return float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
 
 
 def weaker(word: str) -> int:

@@ -17,10 +17,8 @@ import tyro
 import minivit
 from vitlab.commands.audit import Audit
 from vitlab.commands.command import complain
-from vitlab.commands.evaluate import Eval
-from vitlab.commands.export import Export, Models
-from vitlab.commands.look import Look
-from vitlab.commands.predict import Predict
+from vitlab.commands.evaluate import Eval, Export, Models
+from vitlab.commands.predict import Look, Predict
 from vitlab.commands.train import Train
 from vitlab.training.loop import Stopped
 

@@ -3,7 +3,9 @@
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from tyro.conf import arg
 
 import vitlab
 from minivit.files import replacing
@@ -13,12 +15,27 @@ from minivit.torchvision import from_torchvision
 from vitlab.convert.open_model import LIBRARIES, LoadedModel, open_any
 from vitlab.data.loading import Data, load_data
 from vitlab.data.pictures import open_picture
+from vitlab.training.state import write as write
+
+ModelName = Annotated[str, arg(metavar="MODEL")]
 
 
 @dataclass(kw_only=True)
 class Command:
     device: Literal["auto", "cuda", "mps", "cpu"] = "auto"  # auto is the first there is
     threads: int | None = None  # processor threads (None: torch's choice)
+
+
+@dataclass(kw_only=True)
+class OfModel:
+    """The options of commands that open a trained model."""
+
+    # a trained model: a name such as cifar10_vit, the folder of a training run, a .safetensors
+    # file, one of another library (timm:NAME, hf:NAME or torchvision:NAME), or module:function, a
+    # function of yours that returns one
+    model: ModelName
+    # side of the images, to which positions are resampled (None: the model's own)
+    size: Annotated[int | None, arg(metavar="PIXELS")] = None
 
 
 def complain(error: object) -> int:
@@ -45,12 +62,7 @@ def opened_picture(path: str) -> Any:
 
 
 def open_model(name: str, size: int | None = None) -> LoadedModel:
-    """A trained model of any library that can read images, for images of another size if asked.
-
-    Raises:
-        ValueError: It is not known how its images are prepared; or ``size`` is given for a model of
-            another library, or one that takes no other.
-    """
+    """A trained model of any library that can read images, at another size if it is ours."""
     opened = open_any(name)
     if opened.preprocess is None:
         why = opened.unprepared or "expected preprocess"
@@ -64,11 +76,7 @@ def open_model(name: str, size: int | None = None) -> LoadedModel:
 
 
 def open_ours(name: str, size: int | None = None) -> Model:
-    """A trained model in minivit's own modules, converted from its library's where that is needed.
-
-    Raises:
-        ValueError: There is no way to convert it.
-    """
+    """A trained model in minivit's own modules, converted from its library's where needed."""
     opened = open_model(name, size)
     if isinstance(opened.model, Model):
         return opened.model
@@ -88,23 +96,13 @@ def open_ours(name: str, size: int | None = None) -> Model:
 
 
 def checked(path: Path, *endings: str) -> Path:
-    """A path for a file to be written, before the work for it is done.
-
-    Raises:
-        ValueError: Its name does not end in one of ``endings``, or there is no such folder.
-    """
+    """A path for a file to be written, refused before the work for it is done."""
     if path.suffix.lower() not in endings or not path.parent.is_dir():
         raise ValueError(
             f"expected a file that ends in {' or '.join(endings)}, in a folder that exists: "
             f"got {path}"
         )
     return path
-
-
-def write(path: Path, text: str) -> None:
-    """Writes a text, whole or not at all."""
-    with replacing(path) as scratch:
-        scratch.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def draw(path: Path, figure: Any) -> None:

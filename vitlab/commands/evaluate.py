@@ -1,4 +1,4 @@
-"""``minivit eval``."""
+"""``minivit eval``, ``export`` and ``models``."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,28 +6,37 @@ from typing import Literal
 
 from tyro.conf import Positional
 
+import minivit
 from minivit.patches import pair
-from vitlab.commands.command import Command, checked, draw, load, open_ours, write
-from vitlab.commands.options import ImageSize, ModelName
-from vitlab.training.confusion import as_csv, by_class, confusion, matrix_rows
-from vitlab.training.defaults import device_of
-from vitlab.training.evaluate import logits_of, scores_of
+from vitlab.commands.command import (
+    Command,
+    ModelName,
+    OfModel,
+    checked,
+    draw,
+    load,
+    open_model,
+    open_ours,
+    write,
+)
+from vitlab.convert.onnx import export
+from vitlab.extras import device_of
+from vitlab.training.evaluate import as_csv, by_class, confusion, logits_of, matrix_rows, scores_of
 
 
 @dataclass(kw_only=True)
-class Eval(Command):
+class Eval(OfModel, Command):
     """Score a trained model, overall and class by class."""
 
-    checkpoint: Positional[ModelName]
+    model: Positional[ModelName]  # as for `predict`: a name, a folder, a file, timm:NAME, ...
     data: str  # as for `train`
     part: Literal["train", "validation", "test"] = "test"  # of the data
-    size: ImageSize = None
     batch_size: int = 256  # images at a time
     confusion: Path | None = None  # write the confusion matrix: a .csv, .png or .svg file
 
     def run(self, typed: str) -> int:
         out = self.confusion and checked(self.confusion, ".csv", ".png", ".svg")
-        model = open_ours(self.checkpoint, self.size)
+        model = open_ours(self.model, self.size)
         config = model.to(device_of(self.device)).config
         data = load(self.data, size=pair(config.image_size), channels=config.channels)
         if list(model.classes) != list(data.classes):
@@ -50,4 +59,28 @@ class Eval(Command):
             from vitlab.figures import confusion_figure
 
             draw(out, confusion_figure(matrix, data.classes))
+        return 0
+
+
+@dataclass(kw_only=True)
+class Export(OfModel):
+    """Write a trained model for programs without Python, and check that its answers agree."""
+
+    model: Positional[ModelName]  # as for `predict`: a name, a folder, a file, timm:NAME, ...
+    to: Literal["onnx"] = "onnx"  # the format
+    out: Path  # a .onnx file
+
+    def run(self, typed: str) -> int:
+        out = checked(self.out, ".onnx")
+        difference = export(open_model(self.model, self.size), out)
+        print(f"logits differ by at most {difference:.1e}; written to {out}")
+        return 0
+
+
+@dataclass
+class Models:
+    """List the models."""
+
+    def run(self, typed: str) -> int:
+        print(minivit.models())
         return 0

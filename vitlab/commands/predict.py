@@ -1,9 +1,9 @@
-"""``minivit predict``."""
+"""``minivit predict`` and ``look``: what a model says of images."""
 
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,33 +11,38 @@ import torch
 from torch import Tensor
 from tyro.conf import Positional, arg
 
+from minivit.preprocessing import Preprocess
 from vitlab.calls import logits
-from vitlab.commands.command import Command, checked, complain, open_model, opened_picture, write
-from vitlab.commands.options import ImageSize, ModelName
+from vitlab.commands.command import (
+    Command,
+    OfModel,
+    checked,
+    complain,
+    draw,
+    open_model,
+    opened_picture,
+    write,
+)
 from vitlab.convert.loaded_model import LoadedModel
-from vitlab.data.listing import images_in
-from vitlab.training.confusion import as_csv
-from vitlab.training.defaults import device_of
+from vitlab.data.pictures import is_picture, walk
+from vitlab.extras import device_of
+from vitlab.training.evaluate import as_csv
 
 STANDARD_OUTPUT = Path("-")
-MANY = arg(
-    metavar="IMAGE|FOLDER ...",
-    help="image files, or folders: their images are taken in the order of their names, followed by "
-    "those of the folders inside",
-    help_behavior_hint="(required)",
-)
+PIXELS = 384  # of an image that is looked at, about
+MANY = arg(metavar="IMAGE|FOLDER ...", help_behavior_hint="(required)")
 
 
 @dataclass(kw_only=True)
-class Predict(Command):
+class Predict(OfModel, Command):
     """Classify images.
 
     An image that cannot be read is named on standard error and left out; the exit code is then 2.
     """
 
+    # image files, or folders: their images are taken in the order of their names, followed by those
+    # of the folders inside
     pictures: Annotated[Positional[tuple[str, ...]], MANY]
-    model: ModelName
-    size: ImageSize = None
     top: int = 5  # how many classes
     batch_size: int = 32  # images at a time
     csv: Path | None = None  # write a table, a line for each image; - for standard output
@@ -48,7 +53,7 @@ class Predict(Command):
         for path, ending, _ in files:
             if path and path != STANDARD_OUTPUT:
                 checked(path, ending)
-        paths = [path for given in self.pictures for path in images_in(given)]
+        paths = [path for picture in self.pictures for path in _images_in(picture)]
         if not paths:
             raise ValueError(f"expected at least one image: got none in {list(self.pictures)}")
         opened = open_model(self.model, self.size)
@@ -71,29 +76,36 @@ class Predict(Command):
     @torch.no_grad()
     def _rows(self, opened: LoadedModel, paths: list[str]) -> Iterator[dict[str, Any]]:
         """The path of each image of a batch, with its likeliest classes or what is wrong."""
-        images: list[Tensor] = []
+        images: dict[str, Tensor] = {}
         errors: dict[str, str] = {}
         for path in paths:
             try:
-                images.append(opened.preprocess(opened_picture(path)))  # type: ignore[misc]
+                images[path] = opened.preprocess(opened_picture(path))  # type: ignore[misc]
             except Exception as error:  # preprocessing has its own ways to fail
                 complain(error)
                 cause = error.__cause__ or error
                 errors[path] = f"{type(cause).__name__}: {cause}"
-        answers: Iterator[Tensor] = iter(())
+        answers: dict[str, Tensor] = {}
         if images:
-            device = next(opened.model.parameters()).device
-            answers = iter(logits(opened.model, torch.cat(images).to(device)).cpu().double())
+            batch = torch.cat(list(images.values())).to(next(opened.model.parameters()).device)
+            answers = dict(zip(images, logits(opened.model, batch).cpu().double(), strict=True))
         for path in paths:
             if path in errors:
                 yield {"path": path, "error": errors[path]}
                 continue
-            probabilities = next(answers).softmax(0)
+            probabilities = answers[path].softmax(0)
             names = opened.classes or range(len(probabilities))
             best = probabilities.topk(min(self.top, len(probabilities)))
             pairs = zip(best.values.tolist(), best.indices.tolist(), strict=True)
-            found = [{"class": str(names[i]), "probability": value} for value, i in pairs]
-            yield {"path": path, "predictions": found}
+            predictions = [{"class": str(names[i]), "probability": value} for value, i in pairs]
+            yield {"path": path, "predictions": predictions}
+
+
+def _images_in(path: str) -> list[str]:
+    """The images in a folder and in those inside; of a file, the file."""
+    if not Path(path).is_dir():
+        return [path]
+    return [str(file) for file in walk(Path(path)) if is_picture(file)]
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:
@@ -111,3 +123,53 @@ def _csv(rows: list[dict[str, Any]]) -> str:
 
 def _json(rows: list[dict[str, Any]]) -> str:
     return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+
+
+@dataclass(kw_only=True)
+class Look(OfModel, Command):
+    """Draw where a model looks in an image: attention rollout, and each head of a block."""
+
+    picture: Annotated[Positional[str], arg(metavar="IMAGE")]  # a file
+    out: Path = Path("look.png")  # a .png, .svg or .pdf file
+    block: int = -1  # the block whose heads are drawn, counted from 0 (-1: the last)
+
+    def run(self, typed: str) -> int:
+        from vitlab.figures import look
+
+        out = checked(self.out, ".png", ".svg", ".pdf")
+        image = opened_picture(self.picture)
+        opened = open_model(self.model, self.size)
+        device = device_of(self.device)
+        opened.model.to(device)
+        images = opened.preprocess(image).to(device)  # type: ignore[misc]
+        title = f"{Path(self.picture).name}: {_answer(opened, images)}"
+        larger = _more_pixels(opened.preprocess, image)
+        try:
+            figure = look(opened.model, images, picture=larger, block=self.block, title=title)
+        except IndexError as error:
+            raise ValueError(f"--block {self.block}: {error}") from error
+        draw(out, figure)
+        print(f"{title}\nwritten to {out}")
+        return 0
+
+
+@torch.no_grad()
+def _answer(opened: LoadedModel, images: Tensor) -> str:
+    """The likeliest class and its probability, and which model says so."""
+    try:
+        probabilities = logits(opened.model, images)[0].double().softmax(0)
+    except ValueError:  # it has no logits, and still looks
+        return opened.name
+    index = int(probabilities.argmax())
+    name = opened.classes[index] if opened.classes else f"class {index}"
+    return f"{name}, {probabilities[index]:.1%}, by {opened.name}"
+
+
+def _more_pixels(preprocess: Any, image: Any) -> Tensor | None:
+    """What the model sees of an image, with more pixels than it reads where these are few."""
+    if not isinstance(preprocess, Preprocess):
+        return None
+    factor = max(1, round(PIXELS / max(preprocess.size)))
+    (height, width), (down, across) = preprocess.size, preprocess.resize
+    size, resize = (height * factor, width * factor), (down * factor, across * factor)
+    return replace(preprocess, size=size, resize=resize).fit(image)[0].float() / 255

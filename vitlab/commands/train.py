@@ -2,28 +2,50 @@
 
 import re
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, make_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import torch
-from tyro.conf import FlagCreatePairsOff, arg
+from tyro.conf import FlagCreatePairsOff, arg, create_mutex_group
 
 from minivit.catalogue import weights
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.shapes import Size
-from vitlab.commands.command import Command, draw, load, open_ours
-from vitlab.commands.options import FREEZE, ONE_OF, START, TEACHER, Changes
+from vitlab.commands.command import Command, ModelName, draw, load, open_ours
 from vitlab.data.dataset import Data
 from vitlab.data.loading import SOURCES
-from vitlab.training.confusion import read_matrix
-from vitlab.training.defaults import DEFAULTS, continued, device_of, model_for, recipe_for
-from vitlab.training.evaluate import Results
-from vitlab.training.freezing import freeze, frozen
+from vitlab.extras import device_of
+from vitlab.training.evaluate import Results, read_matrix
 from vitlab.training.loop import train
+from vitlab.training.optimiser import freeze, frozen
+from vitlab.training.recipe import DEFAULTS, Recipe, continued, model_for, recipe_for
 from vitlab.training.state import CONFUSION
+
+
+def _default(name: str) -> str:
+    """The default of a field of the recipe, for each source of data where they differ."""
+    if name == "precision":
+        return "(default: bfloat16 where it is fast, but not for DIGITS)"
+    values = {source: getattr(recipe, name) for source, (_, recipe) in DEFAULTS.items()}
+    if len(set(values.values())) == 1:
+        return f"(default: {values['FOLDER']})"
+    return f"(default: {', '.join(f'{value} for {source}' for source, value in values.items())})"
+
+
+# The fields of Recipe, each None unless it is given: the defaults depend on the data.
+Changes = make_dataclass(
+    "Changes",
+    [
+        (name, Annotated[kind | None, arg(help_behavior_hint=_default(name))], None)
+        for name, kind in get_type_hints(Recipe).items()
+    ],
+    bases=(Recipe,),
+    namespace={"__post_init__": lambda self: None},
+    frozen=True,
+)
+ONE_OF = create_mutex_group(required=False)
 
 
 @dataclass(kw_only=True)
@@ -35,9 +57,15 @@ class Train(Command):
     channels: Literal[1, 3] | None = None  # grey or colour (None: the data's, or the model's)
     fraction: float = 1.0  # of the training images
     model: Annotated[str | None, ONE_OF] = None  # a name that `models` lists (None: a small ViT)
-    start: Annotated[str | None, ONE_OF, START] = None
-    freeze: Annotated[str | None, FREEZE] = None
-    teacher: Annotated[str | None, TEACHER] = None
+    # begin with a trained model, given as to `predict`: positions are resampled to the size of the
+    # images, and the head is new unless the classes are the same
+    start: Annotated[ModelName | None, ONE_OF, arg(name="from", metavar="MODEL")] = None
+    # leave parts as they are: a number, for as many first blocks and all before them; backbone, for
+    # all but the head; or names, such as patch_embedding,positions,blocks.0-3
+    freeze: Annotated[str | None, arg(metavar="PARTS")] = None
+    # a trained model of the same classes, given as to `predict`, whose decisions on the augmented
+    # images count as much as the labels
+    teacher: Annotated[str | None, arg(metavar="MODEL")] = None
     out: Path | None = None  # folder for all output (None: runs/DATA_MODEL)
     resume: FlagCreatePairsOff[bool] = False  # continue from --out, or start anew
     save_every: float = 60  # seconds between saved states
@@ -88,7 +116,7 @@ class Train(Command):
         )
         print(f"validation  {results.validation}")
         print(f"test        {results.test}")
-        _draw(out, results, data.classes)
+        _draw(out, results, data)
         print(f"{results.steps} steps in {results.seconds:.0f} s; written to {out}")
         return 0
 
@@ -101,17 +129,14 @@ def _as_before(data: Data, start: Model, name: str | None) -> Data:
     return replace(data, mean=preprocess.mean, std=preprocess.std, licence=licence)
 
 
-def _draw(out: Path, results: Results, classes: Sequence[str]) -> None:
-    """Draws the curve and the confusion matrix into the folder, but for what is there already."""
-    if all((out / name).exists() for name in ("curve.png", "curve.svg", "confusion.png")):
-        return
+def _draw(out: Path, results: Results, data: Data) -> None:
+    """Draws the curve and the confusion matrix into the folder."""
     try:
         from vitlab.figures import confusion_figure, curve
     except ModuleNotFoundError as error:
         print(f"no figures of the training, but --resume will draw them: {error}", file=sys.stderr)
         return
-    by_epoch = curve(results.lines)
-    draw(out / "curve.png", by_epoch)
-    draw(out / "curve.svg", by_epoch)
+    for name in ("curve.png", "curve.svg"):
+        draw(out / name, curve(results.lines))
     matrix = read_matrix((out / CONFUSION).read_text(encoding="utf-8"))
-    draw(out / "confusion.png", confusion_figure(matrix, classes))
+    draw(out / "confusion.png", confusion_figure(matrix, data.classes))

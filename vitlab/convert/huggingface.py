@@ -9,7 +9,7 @@ from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from minivit.vit import ViT
 from vitlab.convert.loaded_model import LoadedModel, attempt, fetching, library, ready
-from vitlab.convert.state_dict import convert_state_dict, module_settings
+from vitlab.convert.state_dict import convert_state_dict, difference, module_settings
 
 # Parts of a key: transformers', ours.
 NAMES = {
@@ -42,30 +42,14 @@ NAMES = {
 UNREAD = ("mask_token", "pooler.")  # in training by masks alone; of no classifier
 # What each class of transformers' gives, in our words.
 POOLS = {
-    "ViTModel": "class",
-    "ViTForImageClassification": "class",
-    "DeiTModel": "class",
-    "DeiTForImageClassification": "class",
+    **dict.fromkeys(("ViTModel", "ViTForImageClassification"), "class"),
+    **dict.fromkeys(("DeiTModel", "DeiTForImageClassification"), "class"),
     "DeiTForImageClassificationWithTeacher": "class+register",
-    "Dinov2Model": "class",
+    **dict.fromkeys(("Dinov2Model", "Dinov2WithRegistersModel"), "class"),
     "Dinov2ForImageClassification": "class+mean",
-    "Dinov2WithRegistersModel": "class",
     "Dinov2WithRegistersForImageClassification": "class+mean",
-    "CLIPVisionModel": "class",
-    "CLIPVisionModelWithProjection": "class",
+    **dict.fromkeys(("CLIPVisionModel", "CLIPVisionModelWithProjection"), "class"),
     "SiglipVisionModel": "attention",
-}
-# What others have that our ViT has not.
-OTHERS = {
-    "DINOv3": "rotary positions",
-    "Swin": "windows whose tokens are merged from stage to stage",
-    "Beit": "relative positions in attention",
-    "Data2Vec": "relative positions in attention",
-    "Siglip2": "patches in any number",
-    "CLIPModel": "text: give its vision_model",
-    "SiglipModel": "text: give its vision_model",
-    "SiglipVisionModel": "no head, which pools",
-    "ViTMAE": "a decoder, and tokens that are left out",
 }
 # Of models for text and images, the part for images.
 TOWERS = {"CLIPModel": "CLIPVisionModelWithProjection", "SiglipModel": "SiglipVisionModel"}
@@ -81,28 +65,19 @@ def from_huggingface(model: nn.Module, processor: Any = None) -> ViT:
         theirs = transformers.AutoModel.from_pretrained("facebook/dinov2-small")
         model = vitlab.from_huggingface(theirs)
 
-    Every number that the result needs is used once and copied; the source stays as it is, and the
-    copy has its dtype, device and mode. What it gives are the ``logits`` of a classifier, the
-    ``image_embeds`` of ``CLIPVisionModelWithProjection``, and of a model without a head its pooled
-    features: ``pooler_output``, but for ViT and DeiT ``last_hidden_state[:, 0]``, since no
-    classifier reads their pooler. ``classes`` are the model's ``id2label``. What counts in training
-    alone, such as dropout, is left out; for images of another size minivit interpolates positions
-    in its own way.
-
-    Args:
-        model: One of transformers'.
-        processor: Its image processor, if ``preprocess`` is to be the same.
-
-    Raises:
-        ValueError: Another model, or a part that minivit's ViT does not have; or a processor that
-            prepares images in another way than :class:`~minivit.preprocessing.Preprocess` can.
+    Every number that the result needs is used once and copied; the copy has the source's dtype,
+    device and mode. What it gives are the ``logits`` of a classifier, the ``image_embeds`` of
+    ``CLIPVisionModelWithProjection``, and of a model without a head its pooled features:
+    ``pooler_output``, but for ViT and DeiT ``last_hidden_state[:, 0]``, since no classifier reads
+    their pooler. ``classes`` are the model's ``id2label``, and ``preprocess`` is that of its image
+    ``processor``, if one is given. What counts in training alone, such as dropout, is left out; for
+    images of another size minivit interpolates positions in its own way.
     """
     kind = type(model).__name__
     config: Any = getattr(model, "config", None)
     if kind not in POOLS or not getattr(config, "vision_use_head", True):
-        what = [f", with {what}" for start, what in OTHERS.items() if kind.startswith(start)]
         raise ValueError(
-            f"expected one of {', '.join(POOLS)} of transformers: got {kind}{''.join(what[:1])}"
+            f"expected one of {', '.join(POOLS)} of transformers: got {difference(kind)}"
         )
     size = config.image_size
     state = {k: v for k, v in model.state_dict().items() if not any(part in k for part in UNREAD)}
@@ -129,37 +104,27 @@ def huggingface_classes(model: Any) -> Sequence[str] | None:
 
 
 def huggingface_preprocess(processor: Any) -> Preprocess:
-    """What an image processor of transformers does, from its settings.
-
-    Raises:
-        ValueError: It resizes in another way, pads, or scales by another number than 1 / 255.
-    """
+    """What an image processor of transformers does, from its settings."""
     resize = {side: n for side, n in dict(processor.size).items() if n is not None}
     crop = _height_and_width(processor.crop_size) if processor.do_center_crop else None
     shortest = resize.get("shortest_edge")
     resample = RESAMPLE.get(int(processor.resample))
-    settings = {
-        "do_resize": getattr(processor, "do_resize", None),
-        "size": resize,
-        "resample": int(processor.resample),
-        "crop_size": crop,
-        "do_rescale": getattr(processor, "do_rescale", None),
-        "rescale_factor": getattr(processor, "rescale_factor", 1 / 255),
-        "do_pad": getattr(processor, "do_pad", None),
-    }
-    if not (
+    names = ("do_resize", "resample", "do_rescale", "rescale_factor", "do_pad")
+    settings = {name: getattr(processor, name, None) for name in names}
+    fits = (
         settings["do_resize"]
         and set(resize) in ({"height", "width"}, {"shortest_edge"})
         and (shortest is None or crop)  # or images of many proportions have many sizes
         and resample
         and settings["do_rescale"]
-        and settings["rescale_factor"] == 1 / 255
+        and settings["rescale_factor"] in (None, 1 / 255)
         and not settings["do_pad"]
-    ):
+    )
+    if not fits or resample is None:
         raise ValueError(
             "expected an image processor that resizes to height and width, or to a shortest edge "
             "and crops, bilinear or bicubic, scales by 1/255 and does not pad: got "
-            f"{settings}"
+            f"{settings | {'size': resize, 'crop_size': crop}}"
         )
     box = (shortest, shortest) if shortest else _height_and_width(resize)
     mean, std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)

@@ -17,16 +17,9 @@ from minivit.import_torchvision import mend
 class LoadedModel:
     """A model, as its own library builds it, and what is known of it beside its numbers.
 
-    Args:
-        model: In evaluation mode, in float32, on the CPU.
-        preprocess: Makes a batch of images: a :class:`~minivit.preprocessing.Preprocess`, or
-            what a function of the user's set; none where it is not known.
-        classes: Names of the logits; none where they are not known, or there are no logits.
-        name: As it was asked for.
-        licence: Terms of the weights, where they are stated.
-        untrained: Makes the same architecture with weights as before training; none where that is
-            not known.
-        unprepared: Why ``preprocess`` is none.
+    The model is in evaluation mode, in float32, on the CPU. ``preprocess`` makes a batch of images,
+    or is none, and ``unprepared`` says why; ``classes`` name the logits; ``licence`` has the terms
+    of the weights; ``untrained`` makes the same architecture with weights as before training.
     """
 
     model: nn.Module
@@ -52,11 +45,7 @@ def attempt(make: Callable[[], Any]) -> tuple[Any, str | None]:
 
 
 def library(package: str) -> Any:
-    """A package that opens models, such as timm.
-
-    Raises:
-        ModuleNotFoundError: It is not installed; the error says what installs it.
-    """
+    """A package that opens models, such as timm; where it is missing, the error says the way."""
     mend()  # each of them imports torchvision
     try:
         return import_module(package)
@@ -70,14 +59,13 @@ def library(package: str) -> Any:
 def fetching(name: str) -> Iterator[None]:
     """Around code that gets files from the Hugging Face Hub, or from its cache.
 
-    Raises:
-        ValueError: The hub has no such repository, or it needs permission.
-        OSError: The files are neither in the cache nor can they be fetched.
+    Raises a ValueError where the hub has no such repository, or it needs permission, and an OSError
+    where files are neither in the cache nor can be fetched.
     """
     from huggingface_hub.errors import RepositoryNotFoundError
 
     try:
-        with quiet("timm", "transformers", "huggingface_hub"):  # their errors say the same
+        with quiet():  # what loggers say, the errors say too
             yield
     except (OSError, RuntimeError, ValueError) as error:
         kind = OSError if isinstance(error, OSError) else ValueError
@@ -100,15 +88,12 @@ def fetching(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def quiet(*names: str) -> Iterator[None]:
-    """Without what the loggers of these names and libraries' warnings say to their authors."""
-    loggers = [logging.getLogger(name) for name in names]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
+def quiet() -> Iterator[None]:
+    """Without warnings and what loggers say, which is meant for the libraries' authors."""
+    before = logging.root.manager.disable
+    logging.disable()
     try:
         with warnings.catch_warnings(action="ignore"):
             yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        logging.disable(before)

@@ -35,16 +35,9 @@ def export(loaded: LoadedModel, path: Path) -> float:
 
     The input is ``images``, prepared as the model's own are, the output ``logits``. The file's
     metadata hold ``classes`` and ``preprocess`` as JSON, and ``licence``, where they are known. The
-    file is run with onnxruntime before it is put in its place.
-
-    Returns:
-        The largest difference between its logits and the model's, on random images.
-
-    Raises:
-        ModuleNotFoundError: onnx, onnxscript or onnxruntime is not installed.
-        ValueError: Its images' size is not known, it is too large, torch cannot export it, or
-            the file's logits differ by more than a ten-thousandth of the largest, or it takes
-            batches of one size alone.
+    file is run with onnxruntime before it is put in its place, and is refused where its logits
+    differ by more than a ten-thousandth of the largest. Gives the largest difference, on random
+    images.
     """
     with extra("onnx"):
         import onnx  # noqa: F401
@@ -63,7 +56,9 @@ def export(loaded: LoadedModel, path: Path) -> float:
     generator = torch.Generator().manual_seed(0)
     batches = [torch.randn(size, *shape, generator=generator) for size in SIZES]
     program = _program(model, torch.zeros(2, *shape), loaded.name)
-    program.model.metadata_props.update(_about(loaded))
+    about = {"preprocess": json.dumps(asdict(preprocess)), "licence": loaded.licence}
+    about["classes"] = json.dumps(list(loaded.classes)) if loaded.classes else None
+    program.model.metadata_props.update({key: text for key, text in about.items() if text})
     with replacing(path) as scratch:
         program.save(scratch, external_data=False)
         session = onnxruntime.InferenceSession(scratch, providers=["CPUExecutionProvider"])
@@ -90,7 +85,7 @@ def export(loaded: LoadedModel, path: Path) -> float:
 
 
 def _program(model: nn.Module, example: Tensor, name: str) -> Any:
-    with quiet("torch.onnx"):  # its messages are for its own authors
+    with quiet():
         try:
             return torch.onnx.export(
                 model,
@@ -104,13 +99,3 @@ def _program(model: nn.Module, example: Tensor, name: str) -> Any:
         except torch.onnx.OnnxExporterError as error:
             why = str(error.__cause__ or error).strip().splitlines()[0]
             raise ValueError(f"torch cannot export {name} to ONNX: {why}") from error
-
-
-def _about(loaded: LoadedModel) -> dict[str, str]:
-    preprocess: Any = loaded.preprocess
-    about = {"preprocess": json.dumps(asdict(preprocess))}
-    if loaded.classes:
-        about["classes"] = json.dumps(list(loaded.classes))
-    if loaded.licence:
-        about["licence"] = loaded.licence
-    return about

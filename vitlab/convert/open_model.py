@@ -27,30 +27,23 @@ __all__ = ["LoadedModel", "open_any"]
 def open_any(name: str, untrained: bool = False) -> LoadedModel:
     """Opens a model of any library, which stays that library's own module.
 
-    Args:
-        name: One of
+    The name is one of
 
-            - ``timm:vit_base_patch16_224``, a model of timm, with a tag or without;
-            - ``hf:google/vit-base-patch16-224``, a repository of the Hugging Face Hub, or a folder
-              that ``save_pretrained`` wrote;
-            - ``torchvision:vit_b_16``, a classifier of torchvision;
-            - ``runs/mine`` or ``model.safetensors``, the folder of a training or a file of
-              :func:`~minivit.files.save`;
-            - ``cifar10_vit``, one of :func:`~minivit.catalogue.models`;
-            - ``module:function``, a function that takes nothing and returns an ``nn.Module``. The
-              module is looked for in the current folder first, as ``python -m`` does; what the
-              model has as ``preprocess``, ``classes`` and ``licence`` goes with it.
+    - ``timm:vit_base_patch16_224``, a model of timm, with a tag or without;
+    - ``hf:google/vit-base-patch16-224``, a repository of the Hugging Face Hub, or a folder that
+      ``save_pretrained`` wrote;
+    - ``torchvision:vit_b_16``, a classifier of torchvision;
+    - ``runs/mine`` or ``model.safetensors``, the folder of a training or a file of
+      :func:`~minivit.files.save`;
+    - ``cifar10_vit``, one of :func:`~minivit.catalogue.models`;
+    - ``module:function``, a function that takes nothing and returns an ``nn.Module``. The module is
+      looked for in the current folder first, as ``python -m`` does; what the model has as
+      ``preprocess``, ``classes`` and ``licence`` goes with it.
 
-        untrained: Whether its weights are as before training; nothing is fetched then, but for a
-            model of the Hugging Face Hub the file of its sizes, which has to be in the cache or
-            within reach. ``hf:dinov2``, a type, needs no file: it has the sizes of the type's
-            default. A ``module:function`` is taken as it is.
-
-    Raises:
-        ModuleNotFoundError: The library is not installed.
-        ValueError: There is no such name, or no weights for it, or the function returns no module.
-        FileNotFoundError: There is no such file.
-        OSError: The weights are not in the library's cache and cannot be fetched.
+    ``untrained``, its weights are as before training; nothing is fetched then, but for a model of
+    the Hugging Face Hub the file of its sizes, which has to be in the cache or within reach.
+    ``hf:dinov2``, a type, needs no file: it has the sizes of the type's default. A
+    ``module:function`` is taken as it is.
     """
     prefix, colon, rest = name.partition(":")
     if not name or (colon and not rest):
@@ -101,14 +94,16 @@ def _open_ours(name: str, untrained: bool) -> LoadedModel:
         raise ValueError(f"there are no weights for {name}: it can only be opened untrained")
     file = str(path / MODEL) if not named and path.is_dir() else name
     model = _untrained(file) if untrained else load(file)
+    return _as_it_is(model, name, lambda: ready(build(model.config, model.removed)))
 
-    def build_untrained() -> nn.Module:
-        return ready(build(model.config, model.removed))
 
-    preprocess: Any = model.preprocess
-    why = None if preprocess else f"{name} does not say how its images are prepared"
-    classes, licence = model.classes, model.licence
-    return LoadedModel(ready(model), preprocess, classes, name, licence, build_untrained, why)
+def _as_it_is(
+    model: nn.Module, name: str, build_untrained: Callable[[], nn.Module] | None
+) -> LoadedModel:
+    """A model that has what is known of it as its attributes."""
+    about: list[Any] = [getattr(model, key, None) for key in ("preprocess", "classes", "licence")]
+    why = None if about[0] else f"{name} has no attribute preprocess, which prepares images"
+    return LoadedModel(ready(model), about[0], about[1], name, about[2], build_untrained, why)
 
 
 def _untrained(name: str) -> Model:
@@ -149,7 +144,4 @@ def _open_function(name: str) -> LoadedModel:
         raise ValueError(f"cannot open {name}: {type(error).__name__}: {error}") from error
     if not isinstance(model, nn.Module):
         raise ValueError(f"expected {name} to return an nn.Module: got {type(model).__name__}")
-    preprocess: Any = getattr(model, "preprocess", None)
-    why = None if preprocess else f"the model that {name} returns has no attribute preprocess"
-    classes, licence = getattr(model, "classes", None), getattr(model, "licence", None)
-    return LoadedModel(ready(model), preprocess, classes, name, licence, None, why)
+    return _as_it_is(model, name, None)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from minivit.files import About, replacing, to_json
 from minivit.mixer import Mixer
@@ -44,20 +43,10 @@ KNOWN: dict[type[Model], dict[str, tuple[Any, ...]]] = {
 
 
 def export_page(model: Model, path: str | PathLike[str]) -> None:
-    """Writes a model for web pages, its numbers rounded to half precision.
+    """Writes a ViT, a Mixer or a ResNet for web pages, its numbers rounded to half precision.
 
-    A script on the page finds it in ``minivitModels`` under the file's name without ``.js``.
-
-    Args:
-        model: A ViT, a Mixer or a ResNet, with ``preprocess`` and ``classes``.
-        path: The file, which ends in ``.js``.
-
-    Raises:
-        TypeError: The model is of another family.
-        ValueError: It has a part that the engine does not know, no preprocessing or names, a number
-            beyond half precision's, or so many that the file would be larger than 2 MB; or the path
-            does not end in ``.js``.
-        OSError: The file cannot be written.
+    A script on the page finds it in ``minivitModels`` under the file's name without ``.js``. The
+    model needs ``preprocess`` and ``classes``; the file may have 2 MB.
     """
     path = Path(path)
     if path.suffix != ".js":
@@ -73,38 +62,29 @@ def export_page(model: Model, path: str | PathLike[str]) -> None:
 
 
 def script(model: Model, name: str) -> bytes:
-    """What the file holds, whatever its size; the model's name is that in ``minivitModels``."""
-    text = f"(globalThis.minivitModels ??= {{}})[{json.dumps(name)}] = {packed(model)};\n"
-    return codecs.BOM_UTF16_LE + text.encode("utf-16-le")
+    """What the file holds, whatever its size; the model's name is that in ``minivitModels``.
 
-
-def packed(model: Model) -> str:
-    """The model as an object of JavaScript: what its header says, ``tensors`` and ``numbers``."""
+    The model is an object: what its header says, ``tensors`` and ``numbers``.
+    """
     preprocess = check(model)
     state = {k: v for k, v in model.state_dict().items() if not k.endswith(UNREAD)}
     about = to_json(About(model.config, preprocess, model.classes, model.licence, model.removed))
-    tensors = [[name, list(tensor.shape)] for name, tensor in state.items()]
+    tensors = [[key, list(tensor.shape)] for key, tensor in state.items()]
     header = json.dumps({**about, "tensors": tensors})
-    codes = torch.cat([half(name, tensor) for name, tensor in state.items()]).view(torch.uint16)
+    halves = {key: tensor.detach().cpu().half() for key, tensor in state.items()}
+    for key, tensor in halves.items():
+        if not tensor.isfinite().all():
+            raise ValueError(f"expected numbers that half precision has: got others in {key}")
+    codes = torch.cat([tensor.flatten() for tensor in halves.values()]).view(torch.uint16)
     letters = "".join(map(chr, codes.tolist()))
     numbers = ESCAPED.sub(lambda letter: f"\\u{ord(letter[0]):04x}", letters)
-    return f'{header[:-1]}, "numbers": "{numbers}"}}'
-
-
-def half(name: str, tensor: Tensor) -> Tensor:
-    """A tensor's numbers in half precision, in a row."""
-    rounded = tensor.detach().cpu().half()
-    if not rounded.isfinite().all():
-        raise ValueError(f"expected numbers that half precision has: got others in {name}")
-    return rounded.flatten()
+    text = f'{header[:-1]}, "numbers": "{numbers}"}}'
+    text = f"(globalThis.minivitModels ??= {{}})[{json.dumps(name)}] = {text};\n"
+    return codecs.BOM_UTF16_LE + text.encode("utf-16-le")
 
 
 def check(model: Model) -> Preprocess:
-    """Refuses a model that the engine does not run, or that cannot name what it sees.
-
-    Returns:
-        How it wants its images prepared.
-    """
+    """Refuses a model that the engine does not run, or that does not know images and classes."""
     if type(model) not in KNOWN:
         raise TypeError(
             "a page runs ViTs, Mixers and ResNets (minivit.ViT, minivit.ViTVariant, minivit.Mixer, "

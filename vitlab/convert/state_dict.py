@@ -28,15 +28,35 @@ GELUS = {
     "QuickGELU": "quick",
     "QuickGELUActivation": "quick",
 }
+# What classes of other libraries, by the beginning of their names, have that our ViT has not.
+RELATIVE, ANY = "relative positions in attention", "patches in any number and their own positions"
+OTHERS = {
+    "Eva": "rotary positions or its own blocks (EVA, DINOv3, Perception Encoder)",
+    "DINOv3": "rotary positions",
+    "Swin": "windows whose tokens are merged from stage to stage",
+    "Cait": "blocks of class attention after the others",
+    **{"Beit": RELATIVE, "Data2Vec": RELATIVE, "VisionTransformerRelPos": RELATIVE},
+    "VisionTransformerSAM": "windows and relative positions",
+    **{"NaFlexVit": ANY, "Siglip2": ANY},
+    **dict.fromkeys(("CLIPModel", "SiglipModel"), "text: give its vision_model"),
+    "SiglipVisionModel": "no head, which pools",
+    "ViTMAE": "a decoder, and tokens that are left out",
+    "RmsNorm": "RMSNorm in place of LayerNorm",
+    "SwiGLU": "a gated MLP with a norm inside",
+    "Parallel": "attentions and MLPs side by side",
+    "ResPostBlock": "norms after attention and MLP, inside the residual",
+    "HybridEmbed": "a convolutional network in place of the patch embedding",
+}
+
+
+def difference(kind: str) -> str:
+    """The name of a class, and what it has that our ViT has not, where that is known."""
+    parts = [part for start, part in OTHERS.items() if kind.startswith(start)]
+    return f"{kind}, with {parts[0]}" if parts else kind
 
 
 def module_settings(model: nn.Module) -> dict[str, Any]:
-    """The number of heads, eps of norms and activation, which a model's modules tell.
-
-    Raises:
-        ValueError: Blocks that differ, attention that divides its scores by another number than the
-            root of d_head, or an activation that our ViT does not have.
-    """
+    """The number of heads, eps of norms and activation, which all blocks must have alike."""
     heads, eps, activations = {}, {}, {}
     for name, part in model.named_modules():
         if isinstance(part, nn.LayerNorm):
@@ -85,25 +105,18 @@ def _common_value(values: Mapping[str, Any], what: str) -> Any:
     return next(iter(first))
 
 
-def convert_state_dict(
-    state: Mapping[str, Tensor], names: Mapping[str, str], **settings: Any
-) -> ViT:
+def convert_state_dict(state: dict[str, Tensor], names: Mapping[str, str], **settings: Any) -> ViT:
     """Makes a ViT of another library's state dict; the numbers are copied.
 
-    Args:
-        names: Patterns of parts of the library's keys, each with what replaces it, in this order.
-            The keys are then ours, and some more: ``registers``; in the blocks ``attention.q``,
-            ``k`` and ``v`` in place of ``qkv``, and ``mlp.gates`` and ``values`` in place of
-            ``up``; ``pool.latent``, a query that the first third of ``pool.in_proj`` or ``pool.q``
-            projects; and ``second_head``. A model without a head gives its pooled features: its
-            head is the identity.
-        **settings: What no shape tells: ``image_size``, ``heads``, ``pool``, ``norm_eps``,
-            ``activation``.
-
-    Raises:
-        ValueError: Keys missing, surplus or of another shape, or numbers that are not finite.
+    ``names`` are patterns of parts of the library's keys, each with what replaces it, in this
+    order. The keys are then ours, and some more: ``registers``; in the blocks ``attention.q``,
+    ``k`` and ``v`` in place of ``qkv``, and ``mlp.gates`` and ``values`` in place of ``up``;
+    ``pool.latent``, a query that the first third of ``pool.in_proj`` or ``pool.q`` projects; and
+    ``second_head``. A model without a head gives its pooled features: its head is the identity.
+    ``settings`` are what no shape tells.
     """
-    state = _renamed(state, names)
+    for pattern, ours in names.items():
+        state = {re.sub(pattern, ours, key): tensor.detach() for key, tensor in state.items()}
     dim, channels, height, width = state["patch_embedding.projection.weight"].shape
     grid = grid_of(settings["image_size"], (height, width))
     layers = {key.split(".")[1] for key in state if key.startswith("blocks.")}
@@ -139,15 +152,6 @@ def convert_state_dict(
     return model
 
 
-def _renamed(state: Mapping[str, Tensor], names: Mapping[str, str]) -> dict[str, Tensor]:
-    renamed = {}
-    for key, tensor in state.items():
-        for pattern, ours in names.items():
-            key = re.sub(pattern, ours, key)
-        renamed[key] = tensor.detach()
-    return renamed
-
-
 def _join(state: dict[str, Tensor], part: str, names: Iterable[str], joined: str) -> None:
     """Maps of the same input become one, in this order, where there are such."""
     for kind in ("weight", "bias"):
@@ -164,12 +168,9 @@ def _fill(state: dict[str, Tensor], layer: str) -> None:
 
 
 def _tokens(state: dict[str, Tensor], patches: int, pool: str) -> int:
-    """Class token and registers become one table, and only the class token has a position.
+    """Class token and registers become one table; gives the number of registers.
 
-    A class token that the head does not read is a register.
-
-    Returns:
-        The number of registers.
+    Only the class token has a position, and one that the head does not read is a register.
     """
     table = state["positions.table"]
     table = table.reshape(-1, table.shape[-1])

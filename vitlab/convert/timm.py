@@ -5,15 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from minivit.catalogue import near
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from minivit.vit import ViT
 from vitlab.convert.loaded_model import LoadedModel, attempt, fetching, library, ready
-from vitlab.convert.state_dict import convert_state_dict, module_settings
+from vitlab.convert.state_dict import convert_state_dict, difference, module_settings
 
 # Parts of a key: timm's, ours.
 NAMES = {
@@ -41,26 +40,9 @@ PARTS = {
     *("AttentionPoolLatent", "LayerNorm", "Linear", "Conv2d", "Identity", "Dropout", "DropPath"),
     *("PatchDropout", "GELU", "GELUTanh", "QuickGELU", "SiLU"),
 }
-# What others have that our ViT has not.
-OTHERS = {
-    "Eva": "rotary positions or its own blocks (EVA, DINOv3, Perception Encoder)",
-    "SwinTransformer": "windows whose tokens are merged from stage to stage",
-    "SwinTransformerV2": "windows whose tokens are merged from stage to stage",
-    "Cait": "blocks of class attention after the others",
-    "Beit": "relative positions in attention",
-    "VisionTransformerRelPos": "relative positions in attention",
-    "VisionTransformerSAM": "windows and relative positions",
-    "NaFlexVit": "patches in any number and their own positions",
-    "RmsNorm": "RMSNorm in place of LayerNorm",
-    "SwiGLU": "a gated MLP with a norm inside",
-    "ParallelScalingBlock": "attention and MLP side by side",
-    "ParallelThingsBlock": "several attentions and MLPs side by side",
-    "ResPostBlock": "norms after attention and MLP, inside the residual",
-    "HybridEmbed": "a convolutional network in place of the patch embedding",
-}
 
 
-def from_timm(source: nn.Module | Mapping[str, Tensor], name: str | None = None) -> ViT:
+def from_timm(module: nn.Module) -> ViT:
     """Makes minivit's ViT of timm's ``VisionTransformer``, equal to it at its image size.
 
     It takes ViT, AugReg, DeiT (distilled too), DeiT III, DINO, MAE, DINOv2 with registers or
@@ -69,38 +51,22 @@ def from_timm(source: nn.Module | Mapping[str, Tensor], name: str | None = None)
 
         model = vitlab.from_timm(timm.create_model("vit_small_patch14_dinov2", pretrained=True))
 
-    Every number is used once and is copied; the source stays as it is, and the copy has its dtype,
-    device and mode. A model without a classifier gives its pooled features, and ``classes`` is
-    their number. ``preprocess``, ``classes`` and ``licence`` come with it where timm knows them.
-    What counts in training alone, such as dropout, is left out; for images of another size minivit
-    interpolates positions in its own way.
-
-    Args:
-        source: The module, or its state dict.
-        name: timm's name of the architecture, which a state dict does not tell.
-
-    Raises:
-        ValueError: A part that minivit's ViT does not have, such as rotary positions; or a state
-            dict that does not fit the name.
-        ModuleNotFoundError: For a state dict, timm is not installed.
+    Every number is used once and is copied; the copy has the source's dtype, device and mode. A
+    model without a classifier gives its pooled features. ``preprocess``, ``classes`` and
+    ``licence`` come with it where timm knows them. What counts in training alone, such as dropout,
+    is left out; for images of another size minivit interpolates positions in its own way.
     """
-    if isinstance(source, Mapping) == (name is None):
-        raise ValueError(
-            "expected a module, which says itself what it is, or from_timm(state, name), with "
-            f"timm's name of the architecture: got a {type(source).__name__} and name={name!r}"
-        )
-    module: Any = source if isinstance(source, nn.Module) else _with_weights(name, source)
-    difference = next(_differences(module), None)
-    if difference is not None:
-        raise ValueError(f"expected timm's VisionTransformer, as minivit has it: got {difference}")
+    theirs: Any = module
+    if (what := next(_differences(theirs), None)) is not None:
+        raise ValueError(f"expected timm's VisionTransformer, as minivit has it: got {what}")
     distilled = type(module).__name__ == "VisionTransformerDistilled"
-    normed = not isinstance(module.fc_norm, nn.Identity)
+    normed = not isinstance(theirs.fc_norm, nn.Identity)
     model = convert_state_dict(
         module.state_dict(),
         NAMES,
-        image_size=tuple(module.patch_embed.img_size),
-        pool="class+register" if distilled else POOLS[module.global_pool],
-        norm_after_pool=normed and module.global_pool != "token",  # of one token it is the same
+        image_size=tuple(theirs.patch_embed.img_size),
+        pool="class+register" if distilled else POOLS[theirs.global_pool],
+        norm_after_pool=normed and theirs.global_pool != "token",  # of one token it is the same
         **module_settings(module),
     )
     if getattr(module, "pretrained_cfg", None):
@@ -108,27 +74,18 @@ def from_timm(source: nn.Module | Mapping[str, Tensor], name: str | None = None)
     return model.train(module.training)
 
 
-def _with_weights(name: str | None, state: Mapping[str, Tensor]) -> nn.Module:
-    """timm's module of this name with these numbers."""
-    head = state.get("head.weight")
-    with torch.device("meta"):
-        classes = 0 if head is None else len(head)
-        module: nn.Module = library("timm").create_model(name, num_classes=classes)
-    try:
-        module.load_state_dict(state, assign=True)
-    except RuntimeError as error:
-        why = " ".join(str(error).split())
-        raise ValueError(f"these weights are not those of timm's {name}: {why}") from error
-    return module.eval()
-
-
 def _differences(model: Any) -> Iterator[str]:
     """What our ViT would compute in another way."""
     kind = type(model).__name__
     if kind not in MODELS or not hasattr(model, "patch_embed"):
-        yield f"{kind}, with {OTHERS[kind]}" if kind in OTHERS else kind
-    for name, part in model.named_children():
-        yield from _other_parts(name, part)
+        yield difference(kind)
+    for name, part in list(model.named_modules())[1:]:
+        if (part_kind := type(part).__name__) not in PARTS:
+            yield f"{difference(part_kind)} in {name}"
+        if part_kind == "Attention":
+            norms = (part.q_norm, part.k_norm, part.norm)
+            if part.gate is not None or not all(isinstance(p, nn.Identity) for p in norms):
+                yield f"norms or gates inside {name}"
     normed = not isinstance(model.fc_norm, nn.Identity)
     differences = {
         f"global_pool={model.global_pool!r}": model.global_pool not in POOLS,
@@ -140,18 +97,6 @@ def _differences(model: Any) -> Iterator[str]:
         "a norm of patches": not isinstance(model.patch_embed.norm, nn.Identity),
     }
     yield from (what for what, there in differences.items() if there)
-
-
-def _other_parts(parent: str, module: nn.Module) -> Iterator[str]:
-    for name, part in module.named_modules(prefix=parent):
-        kind = type(part).__name__
-        if kind not in PARTS:
-            yield f"{OTHERS.get(kind, kind)} in {name}"
-        if kind == "Attention":
-            parts: Any = part
-            norms = (parts.q_norm, parts.k_norm, parts.norm)
-            if parts.gate is not None or not all(isinstance(p, nn.Identity) for p in norms):
-                yield f"norms or gates inside {name}"
 
 
 def _describe(model: ViT, module: Any) -> None:
@@ -185,11 +130,7 @@ def timm_classes(model: Any) -> Sequence[str] | None:
 
 
 def timm_preprocess(config: Mapping[str, Any]) -> Preprocess:
-    """What ``timm.data.create_transform`` makes of a ``timm.data.resolve_model_data_config``.
-
-    Raises:
-        ValueError: It pads an image, or interpolates in another way.
-    """
+    """What ``timm.data.create_transform`` makes of a ``timm.data.resolve_model_data_config``."""
     size = config["input_size"][1:]
     if config["crop_mode"] not in ("center", "squash"):
         raise ValueError(f"expected crop_mode center or squash: got {config['crop_mode']}")

@@ -1,5 +1,6 @@
 """Data sets: digits, CIFAR-10, folders of images, generated shapes, photographs."""
 
-from vitlab.data.loading import Data, Split, load_data
+from vitlab.data.dataset import Data, Split
+from vitlab.data.loading import load_data
 
 __all__ = ["Data", "Split", "load_data"]

@@ -1,20 +1,25 @@
-"""A data set in memory: images as they are on disk, with labels, in three parts."""
+"""A data set in memory: images as on disk, with labels, in parts that are the same everywhere.
 
-from collections.abc import Mapping
+The part of an image depends on a hash of its key, such as its path: not on the order in which a
+folder is listed, nor on any library's random numbers.
+"""
+
+import hashlib
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Int64, UInt8
 from torch import Tensor
 
+PARTS = ("train", "validation", "test")
+HELD_OUT = {"validation": 0.1, "test": 0.2}  # of each class, where a source has no such part
+
 
 @dataclass(frozen=True)
 class Split:
-    """One part of a data set: images with values 0 to 255, and for each the index of its class.
-
-    Raises:
-        ValueError: Other shapes or types, or not one label for each image.
-    """
+    """One part of a data set: images with values 0 to 255, and for each the index of its class."""
 
     images: UInt8[Tensor, "batch channels height width"]
     labels: Int64[Tensor, " batch"]
@@ -41,14 +46,9 @@ class Split:
 class Data:
     """A data set; :meth:`of` makes one from its parts.
 
-    Args:
-        name: What model cards and messages call it.
-        validation: Held out of training, for every choice.
-        test: Scored once, at the end.
-        mean: Of each channel over the training part, for values from 0 to 1.
-        std: Standard deviation, likewise.
-        licence: Its terms of use, or None where they are not known.
-        skipped: The damaged images that were left out, ``"path: reason"``.
+    ``mean`` and ``std`` are those of each channel over the training part, for values from 0 to 1;
+    ``skipped`` are the damaged images that were left out, ``"path: reason"``. The test part is
+    scored once, at the end; every choice is made on the validation part.
     """
 
     name: str
@@ -61,6 +61,10 @@ class Data:
     licence: str | None = None
     skipped: tuple[str, ...] = ()
 
+    @property
+    def parts(self) -> tuple[Split, Split, Split]:
+        return self.train, self.validation, self.test
+
     @classmethod
     def of(
         cls,
@@ -70,11 +74,7 @@ class Data:
         licence: str | None = None,
         skipped: tuple[str, ...] = (),
     ) -> "Data":
-        """Makes a data set from its three parts, by name, with the statistics of the training part.
-
-        Raises:
-            ValueError: A part is empty, or a class has no training images.
-        """
+        """Makes a data set from its three parts, with the statistics of the training part."""
         present = set(parts["train"].labels.tolist())
         lacking = [f"train of {name}" for i, name in enumerate(classes) if i not in present]
         if lacking := lacking or [part for part, split in parts.items() if not len(split)]:
@@ -97,3 +97,52 @@ def statistics(
     mean = (fractions * values).sum(1, keepdim=True)
     variance = (fractions * (values - mean) ** 2).sum(1)
     return tuple(mean[:, 0].tolist()), tuple(std or 1.0 for std in variance.sqrt().tolist())
+
+
+def divide(
+    keys: Sequence[str],
+    labels: Int64[Tensor, " batch"],
+    classes: Sequence[str],
+    fractions: Sequence[float],
+) -> list[Int64[Tensor, " _"]]:
+    """Deals the images of each class to several parts; gives the indices of each, ascending.
+
+    ``keys`` are a name for each image, no two the same. Of each class, ``fractions`` go to the
+    parts, at least one image; one more part comes first and takes the rest.
+    """
+    counts = labels.bincount(minlength=len(classes)).tolist()
+    named = zip(classes, counts, strict=True)
+    if few := [f"{count} of {name}" for name, count in named if count <= len(fractions)]:
+        raise ValueError(
+            f"expected at least {len(fractions) + 1} images of each class, one for each part that "
+            f"they are dealt to: got {', '.join(few)}"
+        )
+    dealt = []
+    for indices in _by_class(keys, labels):
+        sizes = [max(1, round(fraction * len(indices))) for fraction in fractions]
+        dealt.append(indices.split([len(indices) - sum(sizes), *sizes]))
+    return [torch.cat(part).sort().values for part in zip(*dealt, strict=True)]
+
+
+def thin(labels: Int64[Tensor, " batch"], fraction: float, seed: int) -> Int64[Tensor, " kept"]:
+    """Keeps a fraction of each class, at least one image, and gives the indices, ascending.
+
+    A smaller fraction lies inside a larger one of the same seed.
+    """
+    ordered = _by_class([f"{seed} {i}" for i in range(len(labels))], labels)
+    first = [indices[: max(1, round(fraction * len(indices)))] for indices in ordered]
+    return torch.cat(first).sort().values
+
+
+def _by_class(keys: Sequence[str], labels: Tensor) -> list[Tensor]:
+    """For each class that occurs, the indices of its images in the order of their hashes."""
+    # An accented letter is one code on some systems and two on others.
+    codes = [unicodedata.normalize("NFC", key).encode(errors="surrogateescape") for key in keys]
+    hashes = [hashlib.sha256(code).digest() for code in codes]
+    order = torch.tensor(sorted(range(len(keys)), key=hashes.__getitem__))
+    return [order[labels[order] == label] for label in labels.unique()]
+
+
+def evenly(total: int, number: int) -> Int64[Tensor, " chosen"]:
+    """The indices of at most this many of a row, evenly spaced, as it may be ordered by class."""
+    return torch.linspace(0, total - 1, min(number, total)).round().long()

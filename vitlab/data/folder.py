@@ -12,10 +12,8 @@ import torch
 
 from minivit.preprocessing import Preprocess
 from minivit.shapes import Size
-from vitlab.data.dataset import Data, Split
-from vitlab.data.listing import readable, walk
-from vitlab.data.pictures import check_memory, open_picture, plain
-from vitlab.data.splits import HELD_OUT, PARTS, divide
+from vitlab.data.dataset import HELD_OUT, PARTS, Data, Split, divide
+from vitlab.data.pictures import check_memory, is_picture, open_picture, plain, walk
 from vitlab.extras import extra
 
 NAMES = dict.fromkeys(("train", "training"), "train")
@@ -41,16 +39,8 @@ def folder(path: str | PathLike[str], size: Size = 64, channels: int = 3) -> Dat
     test images, chosen by a hash of their paths inside the folder.
 
     Warns of files that are not images and of damaged ones, which are left out, and of images that
-    are also among the training images.
-
-    Args:
-        size: Height and width in pixels. Other proportions are cropped to the middle.
-        channels: 3, or 1 for grey.
-
-    Raises:
-        OSError: There is no such folder, or it cannot be read.
-        ValueError: It has other folders than these, a class has too few images, or all of them
-            would take more than 4 GB.
+    are also among the training images. Images of other proportions than ``size``, height and width
+    in pixels, are cropped to the middle.
     """
     root = Path(path)
     preprocess = plain(size, channels)
@@ -84,13 +74,13 @@ def _listed(root: Path) -> tuple[tuple[str, ...], dict[str, list[File]]]:
             f"validation and test if there are any, with the same such folders in them: got {there}"
             + (f", and classes that train does not have, {unknown[:9]}" if unknown else "")
         )
-    endings, others = readable(), []
+    others: list[str] = []
     files: dict[str, list[File]] = {part: [] for part in PARTS}
     for part, place in places.items():
         for name in names[part]:
             for path in walk(place / name):
                 key = path.relative_to(root).as_posix()
-                if path.suffix.lower() in endings:
+                if is_picture(path):
                     files[part].append(File(path, key, classes.index(name)))
                 else:
                     others.append(key)

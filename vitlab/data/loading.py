@@ -1,17 +1,105 @@
-"""Data sets by name, or from a folder of images."""
+"""Data sets by name, digits, CIFAR-10 and generated shapes, or from a folder of images."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
-from minivit.shapes import Size
-from vitlab.data.dataset import Data, Split, statistics
-from vitlab.data.folder import folder
-from vitlab.data.sources import cifar10, digits, shapes
-from vitlab.data.splits import thin
+import torch
 
-__all__ = ["Data", "Split", "load_data"]
+from minivit.shapes import Size
+from vitlab.data.dataset import HELD_OUT, PARTS, Data, Split, divide, statistics, thin
+from vitlab.data.folder import folder
+from vitlab.data.pictures import fitted
+from vitlab.data.shapes import CLASSES, draw_shapes
+from vitlab.extras import extra
+
+CIFAR10 = tuple(
+    ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
+)
+
+
+def digits(size: Size | None = None, channels: int | None = None) -> Data:
+    """Handwritten digits, 1,797 grey images of 8 x 8 pixels, which come with scikit-learn.
+
+    70 % are for training and 20 % for the test, drawn at random: the same people wrote both, so
+    accuracies are higher than for a new writer's hand.
+
+    Alpaydin & Kaynak (1998), "Optical Recognition of Handwritten Digits".
+    """
+    with extra("train"):
+        from sklearn.datasets import load_digits
+
+    bunch = load_digits()
+    levels = torch.from_numpy(bunch.images)[:, None]  # [n, 1, 8, 8], whole numbers from 0 to 16
+    images = fitted((levels * 255 / 16).round().to(torch.uint8), size, channels)
+    names = tuple("0123456789")
+    parts = _held_out(Split(images, torch.tensor(bunch.target)), names, PARTS)
+    return Data.of("DIGITS", names, parts, licence="CC BY 4.0")
+
+
+def _held_out(whole: Split, classes: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, Split]:
+    """Deals images, whose positions are their names, to the training part and others."""
+    keys = [str(i) for i in range(len(whole))]
+    indices = divide(keys, whole.labels, classes, [HELD_OUT[part] for part in parts[1:]])
+    return {part: whole[chosen] for part, chosen in zip(parts, indices, strict=True)}
+
+
+def cifar10(size: Size | None = None, channels: int | None = None) -> Data:
+    """CIFAR-10, 60,000 colour images of 32 x 32 pixels, 10,000 of them for the test.
+
+    The environment variable ``MINIVIT_CIFAR10`` names a copy: the folder ``cifar-10-batches-py`` of
+    the release or the one around it, which torchvision reads, or a folder of image files from
+    ``train/airplane`` to ``test/truck``. ``MINIVIT_DOWNLOAD=1`` lets torchvision fetch the release
+    once, into torch.hub's cache. 5,000 training images are held out for validation, chosen by their
+    positions in the release, or by the names of the files.
+
+    Krizhevsky (2009), "Learning Multiple Layers of Features from Tiny Images".
+    """
+    copy = os.environ.get("MINIVIT_CIFAR10")
+    if not copy and os.environ.get("MINIVIT_DOWNLOAD") != "1":
+        raise FileNotFoundError(
+            "CIFAR-10 is not part of this package: set MINIVIT_CIFAR10=path to a copy of it, or "
+            "MINIVIT_DOWNLOAD=1 to have it fetched (170 MB)"
+        )
+    if copy and Path(copy, "train").is_dir():
+        data = folder(copy, size or 32, channels or 3)
+        return replace(data, name="CIFAR10, from files")  # which may have been compressed
+    where = Path(copy or Path(torch.hub.get_dir(), "datasets"))
+    whole, test = (
+        Split(fitted(split.images, size, channels), split.labels)
+        for split in _release(where, download=not copy)
+    )
+    parts = _held_out(whole, CIFAR10, ("train", "validation"))
+    return Data.of("CIFAR10", CIFAR10, parts | {"test": test})
+
+
+def _release(path: Path, download: bool) -> list[Split]:
+    """The 50,000 training images and the 10,000 test images, as they were published."""
+    from minivit.import_torchvision import imported
+
+    root = path.parent if path.name == "cifar-10-batches-py" else path
+    try:
+        read = imported().datasets.CIFAR10
+        halves = [read(root, train, download=download) for train in (True, False)]
+    except (RuntimeError, OSError) as error:
+        raise FileNotFoundError(f"found no whole copy of CIFAR-10 in {path}: {error}") from error
+    pixels = [torch.from_numpy(half.data).permute(0, 3, 1, 2) for half in halves]
+    return [Split(x, torch.tensor(half.targets)) for x, half in zip(pixels, halves, strict=True)]
+
+
+def shapes(size: Size | None = None, channels: int | None = None) -> Data:
+    """Generated colour images of textured shapes, 32 x 32 pixels: see :mod:`vitlab.data.shapes`.
+
+    70 % of the objects have the texture that is typical of their shape.
+    """
+    parts = {}
+    for seed, (part, n) in enumerate(zip(PARTS, (8000, 1000, 2000), strict=True)):
+        drawn = draw_shapes(n, size or 32, seed=seed)
+        parts[part] = Split(fitted(drawn.images, None, channels), drawn.labels)
+    return Data.of("SHAPES", CLASSES, parts, licence="none needed: generated")
+
 
 SOURCES: dict[str, Callable[..., Data]] = {"DIGITS": digits, "CIFAR10": cifar10, "SHAPES": shapes}
 
@@ -27,8 +115,8 @@ def load_data(
     """Loads images and labels in three parts, the same on every machine.
 
     Args:
-        source: ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``, described in
-            :mod:`vitlab.data.sources`, or a folder as for :func:`vitlab.data.folder.folder`.
+        source: ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``, described below, or a folder as for
+            :func:`vitlab.data.folder.folder`.
         size: Height and width in pixels. The shorter side is resized, with antialiasing, and the
             middle cropped. Default: 64 for a folder, and for the others their own, 8 for digits,
             32 for CIFAR-10 and shapes.
@@ -36,10 +124,6 @@ def load_data(
         fraction: How much of the training part to keep, of each class alike, at least one image.
             A smaller fraction lies inside a larger one.
         seed: Chooses what ``fraction`` keeps. The parts are the same for every seed.
-
-    Raises:
-        OSError: There is no such folder or copy of CIFAR-10, or it cannot be read.
-        ValueError: A setting is out of range, or a folder is not a data set; the message says why.
     """
     if channels not in (None, 1, 3) or not 0 < fraction <= 1:
         raise ValueError(

@@ -36,14 +36,9 @@ PHOTOGRAPHS = {
 
 
 def photograph(name: str, size: Size | None = None) -> UInt8[Tensor, "3 height width"]:
-    """Gives one of ``PHOTOGRAPHS``; the last four are grey, in three equal channels.
+    """One of ``PHOTOGRAPHS``, resized and cropped in the middle to ``size``, if any is given.
 
-    Args:
-        size: Height and width in pixels. The shorter side is resized and the middle cropped.
-            Default: as it is.
-
-    Raises:
-        ValueError: There is no photograph of that name, or scikit-image is not there.
+    The last four are grey, in three equal channels.
     """
     package = find_spec("skimage")
     if name not in PHOTOGRAPHS or not package or not package.origin:
@@ -62,24 +57,15 @@ def crops(
 ) -> tuple[UInt8[Tensor, "batch 3 height width"], tuple[str, ...]]:
     """Crops random windows of photographs: small images with the statistics of natural ones.
 
-    A window is between one and eight times ``size``, as far as the photograph allows, and resized.
-    The first crops are the same whatever ``n`` is.
-
-    Args:
-        names: Which of ``PHOTOGRAPHS``, each as likely. Default: four of everyday things.
-
-    Returns:
-        The crops, and for each the name of its photograph.
-
-    Raises:
-        ValueError: An unknown photograph, or one smaller than a window.
+    A window is between one and eight times ``size``, as far as the photograph allows, and resized;
+    each photograph is as likely. The first crops are the same whatever ``n`` is. Gives the crops,
+    and for each the name of its photograph.
     """
     whole = {name: photograph(name) for name in names}
     height, width = pair(size)
     resized = plain(size, 3)
     generator = torch.Generator().manual_seed(seed)
-    pieces = []
-    chosen = []
+    pieces, chosen = [], []
     for _ in range(n):
         which, zoom, down, across = torch.rand(4, generator=generator).tolist()
         name = names[int(which * len(names))]

@@ -1,6 +1,8 @@
-"""Image files as they should look: upright, opaque, 8 bits a channel."""
+"""Image files: those in a folder, and each as it should look, upright, opaque, 8 bits a channel."""
 
+from collections.abc import Iterator
 from os import PathLike
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,16 +18,38 @@ MEMORY = 4e9  # bytes that the images of a data set may take
 CHUNK = 1024  # images resized at a time, as float32
 
 
+def is_picture(path: Path) -> bool:
+    """Whether a file has the name of an image, such as ``a.png``."""
+    return Image.registered_extensions().get(path.suffix.lower()) in Image.OPEN
+
+
+def walk(folder: Path, visited: set[Path] | None = None) -> Iterator[Path]:
+    """The files in a folder and then those in the folders inside, each folder once.
+
+    They are sorted by name, and hidden ones left out.
+    """
+    if visited is None:  # a link to a folder above would take in other classes
+        above = (*folder.absolute().parents, *folder.resolve().parents)
+        visited = {path.resolve() for path in above}
+    if folder.resolve() in visited:
+        return
+    visited.add(folder.resolve())
+    for path in sorted(folder.iterdir(), key=lambda path: (path.is_dir(), path.name)):
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            yield from walk(path, visited)
+        # Reading a pipe would never end. Reading a broken link fails, and then names it.
+        elif path.is_file() or not path.exists():
+            yield path
+
+
 def open_picture(path: str | PathLike[str]) -> Image.Image:
     """Opens an image in any format that Pillow reads, as RGB, or as L where the file is grey.
 
     It is rotated as its EXIF tag says, 16 bits are rounded to 8, and transparency becomes
-    white. Of several frames the first is taken. Colour profiles are not applied.
-
-    Raises:
-        OSError: The file cannot be read; ``PIL.UnidentifiedImageError`` if it is not an image.
-            Broken files raise many other errors too.
-        ValueError: 32-bit pixels, whose range is not known.
+    white. Of several frames the first is taken. Colour profiles are not applied. Broken files raise
+    many kinds of errors; pixels of 32 bits, whose range is not known, a ValueError.
     """
     with Image.open(path) as file:
         file.load()

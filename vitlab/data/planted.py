@@ -38,12 +38,8 @@ def plant_digits(
     """Puts images together of which it is known what decides, to test maps of what matters on.
 
     A shuffled digit is as bright as a digit, and says nothing about the class. Digits are drawn
-    with repetition, and each is shuffled in its own way.
-
-    Args:
-        part: Of the digits of scikit-learn.
-        seed: Of the digits and of where they are.
-        others: Seed of what is around them. Default: another for each ``seed``.
+    with repetition, and each is shuffled in its own way. ``seed`` is that of the digits and of
+    where they are, ``others`` that of what is around them (default: another for each ``seed``).
     """
     digits = getattr(load_data("DIGITS"), part)
     draws = torch.Generator().manual_seed(seed)

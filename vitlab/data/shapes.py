@@ -41,17 +41,12 @@ def draw_shapes(n: int, size: Size = 32, *, seed: int = 0, typical: float = 0.7)
 
     Position, scale, angle, colours, contrast and noise vary. Each 250 images have 25 of each class,
     in random order. The first images are the same whatever ``n`` is, and to the last bit on one
-    machine; on another a colour may differ by one level.
+    machine; on another a colour may differ by one level. A larger ``size``, in pixels, shows the
+    same images in more detail, but for their noise.
 
-    Args:
-        size: Height and width in pixels, 16 to 128 each. A larger one shows the same images in more
-            detail, but for their noise.
-        typical: The fraction of objects with the texture of their own class; the others have that
-            of another class. With 0 the cues conflict in every image, with 0.1 the texture tells
-            nothing about the class. The rest of the image does not depend on it.
-
-    Raises:
-        ValueError: No image, or another size.
+    ``typical`` is the fraction of objects with the texture of their own class; the others have that
+    of another class. With 0 the cues conflict in every image, with 0.1 the texture tells nothing
+    about the class. The rest of the image does not depend on it.
     """
     height, width = pair(size)
     if n < 1 or not 16 <= min(height, width) <= max(height, width) <= 128:

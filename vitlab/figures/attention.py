@@ -13,9 +13,10 @@ from vitlab.figures.overlay import numbers, overlay
 from vitlab.instruments.grids import Grid, rows_and_columns
 from vitlab.instruments.layout import Layout, attention_weights, layouts
 from vitlab.instruments.rollout import rollout
-from vitlab.instruments.running import batches
+from vitlab.instruments.running import batches, expect
 
 Image = Shaped[Tensor, "channels height width"] | Shaped[Tensor, "1 channels height width"]
+ACROSS = 6  # panels in a line, at most
 
 
 def attention_overlay(
@@ -26,17 +27,10 @@ def attention_overlay(
     query: Grid | None = None,
     grid: Grid | None = None,
 ) -> Figure:
-    """Draws what each head of a block attends to, over the image::
+    """Draws what each head of a block attends to over the image, each in its own scale.
 
-        attention_overlay(model, image, block=3)
-
-    Every head has its own colour scale; its largest weight is in its title.
-
-    Args:
-        block: Index among the blocks with attention. Default: the last.
-        query: Row and column of the patch that attends, which is framed. Default: the first token,
-            or the mean of all patches if that is one.
-        grid: As for :func:`~vitlab.instruments.distance.attention_distance`.
+    ``query`` is the row and column of the patch that attends, which is framed; by default the first
+    token attends, or if that is a patch, the mean.
     """
     images = _one_image(image)
     layout, patches = _heads(model, images, block, query, grid)
@@ -64,22 +58,14 @@ def look(
 ) -> Figure:
     """Draws an image, attention rollout over it, and each head of a block: ``minivit look``.
 
-    Every panel has its own colour scale; its largest value is in its title.
-
-    Args:
-        image: As the model reads it.
-        picture: The same view with more pixels, from 0 to 1, a multiple of the image's. Default:
-            the image, scaled to its range.
-        block, grid: As for :func:`attention_overlay`.
-        title: Of the whole figure.
+    ``picture`` is the same view with more pixels, from 0 to 1, a multiple of the image's.
     """
     images = _one_image(image)
     layout, heads = _heads(model, images, block, None, grid)
     carried = rollout(model, images, grid=grid)
-    shown = _scaled(images[0]) if picture is None else picture
-    across, down = _lines(len(heads))
-    across = max(across, 4)
-    shape = shown.shape[1] / shown.shape[2]
+    background = _scaled(images[0]) if picture is None else picture
+    across, down = max(min(len(heads), ACROSS), 4), -(-len(heads) // ACROSS)
+    shape = background.shape[1] / background.shape[2]
     width = 1.65 * across
     top, low = 0.42 * width * shape, width / across * shape + 0.3
     with matplotlib.style.context("vitlab.figures.book"):
@@ -89,25 +75,21 @@ def look(
         plain = title.encode("utf-8", "backslashreplace").decode()
         figure.suptitle(plain, parse_math=False)  # a file's name may have dollars
         whole, rolled = above.subplots(1, 2)
-        colours = shown.expand(3, -1, -1) if len(shown) == 1 else shown[:3]
+        colours = background.expand(3, -1, -1) if len(background) == 1 else background[:3]
         whole.imshow(colours.permute(1, 2, 0).clamp(0, 1).numpy())
         whole.set_title("the image", fontsize="small")
         whole.set_axis_off()
         patches = carried.patches[-1, 0]
-        overlay(rolled, shown, patches, carried.grid)
+        overlay(rolled, background, patches, carried.grid)
         rolled.set_title(f"rollout of all blocks: {patches.max():.2f}", fontsize="small")
         below.suptitle(f"heads of {layout.name}", fontsize="small")
         axes = list(below.subplots(down, across, squeeze=False).flat)
-        _draw(axes, shown, heads, layout.grid, "head", fontsize="x-small")
+        _draw(axes, background, heads, layout.grid, "head", fontsize="x-small")
     return figure
 
 
 def _heads(
-    model: nn.Module,
-    images: Shaped[Tensor, "1 channels height width"],
-    block: int,
-    query: Grid | None,
-    grid: Grid | None,
+    model: nn.Module, images: Tensor, block: int, query: Grid | None, grid: Grid | None
 ) -> tuple[Layout, Float[Tensor, "heads patches"]]:
     """What each head of a block takes from each patch."""
     blocks = layouts(model, images, grid)
@@ -115,12 +97,11 @@ def _heads(
         raise IndexError(f"expected one of {len(blocks)} blocks: got block={block}")
     layout = blocks[block]
     ((weights,),) = attention_weights(model, [images], [layout])  # [1, heads, tokens, tokens]
-    rows, columns = layout.grid
     where = list(layout.where)
     if query is not None:
-        row, column = rows_and_columns(query, "query")
-        if not (0 <= row < rows and 0 <= column < columns):
-            raise ValueError(f"expected a patch of {rows} x {columns}: got {query}")
+        (row, column), (rows, columns) = rows_and_columns(query, "query"), layout.grid
+        inside = 0 <= row < rows and 0 <= column < columns
+        expect(inside, f"a patch of {rows} x {columns}", query)
         looks = weights[0, :, where[row * columns + column]]
     else:
         looks = weights[0, :, where].mean(1) if 0 in where else weights[0, :, 0]
@@ -130,36 +111,23 @@ def _heads(
 def _one_image(image: Tensor) -> Shaped[Tensor, "1 channels height width"]:
     """A batch of one image, checked."""
     images = image[None] if image.ndim == 3 else image
-    if images.ndim != 4 or len(images) != 1:
-        raise ValueError(f"expected one image [channels, height, width]: got {list(image.shape)}")
-    _, checked = batches(images, 1)
-    return next(checked)
+    single = images.ndim == 4 and len(images) == 1
+    expect(single, "one image [channels, height, width]", list(image.shape))
+    return next(batches(images, 1)[1])
 
 
-def _scaled(
-    image: Shaped[Tensor, "channels height width"],
-) -> Float[Tensor, "channels height width"]:
+def _scaled(image: Tensor) -> Float[Tensor, "channels height width"]:
     """An image as a model reads it, from 0 to 1 for its least and its largest number."""
     image = numbers(image, "a finite image")
     low, high = image.aminmax()
     return (image - low) / (high - low).clamp(min=torch.finfo(image.dtype).tiny)
 
 
-def _lines(panels: int) -> tuple[int, int]:
-    """Columns and rows for so many panels, at most six in a line."""
-    across = min(panels, 6)
-    return across, -(-panels // across)
-
-
 def _panels(
-    image: Shaped[Tensor, "channels height width"],
-    values: Float[Tensor, "panels patches"],
-    grid: Grid,
-    name: str,
-    query: int | None = None,
+    image: Tensor, values: Tensor, grid: Grid, name: str, query: int | None = None
 ) -> Figure:
-    """One panel for each row of values."""
-    across, down = _lines(len(values))
+    """One panel for each row of values, [panels, patches]."""
+    across, down = min(len(values), ACROSS), -(-len(values) // ACROSS)
     height = 1.6 * image.shape[1] / image.shape[2] + 0.3
     figure = Figure(figsize=(1.6 * across, height * down), layout="constrained")
     axes = list(figure.subplots(down, across, squeeze=False).flat)
@@ -169,7 +137,7 @@ def _panels(
 
 def _draw(
     axes: list[Axes],
-    picture: Float[Tensor, "channels height width"],
+    picture: Tensor,
     values: Float[Tensor, "panels patches"],
     grid: Grid,
     name: str,

@@ -10,6 +10,8 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from vitlab.instruments.running import expect
+
 LEAST = 1.7  # points of type per inch of a figure's width: 8 pixels where it is shown 342 wide
 
 # Shows the frame at the slider's position, and announces its name to screen readers.
@@ -24,32 +26,16 @@ this.setAttribute('aria-valuetext', names[this.value]);
 class Frames:
     """A slider over figures drawn in advance: plain HTML, no kernel, no widget library, no network.
 
-    Args:
-        draw: Draws the figure for one value and returns it. Text that could not be read on a phone
-            is made larger.
-        values: The slider's values in order, at least two.
-        label: What the slider changes, for instance ``"sharpness"``.
-        alt: Alternative text of a frame, with ``{value}`` for the slider's value.
-        start: Index of the frame shown first.
-        dpi: Resolution of the stored frames.
+    ``draw`` gives the figure for one of the values; small text is made larger. ``label``
+    says what the slider changes, ``alt`` what a frame shows, with ``{value}`` for the slider's.
     """
 
     def __init__(
-        self,
-        draw: Callable[..., Figure],
-        values: Sequence,
-        label: str,
-        alt: str,
-        start: int = 0,
-        dpi: int = 80,
+        self, draw: Callable, values: Sequence, label: str, alt: str, start: int = 0, dpi: int = 80
     ) -> None:
-        if len(values) < 2 or not 0 <= start < len(values):
-            raise ValueError(
-                "expected two values or more and the index of one of them: "
-                f"got {len(values)} values and start={start}"
-            )
-        self.label = label
-        self.start = start
+        fits, got = 1 < len(values) > start >= 0, f"{len(values)} values and start={start}"
+        expect(fits, "two values or more and the index of one of them", got)
+        self.label, self.start = label, start
         self.names = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
         self.alts = [alt.format(value=name) for name in self.names]
         self.pictures = [_webp(draw(value), dpi) for value in values]
@@ -82,7 +68,7 @@ def _webp(figure: Figure, dpi: int) -> str:
 
 
 def _enlarge(figure: Figure) -> None:
-    """Raises every text below the least size: a phone shows the whole figure in a narrow column."""
+    """Raises every text below the least size for a phone."""
     least = LEAST * figure.get_figwidth()
     for ax in figure.axes:
         for axis in (ax.xaxis, ax.yaxis):

@@ -1,53 +1,50 @@
-"""Heat maps over an image, one value for each patch."""
+"""Images of a data set, and heat maps over one, with a value for each patch."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float64
+from jaxtyping import Float, Float64, Integer, Shaped
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from torch import Tensor
+
+from vitlab.instruments.grids import Grid
+from vitlab.instruments.running import expect
 
 
 def numbers(x: Tensor, what: str) -> Tensor:
     """A tensor to draw: detached, on the CPU, in float32 or wider; ValueError if not finite."""
     x = x.detach().cpu().to(torch.promote_types(x.dtype, torch.float32))
-    if bad := int((~x.isfinite()).sum()):
-        raise ValueError(f"expected {what}: got {bad} of {x.numel()} that are not")
+    bad = int((~x.isfinite()).sum())
+    expect(not bad, what, f"{bad} of {x.numel()} that are not")
     return x
 
 
-def heat(
-    values: Tensor, grid: tuple[int, int], picture_size: tuple[int, int]
-) -> Float64[np.ndarray, "height width"]:
+def heat(values: Tensor, grid: Grid, picture_size: Grid) -> Float64[np.ndarray, "height width"]:
     """Spreads one value per patch, in reading order, over the pixels of its patch."""
     rows, columns = grid
     height, width = picture_size
-    if values.numel() != rows * columns or height % rows or width % columns:
-        raise ValueError(
-            f"expected a value for each patch of a grid {rows} x {columns} that divides the image: "
-            f"got {values.numel()} values and {height} x {width} pixels"
-        )
+    fits = values.numel() == rows * columns and not height % rows and not width % columns
+    got = f"{values.numel()} values and {height} x {width} pixels"
+    expect(fits, f"a value for each patch of a grid {rows} x {columns} that divides it", got)
     patch = np.ones((height // rows, width // columns))
-    shown = numbers(values, "finite values").double().reshape(rows, columns)
-    return np.kron(shown.numpy(), patch)
+    return np.kron(numbers(values, "finite values").double().reshape(rows, columns).numpy(), patch)
 
 
 def overlay(
     ax: Axes,
     picture: Float[Tensor, "channels height width"],
     values: Tensor,
-    grid: tuple[int, int],
+    grid: Grid,
     *,
     query: int | None = None,
     vmax: float | None = None,
 ) -> None:
     """Draws an image in grey with one value per patch in colour over it, opaque where it is large.
 
-    Args:
-        picture: From 0 to 1.
-        values: One per patch, at least 0, in reading order.
-        query: Index of a patch to frame.
-        vmax: The value with the strongest colour. Default: the largest.
+    Pixels are from 0 to 1 and values at least 0, in reading order; ``query`` is the index of a
+    patch to frame, ``vmax`` the value with the strongest colour, by default the largest.
     """
     height, width = picture.shape[-2:]
     grey = numbers(picture, "a finite image").mean(0)
@@ -62,3 +59,35 @@ def overlay(
         corner = (column * size[0] - 0.5, row * size[1] - 0.5)
         ax.add_patch(Rectangle(corner, *size, fill=False, edgecolor="cyan", linewidth=1.6))
     ax.set_axis_off()
+
+
+def gallery(
+    ax: Axes,
+    images: Shaped[Tensor, "batch channels height width"],
+    labels: Integer[Tensor, "batch"],
+    classes: Sequence[str],
+    *,
+    columns: int = 8,
+) -> None:
+    """Draws the first images of each class in a row after its name.
+
+    Images are uint8, or from 0 to 1. Labels are indices of ``classes``.
+    """
+    fits, got = 0 < len(images) == len(labels), f"{list(images.shape)} and {len(labels)} labels"
+    expect(fits, "images [n, channels, height, width] and n labels", got)
+    height, width = images.shape[-2:]
+    gap = max(1, width // 16)
+    rows = sorted(set(labels.tolist()))
+    down, across = height + gap, width + gap
+    sheet = torch.ones(len(rows) * down - gap, columns * across - gap, 3)
+    pixels = images / 255 if images.dtype == torch.uint8 else images
+    for row, label in enumerate(rows):
+        for column, picture in enumerate(pixels[labels == label][:columns]):
+            y, x = row * down, column * across
+            sheet[y : y + height, x : x + width] = picture.permute(1, 2, 0)
+    ax.imshow(sheet.numpy(), interpolation="nearest")
+    ax.set_xticks([])
+    middles = [row * down + height / 2 for row in range(len(rows))]
+    ax.set_yticks(middles, [classes[label] for label in rows])
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)

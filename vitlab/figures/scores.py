@@ -13,21 +13,17 @@ NUMBERED, NAMED = 20, 60  # classes, at most, whose counts and whose names can b
 
 
 def curve(lines: Sequence[dict[str, Any]]) -> Figure:
-    """Draws loss and accuracy by epoch, of the training images and of those held out.
-
-    The lines are those of the log: ``results.lines`` of a :func:`~vitlab.training.loop.train`.
-    """
-    epochs = [line["epoch"] for line in lines]
-    held_out = [line["validation"] for line in lines]
+    """Draws loss and accuracy by epoch, from ``results.lines`` of a training."""
+    epochs, held_out = [line["epoch"] for line in lines], [line["validation"] for line in lines]
     panels = {
         "loss": ([line["loss"] for line in lines], [-x["log_likelihood"] for x in held_out]),
         "accuracy": ([line["accuracy"] for line in lines], [x["accuracy"] for x in held_out]),
     }
+    marker = "o" if len(lines) < 25 else None
     with matplotlib.style.context("vitlab.figures.book"):
         figure = Figure(layout="constrained")
         axes = figure.subplots(1, 2)
         for ax, (title, (training, validation)) in zip(axes, panels.items(), strict=True):
-            marker = "o" if len(lines) < 25 else None
             ax.plot(epochs, training, marker=marker, markersize=4, label="training, augmented")
             ax.plot(epochs, validation, marker=marker, markersize=4, label="validation")
             ax.set(title=title, xlabel="epoch")
@@ -40,11 +36,7 @@ def curve(lines: Sequence[dict[str, Any]]) -> Figure:
 
 
 def confusion_figure(matrix: Integer[Tensor, "classes classes"], classes: Sequence[str]) -> Figure:
-    """Draws a confusion matrix: for each class, a row, what its images were taken for.
-
-    Colours are fractions of the row, and numbers are images. Many classes have no numbers, and very
-    many no names.
-    """
+    """Draws a confusion matrix: colours are fractions of the rows, numbers are images."""
     count = len(classes)
     fractions = matrix / matrix.sum(1, keepdim=True).clamp(min=1)
     side = min(12.0, max(4.5, 2 + (0.5 if count <= NUMBERED else 0.2) * count))

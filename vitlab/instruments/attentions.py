@@ -1,9 +1,6 @@
-"""Where a model computes attention, and between which tokens.
+"""Where a model computes attention, and between which tokens, found by watching one call.
 
-Names differ between libraries; what happens in a call does not. So a model is called once, on one
-image, and watched: each attention belongs to the block that it runs in, its tokens are what the
-block reads, and the convolutions before it gave feature maps. Pooling by attention, which reads
-all tokens with a learned query, is not attention between tokens and is left out.
+Each attention belongs to the block that it runs in, and its tokens are what the block reads.
 """
 
 from collections.abc import Callable, Iterator
@@ -111,9 +108,9 @@ class Watch(AttentionListener):
                 "images cannot be told apart"
             )
         if not self.found:
-            name = type(self.model).__name__
+            kind = type(self.model).__name__
             raise ValueError(
-                f"{name} computes no attention between tokens: there is none to measure"
+                f"{kind} computes no attention between tokens: there is none to measure"
             )
         names = [attention.name for attention in self.found]
         expect(len(set(names)) == len(names), "one attention in a block", names)
@@ -148,10 +145,6 @@ def _tokens(x: Tensor, count: int) -> Float[Tensor, "tokens dim"] | None:
 
 
 def attentions(model: nn.Module, images: Tensor) -> list[Attention]:
-    """Finds every attention between as many queries as keys that a model computes for one image.
-
-    It works for any model whose attention :func:`~minivit.recording.record` hears, and raises
-    ValueError where there is none, or several in one block.
-    """
+    """Finds every attention between as many queries as keys that a model computes for one image."""
     with watching(model, images) as watch:
         return watch.look(images)

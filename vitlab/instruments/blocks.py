@@ -1,22 +1,26 @@
-"""The blocks of a model from any library, by what their modules read and give."""
+"""The blocks of a model from any library, and what its head would predict after each of them."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Float64
 from torch import Tensor, nn
 
-from minivit.hooks import after
+from minivit.hooks import after, before
 from minivit.recording import runnable, tensors_in
-from vitlab.instruments.running import evaluating
+from minivit.replacing import replace
+from vitlab.calls import logits
+from vitlab.instruments.grids import maps_of
+from vitlab.instruments.running import Images, batches, evaluating
 
 
 def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
     """Names the blocks: the longest outermost sequence of modules from tokens to tokens.
 
-    Each reads the output of the one before, which has an entry for every image. ValueError where
-    there is none, or where it has more blocks beside it that change the tokens' number or width,
-    as in hierarchical models whose stages stand in one list.
+    ValueError where there is none, or one stage of several that stand in one list.
     """
     ran: list[str] = []
     others: list[str] = []
@@ -41,9 +45,9 @@ def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
     outer = [name for name in ran if not any(name.startswith(f"{other}.") for other in ran)]
     rows: list[list[str]] = []
     for name in outer:
-        last = rows[-1][-1] if rows else ""
-        alike = name.rpartition(".")[0] == last.rpartition(".")[0]
-        if alike and torch.equal(ends[last][1], ends[name][0]):
+        previous = rows[-1][-1] if rows else ""
+        alike = name.rpartition(".")[0] == previous.rpartition(".")[0]
+        if alike and torch.equal(ends[previous][1], ends[name][0]):
             rows[-1].append(name)
         elif len(ends[name][0]) == 1:  # of one image
             rows.append([name])
@@ -67,3 +71,63 @@ def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
             f"{type(model).__name__} does not"
         )
     return longest
+
+
+@dataclass(frozen=True, eq=False)
+class LogitLens:
+    """The logits from the tokens before the first block and after every block."""
+
+    names: tuple[str, ...]  # "embedding", then every block's name
+    logits: Float64[Tensor, "names batch *tokens classes"]  # tokens where each is read alone
+
+
+def logit_lens(
+    model: nn.Module, images: Images, *, every_token: bool = False, batch_size: int = 64
+) -> LogitLens:
+    """Applies the layers after the last block to the tokens after each: nostalgebraist (2020).
+
+    The tokens replace the last block's output, so that final norm, pooling and head are the model's
+    own; Vilas et al. (2023) did so for vision. ``every_token`` reads each token alone, as if all
+    were equal to it. ValueError where the logits depend on more than the last block's output.
+    """
+    first, stream = batches(images, batch_size)
+    names = row_of_blocks(model, first)
+    columns = []
+    for batch in stream:
+        with evaluating(model), _states(model, names) as states, maps_of(model) as maps:
+            whole = logits(model, batch)
+        rows = []
+        for state in states:
+            tokens = state  # [batch, tokens, dim]
+            if every_token:  # each becomes an image of equal tokens
+                patches = maps[-1][0] * maps[-1][1] if maps else 1
+                alike = state.shape[1] - patches + 1  # one patch, and the tokens that are no patch
+                tokens = state.flatten(0, 1)[:, None].expand(-1, max(alike, 1), -1)
+            try:
+                with evaluating(model), replace(model, {names[-1]: lambda _, new=tokens: new}):
+                    answers = logits(model, batch[:1])
+                rows.append(answers.unflatten(0, state.shape[: 1 + every_token]))
+            except RuntimeError as error:
+                raise ValueError(
+                    f"what follows {names[-1]!r} in {type(model).__name__} takes no tokens but its "
+                    f"own: it stopped at {list(tokens.shape)}"
+                ) from error
+        if not every_token and not torch.allclose(rows[-1], whole, rtol=1e-3, atol=1e-4):
+            raise ValueError(
+                f"what {type(model).__name__} answers does not follow from what {names[-1]!r} gives"
+            )
+        columns.append(torch.stack(rows).double().cpu())
+    return LogitLens(("embedding", *names), torch.cat(columns, 1))
+
+
+@contextmanager
+def _states(model: nn.Module, names: list[str]) -> Iterator[list[Tensor]]:
+    """Collects the tokens before the first of these blocks, and after each."""
+    states: list[Tensor] = []
+    keep = states.append
+    blocks = [model.get_submodule(name) for name in names]
+    with ExitStack() as stack:
+        stack.enter_context(before(blocks[0], lambda _, args, kwargs: keep(tensors_in(args)[0])))
+        for block in blocks:
+            stack.enter_context(after(block, lambda _, args, output: keep(tensors_in(output)[0])))
+        yield states

@@ -5,36 +5,30 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Integer
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from vitlab.instruments.running import Images, expect
+from vitlab.instruments.running import Classes, Images, expect
 from vitlab.instruments.weights import WeightLoss
 from vitlab.krylov import lanczos, random_like
 
 
 @dataclass(frozen=True, eq=False)
 class Curvature:
-    """The outermost eigenvalues of a Hessian, and how far off each is at most.
-
-    A true eigenvalue lies no farther from each value than its error. Which one is not certain: of
-    several that are nearly equal some may be missed.
-    """
+    """The outermost eigenvalues of a Hessian; no true one is farther from each than its error."""
 
     top: Float[Tensor, "k"]  # the largest, descending
     top_errors: Float[Tensor, "k"]
     bottom: Float[Tensor, "k"]  # the smallest, ascending
     bottom_errors: Float[Tensor, "k"]
     directions: Float[Tensor, "k n"]  # unit eigenvectors of the largest
-    downward: Float[Tensor, "k n"]  # and of the smallest
     loss: float
-    slope: float  # length of the gradient
 
 
 def curvature(
     model: nn.Module,
     images: Images,
-    classes: Integer[Tensor, "batch"],
+    classes: Classes,
     parameters: str | Sequence[str] | None = None,
     *,
     k: int = 5,
@@ -48,34 +42,24 @@ def curvature(
 
         curvature(vit, images, classes).top                          # of all weights
         curvature(vit, images, classes, "blocks.0.*").top            # of the first block's alone
-        curvature(vit, images, classes, relative=True).top           # of steps as large as weights
-
-    Each step costs one exact product with the Hessian, about four times a gradient.
 
     Args:
-        images, classes, parameters, how: As for :class:`~vitlab.instruments.weights.WeightLoss`:
-            ``weight_decay``, ``label_smoothing``, ``batch_statistics``, ``batch_size``.
+        images, classes, parameters, how: As for :class:`~vitlab.instruments.weights.WeightLoss`.
         k: Eigenvalues at each end.
-        steps: Of Lanczos. Those of an end whose errors are too large need more.
+        steps: Of Lanczos, each about four gradients. Where errors are too large it needs more.
         gauss_newton: Of the generalised Gauss-Newton matrix in place of the Hessian.
         relative: With each weight's step in units of its own size, so of ``diag(|w|) H diag(|w|)``,
-            which stays as it is when weights are rescaled and the function is not: adaptive
-            sharpness, Kwon et al. (2021). Directions are in these units too.
-        seed: Of the random start.
+            which ignores rescaled weights: adaptive sharpness, Kwon et al. (2021). Directions too.
     """
     loss = WeightLoss(model, images, classes, parameters, **how)
     most = min(steps, loss.point.shape[1])
     expect(1 <= k <= most, "k from 1 to the number of steps, or of weights", k)
-    bent = loss.gauss_newton() if gauss_newton else loss.hessian()
+    product = loss.gauss_newton() if gauss_newton else loss.hessian()
     unit = loss.point.abs() if relative else torch.ones_like(loss.point)
-    pairs = lanczos(lambda v: unit * bent(unit * v), random_like(loss.point, seed), steps)
+    pairs = lanczos(lambda v: unit * product(unit * v), random_like(loss.point, seed), steps)
     values, errors, vectors = pairs.values[0], pairs.errors[0], pairs.vectors[0]
     top, top_errors, directions = (x.flip(0)[:k] for x in (values, errors, vectors))
-    bottom, bottom_errors, downward = values[:k], errors[:k], vectors[:k].clone()
-    slope = loss.gradient().norm().item()
-    return Curvature(
-        top, top_errors, bottom, bottom_errors, directions, downward, loss.value, slope
-    )
+    return Curvature(top, top_errors, values[:k], errors[:k], directions, loss.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +83,7 @@ class Maxima:
 def batch_maxima(
     model: nn.Module,
     images: Images,
-    classes: Integer[Tensor, "batch"],
+    classes: Classes,
     parameters: str | Sequence[str] | None = None,
     *,
     k: int = 5,
@@ -110,9 +94,8 @@ def batch_maxima(
 ) -> Maxima:
     """Hessian eigenvalues mini-batch by mini-batch, as Park & Kim (2022) plot them.
 
-    Of each mini-batch they take the five eigenvalues of largest absolute value. These are other
-    numbers than the eigenvalues of the loss on all images: few images bend the loss more, in both
-    directions. A last batch with fewer images is left out. Arguments are as for :func:`curvature`.
+    Of each full mini-batch they take the five of largest absolute value: few images bend the loss
+    more, in both directions. Arguments are as for :func:`curvature`.
     """
     whole = WeightLoss(model, images, classes, parameters, batch_size=batch_size, **how)
     rows = []
@@ -138,7 +121,7 @@ class Landscape:
 def landscape(
     model: nn.Module,
     images: Images,
-    classes: Integer[Tensor, "batch"],
+    classes: Classes,
     parameters: str | Sequence[str] | None = None,
     *,
     directions: Float[Tensor, "axes n"] | int = 2,
@@ -154,13 +137,9 @@ def landscape(
         landscape(vit, images, classes, directions=top[:1]).loss          # along the sharpest
 
     Args:
-        images, classes, parameters, how: As for :class:`~vitlab.instruments.weights.WeightLoss`.
-        directions: How many random ones, 1 or 2, made by :func:`filter_normalised`; or the
-            directions themselves, which are taken as they are.
-        radius: The largest offset, in lengths of the directions: 1 of a filter-normalised one moves
-            each filter by its own length.
+        directions: How many random ones, 1 or 2, made by :func:`filter_normalised`; or themselves.
+        radius: The largest offset: 1 of a normalised direction moves filters by their lengths.
         points: On each axis; odd, so that the weights themselves are among them.
-        seed: Of the random directions.
     """
     loss = WeightLoss(model, images, classes, parameters, **how)
     if isinstance(directions, int):
@@ -178,12 +157,9 @@ def landscape(
 
 
 def filter_normalised(loss: WeightLoss, direction: Float[Tensor, "1 n"]) -> Float[Tensor, "1 n"]:
-    """Scales a direction filter by filter to the lengths of the model's own, Li et al. (2018).
+    """Scales a direction to the lengths of the model's own filters, after Li et al. (2018).
 
-    A filter is a row of a weight, ``weight[i]``: what makes one feature or channel. Parameters with
-    at most one axis longer than 1, such as biases, scales and shifts of norms, class tokens, are no
-    filters. There the direction is zero, as in the authors' own figures, so that they stay as they
-    are.
+    Filters are rows of weights. For biases, scales and class tokens it is zero, as in their code.
     """
     own, parts = loss.split(loss.point), []
     for name, part in loss.split(direction).items():

@@ -3,14 +3,14 @@
 A map of what matters is tried by taking patches out of images, or putting them back, in its order.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from einops import reduce
-from jaxtyping import Bool, Float, Float64, Integer
+from jaxtyping import Bool, Float, Float64
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
@@ -18,51 +18,42 @@ from minivit.hooks import before
 from vitlab.calls import logits
 from vitlab.instruments.grids import Grid, rows_and_columns
 from vitlab.instruments.layout import layouts, same_tokens
-from vitlab.instruments.running import (
-    Images,
-    batches,
-    chosen,
-    evaluating,
-    expect,
-    leaf,
-    with_classes,
-)
+from vitlab.instruments.running import Classes, Images, batches, evaluating, expect, with_classes
 
 
 def token_ablation(
     model: nn.Module,
     images: Images,
-    classes: Integer[Tensor, "batch"] | None = None,
+    classes: Classes | None = None,
     *,
     grid: Grid | None = None,
     batch_size: int = 64,
 ) -> Float64[Tensor, "batch patches"]:
     """Measures by how much a logit falls when a patch's token is deleted before the first block.
 
-    The other tokens keep their positions, and the model runs without the deleted one: nothing
-    attends to it, and no mean includes it. ``classes`` says which logit of each image, by default
-    the largest; ``grid`` and refusals are as for :func:`~vitlab.instruments.rollout.rollout`.
+    The other tokens keep their positions. ``classes`` are by default those of the largest logits.
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
     tokens = same_tokens(at)
-    blocks = [model.get_submodule(layout.name) for layout in at]
     rows = []
-    for batch, some in with_classes(stream, classes):
+    for batch, class_of in with_classes(stream, classes):
         with evaluating(model):
             whole = logits(model, batch)
-            which = chosen(some, whole)[:, None]
+            which = class_of(whole)[:, None]
             without = []
             for token in tokens.where:
-                with _deleted(blocks, token, tokens.tokens):
+                with ExitStack() as stack:
+                    for layout in at:  # in the first block, and in the masks of all blocks
+                        block = model.get_submodule(layout.name)
+                        stack.enter_context(before(block, _deleting(token, tokens.tokens)))
                     without.append(logits(model, batch).gather(1, which))
         rows.append((whole.gather(1, which) - torch.cat(without, 1)).double().cpu())
     return torch.cat(rows)
 
 
-@contextmanager
-def _deleted(blocks: list[nn.Module], token: int, tokens: int) -> Iterator[None]:
-    """Deletes a token from the first block's input, and from the masks of all blocks."""
+def _deleting(token: int, tokens: int) -> Callable[..., Any]:
+    """A hook that deletes a token from all that a block reads."""
     kept = [i for i in range(tokens) if i != token]
 
     def cut(x: Tensor) -> Tensor:
@@ -70,35 +61,20 @@ def _deleted(blocks: list[nn.Module], token: int, tokens: int) -> Iterator[None]
             return x[:, kept]
         return x[..., kept, :][..., kept] if x.shape[-2:] == (tokens, tokens) else x
 
-    def without(module: nn.Module, args: Any, kwargs: Any) -> Any:
-        return tree_map_only(Tensor, cut, (args, kwargs))
-
-    with ExitStack() as stack:
-        for block in blocks:
-            stack.enter_context(before(block, without))
-        yield
+    return lambda block, args, kwargs: tree_map_only(Tensor, cut, (args, kwargs))
 
 
 @torch.inference_mode(False)  # in which nothing has a gradient
 def saliency(
-    model: nn.Module,
-    images: Images,
-    classes: Integer[Tensor, "batch"] | None = None,
-    *,
-    batch_size: int = 16,
+    model: nn.Module, images: Images, classes: Classes | None = None, *, batch_size: int = 16
 ) -> Float64[Tensor, "batch height width"]:
-    """Measures how much a logit changes with each pixel, after Simonyan et al. (2014).
-
-    The sensitivity of a pixel is the largest absolute value of the logit's gradient over its
-    colours. ``classes`` says which logit of each image, by default the largest. Compare it with
-    measures of patches by :func:`patch_means`.
-    """
+    """The largest absolute gradient of a logit over colours, after Simonyan et al. (2014)."""
     rows = []
-    for batch, some in with_classes(batches(images, batch_size)[1], classes):
-        x = leaf(batch)
+    for batch, class_of in with_classes(batches(images, batch_size)[1], classes):
+        x = batch.detach().clone().requires_grad_()
         with evaluating(model), torch.enable_grad():
             scores = logits(model, x)
-            watched = scores.gather(1, chosen(some, scores)[:, None])
+            watched = scores.gather(1, class_of(scores)[:, None])
             (gradient,) = torch.autograd.grad(watched.sum(), x)
         rows.append(gradient.double().abs().amax(1).cpu())
     return torch.cat(rows)
@@ -120,16 +96,6 @@ class DeletionCurves:
     deletion: Float64[Tensor, "batch steps"]  # starts at the image
     insertion: Float64[Tensor, "batch steps"]  # ends at the image
 
-    @property
-    def deletion_area(self) -> Float64[Tensor, "batch"]:
-        """Area under the deletion curve; the smaller, the better the scores."""
-        return torch.trapezoid(self.deletion, self.fraction)
-
-    @property
-    def insertion_area(self) -> Float64[Tensor, "batch"]:
-        """Area under the insertion curve; the larger, the better the scores."""
-        return torch.trapezoid(self.insertion, self.fraction)
-
 
 def mean_colour(
     images: Float[Tensor, "batch channels height width"],
@@ -142,7 +108,7 @@ def deletion_curves(
     model: nn.Module,
     images: Images,
     scores: Float[Tensor, "batch patches"],
-    classes: Integer[Tensor, "batch"] | None = None,
+    classes: Classes | None = None,
     *,
     grid: Grid,
     instead: Callable[[Tensor], Tensor] = mean_colour,
@@ -151,15 +117,11 @@ def deletion_curves(
 ) -> DeletionCurves:
     """Deletes patches from the best scored on, and inserts them, after Petsiuk et al. (2018).
 
-    Scores are right about a model, any classifier, if its answer falls soon when their best patches
-    are deleted, and comes soon when they are inserted. Pictures with patches missing are unlike
-    those a model was trained on, so compare the areas with those of other scores, random ones among
-    them, and of another ``instead``.
+    Scores are right about a classifier if its answer falls soon when their best patches are
+    deleted, and comes soon when they are inserted. Compare areas with those of random scores.
 
     Args:
-        scores: Of the patches, in reading order; equal ones go in reading order.
         classes: The class of each image. Default: the most probable.
-        grid: Rows and columns of patches.
         instead: What deleted pixels are taken from, as a function of the images.
         steps: How many steps the curves have. Default: one for each patch.
     """
@@ -170,17 +132,15 @@ def deletion_curves(
     # As many patches as went by each step, and the place of each patch in the order.
     counts = torch.linspace(0, patches, (steps or patches) + 1, dtype=torch.float64).round()
     places = scores.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
-    parts = []
-    _, stream = batches(images, batch_size)
-    done = 0
-    for batch, some in with_classes(stream, classes):
+    parts, done = [], 0
+    for batch, class_of in with_classes(batches(images, batch_size)[1], classes):
         place = places[done : done + len(batch)].to(batch.device)
         done += len(batch)
         if len(place) != len(batch):
             break
         with evaluating(model):
             empty = instead(batch)
-            true = chosen(some, logits(model, batch))[:, None]
+            true = class_of(logits(model, batch))[:, None]
             curves = []
             for count in counts.tolist():
                 gone = spread(place < count, (rows, columns), batch)
@@ -189,8 +149,7 @@ def deletion_curves(
                 curves.append(sure.gather(1, true.repeat(2, 1)).view(2, -1).cpu())
         parts.append(torch.stack(curves, 2))  # [2, b, steps]
     expect(done == len(scores), "scores for each image", f"{len(scores)} for {done} or more")
-    deletion, insertion = torch.cat(parts, 1)
-    return DeletionCurves(counts / patches, deletion, insertion)
+    return DeletionCurves(counts / patches, *torch.cat(parts, 1))
 
 
 def spread(

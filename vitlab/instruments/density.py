@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Float64, Integer
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from vitlab.instruments.running import Images
+from vitlab.instruments.running import Classes, Images
 from vitlab.instruments.weights import WeightLoss
 from vitlab.krylov import Operator, lanczos, random_like
 
@@ -35,39 +35,21 @@ class Density:
     shares: Float[Tensor, "probes steps"]
     errors: Float[Tensor, "probes steps"]  # a true eigenvalue lies no farther from each point
 
-    def at(self, x: Float[Tensor, "m"], width: float) -> Float64[Tensor, "m"]:
-        """The mean density at ``x``, each point blurred by a Gaussian of a standard deviation."""
-        z = (x.double()[:, None] - self.points.double().flatten()) / width
-        heights = (-z.square() / 2).exp() / (width * (2 * torch.pi) ** 0.5)
-        return heights @ self.shares.double().flatten() / len(self.points)
-
     def below(self, threshold: float = 0.0) -> Estimate:
-        """The fraction of all eigenvalues that is below a threshold.
-
-        At 0 it counts eigenvalues that are zero but for rounding: most of a large network's. A
-        threshold a little below leaves them out; so does :attr:`negative`.
-        """
-        return _estimate(self._sum(self.points < threshold))
+        """The fraction of all eigenvalues below a threshold; at 0 it counts rounding errors."""
+        return _estimate((self.shares.double() * (self.points < threshold)).sum(1))
 
     @property
     def negative(self) -> Estimate:
         """The negative part of the sum of all absolute values. It is 0 if the loss is convex."""
-        size = self.points.abs()
-        return _estimate(self._sum(size * (self.points < 0)) / self._sum(size))
-
-    @property
-    def trace(self) -> Estimate:
-        """The mean eigenvalue; times the number of weights, the trace (Hutchinson's estimate)."""
-        return _estimate(self._sum(self.points))
-
-    def _sum(self, of: Tensor) -> Tensor:
-        return (self.shares.double() * of).sum(1)
+        size = self.shares.double() * self.points.abs()
+        return _estimate((size * (self.points < 0)).sum(1) / size.sum(1))
 
 
 def density(
     model: nn.Module,
     images: Images,
-    classes: Integer[Tensor, "batch"],
+    classes: Classes,
     parameters: str | Sequence[str] | None = None,
     *,
     probes: int = 4,
@@ -76,16 +58,10 @@ def density(
     seed: int = 0,
     **how: Any,
 ) -> Density:
-    """Spectral density of the Hessian of a classifier's loss, by stochastic Lanczos quadrature.
+    """Spectral density of the Hessian of a classifier's loss, after Ghorbani et al. (2019).
 
-    After Ghorbani et al. (2019), "An Investigation into Neural Net Optimization via Hessian
-    Eigenvalue Density".
-
-    Args:
-        images, classes, parameters, how: As for :class:`~vitlab.instruments.weights.WeightLoss`.
-        probes: Random vectors. What they disagree in is the error.
-        steps: Of Lanczos for each probe; as many points as steps.
-        gauss_newton: Of the generalised Gauss-Newton matrix in place of the Hessian.
+    ``probes`` are random vectors, what they disagree in is the error, and each has as many points
+    as ``steps`` of Lanczos. Others are as for :func:`~vitlab.instruments.curvature.curvature`.
     """
     loss = WeightLoss(model, images, classes, parameters, **how)
     product = loss.gauss_newton() if gauss_newton else loss.hessian()
@@ -99,8 +75,7 @@ def quadrature(
 
     For a random unit vector ``z`` the function ``z^T f(A) z`` is on average the mean of ``f`` over
     the eigenvalues of ``A``. Lanczos from ``z`` gives a quadrature rule for it: points are the
-    eigenvalues of its small matrix, and the share of each is the squared overlap of its vector
-    with ``z``.
+    eigenvalues of its small matrix, shares the squared overlaps of its vectors with ``z``.
     """
     rows = []
     for number in range(probes):

@@ -21,11 +21,7 @@ class Fit:
 
 
 class Dictionary(nn.Module):
-    """Directions, and an encoder that says how much of each is in a token.
-
-    As a function of tokens it gives what the directions make of them, so that it can be put into a
-    model: ``minivit.replace(model, {"blocks.2": dictionary})``.
-    """
+    """Directions, and an encoder that says how much of each is in a token."""
 
     scale: Tensor  # of the tokens, so that steps fit them
 
@@ -77,21 +73,16 @@ def learn_dictionary(
     rate: float = 2e-3,
     seed: int = 0,
 ) -> Dictionary:
-    r"""Learns directions of which tokens are sparse sums, by Adam on the squared error.
+    """Learns directions of which tokens are sparse sums, by Adam on the squared error.
 
     A sparse autoencoder as in Bricken et al. (2023), with an :math:`L_1` penalty on the codes, or
-    as in Gao et al. (2025), with the ``k`` largest codes alone. Directions are kept at length 1, or
-    the penalty would be met by long ones. Now and then, directions that no token has used since the
-    last time begin anew, at the tokens described worst, as in Bricken et al.
+    as in Gao et al. (2025), with the ``k`` largest codes alone. Directions have length 1. Now and
+    then, those that no token has used begin anew, at the tokens described worst.
 
     Args:
-        tokens: From :func:`~minivit.recording.record`, thousands or more.
-        size: How many directions, as a rule several times more than the tokens have dimensions.
-        k: How many of them a token may use.
-        penalty: Instead of ``k``: what a code costs, next to a squared error where the tokens'
-            variance is 1.
+        size: How many directions, several times more than the tokens have dimensions.
+        penalty: Instead of ``k``: what a code costs, where the tokens' variance is 1.
         rate: The step size, which falls to zero in the last fifth of the training.
-        seed: Of the start and of the batches.
     """
     rows = tokens.detach().clone().float().flatten(0, -2)
     variance = (rows - rows.mean(0)).square().sum(1).mean()

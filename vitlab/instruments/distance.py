@@ -36,16 +36,8 @@ def attention_distance(
 
     For attention weights :math:`a_{ij}` between patches at distance :math:`d_{ij}` it is
     :math:`\sum_j a_{ij}d_{ij} / \sum_j a_{ij}`, averaged over patches and images, as in Dosovitskiy
-    et al. (2021), figure 7, and Raghu et al. (2021). Compare it with ``uniform``: attention without
-    any preference has 0.52 times the side of a square image.
-
-    Class and register tokens have no position and are left out. Only attention with as many keys as
-    queries is measured, in models of minivit, torchvision, timm and Hugging Face, and as it leaves
-    the softmax, also where heads are mixed afterwards (CaiT, DeepViT).
-
-    Args:
-        grid: Rows and columns of patches. Default: those of the last convolution before each
-            attention, as a rule the patch embedding.
+    et al. (2021), figure 7. Of a square image ``uniform`` is 0.52 times the side. ``grid`` has the
+    rows and columns of patches, by default those of the last convolution before each attention.
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)

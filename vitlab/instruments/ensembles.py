@@ -1,11 +1,8 @@
-"""What averaging predictions does to their error: of several models, or of a model's positions.
+"""What predictions tell: the error of their mean, of models or of positions; the cue they follow.
 
-For squared errors it is known exactly (Krogh & Vedelsby 1995, "Neural Network Ensembles, Cross
-Validation, and Active Learning"): the error of the mean prediction is the mean error of the members
-less their spread. So an ensemble is better than its members by as much as they disagree.
+The error of a mean prediction is the members' less their spread (Krogh & Vedelsby 1995).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -15,6 +12,7 @@ from torch import Tensor, nn
 
 from vitlab.instruments.grids import Grid
 from vitlab.instruments.representations import by_position, collected, patch_grid
+from vitlab.instruments.running import expect
 
 
 @dataclass(frozen=True)
@@ -33,18 +31,11 @@ def ensemble(
 ) -> Ensemble:
     """Compares several predictions of the same labels with their mean."""
     p = predictions.double()
-    mean = p.mean(0)
-    targets = F.one_hot(labels, p.shape[2]).double()
-
-    def error(x: Tensor, y: Tensor) -> float:
-        return (x - y).square().sum(-1).mean().item()
-
-    def accuracy(x: Tensor) -> float:
-        return (x.argmax(-1) == labels).double().mean().item()
-
-    return Ensemble(
-        error(p, targets), error(mean, targets), error(p, mean), accuracy(p), accuracy(mean)
-    )
+    mean, targets = p.mean(0), F.one_hot(labels, p.shape[2]).double()
+    pairs = (p, targets), (mean, targets), (p, mean)
+    errors = [(x - y).square().sum(-1).mean().item() for x, y in pairs]
+    right = [(x.argmax(-1) == labels).double().mean().item() for x in (p, mean)]
+    return Ensemble(*errors, *right)
 
 
 def position_ensembles(
@@ -58,36 +49,55 @@ def position_ensembles(
 ) -> dict[str, Ensemble]:
     """The positions of a layer as members of an ensemble, at each of a model's named layers.
 
-    A linear map with a bias, fitted by ridge regression on the training images, predicts the class
-    of an image from what the layer gives in a single position; it is the same for all positions.
-    Names are as for :func:`~minivit.recording.record`.
-
-    Args:
-        penalty: On the map, relative to the mean variance of the features.
-        grid: Rows and columns of patches, for tokens. Default: those of the last convolution.
+    A linear map, the same for all positions, predicts the class from what a single position gives;
+    ``penalty`` is that of its ridge regression, relative to the features' mean variance.
     """
     grid = grid or patch_grid(model, train[0])
-
-    def positions(images: Tensor) -> dict[str, Tensor]:
-        """By name, [positions, images, dim]."""
-        flat = collected(model, images, names, lambda x: by_position(x, grid)[1], batch_size)
-        return {name: x.flatten(1, 2).transpose(0, 1) for name, x in flat.items()}
-
+    features, test_features = (
+        collected(model, images, names, lambda x: by_position(x, grid)[1].flatten(1, 2), batch_size)
+        for images, _ in (train, test)
+    )
     classes = int(max(train[1].max(), test[1].max())) + 1
-    features, test_features = positions(train[0]), positions(test[0])
-    return {
-        name: ensemble(_fitted(x, train[1], classes, penalty)(test_features[name]), test[1])
-        for name, x in features.items()
-    }
+    ensembles = {}
+    for name, x in features.items():  # [images, positions, dim]
+        flat = x.transpose(0, 1).flatten(0, 1).double()
+        targets = F.one_hot(train[1], classes).double().repeat(x.shape[1], 1)
+        mean, level = flat.mean(0), targets.mean(0)
+        flat = flat - mean
+        products = flat.T @ flat  # of features alone
+        size = products.diagonal().mean() * torch.eye(len(products), dtype=torch.float64)
+        weight = torch.linalg.solve(products + penalty * size, flat.T @ (targets - level))
+        other = test_features[name].transpose(0, 1)
+        ensembles[name] = ensemble((other.double() - mean) @ weight + level, test[1])
+    return ensembles
 
 
-def _fitted(x: Tensor, labels: Tensor, classes: int, penalty: float) -> Callable[[Tensor], Tensor]:
-    """The map from features [..., dim] to [..., classes], from the products of features alone."""
-    flat = x.flatten(0, 1).double()  # [positions * images, dim]
-    targets = F.one_hot(labels, classes).double().repeat(len(x), 1)
-    mean, level = flat.mean(0), targets.mean(0)
-    flat = flat - mean
-    products = flat.T @ flat
-    shrink = penalty * products.diagonal().mean() * torch.eye(len(products), dtype=torch.float64)
-    weight = torch.linalg.solve(products + shrink, flat.T @ (targets - level))
-    return lambda y: (y.double() - mean) @ weight + level
+@dataclass(frozen=True)
+class CueConflict:
+    """How many images with conflicting cues were classified by shape, by texture, by neither."""
+
+    shape: int
+    texture: int
+    neither: int
+
+    @property
+    def share(self) -> float:
+        """Decisions by shape among those by shape or texture; NaN where there are none."""
+        decided = self.shape + self.texture
+        return self.shape / decided if decided else float("nan")
+
+
+def cue_conflict(
+    answers: Int64[Tensor, " batch"],
+    shapes: Int64[Tensor, " batch"],
+    textures: Int64[Tensor, " batch"],
+) -> CueConflict:
+    """Counts answers by shape and by texture, after Geirhos et al. (2019).
+
+    Images whose shape and texture belong to one class count for nothing: they show no conflict.
+    """
+    conflict = shapes != textures
+    expect(conflict.any(), "images whose shape and texture disagree", "none")
+    shape = int((answers == shapes)[conflict].sum())
+    texture = int((answers == textures)[conflict].sum())
+    return CueConflict(shape, texture, int(conflict.sum()) - shape - texture)

@@ -15,11 +15,11 @@ from vitlab.instruments.running import expect
 
 def first_filters(model: nn.Module) -> Float[Tensor, "filters channels height width"]:
     """A copy of the weights of a model's first convolution, such as a patch embedding."""
-    convolution = next((m for m in model.modules() if isinstance(m, nn.Conv2d)), None)
-    if convolution is None:
-        name = type(model).__name__
-        raise TypeError(f"expected a convolution, whose weights can be shown as images: got {name}")
-    return convolution.weight.detach().clone()
+    for module in model.modules():
+        if isinstance(module, nn.Conv2d):
+            return module.weight.detach().clone()
+    name = type(model).__name__
+    raise TypeError(f"expected a convolution, whose weights can be shown as images: got {name}")
 
 
 def cut_patches(
@@ -43,8 +43,7 @@ class Components:
 def principal_components(pictures: Float[Tensor, "batch channels height width"]) -> Components:
     """The directions in which images, or filters, differ most from their mean.
 
-    There are as many as the mean leaves dimensions, at most ``batch - 1``. The sign of a component
-    means nothing; here its largest entry is positive.
+    There are at most ``batch - 1``. The largest entry of each is positive.
     """
     flat = pictures.detach().double().flatten(1)
     centred = flat - flat.mean(0)
@@ -66,26 +65,16 @@ def principal_components(pictures: Float[Tensor, "batch channels height width"])
 def subspace_overlap(
     a: Float[Tensor, "a channels height width"], b: Float[Tensor, "b channels height width"]
 ) -> Float64[Tensor, ""]:
-    """How much of the space spanned by orthonormal images ``a`` lies in the space spanned by ``b``.
-
-    The mean squared cosine of the principal angles: 1 for the same space, 0 for orthogonal ones.
-    ``k`` of ``n`` directions chosen at random overlap by ``k / n`` with any others. ``b`` holds at
-    least as many images as ``a``.
-    """
+    """The mean squared cosine of the principal angles between two spaces of orthonormal images."""
     left, right = (images.detach().double().flatten(1) for images in (a, b))
     for basis in left, right:
-        if not (basis @ basis.mT - torch.eye(len(basis)).to(basis)).abs().max() <= 1e-6:
-            raise ValueError("expected orthonormal images, such as principal components")
+        off = (basis @ basis.mT - torch.eye(len(basis)).to(basis)).abs().max()
+        expect(off <= 1e-6, "orthonormal images, such as principal components", f"{off:.2g} off")
     return (left @ right.mT).square().sum() / len(left)
 
 
 def dct_matrix(length: int) -> Float64[Tensor, "length length"]:
-    r"""The orthonormal discrete cosine transform (DCT-II) of Ahmed, Natarajan & Rao (1974).
-
-    Row :math:`u` is :math:`\cos(\pi u (t + 1/2) / n)`, scaled to length 1: :math:`u` half turns
-    from end to end. The Fourier transform would join the two ends, and see a jump in every slope;
-    the cosine transform mirrors the sequence at its ends instead.
-    """
+    """The orthonormal discrete cosine transform (DCT-II) of Ahmed, Natarajan & Rao (1974)."""
     t = torch.arange(length, dtype=torch.float64)
     waves = torch.cos(math.pi * t[:, None] * (t + 0.5) / length)
     return waves / waves.norm(dim=1, keepdim=True)
@@ -100,11 +89,7 @@ def dct2(x: Float[Tensor, "rows columns *rest"]) -> Float64[Tensor, "rows column
 def cosine_basis(
     channels: int, size: tuple[int, int]
 ) -> Float64[Tensor, "components channels height width"]:
-    """The basis of the two-dimensional cosine transform as grey images, low frequencies first.
-
-    It is close to the principal components of patches of natural images. Components are sorted by
-    the sum of the squared frequencies along both sides, in cycles per pixel.
-    """
+    """The basis of the two-dimensional cosine transform as grey images, low frequencies first."""
     down, across = (dct_matrix(n) for n in size)
     waves = torch.einsum("uh,vw->uvhw", down, across).flatten(0, 1)  # [height * width, h, w]
     u, v = (torch.arange(n) / n for n in size)
@@ -135,13 +120,9 @@ class FilterSpectra:
 def filter_spectra(
     filters: Float[Tensor, "filters channels height width"], *, draws: int = 2000, seed: int = 0
 ) -> FilterSpectra:
-    """Measures norm and pattern of filters separately: rescaled, every filter looks alive.
+    """Measures norm and pattern of filters, next to ``draws`` filters of white noise.
 
-    The norm limits how much a filter can add to a token; the spectrum shows whether it has a
-    pattern, next to ``draws`` filters of white noise. Power is the squared Fourier transform,
-    summed over channels, and a frequency and its mirror image count as one wave. With ``p`` the
-    fractions of power, ``1 / sum p²`` is the number of waves: 1 for a single one, and about three
-    quarters of all for white noise in three channels.
+    With ``p`` the fractions of power, ``1 / sum p²`` waves make a filter.
     """
     filters = filters.detach().double()
     norms = filters.flatten(1).norm(dim=1)
@@ -153,9 +134,7 @@ def filter_spectra(
     return FilterSpectra(norms, power, _waves(power), _waves(_power(noise)).sort().values)
 
 
-def _power(
-    filters: Float64[Tensor, "filters channels height width"],
-) -> Float64[Tensor, "filters height width"]:
+def _power(filters: Tensor) -> Float64[Tensor, "filters height width"]:
     """The fraction of power at every frequency."""
     power = torch.fft.fft2(filters).abs().square().sum(1)
     return power / power.sum((1, 2), keepdim=True)

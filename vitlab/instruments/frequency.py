@@ -1,13 +1,8 @@
 """The waves in images and feature maps: how fast each changes, its amplitude, bands of them.
 
 Frequencies are in cycles per pixel, or position: 0 is constant, 0.5 the fastest along an axis,
-0.71 a chequerboard. A band ``low <= frequency < high`` holds its lower end and not its upper one,
-so that neighbouring bands share no wave.
-
-The relative log amplitude is that of Park & Kim (2022), "How Do Vision Transformers Work?", figures
-2 and 8: the mean logarithm of the amplitude of a wave, less that of the constant wave. A number
-that is added to all places of a map changes the constant wave alone, and with it all that is
-relative to it; ``tilt`` leaves the constant wave out.
+0.71 a chequerboard. Relative log amplitudes, less that of the constant wave, are those of Park &
+Kim (2022), figures 2 and 8. A number added to all places of a map moves them, and not ``tilt``.
 """
 
 import math
@@ -25,6 +20,7 @@ from vitlab.instruments.running import expect
 FLOOR = 1e-6  # added to an amplitude before its logarithm, as Park and Kim do
 HIGH = 0.25  # cycles per position: half of the fastest change along an axis
 ROUNDING = 1e-9  # at an edge of a band or a ring
+Maps = Float[Tensor, "*batch height width"]
 
 
 def frequencies(grid: Grid) -> Float64[Tensor, "rows columns"]:
@@ -34,10 +30,7 @@ def frequencies(grid: Grid) -> Float64[Tensor, "rows columns"]:
 
 
 def rings(grid: Grid) -> Float64[Tensor, "rows columns"]:
-    """The ring of each wave of ``fft2``: its cycles along the shorter side, to the nearest whole.
-
-    Ring 0 is the constant wave. Those beyond half the side lie in the corners, and are incomplete.
-    """
+    """The ring of each wave of ``fft2``: its cycles along the shorter side, rounded."""
     return torch.floor(frequencies(grid) * min(grid) + 0.5 + ROUNDING)
 
 
@@ -54,11 +47,7 @@ class LogAmplitude:
 
     @property
     def diagonal(self) -> Float64[Tensor, "bins"]:
-        """Relative log amplitudes along half of the diagonal of square maps, Park and Kim's bins.
-
-        Bin ``k`` has ``k`` cycles along both sides. Of a map of even side ``n`` the last has
-        ``n / 2 - 1``: the waves with ``n / 2`` are left out.
-        """
+        """Relative log amplitudes on half of the diagonal of square maps, Park and Kim's bins."""
         rows, columns = self.values.shape
         expect(rows == columns, "a square map, which has this diagonal", f"{rows} x {columns}")
         return self.relative.diagonal()[: (rows + 1) // 2]
@@ -85,8 +74,8 @@ class LogAmplitude:
 
     @property
     def _fast(self) -> Tensor:
-        rows, columns = self.values.shape
-        return (frequencies((rows, columns)) > HIGH - ROUNDING).to(self.values.device)
+        fast = frequencies((self.values.shape[0], self.values.shape[1])) > HIGH - ROUNDING
+        return fast.to(self.values.device)
 
 
 def log_amplitude(maps: Float[Tensor, "batch channels rows columns"]) -> LogAmplitude:
@@ -98,9 +87,7 @@ def log_amplitude(maps: Float[Tensor, "batch channels rows columns"]) -> LogAmpl
     return LogAmplitude((amplitude + FLOOR).log().mean((0, 1)))
 
 
-def band_pass(
-    images: Float[Tensor, "*batch height width"], low: float, high: float = math.inf
-) -> Float[Tensor, "*batch height width"]:
+def band_pass(images: Maps, low: float, high: float = math.inf) -> Maps:
     """The waves of images in a band; ValueError where images of their size have none there."""
     height, width = images.shape[-2:]
     frequency = frequencies((height, width))
@@ -111,16 +98,12 @@ def band_pass(
     return torch.fft.ifft2(waves).real.to(images.dtype)
 
 
-def low_pass(
-    images: Float[Tensor, "*batch height width"], cutoff: float
-) -> Float[Tensor, "*batch height width"]:
+def low_pass(images: Maps, cutoff: float) -> Maps:
     """The waves below a frequency, the mean among them."""
     return band_pass(images, 0, cutoff)
 
 
-def high_pass(
-    images: Float[Tensor, "*batch height width"], cutoff: float
-) -> Float[Tensor, "*batch height width"]:
+def high_pass(images: Maps, cutoff: float) -> Maps:
     """The waves from a frequency on: what :func:`low_pass` takes away, without the mean."""
     return band_pass(images, cutoff)
 
@@ -135,11 +118,7 @@ def band_noise(
     power: float = 1.0,
     seed: int = 0,
 ) -> Float[Tensor, "batch channels height width"]:
-    """Gaussian noise in a band; ``power`` is the mean square of each image's numbers.
-
-    Noise of equal power disturbs pixels equally, whatever its band. In white noise most power is at
-    high frequencies, where most waves are.
-    """
+    """Gaussian noise in a band; ``power`` is the mean square of each image's numbers."""
     generator = torch.Generator().manual_seed(seed)
     white = torch.randn(n, channels, *pair(size), generator=generator, dtype=torch.float64)
     noise = band_pass(white, low, high)

@@ -1,9 +1,4 @@
-"""The waves in what a model's parts read and give, and in the stream that they add to.
-
-Two questions have two answers. Does a part, such as attention, smooth what it reads? That compares
-its input with its output. Is the residual stream smoother after it? That compares the skip with
-the sum, as Park & Kim (2022) do.
-"""
+"""The waves in what a model's parts read and give, and in the stream that they add to."""
 
 from collections import defaultdict
 from contextlib import ExitStack
@@ -45,63 +40,45 @@ def layer_frequencies(
 ) -> dict[str, Passage]:
     """The log amplitudes before and after named modules, in the order these run.
 
-    A module reads and gives tokens ``[batch, tokens, dim]``, of which those of patches count, or a
-    map ``[batch, channels, rows, columns]``; of several tensors the first. The model runs in
-    evaluation mode. Relative log amplitudes of maps of different sizes, as before and after a
-    stride, have different meanings.
-
-    Args:
-        names: As for :func:`~minivit.recording.record`, such as ``"blocks.*.attention"``.
-        grid: Rows and columns of patches. Default: found by watching the model run.
+    Of tokens ``[batch, tokens, dim]`` those of patches count; of several tensors the first.
     """
     modules, weights = find(runnable(model), names)
     expect(bool(modules) and not weights, "names of modules", list(names))
     first, stream = batches(images, batch_size)
     waves = _Waves(model, first, grid)
 
-    def reads(name: str, module: nn.Module, args: Any, kwargs: Any) -> None:
-        waves.add(name, "before", tensors_in((args, kwargs))[0])
+    def keep(name: str, place: str, module: nn.Module, *call: Any) -> None:
+        waves.add(name, **{place: tensors_in(call if place == "before" else call[1])[0]})
 
-    def gives(name: str, module: nn.Module, args: Any, output: Any) -> None:
-        waves.add(name, "after", tensors_in(output)[0])
-
-    for batch in stream:
-        with ExitStack() as stack:
-            stack.enter_context(evaluating(model))
-            for name, module in modules.items():
-                stack.enter_context(before(module, partial(reads, name)))
-                stack.enter_context(after(module, partial(gives, name)))
+    with ExitStack() as stack:
+        for name, module in modules.items():
+            stack.enter_context(before(module, partial(keep, name, "before")))
+            stack.enter_context(after(module, partial(keep, name, "after")))
+        stack.enter_context(evaluating(model))
+        for batch in stream:
             model(batch)
     missing = sorted(modules.keys() - waves.means.keys())
     expect(not missing, "modules that the model runs", missing)
-    return {name: Passage(**waves.of(name)) for name in waves.means}
+    return {name: Passage(**means) for name, means in waves.result().items()}
 
 
 def stream_frequencies(
     model: nn.Module, images: Images, *, grid: Grid | None = None, batch_size: int = 16
 ) -> dict[str, Addition]:
-    """The log amplitudes of skip, branch and sum of every residual connection, in order.
-
-    They have the names of the modules that compute the branches. Residual connections are found by
-    :func:`~vitlab.instruments.residuals.residuals`, ValueError where there is none; where a ReLU
-    follows the sum, as in ResNets, none is seen: give the blocks to :func:`layer_frequencies`.
-    Those after the pooling are left out.
-    """
+    """The log amplitudes of skip, branch and sum of residual connections before the pooling."""
     first, stream = batches(images, batch_size)
     waves = _Waves(model, first, grid)
 
     def keep(name: str, branch: Tensor, skip: Tensor) -> None:
         if skip.ndim > 2:  # and not pooled
-            waves.add(name, "skip", skip)
-            waves.add(name, "branch", branch)
-            waves.add(name, "sum", skip + branch)
+            waves.add(name, skip=skip, branch=branch, sum=skip + branch)
 
-    for batch in stream:
-        with evaluating(model), residuals(model, keep):
+    with evaluating(model), residuals(model, keep):
+        for batch in stream:
             model(batch)
     if not waves.means:
         raise ValueError(f"no residual connection is seen in {type(model).__name__}")
-    return {name: Addition(**waves.of(name)) for name in waves.means}
+    return {name: Addition(**means) for name, means in waves.result().items()}
 
 
 class _Waves:
@@ -119,14 +96,17 @@ class _Waves:
         # Sums over images, and how many images there are.
         self.means: dict[str, dict[str, tuple[Tensor, int]]] = defaultdict(dict)
 
-    def add(self, name: str, place: str, x: Tensor) -> None:
-        total, count = self.means[name].get(place, (0, 0))
-        values = log_amplitude(self.on_grid(name, x)).values.cpu()
-        self.means[name][place] = total + values * len(x), count + len(x)
+    def add(self, name: str, **tensors: Tensor) -> None:
+        for place, x in tensors.items():
+            total, count = self.means[name].get(place, (0, 0))
+            values = log_amplitude(self.on_grid(name, x)).values.cpu()
+            self.means[name][place] = total + values * len(x), count + len(x)
 
-    def of(self, name: str) -> dict[str, LogAmplitude]:
-        places = self.means[name].items()
-        return {place: LogAmplitude(total / count) for place, (total, count) in places}
+    def result(self) -> dict[str, dict[str, LogAmplitude]]:
+        return {
+            name: {place: LogAmplitude(total / count) for place, (total, count) in sums.items()}
+            for name, sums in self.means.items()
+        }
 
     def on_grid(self, name: str, x: Tensor) -> Float[Tensor, "batch channels rows columns"]:
         if x.ndim == 4 and tuple(x.shape[2:]) in (*self.grids, self.size):

@@ -42,15 +42,16 @@ def maps_of(model: nn.Module) -> Iterator[list[Grid]]:
 def centres_of(model: nn.Module, size: Grid) -> Iterator[Callable[[Grid], Centres]]:
     """Follows the positions of feature maps through convolutions and pools, by the maps' sizes.
 
-    A position's centre is that of the window its filter reads. Maps of one size are taken to be
-    aligned, as they are at both ends of a shortcut.
+    A position's centre is that of the window its filter reads. Maps of one size are aligned.
     """
     known: dict[Grid, Centres] = {size: ((0.5, 1.0), (0.5, 1.0))}
 
     def keep(module: Any, args: Any, output: Tensor) -> None:
         before, after = ((t.shape[-2], t.shape[-1]) for t in (args[0], output))
-        if len(known) == 1 and before not in known and _padded(size, before, pair(module.stride)):
-            known[before] = known[size]
+        if len(known) == 1 and before not in known:
+            strides = zip(size, before, pair(module.stride), strict=True)
+            if all(to == -(-side // stride) * stride for side, to, stride in strides):
+                known[before] = known[size]  # padded to whole strides, below and to the right
         if after in known or before not in known:
             return
         padding = 0 if module.padding == "valid" else module.padding
@@ -70,8 +71,3 @@ def centres_of(model: nn.Module, size: Grid) -> Iterator[Callable[[Grid], Centre
             if isinstance(module, nn.Conv2d | nn.MaxPool2d | nn.AvgPool2d):
                 stack.enter_context(after(module, keep))
         yield centres
-
-
-def _padded(size: Grid, to: Grid, stride: Grid) -> bool:
-    """Whether an image of this size was padded to whole strides, below and to the right."""
-    return all(t == -(-n // s) * s for n, t, s in zip(size, to, stride, strict=True))

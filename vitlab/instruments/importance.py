@@ -1,19 +1,24 @@
 """How much a model needs each part: heads and branches switched off, one at a time."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import get_args
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
-from jaxtyping import Float64, Integer
+from jaxtyping import Float64
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map_only
 
-from minivit.recording import find, runnable, weights_of
+from minivit.recording import find, record, runnable, tensors_in, weights_of
+from minivit.replacing import replace
 from vitlab.calls import logits
-from vitlab.instruments.ablation import By, Part, stand_ins, without
 from vitlab.instruments.attentions import AXES, attentions
 from vitlab.instruments.residuals import branches, last
-from vitlab.instruments.running import Images, batches, chosen, evaluating, expect, with_classes
+from vitlab.instruments.running import Classes, Images, batches, evaluating, expect, with_classes
+
+By = Literal["zero", "mean", "resample"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,32 +35,25 @@ class Importance:
 def branch_importance(
     model: nn.Module,
     images: Images,
-    labels: Integer[Tensor, "batch"] | None = None,
+    labels: Classes | None = None,
     *names: str,
     by: By = "zero",
     reference: Images | None = None,
     seed: int = 0,
     batch_size: int = 64,
 ) -> Importance:
-    """Switches every branch off, one at a time, and measures what the model is without it.
+    """Switches every branch off, one at a time, and measures what the classifier is without it.
 
-    Branches are the sub-layers with a residual connection around them, each attention and each MLP,
-    found by :func:`~vitlab.instruments.residuals.residuals`, together with a norm after them, as in
-    Swin v2. The model is any classifier, of minivit, torchvision, timm or Hugging Face.
+    Branches are the sub-layers with a residual connection around them, together with a norm after
+    them. Where a ReLU hides the connection, as in ResNets, give the ``names`` of modules that the
+    branches end in, ``"blocks.?.norm2"``.
 
     Args:
         labels: Default: what the whole model predicts.
-        *names: The modules that give the branches, as for :func:`~minivit.recording.record`, where
-            they are not found: in a ResNet, with a ReLU after each addition, the last norms of the
-            blocks, ``"blocks.?.norm2"`` or torchvision's ``"layer?.?.bn3"``.
-        by: What takes the place of the branch's output. With ``"zero"`` only the skip remains; but
-            what the branch adds to every image alike is then missing too, and later layers meet
-            tokens they never saw. ``"mean"`` (Wang et al., 2023) leaves that, token by token, and
-            takes away what depends on the image. ``"resample"`` (Chan et al., 2022) gives the
-            branch of another image: tokens such as do occur, and with them what belongs to it.
-        reference: Images for the mean, or to draw the other images from, such as training images,
-            so that nothing is learnt from those that are scored. Default: the same images.
-        seed: Of the choice of the other images.
+        by: What takes the place of the branch's output. ``"zero"`` also takes away what it adds to
+            every image alike. ``"mean"`` (Wang et al., 2023) leaves that, token by token.
+            ``"resample"`` (Chan et al., 2022) gives the branch of another image.
+        reference: Images for the mean, or to draw the other images from. Default: the same images.
     """
     first, stream = batches(images, batch_size)
     if names:
@@ -63,14 +61,14 @@ def branch_importance(
     else:
         shown, ends = branches(model, first), branches(model, first, last)
     parts = [Part(name) for name in ends]
-    importance = _importance(model, stream, labels, parts, by, reference, seed, batch_size)
-    return replace(importance, names=tuple(shown))
+    whole, rest = _scores(model, stream, labels, parts, by, reference, seed, batch_size)
+    return Importance(tuple(shown), *rest, *whole.tolist())
 
 
 def head_importance(
     model: nn.Module,
     images: Images,
-    labels: Integer[Tensor, "batch"] | None = None,
+    labels: Classes | None = None,
     *,
     by: By = "zero",
     reference: Images | None = None,
@@ -80,10 +78,8 @@ def head_importance(
     """Switches every attention head off, one at a time, after Michel et al. (2019).
 
     The result is ``[blocks, heads]``, NaN where a block has fewer heads than others. Arguments are
-    as for :func:`branch_importance`, but for ``by``: with ``"zero"`` the head is silent. With
-    ``"mean"``, as in Hassid et al. (2022), and ``"resample"`` it still passes on this image's
-    values, but looks where it looks in the mean, or for another image: what is lost is its choice
-    of where to look.
+    as for :func:`branch_importance`. With ``"zero"`` the head is silent; with ``"mean"``, as in
+    Hassid et al. (2022) or ``"resample"`` it looks where it does in the mean or for another image.
     """
     first, stream = batches(images, batch_size)
     at = attentions(model, first)
@@ -92,14 +88,20 @@ def head_importance(
     heads = torch.tensor([attention.heads for attention in at])
     there = torch.arange(int(heads.max())) < heads[:, None]  # [blocks, heads]
     parts = [Part(weights_of(at[block].name), head) for block, head in there.nonzero().tolist()]
-    row = _importance(model, stream, labels, parts, by, reference, seed, batch_size)
+    whole, rest = _scores(model, stream, labels, parts, by, reference, seed, batch_size)
     table = torch.full((2, *there.shape), torch.nan, dtype=torch.float64)
-    table[:, there] = torch.stack([row.loss, row.accuracy])
-    names = tuple(attention.name for attention in at)
-    return replace(row, names=names, loss=table[0], accuracy=table[1])
+    table[:, there] = rest
+    return Importance(tuple(attention.name for attention in at), *table, *whole.tolist())
 
 
-def _importance(
+class Part(NamedTuple):
+    """What is switched off, by a name for :func:`~minivit.replacing.replace`."""
+
+    name: str
+    head: int | None = None  # of attention weights, only this head
+
+
+def _scores(
     model: nn.Module,
     stream: Iterable[Tensor],
     labels: Tensor | None,
@@ -108,19 +110,18 @@ def _importance(
     reference: Images | None,
     seed: int,
     batch_size: int,
-) -> Importance:
+) -> tuple[Float64[Tensor, "2"], Float64[Tensor, "2 parts"]]:
     """Loss and accuracy of the whole model, and without each part."""
     expect(by in get_args(By), "by='zero', 'mean' or 'resample'", repr(by))
-    others = None if reference is None else list(batches(reference, batch_size)[1])
     names = list(dict.fromkeys(part.name for part in parts))
+    others = None if reference is None else list(batches(reference, batch_size)[1])
     kept = [] if by == "zero" else list(stream)  # what stands in needs a pass of its own
     instead = stand_ins(model, kept, names, by, seed, others)
-    sums = torch.zeros(2, 1 + len(parts), dtype=torch.float64)
-    count = 0
-    for (batch, some), new in zip(with_classes(kept or stream, labels), instead, strict=False):
+    sums, count = torch.zeros(2, 1 + len(parts), dtype=torch.float64), 0
+    for (batch, class_of), new in zip(with_classes(kept or stream, labels), instead, strict=False):
         with evaluating(model):
             answers = [logits(model, batch)]
-            true = chosen(some, answers[0]).cpu()
+            true = class_of(answers[0]).cpu()
             for part in parts:
                 with without(model, part, new):
                     answers.append(logits(model, batch))
@@ -128,5 +129,82 @@ def _importance(
         sums[0] -= logs[:, torch.arange(len(batch)), true].sum(1)
         sums[1] += (logs.argmax(-1) == true).sum(1)
         count += len(batch)
-    whole, rest = sums[:, 0] / count, sums[:, 1:] / count
-    return Importance(tuple(part.name for part in parts), *rest, *whole.tolist())
+    return sums[:, 0] / count, sums[:, 1:] / count
+
+
+def without(
+    model: nn.Module, part: Part, instead: dict[str, Tensor]
+) -> AbstractContextManager[None]:
+    """Switches a part off: zeros take its place unless something else does."""
+
+    def off(output: Any) -> Any:
+        old = tensors_in(output)[0]
+        new = torch.zeros_like(old)
+        if part.name in instead:
+            new += instead[part.name]
+        if part.head is not None:
+            head = new[:, part.head]
+            new = old.clone()
+            new[:, part.head] = head
+        return tree_map_only(Tensor, lambda t: new if t is old else t, output)
+
+    return replace(model, {part.name: off})
+
+
+def stand_ins(
+    model: nn.Module,
+    batches: list[Tensor],
+    names: Sequence[str],
+    by: By,
+    seed: int,
+    reference: list[Tensor] | None = None,
+) -> Iterator[dict[str, Tensor]]:
+    """What stands in for each name while a model runs on each batch: nothing by zero.
+
+    By mean it is the mean over all images, by resample what the model gives for another image.
+    """
+    if by == "zero":
+        return repeat({})
+    alone = {name: x.shape for name, x in outputs(model, names, batches[0][:1]).items()}
+
+    def by_image(batch: Tensor) -> dict[str, Tensor]:
+        """What the model gives, after making sure that there is an entry for each image, or one."""
+        tensors, count = outputs(model, names, batch), len(batch)
+        for name, x in tensors.items():
+            first, *rest = alone[name]
+            fits = first == 1 and list(x.shape[1:]) == rest and len(x) in (1, count)
+            got = f"{list(x.shape)}, and {[first, *rest]} for one image"
+            expect(fits, f"{name!r} to give {[count, *rest]} for {count} images", got)
+        return tensors
+
+    source = batches if reference is None else reference
+    if by == "mean":
+        totals: dict[str, Tensor] = {}
+        for batch in source:
+            for name, x in by_image(batch).items():
+                totals[name] = totals.get(name, 0) + len(batch) * x.double().mean(0, keepdim=True)
+        count = sum(map(len, source))
+        return repeat({name: total / count for name, total in totals.items()})
+    images, sizes = torch.cat(source), [len(batch) for batch in batches]
+    if reference is None:
+        order = other_images(len(images), seed)
+    else:
+        draws = torch.Generator().manual_seed(seed)
+        rounds = -(-sum(sizes) // len(images))
+        orders = [torch.randperm(len(images), generator=draws) for _ in range(rounds)]
+        order = torch.cat(orders)[: sum(sizes)]
+    return (by_image(batch) for batch in images[order].split(sizes))
+
+
+def other_images(count: int, seed: int) -> Tensor:
+    """For each image another one: the next in a random cycle through all of them."""
+    expect(count > 1, "two images or more, to put in another's by='resample'", count)
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
+    return torch.empty_like(order).scatter_(0, order, order.roll(-1))
+
+
+def outputs(model: nn.Module, names: Sequence[str], images: Tensor) -> dict[str, Tensor]:
+    """What the model gives under each name."""
+    with evaluating(model), record(model, *names, detach=True) as seen:
+        model(images)
+    return {name: tensors_in(seen[name])[0] for name in names}

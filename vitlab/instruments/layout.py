@@ -1,12 +1,11 @@
 """Where in the image the tokens of an attention are, found by changing the image.
 
-A token that is the same for two images, before tokens are mixed, comes from no patch: it is a class
-token, a register or a detection token, wherever the model puts it. The others are the patches, and
-the last feature map with as many positions has their rows and columns. Changing only some patches
-of the image shows which token belongs to which patch.
+A token that is the same for two images, before tokens are mixed, comes from no patch. The others
+are the patches, and the last feature map with as many positions has their rows and columns.
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from jaxtyping import Float
@@ -39,9 +38,7 @@ class Layout:
 def layouts(model: nn.Module, images: Tensor, grid: Grid | None = None) -> list[Layout]:
     """Finds where in the image the tokens of every attention are.
 
-    ``grid`` is by default that of the last convolution before the attention whose output has one
-    position per patch, as a rule the patch embedding. ValueError where it is not known or does not
-    fit the tokens, and as for :func:`~vitlab.instruments.attentions.attentions`.
+    ``grid`` is by default that of the last convolution with a position for each patch.
     """
     grid = None if grid is None else rows_and_columns(grid)
     noise = noise_like(images)
@@ -64,19 +61,14 @@ def layouts(model: nn.Module, images: Tensor, grid: Grid | None = None) -> list[
 
 
 def outside(model: nn.Module, images: Tensor) -> tuple[int, list[int]]:
-    """How many tokens a model's first attention has, and which come from no patch.
-
-    Zero and none for a model without attention, or one that does not read images.
-    """
-    try:
+    """How many tokens a model's first attention has, if any, and which come from no patch."""
+    with suppress(ValueError):  # of a model without attention
         if images.ndim == 4 and images.is_floating_point():
             with watching(model, images) as watch:
                 (attention,) = watch.look(images, first=True)
                 (other,) = watch.look(noise_like(images), first=True)
             tokens, changed = attention.shape[-1], changed_tokens(attention, other)
             return tokens, [i for i in range(tokens) if i not in changed]
-    except ValueError:
-        pass
     return 0, []
 
 
@@ -141,12 +133,8 @@ def attention_weights(
 def checked_weights(
     seen: dict[str, Tensor], layout: Layout, count: int, *, shared: bool = False
 ) -> Float[Tensor, "batch heads tokens tokens"]:
-    """A layout's attention weights for so many images, or for all of them one, if that may be.
-
-    ValueError where a model packs all images in one sequence.
-    """
-    name = weights_of(layout.name)
-    expected = [count, layout.heads, layout.tokens, layout.tokens]
+    """A layout's attention weights for so many images, or for all of them one, if that may be."""
+    name, expected = weights_of(layout.name), [count, layout.heads, layout.tokens, layout.tokens]
     weights = seen[name]
     fits = list(weights.shape) in (expected, [1 if shared else count, *expected[1:]])
     got = f"{list(weights.shape)}; give one image at a time, batch_size=1"

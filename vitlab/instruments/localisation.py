@@ -1,8 +1,4 @@
-"""Which patches a token knows about: token to patch localisation, Raghu et al. (2021).
-
-Over many images, the token at one position is compared with the pixels of the patch at another, by
-CKA. A model localises if each token is similar to its own patch only.
-"""
+"""Which patches a token knows about, over many images: Raghu et al. (2021)."""
 
 from dataclasses import dataclass
 
@@ -53,16 +49,7 @@ class Localisation:
 def localisation(
     model: nn.Module, images: Images, name: str, *, grid: Grid | None = None
 ) -> Localisation:
-    """Compares a layer's output at every position with the pixels of every patch, by debiased CKA.
-
-    Tokens without a position, such as the class token, are compared as well. The positions of a
-    feature map divide the image into as many patches; ValueError where they do not.
-
-    Args:
-        images: Hundreds or more, in one batch or several.
-        name: The layer, as for :func:`~minivit.recording.record`.
-        grid: Rows and columns of patches, for tokens. Default: those of the last convolution.
-    """
+    """Compares a layer's output at every position with every patch's pixels, by debiased CKA."""
     cka = CKA()
     for batch in [images] if isinstance(images, Tensor) else images:
         grid = grid or patch_grid(model, batch)
@@ -85,16 +72,8 @@ def readable(
 ) -> Localisation:
     """Measures how much of every patch a linear map can read from every token.
 
-    The measure is ``R²`` of ridge regression from the token to the patch's leading principal
-    components, on images that it was not fitted to: 1 if the patch can be read exactly, 0 or a
-    little less if not at all. Unlike in CKA it does not matter what fraction of the token's
-    variance the patch accounts for.
-
-    Args:
-        train: Images to fit the maps to, several times more than a token has dimensions.
-        test: Other images.
-        name, grid: As for :func:`localisation`.
-        components: How many components of a patch to read, at most.
+    It is ``R²`` of ridge regression from the token to the patch's leading principal components, on
+    other images. What fraction of the token's variance they account for does not matter.
     """
     grid = grid or patch_grid(model, train)
     tokens, patches, shape = _tokens_and_patches(model, train, name, grid)

@@ -22,14 +22,9 @@ class TokenNorms:
     factor: float  # how many medians make an outlier
 
     @property
-    def median(self) -> Float64[Tensor, "names"]:
-        """Of the patches of all images."""
-        return self.patches.flatten(1).median(1).values
-
-    @property
     def ratio(self) -> Float64[Tensor, "names batch rows columns"]:
-        """Norms of patches over the layer's median."""
-        return self.patches / self.median[:, None, None, None]
+        """Norms of patches over the layer's median, of the patches of all images."""
+        return self.patches / self.patches.flatten(1).median(1).values[:, None, None, None]
 
     @property
     def outliers(self) -> Bool[Tensor, "names batch rows columns"]:
@@ -43,7 +38,7 @@ class TokenNorms:
 
     @property
     def largest(self) -> Float64[Tensor, "names"]:
-        """The largest ratio, how far a layer is from having outliers, or how far they stand out."""
+        """The largest ratio: how far a layer is from having outliers, or how far they stand out."""
         return self.ratio.amax((1, 2, 3))
 
     @property
@@ -54,8 +49,7 @@ class TokenNorms:
     @property
     def first(self) -> str | None:
         """The first layer with an outlier, if there is one."""
-        hit = self.outliers.flatten(1).any(1).nonzero().flatten().tolist()
-        return self.names[hit[0]] if hit else None
+        return next((n for n, x in zip(self.names, self.outliers, strict=True) if x.any()), None)
 
 
 def token_norms(
@@ -68,18 +62,9 @@ def token_norms(
 ) -> TokenNorms:
     """Measures the norm of every token after every block, and which patches stand out by theirs.
 
-    Darcet et al. (2024), "Vision transformers need registers", find in large models, from the
-    middle blocks on, a few patches, about 2 %, with roughly ten times the norm of the others; they
-    hold information about the whole image. There the cut is made by eye. Here a patch is an outlier
-    if its norm is more than ``factor`` times the median of all patches at that depth, which a few
-    outliers cannot move. The default, 3, is midway between 1 and 10 on a logarithmic scale;
-    :attr:`TokenNorms.largest` says how much hangs on it.
-
-    Args:
-        images: Tens or more, in one batch or several, as different as what the model is used for.
-        names: Layers, as for :func:`~minivit.recording.record`. Default: the blocks, whose outputs
-            are the residual stream, before the final norm, which would divide by the token's size.
-        grid: Rows and columns of patches. Default: those of the last convolution.
+    Darcet et al. (2024) find in large models a few patches, about 2 %, with roughly ten times the
+    norm of the others. Here it is more than ``factor`` times the median of all patches at that
+    depth; 3 is midway between 1 and 10 on a logarithmic scale.
     """
     first, stream = batches(images, batch_size)
     names = names or tuple(row_of_blocks(model, first))

@@ -18,28 +18,19 @@ Table = Float[Tensor, "rows columns dim"]
 
 
 def position_table(model: nn.Module, grid: Grid | None = None) -> Table:
-    """A copy of a model's position embeddings, laid out on the grid of patches.
+    """A copy of a model's position embeddings, on the grid of patches, without class token.
 
-    Class token and registers are left out. It works for any model with a single tensor of positions
-    for all tokens, parameter or buffer, whose name contains "pos"; ValueError where there is none,
-    or more than one. Rotations (RoPE) are none.
-
-    Args:
-        grid: Rows and columns of patches. Default: those that the model's own modules name, as do
-            minivit's, timm's, torchvision's and Hugging Face's; otherwise the largest square, after
-            up to eight other tokens.
+    It is the single tensor of positions, parameter or buffer, whose name contains "pos". ``grid``
+    is by default the one that modules name; otherwise the largest square.
     """
-    learned, fixed = (
-        {
-            name: t.detach().clone().flatten(0, -2)
-            for name, t in tensors
-            if re.search("^(?!.*rope).*pos(?!t)", name.lower())
-            and t.is_floating_point()
-            and t.ndim in (2, 3)
-        }
-        for tensors in (model.named_parameters(), model.named_buffers())
-    )
-    tables = learned or fixed  # a model with a table may have its rotations in a buffer
+    tables: dict[str, Tensor] = {}
+    for tensors in model.named_parameters(), model.named_buffers():
+        if tables:  # in parameters; rotations may stand in a buffer
+            break
+        for name, t in tensors:
+            fits = t.is_floating_point() and t.ndim in (2, 3)
+            if fits and re.search("^(?!.*rope).*pos(?!t)", name.lower()):
+                tables[name] = t.detach().clone().flatten(0, -2)
     got = ", ".join(tables) or "none"
     expect(len(tables) == 1, f"one table of positions in {type(model).__name__}", got)
     ((name, table),) = tables.items()
@@ -91,12 +82,7 @@ def position_similarity(table: Table) -> PositionSimilarity:
 
 
 def place_recovery(table: Table) -> tuple[float, float]:
-    """How well a linear map predicts row and column from a position's vector: ``R²`` of each.
-
-    Ridge regression is fitted to all positions but one and tested on that one, each in turn. Fitted
-    to all of them it would be perfect even for random tables, wherever vectors have more dimensions
-    than there are positions.
-    """
+    """``R²`` of row and column, by ridge regression from vectors, each left out in turn."""
     flat = table.detach().double().flatten(0, 1)
     rows, columns = table.shape[:2]
     where = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).to(flat)

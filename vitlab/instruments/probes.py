@@ -1,9 +1,7 @@
 """What a linear map can read from each layer: ridge regression, and probes of classes by it.
 
-Linear probes are after Alain & Bengio (2016). The penalty is chosen by leaving out each row in
-turn. For ridge regression that needs no refitting (Allen 1974): the error on a row left out is its
-error in the full fit divided by ``1 - h``, where ``h`` is its leverage, the weight of its own
-target in its prediction.
+Linear probes are after Alain & Bengio (2016). A row's error when it is left out is its error in the
+full fit divided by ``1 - h``, where ``h`` is its leverage (Allen 1974).
 """
 
 from collections.abc import Sequence
@@ -43,13 +41,10 @@ def ridge(
     *,
     each: bool = False,
 ) -> Ridge:
-    """Fits ``y ≈ x W + b`` with a penalty on ``W``, none on ``b``, chosen by leaving rows out.
+    """Fits ``y ≈ x W + b`` with a penalty on ``W``, chosen by leaving rows out.
 
-    Args:
-        penalties: What to choose from, relative to the mean square singular value of the centred
-            features.
-        each: Whether to choose for each target separately: where only some can be read, one penalty
-            for all would be too large for those.
+    Penalties are relative to the mean square singular value of the centred features; ``each``
+    chooses one for each target, where only some can be read.
     """
     x, y = x.double(), y.double()
     fits = len(x) == len(y) > 2 and x.isfinite().all() and y.isfinite().all()
@@ -61,9 +56,7 @@ def ridge(
         raise ValueError("nothing to read: the features are the same in all rows")
     along = u.mT @ (y - level)  # [rank, targets]
     best = y.new_full(y.shape[1:], torch.inf)  # [targets], sums of squared errors
-    weight = x.new_zeros(x.shape[1], y.shape[1])
-    chosen = torch.zeros_like(best)
-    left_out = y
+    weight, chosen, left_out = x.new_zeros(x.shape[1], y.shape[1]), torch.zeros_like(best), y
     for penalty in penalties:
         shrink = s**2 / (s**2 + penalty * s.square().mean())  # [rank]
         fit = (u * shrink) @ along  # [n, targets], less the level
@@ -102,9 +95,8 @@ def probe(
 ) -> Probe:
     """Fits a linear classifier to features and their classes, and scores it on others.
 
-    It is ridge regression from features to one-hot classes, as in the few-shot evaluation of
-    Dosovitskiy et al. (2021): in closed form, without a learning rate. Every feature is first
-    divided by its standard deviation on the training images.
+    It is ridge regression to one-hot classes, as in Dosovitskiy et al. (2021), from features
+    divided by their standard deviations.
     """
     (x, labels), (x_test, test_labels) = train, test
     classes = labels.unique().tolist()
@@ -122,12 +114,7 @@ def probe(
 def read_out(
     x: Float[Tensor, "batch ..."], read: str = "mean", grid: Grid | None = None
 ) -> Float[Tensor, "batch dim"]:
-    """One vector for each image from a layer's output: tokens, a feature map, or vectors already.
-
-    Args:
-        read: ``"class"``, the first token, or ``"mean"``, of the patches' tokens or of the map.
-        grid: Rows and columns of patches, for tokens.
-    """
+    """One vector for each image from a layer's output: the ``"class"`` token, or the ``"mean"``."""
     if x.ndim == 2:
         return x
     extra, patches = by_position(x, grid)
@@ -148,19 +135,14 @@ def probes(
     grid: Grid | None = None,
     batch_size: int = 256,
 ) -> dict[str, Probe]:
-    """Fits and scores a :func:`probe` at each of a model's layers::
+    """Fits and scores a :func:`probe` at each of a model's layers, in the order they run::
 
-        probes(model, (images, labels), (test_images, test_labels), "blocks.?")
-
-    Layers are named as for :func:`~minivit.recording.record`, and come in the order they run.
-    ``read`` and ``grid`` are as for :func:`read_out`; the default grid is that of the model's last
-    convolution.
+    probes(model, (images, labels), (test_images, test_labels), "blocks.?")
     """
     grid = grid or patch_grid(model, train[0])
     features, test_features = (
         collected(model, images, names, lambda x: read_out(x, read, grid), batch_size)
         for images, _ in (train, test)
     )
-    return {
-        name: probe((x, train[1]), (test_features[name], test[1])) for name, x in features.items()
-    }
+    pairs = ((name, (x, train[1]), (test_features[name], test[1])) for name, x in features.items())
+    return {name: probe(known, new) for name, known, new in pairs}

@@ -10,7 +10,7 @@ from minivit.hooks import after
 from minivit.recording import one, tensors_in
 from vitlab.instruments.grids import Centres, Grid, centres_of, maps_of, rows_and_columns
 from vitlab.instruments.layout import outside
-from vitlab.instruments.running import Images, batches, evaluating, expect, leaf
+from vitlab.instruments.running import Images, batches, evaluating, expect
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +37,7 @@ class ReceptiveField:
 
     @property
     def distance(self) -> float:
-        """Mean distance of pixels from the middle, weighted by sensitivity, in pixels.
-
-        If attention alone carried information, it would be the attention distance.
-        """
+        """Mean distance of pixels from the middle, weighted by sensitivity, in pixels."""
         sides = zip(self.sensitivity.shape, self.middle, strict=True)
         y, x = (torch.arange(side, dtype=torch.float64) + 0.5 - middle for side, middle in sides)
         far = torch.hypot(y[:, None], x)  # [height, width]
@@ -60,23 +57,19 @@ def receptive_field(
     r"""Measures the effective receptive field of one position, after Luo et al. (2016).
 
     The sensitivity to a pixel :math:`p` is the mean of :math:`|\partial y_c / \partial x_p|` over
-    the channels :math:`c` of the position's activation :math:`y`, over the colours of the pixel and
-    over images; taken channel by channel, so that no two cancel. A pixel where it is zero for all
-    images lies outside the receptive field.
+    the channels :math:`c` of the position's activation :math:`y`, colours and images.
 
     Args:
-        at: The name of a module, such as ``"blocks.3"``, that gives tokens ``[batch, tokens, dim]``
-            on the grid of the last convolution before, or a map ``[batch, dim, rows, columns]``.
+        at: The name of a module that gives tokens ``[batch, tokens, dim]`` on the grid of the last
+            convolution before, or a map ``[batch, dim, rows, columns]``.
         place: Row and column on the grid. Default: the middle, ``(rows // 2, columns // 2)``.
-        channels: How many channels at most, with a backward pass for each. If there are more, a
-            random subset is drawn, always the same.
+        channels: How many at most, with a backward pass for each; of more, some are drawn.
     """
     place = None if place is None else rows_and_columns(place, "place")
     first, stream = batches(images, batch_size)
-    total = torch.zeros(first.shape[2:], dtype=torch.float64)
-    count = 0
+    total, count = torch.zeros(first.shape[2:], dtype=torch.float64), 0
     for batch in stream:
-        x = leaf(batch)
+        x = batch.detach().clone().requires_grad_()
         with evaluating(model), torch.enable_grad():
             activation, centres = _activation(model, x, at)
         rows, columns = activation.shape[2:]
@@ -112,17 +105,17 @@ def _activation(
 
         with after(one(model, at), keep):
             model(x)
-    if len(tensors) == 1 and tensors[0].ndim == 4:
+    axes = tensors[0].ndim if len(tensors) == 1 else 0
+    if axes == 4:
         rows, columns = tensors[0].shape[2:]
         return tensors[0], centres((rows, columns))
-    if len(tensors) == 1 and tensors[0].ndim == 3 and grid:
-        (rows, columns), tokens = grid[0], tensors[0].shape[1]
-        if tokens >= rows * columns:
-            count, extra = outside(model, x)
-            if (count, len(extra)) != (tokens, tokens - rows * columns):
-                extra = list(range(tokens - rows * columns))  # not known: the patches come last
-            patches = tensors[0][:, [i for i in range(tokens) if i not in extra]]
-            return patches.mT.unflatten(2, (rows, columns)), centres((rows, columns))
+    if axes == 3 and grid and (more := tensors[0].shape[1] - grid[0][0] * grid[0][1]) >= 0:
+        tokens = tensors[0].shape[1]
+        count, extra = outside(model, x)
+        if (count, len(extra)) != (tokens, more):
+            extra = list(range(more))  # not known: the patches come last
+        patches = tensors[0][:, [i for i in range(tokens) if i not in extra]]
+        return patches.mT.unflatten(2, grid[0]), centres(grid[0])
     raise ValueError(
         f"expected a map, or tokens on the grid of the last convolution before, {grid}: "
         f"{at!r} gives {[list(t.shape) for t in tensors]}"

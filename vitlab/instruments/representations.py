@@ -17,11 +17,7 @@ EXTRA = 8  # tokens besides the patches, at most, where nothing else is known
 def representations(
     model: nn.Module, images: Shaped[Tensor, "batch ..."], names: tuple[str, ...]
 ) -> dict[str, Float[Tensor, "batch ..."]]:
-    """The outputs of named modules, without gradients, of a model in evaluation mode.
-
-    Tokens that come from no patch are moved to the front, wherever the model has them. Names are as
-    for :func:`~minivit.recording.record`.
-    """
+    """The outputs of named modules, without gradients; tokens that come from no patch are first."""
     with record(model, *names, detach=True) as seen, evaluating(model):
         model(images)
     for name, x in seen.items():
@@ -31,11 +27,10 @@ def representations(
         expect(fits, f"{name!r} to give one floating tensor [{len(images)}, ...]", got)
     tokens, extra = outside(model, images)
     order = sorted(range(tokens), key=lambda i: i not in extra)
-    if order == list(range(tokens)):
-        return seen
-    return {
-        name: x[:, order] if x.ndim == 3 and x.shape[1] == tokens else x for name, x in seen.items()
-    }
+    for name, x in seen.items():
+        if x.ndim == 3 and x.shape[1] == tokens and order != list(range(tokens)):
+            seen[name] = x[:, order]
+    return seen
 
 
 def collected(
@@ -77,38 +72,26 @@ def by_position(
 ) -> tuple[Float[Tensor, "batch extra dim"], Float[Tensor, "batch rows columns dim"]]:
     """Splits a layer's output in tokens without a position and a grid of those that have one.
 
-    Args:
-        x: Tokens ``[batch, tokens, dim]``, those without a position first, or a feature map
-            ``[batch, dim, rows, columns]``, or, as in Swin, ``[batch, rows, columns, dim]``.
-        grid: Rows and columns of patches, for tokens. Those of a map tell which axes they are.
+    ``x`` are tokens ``[batch, tokens, dim]``, those without a position first, or a feature map
+    ``[batch, dim, rows, columns]``, or, as in Swin, ``[batch, rows, columns, dim]``.
     """
+    maps: frozenset[Grid] = getattr(grid, "maps", frozenset())
     if x.ndim == 4:
-        x = _channels_last(x, grid)
+        first, last = tuple(x.shape[2:]), tuple(x.shape[1:3])
+        if last not in (maps or {grid}) or first in (maps or {grid}):  # the first, where both fit
+            got = f"{list(x.shape)}; give grid=(rows, columns)"
+            expect(not maps or first in maps, f"a map of a known size, of {sorted(maps)}", got)
+            x = x.movedim(1, -1)
         return x.flatten(1, 2)[:, :0], x
     shapes = "tokens [batch, tokens, dim] or a map [batch, dim, rows, columns]"
     expect(x.ndim == 3, shapes, list(x.shape))
     if grid is None:
         raise ValueError("no convolution runs in the model: give grid=(rows, columns)")
     rows, columns = rows_and_columns(grid)
-    extra = x.shape[1] - rows * columns
-    most = getattr(grid, "extra", EXTRA)
+    extra, most = x.shape[1] - rows * columns, getattr(grid, "extra", EXTRA)
     if not 0 <= extra <= most:
         raise ValueError(
             f"{x.shape[1]} tokens are no {rows} x {columns} patches with up to {most} tokens "
             "beside them: give grid=(rows, columns)"
         )
     return x[:, :extra], x[:, extra:].unflatten(1, (rows, columns))
-
-
-def _channels_last(
-    x: Float[Tensor, "batch ..."], grid: Grid | None
-) -> Float[Tensor, "batch rows columns dim"]:
-    """A feature map, whichever axis the model has its channels in: the first, where both fit."""
-    first, last = tuple(x.shape[2:]), tuple(x.shape[1:3])
-    maps: frozenset[Grid] = getattr(grid, "maps", frozenset())
-    known = maps or {grid}
-    if last in known and first not in known:
-        return x
-    got = f"{list(x.shape)}; give grid=(rows, columns)"
-    expect(not maps or first in maps, f"a map of a known size, of {sorted(maps)}", got)
-    return x.movedim(1, -1)

@@ -1,21 +1,21 @@
-"""Finds the residual connections of a model from any library by watching it run.
+"""The residual connections of a model from any library, and how much each adds to the stream.
 
-A residual connection shows in the inputs and outputs of modules. While a module runs, a tensor
-appears that is exactly the sum of two others: the skip, which was there before, and the branch,
-which the last call gave. The branch belongs to the module called in between that has most
-parameters: attention, an MLP.
+While a module runs, a tensor appears that is exactly the sum of two others: the skip, which was
+there before, and the branch, which the last call gave.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Float64
 from torch import Tensor, nn
 
 from minivit.hooks import after, before
 from minivit.recording import runnable, tensors_in
-from vitlab.instruments.running import evaluating
+from vitlab.instruments.running import Images, batches, evaluating, expect
 
 Report = Callable[[str, Tensor, Tensor], None]  # of a module's name, its branch, and the skip
 Calls = list[tuple[str, int]]  # of modules, by name and number of parameters
@@ -27,38 +27,29 @@ def largest(calls: Calls) -> str:
 
 
 def last(calls: Calls) -> str:
-    """The module that a branch ends in, but for what has no parameters.
-
-    It is not the largest where a norm or a LayerScale follows: what a norm gives for zeros is its
-    bias, so that only zeros of its own leave the skip alone.
-    """
+    """The module that a branch ends in, but for what has no parameters: a norm, if one follows."""
     return next((name for name, size in reversed(calls) if size), calls[-1][0])
 
 
 class _Frame:
-    """The tensors seen while one module runs: its inputs, and its parts' inputs and outputs."""
+    """The tensors of one running module: its inputs, and its parts' inputs and outputs."""
 
     def __init__(self, name: Callable[[Calls], str]) -> None:
         self.name = name  # of a branch, by the parts that ran
-        self.seen: list[tuple[Tensor, int]] = []  # and how many parts had run by then
+        self.tensors: list[tuple[Tensor, int]] = []  # and how many parts had run by then
         self.calls: Calls = []
 
-    def meet(self, tensor: Tensor, report: Report) -> None:
-        """Remembers a tensor, and reports it if it is the sum of two."""
-        if any(tensor is other for other, _ in self.seen):
+    def add(self, total: Tensor, report: Report) -> None:
+        """Remembers a tensor, and reports it if it is a sum of the last new one, or of the last."""
+        if any(total is other for other, _ in self.tensors):
             return
-        if self.calls:
-            self._report(tensor, report)
-        self.seen.append((tensor, len(self.calls)))
-
-    def _report(self, total: Tensor, report: Report) -> None:
-        """Reports a sum of the last tensor that was new, or else the last that was seen."""
         new = [
             (tensor, calls)
-            for i, (tensor, calls) in enumerate(self.seen)
-            if not any(tensor is other for other, _ in self.seen[:i])
+            for i, (tensor, calls) in enumerate(self.tensors)
+            if not any(tensor is other for other, _ in self.tensors[:i])
         ]  # an identity gives its input again, as on the way of ConvNeXt's skip
-        for tensors in (new, self.seen):
+        self.tensors.append((total, len(self.calls)))
+        for tensors in (new, self.tensors[:-1]) if self.calls else ():
             branch, _ = tensors[-1]
             for skip, calls in reversed(tensors[:-1]):
                 if skip.shape == branch.shape == total.shape and torch.equal(skip + branch, total):
@@ -72,9 +63,8 @@ def residuals(
 ) -> Iterator[None]:
     """Reports every residual connection of a model that runs in the block, in order.
 
-    ``report`` gets the name of the module that computes the branch, which ``name`` picks, and the
-    model's own tensors of branch and skip. A sum computed in place, or reshaped before a module
-    reads it, is not seen.
+    ``report`` gets a name, that of the largest module called for the branch, the branch and the
+    skip. A sum computed in place or reshaped is not seen.
     """
     frames: list[_Frame] = []
 
@@ -85,17 +75,17 @@ def residuals(
             frame = _Frame(name)
             given = tensors_in((args, kwargs))
             if frames and given:
-                frames[-1].meet(given[0], report)
-            frame.seen += [(tensor, 0) for tensor in given]  # also a skip that is given beside it
+                frames[-1].add(given[0], report)
+            frame.tensors += [(tensor, 0) for tensor in given]  # also a skip beside the branch
             frames.append(frame)
 
         def end(_: nn.Module, args: Any, output: Any) -> None:
             frame = frames.pop()
             for tensor in tensors_in(output)[:1]:
-                frame.meet(tensor, report)
+                frame.add(tensor, report)
                 if frames:
                     frames[-1].calls.append((part, size))
-                    frames[-1].seen.append((tensor, len(frames[-1].calls)))
+                    frames[-1].tensors.append((tensor, len(frames[-1].calls)))
 
         stack.enter_context(before(module, begin))
         stack.enter_context(after(module, end))
@@ -109,10 +99,7 @@ def residuals(
 def branches(
     model: nn.Module, images: Tensor, name: Callable[[Calls], str] = largest, *, axes: int = 0
 ) -> list[str]:
-    """Names the modules whose output, of so many axes or more, is added to their input, in order.
-
-    ValueError where there is none.
-    """
+    """Names the modules whose output, of so many axes or more, is added to their input."""
     names: list[str] = []
 
     def note(name: str, branch: Tensor, skip: Tensor) -> None:
@@ -124,3 +111,40 @@ def branches(
     if not names:
         raise ValueError(f"no residual connection is seen in {type(model).__name__}")
     return names
+
+
+@dataclass(frozen=True, eq=False)
+class BranchRatios:
+    """Norms of both terms of every residual connection, by token: means over images."""
+
+    names: tuple[str, ...]  # of the sub-layers, in the order they run
+    ratio: Float64[Tensor, "branches tokens"]  # norm of the branch over norm of the skip
+    branch: Float64[Tensor, "branches tokens"]  # norm of the branch
+    skip: Float64[Tensor, "branches tokens"]  # norm of the skip
+
+
+def branch_ratios(model: nn.Module, images: Images, *, batch_size: int = 16) -> BranchRatios:
+    r"""Compares the two terms of every residual connection ``x + f(x)`` between tokens.
+
+    The ratio is :math:`\|f(x)\| / \|x\|`, whose inverse is in Raghu et al. (2021), figure 8.
+    """
+    total, count = torch.zeros((), dtype=torch.float64), 0
+    rows: list[tuple[str, Tensor]] = []  # [3, tokens] of each sub-layer, summed over the batch
+
+    def keep(name: str, branch: Tensor, skip: Tensor) -> None:
+        if branch.ndim == 3:
+            over, under = (t.double().norm(dim=-1) for t in (branch, skip))  # [b, tokens]
+            rows.append((name, torch.stack([over / under, over, under]).sum(1).cpu()))
+
+    for batch in batches(images, batch_size)[1]:
+        rows.clear()
+        with evaluating(model), residuals(model, keep):
+            model(batch)
+        if not rows:
+            kind = type(model).__name__
+            raise ValueError(f"no residual connection between tokens is seen in {kind}")
+        tokens = {name: row.shape[1] for name, row in rows}
+        expect(len(set(tokens.values())) == 1, "equally many tokens everywhere", tokens)
+        total = total + torch.stack([row for _, row in rows], 1)  # [3, sub-layers, tokens]
+        count += len(batch)
+    return BranchRatios(tuple(name for name, _ in rows), *(total / count))

@@ -3,56 +3,35 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float64, Integer
+from jaxtyping import Float64
 from torch import Tensor, nn
 
 from minivit.recording import record, weights_of
 from minivit.replacing import replace
 from vitlab.calls import logits
 from vitlab.instruments.grids import Grid
-from vitlab.instruments.layout import attention_weights, checked_weights, layouts, same_tokens
-from vitlab.instruments.running import Images, batches, chosen, evaluating, leaf, with_classes
+from vitlab.instruments.layout import (
+    Layout,
+    attention_weights,
+    checked_weights,
+    layouts,
+    same_tokens,
+)
+from vitlab.instruments.running import Classes, Images, batches, evaluating, with_classes
 
 
 @dataclass(frozen=True, eq=False)
-class _Paths:
+class Paths:
     """How much each token after every block owes to each token before the first.
 
-    The output is read from the first token if that is no patch, otherwise from the mean of the
-    patches. Models with attention pooling, such as CaiT and SigLIP, read it differently.
+    The output is read from the first token if that is no patch, otherwise from the patches' mean.
     """
 
     blocks: tuple[str, ...]  # names of the modules with attention, in the order they run
     matrices: Float64[Tensor, "blocks batch tokens tokens"]
+    patches: Float64[Tensor, "blocks batch patches"]  # how much the output owes to each patch
     grid: Grid  # rows and columns of patches
     extra: int  # class, register and other tokens that are no patches
-    where: tuple[int, ...]  # for each patch, in reading order, the index of its token
-
-    def _read(
-        self, matrices: Float64[Tensor, "blocks batch tokens tokens"]
-    ) -> Float64[Tensor, "blocks batch patches"]:
-        index = torch.tensor(self.where)
-        read = matrices.index_select(2, index) if 0 in self.where else matrices[:, :, :1]
-        return read.mean(2).index_select(-1, index)
-
-
-class Rollout(_Paths):
-    """Products of the attention of all blocks; each row sums to 1."""
-
-    @property
-    def patches(self) -> Float64[Tensor, "blocks batch patches"]:
-        """How much the output takes from each patch, summing to 1."""
-        taken = self._read(self.matrices)
-        return taken / taken.sum(-1, keepdim=True)
-
-
-class Relevance(_Paths):
-    """What each token after every block owes to each token before the first, for one logit."""
-
-    @property
-    def patches(self) -> Float64[Tensor, "blocks batch patches"]:
-        """How much the output owes to each patch, zero where only the identity leads to it."""
-        return self._read(self.matrices - torch.eye(self.matrices.shape[-1], dtype=torch.float64))
 
 
 def rollout(
@@ -62,24 +41,19 @@ def rollout(
     identity: float = 0.5,
     grid: Grid | None = None,
     batch_size: int = 16,
-) -> Rollout:
+) -> Paths:
     r"""Multiplies the attention of all blocks, after Abnar & Zuidema (2020).
 
     With :math:`A_l` the attention weights of block :math:`l`, averaged over heads, and
     :math:`\hat A_l = (1 - \alpha) A_l + \alpha I`, it is :math:`\hat A_l \cdots \hat A_1`. The
-    identity, of weight :math:`\alpha`, stands for the residual connection. Values, projections,
-    norms and MLPs are ignored: rollout shows from where attention could have carried something,
-    not what mattered.
-
-    ``grid`` is as for :func:`~vitlab.instruments.distance.attention_distance`, and so are the
-    models; ValueError also where blocks have different numbers of tokens.
+    identity, of weight :math:`\alpha`, stands for the residual connection; values, projections and
+    MLPs are ignored. ValueError where blocks have different numbers of tokens.
     """
     if not 0 <= identity <= 1:
         raise ValueError(f"identity is a fraction, from 0 to 1: got {identity}")
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
-    tokens = same_tokens(at)
-    eye = torch.eye(tokens.tokens, dtype=torch.float64)
+    eye = torch.eye(same_tokens(at).tokens, dtype=torch.float64)
     rows = []
     for batch in attention_weights(model, stream, at):
         product, products = eye, []
@@ -89,52 +63,59 @@ def rollout(
             product = mixed / mixed.sum(-1, keepdim=True) @ product
             products.append(product)
         rows.append(torch.stack(products))
-    names = tuple(layout.name for layout in at)
-    return Rollout(names, torch.cat(rows, 1), tokens.grid, tokens.extra, tokens.where)
+    matrices = torch.cat(rows, 1)
+    taken = _read(matrices, at[0])
+    return _paths(at, matrices, taken / taken.sum(-1, keepdim=True))
 
 
 @torch.inference_mode(False)  # in which nothing has a gradient
 def relevance(
     model: nn.Module,
     images: Images,
-    classes: Integer[Tensor, "batch"] | None = None,
+    classes: Classes | None = None,
     *,
     grid: Grid | None = None,
     batch_size: int = 16,
-) -> Relevance:
+) -> Paths:
     r"""Adds up attention times gradient through all blocks, after Chefer et al. (2021).
 
     With :math:`A_l` the attention weights of block :math:`l`, and :math:`\nabla A_l` the gradient
-    of one logit with respect to them, :math:`\bar A_l` is the mean over heads of the positive part
-    of :math:`\nabla A_l \odot A_l`. From :math:`R = I`, each block adds :math:`\bar A_l R` to
-    :math:`R`: the method for self-attention of "Generic attention-model explainability". Unlike
-    :func:`rollout` it is different for each class, and leaves out attention to tokens whose values
-    do nothing for the logit, or speak against it.
-
-    ``classes`` says which logit of each image, by default the largest. The rest is as for
-    :func:`rollout`; several images may not share their attention weights.
+    of one logit, by default the largest, :math:`\bar A_l` is the mean over heads of the positive
+    part of :math:`\nabla A_l \odot A_l`. From :math:`R = I`, each block adds :math:`\bar A_l R`.
+    ``patches`` are zero where only the identity leads to them.
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
-    tokens = same_tokens(at)
+    eye = torch.eye(same_tokens(at).tokens, dtype=torch.float64)
     names = [weights_of(layout.name) for layout in at]
     rows = []
-    for batch, some in with_classes(stream, classes):
+    for batch, class_of in with_classes(stream, classes):
         tracked = replace(model, dict.fromkeys(names, _tracked))
         with evaluating(model), torch.enable_grad(), record(model, *names) as seen, tracked:
-            scores = logits(model, leaf(batch))
-            watched = scores.gather(1, chosen(some, scores)[:, None]).sum()
+            scores = logits(model, batch.detach().clone().requires_grad_())
+            watched = scores.gather(1, class_of(scores)[:, None]).sum()
             weights = [checked_weights(seen, layout, len(batch)) for layout in at]
             slopes = torch.autograd.grad(watched, weights, materialize_grads=True)
-        total = torch.eye(tokens.tokens, dtype=torch.float64).expand(len(batch), -1, -1)
-        totals = []
+        total, totals = eye.expand(len(batch), -1, -1), []
         for a, slope in zip(weights, slopes, strict=True):
             products = a.detach().double() * slope.double()  # [b, heads, tokens, tokens]
             total = total + products.relu().mean(1).cpu() @ total
             totals.append(total)
         rows.append(torch.stack(totals))
-    blocks = tuple(layout.name for layout in at)
-    return Relevance(blocks, torch.cat(rows, 1), tokens.grid, tokens.extra, tokens.where)
+    matrices = torch.cat(rows, 1)
+    return _paths(at, matrices, _read(matrices - eye, at[0]))
+
+
+def _paths(at: list[Layout], matrices: Tensor, patches: Tensor) -> Paths:
+    names = tuple(layout.name for layout in at)
+    return Paths(names, matrices, patches, at[0].grid, at[0].extra)
+
+
+def _read(matrices: Tensor, layout: Layout) -> Float64[Tensor, "blocks batch patches"]:
+    """What the output takes from each patch."""
+    index = torch.tensor(layout.where)
+    rows = matrices.index_select(2, index) if 0 in layout.where else matrices[:, :, :1]
+    return rows.mean(2).index_select(-1, index)
 
 
 def _tracked(weights: Tensor) -> Tensor:

@@ -1,16 +1,18 @@
 """Running models on many images: in evaluation mode, batch by batch."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from threading import RLock
 
 import torch
-from jaxtyping import Float, Int64, Shaped
+from jaxtyping import Int64, Integer, Shaped
 from torch import Tensor, nn
 
 # What a model reads: one batch of images, or batches of images of one size.
 Images = Shaped[Tensor, "batch channels height width"] | Iterable[Tensor]
+Classes = Integer[Tensor, "batch"]  # one for each image, of all batches
 
 _lock = RLock()
 # By a module's identity: how many blocks keep it in evaluation, and whether it was in training.
@@ -49,11 +51,7 @@ def expect(holds: bool | Tensor, expected: str, got: object) -> None:
 
 
 def batches(images: Images, batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:
-    """The first batch, to look at, and all of them, to go through once.
-
-    Images that are in batches already stay so. Every batch is checked: ValueError for other sizes
-    than the first one's, and for numbers that are not finite, which would spoil every mean.
-    """
+    """The first batch, to look at, and all, to go through once, of one size and finite."""
     rest = iter(images.split(batch_size) if isinstance(images, Tensor) else images)
     first = next(rest, None)
     if first is None or not len(first):
@@ -70,25 +68,20 @@ def batches(images: Images, batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:
     return first, checked()
 
 
-def leaf(images: Tensor) -> Tensor:
-    """A copy of a batch of images, to differentiate with respect to."""
-    return images.detach().clone().requires_grad_()
-
-
 def with_classes(
     stream: Iterable[Tensor], classes: Tensor | None
-) -> Iterator[tuple[Tensor, Tensor | None]]:
-    """Pairs batches of images with the classes of each, ``[batch]``, where classes are given."""
+) -> Iterator[tuple[Tensor, Callable[[Tensor], Int64[Tensor, "batch"]]]]:
+    """Pairs batches with a function from logits to classes: the given ones, or else the largest."""
     count = 0
     for batch in stream:
-        yield batch, None if classes is None else classes[count : count + len(batch)]
+        given = None if classes is None else classes[count : count + len(batch)]
+        yield batch, partial(_chosen, given)
         count += len(batch)
     if classes is not None:
         expect(len(classes) == count, "a class for each image", f"{len(classes)} for {count}")
 
 
-def chosen(given: Tensor | None, logits: Float[Tensor, "batch classes"]) -> Int64[Tensor, "batch"]:
-    """The classes that were given, or else those of the largest logits."""
+def _chosen(given: Tensor | None, logits: Tensor) -> Int64[Tensor, "batch"]:
     if given is None:
         return logits.argmax(1)
     count, whole = logits.shape[1], not given.is_floating_point() and given.dtype != torch.bool

@@ -1,9 +1,6 @@
 """Centred kernel alignment (CKA): how similar two representations of the same images are.
 
-Cortes et al. (2012) define it, and Kornblith et al. (2019) compare neural networks with it. Two
-layers are similar if they agree on which images are similar. Each layer has a Gram matrix
-``K = X X^T``, ``[batch, batch]``, of the inner products of all pairs of images. CKA is the cosine
-of the two centred Gram matrices, taken as vectors.
+It is the cosine of the centred Gram matrices ``X X^T``, taken as vectors (Kornblith et al. 2019).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,10 +28,8 @@ def linear_cka(
 ) -> Float64[Tensor, ""]:
     """CKA of two matrices with the linear kernel; each row is one image, flattened.
 
-    Rotating a matrix, scaling it as a whole or shifting it changes nothing; any other invertible
-    linear map does. The value is at most 1, and about 0 for unrelated matrices. The biased one,
-    ``‖Y^T X‖² / (‖X^T X‖ ‖Y^T Y‖)`` of the centred matrices (Frobenius norms), is at least 0, and
-    far above 0 for unrelated matrices with more columns than rows.
+    The biased one is ``‖Y^T X‖² / (‖X^T X‖ ‖Y^T Y‖)`` of the centred matrices, Frobenius norms, far
+    above 0 for unrelated matrices with more columns than rows.
     """
     sums = CKA(debiased=debiased)
     sums.update({"x": x}, {"y": y})
@@ -51,20 +46,10 @@ def cka(
 ) -> Similarity:
     """CKA of a model's layers with each other, or with another model's::
 
-        cka(vit, images, "blocks.?").values                  # [blocks, blocks]
         cka(vit, images, "blocks.?", other=resnet).values    # [blocks, blocks]
-        cka(vit, images.split(256), "blocks.?")              # in minibatches
+        cka(vit, images.split(256), "blocks.?")              # in minibatches of 4 images or more
 
-    A layer's output is flattened for each image: all its tokens, or its whole feature map. Models
-    run in evaluation mode.
-
-    Args:
-        images: One batch, or an iterable of batches for the minibatch estimate. Leave out a last
-            batch with fewer than 4 images.
-        *names: The layers, as for :func:`~minivit.recording.record`.
-        other: Another model. Default: the model itself.
-        other_names: Its layers. Default: those of ``names``.
-        debiased: As for :class:`CKA`.
+    ``other_names`` are the other model's layers, by default those of ``names``.
     """
     sums = CKA(debiased=debiased)
     for batch in [images] if isinstance(images, Tensor) else images:
@@ -78,14 +63,9 @@ def cka(
 class CKA:
     """CKA between layers, batch by batch, in constant memory.
 
-    The inner product of two centred Gram matrices is the Hilbert-Schmidt independence criterion
-    (HSIC) of the two layers. Averaged over batches it needs an unbiased estimate, or the result
-    depends on the batch size: ``HSIC_1`` of Song et al. (2012), which Nguyen et al. (2021) use for
-    CKA in minibatches. Székely & Rizzo (2014) show that it is itself an inner product, of Gram
-    matrices without diagonals, centred differently: so the square roots exist and CKA is at most 1.
-
-    ``debiased=False`` averages the estimate of Gretton et al. (2005), whose bias grows as batches
-    shrink.
+    Averaged over batches, the inner product of two centred Gram matrices needs an unbiased
+    estimate, which Nguyen et al. (2021) use: itself an inner product, of Gram matrices without
+    diagonals, centred differently (Székely & Rizzo 2014), so that CKA is at most 1.
     """
 
     def __init__(self, *, debiased: bool = True) -> None:
@@ -95,10 +75,9 @@ class CKA:
         self._between, self._rows, self._columns = torch.zeros(3, 1, dtype=torch.float64)
 
     def update(self, x: Mapping[str, Tensor], y: Mapping[str, Tensor] | None = None) -> None:
-        """Adds a batch: named representations ``[batch, ...]`` of the same images.
+        """Adds a batch: representations ``[batch, ...]`` by name, in the rows and in the columns.
 
-        ``x`` has the layers in the rows of the result, the same in every batch, and ``y`` those in
-        its columns, by default the same. A batch has four images or more, or two, if biased.
+        A batch has four images or more, or two, if biased.
         """
         sides = [x] if y is None else [x, y]
         self._names = tuple(x), tuple(sides[-1])
@@ -114,10 +93,7 @@ class CKA:
         self._columns = self._columns + columns.square().sum(1) / scale
 
     def result(self) -> Similarity:
-        """The CKA of all batches so far.
-
-        ValueError where a layer gives the same for all images (or, debiased, for all but one).
-        """
+        """The CKA of all batches so far; ValueError where a layer gives the same for all images."""
         for names, sizes in zip(self._names, (self._rows, self._columns), strict=True):
             if same := [n for n, size in zip(names, sizes.tolist(), strict=True) if not size > 0]:
                 raise ValueError(

@@ -1,36 +1,73 @@
-"""Averages over the grid of patches by weights that are fixed, in the place of attention.
+"""What mixing the tokens of a grid does to each wave on it, and fixed weights in attention's place.
 
-Each row of a smoothing matrix sums to 1, as a row of attention weights does. Put in the place of a
-model's own by :func:`~minivit.replacing.replace`, it leaves the maps to values and to the output
-as they are::
-
-    blurred = gaussian_smoothing((8, 8), width=1.0)  # [64, 64]
-    with minivit.replace(model, between_patches(model, images, blurred)):
-        model(images)
+Attention weights have rows that sum to 1 and no negative entries. So the constant wave passes
+unchanged, and no wave gains; but weights that permute the tokens have the gain 1 at every wave.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import torch
-from jaxtyping import Float64, Shaped
+from jaxtyping import Float, Float64, Shaped
 from torch import Tensor, nn
 
 from minivit.parts import local_mask
 from minivit.recording import weights_of
 from vitlab.instruments.grids import Grid, rows_and_columns
-from vitlab.instruments.layout import attention_weights, layouts
+from vitlab.instruments.layout import Layout, attention_weights, layouts, same_tokens
 from vitlab.instruments.running import Images, batches, expect
 
-Weights = Shaped[Tensor, "*heads patches patches"]
+
+@dataclass(frozen=True, eq=False)
+class FrequencyResponse:
+    """What becomes of each wave on a grid, ordered as ``fft2``'s; sizes relative to the wave's."""
+
+    gain: Float64[Tensor, "*matrices rows columns"]  # size of the output
+    same: Float64[Tensor, "*matrices rows columns"]  # of its part that is still this wave
+    constant: Float64[Tensor, "*matrices rows columns"]  # of its part that is constant
+
+
+def frequency_response(
+    matrix: Float[Tensor, "*matrices queries keys"], grid: Grid
+) -> FrequencyResponse:
+    """The response of matrices that mix the tokens of a grid to each wave on it, as of ``fft2``."""
+    rows, columns = rows_and_columns(grid)
+    n = rows * columns
+    fits = matrix.shape[-2:] == (n, n)
+    expect(fits, f"matrices [{n}, {n}] for {rows} x {columns} places", list(matrix.shape))
+    flat = matrix.detach().double().unflatten(-1, (rows, columns))
+    # Sums over keys with e^{+2 pi i ...}; [..., places, rows, columns]
+    out = torch.fft.fft2(flat).conj() / n**0.5
+    gain = out.abs().square().sum(-3).sqrt()
+    parts = torch.fft.fft2(out.movedim(-3, -1).unflatten(-1, (rows, columns))) / n**0.5
+    parts = parts.abs().flatten(-4, -3).flatten(-2)  # [..., wave that entered, wave that left]
+    same = parts.diagonal(dim1=-2, dim2=-1).unflatten(-1, (rows, columns))
+    return FrequencyResponse(gain, same, parts[..., 0].unflatten(-1, (rows, columns)))
+
+
+def attention_response(
+    model: nn.Module, images: Images, *, grid: Grid | None = None, batch_size: int = 16
+) -> dict[str, FrequencyResponse]:
+    """The mean response of every head between patches, ``[heads, rows, columns]``, by block."""
+    first, stream = batches(images, batch_size)
+    at = layouts(model, first, grid)
+    tokens = same_tokens(at)
+    totals, count = [torch.zeros(3, x.heads, *tokens.grid).double() for x in at], 0
+    for batch in attention_weights(model, stream, at):
+        where = torch.tensor(tokens.where, device=batch[0].device)
+        for total, weights in zip(totals, batch, strict=True):
+            between = weights.index_select(2, where).index_select(3, where).double()
+            response = frequency_response(between / between.sum(-1, keepdim=True), tokens.grid)
+            parts = (response.gain, response.same, response.constant)
+            total += torch.stack([part.sum(0).cpu() for part in parts])
+        count += len(batch[0])
+    named = zip(at, totals, strict=True)
+    return {layout.name: FrequencyResponse(*(total / count)) for layout, total in named}
 
 
 def gaussian_smoothing(grid: Grid, width: float) -> Float64[Tensor, "patches patches"]:
-    r"""Gaussian weights :math:`\propto \exp(-d^2/2\sigma^2)` of all patches for each patch.
-
-    Rows sum to 1, at the edges too. ``width`` is the standard deviation :math:`\sigma`, in patches:
-    0 gives the identity, infinity the mean of all patches.
-    """
+    """Gaussian weights of standard deviation ``width``, in patches; rows sum to 1."""
     rows, columns = rows_and_columns(grid)
     places = torch.cartesian_prod(torch.arange(float(rows)), torch.arange(float(columns))).double()
     squares = (places[:, None] - places).square().sum(-1)  # [patches, patches]
@@ -40,61 +77,53 @@ def gaussian_smoothing(grid: Grid, width: float) -> Float64[Tensor, "patches pat
 
 
 def box_blur(grid: Grid, side: int) -> Float64[Tensor, "patches patches"]:
-    """The mean of a square of patches around each patch, cut off at the edges of the grid.
-
-    ``side`` is that of the square, odd; 1 gives the identity.
-    """
+    """The mean of a square of odd ``side`` around each patch, cut off at the edges of the grid."""
     near = local_mask(rows_and_columns(grid), side).double()
     return near / near.sum(1, keepdim=True)
 
 
 def between_patches(
-    model: nn.Module, images: Tensor, weights: Weights, *, grid: Grid | None = None
+    model: nn.Module,
+    images: Tensor,
+    weights: Shaped[Tensor, "*heads patches patches"],
+    *,
+    grid: Grid | None = None,
 ) -> dict[str, Callable[[Tensor], Tensor]]:
-    """For :func:`~minivit.replacing.replace`: patches are averaged by fixed weights.
+    """For :func:`~minivit.replacing.replace`: patches average the patches by fixed weights::
 
-    Every patch averages the patches by these weights, and takes nothing from class and register
-    tokens, whose own attention stays what it is. ValueError as for
-    :func:`~vitlab.instruments.layout.layouts`, and where weights are of other patches or heads.
+        with minivit.replace(vit, between_patches(vit, images, gaussian_smoothing((8, 8), 1.0))):
+            vit(images)
 
-    Args:
-        images: One or more, to see where the patches' tokens are.
-        weights: The same for all heads, or one matrix for each. Rows sum to 1.
-        grid: As for :func:`~vitlab.instruments.layout.layouts`.
+    Weights are the same for all heads or a matrix for each. Other tokens' attention stays.
     """
+
+    def put(layout: Layout, own: Tensor) -> Tensor:  # [images, heads, tokens, tokens]
+        at = torch.tensor(layout.where, device=own.device)
+        new = own.clone()
+        new[..., at, :] = 0
+        new[..., at[:, None], at] = weights.to(own)
+        return new
+
     replaced: dict[str, Callable[[Tensor], Tensor]] = {}
     for layout in layouts(model, images, grid):
         count = len(layout.where)
         allowed = ([count, count], [layout.heads, count, count])
         shapes = f"weights {allowed[0]} or {allowed[1]} in {layout.name!r}"
         expect(list(weights.shape) in allowed, shapes, list(weights.shape))
-        replaced[weights_of(layout.name)] = partial(_fixed, layout.where, weights)
+        replaced[weights_of(layout.name)] = partial(put, layout)
     return replaced
-
-
-def _fixed(where: tuple[int, ...], weights: Tensor, own: Tensor) -> Tensor:
-    """A model's own weights, [images, heads, tokens, tokens], but for the queries of patches."""
-    at = torch.tensor(where, device=own.device)
-    new = own.clone()
-    new[..., at, :] = 0
-    new[..., at[:, None], at] = weights.to(own)
-    return new
 
 
 def mean_attention(
     model: nn.Module, images: Images, *, grid: Grid | None = None, batch_size: int = 64
 ) -> dict[str, Float64[Tensor, "1 heads tokens tokens"]]:
-    """Mean attention weights over images, by name, for :func:`~minivit.replacing.replace`.
-
-    With them in the place of its own, a model averages every image in the same way.
-    """
+    """Mean attention weights over images, by name, for :func:`~minivit.replacing.replace`."""
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
-    totals: list[Tensor] = [torch.zeros(()).double()] * len(at)
-    count = 0
+    totals, count = [torch.zeros(x.heads, x.tokens, x.tokens).double() for x in at], 0
     for batch in attention_weights(model, stream, at):
-        for i, weights in enumerate(batch):
-            totals[i] = totals[i] + weights.double().sum(0).cpu()
+        for total, weights in zip(totals, batch, strict=True):
+            total += weights.double().sum(0).cpu()
         count += len(batch[0])
     named = zip(at, totals, strict=True)
     return {weights_of(layout.name): total[None] / count for layout, total in named}

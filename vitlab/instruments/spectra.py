@@ -6,18 +6,9 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from vitlab import krylov
 from vitlab.calls import refuse_training, sublayer
-from vitlab.krylov import (
-    Operator,
-    check_batch,
-    finite,
-    jacobian,
-    linearise,
-    random_like,
-    singular_values,
-    wide,
-    widened,
-)
+from vitlab.instruments.running import expect
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,32 +20,22 @@ class Spectrum:
     shape: tuple[int, int]  # rows and columns of a Jacobian: numbers out, numbers in
 
     @property
-    def complete(self) -> bool:
-        """Whether all singular values are known, not only the extremes."""
-        return self.values.shape[1] == min(self.shape)
-
-    @property
     def condition(self) -> Float[Tensor, "batch"]:
-        """Largest over smallest singular value; a lower bound if not complete."""
+        """Largest over smallest singular value; by Lanczos a lower bound."""
         return self.values[:, 0] / self.values[:, -1]
 
     def rank(self, tolerance: float | None = None) -> Int64[Tensor, "batch"]:
-        """Counts singular values above a fraction ``tolerance`` of the largest, of all of them.
-
-        Default: rounding error, the machine epsilon times the longer side of the Jacobian.
-        """
-        if not self.complete:
-            raise ValueError(
-                f"the rank needs all {min(self.shape)} singular values: got "
-                f"{self.values.shape[1]} by Lanczos; ask for dense=True"
-            )
+        """Counts singular values above a fraction of the largest; default: of rounding."""
+        full, count = min(self.shape), self.values.shape[1]
+        got = f"{count} by Lanczos; ask for dense=True"
+        expect(count == full, f"all {full} singular values for a rank", got)
         if tolerance is None:
             tolerance = max(self.shape) * torch.finfo(self.values.dtype).eps
         return (self.values > tolerance * self.values[:, :1]).sum(1)
 
 
 def spectrum(
-    function: Operator,
+    function: krylov.Operator,
     x: Float[Tensor, "batch ..."],
     at: str | None = None,
     *,
@@ -66,34 +47,27 @@ def spectrum(
         spectrum(model.blocks[3].mlp, tokens)
         spectrum(model, images, at="blocks.3.attention")
 
-    Args:
-        function: Maps ``[batch, ...]`` to ``[batch, ...]``, each entry independently, such as a
-            module in evaluation mode.
-        x: The function's input, in float64 if small singular values count. With ``at``, the
-            model's input.
-        at: The name of a module in the model, which is then the function.
-        dense: Compute the whole Jacobian. Default: up to 2048 numbers on its shorter side and 4096
-            on its longer; beyond, only the extremes, by Lanczos.
-        steps: Of Lanczos, and so how many singular values it gives.
+    The function maps each entry of a batch independently, in float64 if small singular values
+    count. ``dense`` computes the whole Jacobian, by default up to 2048 numbers on its shorter side
+    and 4096 on its longer; beyond, only the extremes, as many as ``steps`` of Lanczos.
     """
-    check_batch(x)
+    krylov.check_batch(x)
     if at is not None:
         refuse_training(function)  # type: ignore[arg-type]  # a model
         function, x = sublayer(function, at, x.clone())  # type: ignore[arg-type]
     dtype = x.dtype
-    function = widened(function, dtype)
-    x = x.to(wide(dtype))
+    function, x = krylov.widened(function, dtype), x.to(krylov.wide(dtype))
     with torch.no_grad():
         shape = function(x.clone())[0].numel(), x[0].numel()
     if dense is None:
         dense = min(shape) <= 2048 and max(shape) <= 4096
     if not dense:
-        line = linearise(function, x)
+        line = krylov.linearise(function, x)
         push, pull, like = line.push, line.pull, x
         if shape[0] < shape[1]:  # begin in the smaller space
             push, pull, like = pull, push, line.value
-        ends = singular_values(push, pull, random_like(like), steps)
+        ends = krylov.singular_values(push, pull, krylov.random_like(like), steps)
         return Spectrum(ends.values.to(dtype), ends.errors.to(dtype), shape)
-    matrices = (finite(jacobian(function, entry)[0]) for entry in x.split(1))
+    matrices = (krylov.finite(krylov.jacobian(function, entry)[0]) for entry in x.split(1))
     values = torch.stack([torch.linalg.svdvals(matrix) for matrix in matrices]).to(dtype)
     return Spectrum(values, torch.zeros_like(values), shape)

@@ -29,10 +29,7 @@ def changed_tokens(one: Attention, other: Attention) -> list[int]:
 
 
 def _between_channels(one: Attention, other: Attention) -> bool:
-    """Whether attention is between channels, where a head has as many channels as tokens.
-
-    Between tokens that are the same in two images attention is the same, up to a factor.
-    """
+    """Whether attention between channels differs for tokens that are the same in two images."""
     a, b = one.weights, other.weights
     x, y = one.tokens, other.tokens
     if a is None or b is None or x is None or y is None or x.shape[1] != one.heads * len(x):
@@ -48,9 +45,8 @@ def in_reading_order(
 ) -> list[int]:
     """Sorts the tokens ``where`` by their patches, found by changing some patches of an image.
 
-    Patches whose number has bit 0 set are changed, then those with bit 1, and so on: the bits with
-    which a token changes spell the number of its patch. Where patches overlap it changes with the
-    bits of its neighbours too. ValueError where it does not change with all bits of its own patch.
+    Patches whose number has bit 0 set are changed, then bit 1, and so on: the bits with which a
+    token changes spell the number of its patch, where patches overlap its neighbours' too.
     """
     y, x = watch.centres(grid)
     count = grid[0] * grid[1]

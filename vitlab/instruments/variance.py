@@ -1,17 +1,13 @@
-"""How much features differ from position to position, through the depth of a model.
+"""How much features differ from position to position: Park & Kim (2022), figure 9."""
 
-Park & Kim (2022), "How Do Vision Transformers Work?", figure 9. Their released code measures the
-residual stream, after each sub-layer; here it stands beside what the sub-layer reads and adds.
-"""
-
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Float, Float64, Shaped
+from jaxtyping import Float64, Shaped
 from torch import Tensor, nn
 
 from minivit.hooks import before
@@ -22,12 +18,11 @@ from vitlab.instruments.representations import by_position, patch_grid, represen
 from vitlab.instruments.residuals import branches, residuals
 from vitlab.instruments.running import Images, batches, evaluating, expect
 
+PLACES = ("before", "reads", "branch", "after")
+
 
 def variance_over_positions(x: Shaped[Tensor, "batch positions dim"]) -> Float64[Tensor, "batch"]:
-    """The variance of each feature over the positions, divided by their number; mean of features.
-
-    With the square of the features' means over positions it adds up to their mean square.
-    """
+    """The variance of each feature over all positions; mean of features."""
     return x.double().var(1, correction=0).mean(1)
 
 
@@ -45,15 +40,24 @@ class Variance:
         return self.values / self.mean_square
 
 
+@dataclass(frozen=True, eq=False)
+class BranchVariance:
+    """Variance over positions around every residual connection ``after = before + branch``."""
+
+    names: tuple[str, ...]  # of the sub-layers, in the order they run
+    values: Float64[Tensor, "places names"]  # in the order of PLACES
+    mean_square: Float64[Tensor, "places names"]
+
+    def at(self, place: str) -> Variance:
+        """At one of the PLACES: of the stream before and after, what is read, and the branch."""
+        row = PLACES.index(place)
+        return Variance(self.names, self.values[row], self.mean_square[row])
+
+
 def feature_variance(
     model: nn.Module, images: Images, *names: str, grid: Grid | None = None, batch_size: int = 64
 ) -> Variance:
-    """Variance over positions of what named parts of a model give, in evaluation mode.
-
-    Parts give tokens ``[batch, tokens, dim]``, of which those of patches count, or feature maps
-    ``[batch, channels, height, width]``. Names are as for :func:`~minivit.recording.record`;
-    ``grid`` has the rows and columns of patches, by default those of the last convolution.
-    """
+    """Variance over positions of what named parts give: patches' tokens, or feature maps."""
     first, stream = batches(images, batch_size)
     grid = grid or patch_grid(model, first)
     total, count = torch.zeros(()).double(), 0
@@ -64,83 +68,48 @@ def feature_variance(
     return Variance(tuple(parts), *(total / count))
 
 
-def _sums(parts: Iterable[Float[Tensor, "batch positions dim"]]) -> Float64[Tensor, "2 parts"]:
-    """Variance over positions and mean square of each part, summed over the batch."""
+def branch_variance(
+    model: nn.Module, images: Images, *, grid: Grid | None = None, batch_size: int = 64
+) -> BranchVariance:
+    """Compares residual stream and branch of every residual connection, of any library's model."""
+    first, stream = batches(images, batch_size)
+    names = branches(model, first, axes=3)  # none of vectors, after the pooling
+    expect(len(set(names)) == len(names), "sub-layers that run once each", names)
+    tokens, extra = outside(model, first)
+    where = [i for i in range(tokens) if i not in extra]
+    grid = grid or patch_grid(model, first)
+    parts: dict[tuple[str, str], Tensor] = {}
+
+    def keep(place: str, name: str, x: Tensor) -> None:
+        by_token = x.ndim == 3 and x.shape[1] == tokens
+        parts[place, name] = x[:, where] if by_token else by_position(x, grid)[1].flatten(1, 2)
+
+    def read(name: str, module: nn.Module, args: Any, kwargs: Any) -> None:
+        keep("reads", name, tensors_in((args, kwargs))[0])
+
+    def report(name: str, branch: Tensor, skip: Tensor) -> None:
+        if name in names:
+            for place, x in ("before", skip), ("branch", branch), ("after", skip + branch):
+                keep(place, name, x)
+
+    total, count = torch.zeros(()).double(), 0
+    with ExitStack() as stack:
+        for name in names:
+            stack.enter_context(before(one(model, name), partial(read, name)))
+        stack.enter_context(evaluating(model))
+        stack.enter_context(residuals(model, report))
+        for batch in stream:
+            model(batch)
+            total = total + _sums(parts[place, name] for place in PLACES for name in names)
+            count += len(batch)
+    means = (total / count).view(2, len(PLACES), len(names))
+    return BranchVariance(tuple(names), *means)
+
+
+def _sums(parts: Iterable[Tensor]) -> Float64[Tensor, "2 parts"]:
+    """Variance over positions and mean square of parts, [batch, positions, dim], summed over it."""
     sums = [
         torch.stack([variance_over_positions(x).sum(), x.double().square().mean((1, 2)).sum()])
         for x in parts
     ]
     return torch.stack(sums, 1).cpu()
-
-
-PLACES = ("before", "reads", "branch", "after")
-
-
-@dataclass(frozen=True, eq=False)
-class BranchVariance:
-    """Variance over positions around every residual connection ``after = before + branch``."""
-
-    names: tuple[str, ...]  # of the sub-layers, in the order they run
-    values: Float64[Tensor, "places names"]  # in the order of PLACES
-    mean_square: Float64[Tensor, "places names"]
-
-    def at(self, place: str) -> Variance:
-        """Of the stream ``"before"`` or ``"after"``, what the sub-layer ``"reads"``, ``"branch"``.
-
-        A sub-layer with a norm before it reads the normalised stream.
-        """
-        row = PLACES.index(place)
-        return Variance(self.names, self.values[row], self.mean_square[row])
-
-
-def branch_variance(
-    model: nn.Module, images: Images, *, grid: Grid | None = None, batch_size: int = 64
-) -> BranchVariance:
-    """Compares residual stream and branch of every residual connection, of any library's model.
-
-    Connections are found by :func:`~vitlab.instruments.residuals.residuals`, which sees those of
-    vision transformers and Mixers, and none whose sum goes into a function, as the ReLU of a
-    ResNet: there :func:`feature_variance` measures the parts by name. ``grid`` is as there.
-    """
-    first, stream = batches(images, batch_size)
-    names = branches(model, first, axes=3)  # none of vectors, after the pooling
-    expect(len(set(names)) == len(names), "sub-layers that run once each", names)
-    patches = _patches_of(model, first, grid)
-    parts: dict[tuple[str, str], Tensor] = {}
-
-    def read(name: str, module: nn.Module, args: Any, kwargs: Any) -> None:
-        parts["reads", name] = patches(tensors_in((args, kwargs))[0])
-
-    def report(name: str, branch: Tensor, skip: Tensor) -> None:
-        if name in names:
-            for place, x in ("before", skip), ("branch", branch), ("after", skip + branch):
-                parts[place, name] = patches(x)
-
-    total, count = torch.zeros(()).double(), 0
-    for batch in stream:
-        with ExitStack() as stack:
-            for name in names:
-                stack.enter_context(before(one(model, name), partial(read, name)))
-            stack.enter_context(evaluating(model))
-            stack.enter_context(residuals(model, report))
-            model(batch)
-        total = total + _sums(parts[place, name] for place in PLACES for name in names)
-        count += len(batch)
-    means = (total / count).view(2, len(PLACES), len(names))
-    return BranchVariance(tuple(names), *means)
-
-
-def _patches_of(
-    model: nn.Module, images: Tensor, grid: Grid | None
-) -> Callable[[Tensor], Float[Tensor, "batch positions dim"]]:
-    """A function that takes the patches' tokens out of all, or the positions of a feature map."""
-    tokens, extra = outside(model, images)
-    where = [i for i in range(tokens) if i not in extra]
-    grid = grid or patch_grid(model, images)
-
-    def patches(x: Tensor) -> Tensor:
-        if x.ndim == 3 and x.shape[1] == tokens:
-            return x[:, where]
-        return by_position(x, grid)[1].flatten(1, 2)
-
-    return patches

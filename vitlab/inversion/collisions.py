@@ -1,9 +1,7 @@
-"""Two inputs with one output: found by Newton's method, or built where a function folds.
+"""Two inputs with one output: by Newton's method, where a function folds, or behind closed ReLUs.
 
-A flat direction looks like a collision: if the smallest singular value is 1e-12, a step along it
-moves the output by no more. So every pair is compared with what the Jacobian alone would predict.
-One case is left: in float64 a linear map that shrinks a direction below rounding, by 1e-15 say,
-cannot be told from one that loses it, such as LayerNorm. Both count as collisions.
+A direction that a function nearly loses looks like a collision, so every pair is compared with what
+the Jacobian alone would predict; one that it shrinks below rounding counts as lost.
 """
 
 from dataclasses import dataclass
@@ -12,8 +10,20 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from vitlab.inversion.solvers import levenberg_marquardt, newton_krylov, rounding, solved
+from vitlab.inversion.solvers import (
+    Batch,
+    Numbers,
+    levenberg_marquardt,
+    newton_krylov,
+    rank_of,
+    relative_residual,
+    rounding,
+    solved,
+)
 from vitlab.krylov import Operator, jacobian, linearise, norms, or_one, sign_margin
+
+DOUBLINGS, HALVINGS = 16, 30  # of a step, to find how far the output stays the same
+SHORTEST = 1e-4  # the first step, relative to the input
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,20 +33,18 @@ class Collision:
     Distances are relative to the first's size, and absolute where that is zero.
     """
 
-    first: Float[Tensor, "batch ..."]
-    second: Float[Tensor, "batch ..."]
-    distance: Float[Tensor, " batch"]  # ‖second - first‖ / ‖first‖
-    output_distance: Float[Tensor, " batch"]  # ‖f(second) - f(first)‖ / ‖f(first)‖
-    first_order: Float[Tensor, " batch"]  # ‖J (second - first)‖ / ‖f(first)‖, as of a linear map
-    # Whether they collide: the inputs differ by more than 1e-6, the outputs by no more than counts
-    # as solved, and by 1000 times less than the first order, unless that is rounding.
+    first: Batch
+    second: Batch
+    distance: Numbers  # ‖second - first‖ / ‖first‖
+    output_distance: Numbers  # ‖f(second) - f(first)‖ / ‖f(first)‖
+    first_order: Numbers  # ‖J (second - first)‖ / ‖f(first)‖, as of a linear map
+    # The inputs differ by more than 1e-6, the outputs by no more than counts as solved, and by 1000
+    # times less than the first order, unless that is rounding.
     found: Bool[Tensor, " batch"]
 
 
 @torch.no_grad()
-def compare(
-    function: Operator, first: Float[Tensor, "batch ..."], second: Float[Tensor, "batch ..."]
-) -> Collision:
+def compare(function: Operator, first: Batch, second: Batch) -> Collision:
     """Measures whether pairs of inputs, in float64, have the same outputs."""
     if {first.dtype, second.dtype} != {torch.float64}:  # others are too coarse for "the same"
         raise TypeError(f"expected inputs in float64: got {first.dtype} and {second.dtype}")
@@ -53,7 +61,7 @@ def compare(
 
 def find_collisions(
     function: Operator,
-    x: Float[Tensor, "batch ..."],
+    x: Batch,
     radius: float = 0.1,
     attempts: int = 10,
     *,
@@ -62,16 +70,9 @@ def find_collisions(
 ) -> Collision:
     """Looks for other inputs with the output of ``x``: solves for it from starts near ``x``.
 
-    Where none is found, the second of the pair is ``x`` itself, at distance 0.
-
-    Args:
-        function: Gives as many numbers as it reads: an MLP of single tokens, or attention, a
-            residual branch or a block of all tokens of an image.
-        x: In float64.
-        radius: Distance of the starts, relative to ``x``. From far starts a solution is more often
-            another input, from near ones there is more often a solution.
-        attempts: Starts for an entry at most.
-        dense: Solve with the whole Jacobian, for functions that are small or badly conditioned.
+    Starts are ``radius`` times its size away: from far ones a solution is more often another input,
+    from near ones there is more often a solution. ``dense`` solves with the whole Jacobian, for
+    functions that are small or badly conditioned. Where none is found, the second is ``x`` itself.
     """
     generator = torch.Generator(x.device).manual_seed(seed)
     second = x.clone()
@@ -86,9 +87,9 @@ def find_collisions(
             trial = levenberg_marquardt(function, y[left], start, steps=50, damping=1e-8).x
         else:
             trial = newton_krylov(function, y[left], start).x
-        found = compare(function, x[left], trial).found
-        second[left[found]] = trial[found]
-        left = left[~found]
+        collide = compare(function, x[left], trial).found
+        second[left[collide]] = trial[collide]
+        left = left[~collide]
         if not len(left):
             break
     return compare(function, x, second)
@@ -103,17 +104,12 @@ class SignChange:
     margin: float  # the smaller of the two values of vitlab.krylov.sign_margin; above 1
 
 
-def sign_change(
-    function: Operator, x: Float[Tensor, "batch ..."], enough: float | None = None
-) -> SignChange | None:
+def sign_change(function: Operator, x: Batch, enough: float | None = None) -> SignChange | None:
     """Looks for two inputs, in float64, whose Jacobian determinants differ in sign.
 
-    They prove that a smooth function is not injective: a continuous injective map into a space of
-    as many dimensions keeps orientation everywhere or reverses it everywhere, since its local
-    degree is constant. Returns the pair with the widest margin; none if all certain signs agree.
-
-    Args:
-        enough: A margin that settles it: the search ends with the first pair beyond it.
+    They prove that a smooth function is not injective: an injective map into a space of as many
+    dimensions keeps orientation everywhere or reverses it everywhere. Returns the pair with the
+    widest margin, or the first with more than ``enough``; none if all certain signs agree.
     """
     best: dict[float, tuple[float, int]] = {}  # of each sign: the widest margin, and the input's
     pair = None
@@ -132,20 +128,17 @@ def sign_change(
 
 
 def collide_across_fold(
-    function: Operator, positive: Tensor, negative: Tensor, apart: float = 1e-2
+    function: Operator,
+    positive: Float[Tensor, "1 ..."],
+    negative: Float[Tensor, "1 ..."],
+    apart: float = 1e-2,
 ) -> Collision:
     """Builds a collision from two inputs where the Jacobian's determinant has different signs.
 
-    The determinant is zero somewhere on the line between them: the function folds there. Along the
-    direction ``v`` that its Jacobian loses, the output turns back. So this takes the output a
-    little further along ``v``, and solves for another input from a start a little back along ``v``.
-
-    Args:
-        positive: One input, ``[1, ...]``, in float64.
-        negative: Another, where the determinant has the other sign.
-        apart: Distance of the first input from the fold, relative to its size. Where this fails
-            because other singular values are small too, a tenth of it is tried, down to a
-            thousandth.
+    The function folds somewhere on the line between them: along the direction ``v`` that its
+    Jacobian loses there, the output turns back. So this takes the output a little further along
+    ``v``, by ``apart`` times the input's size or down to a thousandth of that, and solves for
+    another input from a start a little back along ``v``.
     """
     ends = [positive, negative]
     signs = [_sign(function, x) for x in ends]
@@ -168,3 +161,63 @@ def collide_across_fold(
 
 def _sign(function: Operator, x: Tensor) -> float:
     return torch.linalg.slogdet(jacobian(function, x)).sign.item()
+
+
+def hidden_directions(
+    function: Operator, x: Batch, where: Bool[Tensor, "batch ..."] | None = None
+) -> Float[Tensor, "directions ..."]:
+    """An orthonormal basis of the null space of a function's Jacobian, or its part in a window::
+
+        hidden_directions(model.patch_embedding, image, window)
+
+    A smooth function loses only the first order along these directions; convolutions with ReLUs
+    lose everything, until a closed ReLU opens. ``x`` is one entry in float64, and ``where``, shaped
+    like it, says which numbers may move, by default all: a thousand or so are quick.
+    """
+    where = torch.ones_like(x, dtype=torch.bool) if where is None else where
+    if len(x) != 1 or where.shape != x.shape:
+        got = f"{list(x.shape)} and {list(where.shape)}"
+        raise ValueError(f"expected one entry and a window of its shape: got {got}")
+    moving = where.flatten().nonzero()[:, 0]  # [n]
+
+    def moved(step: Tensor) -> Tensor:  # [1, n] -> [1, out]
+        return function(x.flatten(1).index_add(1, moving, step).view_as(x)).flatten(1)
+
+    j = jacobian(moved, x.new_zeros(1, len(moving)))[0]  # [out, n]
+    values, rows = torch.linalg.svd(j, full_matrices=len(j) < len(moving))[1:]
+    rank = rank_of(values, j.shape)
+    directions = x.new_zeros(len(moving) - rank, x.numel())
+    directions[:, moving] = rows[rank:]
+    return directions.view(-1, *x.shape[1:])
+
+
+@torch.no_grad()
+def collide_along(
+    function: Operator, x: Float[Tensor, "1 ..."], directions: Float[Tensor, "directions ..."]
+) -> Collision:
+    """Goes as far along each direction, both ways, as the output stays the same up to rounding.
+
+    Returns pairs of ``x`` and where each walk ended: along the directions, then their opposites.
+    """
+    ways = torch.cat([directions, -directions])
+    column = [-1, *[1] * (x.ndim - 1)]
+    ways = or_one(norms(x)) * ways / norms(ways).view(column)
+    y = function(x)
+    y = y.expand(len(ways), *y.shape[1:])
+
+    def end(length: Tensor) -> Tensor:
+        return x + length.view(column) * ways
+
+    def same(length: Tensor) -> Tensor:
+        return relative_residual(function, end(length), y) <= rounding(x.dtype)
+
+    low = x.new_zeros(len(ways))
+    high = low + SHORTEST
+    for _ in range(DOUBLINGS):
+        going = same(high)
+        low, high = torch.where(going, high, low), torch.where(going, 2 * high, high)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        going = same(middle)
+        low, high = torch.where(going, middle, low), torch.where(going, high, middle)
+    return compare(function, x.expand_as(ways), end(low))

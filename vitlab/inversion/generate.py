@@ -1,18 +1,19 @@
-"""Images made from a class score: what a model would draw if asked for a cat."""
+"""Images made from a class score, what a model would draw, and what other models see in them."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor, nn
 
 from minivit.model import check_rule
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
+from minivit.shapes import Images
 from vitlab.calls import logits, refuse_training
 from vitlab.inversion.paintings import Fourier, Pixels
 
@@ -23,7 +24,7 @@ METHODS = ("fourier", "source")
 class Generated:
     """What :func:`generate` made."""
 
-    images: Float[Tensor, "batch channels height width"]  # in the model's input space
+    images: Images  # in the model's input space
     pictures: UInt8[Tensor, "batch channels height width"]  # the same to look at, 0 to 255
     classes: Int[Tensor, " batch"]  # the class that each was made for
     scores: Float[Tensor, "batch steps"]  # its logit for what the model saw at each step
@@ -52,40 +53,25 @@ def generate(
         generate(model, 3).pictures         # [1, channels, height, width]
         generate(model, range(10)).logits   # ten images at once, each by itself
 
-    - ``"source"``: gradient descent on ``|C - O_i|``, where ``O_i`` is the logit, with a 3 x 3
-      Gaussian blur after each step and jitter by random crops:
-      :class:`~vitlab.inversion.paintings.Pixels`. Until the logit reaches ``C``, the gradient is
-      the logit's own, and ``C`` does not matter.
-    - ``"fourier"``: ascent of the logit by the Fourier coefficients of an image under random
-      shifts, turns, zooms and noise: :class:`~vitlab.inversion.paintings.Fourier`.
+    By :class:`~vitlab.inversion.paintings.Fourier`, or :class:`~vitlab.inversion.paintings.Pixels`
+    for ``"source"``; options from ``constant`` to ``jitter_step`` are for the latter alone. Black
+    and white are those of the model's ``preprocess``, or 0 and 1.
 
     Args:
-        model: Any image classifier in evaluation mode; its logits may be wrapped in an object, as
-            Hugging Face's are. Its ``preprocess``, a
-            :class:`~minivit.preprocessing.Preprocess`, gives the inputs that are black and
-            white; without one they are 0 and 1.
         class_index: A class or several; the same one twice makes two images.
-        steps: Forward and backward passes.
         step_size: Of Adam, by default 0.1; or the source's factor before the gradient, by default
             such that the first step has the standard deviation of the noise it begins with, 1/20.
         size: Channels, height and width of an input. Default: from the model's ``config``.
-        seed: For the noise, crops and views.
-        constant: ``C``. This and all options up to ``jitter_step`` are for ``"source"`` alone.
-        blur: Standard deviation of the Gaussian in pixels at the first step; it falls linearly to 0
-            at the last. The source's 2.4 makes it nearly the mean of nine pixels; 0 is none.
+        constant: ``C``, which does not matter until the logit reaches it.
+        blur: Standard deviation of the 3 x 3 Gaussian in pixels at the first step; it falls
+            linearly to 0 at the last. The source's 2.4 is nearly the mean of nine pixels.
         jitter: Pixels by which the canvas is higher and wider than a crop. Default: an eighth of
-            the shorter side.
-        jitter_after: Steps before the crops begin to move.
+            the shorter side. Crops begin to move after ``jitter_after`` steps.
         jitter_step: Crops move by multiples of this, such as a patch's side. ``jitter`` is a
             multiple of twice as much, so that the middle is one of their positions.
-        views: Whether ``"fourier"`` changes the view at random.
-
-    Raises:
-        ValueError: Among others, a class that the model does not have, or a score that does not
-            depend on the image.
     """
     refuse_training(model)
-    options = SimpleNamespace(method=method, steps=steps, step_size=step_size, blur=blur)
+    options = SimpleNamespace(method=method, steps=steps, step_size=step_size, blur=blur, size=size)
     check_rule(options, method in METHODS, f"method is one of {', '.join(METHODS)}")
     check_rule(options, steps >= 1 and blur >= 0, "steps are 1 or more, and blur 0 or more")
     sized = step_size is None or 0 < step_size < math.inf
@@ -93,23 +79,19 @@ def generate(
     wanted = torch.tensor(list(class_index) if isinstance(class_index, Iterable) else [class_index])
     if wanted.is_floating_point() or wanted.ndim != 1:  # so is one of none
         raise TypeError(f"expected a number of a class, or several: got {class_index!r}")
-    config: Any = getattr(model, "config", None)
-    options.size = size
     if size is None:
+        config: Any = getattr(model, "config", None)
         size = getattr(config, "channels", 0), *pair(getattr(config, "image_size", 0))
-    sized = len(size) == 3 and min(size) >= 1
-    check_rule(
-        options, sized, "size is (channels, height, width) of an input, if the config has none"
-    )
-    channels, height, width = size
+    rule = "size is (channels, height, width) of an input, if the config has none"
+    check_rule(options, len(size) == 3 and min(size) >= 1, rule)
     like = next(model.parameters()).detach()
     preprocess = getattr(model, "preprocess", None)
     preprocess = preprocess if isinstance(preprocess, Preprocess) else None
-    shape = (len(wanted), channels, height, width)
+    shape = (len(wanted), *size)
     generator = torch.Generator().manual_seed(seed)
     painting: Pixels | Fourier
     if method == "source":
-        jitter = min(height, width) // 8 if jitter is None else jitter
+        jitter = min(size[1:]) // 8 if jitter is None else jitter
         crops = {"jitter": jitter, "jitter_after": jitter_after, "jitter_step": jitter_step}
         central = jitter_step == 1 or (jitter_step > 1 and jitter % (2 * jitter_step) == 0)
         rule = "jitter is 0 or more, and a multiple of twice jitter_step unless that is 1"
@@ -119,7 +101,12 @@ def generate(
         painting = Fourier(shape, generator, like, step_size or 0.1, preprocess, views)
     scores, answers = _paint(model, painting, wanted.to(like.device), steps)
     images = painting.finished()
-    return Generated(images, as_pictures(images, preprocess), wanted, scores.cpu(), answers.cpu())
+    shown = images
+    if preprocess is not None:
+        mean, std = (like.new_tensor(v).view(-1, 1, 1) for v in (preprocess.mean, preprocess.std))
+        shown = images * std + mean
+    pictures = (shown.clamp(0, 1) * 255).round().to(torch.uint8).cpu()
+    return Generated(images, pictures, wanted, scores.cpu(), answers.cpu())
 
 
 def _paint(
@@ -128,26 +115,64 @@ def _paint(
     """Takes all steps: the scores on the way, ``[batch, steps]``, and the logits at the end."""
     scores = []
     for step in range(steps):
-        seen = painting.view(step)
-        answers = logits(model, seen)
+        view = painting.view(step)
+        answers = logits(model, view)
         if step == 0 and (wanted.min() < 0 or wanted.max() >= answers.shape[1]):
             raise ValueError(f"expected classes below {answers.shape[1]}: got {wanted.tolist()}")
         score = answers.gather(1, wanted[:, None])[:, 0]
         if step == 0:
-            (slope,) = torch.autograd.grad(score.sum(), seen, retain_graph=True)
+            (slope,) = torch.autograd.grad(score.sum(), view, retain_graph=True)
             if not slope.flatten(1).any(1).all():
                 raise ValueError("a score does not depend on the image: is the model untrained?")
-        painting.improve(seen, score, step)
+        painting.improve(view, score, step)
         scores.append(score.detach())
     with torch.no_grad():
         return torch.stack(scores, 1), logits(model, painting.finished())
 
 
-def as_pictures(
-    images: Float[Tensor, "batch channels height width"], preprocess: Preprocess | None
-) -> UInt8[Tensor, "batch channels height width"]:
-    """Inputs of a model as uint8 images to look at, cut off at black and white."""
-    if preprocess is not None:
-        mean, std = (images.new_tensor(v).view(-1, 1, 1) for v in (preprocess.mean, preprocess.std))
-        images = images * std + mean
-    return (images.clamp(0, 1) * 255).round().to(torch.uint8).cpu()
+@dataclass(frozen=True, eq=False)
+class Recognition:
+    """What independent models, the judges, see in images."""
+
+    judges: tuple[str, ...]
+    seen: Int[Tensor, "judges batch"]  # the likeliest class
+    probability: Float[Tensor, "judges batch"]  # of the class that the image was made for, float64
+    recognised: Bool[Tensor, "judges batch"]  # whether that is the likeliest class
+
+    @property
+    def accuracy(self) -> Float[Tensor, " judges"]:
+        """The fraction of the images that each judge recognises."""
+        return self.recognised.double().mean(1)
+
+
+@torch.no_grad()
+def recognise(
+    pictures: UInt8[Tensor, "batch channels height width"],
+    classes: Int[Tensor, " batch"] | int,
+    judges: Mapping[str, nn.Module],
+) -> Recognition:
+    """Asks models what they see in images, made for a class each, or for one::
+
+        drawn = generate(vit, range(10))
+        recognise(drawn.pictures, drawn.classes, {"resnet": resnet, "mixer": mixer}).accuracy
+
+    A separately trained model, better still of another family, has other blind spots than the one
+    that made an image. Judges have its classes, and a ``preprocess`` as loaded models have.
+    """
+    if pictures.dtype != torch.uint8 or not len(pictures):
+        got = f"{list(pictures.shape)} of {pictures.dtype}"
+        raise ValueError(f"expected uint8 images, one or more: got {got}")
+    wanted = torch.as_tensor(classes).cpu().expand(len(pictures))
+    probabilities = []
+    for name, judge in judges.items():
+        prepare: Any = getattr(judge, "preprocess", None)
+        if prepare is None:
+            raise ValueError(f"set {name}.preprocess, which turns uint8 images into its input")
+        refuse_training(judge, name)
+        answer = logits(judge, prepare(pictures)).double().cpu()
+        if wanted.min() < 0 or wanted.max() >= answer.shape[1]:
+            raise ValueError(f"{name} has {answer.shape[1]} classes: got {wanted.tolist()}")
+        probabilities.append(answer.softmax(1))
+    p = torch.stack(probabilities)  # [judges, n, all classes]
+    seen = p.argmax(2)
+    return Recognition(tuple(judges), seen, p[:, range(len(wanted)), wanted], seen == wanted)

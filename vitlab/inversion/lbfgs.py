@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
-from vitlab.inversion.criterion import Match, dot
+from vitlab.inversion.criterion import Entries, Match, Scalars, Vectors, dot
 
 HISTORY = 100  # steps that it remembers
 TRIALS = 15  # of a line search, before it is given up
@@ -18,9 +18,8 @@ TRIALS = 15  # of a line search, before it is given up
 def lbfgs(match: Match, x: Float[Tensor, "batch n"]) -> Iterator[None]:
     """L-BFGS, after Nocedal (1980), with a line search for the Wolfe conditions.
 
-    An image whose line search fails begins anew along the gradient. It stops, at a minimum or at
-    rounding, once its distance has fallen by less than a hundredth since its line search last
-    failed, or within a hundred steps.
+    An image whose line search fails begins anew along the gradient. It stops once its distance has
+    fallen by less than a hundredth since that last happened, or within a hundred steps.
     """
     entries = match.entries
     objective, gradient = match(x, entries)
@@ -63,14 +62,11 @@ def lbfgs(match: Match, x: Float[Tensor, "batch n"]) -> Iterator[None]:
 
 
 def inverse_hessian(
-    gradient: Float[Tensor, "k n"],
-    pairs: Iterable[tuple[Tensor, Tensor, Tensor]],
-    scale: Float[Tensor, " k"],
-) -> Float[Tensor, "k n"]:
-    """Nocedal's two loops: the approximate inverse Hessian, times the gradient.
+    gradient: Vectors, pairs: Iterable[tuple[Tensor, Tensor, Tensor]], scale: Scalars
+) -> Vectors:
+    """The approximate inverse Hessian, times the gradient, by Nocedal's two loops.
 
-    ``pairs`` are steps ``s``, the changes ``y`` of the gradient along them, and ``1 / (s . y)``, or
-    0 where a pair does not count.
+    ``pairs`` are steps ``s``, changes ``y`` of the gradient, and ``1 / (s . y)`` or 0 for none.
     """
     q = gradient
     products = []
@@ -86,16 +82,15 @@ def inverse_hessian(
 
 def line_search(
     match: Match,
-    x: Float[Tensor, "k n"],
-    entries: Int[Tensor, " k"],
-    objective: Float[Tensor, " k"],
-    gradient: Float[Tensor, "k n"],
-    direction: Float[Tensor, "k n"],
-) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"], Float[Tensor, "k n"]]:
-    """Looks for a step length that lowers the objective enough and its slope, too (Wolfe 1969).
+    x: Vectors,
+    entries: Entries,
+    objective: Scalars,
+    gradient: Vectors,
+    direction: Vectors,
+) -> tuple[Scalars, Scalars, Vectors]:
+    """Bisects for a step length that lowers the objective enough and its slope, too (Wolfe 1969).
 
-    Between a length that is too short and one that is too long lies one that is right. Returns the
-    length, 0 where none lowered the objective; the objective there, and its gradient.
+    Returns the length, 0 where none lowered the objective; the objective there, and its gradient.
     """
     slope = dot(gradient, direction)
     taken = torch.zeros_like(slope)
@@ -104,9 +99,8 @@ def line_search(
     t = torch.ones_like(slope)
     objectives = objective.clone()
     gradients = gradient.clone()
-    looking = (slope < 0).nonzero()[:, 0]
+    i = (slope < 0).nonzero()[:, 0]
     for _ in range(TRIALS):
-        i = looking
         if not len(i):
             break
         value, new = match(x[i] + t[i, None] * direction[i], entries[i])
@@ -118,5 +112,5 @@ def line_search(
         low[i[short]] = t[i[short]]
         high[i[~lower]] = t[i[~lower]]
         t = torch.where(high.isfinite(), (low + high) / 2, 2 * t)
-        looking = i[short | ~lower]
+        i = i[short | ~lower]
     return taken, objectives, gradients

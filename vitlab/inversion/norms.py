@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from minivit.mixer import TokenNorm
+from minivit.shapes import Tokens
 from vitlab.inversion.solvers import rank_of
 
 
@@ -38,15 +39,10 @@ class Fibre:
 def fibre(norm: nn.LayerNorm, y: Float[Tensor, "..."]) -> Fibre:
     """All inputs that a LayerNorm over features, or a ``TokenNorm`` over tokens, maps to ``y``.
 
-    The trace of the scale is the small difference ``1 - r``, about ``eps / v``. So with ``eps =
-    1e-6`` and ``v = 1`` float64 determines the scale to about ten digits, float32 hardly at all:
-    ``scale_error`` estimates it. An entry where ``gamma`` is zero is lost, too. Since the mean of
-    ``z`` is zero, one such entry can be recovered; of several, the smallest that fit are taken.
-
-    Raises:
-        ValueError: An output that the norm cannot have given, with a scaled mean far from zero, or
-            a mean square above 1 or, for ``eps = 0``, below. Errors of a hundredth are let through,
-            of outputs that were rounded before, down to bfloat16.
+    The trace of the scale is the small difference ``1 - r``, about ``eps / v``: float32 hardly
+    determines it, and ``scale_error`` says how far. An entry where ``gamma`` is zero is lost, too:
+    the mean of ``z``, which is zero, gives one back; of several, the smallest that fit are taken.
+    Outputs off by a hundredth are let through: they may have been rounded before, to bfloat16.
     """
     if not isinstance(norm, nn.LayerNorm) or len(norm.normalized_shape) != 1:
         raise TypeError(f"expected a LayerNorm over one axis: got {norm}")
@@ -62,14 +58,13 @@ def fibre(norm: nn.LayerNorm, y: Float[Tensor, "..."]) -> Fibre:
     # How far rounding may have moved every z: that of y, and that of LayerNorm's own arithmetic.
     blur = torch.where(lost, 0, u * (wide.abs() / safe.abs() + (beta / safe).abs() + z.abs()))
     z = _fill(z, lost, square_known=norm.eps == 0)
-    known = int((~lost).sum())
     r = z.square().mean(-1, keepdim=True)
     blur_r = 2 * (z.abs() * blur).mean(-1, keepdim=True)
     least = 0 if norm.eps else 0.99 - blur_r
     centred = (z.mean(-1).abs() <= 0.01 + blur.sum(-1)).all()
     if not (centred and ((least <= r) & (r <= 1.01)).all()):  # nor NaN
         raise ValueError("no input of this LayerNorm gives such an output: check gamma and beta")
-    dimension = (1 if norm.eps else 2) if d - known < 2 else d - known
+    dimension = max(int(lost.sum()), 1 if norm.eps else 2)
     if norm.eps:
         gap = (1 - r).clamp(min=torch.finfo(torch.float64).tiny)
         error = blur_r / (2 * gap)
@@ -99,12 +94,10 @@ def _fill(z: Tensor, lost: Tensor, square_known: bool) -> Tensor:
 class Meeting:
     """Where the fibres of LayerNorm meet the tokens that an embedding can give."""
 
-    tokens: Float[Tensor, "batch tokens dim"]  # the norm's input
+    tokens: Tokens  # the norm's input
     scale: Float[Tensor, "batch tokens 1"]
     shift: Float[Tensor, "batch tokens 1"]
-    # How much the two unknowns' relative error exceeds the outputs'; about 1e15 or more where the
-    # two meet in more than a point.
-    condition: Float[Tensor, "batch tokens"]
+    condition: Float[Tensor, "batch tokens"]  # of the two unknowns; 1e15 where no point is alone
 
 
 def meeting(
@@ -112,31 +105,24 @@ def meeting(
 ) -> Meeting:
     """Finds the token of each fibre, over features, that a patch embedding could have given.
 
-    The tokens ``W q + t`` of an embedding, with ``t`` its bias plus the position, fill all but
-    ``dim - n`` dimensions. Projected on these, ``a z + c 1 = W q + t`` leaves two unknowns, ``a``
-    and ``c``. They are unique where ``z`` and ``1`` are independent there, and badly determined
-    where ``t`` is small. The trace that ``eps`` leaves is not used.
-
-    Args:
-        weight: ``W``, ``projection.weight.flatten(1)``, with at least two more rows than its rank:
-            otherwise fibres and image meet in more than a point.
-        offset: ``t``, one for all tokens or one for each.
+    The tokens ``W q + t`` of an embedding, with ``W`` its ``projection.weight.flatten(1)`` and
+    ``t``, the offset, its bias plus the position, fill all but ``dim - n`` dimensions. Projected on
+    these, ``a z + c 1 = W q + t`` leaves two unknowns, badly determined where ``t`` is small.
     """
     z = fibres.direction.double()
     ones = torch.ones_like(z)
-    weight = weight.detach().double()
-    offset = offset.detach().double()
+    weight, offset = weight.detach().double(), offset.detach().double()
     u, values, _ = torch.linalg.svd(weight)
     rank = rank_of(values, weight.shape)
-    beside = u[:, rank:]  # [dim, dim - rank], orthonormal, orthogonal to all W q
-    if beside.shape[1] < 2:
+    outside = u[:, rank:]  # [dim, dim - rank], orthonormal, orthogonal to all W q
+    if outside.shape[1] < 2:
         raise ValueError(
             f"tokens of {len(weight)} numbers with an embedding of rank {rank} leave "
-            f"{beside.shape[1]} dimensions beside its image, and two are needed to fix scale and "
+            f"{outside.shape[1]} dimensions beside its image, and two are needed to fix scale and "
             "shift"
         )
-    unknowns = torch.stack([z @ beside, ones @ beside], -1)  # [batch, tokens, dim - rank, 2]
-    goal = (offset @ beside).expand(unknowns.shape[:-1])
+    unknowns = torch.stack([z @ outside, ones @ outside], -1)  # [batch, tokens, dim - rank, 2]
+    goal = (offset @ outside).expand(unknowns.shape[:-1])
     solution = torch.linalg.pinv(unknowns, rtol=0.0) @ goal[..., None]  # [batch, tokens, 2, 1]
     scale, shift = solution[..., 0, :], solution[..., 1, :]
     tokens = scale * z + shift

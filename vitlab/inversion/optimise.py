@@ -6,7 +6,6 @@ from itertools import islice
 from types import SimpleNamespace
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from minivit.model import check_rule
@@ -15,24 +14,24 @@ from vitlab.inversion.criterion import Match, noise, shifted_distance
 from vitlab.inversion.lbfgs import lbfgs
 from vitlab.inversion.optimisers import adam, gauss_newton, gradient_descent
 from vitlab.inversion.result import Inversion, padded
+from vitlab.inversion.solvers import Batch
 from vitlab.krylov import Operator, check_batch, finite, norms, wide, widened
 
 OPTIMISERS = ("gd", "adam", "lbfgs", "gauss-newton")
-MEAN = 0.7  # of the noise to start from, as in the source
-STD = 1 / 20  # likewise
+MEAN, STD = 0.7, 1 / 20  # of the noise to start from, as in the source
 SAME = 0.01  # fraction of an activation by which the same image's may differ the next time
 
 
 @torch.inference_mode(False)  # in which nothing has a gradient
 def invert(
     model: nn.Module,
-    image: Float[Tensor, "batch ..."] | None = None,
+    image: Batch | None = None,
     at: str = "",
     *,
-    target: Float[Tensor, "batch ..."] | None = None,
+    target: Batch | None = None,
     optimizer: str = "lbfgs",
     steps: int = 300,
-    start: Float[Tensor, "batch ..."] | None = None,
+    start: Batch | None = None,
     seed: int = 0,
     step_size: float | None = None,
     blur: float | None = None,
@@ -40,47 +39,29 @@ def invert(
 ) -> Inversion:
     """Looks for an input whose activation at a named point is that of an image::
 
-        found = invert(model, images, at="blocks.3")
-        found = invert(model.blocks[3], tokens)  # one block alone: its input is tokens
+        inversion = invert(model, images, at="blocks.3")
+        inversion = invert(model.blocks[3], tokens)  # one block alone: its input is tokens
 
-    The optimiser sees the target activation and nothing else of the image. Each image of a batch is
-    inverted by itself. Memory does not grow with the steps.
-
-    - ``"gd"``: gradient descent on the feature distance ``‖O(x) - target‖``, as the source has it:
-      ``x <- blur(x - ε g)``. Without a step size, ``ε`` is the distance over ``σ²``, the square of
-      the Jacobian's largest singular value at the start; finding that counts as 21 evaluations.
-    - ``"adam"``: Kingma & Ba (2015).
-    - ``"lbfgs"``: the quasi-Newton method of Nocedal (1980), with 100 steps remembered.
-    - ``"gauss-newton"``: the linearised problem solved at each step, by conjugate gradients.
+    The optimiser, a function of :mod:`~vitlab.inversion.optimisers` or ``lbfgs``, sees the target
+    activation and nothing else of the image. Each image of a batch is inverted by itself.
 
     Args:
-        model: Any module in evaluation mode that reads one tensor, each entry of a batch alone.
-        image: In the model's input space. The model computes in its dtype, and is copied if it has
-            another. The search itself is in float32 or wider.
-        at: The name of a module in the model. Default: the model itself, its output.
+        model: Any module in evaluation mode that reads one tensor, each entry of a batch alone. It
+            computes in the image's dtype, if need be as a copy; the search in float32 or wider.
         target: Instead of an image, the activation to reach; give ``start``, too.
         steps: At most; fewer where rounding or, with ``"lbfgs"``, a minimum is reached. A step of
             ``"gd"`` and ``"adam"`` is one evaluation, before the step; one of ``"lbfgs"`` seldom
             more, one of ``"gauss-newton"`` dozens.
-        start: Default: the source's noise from N(0.7, 1/20), the same for each image. For trained
-            models with layer norms, searches from flat patches of the opposite brightness may end
-            at local minima, whatever the optimiser.
-        seed: For that noise and for the shift of the criterion.
-        step_size: Of ``"gd"`` (see there) and ``"adam"`` (default: 0.03).
-        blur: Standard deviation in pixels of the 3 x 3 Gaussian after the first step of ``"gd"``.
-            It falls linearly to 0 after the last, whose result is not evaluated. The source has
-            2.4. Default: none.
+        start: Default: the source's noise from N(0.7, 1/20), the same for each image.
+        step_size: Of ``"gd"``, by default as for the linearised problem, and ``"adam"``, 0.03.
+        blur: Standard deviation in pixels of the 3 x 3 Gaussian after the first step of ``"gd"``,
+            2.4 in the source. It falls linearly to 0 after the last. Default: none.
         shift: Standard deviation of the noise that makes the slightly shifted image of the source's
             criterion: 1/20 in one passage of the source and 1/18 in another.
-
-    Raises:
-        ValueError: The distance to the target does not depend on the image at the start, or the
-            model draws at random.
-        ~vitlab.inversion.criterion.Diverged: The steps were too long: the feature distance grew a
-            million times or was no longer finite; or it is not finite where it starts.
     """
-    options = SimpleNamespace(optimizer=optimizer, steps=steps, blur=blur, shift=shift)
-    options.step_size = step_size
+    options = SimpleNamespace(
+        optimizer=optimizer, steps=steps, step_size=step_size, blur=blur, shift=shift
+    )
     check_rule(options, optimizer in OPTIMISERS, f"optimizer is one of {', '.join(OPTIMISERS)}")
     check_rule(options, steps >= 1 and shift > 0, "steps and shift are positive")
     sized = step_size is None or (optimizer in ("gd", "adam") and step_size > 0)
@@ -101,19 +82,20 @@ def invert(
     function = widened(activation(in_dtype(model, dtype), at), dtype)
     like = like.detach().to(wide(dtype))
     start = MEAN + STD * noise(like, 2 * seed) if start is None else start.detach()
-    target, threshold = _goal(function, like, target, at, shift, 2 * seed + 1)
-    match = Match(function, target.to(like), like.shape[1:], image, dtype)
+    reached = _activation(function, like, target, at)
+    threshold = shifted_distance(function, like, shift, 2 * seed + 1) if target is None else None
+    match = Match(function, reached.to(like), like.shape[1:], image, dtype)
     x = start.to(like).flatten(1).clone()
-    way: Iterator[None]
+    iterations: Iterator[None]
     if optimizer == "gd":
-        way = gradient_descent(match, x, step_size, torch.linspace(blur or 0, 0, steps).tolist())
+        iterations = gradient_descent(
+            match, x, step_size, torch.linspace(blur or 0, 0, steps).tolist()
+        )
     elif optimizer == "adam":
-        way = adam(match, x, step_size or 0.03)
-    elif optimizer == "lbfgs":
-        way = lbfgs(match, x)
+        iterations = adam(match, x, step_size or 0.03)
     else:
-        way = gauss_newton(match, x)
-    for _ in islice(way, steps):
+        iterations = (lbfgs if optimizer == "lbfgs" else gauss_newton)(match, x)
+    for _ in islice(iterations, steps):
         pass
     return Inversion(
         match.best.view_as(like).to(dtype),
@@ -127,28 +109,23 @@ def invert(
 
 
 @torch.no_grad()
-def _goal(
-    function: Operator, like: Tensor, target: Tensor | None, at: str, shift: float, seed: int
-) -> tuple[Tensor, Tensor | None]:
-    """The activation to reach, and the distance that meets the criterion if it is an image's."""
+def _activation(function: Operator, like: Tensor, target: Tensor | None, at: str) -> Tensor:
+    """The activation to reach: a target that fits, or that of an image, the same twice."""
     reached = function(like)
     if reached.ndim < 2 or len(reached) != len(like):
-        raise ValueError(
-            f"expected an activation [{len(like)}, ...] at {at!r}: got {list(reached.shape)}"
-        )
+        got = list(reached.shape)
+        raise ValueError(f"expected an activation [{len(like)}, ...] at {at!r}: got {got}")
     if target is not None:
         if target.shape != reached.shape:
-            raise ValueError(
-                f"expected a target {list(reached.shape)} at {at!r}: got {list(target.shape)}"
-            )
-        return target.detach(), None
-    again = function(like)
-    if (norms(again - reached) > SAME * norms(reached)).any():
+            shapes = f"{list(reached.shape)} at {at!r}: got {list(target.shape)}"
+            raise ValueError(f"expected a target {shapes}")
+        return target.detach()
+    if (norms(function(like) - reached) > SAME * norms(reached)).any():
         raise ValueError(
             f"expected a model that draws nothing at random up to {at!r}: "
             "got another activation of the same image the second time"
         )
-    return reached, shifted_distance(function, like, shift, seed, again)
+    return reached
 
 
 def in_dtype(model: nn.Module, dtype: torch.dtype) -> nn.Module:

@@ -1,8 +1,7 @@
 """Ways to change images so that their activations meet a target; L-BFGS is in ``lbfgs.py``.
 
-All are generators that take one step at a time. They hold images as flat vectors ``x``, ``[k, n]``,
-one for each image of the batch that still moves; ``entries`` are the indices of these. No image's
-steps depend on the others'.
+All are generators that take one step at a time. They hold images as flat vectors ``x``, ``[k, n]``;
+``entries`` are the indices in the batch of those that still move. Each moves by itself.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,17 +20,13 @@ PRODUCTS = 200  # of a Gauss-Newton step, at most
 
 
 def gradient_descent(
-    match: Match,
-    x: Float[Tensor, "batch n"],
-    step_size: float | None,
-    blurs: Iterable[float],
+    match: Match, x: Float[Tensor, "batch n"], step_size: float | None, blurs: Iterable[float]
 ) -> Iterator[None]:
     """``x <- blur(x - ε g)``, where ``g`` is the gradient of the feature distance.
 
-    With a step size this is the source's rule. Its steps do not shrink with the distance, so in the
-    end it hovers. By default ``ε`` is the distance over the square of the Jacobian's largest
-    singular value at the start: gradient descent on half the squared distance, with a step that is
-    safe if the function is linear.
+    With a step size this is the source's rule: steps do not shrink with the distance, so in the end
+    it hovers. By default ``ε`` is the distance over the square of the Jacobian's largest singular
+    value at the start: descent on half the squared distance, safe if the function is linear.
     """
     entries = match.entries
     if step_size is None:
@@ -78,8 +73,7 @@ def adam(match: Match, x: Float[Tensor, "batch n"], step_size: float) -> Iterato
 def gauss_newton(match: Match, x: Float[Tensor, "batch n"]) -> Iterator[None]:
     """Steps to where the linearised function is nearest to the target, halved until it is nearer.
 
-    They are found without the Jacobian's matrix: a product with it and one with its transpose cost
-    an evaluation or more, and count as one.
+    A product with the Jacobian and one with its transpose count as one evaluation.
     """
     entries = match.entries
     x = x.clone()
@@ -106,13 +100,10 @@ def gauss_newton(match: Match, x: Float[Tensor, "batch n"]) -> Iterator[None]:
 def _least_squares(at: Linearisation, b: Tensor, match: Match, entries: Tensor) -> Tensor:
     """The ``s`` that makes ``‖J s - b‖`` least, by conjugate gradients (Hestenes & Stiefel 1952).
 
-    On the normal equations, down to a hundredth of their first residual: if cut off earlier, the
-    step is shorter and still leads downhill.
+    On the normal equations, down to a hundredth of their first residual.
     """
-    rest = b
-    normal = at.pull(b)
+    direction = normal = at.pull(b)
     s = torch.zeros_like(normal)
-    direction = normal
     size = dot(normal, normal)
     goal = 1e-4 * size
     for _ in range(PRODUCTS):
@@ -122,8 +113,8 @@ def _least_squares(at: Linearisation, b: Tensor, match: Match, entries: Tensor) 
         image = at.push(direction)
         length = torch.where(going, size / dot(image, image), 0)[:, None]
         s = s + length * direction
-        rest = rest - length * image
-        normal = at.pull(rest)
+        b = b - length * image
+        normal = at.pull(b)
         new = dot(normal, normal)
         direction = normal + torch.where(going, new / size, 0)[:, None] * direction
         size = torch.where(going, new, size)

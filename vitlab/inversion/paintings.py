@@ -1,18 +1,18 @@
 """Two ways to change an image so that a class score rises: by its pixels, or by its waves."""
 
 import math
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
 from torch import Generator, Tensor
 
 from minivit.preprocessing import Preprocess
+from minivit.shapes import Images
+from vitlab.inversion.solvers import Numbers
 
 
-def blurred(
-    images: Float[Tensor, "batch channels height width"], std: float
-) -> Float[Tensor, "batch channels height width"]:
+def blurred(images: Images, std: float) -> Images:
     """Images under a 3 x 3 Gaussian of this standard deviation in pixels, mirrored at the edges."""
     side = math.exp(-1 / (2 * std**2)) if std > 0.05 else 0.0
     line = torch.tensor([side, 1, side], dtype=images.dtype, device=images.device) / (1 + 2 * side)
@@ -20,46 +20,35 @@ def blurred(
     return F.conv2d(F.pad(images, (1, 1, 1, 1), "reflect"), kernel, groups=images.shape[1])
 
 
+@dataclass(eq=False)
 class Pixels:
     """Gradient descent on ``|C - score|``, pixel by pixel, with blur and jitter, as in the source.
 
     Canvases begin as noise from N(0.7, 1/20). At each step the model sees a crop of ``shape``,
-    which moves against its gradient and is blurred; the rest of the canvas stays. The crop is
-    central at first, and at a random position once ``jitter_after`` steps are done. The other
-    options are those of :func:`~vitlab.inversion.generate.generate`; ``like`` gives dtype and
-    device.
+    which moves against its gradient and is blurred. The crop is central at first, and at a random
+    position once ``jitter_after`` steps are done.
     """
 
-    MEAN = 0.7
-    STD = 1 / 20
+    shape: tuple[int, int, int, int]
+    generator: Generator
+    like: Tensor  # gives dtype and device
+    steps: int
+    constant: float
+    step_size: float | Tensor | None
+    blur: float
+    jitter: int
+    jitter_after: int
+    jitter_step: int = 1
 
-    def __init__(
-        self,
-        shape: tuple[int, int, int, int],
-        generator: Generator,
-        like: Tensor,
-        steps: int,
-        constant: float,
-        step_size: float | None,
-        blur: float,
-        jitter: int,
-        jitter_after: int,
-        jitter_step: int = 1,
-    ) -> None:
-        *outer, height, width = shape
-        noise = torch.randn(*outer, height + jitter, width + jitter, generator=generator)
-        self.canvas = (self.MEAN + self.STD * noise).to(like)
-        self.size = (height, width)
-        self.jitter, self.jitter_after, self.jitter_step = jitter, jitter_after, jitter_step
-        self.generator = generator
-        self.constant = constant
-        self.blurs = torch.linspace(blur, 0, steps).tolist()
-        self.step_size = None
-        if step_size is not None:
-            self.step_size = self.canvas.new_full((len(noise),), step_size)
+    def __post_init__(self) -> None:
+        *outer, height, width = self.shape
+        size = height + self.jitter, width + self.jitter
+        noise = torch.randn(*outer, *size, generator=self.generator)
+        self.canvas = (0.7 + noise * (1 / 20)).to(self.like)
+        self.blurs = torch.linspace(self.blur, 0, self.steps).tolist()
 
     def _crop(self, top: int, left: int) -> Tensor:
-        return self.canvas[..., top : top + self.size[0], left : left + self.size[1]]
+        return self.canvas[..., top : top + self.shape[2], left : left + self.shape[3]]
 
     def view(self, step: int) -> Tensor:
         self.place = (self.jitter // 2, self.jitter // 2)
@@ -69,31 +58,23 @@ class Pixels:
             self.place = down * self.jitter_step, across * self.jitter_step
         return self._crop(*self.place).clone().requires_grad_()
 
-    def improve(self, seen: Tensor, score: Tensor, step: int) -> None:
-        (gradient,) = torch.autograd.grad((self.constant - score).abs().sum(), seen)
+    def improve(self, view: Tensor, score: Tensor, step: int) -> None:
+        (gradient,) = torch.autograd.grad((self.constant - score).abs().sum(), view)
         if self.step_size is None:
-            self.step_size = self.STD / gradient.flatten(1).square().mean(1).sqrt()
-        moved = seen.detach() - self.step_size.view(-1, 1, 1, 1) * gradient
+            rms = gradient.flatten(1).square().mean(1).sqrt()
+            self.step_size = (1 / 20 / rms).view(-1, 1, 1, 1)
+        moved = view.detach() - self.step_size * gradient
         self._crop(*self.place).copy_(blurred(moved, self.blurs[step]))
 
     def finished(self) -> Tensor:
         return self._crop(self.jitter // 2, self.jitter // 2).clone()
 
 
-def viewed(
-    x: Float[Tensor, "batch channels height width"],
-    turn: Float[Tensor, " batch"],
-    zoom: Float[Tensor, " batch"],
-    down: Float[Tensor, " batch"],
-    across: Float[Tensor, " batch"],
-) -> Float[Tensor, "batch channels height width"]:
+def viewed(x: Images, turn: Numbers, zoom: Numbers, down: Numbers, across: Numbers) -> Images:
     """Turns, zooms and shifts the view of each image, continued beyond its edges by mirror images.
 
-    Args:
-        turn: Angles in radians, clockwise on the image's content.
-        zoom: Size of the view relative to the image, along each side: 1 is all of it.
-        down: How far down the view moves, in heights.
-        across: How far to the right, in widths.
+    It turns by radians, clockwise on the image's content; ``zoom`` is the view's size relative to
+    the image, along each side; it moves ``down`` in heights and ``across`` in widths.
     """
     cos = zoom * turn.cos()
     sin = zoom * turn.sin()
@@ -107,12 +88,10 @@ def viewed(
 class Fourier:
     """Adam on the Fourier coefficients, under a random change of view at each step.
 
-    After Mordvintsev et al. (2018) and Olah et al. (2017). A coefficient's weight in the image
-    falls with its frequency ``f`` as ``1/f``, as amplitudes do in natural images, so that a step
-    changes low frequencies more than high ones. A sigmoid keeps pixels between black and white.
-    With ``views``, shifts, turns, zooms and noise ask for an image that the model still recognises
-    after small changes. ``preprocess`` gives the mean and standard deviation of the model's inputs,
-    ``like`` their dtype and device.
+    After Mordvintsev et al. (2018) and Olah et al. (2017). A coefficient's weight falls with its
+    frequency ``f`` as ``1/f``, as amplitudes do in natural images. A sigmoid keeps pixels between
+    black and white. With ``views``, shifts, turns, zooms and noise ask for an image that the model
+    still recognises after small changes.
     """
 
     SHIFT, TURN, ZOOM = 1 / 8, math.radians(10), 0.1  # at most; shifts in sides of an image
@@ -127,9 +106,7 @@ class Fourier:
         preprocess: Preprocess | None,
         views: bool = True,
     ) -> None:
-        self.shape = shape
-        self.generator = generator
-        self.views = views
+        self.shape, self.generator, self.views = shape, generator, views
         height, width = shape[2:]
         down = torch.fft.fftfreq(height)
         across = torch.fft.rfftfreq(width)
@@ -141,13 +118,13 @@ class Fourier:
         mean, std = ((0.0,), (1.0,)) if preprocess is None else (preprocess.mean, preprocess.std)
         self.mean, self.std = (like.new_tensor(v).view(-1, 1, 1) for v in (mean, std))
 
-    def _pictures(self) -> Tensor:
+    def _images(self) -> Tensor:
         coefficients = torch.view_as_complex(self.coefficients) * self.scale
         x = torch.fft.irfft2(coefficients, s=self.shape[2:])
         return (x.sigmoid() - self.mean) / self.std
 
     def view(self, step: int) -> Tensor:
-        x = self._pictures()
+        x = self._images()
         if not self.views:
             return x
         u = 2 * torch.rand(4, len(x), generator=self.generator).to(x) - 1  # from -1 to 1
@@ -155,10 +132,10 @@ class Fourier:
         down, across = self.SHIFT * u[2:]
         return viewed(x, self.TURN * u[0], 1 + self.ZOOM * u[1], down, across) + noise
 
-    def improve(self, seen: Tensor, score: Tensor, step: int) -> None:
+    def improve(self, view: Tensor, score: Tensor, step: int) -> None:
         self.adam.zero_grad()
         (-score).sum().backward(inputs=[self.coefficients])
         self.adam.step()
 
     def finished(self) -> Tensor:
-        return self._pictures().detach()
+        return self._images().detach()

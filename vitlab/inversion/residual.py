@@ -4,15 +4,23 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from torch import Tensor, nn
 
 from minivit.mixer import FeedForwardBlock, MixerBlock
+from minivit.shapes import Tokens
 from minivit.surgery import NoResidualBlock, Zero
 from minivit.variants import PostNormBlock
 from minivit.vit import Block, MultiHeadAttention
 from vitlab.calls import refuse_training
-from vitlab.inversion.solvers import Preimage, newton_krylov, relative_residual, solved
+from vitlab.inversion.solvers import (
+    Batch,
+    Numbers,
+    Preimage,
+    newton_krylov,
+    relative_residual,
+    solved,
+)
 from vitlab.krylov import Operator, linearise, norms, or_one, random_like, singular_values
 
 PATIENCE = 50  # iterations without a smaller residual, after which the fixed point is given up
@@ -24,53 +32,42 @@ class ResidualPreimage(Preimage):
 
     # The factor by which an iteration of the fixed point shrank the residual at the end: above 1
     # where it diverged, NaN after fewer than three iterations.
-    rate: Float[Tensor, " batch"]
+    rate: Numbers
     newton: Bool[Tensor, " batch"]  # whether Newton-Krylov was needed: the fixed point failed
 
 
 def branches(block: nn.Module, mask: Tensor | None = None) -> list[Operator]:
     """The branches ``f`` of a block, which computes ``x + f(x)`` for each of them in turn.
 
-    The block is one of a ViT or Mixer in evaluation mode, with residuals and with the norms before
-    its sub-layers, or none. Parts may have been removed.
+    It is one of a ViT or Mixer, with the norms before its sub-layers; parts may have been removed.
     """
     if isinstance(block, NoResidualBlock):
         raise ValueError("without residuals a block is not x + f(x), and nothing carries x through")
     if not isinstance(block, Block | MixerBlock):
         raise TypeError(f"expected a block of a ViT or Mixer: got {type(block).__name__}")
     refuse_training(block, "the block")
-    around = block.norm1, block.norm2
-    if isinstance(block, PostNormBlock) and any(type(norm) is not nn.Identity for norm in around):
+    norms = block.norm1, block.norm2
+    if isinstance(block, PostNormBlock) and any(type(norm) is not nn.Identity for norm in norms):
         raise ValueError("expected norm='pre', or no norms: got 'post', which loses part of it")
-    if isinstance(block, Block):
-        parts: list[nn.Module] = [block.attention, block.mlp]
-    elif isinstance(block, FeedForwardBlock):
-        parts = [block.mlp, block.mixing]
-    else:
-        parts = [block.mixing, block.mlp]
-    pairs = zip(around, parts, strict=True)
-    return [partial(_branch, norm, part, mask) for norm, part in pairs if type(part) is not Zero]
+    parts = [block.attention if isinstance(block, Block) else block.mixing, block.mlp]
+    if isinstance(block, FeedForwardBlock):
+        parts.reverse()
 
+    def branch(norm: nn.Module, part: nn.Module, x: Tensor) -> Tensor:
+        return part(norm(x), mask) if isinstance(part, MultiHeadAttention) else part(norm(x))
 
-def _branch(norm: nn.Module, part: nn.Module, mask: Tensor | None, x: Tensor) -> Tensor:
-    return part(norm(x), mask) if isinstance(part, MultiHeadAttention) else part(norm(x))
+    pairs = zip(norms, parts, strict=True)
+    return [partial(branch, norm, part) for norm, part in pairs if type(part) is not Zero]
 
 
 def lipschitz(
-    branch: Operator,
-    x: Float[Tensor, "batch ..."],
-    towards: Float[Tensor, "batch ..."],
-    points: int = 5,
-    steps: int = 20,
-) -> Float[Tensor, " batch"]:
-    """Estimates how much a branch stretches distances between two points.
+    branch: Operator, x: Batch, towards: Batch, points: int = 5, steps: int = 20
+) -> Numbers:
+    """Estimates how much a branch stretches distances between two points, from below.
 
-    It is the largest singular value of the branch's Jacobian at points on the straight line from
-    ``x`` to ``towards``, both ends included. If it is below 1 everywhere between a solution and the
-    ``y`` where the iteration begins, the fixed point converges to the solution, at least by this
-    factor a step (Banach); see Behrmann et al. (2019), "Invertible Residual Networks". Points are
-    samples and Lanczos's values come from below, so this is an estimate, not a proof; and the fixed
-    point may converge without it.
+    It is the largest singular value of the branch's Jacobian at points on the line from ``x`` to
+    ``towards``, both included. Where it is below 1 from a solution to the ``y`` where the iteration
+    begins, the fixed point converges by this factor a step (Behrmann et al. 2019).
     """
     fraction = torch.linspace(0, 1, points, dtype=x.dtype, device=x.device)
     line = torch.lerp(x, towards, fraction.view(-1, *[1] * x.ndim)).flatten(0, 1)
@@ -80,14 +77,13 @@ def lipschitz(
 
 
 def invert_residual(
-    branch: Operator, y: Float[Tensor, "batch ..."], iterations: int = 1000, newton: int = 50
+    branch: Operator, y: Batch, iterations: int = 1000, newton: int = 50
 ) -> ResidualPreimage:
     """Finds ``x`` with ``x + f(x) = y``, to about 12 digits in float64 and six in float32.
 
-    First by the fixed-point iteration ``x <- y - f(x)`` from ``x = y``. Where that does not
-    converge, at most ``newton`` steps of :func:`~vitlab.inversion.solvers.newton_krylov`
-    follow, from the best ``x`` so far. Where ``f`` stretches distances there may be several
-    solutions: the one found need not be the one that ``y`` was made from.
+    By the fixed-point iteration ``x <- y - f(x)`` from ``x = y``; where it does not converge, by at
+    most ``newton`` steps of :func:`~vitlab.inversion.solvers.newton_krylov`. Where ``f`` stretches
+    distances there may be several solutions.
     """
     x, residuals, best = _fixed_point(branch, y, iterations)  # residuals: [iterations, batch]
     entries = torch.arange(len(y), device=y.device)
@@ -108,11 +104,10 @@ def invert_residual(
 def _fixed_point(branch: Operator, y: Tensor, iterations: int) -> tuple[Tensor, Tensor, Tensor]:
     """Iterates ``x <- y - f(x)`` for each entry until its residual no longer falls.
 
-    Returns the best ``x``; the residual of each iterate, ``[iterations, batch]``, infinite where
-    none was computed; and the index of the best iterate, ``[batch]``.
+    Returns the best ``x``; residuals, ``[iterations, batch]``, infinite where none was computed;
+    and the index of the best, ``[batch]``.
     """
-    x = y.clone()
-    best_x = y.clone()
+    x, best_x = y.clone(), y.clone()
     size = or_one(norms(y))
     residuals = torch.full((iterations, len(y)), torch.inf, dtype=y.dtype, device=y.device)
     best = torch.zeros(len(y), dtype=torch.long, device=y.device)
@@ -131,16 +126,12 @@ def _fixed_point(branch: Operator, y: Tensor, iterations: int) -> tuple[Tensor, 
 
 
 def invert_block(
-    block: nn.Module,
-    y: Float[Tensor, "batch tokens dim"],
-    mask: Tensor | None = None,
-    newton: int = 50,
+    block: nn.Module, y: Tokens, mask: Tensor | None = None, newton: int = 50
 ) -> ResidualPreimage:
     """Finds the tokens that a block maps to ``y``: its branches are undone, the last one first.
 
     The residual is that of the whole block; the iterations are those of all branches, the rate is
-    their largest, and ``newton`` says whether any branch needed Newton-Krylov. For an exact result
-    block and tokens are in float64.
+    their largest, and ``newton`` says whether any needed Newton-Krylov. Exact in float64.
     """
     x = y
     iterations = torch.zeros(len(y), dtype=torch.long, device=y.device)

@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from vitlab.inversion.solvers import Batch, Numbers
+
 
 @dataclass(frozen=True, eq=False)
 class Inversion:
@@ -16,16 +18,16 @@ class Inversion:
     rest is NaN. Fields that need the original image are ``None`` where only a target was given.
     """
 
-    image: Float[Tensor, "batch ..."]  # the evaluated input with the smallest feature distance
+    image: Batch  # the evaluated input with the smallest feature distance
     evaluations: Int[Tensor, " batch"]  # forward-backward passes
     feature_distance: Float[Tensor, "batch evaluations"]  # ‖O(x) - target‖
     input_distance: Float[Tensor, "batch evaluations"] | None  # ‖x - picture‖
-    threshold: Float[Tensor, " batch"] | None  # feature distance of the slightly shifted image
+    threshold: Numbers | None  # feature distance of the slightly shifted image
     arrived: Bool[Tensor, " batch"]  # whether only rounding is left of the feature distance
-    picture: Float[Tensor, "batch ..."] | None  # the original image
+    picture: Batch | None  # the original image
 
     @property
-    def psnr(self) -> Float[Tensor, " batch"] | None:
+    def psnr(self) -> Numbers | None:
         """PSNR of the image in dB, against the original's own range."""
         if self.picture is None or self.input_distance is None:
             return None
@@ -36,9 +38,7 @@ class Inversion:
     def met(self) -> list[int | None]:
         """The first evaluation, counted from 1, with a feature distance below the threshold.
 
-        This is the source's criterion. It does not certify that the image was recovered: near it,
-        the distance between the two is bounded only by the feature distance over the smallest
-        singular value.
+        The source's criterion, which does not certify that the image is near.
         """
         if self.threshold is None:
             return [None] * len(self.evaluations)
@@ -63,12 +63,9 @@ def padded(records: list[list[float]], like: Tensor) -> Float[Tensor, "batch lon
 
 
 def decibels(
-    distance: Float[Tensor, "batch *evaluations"], image: Float[Tensor, "batch ..."]
+    distance: Float[Tensor, "batch *evaluations"], image: Batch
 ) -> Float[Tensor, "batch *evaluations"]:
-    """PSNR at a Euclidean distance from an image, ``20 log10(peak / root mean square error)``.
-
-    The peak is the image's own range, its largest number minus its smallest.
-    """
+    """PSNR at a Euclidean distance from an image, whose own range is the peak."""
     flat = image.flatten(1)
     peak = (flat.amax(1) - flat.amin(1)) * flat.shape[1] ** 0.5
     return 20 * torch.log10(peak.view(-1, *[1] * (distance.ndim - 1)) / distance)

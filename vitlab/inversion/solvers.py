@@ -1,8 +1,7 @@
-"""Two ways to solve ``function(x) = y``; the second also where ``y`` has more numbers than ``x``.
+"""Two ways to solve ``function(x) = y``.
 
 Newton-Krylov needs only products with the Jacobian, and suits well-conditioned functions such as
-residual branches. Levenberg-Marquardt needs the whole Jacobian and copes with nearly singular ones,
-such as an MLP's.
+residual branches. Levenberg-Marquardt needs all of it and copes with nearly singular ones.
 """
 
 from collections.abc import Sequence
@@ -14,6 +13,8 @@ from torch import Tensor
 
 from vitlab.krylov import Operator, gmres, jacobian, linearise, norms, or_one
 
+Batch = Float[Tensor, "batch ..."]
+Numbers = Float[Tensor, " batch"]  # one for each entry
 HALVINGS = 12  # of a Newton step, before an entry is given up
 STUCK = 1e6  # damping, relative to the Jacobian, at which an entry is given up
 
@@ -44,26 +45,17 @@ def rank_of(values: Float[Tensor, " n"], shape: Sequence[int]) -> int:
 
 
 @torch.no_grad()
-def relative_residual(
-    function: Operator, x: Float[Tensor, "batch ..."], y: Float[Tensor, "batch ..."]
-) -> Float[Tensor, " batch"]:
+def relative_residual(function: Operator, x: Batch, y: Batch) -> Numbers:
     """``‖function(x) - y‖ / ‖y‖``, not divided where ``y`` is zero; NaN becomes infinite."""
-    residual = norms(function(x) - y) / or_one(norms(y))
-    return residual.nan_to_num(nan=torch.inf)
+    return (norms(function(x) - y) / or_one(norms(y))).nan_to_num(nan=torch.inf)
 
 
 @torch.no_grad()
-def newton_krylov(
-    function: Operator,
-    y: Float[Tensor, "batch ..."],
-    start: Float[Tensor, "batch ..."],
-    steps: int = 50,
-) -> Preimage:
+def newton_krylov(function: Operator, y: Batch, start: Batch, steps: int = 50) -> Preimage:
     """Solves ``function(x) = y`` by Newton's method, with GMRES for each of at most ``steps``.
 
-    A step is halved until the residual falls. An entry stops where no step lowers its residual: at
-    rounding, or near a singular Jacobian, and then it has not converged. The best ``x`` is
-    returned. Entries of ``y`` and ``start`` have as many numbers.
+    A step is halved until the residual falls. An entry stops where none lowers it: at rounding, or
+    near a singular Jacobian. The best ``x`` is returned.
     """
     x = start.clone()
     active = torch.arange(len(y), device=y.device)
@@ -90,22 +82,14 @@ def newton_krylov(
 
 @torch.no_grad()
 def levenberg_marquardt(
-    function: Operator,
-    y: Float[Tensor, "batch ..."],
-    start: Float[Tensor, "batch ..."],
-    steps: int = 200,
-    damping: float = 1.0,
+    function: Operator, y: Batch, start: Batch, steps: int = 200, damping: float = 1.0
 ) -> Preimage:
     """Solves ``function(x) = y`` by damped Newton steps, after Levenberg (1944), Marquardt (1963).
 
-    A step minimises ``‖J s - r‖² + μ² ‖s‖²``: Newton's for small ``μ``, a short one downhill for
-    large. ``μ`` shrinks where the residual falls and grows elsewhere; an entry stops where ``μ``
-    has grown without bound, or at rounding. The best ``x`` is returned.
-
-    Args:
-        y: With as many numbers in an entry as ``start``, or more.
-        damping: The first ``μ``, in units of the root mean square singular value of ``J``; small,
-            such as 1e-8, where the start is near a solution.
+    A step minimises ``‖J s - r‖² + μ² ‖s‖²``. ``μ`` shrinks where the residual falls and grows
+    elsewhere; it begins as ``damping`` times the root mean square singular value of ``J``: 1e-8,
+    say, near a solution. An entry stops at rounding, or where ``μ`` has grown without bound. The
+    best ``x`` is returned. Entries of ``y`` may have more numbers than those of ``start``.
     """
     x = start.clone()
     active = torch.arange(len(y), device=y.device)

@@ -4,19 +4,24 @@ import math
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from torch import Tensor, nn
 
+from minivit.mixer import Mixer
 from minivit.patches import pair
+from minivit.shapes import Images, Tokens
 from minivit.vit import ViT
 from vitlab.calls import activation, refuse_training
-from vitlab.inversion.optimise import in_dtype
+from vitlab.inversion.criterion import noise
+from vitlab.inversion.embedding import Told, linear_guess
+from vitlab.inversion.optimise import in_dtype, invert
 from vitlab.inversion.residual import branches, invert_block
-from vitlab.inversion.solvers import relative_residual, solved
-from vitlab.inversion.to_pixels import to_pixels
+from vitlab.inversion.solvers import Numbers, relative_residual, solved
 from vitlab.krylov import check_batch, finite
 
 STARTS = 8  # around the guess, where the guess itself failed
+AROUND = 0.5  # standard deviation of the noise that makes them
+TRIED = 100  # steps of L-BFGS from each of them, before all but one are given up
 NEWTON = 10  # steps at most for a branch: where trained ones took more, they led to other tokens
 FAILED = 1e-8  # relative residual of a block, above which going on through it is useless
 
@@ -27,18 +32,16 @@ class Stage:
 
     name: str  # the block that was undone; "pixels from" the block with the tokens; "restarts"
     method: tuple[str, ...]  # "fixed point", "newton", "lbfgs", or "" where there was no need
-    # Relative forward error of the stage alone: of a block, or from the pixels to those tokens.
-    # NaN where there was no need.
-    error: Float[Tensor, " batch"]
+    error: Numbers  # relative, of the forward pass through the stage alone; NaN without need
 
 
 @dataclass(frozen=True, eq=False)
 class Unwound:
     """What :func:`unwind` found."""
 
-    image: Float[Tensor, "batch channels height width"]  # float64, in the model's input space
+    image: Images  # float64, in the model's input space
     stages: tuple[Stage, ...]  # in the order in which they were taken
-    error: Float[Tensor, " batch"]  # ‖O(image) - tokens‖ / ‖tokens‖, by the forward pass
+    error: Numbers  # ‖O(image) - tokens‖ / ‖tokens‖, by the forward pass
     tolerance: float
 
     @property
@@ -50,7 +53,7 @@ class Unwound:
 @torch.inference_mode(False)  # in which nothing has a gradient
 def unwind(
     model: nn.Module,
-    tokens: Float[Tensor, "batch tokens dim"],
+    tokens: Tokens,
     at: str,
     *,
     tolerance: float | None = None,
@@ -59,42 +62,40 @@ def unwind(
 ) -> Unwound:
     """Finds the image that a model turned into the tokens that a block gave::
 
-        found = unwind(model, tokens, at="blocks.5")
-        found.image, found.exact
+        result = unwind(model, tokens, at="blocks.5")
+        result.image, result.exact
 
     Residual blocks are undone one after the other, the last one first: by the fixed point where it
     contracts, by Newton-GMRES elsewhere. The first block and the embedding are undone together,
-    over the pixels, by :func:`~vitlab.inversion.to_pixels.to_pixels`, since most tokens belong to
-    no image. A trained block often gives the same output for several tokens, so the way back may
-    lead to others. Where it fails, the pixels are sought from the tokens one block later, and so on
-    up to the given ones, and last from the best of 8 starts around the first guess. The forward
-    pass decides. All of it is in float64, whatever the model is in.
+    over the pixels, by at most ``steps`` of L-BFGS, since most tokens belong to no image. A trained
+    block often gives the same output for several tokens: where the way back leads to others, the
+    pixels are sought from the tokens one block later, and so on up to the given ones, and last from
+    the best of 8 starts around the first guess. The forward pass decides, in float64.
 
+    The model is a ViT or Mixer with residuals and with norms before its sub-layers, or none. The
+    ``tolerance`` is relative to the tokens, by default 1.8e-12 for float64 and 6.4e-6 for float32.
     Another image may give the same tokens: one does if the embedding is narrower than its patches.
-
-    Args:
-        model: A ViT or Mixer in evaluation mode, with residuals and with norms before its
-            sub-layers, or none.
-        tokens: Of images of the size in the model's configuration. In float32 they have six digits,
-            which limits the image.
-        at: The name of the block, ``"blocks.0"`` to the last one.
-        tolerance: The error that counts as exact, relative to the tokens. Default: 1.8e-12 for
-            float64 tokens, 6.4e-6 for float32.
-        steps: Steps of L-BFGS at most, each time.
-        seed: For the guesses.
     """
     last = _check(model, tokens, at)
     tolerance = solved(tokens.dtype) if tolerance is None else tolerance
     model, tokens = in_dtype(model, torch.float64), tokens.detach().double()
     assert isinstance(model, ViT)  # for mypy
     config, stages = model.config, list[Stage]()
+
+    def stage(name: str, entries: Tensor, methods: list[str], error: Tensor) -> None:
+        """Notes the stage of the images that took part, spread out over the whole batch."""
+        errors = error.new_full((len(tokens),), math.nan)
+        errors[entries] = error
+        method_of = dict(zip(entries.tolist(), methods, strict=True))
+        stages.append(Stage(name, tuple(method_of.get(i, "") for i in range(len(tokens))), errors))
+
     mask = model.mask(config.grid)
     x, going = tokens, torch.arange(len(tokens), device=tokens.device)
     known = {last: (x, going)}  # block -> tokens that it may have given, and for which images
     for i in range(last, 0, -1):
         inverse = invert_block(model.blocks[i], x, mask, NEWTON)
         methods = ["newton" if newton else "fixed point" for newton in inverse.newton]
-        stages.append(_stage(f"blocks.{i}", len(tokens), going, methods, inverse.residual))
+        stage(f"blocks.{i}", going, methods, inverse.residual)
         success = inverse.residual < FAILED
         x, going = inverse.x[success], going[success]
         if not len(going):
@@ -114,7 +115,7 @@ def unwind(
         new = to_pixels(model, point, x, starts, steps, seed)
         reached = relative_residual(activation(model, point), new, x)
         name = "restarts" if starts > 1 else f"pixels from {point}"
-        stages.append(_stage(name, len(tokens), going, ["lbfgs"] * len(going), reached))
+        stage(name, going, ["lbfgs"] * len(going), reached)
         reached = relative_residual(whole, new, tokens[going])
         nearer = reached < error[going]
         image[going[nearer]], error[going[nearer]] = new[nearer], reached[nearer]
@@ -131,10 +132,9 @@ def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
     names = [f"blocks.{i}" for i in range(len(model.blocks))]
     if at not in names:
         raise ValueError(f"expected a block, {names[0]} to {names[-1]}: got {at!r}")
-    rows, columns = model.config.grid
-    first = 0 if model.class_token is None else model.class_token.shape[1]  # with registers
-    shape = first + rows * columns, model.config.dim
-    if tokens.ndim != 3 or tokens.shape[1:] != shape:
+    extra = 0 if model.class_token is None else model.class_token.shape[1]  # with registers
+    shape = [extra + math.prod(model.config.grid), model.config.dim]
+    if tokens.ndim != 3 or [*tokens.shape[1:]] != shape:
         raise ValueError(f"expected tokens [batch, {shape[0]}, {shape[1]}]: got {[*tokens.shape]}")
     check_batch(tokens)
     finite(tokens, "tokens")
@@ -144,9 +144,24 @@ def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
     return names.index(at)
 
 
-def _stage(name: str, batch: int, entries: Tensor, methods: list[str], error: Tensor) -> Stage:
-    """The stage of the images that took part, spread out over the whole batch."""
-    errors = error.new_full((batch,), math.nan)
-    errors[entries] = error
-    method_of = dict(zip(entries.tolist(), methods, strict=True))
-    return Stage(name, tuple(method_of.get(i, "") for i in range(batch)), errors)
+def to_pixels(
+    model: ViT | Mixer, at: str, tokens: Tokens, starts: int, steps: int, seed: int
+) -> Images:
+    """Finds the images whose tokens, after the block ``at``, are these, by L-BFGS.
+
+    The search is over what the patch embedding keeps of an image, see :class:`Told`; what it loses
+    is zero. With several starts all take 100 steps, and the one nearest in tokens goes on.
+    """
+    guesses = linear_guess(model, at, tokens, seed)
+    reader = Told(model, at).eval()
+    images = []
+    for target, start in zip(tokens.split(1), guesses.split(1), strict=True):
+        if starts > 1:
+            around = AROUND * noise(start.new_empty(1, starts, *start.shape[1:]), seed)[0]
+            many = target.expand(starts, -1, -1)
+            tried = invert(reader, target=many, start=reader.told(start + around), steps=TRIED)
+            nearest = tried.feature_distance.nan_to_num(math.inf).amin(1).argmin()
+            start = reader.images(tried.image[nearest][None])
+        inversion = invert(reader, target=target, start=reader.told(start), steps=steps)
+        images.append(reader.images(inversion.image))
+    return torch.cat(images)

@@ -4,9 +4,10 @@ The first axis is always a batch of independent problems: a function maps ``[bat
 ``[batch, ...]``, each entry alone, as models in evaluation mode map images. One product then serves
 the whole batch. A single problem is a batch of one.
 """
+# ruff: noqa: F401
 
-from vitlab.krylov.batches import Operator as Operator
 from vitlab.krylov.batches import (
+    Operator,
     check_batch,
     finite,
     norms,
@@ -27,24 +28,4 @@ from vitlab.krylov.products import (
     sign_margin,
 )
 
-__all__ = [
-    "Extremes",
-    "Linearisation",
-    "Solution",
-    "check_batch",
-    "finite",
-    "gmres",
-    "hessian",
-    "jacobian",
-    "lanczos",
-    "linearise",
-    "norms",
-    "or_one",
-    "plain_attention",
-    "random_like",
-    "scaled",
-    "sign_margin",
-    "singular_values",
-    "wide",
-    "widened",
-]
+__all__ = [name for name, value in globals().items() if callable(value) and name != "Operator"]

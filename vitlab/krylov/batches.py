@@ -62,10 +62,7 @@ def finite(x: Float[Tensor, "*shape"], what: str = "a linear map") -> Float[Tens
 
 
 def wide(dtype: torch.dtype) -> torch.dtype:
-    """The dtype to do algebra in: float32 for half precisions, otherwise the same.
-
-    Half precisions overflow, and torch has little algebra for them.
-    """
+    """The dtype to do algebra in: float32 for half precisions, which overflow, else the same."""
     return torch.promote_types(dtype, torch.float32)
 
 

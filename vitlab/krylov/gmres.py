@@ -11,7 +11,7 @@ from vitlab.krylov.batches import Operator, norms, or_one, orthogonalise, unit
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What :func:`gmres` found."""
+    """An approximate solution of ``A x = b``."""
 
     x: Float[Tensor, "batch ..."]
     residual: Float[Tensor, " batch"]  # ‖A x - b‖ / ‖b‖
@@ -28,13 +28,9 @@ def gmres(
 ) -> Solution:
     """Solves ``A x = b`` by the generalised minimal residual method, Saad & Schultz (1986).
 
-    Among the combinations of ``b, A b, A² b, ...`` it takes the one with the smallest residual.
-
-    Args:
-        operator: Products with ``A``.
-        tolerance: Residual to reach, relative to ``b``.
-        restart: Vectors kept before it begins again from what it has.
-        iterations: Products with ``A`` at most.
+    Among the combinations of ``b, A b, A² b, ...`` it takes the one with the smallest residual. The
+    tolerance is relative to ``b``; ``restart`` vectors are kept before it begins again from what it
+    has, and ``iterations`` is how many products with ``A`` there are at most.
     """
     x = torch.zeros_like(b)
     goal = tolerance * norms(b)

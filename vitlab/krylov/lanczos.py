@@ -26,12 +26,8 @@ def lanczos(operator: Operator, start: Float[Tensor, "batch ..."], steps: int) -
     """Approximates the extreme eigenvalues of a symmetric operator, after Lanczos (1950).
 
     Each new vector is made orthogonal to all before it, so that no eigenvalue appears twice because
-    of rounding. Where the start has reached all it can, a random direction takes over.
-
-    Args:
-        operator: Symmetric, maps ``[batch, ...]`` to the same shape.
-        start: Nonzero, usually random, in float32 or float64.
-        steps: Products with the operator, at most the dimension of the space.
+    of rounding. Where the start, usually random, has reached all it can, a random direction takes
+    over. ``steps`` are products with the operator, at most the dimension of the space.
     """
     basis, steps = _begin(start, steps)
     diagonal, beside = basis.new_zeros(2, len(start), steps)
@@ -56,12 +52,9 @@ def singular_values(
     late, and from above.
 
     Args:
-        push: The map.
-        pull: Its transpose.
-        start: In the space that ``push`` reads; nonzero, usually random. All singular values are
-            exact after as many steps as this space has dimensions: swap ``push`` and ``pull`` where
-            the other space is smaller.
-        steps: Products with each, at most that number of dimensions.
+        push, pull: The map and its transpose; swap them where ``pull`` reads the smaller space.
+        start: In the space that ``push`` reads; nonzero, usually random.
+        steps: Products with each. All values are exact after as many as that space has dimensions.
     """
     right, steps = _begin(start, steps)  # [batch, steps + 1, in]
     left = right[:, :0, :0]

@@ -33,8 +33,7 @@ def linearise(function: Operator, x: Float[Tensor, "batch ..."]) -> Linearisatio
 
     Reverse mode gives the product with the transposed Jacobian. That is linear in the vector, so
     reverse mode through it gives the product with the Jacobian itself: in about a third of the time
-    of forward mode, which would evaluate the function anew for each vector. Parameters get no
-    gradients.
+    of forward mode, which would evaluate the function anew for each vector.
     """
     check_batch(x)
     with torch.no_grad(), plain_attention():
@@ -52,10 +51,7 @@ def _product(pull: Callable[[Tensor], tuple[Tensor]]) -> Operator:
 def jacobian(
     function: Operator, x: Float[Tensor, "batch ..."], chunk: int = 64
 ) -> Float[Tensor, "batch out in"]:
-    """The whole Jacobian of each entry, for small ones, with entries flattened to vectors.
-
-    ``chunk`` products are computed at once; memory grows with it.
-    """
+    """The Jacobian of each entry, flattened to vectors, by ``chunk`` products at once."""
     at = linearise(function, x)
     rows = at.value[0].numel() <= x[0].numel()  # as few products as there are rows, or columns
     product, like = (at.pull, at.value) if rows else (at.push, x)
@@ -78,10 +74,7 @@ def sign_margin(values: Float[Tensor, "... n"]) -> Float[Tensor, "..."]:
 
 
 def hessian(function: Operator, x: Float[Tensor, "batch ..."]) -> Operator:
-    """Products with the Hessian at ``x`` of a function with one number for each entry.
-
-    Returns the symmetric operator that maps ``v``, shaped like ``x``, to ``H v``.
-    """
+    """Products with the symmetric Hessian at ``x`` of a function with one number for each entry."""
 
     def total(x: Tensor) -> Tensor:
         return function(x).sum()

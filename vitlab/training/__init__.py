@@ -1,9 +1,8 @@
 """Training: one loop, recipes, augmentation, runs that can be resumed."""
 
-from vitlab.training.confusion import confusion
-from vitlab.training.evaluate import Results, Scores, evaluate, logits_of
-from vitlab.training.freezing import freeze
+from vitlab.training.evaluate import Results, Scores, confusion, evaluate, logits_of
 from vitlab.training.loop import Stopped, train
+from vitlab.training.optimiser import freeze
 from vitlab.training.recipe import Recipe
 
 __all__ = ["Recipe", "Results", "Scores", "Stopped", "confusion", "evaluate", "freeze"]

@@ -1,10 +1,11 @@
 """Augmentation of a batch of images, as floats from 0 to 1.
 
-Every number is drawn on the CPU from a generator, so a batch depends on its seed alone. With
-strength zero, every function returns its images bit for bit.
+Numbers are drawn on the CPU, so a batch depends on its seed alone. With strength zero, every
+function returns its images bit for bit.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -90,16 +91,11 @@ def transform(
     return F.grid_sample(images, grid, padding_mode="reflection", align_corners=False).clamp(0, 1)
 
 
-def recolour(
-    images: Images,
-    brightness: Strength,
-    contrast: Strength,
-    saturation: Strength,
-    sharpness: Strength,
-) -> Images:
+def recolour(images: Images, *strengths: Strength) -> Images:
     """Moves each image away from black, from flat grey, from its grey version, from a blur.
 
-    With strength -1 it arrives there, with 0 nothing happens, with 1 it goes as far beyond.
+    These are brightness, contrast, saturation and sharpness. With strength -1 an image arrives
+    there, with 0 nothing happens, with 1 it goes as far beyond.
     """
     channels = images.shape[1]
     luma = GREY if channels == 3 else (1 / channels,) * channels
@@ -113,12 +109,11 @@ def recolour(
     def blurred(x: Tensor) -> Tensor:
         return F.conv2d(F.pad(x, (1, 1, 1, 1), "replicate"), kernel, groups=channels)
 
-    for strength, target in (
-        (brightness, torch.zeros_like),
-        (contrast, lambda x: grey(x).mean((2, 3), keepdim=True)),
-        (saturation, grey),
-        (sharpness, blurred),
-    ):
+    def flat(x: Tensor) -> Tensor:
+        return grey(x).mean((2, 3), keepdim=True)
+
+    targets: list[Callable[[Tensor], Tensor]] = [torch.zeros_like, flat, grey, blurred]
+    for strength, target in zip(strengths, targets, strict=True):
         away = images - target(images)
         images = (images + strength.view(-1, 1, 1, 1) * away).clamp(0, 1)
     return images

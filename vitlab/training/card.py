@@ -10,27 +10,15 @@ import torch
 import minivit
 from minivit.families import family
 from minivit.files import fields_of
-from minivit.model import Model
-from vitlab.data.dataset import Data
-from vitlab.training.confusion import Confusion, by_class
-from vitlab.training.evaluate import Results
-from vitlab.training.freezing import frozen
-from vitlab.training.recipe import Recipe
+from vitlab.training.evaluate import Confusion, Results, by_class
+from vitlab.training.optimiser import frozen
+from vitlab.training.run import Run
 
 
-def card(
-    model: Model,
-    data: Data,
-    recipe: Recipe,
-    results: Results,
-    matrix: Confusion,
-    command: str | None = None,
-) -> str:
-    """Writes a model card in Markdown, with the confusion ``matrix`` of the test part by class."""
-    kind = family(model.config)
-    parameters = sum(p.numel() for p in model.parameters())
-    device = next(model.parameters()).device.type
-    channels, height, width = data.train.images.shape[1:]
+def card(run: Run, results: Results, matrix: Confusion, command: str | None) -> str:
+    """A model card in Markdown, with the confusion ``matrix`` of the test part by class."""
+    model, data, recipe = run.model, run.data, run.recipe
+    kind, (channels, height, width) = family(model.config), data.train.images.shape[1:]
     average = f"the moving average (decay {recipe.average:g}) at"
     parts = ", ".join(frozen(model))
     still = f"\n\nFrozen, as it was before: {parts}." if parts else ""
@@ -42,15 +30,11 @@ def card(
         [part, f"{s.pictures:,}", s.accuracy, s.log_likelihood, s.calibration_error]
         for part, s in (("validation", results.validation), ("test", results.test))
     ]
-    curve = [
-        [line["epoch"], line["step"], line["loss"], line["accuracy"]]
-        + [line["validation"][score] for score in ("accuracy", "log_likelihood")]
-        for line in results.lines
-    ]
     return f"""\
 # {kind} trained on {_text(data.name)}
 
-{parameters:,} parameters; {height} x {width} pixels in {"grey" if channels == 1 else "colour"}; \
+{sum(p.numel() for p in model.parameters()):,} parameters; {height} x {width} pixels in \
+{"grey" if channels == 1 else "colour"}; \
 {len(data.classes)} classes: {", ".join(map(_text, data.classes))}.
 
 ## Scores
@@ -71,8 +55,9 @@ Of the test part, by class:
 
 {f"    {command}" if command else "A call of `vitlab.training.train`."}
 
-{results.steps:,} steps in {results.seconds:.0f} s on {device}, {torch.get_num_threads()} threads, \
-{platform.machine()}; minivit {minivit.__version__}, torch {torch.__version__}; seed {recipe.seed}.
+{results.steps:,} steps in {results.seconds:.0f} s on {run.device.type}, \
+{torch.get_num_threads()} threads, {platform.machine()}; minivit {minivit.__version__}, \
+torch {torch.__version__}; seed {recipe.seed}.
 
 ## Data
 
@@ -88,12 +73,6 @@ Of the test part, by class:
 
     {kind}
 {_fields(fields_of(model.config))}{still}
-
-## Curve
-
-Loss and accuracy are those of the augmented images.
-
-{_table(["epoch", "step", "loss", "accuracy", "validation accuracy", "log-likelihood"], *curve)}
 """
 
 

@@ -1,5 +1,8 @@
-"""How good a classifier is: its accuracy, and how well its confidence matches it."""
+"""How good a classifier is: its accuracy, its calibration, and which classes it confuses."""
 
+import csv
+import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,17 +13,15 @@ from torch import Tensor
 from minivit.model import Model
 from vitlab.data.dataset import Split
 
+Confusion = Int64[Tensor, "classes classes"]
+
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of a classifier on some images.
+    """Scores of a classifier on a number of ``pictures``.
 
-    Args:
-        accuracy: Fraction of the images whose class gets the largest logit.
-        log_likelihood: Mean log-probability of the true class: -log(classes) for a model that
-            knows nothing, 0 at best.
-        calibration_error: See :func:`calibration_error`.
-        pictures: How many were scored.
+    ``log_likelihood`` is the mean log-probability of the true class: -log(classes) for a model that
+    knows nothing, 0 at best.
     """
 
     accuracy: float
@@ -55,13 +56,7 @@ def evaluate(model: Model, split: Split, batch_size: int = 256) -> Scores:
 def logits_of(
     model: Model, split: Split, batch_size: int = 256
 ) -> Float[Tensor, "pictures classes"]:
-    """The model's answers to all images, in evaluation mode, on the CPU.
-
-    Raises:
-        ValueError: There are no images.
-    """
-    if not len(split):
-        raise ValueError("expected images to score: got none")
+    """The model's answers to all images, in evaluation mode, on the CPU."""
     device = next(model.parameters()).device
     was_training = model.training
     model.eval()
@@ -99,3 +94,42 @@ def calibration_error(
     index = (confidence * bins).ceil().long().clamp(1, bins) - 1  # (0, 1/15] is the first
     gap = torch.zeros(bins, dtype=torch.float64).index_add(0, index, confidence - right)
     return (gap.abs().sum() / len(labels)).item()
+
+
+def confusion(logits: Float[Tensor, "batch classes"], labels: Int64[Tensor, " batch"]) -> Confusion:
+    """Counts the images of each class, a row, by the class that they were taken for, a column."""
+    classes = logits.shape[1]
+    cells = labels * classes + logits.argmax(1)
+    return cells.bincount(minlength=classes**2).view(classes, classes)
+
+
+def by_class(matrix: Confusion, classes: Sequence[str]) -> list[list[str]]:
+    """A table, heads first: how often each class is recognised, and what it is mostly taken for."""
+    rows = [["class", "images", "right", "accuracy", "mostly taken for"]]
+    for i, (name, counts) in enumerate(zip(classes, matrix.tolist(), strict=True)):
+        images, right = sum(counts), counts[i]
+        counts[i] = 0
+        worst = max(counts)
+        other = f"{classes[counts.index(worst)]} ({worst})" if worst else "-"
+        accuracy = f"{right / images:.4f}" if images else "-"
+        rows.append([name, str(images), str(right), accuracy, other])
+    return rows
+
+
+def matrix_rows(matrix: Confusion, classes: Sequence[str]) -> list[list[str]]:
+    """A confusion matrix as a table with the names of the classes."""
+    rows = zip(classes, matrix.tolist(), strict=True)
+    return [["is \\ taken for", *classes], *([name, *map(str, row)] for name, row in rows)]
+
+
+def read_matrix(text: str) -> Confusion:
+    """The way back from :func:`matrix_rows` as CSV."""
+    _, *rows = csv.reader(io.StringIO(text))
+    return torch.tensor([[int(cell) for cell in row[1:]] for row in rows])
+
+
+def as_csv(rows: Sequence[Sequence[str]]) -> str:
+    """A table as CSV, its lines ending as everywhere else."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()

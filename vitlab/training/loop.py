@@ -21,8 +21,7 @@ from minivit.preprocessing import Preprocess
 from vitlab.data.dataset import Data
 from vitlab.extras import extra
 from vitlab.training.card import card
-from vitlab.training.confusion import confusion
-from vitlab.training.evaluate import Results, Scores, evaluate, logits_of, scores_of
+from vitlab.training.evaluate import Results, Scores, confusion, evaluate, logits_of, scores_of
 from vitlab.training.recipe import Recipe
 from vitlab.training.run import Run, check
 from vitlab.training.state import Folder, identity
@@ -58,64 +57,53 @@ def train(
     Args:
         model: Of the data's image size, channels and classes, on the device to train on. Parameters
             that require no gradient stay as they are, and so do the statistics of norms beside
-            them: :func:`~vitlab.training.freezing.freeze` chooses some.
-        out: A folder for ``model.safetensors``, ``card.md``, ``log.jsonl``, ``confusion.csv`` and
-            ``classes.csv`` of the test part, and ``state.pt``, from which training can resume.
-            Default: nothing is written.
+            them: :func:`~vitlab.training.optimiser.freeze` chooses some.
+        out: A folder for the model, its card, the log, the tables of the test part, and the state,
+            from which training can resume. Default: nothing is written.
         resume: Continue from ``out`` if it holds a state, else start. A finished training is not
             repeated.
-        save_every: Seconds between two states. On SIGINT and SIGTERM the state is saved too.
+        save_every: Seconds between two states. On SIGINT and SIGTERM, which raise
+            :class:`Stopped`, the state is saved too.
         progress: Whether to show a bar or, without a terminal, a line for each epoch.
         command: The command line, for the card.
         start: Where the model's trained weights come from, if it has any; resuming needs the same,
             and the same frozen.
         teacher: A trained model whose decisions on each augmented batch count as much as the labels
             (hard distillation, Touvron et al. 2021); it stays as it is.
-
-    Raises:
-        TypeError: The model, or the teacher, is not one of minivit's.
-        ValueError: Model, teacher and data do not fit, ``out`` holds a training and ``resume`` is
-            false, or it holds another one, or another process trains in it.
-        FloatingPointError: The loss became infinite or not a number. What was saved stays.
-        OSError: Something could not be written. What was saved before stays.
-        Stopped: A signal came; the state is saved. Only with ``out``.
     """
     recipe = recipe or Recipe()
     check(model, data)
     if teacher is not None:
         check(teacher, data, "teacher")
     folder = Folder(Path(out), identity(model, data, recipe, start, teacher)) if out else None
-    with folder.held() if folder else nullcontext():
-        saved = folder.open(resume) if folder else None
+    with folder.lock() if folder else nullcontext():
+        state = folder.load(resume) if folder else None
         size = pair(model.config.image_size)
         model.preprocess = Preprocess(size, resize=size, mean=data.mean, std=data.std)
-        model.classes = data.classes
-        model.licence = data.licence
-        finished = saved["results"] if saved else None
+        model.classes, model.licence = data.classes, data.licence
         device = next(model.parameters()).device
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
             run = Run(model, data, recipe, teacher)
-            if saved:
-                run.load_state_dict(saved)
+            if state:
+                run.load_state_dict(state)
             elif recipe.minutes is not None:
                 run.steps = run.steps_within(recipe.minutes)
             _take_steps(run, folder, save_every, progress)
         model.load_state_dict(run.average.model.state_dict())
         model.eval()
-        if folder and finished:
+        if folder and state and state["results"]:
             if not (folder.path / MODEL).exists():
                 save(model, folder.path / MODEL)
-            scores = {part: Scores(**numbers) for part, numbers in finished.items()}
-            return Results(**scores, lines=run.lines, steps=run.steps, seconds=run.seconds)
+            validation, test = (Scores(**state["results"][part]) for part in ("validation", "test"))
+            return Results(validation, test, run.lines, run.steps, run.seconds)
         validation = evaluate(model, data.validation, run.batch)
         logits = logits_of(model, data.test, run.batch)
         test = scores_of(logits, data.test.labels)
         results = Results(validation, test, run.lines, run.steps, run.seconds)
         if folder:
-            parts = {"validation": asdict(validation), "test": asdict(test)}
+            scores = {"validation": asdict(validation), "test": asdict(test)}
             matrix = confusion(logits, data.test.labels)
-            text = card(model, data, recipe, results, matrix, command)
-            folder.finish(run, model, parts, matrix, text)
+            folder.finish(run, scores, matrix, card(run, results, matrix, command))
         return results
 
 
@@ -133,17 +121,17 @@ def _take_steps(run: Run, folder: Folder | None, save_every: float, progress: bo
             bar.update()
             if run.epoch_ends:
                 line = run.finish_epoch()
-                told = (
+                report = (
                     f"epoch {line['epoch']}/{math.ceil(run.steps / run.epoch_steps)}  "
                     f"loss {line['loss']:.3f}  accuracy {line['accuracy']:.1%}, "
                     f"held out {line['validation']['accuracy']:.1%}  "
                     f"{line['images_per_second']:.0f} images/s"
                 )
                 if progress:
-                    bar.write(told, file=sys.stderr)
+                    bar.write(report, file=sys.stderr)
             due = time.monotonic() - saved >= save_every
             if folder and (signals or due or run.step == run.steps):
-                folder.keep(run)
+                folder.save(run)
                 saved = time.monotonic()
             if signals:
                 raise Stopped(signals[0], run.step, run.steps)

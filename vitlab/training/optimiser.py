@@ -1,12 +1,16 @@
-"""AdamW, the learning rate's schedule, the moving average of the weights."""
+"""Which parameters train and how: frozen parts, AdamW, its schedule, the moving average."""
 
 import copy
 import math
+import re
+from fnmatch import fnmatchcase
 
 import torch
 from torch import nn
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 from minivit.model import Model
+from minivit.patches import pair
 from vitlab.training.recipe import Recipe
 
 
@@ -59,3 +63,72 @@ class Average:
                 mean.lerp_(new[key], 1 - decay)
             else:  # a norm's count of batches
                 mean.copy_(new[key])
+
+
+def freeze(model: Model, parts: str) -> None:
+    """Freezes parts of a model in place: their parameters require no gradient.
+
+    ``parts`` are separated by commas. A number such as ``"4"`` is the first four blocks and all
+    that runs before them, ``"backbone"`` all but the head. Others are names in the model, such as
+    ``"patch_embedding"`` or ``"blocks.0.attention"``, in which ``0-3`` is a range of numbers and
+    ``*`` any text: ``"blocks.0-3"``, ``"*.norm1"``. Where one is not there, or nothing would be
+    left to train, a ValueError says so, and the model is as it was.
+    """
+    names = [name for name, _ in model.named_parameters()]
+    depth = len(list(model.get_submodule("blocks").children()))
+    chosen: set[str] = set()
+    for part in (part.strip() for part in parts.split(",")):
+        if part == "backbone":
+            members = {name for name in names if not name.startswith("head.")}
+        elif part.isdecimal() and 1 <= int(part) <= depth:
+            members = _first(model, int(part))
+        else:
+            members = _named(names, part)
+        if not members or set(names) == chosen | members:
+            tops = dict.fromkeys(name.partition(".")[0] for name in names)
+            raise ValueError(
+                f"expected parts to freeze, of {', '.join(tops)}, or such as blocks.0-3, or a "
+                f"number of first blocks, 1 to {depth}, or backbone, and something left to "
+                f"train: got {part!r} of {parts!r}"
+            )
+        chosen |= members
+    for name in chosen:
+        model.get_parameter(name).requires_grad_(False)
+
+
+def _named(names: list[str], part: str) -> set[str]:
+    """The parameters of a part; of a range such as ``blocks.0-3`` nothing if one is not there."""
+    patterns = [part]
+    if limits := re.search(r"(?<=\.)(\d+)-(\d+)(?=\.|$)", part):
+        numbers = range(int(limits[1]), int(limits[2]) + 1)
+        patterns = [f"{part[: limits.start()]}{n}{part[limits.end() :]}" for n in numbers]
+    members = [{n for n in names if fnmatchcase(f"{n}.", f"{pattern}.*")} for pattern in patterns]
+    return set().union(*members) if all(members) else set()
+
+
+@torch.no_grad()
+def _first(model: Model, count: int) -> set[str]:
+    """The parameters of the first blocks, and of all that runs before them."""
+    trial, begun = copy.deepcopy(model).eval(), list[nn.Module]()
+    pixels = torch.zeros(1, model.config.channels, *pair(model.config.image_size))
+    with register_module_forward_pre_hook(lambda module, args: begun.append(module)):
+        trial(pixels.to(next(trial.parameters())))
+    blocks = list(trial.get_submodule("blocks").children())
+    before = [m for m in begun[: begun.index(blocks[count - 1])] if m is not trial]
+    modules = [m for m in before if not set(m.modules()) & set(blocks)] + blocks[:count]
+    ids = {id(p) for m in modules for p in m.parameters()}
+    ids |= {id(p) for p in trial.parameters(recurse=False)}  # a class token
+    return {name for name, p in trial.named_parameters() if id(p) in ids}
+
+
+def frozen(model: nn.Module) -> list[str]:
+    """The names of the parts that are frozen as a whole: the largest modules, or parameters."""
+    names: list[str] = []
+    for name, module in model.named_modules():
+        parts = [(name, list(module.parameters()))] if name else []
+        parts += [(key, [p]) for key, p in module.named_parameters(name, recurse=False)]
+        for part, parameters in parts:
+            inside = any(part.startswith(f"{whole}.") for whole in names)
+            if parameters and not inside and not any(p.requires_grad for p in parameters):
+                names.append(part)
+    return names

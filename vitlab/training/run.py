@@ -15,15 +15,14 @@ from minivit.families import OURS
 from minivit.model import Model
 from minivit.patches import pair
 from vitlab.data.dataset import Data
-from vitlab.training.augment import augment, mixup
+from vitlab.training.augment import Images, augment, mixup
 from vitlab.training.evaluate import evaluate
-from vitlab.training.freezing import frozen_modules
-from vitlab.training.optimiser import Average, adamw, schedule
+from vitlab.training.optimiser import Average, adamw, frozen, schedule
 from vitlab.training.recipe import Recipe
 
 ORDER, STEP = 0, 1  # streams of random numbers that never meet
 WEIGHT = 0.5  # of the loss on a teacher's decisions, beside that on the labels
-KEPT = ("step", "steps", "seconds", "sums", "lines")
+FIELDS = ("step", "steps", "seconds", "sums", "lines")  # of a run's state
 
 
 def check(model: Model, data: Data, role: str = "model") -> None:
@@ -42,11 +41,6 @@ def check(model: Model, data: Data, role: str = "model") -> None:
         raise ValueError(f"expected a teacher of {data.classes}: got one of {model.classes}")
 
 
-def draws_of(seed: int, stream: int, number: int) -> np.random.Generator:
-    """Random numbers that depend on the seed and the epoch or step alone: nothing to save."""
-    return np.random.default_rng([seed, stream, number])
-
-
 class Run:
     """A model in training, in place, after any number of steps; it has its ``preprocess``."""
 
@@ -63,7 +57,9 @@ class Run:
         self.epoch_steps = len(data.train) // self.batch  # images left over wait for the next epoch
         self.optimiser = adamw(model, recipe)
         self.average = Average(model, recipe.average)
-        self.still = frozen_modules(model)  # without dropout, and their norms keep their statistics
+        modules = dict(model.named_modules())
+        # Without dropout, and their norms keep their statistics.
+        self.frozen = [modules[name] for name in frozen(model) if name in modules]
         self.step = 0  # steps taken
         self.steps = recipe.steps or max(1, round(recipe.epochs * self.epoch_steps))
         self.seconds = 0.0  # scoring included
@@ -76,8 +72,7 @@ class Run:
     def advance(self) -> tuple[float, float]:
         """Takes a step; gives mean loss and accuracy of the epoch so far, on augmented images.
 
-        Raises:
-            FloatingPointError: The loss or its gradient is not finite; the weights are as before.
+        Where the loss or its gradient is not finite, the weights stay as before.
         """
         start = time.perf_counter()
         recipe = self.recipe
@@ -86,7 +81,7 @@ class Run:
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.model.train()
-        for module in self.still:
+        for module in self.frozen:
             module.eval()
         half = recipe.precision == "bfloat16"
         with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
@@ -104,9 +99,10 @@ class Run:
         self.average.update(self.model, self.step)
         self.step += 1
         right = (logits.argmax(1) == targets.argmax(1)).sum().item()
-        taken = loss.item() * len(images), right, len(images), time.perf_counter() - start
-        self.sums = [a + b for a, b in zip(self.sums, taken, strict=True)]
-        self.seconds += taken[3]
+        duration = time.perf_counter() - start
+        new = loss.item() * len(images), right, len(images), duration
+        self.sums = [a + b for a, b in zip(self.sums, new, strict=True)]
+        self.seconds += duration
         return self.sums[0] / self.sums[2], self.sums[1] / self.sums[2]
 
     def _check_finite(self, numbers: Tensor, what: str) -> None:
@@ -118,14 +114,11 @@ class Run:
             )
 
     @torch.no_grad()
-    def _decisions(
-        self, images: Float[Tensor, "batch channels height width"]
-    ) -> Int64[Tensor, " batch"] | None:
+    def _decisions(self, images: Images) -> Int64[Tensor, " batch"] | None:
         """The classes that the teacher sees in a batch as its student gets it, augmented and mixed.
 
-        Hard distillation, without the token that "Training data-efficient image transformers &
-        distillation through attention" (Touvron et al. 2021) adds. Images are normalised as the
-        teacher's own: those of the student may have been counted over fewer.
+        Images are normalised as the teacher's own: those of the student may have been counted over
+        fewer.
         """
         if self.teacher is None:
             return None
@@ -133,14 +126,13 @@ class Run:
         mean, std = self._channels(own.mean), self._channels(own.std)
         return self.teacher((images * self.std + self.mean - mean) / std).argmax(1)
 
-    def _batch(
-        self,
-    ) -> tuple[Float[Tensor, "batch channels height width"], Float[Tensor, "batch classes"]]:
+    def _batch(self) -> tuple[Images, Float[Tensor, "batch classes"]]:
         recipe = self.recipe
         epoch, position = divmod(self.step, self.epoch_steps)
-        order = draws_of(recipe.seed, ORDER, epoch).permutation(len(self.data.train))
+        # Random numbers depend on the seed and the epoch or step alone: there is nothing to save.
+        order = np.random.default_rng([recipe.seed, ORDER, epoch]).permutation(len(self.data.train))
         chosen = self.data.train[torch.from_numpy(order[position * self.batch :][: self.batch])]
-        draws = draws_of(recipe.seed, STEP, self.step)
+        draws = np.random.default_rng([recipe.seed, STEP, self.step])
         torch.manual_seed(int(draws.integers(2**63)))  # for dropout
         generator = torch.Generator().manual_seed(int(draws.integers(2**63)))
         images = augment(chosen.images.to(self.device).float() / 255, recipe, generator)
@@ -187,22 +179,18 @@ class Run:
         return max(1, int(60 * minutes / step))
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that a step depends on or changes, if it is worth keeping.
-
-        Raises:
-            FloatingPointError: A weight is not finite.
-        """
+        """Everything that a step depends on or changes; a weight that is not finite is refused."""
         weights, average = self.model.state_dict(), self.average.model.state_dict()
         for tensor in (*weights.values(), *average.values()):
             self._check_finite(tensor, "a weight")
-        kept = {key: getattr(self, key) for key in KEPT}
+        fields = {key: getattr(self, key) for key in FIELDS}
         optimiser = self.optimiser.state_dict()
-        return {"weights": weights, "average": average, "optimiser": optimiser, **kept}
+        return {"weights": weights, "average": average, "optimiser": optimiser, **fields}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Returns the run to where the state was saved."""
         self.model.load_state_dict(state["weights"])
         self.average.model.load_state_dict(state["average"])
         self.optimiser.load_state_dict(state["optimiser"])
-        for key in KEPT:
+        for key in FIELDS:
             setattr(self, key, state[key])

@@ -20,59 +20,60 @@ from minivit.files import MODEL, fields_of, fingerprint, read_pickle, reason, re
 from minivit.model import Model
 from vitlab.data.dataset import Data
 from vitlab.extras import extra
-from vitlab.training.confusion import Confusion, as_csv, by_class, matrix_rows
-from vitlab.training.freezing import frozen
+from vitlab.training.evaluate import Confusion, as_csv, by_class, matrix_rows
+from vitlab.training.optimiser import frozen
 from vitlab.training.recipe import Recipe
 from vitlab.training.run import Run
 
 STATE, LOG, CARD = "state.pt", "log.jsonl", "card.md"
 CONFUSION, CLASSES = "confusion.csv", "classes.csv"
 
-Identity = dict[str, dict[str, Any]]
+
+def write(path: Path, text: str) -> None:
+    """Writes a text, whole or not at all."""
+    with replacing(path) as scratch:
+        scratch.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def identity(
     model: Model, data: Data, recipe: Recipe, start: str | None, teacher: Model | None
-) -> Identity:
+) -> dict[str, dict[str, Any]]:
     """Model, data, recipe and teacher of a training, which must be the same to resume it.
 
     The images enter as a hash, which takes about a second for each gigabyte.
     """
-    splits = (data.train, data.validation, data.test)
     content = hashlib.sha256()
-    for split in splits:
+    for split in data.parts:
         for tensor in (split.images, split.labels):
             content.update(tensor.contiguous().numpy().data)
-    parts = {
+    origin = {
         "start": start,
         "frozen": frozen(model),
         "teacher": teacher and fingerprint(teacher.state_dict(), {})[:16],
     }
-    described = {
-        "name": data.name,
-        "classes": list(data.classes),
-        "pictures": [len(split) for split in splits],
-        "content": content.hexdigest()[:16],
+    fields = {
+        "model": {"family": family(model.config), **fields_of(model.config)}
+        | {name: value for name, value in origin.items() if value},
+        "data": {
+            "name": data.name,
+            "classes": data.classes,
+            "pictures": [len(split) for split in data.parts],
+            "content": content.hexdigest()[:16],
+        },
+        "recipe": asdict(recipe),
     }
-    made_of = {"family": family(model.config), **fields_of(model.config)}
-    made_of |= {name: part for name, part in parts.items() if part}
-    return _plain({"model": made_of, "data": described, "recipe": asdict(recipe)})
-
-
-def _plain(fields: Identity) -> Identity:
-    """Fields in JSON's types: NumPy's scalars could not be read back from a state."""
-    return dict(json.loads(json.dumps(fields)))
+    return dict(json.loads(json.dumps(fields)))  # NumPy's scalars could not be read from a state
 
 
 class Folder:
-    """The files of the training with an :func:`identity`; :meth:`held` makes the folder."""
+    """The files of the training with an :func:`identity`."""
 
-    def __init__(self, path: Path, identity: Identity) -> None:
+    def __init__(self, path: Path, identity: dict[str, dict[str, Any]]) -> None:
         self.path = path
         self.identity = identity
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Makes the folder and locks it against other trainings, until this process ends."""
         with extra("train"):
             from filelock import FileLock, Timeout
@@ -92,24 +93,22 @@ class Folder:
                 (self.path / ".lock").unlink()
             lock.release()
 
-    def open(self, resume: bool) -> dict[str, Any] | None:
-        """Gives the state to resume from, or None; nothing in it is executed.
+    def load(self, resume: bool) -> dict[str, Any] | None:
+        """The state to resume from, or None; nothing in it is executed.
 
-        Raises:
-            ValueError: There is a training and ``resume`` is false, or another one, or a broken
-                file, or a model without a state.
+        Another training there, or one that is not to be resumed, is refused.
         """
-        there = [name for name in (STATE, MODEL) if (self.path / name).exists()]
-        if there and (not resume or there == [MODEL]):
+        names = [name for name in (STATE, MODEL) if (self.path / name).exists()]
+        if names and (not resume or names == [MODEL]):
             raise ValueError(
-                f"{self.path} already holds {' and '.join(there)}: resume to continue from its "
+                f"{self.path} already holds {' and '.join(names)}: resume to continue from its "
                 f"{STATE}, or give another folder to begin anew"
             )
-        if not there:
+        if not names:
             return None
         try:
             state: dict[str, Any] = read_pickle(self.path / STATE)
-            saved = _plain(state["identity"])
+            saved = state["identity"]
         except Exception as error:  # broken files fail in many ways, in zip, pickle or torch
             raise ValueError(
                 f"expected the whole state of a training at {self.path / STATE}; reading it "
@@ -128,27 +127,21 @@ class Folder:
             )
         return state
 
-    def keep(self, run: Run, results: dict[str, Any] | None = None) -> None:
+    def save(self, run: Run, results: dict[str, Any] | None = None) -> None:
         """Saves the log, then the state of the run, with its results at the end."""
         state = run.state_dict() | {"identity": self.identity, "results": results}
         content = io.BytesIO()  # to memory first: torch calls a full disk a RuntimeError
         torch.save(state, content)
         last = {"step": run.step, **results, "seconds": round(run.seconds, 2)} if results else None
         lines = [json.dumps(line) + "\n" for line in (*run.lines, last) if line]
-        self._write(LOG, "".join(lines))
+        write(self.path / LOG, "".join(lines))
         with replacing(self.path / STATE) as scratch:
             scratch.write_bytes(content.getbuffer())
 
-    def finish(
-        self, run: Run, model: Model, results: dict[str, Any], matrix: Confusion, card: str
-    ) -> None:
+    def finish(self, run: Run, results: dict[str, Any], matrix: Confusion, card: str) -> None:
         """Writes the model, its card, its confusion matrix, and then the log and the state."""
-        save(model, self.path / MODEL)
-        self._write(CARD, card)
-        self._write(CONFUSION, as_csv(matrix_rows(matrix, run.data.classes)))
-        self._write(CLASSES, as_csv(by_class(matrix, run.data.classes)))
-        self.keep(run, results)
-
-    def _write(self, name: str, text: str) -> None:
-        with replacing(self.path / name) as scratch:
-            scratch.write_text(text, encoding="utf-8", errors="backslashreplace")
+        save(run.model, self.path / MODEL)
+        write(self.path / CARD, card)
+        write(self.path / CONFUSION, as_csv(matrix_rows(matrix, run.data.classes)))
+        write(self.path / CLASSES, as_csv(by_class(matrix, run.data.classes)))
+        self.save(run, results)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from book.tools.address import ROOT
 from book.tools.edition import contents
-from book.tools.edition.leaks import leaks
+from book.tools.edition.solution_scan import leaks
 from book.tools.edition.tree import Edition, load, table, write
 
 
@@ -36,13 +36,10 @@ def arguments(given: list[str] | None = None) -> Edition:
 
 
 def build(edition: Edition, folder: Path) -> int:
-    """Builds the pages from an edition's sources."""
     # The launch buttons of an edition for students would open the whole book.
     address = {"MINIVIT_REPOSITORY": ""} if edition.student else {}
-    command = [
-        Path(sys.executable).with_name("jupyter-book"),
-        *["build", ".", "-W", "-n", "--keep-going"],
-    ]
+    program = Path(sys.executable).with_name("jupyter-book")
+    command = [program, "build", ".", "-W", "-n", "--keep-going"]
     return subprocess.run(command, cwd=folder, env=os.environ | address).returncode
 
 

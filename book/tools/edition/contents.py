@@ -11,10 +11,12 @@ FOR_STUDENTS = ("book/teaching/prerequisites", "book/teaching/projects", "book/t
 
 
 def pages(contents: Contents) -> list[str]:
-    """The pages of a table of contents, in its order."""
-    entries = [entry for part in contents["parts"] for entry in part["chapters"]]
-    with_sections = (page for entry in entries for page in (entry, *entry.get("sections", [])))
-    return [contents["root"], *(page["file"] for page in with_sections)]
+    return [contents["root"], *(page for part in contents["parts"] for page in pages_of(part))]
+
+
+def pages_of(part: Contents) -> list[str]:
+    with_sections = ((entry, *entry.get("sections", [])) for entry in part["chapters"])
+    return [page["file"] for entry in with_sections for page in entry]
 
 
 def number(page: str) -> int | None:
@@ -37,13 +39,13 @@ def chosen(text: str, contents: Contents) -> frozenset[int]:
 
 def for_students(contents: Contents) -> Contents:
     """Without solutions, and of the pages for teachers those that students need."""
-    kept = deepcopy(contents)
-    for part in kept["parts"]:
+    lesser = deepcopy(contents)
+    for part in lesser["parts"]:
         if part.get("caption") == "For teachers":
             part["caption"] = "For the course"
             part["chapters"] = [e for e in part["chapters"] if e["file"] in FOR_STUDENTS]
         part["chapters"] = [e for e in part["chapters"] if e["file"] != "book/solutions"]
-    return kept
+    return lesser
 
 
 def remixed(contents: Contents, chapters: frozenset[int]) -> Contents:
@@ -67,15 +69,14 @@ def remixed(contents: Contents, chapters: frozenset[int]) -> Contents:
 
 def remixed_map(book: dict[str, Any], chapters: frozenset[int]) -> dict[str, Any]:
     """``chapters.yml`` with these chapters alone; its parts keep their places, and so numbers."""
-    kept = deepcopy(book)
-    for part in kept["parts"]:
-        part["chapters"] = {
-            name: about for name, about in part["chapters"].items() if int(name[:2]) in chapters
-        }
-    for visit in kept["visits"]:
+    lesser = deepcopy(book)
+    for part in lesser["parts"]:
+        for name in [name for name in part["chapters"] if int(name[:2]) not in chapters]:
+            del part["chapters"][name]
+    for visit in lesser["visits"]:
         visit["steps"] = [step for step in visit["steps"] if step["chapter"] in chapters]
-    kept["visits"] = [visit for visit in kept["visits"] if visit["steps"]]
-    return kept
+    lesser["visits"] = [visit for visit in lesser["visits"] if visit["steps"]]
+    return lesser
 
 
 def missing(book: dict[str, Any], chapters: frozenset[int]) -> dict[int, list[int]]:

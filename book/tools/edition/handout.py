@@ -15,7 +15,7 @@ from book.tools import notebooks
 from book.tools.address import ROOT
 from book.tools.edition.__main__ import arguments
 from book.tools.edition.contents import number
-from book.tools.edition.leaks import leaks
+from book.tools.edition.solution_scan import leaks
 from book.tools.edition.tree import Edition, table, write
 
 FOLDER = ROOT / "_build/handout"
@@ -43,14 +43,12 @@ Code: MIT licence (`LICENSE`). Text and figures: CC BY 4.0 (`LICENSE-text`).
 
 
 def requirements() -> str:
-    """The pinned packages that chapters need: the first two groups of ``requirements.txt``."""
     groups = (ROOT / "requirements.txt").read_text(encoding="utf-8").split("\n\n")
     wanted = (group for group in groups if group.startswith(("# the package", "# the chapters")))
     return "\n\n".join(wanted) + "\n"
 
 
 def hand_out(edition: Edition, folder: Path) -> None:
-    """Writes the folder, which is not there yet."""
     edition = edition._replace(student=True)
     sources = folder.with_name(folder.name + "-sources")
     shutil.rmtree(sources, ignore_errors=True)
@@ -64,17 +62,14 @@ def hand_out(edition: Edition, folder: Path) -> None:
             shutil.move(path, folder / path.relative_to(sources))
     shutil.rmtree(sources)
     for path in folder.glob("book/*.ipynb"):
-        lighten(path)
+        notebook = notebooks.read(path)
+        for output in notebooks.outputs(notebook):
+            output.get("metadata", {}).pop(
+                "narrow", None
+            )  # a figure for phones, for the site alone
+        notebooks.write(path, notebook)
     (folder / "README.md").write_text(README, encoding="utf-8")
     (folder / "requirements.txt").write_text(requirements(), encoding="utf-8")
-
-
-def lighten(path: Path) -> None:
-    """Takes out of a notebook the figures' second form, which the site alone shows."""
-    notebook = notebooks.read(path)
-    for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
-        output.get("metadata", {}).pop("narrow", None)
-    notebooks.write(path, notebook)
 
 
 def main() -> int:

@@ -62,7 +62,7 @@ INSTEAD = {
 }  # fmt: skip
 
 
-def rewritten(texts: list[str], page: str) -> list[str]:
+def rewrite(texts: list[str], page: str) -> list[str]:
     """A page's text, or the texts of its cells, without what is not so for students."""
     for old, new in INSTEAD.get(page, []):
         if sum(text.count(old) for text in texts) != 1:
@@ -72,7 +72,6 @@ def rewritten(texts: list[str], page: str) -> list[str]:
 
 
 def functions(cell: NotebookNode) -> list[str]:
-    """The functions that a cell of code defines."""
     return [node.name for node in ast.parse(cell.source).body if isinstance(node, ast.FunctionDef)]
 
 
@@ -91,7 +90,7 @@ def in_place_of(solution: NotebookNode) -> NotebookNode | None:
     return from_dict(solution | {"source": "\n".join(lines)})
 
 
-def exchanged(notebook: NotebookNode, page: str) -> None:
+def exchange(notebook: NotebookNode, page: str) -> None:
     """Changes a chapter into what students get; the page is its file's name without the ending.
 
     Above each cell stand the functions that it needs from its reader.
@@ -100,7 +99,7 @@ def exchanged(notebook: NotebookNode, page: str) -> None:
     cells = (in_place_of(c) if "solution" in tags(c) else c for c in notebook.cells)
     notebook.cells = [cell for cell in cells if cell is not None]
     prose = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
-    for cell, text in zip(prose, rewritten([c.source for c in prose], page), strict=True):
+    for cell, text in zip(prose, rewrite([c.source for c in prose], page), strict=True):
         cell.source = text
     code = [cell for cell in notebook.cells if cell.cell_type == "code"][1:]
     stubs = [set(functions(c)) - set(STAND_INS) if "exercise" in tags(c) else set() for c in code]
@@ -112,9 +111,7 @@ def exchanged(notebook: NotebookNode, page: str) -> None:
 def needs(cells: list[str], stubs: list[set[str]]) -> list[set[str]]:
     """For each cell the functions that it needs, those included that cells before it need for it.
 
-    Args:
-        cells: The code of a notebook, cell by cell.
-        stubs: For each cell, the functions that its reader is to write there.
+    ``stubs`` are the functions that the reader is to write in each.
     """
     waits: dict[str, set[str]] = {}  # by variable, the functions that it needs
     imported: set[str] = set()  # a module whose function is called stays the module that it was

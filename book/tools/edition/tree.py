@@ -15,7 +15,7 @@ import yaml
 from book.tools import notebooks
 from book.tools.address import FIGURES, ROOT
 from book.tools.edition import contents
-from book.tools.edition.student import exchanged, rewritten
+from book.tools.edition.student import exchange, rewrite
 
 COPIED = ("book", "course", "minivit", "studies", "vitlab", "_config.yml", "_toc.yml",
           "CHANGELOG.md", "CITATION.cff", "LICENSE", "LICENSE-text", "index.md",
@@ -25,15 +25,12 @@ LABEL = re.compile(r"^\(([\w-]+)\)=$|^:(?:name|label): ([\w-]+)$|\$\$ \(([\w-]+)
 
 
 class Edition(NamedTuple):
-    """Which book is made of the sources."""
-
     student: bool = False
     chapters: frozenset[int] | None = None  # all of them
     whole: str = ""  # where the whole book is published; empty: nowhere to link to
 
 
 def load(name: str) -> Any:
-    """A file of the book in YAML."""
     return yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
 
 
@@ -44,15 +41,15 @@ def dump(path: Path, data: object) -> None:
 def table(edition: Edition) -> tuple[contents.Contents, frozenset[str]]:
     """The edition's table of contents, and the pages of the book that it leaves out."""
     whole = load("_toc.yml")
-    kept = contents.for_students(whole) if edition.student else whole
+    lesser = contents.for_students(whole) if edition.student else whole
     if edition.chapters is not None:
-        kept = contents.remixed(kept, edition.chapters)
-    return kept, frozenset(contents.pages(whole)) - frozenset(contents.pages(kept))
+        lesser = contents.remixed(lesser, edition.chapters)
+    return lesser, frozenset(contents.pages(whole)) - frozenset(contents.pages(lesser))
 
 
 def write(edition: Edition, folder: Path) -> None:
     """Writes the sources into a folder that is not there yet."""
-    kept, left_out = table(edition)
+    contents_, left_out = table(edition)
     folder.mkdir(parents=True)
     for name in COPIED:
         if (ROOT / name).is_dir():
@@ -61,7 +58,7 @@ def write(edition: Edition, folder: Path) -> None:
             shutil.copy(ROOT / name, folder)
     if FIGURES.is_dir():
         shutil.copytree(FIGURES, folder / FIGURES.relative_to(ROOT))
-    dump(folder / "_toc.yml", kept)
+    dump(folder / "_toc.yml", contents_)
     about = {
         "left_out": {page: title(page) for page in sorted(left_out)},
         "labels": {label: page for page in sorted(left_out) for label in labels(page)},
@@ -77,8 +74,8 @@ def write(edition: Edition, folder: Path) -> None:
 
 def unwanted(folder: str, names: list[str]) -> set[str]:
     """What is not copied: caches, and what studies keep of their trainings."""
-    kept_by_studies = {"runs"} if Path(folder) == ROOT / "studies" else set()
-    return shutil.ignore_patterns("__pycache__", ".*")(folder, names) | kept_by_studies
+    trainings = {"runs"} if Path(folder) == ROOT / "studies" else set()
+    return shutil.ignore_patterns("__pycache__", ".*")(folder, names) | trainings
 
 
 def for_students(folder: Path, left_out: frozenset[str]) -> None:
@@ -90,27 +87,22 @@ def for_students(folder: Path, left_out: frozenset[str]) -> None:
             shutil.rmtree(folder / page, ignore_errors=True)  # as of slides
     for path in sorted(folder.glob("book/*.ipynb")):
         notebook = notebooks.read(path)
-        exchanged(notebook, path.stem)
+        exchange(notebook, path.stem)
         notebooks.write(path, notebook)
     for path in (folder / "index.md", folder / "book/how_to_read.md"):
-        (text,) = rewritten([path.read_text(encoding="utf-8")], path.stem)
+        (text,) = rewrite([path.read_text(encoding="utf-8")], path.stem)
         path.write_text(text, encoding="utf-8")
 
 
-def source(page: str) -> Path:
-    """The file of a page."""
-    return next(ROOT.glob(f"{page}.*"))
-
-
 def title(page: str) -> str:
-    """The first heading of a page."""
-    heading = re.search(r"^# (.+)$", notebooks.prose(source(page)), re.MULTILINE)
+    prose = notebooks.prose(next(ROOT.glob(f"{page}.*")))
+    heading = re.search(r"^# (.+)$", prose, re.MULTILINE)
     return heading[1] if heading else page
 
 
 def labels(page: str) -> list[str]:
     """Figures, equations and places of a page to which others point."""
-    path = source(page)
+    path = next(ROOT.glob(f"{page}.*"))
     matches = LABEL.finditer(notebooks.prose(path))
     names = [next(filter(None, match.groups())) for match in matches]
     cells = notebooks.cells(path) if path.suffix == ".ipynb" else []

@@ -1,28 +1,31 @@
-"""Prints and binds the book."""
+"""Makes one PDF of the built site: ``make pdf`` writes ``_build/book.pdf``.
 
-from pathlib import Path
+Chromium prints every page in the order of ``_toc.yml``; then they are bound, with a table of
+contents, an outline, page numbers, and links that lead to pages of the file. What is folded on a
+page, hints and solutions among it, stays so. The pages of solutions, the guide to marking and the
+reference of the package are left out, and of a verdict's card in a chapter all but what was found:
+the ledger has the whole.
+"""
 
 from book.tools import chromium
 from book.tools.address import ROOT, SITE
-from book.tools.pdf.bind import bound
-from book.tools.pdf.printed import Printed, entries, printed
+from book.tools.pdf.bind import bind
+from book.tools.pdf.sheets import Sheets, entries, print_page
 
-
-def main(out: Path = ROOT / "_build/book.pdf", site: Path = SITE) -> None:
-    """Writes the book from the built site."""
-    if not (site / "index.html").is_file():
-        raise FileNotFoundError(f"no site in {site}: build it with `make site`")
-    with chromium.opened() as browser:
-        parts = [
-            printed(browser, (site / f"{name}.html").as_uri()) if kind == "page" else Printed(name)
-            for kind, name in entries()
-        ]
-        book = bound(browser, parts)
-    book.add_metadata({"/Title": "Vision transformers: a book that checks its sources"})
-    book.compress_identical_objects()
-    book.write(out)
-    print(f"The book is printed: {out}, {len(book.pages)} pages.")
-
+OUT = ROOT / "_build/book.pdf"
 
 if __name__ == "__main__":
-    main()
+    if not (SITE / "index.html").is_file():
+        raise FileNotFoundError(f"no site in {SITE}: build it with `make site`")
+    with chromium.browser() as browser:
+        parts = [
+            print_page(browser, (SITE / f"{name}.html").as_uri())
+            if kind == "page"
+            else Sheets(name)
+            for kind, name in entries()
+        ]
+        book = bind(browser, parts)
+    book.add_metadata({"/Title": "Vision transformers: a book that checks its sources"})
+    book.compress_identical_objects()
+    book.write(OUT)
+    print(f"The book is printed: {OUT}, {len(book.pages)} pages.")

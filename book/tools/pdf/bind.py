@@ -8,18 +8,17 @@ from pypdf import PageObject, PdfWriter
 from pypdf.annotations import Link
 from pypdf.generic import ArrayObject, Fit, NameObject, RectangleObject
 
-from book.tools.pdf.printed import HEIGHT, MARGIN, SCALE, Printed
-from book.tools.pdf.sheets import contents, numbers, sheets
+from book.tools.pdf.sheets import HEIGHT, MARGIN, SCALE, Sheets, contents, numbers, print_html
 
 
-def bound(browser: Browser, pages: list[Printed]) -> PdfWriter:
-    """The book."""
-    front = Printed("Contents", "contents:", sheets(browser, contents(pages)))
+def bind(browser: Browser, pages: list[Sheets]) -> PdfWriter:
+    front = Sheets("Contents", "contents:", print_html(browser, contents(pages)))
     parts = [front, *pages]
     for before, part in zip(parts, pages, strict=False):
-        part.first = before.first + before.sheets
-    front.file = sheets(browser, contents(pages))  # once more, now that the numbers are known
-    feet = sheets(browser, numbers(part.title for part in parts for _ in range(part.sheets)))
+        part.first = before.first + len(before)
+    front.file = print_html(browser, contents(pages))  # once more, now that the numbers are known
+    titles = (part.title for part in parts for _ in range(len(part)))
+    feet = print_html(browser, numbers(titles))
 
     book, annotations = PdfWriter(), []
     for part in parts:
@@ -55,7 +54,7 @@ def links(page: PageObject) -> Iterator[tuple[RectangleObject, str]]:
             yield note["/Rect"], str(note["/A"]["/URI"])
 
 
-def place(page: Printed, anchor: str) -> tuple[int, Fit]:
+def place(page: Sheets, anchor: str) -> tuple[int, Fit]:
     """The sheet of the book, and the place on it, where an anchor is, or where the page begins."""
     target = page.file.named_destinations.get("/" + anchor) if anchor else None
     sheet = page.file.get_destination_page_number(target) if target else None
@@ -66,7 +65,7 @@ def place(page: Printed, anchor: str) -> tuple[int, Fit]:
     return page.first + sheet, Fit.xyz(top=top)
 
 
-def outline(book: PdfWriter, parts: list[Printed]) -> None:
+def outline(book: PdfWriter, parts: list[Sheets]) -> None:
     """Parts, their pages, and the headings of these, for the viewer's sidebar."""
     parent = None
     for part in parts:

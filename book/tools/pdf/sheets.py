@@ -1,14 +1,24 @@
-"""Sheets that are not of the site: title, contents, and the page numbers, laid over all."""
+"""Pages on paper: those of the site, and title, contents and page numbers, laid over all."""
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from html import escape
+from pathlib import Path
 
-from playwright.sync_api import Browser
+import yaml
+from playwright.sync_api import Browser, BrowserContext
 from pypdf import PdfReader
 
-from book.tools.pdf.printed import MARGIN, Printed
+from book.tools.address import ROOT
+from book.tools.edition.contents import pages_of
 
+LEFT_OUT = ("book/solutions", "book/api", "book/teaching/exam_marking")
+HEIGHT = 842.88  # points of a sheet, A4 as Chromium has it
+MARGIN = 51  # points, on each side
+SCALE = 0.8  # type of 16 pixels becomes 9.6 points
+SETTLE = Path(__file__).with_name("settle.js").read_text(encoding="utf-8")
+LOOK = Path(__file__).with_name("look.css").read_text(encoding="utf-8")
 CONTENTS = f"""<!doctype html><meta charset="utf-8"><style>
 @page {{ size: A4; margin: {MARGIN}pt }}
 body {{ font: 11pt/1.35 serif }}
@@ -31,13 +41,58 @@ p {{ display: flex; justify-content: space-between }}
 </style>"""
 
 
-def contents(parts: Iterable[Printed]) -> str:
+@dataclass
+class Sheets:
+    """What the book consists of: parts, which have no sheets of their own, and pages."""
+
+    title: str
+    address: str = ""
+    file: PdfReader | None = None
+    headings: list[tuple[str, str]] = field(default_factory=list)  # anchor and text
+    first: int = 0  # the index of its first sheet in the book
+
+    def __len__(self) -> int:
+        return len(self.file.pages) if self.file else 0
+
+
+def entries() -> Iterator[tuple[str, str]]:
+    """``("part", title)`` and ``("page", name)`` in order, without what is left out."""
+    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    yield "page", contents["root"]
+    for part in contents["parts"]:
+        if "caption" in part:
+            yield "part", part["caption"]
+        yield from (("page", page) for page in pages_of(part) if not page.startswith(LEFT_OUT))
+
+
+def print_page(browser: Browser | BrowserContext, address: str) -> Sheets:
+    """A page, as Chromium prints it when all that belongs on it is there."""
+    tab = browser.new_page()
+    tab.goto(address)
+    tab.add_style_tag(content=LOOK)
+    title, headings = tab.evaluate(SETTLE)
+    margin = dict.fromkeys(("top", "bottom", "left", "right"), f"{MARGIN / 0.75}px")
+    file = tab.pdf(format="A4", scale=SCALE, print_background=True, margin=margin)
+    tab.close()
+    return Sheets(title, address, PdfReader(io.BytesIO(file)), headings)
+
+
+def print_html(browser: Browser, html: str) -> PdfReader:
+    """One of the texts below, printed."""
+    tab = browser.new_page()
+    tab.set_content(html)
+    file = tab.pdf(prefer_css_page_size=True, print_background=True)
+    tab.close()
+    return PdfReader(io.BytesIO(file))
+
+
+def contents(parts: Iterable[Sheets]) -> str:
     """Title and table of contents; an address leads to its page, like any other link."""
     return CONTENTS + "".join(
-        f'<li><a href="{one.address}">{escape(one.title)}</a><span>{one.first + 1}</span></li>'
-        if one.file
-        else f"<h2>{escape(one.title)}</h2>"
-        for one in parts
+        f'<li><a href="{part.address}">{escape(part.title)}</a><span>{part.first + 1}</span></li>'
+        if part.file
+        else f"<h2>{escape(part.title)}</h2>"
+        for part in parts
     )
 
 
@@ -47,12 +102,3 @@ def numbers(titles: Iterable[str]) -> str:
         f"<div><p><span>{escape(title)}</span><span>{number}</span></p></div>"
         for number, title in enumerate(titles, 1)
     )
-
-
-def sheets(browser: Browser, html: str) -> PdfReader:
-    """A text of the above, printed."""
-    tab = browser.new_page()
-    tab.set_content(html)
-    file = tab.pdf(prefer_css_page_size=True, print_background=True)
-    tab.close()
-    return PdfReader(io.BytesIO(file))

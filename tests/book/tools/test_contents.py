@@ -6,7 +6,7 @@ import pytest
 
 from book.tools.edition.__main__ import arguments
 from book.tools.edition.contents import FOR_STUDENTS, chosen, missing, number, pages, remixed_map
-from book.tools.edition.leaks import leaks
+from book.tools.edition.solution_scan import leaks
 from book.tools.edition.tree import Edition, labels, load, table, write
 
 WHOLE = load("_toc.yml")

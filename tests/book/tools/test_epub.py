@@ -40,47 +40,30 @@ def book(tmp_path_factory):
         return {name: file.read(name) for name in file.namelist()}
 
 
-@pytest.fixture(scope="module")
-def one(book):
-    return book["EPUB/text/ch001.xhtml"].decode()
-
-
-@pytest.fixture(scope="module")
-def two(book):
-    return book["EPUB/text/ch002.xhtml"].decode()
-
-
-def test_every_page_is_a_chapter_in_order(book, one, two):
+def test_every_page_is_a_chapter_in_order_and_says_what_was_found(book):
+    one, two = (book[f"EPUB/text/ch00{n}.xhtml"].decode() for n in (1, 2))
     assert len([name for name in book if re.fullmatch(r"EPUB/text/ch\d+\.xhtml", name)]) == 2
     assert re.search("<h1[^>]*>1. One<", one) and re.search("<h1[^>]*>2. Two<", two)
     contents = book["EPUB/nav.xhtml"].decode()
     assert "1. One" in contents and "<span" not in contents
+    images = [name for name in book if "/media/" in name]
+    assert len(images) == 3 and all(book[name].startswith(b"\x89PNG") for name in images)
+    assert 'alt="hidden"' not in one
+    assert "<math" in one and "\\(x" not in one
+    assert "Take it" not in two and "A caption" in two
+    assert "folded away" not in one and "thresholds" not in one
+    assert all(word in one for word in ("R1 holds", "found", "number"))
 
 
-def test_links_lead_to_chapters_and_lose_their_target_where_it_is_left_out(one, two):
+def test_links_lead_to_chapters_and_lose_their_target_where_it_is_left_out(book):
+    one, two = (book[f"EPUB/text/ch00{n}.xhtml"].decode() for n in (1, 2))
     links = dict(re.findall(r'<a\s+href="([^"]*)"[^>]*>(\w+)', one))
     assert links == {"ch002.xhtml#two--deep": "across", "ch002.xhtml#two--": "whole",
                      "ch002.xhtml#two--fig-x": "figure", "ch002.xhtml#two--term-y": "term"}  # fmt: skip
     assert 'id="two--deep"' in two and "left out" in one
     assert 'href="ch001.xhtml#one--one"' in two
-
-
-def test_every_link_leads_to_a_place_that_is_there(book):
     pages = {name.rpartition("/")[2]: file.decode() for name, file in book.items() if name.endswith(".xhtml")}  # fmt: skip
     places = {f"{name}#{place}" for name, page in pages.items() for place in re.findall(r'\sid="([^"]*)"', page)}  # fmt: skip
     targets = {link.rpartition("/")[2] if link[0] != "#" else name + link
                for name, page in pages.items() for link in re.findall(r'href="([^"]*#[^"]*)"', page)}  # fmt: skip
     assert len(targets) > 5 and targets <= places
-
-
-def test_images_and_formulas_are_of_a_kind_that_e_books_show(book, one):
-    images = [name for name in book if "/media/" in name]
-    assert len(images) == 3 and all(book[name].startswith(b"\x89PNG") for name in images)
-    assert 'alt="hidden"' not in one
-    assert "<math" in one and "\\(x" not in one
-
-
-def test_what_is_folded_stays_out_and_a_card_says_what_was_found(one, two):
-    assert "Take it" not in two and "A caption" in two
-    assert "folded away" not in one and "thresholds" not in one
-    assert all(word in one for word in ("R1 holds", "found", "number"))

@@ -11,8 +11,8 @@ import nbformat
 import pytest
 from PIL import Image
 
+from book._ext import figure_downloads
 from book._ext import figures as of_notebooks
-from book._ext import take
 from book.tools import figures
 from book.tools.address import ROOT
 from book.tools.notebooks import cells, figure_name
@@ -30,7 +30,7 @@ APP = SimpleNamespace(config=SimpleNamespace(html_baseurl="https://owner.github.
 @pytest.fixture
 def drawn(tmp_path, monkeypatch):
     """The folder of figures that were drawn again, empty."""
-    for module in (figures, take):
+    for module in (figures, figure_downloads):
         monkeypatch.setattr(module, "FIGURES", tmp_path / "drawn")
     (tmp_path / "drawn").mkdir()
     return tmp_path / "drawn"
@@ -40,11 +40,11 @@ def test_a_figures_files_name_their_licence_and_are_the_same_each_time():
     figure, ax = plt.subplots(figsize=(2, 1))
     ax.plot([0, 1], [1, 0])
     for kind in figures.KINDS:
-        assert figures.drawn(figure, kind) == figures.drawn(figure, kind)
-    svg = b64decode(figures.drawn(figure, "svg")).decode()
+        assert figures.encode(figure, kind) == figures.encode(figure, kind)
+    svg = b64decode(figures.encode(figure, "svg")).decode()
     ElementTree.fromstring(svg)
     assert "CC BY 4.0" in svg and "The minivit authors" in svg
-    png = Image.open(io.BytesIO(b64decode(figures.drawn(figure, "png"))))
+    png = Image.open(io.BytesIO(b64decode(figures.encode(figure, "png"))))
     assert "CC BY 4.0" in png.text["Copyright"] and png.info["dpi"][0] > 299
     plt.close(figure)
 
@@ -59,14 +59,14 @@ def test_a_chapters_named_figures_are_written_and_the_chapter_is_not(tmp_path, d
     nbformat.write(notebook, path)
     before = path.read_bytes()
     monkeypatch.setattr("sys.argv", ["figures", str(path)])
-    assert figures.main() == 0
+    figures.main()
     assert sorted(file.name for file in drawn.iterdir()) == ["fig-one.png", "fig-one.svg"]
     assert path.read_bytes() == before
 
 
 def offered():
     context = {"body": PAGE}
-    take.offer(APP, "book/02_attention", "page.html", context, None)
+    figure_downloads.offer(APP, "book/02_attention", "page.html", context, None)
     (line,) = re.findall(r'<span class="take">.*</span></figcaption>', context["body"])
     return line
 
@@ -88,11 +88,11 @@ def test_the_line_stands_under_a_figure_and_not_under_a_slider(drawn):
 def test_pages_are_written_again_once_other_figures_are_drawn(drawn):
     env = SimpleNamespace(found_docs={"index", "book/figures", "book/02_attention"})
     pages = ["book/02_attention", "book/figures"]
-    assert take.outdated(APP, env) == pages  # the first build
-    assert take.outdated(APP, env) == []
+    assert figure_downloads.outdated(APP, env) == pages  # the first build
+    assert figure_downloads.outdated(APP, env) == []
     (drawn / "fig-one.svg").touch()
-    assert take.outdated(APP, env) == pages
-    assert take.outdated(APP, env) == []
+    assert figure_downloads.outdated(APP, env) == pages
+    assert figure_downloads.outdated(APP, env) == []
 
 
 def test_every_named_figure_of_a_notebook_is_listed_once():

@@ -81,17 +81,13 @@ def test_what_a_verdict_shows_is_compared_strictly():
 
 
 def test_every_kind_is_compared_but_those_that_are_looked_at():
-    stored = [printed("0.3"), display("a", **{"image/png": "AAAA", "text/html": "<b>a</b>"})]
+    def page(png, html):
+        return display("a", **{"image/png": png, "text/html": html})
+
+    stored = [printed("0.3"), page("AAAA", "<b>a</b>")]
     assert differences(stored, [stored[1], printed("0.4")]) == []
-    assert (
-        differences(
-            stored, [printed("0.3"), display("a", **{"image/png": "B", "text/html": "<b>a</b>"})]
-        )
-        == []
-    )
-    assert differences(
-        stored, [printed("0.3"), display("a", **{"image/png": "AAAA", "text/html": "<i>a</i>"})]
-    )
+    assert differences(stored, [printed("0.3"), page("B", "<b>a</b>")]) == []
+    assert differences(stored, [printed("0.3"), page("AAAA", "<i>a</i>")])
     assert differences(stored, [printed("0.3")]) == [
         "text/html: 1 outputs are stored, and 0 new", "text/plain: 1 outputs are stored, and 0 new"
     ]  # fmt: skip

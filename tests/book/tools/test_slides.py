@@ -76,8 +76,13 @@ def test_a_verdict_is_the_ledgers():
 
 
 @pytest.mark.parametrize("deck", SOURCES)
-def test_no_figure_of_a_claim_is_typed(deck):
+def test_every_slide_has_notes_minutes_and_few_words_and_types_no_figure_of_a_claim(deck):
     for part in parts(deck):
+        title = part.splitlines()[0]
+        assert re.search(r"timing=\d+", title), title
+        assert NOTES.search(part) or "timing=0" in title, title
+        said = re.sub(r"!\[.*?\]\(.*?\)|\{.*?\}(`[^`]+`)?|\$\$.*?\$\$", "", NOTES.sub("", part))
+        assert len(re.findall(r"[^\W\d]\w+", said)) <= FEW, title
         for name in re.findall(r"\{(?:verdict|measured|word)\}`(\w+)`", part):
             for number in re.findall(r"\d+\.\d+|\d{2,}", claims()[name]["figure"]):
                 typed = NOTES.sub("", part) if deck == "lecture" else part  # the script is spoken
@@ -93,16 +98,6 @@ def test_figures_are_large_enough_to_be_read(deck):
         with Image.open(io.BytesIO(cut(file, part) if part else file)) as image:
             scale = min(room / size for room, size in zip(ROOM, image.size, strict=True))
         assert points * dpi / 72 * scale >= SMALLEST, (name, image.size)
-
-
-@pytest.mark.parametrize("deck", SOURCES)
-def test_every_slide_has_notes_minutes_and_few_words(deck):
-    for part in parts(deck):
-        title = part.splitlines()[0]
-        assert re.search(r"timing=\d+", title), title
-        assert NOTES.search(part) or "timing=0" in title, title
-        said = re.sub(r"!\[.*?\]\(.*?\)|\{.*?\}(`[^`]+`)?|\$\$.*?\$\$", "", NOTES.sub("", part))
-        assert len(re.findall(r"[^\W\d]\w+", said)) <= FEW, title
 
 
 def test_the_page_counts_slides_and_minutes():

@@ -7,7 +7,7 @@ import pytest
 from nbclient import NotebookClient
 
 from book.tools.address import ROOT
-from book.tools.edition.student import FIRST_CELL, INSTEAD, exchanged, needs, rewritten
+from book.tools.edition.student import FIRST_CELL, INSTEAD, exchange, needs, rewrite
 from book.tools.notebooks import read, tags
 from course.handout import Waiting, written, written_or
 from minivit import patches
@@ -25,7 +25,7 @@ def patchify(x):
 @pytest.mark.parametrize("path", sorted(ROOT.glob("book/*.ipynb")), ids=lambda path: path.stem)
 def test_a_chapter_for_students_has_its_stubs_and_no_solution(path):
     before, after = read(path), read(path)
-    exchanged(after, path.stem)
+    exchange(after, path.stem)
     nbformat.validate(after)
     stubs = [cell.source for cell in before.cells if "exercise" in tags(cell)]
     assert [cell.source for cell in after.cells if "exercise" in tags(cell)] == stubs
@@ -39,10 +39,10 @@ def test_a_chapter_for_students_has_its_stubs_and_no_solution(path):
 
 def test_a_sentence_that_is_to_be_replaced_must_be_there_once():
     (old, new), *_ = INSTEAD["how_to_read"]
-    assert rewritten(["A.", f"Hints\n   {old} that."], "how_to_read")[1] == f"Hints\n   {new} that."
+    assert rewrite(["A.", f"Hints\n   {old} that."], "how_to_read")[1] == f"Hints\n   {new} that."
     for texts in (["nothing of it"], [old, old]):
         with pytest.raises(ValueError, match="how_to_read is to have once"):
-            rewritten(texts, "how_to_read")
+            rewrite(texts, "how_to_read")
 
 
 def test_a_cell_needs_what_the_cells_before_it_need_for_it():

@@ -46,7 +46,7 @@ def add_positions(tokens, table):
 FORGED = """
 import os
 def add_positions(tokens, table):
-    said = b'{"exercise": "add_positions", "state": "passed", "message": "", "right": 9}\\n'
+    said = b'{"exercise": "add_positions", "state": "passed", "message": "", "checks": 9}\\n'
     for file in range(100):
         try:
             os.write(file, said)

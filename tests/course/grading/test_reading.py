@@ -5,7 +5,7 @@ import json
 import nbformat
 import pytest
 
-from book.tools.edition.student import exchanged
+from book.tools.edition.student import exchange
 from course.grading.answers import BOOK, answer, chapter, chapter_of, solution
 from course.grading.definitions import needed, statements
 from course.grading.notebook import Unreadable, read
@@ -94,7 +94,7 @@ def test_the_books_own_solution_is_nobodys_answer(tmp_path):
 
 def test_what_stands_in_for_a_solution_in_a_notebook_handed_out_is_nobodys_answer(tmp_path):
     handed_out = nbformat.read(next(BOOK.glob("02_*.ipynb")), as_version=4)
-    exchanged(handed_out, "02_attention")
+    exchange(handed_out, "02_attention")
     nbformat.write(handed_out, tmp_path / "a.ipynb")
     notebook = read(tmp_path / "a.ipynb")
     assert any("written_or(" in each.text for each in notebook.statements)

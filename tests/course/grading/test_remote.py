@@ -56,7 +56,7 @@ def fills(x):
 def forges(x):
     for file in range(3, 100):
         with contextlib.suppress(OSError):
-            os.write(file, b'{"exercise": "f", "state": "passed", "right": 9}\n')
+            os.write(file, b'{"exercise": "f", "state": "passed", "checks": 9}\n')
     os._exit(0)
 
 
@@ -113,7 +113,7 @@ def test_changes_to_the_checks_end_with_the_call(monkeypatch):
     result = attempt(torch.ones(2), shape=dict(n=2))
     assert (Attempt.expect, Attempt.expect_close, torch.allclose) == before
     with pytest.raises(NotYet, match="wrong"):
-        attempt.expect_close(result, torch.ones(2), "wrong")
+        attempt.expect_close(result, {torch.ones(2): "wrong"})
 
 
 def test_a_check_sees_what_a_call_did_to_a_module_and_to_what_counts():
@@ -143,7 +143,7 @@ def test_the_error_that_a_function_raised_is_known_to_checks_that_ask():
 
 def test_only_expectations_count_that_not_every_finite_result_meets():
     source = "def add_positions(tokens, table):\n    return tokens * float('nan')\n"
-    assert examine("add_positions", source, 5, 300)["right"] == 0
+    assert examine("add_positions", source, 5, 300)["checks"] == 0
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_checks_that_look_at_more_than_the_result_say_the_same_as_in_a_notebook(
         try:
             with double_precision():
                 check.examine(attempt)
-            said = f"passed ({attempt.met} checks)"
+            said = f"passed ({attempt.checks} checks)"
         except NotYet as reason:
             said = f"not yet: {reason}"
         assert said == check(answer).message
@@ -190,4 +190,4 @@ def test_every_check_accepts_a_right_answer_that_runs_in_copies(name):
     attempt = RemoteAttempt(lambda: answers["CORRECT"][name], 120, 4000)
     with double_precision():
         EXERCISES[name].examine(attempt)
-    assert attempt.right > 0
+    assert attempt.scored > 0

@@ -1,6 +1,7 @@
 """Models in which a cause is planted, and what is measured on them."""
 
 import copy
+from functools import cache
 
 import torch
 from torch import nn
@@ -11,20 +12,29 @@ from vitlab.claims.measuring import NotApplicable, Subject
 from vitlab.data import load_data
 
 
+@cache
+def held_out():
+    return load_data("DIGITS").test
+
+
 def digits(count=20):
     """The trained ViT of digits, and held-out images with their labels."""
-    model, test = minivit.load("digits_vit"), load_data("DIGITS").test
+    model, test = minivit.load("digits_vit"), held_out()
     return model, model.preprocess(test.images[:count]), test.labels[:count]
 
 
-def figure(name, model, images, labels=None, **more):
-    return MEASUREMENTS[name].measure(Subject(model, images, labels, **more)).figure
+def measured(name, model, images, labels=None, **more):
+    return MEASUREMENTS[name].measure(Subject(model, images, labels, **more))
 
 
-def outcome(name, model, images, labels=None, **more):
+def figure(*given, **more):
+    return measured(*given, **more).figure
+
+
+def outcome(*given, **more):
     """The figure, or the sentence why there is none."""
     try:
-        return figure(name, model, images, labels, **more)
+        return figure(*given, **more)
     except NotApplicable as reason:
         return str(reason)
 
@@ -52,12 +62,6 @@ def silent(model):
             last.bias.zero_()
 
 
-def no_head(model, block=0, head=0):
-    """One head adds nothing."""
-    width = model.config.dim // model.config.heads
-    model.blocks[block].attention.out.weight[:, head * width : (head + 1) * width] = 0
-
-
 def shuffled(model):
     table = model.positions.table
     table[:] = table[torch.randperm(len(table), generator=torch.Generator().manual_seed(2))]
@@ -73,37 +77,27 @@ def masked(mask):
     return change
 
 
-class MixingTokens(nn.Module):
-    """An MLP that adds what all tokens have in common."""
+class Function(nn.Module):
+    """A part of a model that computes another function of its input, and perhaps of an old part."""
 
-    def __init__(self, mlp):
+    def __init__(self, function, *inner):
         super().__init__()
-        self.inner = mlp
-
-    def forward(self, x):
-        return self.inner(x) + x.mean(1, keepdim=True)
-
-
-class RMSNorm(nn.Module):
-    """Keeps the mean of a token, which LayerNorm takes away."""
-
-    def forward(self, x):
-        return x / x.square().mean(-1, keepdim=True).sqrt()
-
-
-class MeanOfTokens(nn.Module):
-    """A block that leaves one token, everywhere."""
+        self.function, self.inner = function, nn.ModuleList(inner)
 
     def forward(self, x, *rest):
-        return x.mean(1, keepdim=True).expand_as(x).clone()
+        return self.function(x, *self.inner)
 
 
-class Filtered(nn.Module):
-    """A model that sees its images filtered."""
+def mixing_tokens(mlp):
+    """An MLP that adds what all tokens have in common."""
+    return Function(lambda x, mlp: mlp(x) + x.mean(1, keepdim=True), mlp)
 
-    def __init__(self, model, see):
-        super().__init__()
-        self.model, self.see = model, see
 
-    def forward(self, images):
-        return self.model(self.see(images))
+def rms_norm():
+    """Keeps the mean of a token, which LayerNorm takes away."""
+    return Function(lambda x: x / x.square().mean(-1, keepdim=True).sqrt())
+
+
+def mean_of_tokens():
+    """A block that leaves one token, everywhere."""
+    return Function(lambda x: x.mean(1, keepdim=True).expand_as(x).clone())

@@ -2,7 +2,8 @@
 
 import torch
 
-from vitlab.claims import asking, audit
+from vitlab.claims import audit
+from vitlab.claims import measurements as package
 from vitlab.claims.ledger import Claim
 from vitlab.claims.measuring import Measured, Measurement, NotApplicable
 from vitlab.claims.rules import Rule
@@ -73,7 +74,7 @@ def install(setter):
         name: Measurement(name, function, slow=function is random)
         for name, function in FUNCTIONS.items()
     }
-    setter(asking, "MEASUREMENTS", measurements)
+    setter(package, "MEASUREMENTS", measurements)
     for module in (audit, command):
         setter(module, "claims", lambda: CLAIMS)
     return measurements

@@ -27,12 +27,16 @@ def card(name):
     return harvest([BOOK / f"{claim.chapter}.ipynb"])[name]
 
 
-def two_of_digits(name, count):
-    """The figure of the trained ViT of digits, and that of one before training."""
-    model, images, _ = digits(count)
-    torch.manual_seed(0)
-    untrained = minivit.create("vit_8px").eval()
-    return [figure(name, vit, images) for vit in (model, untrained)]
+def of_digits(count):
+    """The figures of the trained ViT of digits, and of one before training."""
+
+    def figures(name):
+        model, images, _ = digits(count)
+        torch.manual_seed(0)
+        untrained = minivit.create("vit_8px").eval()
+        return [figure(name, vit, images) for vit in (model, untrained)]
+
+    return figures
 
 
 def of_weights(name):
@@ -45,10 +49,6 @@ def of_windows(name):
     return [figure(name, model, torch.rand(1, 3, 224, 224), beside=resnet)]
 
 
-def mean_of_digits(name):
-    return [sum(two_of_digits(name, 4)) / 2]
-
-
 def pairs_of_blocks(name):
     model, images, _ = digits(6)
     large = minivit.load("cifar10_vit_gap")
@@ -58,12 +58,9 @@ def pairs_of_blocks(name):
 
 CELLS = [
     *((name, of_weights) for name in ("V28", "V30", "V32")),
-    *(
-        (name, lambda name: two_of_digits(name, 1))
-        for name in ("R43", "R63", "H10", "C05", "H12", "R12", "L10")
-    ),
+    *((name, of_digits(1)) for name in ("R43", "R63", "H10", "C05", "H12", "R12", "L10")),
     ("V14", of_windows),
-    ("R50", mean_of_digits),
+    ("R50", lambda name: [sum(of_digits(4)(name)) / 2]),
     ("R24", pairs_of_blocks),
 ]
 
@@ -131,17 +128,15 @@ def rows(study):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", [VIT, GAP])
-def test_variance_around_attention_is_that_of_the_study(name):
-    model, split = minivit.load(name), cifar10(1000)
-    around = torch.tensor(rows("smoothing")[name]["around"])
-    stored = (around[3] / around[0]).log2()[0::2].mean().item()  # after, before; of attention
-    value = figure("H29", model, model.preprocess(split.images[::4]), batch_size=50)
-    assert value == pytest.approx(stored, abs=1e-4)  # which is stored with four digits
-
-
-@pytest.mark.full
-def test_the_convolutions_that_raise_the_high_frequencies_are_those_of_the_study():
+def test_figures_of_studies():
+    """Of variance around attention, convolutions that raise, and tokens that know their patch."""
+    split = cifar10(1000)
+    for name in VIT, GAP:
+        model = minivit.load(name)
+        around = torch.tensor(rows("smoothing")[name]["around"])
+        stored = (around[3] / around[0]).log2()[0::2].mean().item()  # after, before; of attention
+        value = figure("H29", model, model.preprocess(split.images[::4]), batch_size=50)
+        assert value == pytest.approx(stored, abs=1e-4)  # which is stored with four digits
     strided = ("blocks.2.conv1", "blocks.4.conv1")
     layers = rows("frequency")[f"amplitudes: {RESNET}"]["layers"].items()
     ends = [row for name, row in layers if "conv" in name and name not in strided]
@@ -149,10 +144,6 @@ def test_the_convolutions_that_raise_the_high_frequencies_are_those_of_the_study
     model = minivit.load(RESNET)
     images = model.preprocess(mixed(cifar10(500)).images[:250])
     assert figure("H04", model, images, batch_size=50) == pytest.approx(stored)
-
-
-@pytest.mark.full
-def test_tokens_that_know_their_patch_are_those_of_the_study():
     model, other = minivit.load(GAP), minivit.load(RESNET)
     hits = rows("representations")
     stored = hits[GAP]["hits"][0] - hits[RESNET]["hits"][0]  # of the first quarter of the images

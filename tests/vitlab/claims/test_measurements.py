@@ -1,5 +1,6 @@
 """What any measurement does: a finite figure, or a sentence why there is none."""
 
+import copy
 import math
 import re
 from functools import cache
@@ -14,8 +15,7 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.vitlab.claims.planted import digits, outcome
-from vitlab.claims.asking import ask
-from vitlab.claims.measurements import MEASUREMENTS
+from vitlab.claims.measurements import MEASUREMENTS, ask
 from vitlab.claims.measurements.attention import rank_correlation
 from vitlab.claims.measuring import Measured, Measurement, NotApplicable, Subject
 
@@ -51,13 +51,11 @@ def test_what_a_claim_needs_is_said():
         assert reason in outcome(name, model, images, **options), name
 
 
-NAN = torch.tensor([0.2, math.nan])
-
-
-@pytest.mark.parametrize("result", [Measured(math.nan), Measured(math.inf), Measured(0.2, NAN)])
-def test_a_figure_that_is_no_number_is_none(result):
-    with pytest.raises(NotApplicable, match="not a finite number"):
-        measured(lambda subject: result)
+def test_a_figure_that_is_no_number_is_none():
+    among = Measured(0.2, torch.tensor([0.2, math.nan]))
+    for bad in Measured(math.nan), Measured(math.inf), among:
+        with pytest.raises(NotApplicable, match="not a finite number"):
+            measured(lambda subject, bad=bad: bad)
 
 
 def measured(function, **more):
@@ -131,15 +129,6 @@ def test_rank_correlation_is_spearmans():
     assert rank_correlation(a, torch.ones_like(a)).abs().max() == 0
 
 
-def test_a_model_is_left_as_it_was():
-    model, images, labels = digits(4)
-    before = {name: t.clone() for name, t in model.state_dict().items()}
-    for name in ("C13", "R43", "V32", "V16", "H12", "L10"):
-        outcome(name, model, images, labels)
-    assert all(torch.equal(t, before[name]) for name, t in model.state_dict().items())
-    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
-
-
 HF = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
 TIMM = {"embed_dim": 16, "img_size": 32}
 MODELS = {
@@ -151,11 +140,12 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_measurement_of_an_architecture_gives_a_figure_or_a_reason(name):
+def test_every_measurement_gives_a_figure_or_a_reason_and_leaves_the_model_as_it_was(name):
     model, beside = draw(MODELS[name]()).eval(), minivit.create("resnet_32px", width=8).eval()
     images = torch.randn(4, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     labels = torch.zeros(4, dtype=torch.int64)
     subject = Subject(model, images, labels, lambda: model, beside, (4.0,) * 3, 4)
+    before = copy.deepcopy(model.state_dict())
     for claim, measurement in MEASUREMENTS.items():
         if measurement.slow:
             continue
@@ -168,3 +158,5 @@ def test_every_measurement_of_an_architecture_gives_a_figure_or_a_reason(name):
         assert result.each is None or result.each.isfinite().all(), claim
         assert all(math.isfinite(value) for value in result.baselines.values()), claim
         assert all(line.ndim == 1 for line in result.curves.values()), claim
+    assert all(torch.equal(t, before[key]) for key, t in model.state_dict().items())
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())

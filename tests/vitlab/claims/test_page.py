@@ -10,13 +10,12 @@ from bs4 import BeautifulSoup
 from scipy import stats
 
 from tests.vitlab.claims import small
-from vitlab.claims.asking import ask
 from vitlab.claims.audit import Audit
-from vitlab.claims.interval import half_width
 from vitlab.claims.ledger import AGREEMENTS, agreement
+from vitlab.claims.measurements import ask
 from vitlab.claims.measuring import Measured, Measurement, NotApplicable
-from vitlab.claims.page import rendered, summary
-from vitlab.claims.rules import NO, UNCERTAIN, UNMEASURED, WORDS, YES
+from vitlab.claims.rules import NO, UNCERTAIN, UNMEASURED, WORDS, YES, half_width
+from vitlab.commands.audit import rendered, summary
 
 CURVES = {"by block": torch.tensor([0.0, math.nan, 1.0]), "other": torch.ones(3)}
 BASELINES = {"untrained": 0.1, "far": 99.0, "none": math.inf}

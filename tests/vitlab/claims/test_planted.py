@@ -9,22 +9,20 @@ from torch import nn
 import minivit
 from minivit.parts import local_mask
 from tests.vitlab.claims.planted import (
-    Filtered,
-    MeanOfTokens,
-    MixingTokens,
-    RMSNorm,
+    Function,
     changed,
     digits,
     figure,
     masked,
-    no_head,
+    mean_of_tokens,
+    measured,
+    mixing_tokens,
     outcome,
+    rms_norm,
     shuffled,
     silent,
     uniform,
 )
-from vitlab.claims.measurements import MEASUREMENTS
-from vitlab.claims.measuring import Subject
 from vitlab.data.photographs import crops
 from vitlab.instruments import low_pass
 
@@ -32,29 +30,33 @@ from vitlab.instruments import low_pass
 def same(names, model, other, images, **more):
     """Those measurements say the same of both models, to rounding."""
     for name in names:
-        before, after = (outcome(name, one, images, **more) for one in (model, other))
+        before, after = (outcome(name, vit, images, **more) for vit in (model, other))
         assert before == pytest.approx(after, abs=1e-6), name
 
 
 def test_attention_made_uniform_looks_as_far_in_every_block():
     model, images, _ = digits()
     even = changed(model, uniform)
-    assert abs(figure("C13", model, images)) > 0.01 and abs(figure("L20", model, images)) > 0.01
-    assert figure("C13", even, images) == pytest.approx(0, abs=1e-6)
-    assert figure("L20", even, images) == pytest.approx(0, abs=1e-6)
+    for name in "C13", "L20":
+        assert abs(figure(name, model, images)) > 0.01
+        assert figure(name, even, images) == pytest.approx(0, abs=1e-6)
     assert figure("C04", even, images) == pytest.approx(1 / 16)
     assert figure("V33", even, images[:4]) == pytest.approx(0, abs=1e-6)
     assert figure("V20", model, images) > 0.1 and figure("V20", even, images) < 1e-10
     same(("V28", "V30", "V17", "R12", "H12", "L10", "H10"), model, even, images)
 
 
-def test_shuffled_positions_are_seen_in_the_table_alone():
+def test_shuffled_positions_and_an_unseen_colour_are_seen_in_the_table_at_most():
     model = minivit.load("cifar10_vit_gap")
     images = model.preprocess(crops(1)[0])
     other = changed(model, shuffled)
     assert figure("V28", model, images) > 0.5
     assert abs(figure("V28", other, images)) < 0.1
     same(("V30", "V32", "V17", "H10"), model, other, images)
+    blind = changed(model, lambda m: m.patch_embedding.projection.weight[:, 0].zero_())
+    with torch.no_grad():
+        assert torch.equal(blind(images), blind(images * torch.tensor([5.0, 1, 1])[:, None, None]))
+    same(("V28", "V30", "V32", "V17", "R12", "H10"), model, blind, images)
 
 
 def test_positions_of_zeros_have_no_direction_and_so_no_figure():
@@ -64,38 +66,25 @@ def test_positions_of_zeros_have_no_direction_and_so_no_figure():
     assert "no learned position" in outcome("V28", minivit.remove(model, "positions"), images)
 
 
-def test_a_head_that_is_off_keeps_the_distances_of_its_block_and_adds_nothing():
+def test_a_block_whose_heads_are_off_keeps_its_distances_and_adds_nothing():
     model, images, _ = digits()
-    off = copy.deepcopy(model)
-    with torch.no_grad():
-        for head in range(model.config.heads):
-            no_head(off, 0, head)
-        off.blocks[0].attention.out.bias.zero_()
+
+    def no_heads(m):
+        m.blocks[0].attention.out.weight.zero_()
+        m.blocks[0].attention.out.bias.zero_()
+
+    off = changed(model, no_heads)
     assert figure("V32", model, images) == figure("V32", off, images) == 0
-    assert raised(model, images)[0] != 0 and raised(off, images)[0] == 0
+    raised = [measured("H29", m, images).curves["raised by attention"][0] for m in (model, off)]
+    assert raised[0] != 0 and raised[1] == 0
     same(("V28", "V30", "R12"), model, off, images)
-
-
-def raised(model, images):
-    """How attention changes the variance in every block, the curve of H29."""
-    return MEASUREMENTS["H29"].measure(Subject(model, images)).curves["raised by attention"]
-
-
-def test_a_colour_that_is_not_seen_moves_no_claim_about_positions_and_tokens():
-    model = minivit.load("cifar10_vit_gap")
-    images = model.preprocess(crops(1)[0])
-    blind = changed(model, lambda m: m.patch_embedding.projection.weight[:, 0].zero_())
-    with torch.no_grad():
-        assert torch.equal(blind(images), blind(images * torch.tensor([5.0, 1, 1])[:, None, None]))
-    same(("V28", "V30", "V32", "V17", "R12", "H10"), model, blind, images)
 
 
 def test_masks_show_in_what_tokens_depend_on():
     model, images, _ = digits()
     causal = changed(model, masked(torch.ones(16, 16, dtype=torch.bool).tril()))
     near = changed(model, masked(local_mask((4, 4), 3)))
-    for name in "L10", "H12":
-        assert figure(name, model, images) == 1
+    assert figure("L10", model, images) == figure("H12", model, images) == 1
     assert figure("L10", causal, images) == 0
     assert figure("H12", causal, images) == 9 / 16  # the token in the middle, and those before
     assert figure("H12", near, images) == 6 / 16  # at the left edge
@@ -103,31 +92,23 @@ def test_masks_show_in_what_tokens_depend_on():
     same(("V28", "R12", "V30"), model, near, images)
 
 
-def test_an_mlp_that_mixes_tokens_is_found():
+def test_an_mlp_that_mixes_tokens_and_a_norm_that_keeps_their_mean_are_found():
     model, images, _ = digits()
-    mixing = changed(model, lambda m: setattr(m.blocks[1], "mlp", MixingTokens(m.blocks[1].mlp)))
+    mixing = changed(model, lambda m: setattr(m.blocks[1], "mlp", mixing_tokens(m.blocks[1].mlp)))
     assert figure("R12", model, images) == 0
     assert figure("R12", mixing, images) >= 0.9 / 16
     same(("H12", "H10", "V28", "V32"), model, mixing, images)
-
-
-def test_a_block_that_sees_the_mean_of_a_token_does_not_carry_it():
-    model, images, _ = digits()
-    seeing = changed(model, lambda m: setattr(m.blocks[2], "norm1", RMSNorm()))
+    keeping = changed(model, lambda m: setattr(m.blocks[2], "norm1", rms_norm()))
     assert figure("R43", model, images) < 1e-10
-    assert figure("R43", seeing, images) > 1e-3
+    assert figure("R43", keeping, images) > 1e-3
 
 
 def test_mlps_without_a_bend_never_turn_round():
     model, images, _ = digits(2)
-
-    def straight(m):
-        m.blocks = m.blocks[:1]
-        m.blocks[0].mlp.activation = nn.Identity()
-
-    one = changed(model, lambda m: setattr(m, "blocks", m.blocks[:1]))
-    assert figure("R50", one, images) == 1
-    assert figure("R50", changed(model, straight), images) == 0
+    short = changed(model, lambda m: setattr(m, "blocks", m.blocks[:1]))
+    straight = changed(short, lambda m: setattr(m.blocks[0].mlp, "activation", nn.Identity()))
+    assert figure("R50", short, images) == 1
+    assert figure("R50", straight, images) == 0
 
 
 def test_ranks_fall_by_as_much_as_was_taken():
@@ -138,23 +119,14 @@ def test_ranks_fall_by_as_much_as_was_taken():
         m.blocks[0].attention.out.weight[:3] = 0  # three numbers of each of 16 tokens
 
     def one_token(m):
-        m.blocks[-1] = MeanOfTokens()
+        m.blocks[-1] = mean_of_tokens()
 
     assert figure("R63", changed(model, blind), images) == 3 * 16
     assert figure("C16", model, images) == 0
-    assert figure("C16", changed(model, one_token), images) == 64 - figure_of_mean(model)
+    assert figure("C16", changed(model, one_token), images) == 64 - model.config.dim
     assert "has attention" in outcome("C17", model, images)
-
-
-def figure_of_mean(model):
-    """Numbers that the mean of tokens can have, of 64 pixels."""
-    return model.config.dim
-
-
-def test_a_network_whose_map_is_small_keeps_no_more_than_the_map():
     network = Convolutions(*(conv(4, 4) for _ in range(2)), conv(4, 1, stride=4), start=4)
-    images = torch.randn(4, 4, 8, 8)
-    assert figure("C17", network, images) == 4 / 256
+    assert figure("C17", network, torch.randn(4, 4, 8, 8)) == 4 / 256  # no more than the last map
 
 
 def test_blocks_that_add_nothing_are_all_alike_and_undone():
@@ -162,10 +134,9 @@ def test_blocks_that_add_nothing_are_all_alike_and_undone():
     resnet = minivit.load("digits_resnet")
     idle = changed(model, silent)
     assert figure("R24", idle, images[:2]) == 1
-    first = [figure("C11", one, images, beside=resnet) for one in (model, idle)]
-    assert first[1] > first[0] and first[1] > 0.1
-    taken = figure("C22", idle, images)
-    assert 0 <= taken <= 1
+    alike = [figure("C11", vit, images, beside=resnet) for vit in (model, idle)]
+    assert alike[1] > alike[0] and alike[1] > 0.1
+    assert 0 <= figure("C22", idle, images) <= 1
     assert figure("H29", idle, images) == 0
     assert figure("H23", idle, images) == 0  # neither smoother nor rougher behind any
 
@@ -173,11 +144,10 @@ def test_blocks_that_add_nothing_are_all_alike_and_undone():
 def test_every_token_of_an_idle_model_knows_its_patch():
     model, _, _ = digits()
     images = torch.randn(1000, 1, 8, 8, generator=torch.Generator().manual_seed(0))
-    resnet = minivit.load("digits_resnet")
-    idle = figure("C15", changed(model, silent), images, beside=resnet, batch_size=100)
-    found = figure("C15", model, images, beside=resnet, batch_size=100)
-    assert idle >= found and 0 <= idle <= 1
-    assert "needs 1,000 images" in outcome("C15", model, images[:999], beside=resnet)
+    more = {"beside": minivit.load("digits_resnet"), "batch_size": 100}
+    idle, trained = (figure("C15", m, images, **more) for m in (changed(model, silent), model))
+    assert idle >= trained and 0 <= idle <= 1
+    assert "needs 1,000 images" in outcome("C15", model, images[:999], **more)
 
 
 class Convolutions(nn.Module):
@@ -217,12 +187,10 @@ def test_blurring_and_sharpening_convolutions_are_told_apart():
     blur = [[1 / 9] * 3] * 3
     sharpen = [[0, -1, 0], [-1, 5, -1], [0, -1, 0]]
     for kinds, share in (([blur, blur], 0), ([sharpen] * 2, 1), ([sharpen, blur], 0.5)):
-        network = Convolutions(*(kernel(*rows) for rows in kinds))
-        assert figure("H04", network, images) == share
-    assert "no 3 x 3 convolution" in outcome("H04", *digits()[:2])
+        assert figure("H04", Convolutions(*(kernel(*rows) for rows in kinds)), images) == share
 
 
-def test_overlapping_patches_reach_beyond_their_own_pixels():
+def test_overlapping_patches_reach_beyond_their_own_pixels_and_tokens_may_be_narrower():
     model, images, _ = digits()
     resnet = minivit.load("digits_resnet")
     wide = copy.deepcopy(model)
@@ -232,56 +200,36 @@ def test_overlapping_patches_reach_beyond_their_own_pixels():
     assert figure("V32", wide, images) == 16 - 4
     assert figure("V14", model, images, beside=resnet) == 1
     assert figure("V14", wide, images, beside=resnet) == 4 / 64  # in the corners
-
-
-def test_tokens_narrower_and_wider_than_their_patches():
-    _, images, _ = digits()
     for dim, fewer in ((2, 1), (4, 0), (8, 0)):
         model = minivit.create("vit_8px", dim=dim, heads=1, depth=1).eval()
         assert figure("V17", model, images) == fewer
 
 
-@pytest.mark.parametrize(("name", "dim"), [("R29", 8), ("R31", 96)])
-def test_filters_of_noise_have_no_pattern_and_those_of_waves_have(name, dim):
+@pytest.mark.parametrize(("name", "other", "dim"), [("R29", "R31", 8), ("R31", "R29", 96)])
+def test_filters_of_noise_have_no_pattern_and_those_of_waves_have(name, other, dim):
     torch.manual_seed(0)
     model = minivit.create("vit_32px", dim=dim, heads=1, depth=2).eval()
-    resnet = minivit.load("cifar10_resnet")
-    images = torch.randn(2, 3, 32, 32)
-    noise = figure(name, model, images, beside=resnet)
-
-    def waves(m):
-        ramp = torch.arange(4).float()
-        m.patch_embedding.projection.weight[:] = torch.cos(torch.pi * ramp)  # columns in turn
-
-    found = figure(name, changed(model, waves), images, beside=resnet)
-    assert noise - found > 0.8  # of eight filters, or of 96
-    other = {"R29": "R31", "R31": "R29"}[name]
+    images, resnet = torch.randn(2, 3, 32, 32), minivit.load("cifar10_resnet")
+    columns = torch.cos(torch.pi * torch.arange(4).float())  # in turn
+    waves = changed(model, lambda m: m.patch_embedding.projection.weight.copy_(columns))
+    noise, pattern = (figure(name, vit, images, beside=resnet) for vit in (model, waves))
+    assert noise - pattern > 0.8  # of eight filters, or of 96
     assert f"makes {dim} of 48" in outcome(other, model, images, beside=resnet)
 
 
-def labelled(count=40):
-    """Photographs with the classes that the ViT says, so that it is right on all."""
-    model = minivit.load("cifar10_vit_gap")
-    images = model.preprocess(crops(count)[0])
-    with torch.no_grad():
-        return model, images, model(images).argmax(1)
-
-
 def test_a_model_that_sees_low_frequencies_alone_goes_by_them():
-    model, images, labels = labelled()
-    low = Filtered(model, lambda x: low_pass(x, 3 / 32))
-    with torch.no_grad():
-        seen = low(images).argmax(1)
+    model = minivit.load("cifar10_vit_gap")
+    images = model.preprocess(crops(40)[0])
+    low = Function(lambda x, model: model(low_pass(x, 3 / 32)), model)
     more = {"beside": minivit.load("cifar10_resnet"), "white": (4.0,) * 3, "batch_size": 40}
-
-    def curves(name, one, classes):
-        return MEASUREMENTS[name].measure(Subject(one, images, classes, **more)).curves
-
-    plain, found = curves("H26", model, labels), curves("H26", low, seen)
-    ahead = [(c["kept, low-pass"] - c["kept, high-pass"]).mean() for c in (plain, found)]
+    with torch.no_grad():  # the classes that each says, so that it is right on all
+        classes = {vit: vit(images).argmax(1) for vit in (model, low)}
+    plain, blurred = (measured("H26", vit, images, classes[vit], **more) for vit in (model, low))
+    kept = [[m.curves[f"kept, {kind}-pass"] for kind in ("low", "high")] for m in (plain, blurred)]
+    ahead = [(lower - higher).mean() for lower, higher in kept]
     assert ahead[1] > ahead[0] + 0.1
-    assert (found["kept, low-pass"][1:] == 1).all()  # above what it sees nothing is missing
-    lost = curves("H27", low, seen)["accuracy lost"]
+    assert (kept[1][0][1:] == 1).all()  # above what it sees nothing is missing
+    lost = measured("H27", low, images, classes[low], **more).curves["accuracy lost"]
     assert lost[0] > 0 and (lost[1:] == 0).all()
 
 

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from book.tools.address import ROOT
 from book.tools.first_cell import first_cell
 from tests.parity import draw
-from vitlab.claims.stored import read
+from vitlab.claims.ledger import read
 
 NOTEBOOK = ROOT / "book/ledger/ten_models.ipynb"
 NAMES = ["vit_tiny_patch16_224.augreg_in21k_ft_in1k", "mobilenetv3_small_050.lamb_in1k"]

@@ -32,6 +32,7 @@ def answers(path, images):
     [
         ("vit_8px", {"depth": 1, "pool": "class"}),
         pytest.param("mixer_8px", {"depth": 1}, marks=pytest.mark.full),
+        pytest.param("alternet_32px", {"image_size": 8, "channels": 1}, marks=pytest.mark.full),
         pytest.param("resnet_8px", {}, marks=pytest.mark.full),
     ],
 )
@@ -44,26 +45,14 @@ def test_the_files_logits_are_the_models_for_any_batch(tmp_path, capsys, name, c
     assert f"; written to {path}" in capsys.readouterr().out
     for size in (1, 5):
         images = torch.randn(size, 1, 8, 8)
-        session, found = answers(str(path), images)
+        session, logits = answers(str(path), images)
         with torch.no_grad():
             expected = model(images)
         assert expected.abs().max() > 0.1
-        assert (found - expected).abs().max() < 1e-4 * max(1, expected.abs().max())
+        assert (logits - expected).abs().max() < 1e-4 * max(1, expected.abs().max())
     about = session.get_modelmeta().custom_metadata_map
     assert json.loads(about["classes"]) == model.classes and about["licence"] == "CC0"
     assert json.loads(about["preprocess"])["mean"] == [0.5]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", ["digits_vit", "cifar10_vit", "cifar10_alternet"])
-def test_trained_models_are_exported(tmp_path, name):
-    path = tmp_path / "a.onnx"
-    with unchecked():
-        assert main(["export", name, "--out", str(path)]) == 0
-    model = minivit.load(name)
-    images = torch.randn(4, model.config.channels, *model.preprocess.size)
-    with torch.no_grad():
-        assert (answers(str(path), images)[1] - model(images)).abs().max() < 1e-4
 
 
 @pytest.mark.parametrize(
@@ -96,9 +85,6 @@ def test_a_file_that_answers_otherwise_is_not_written(tmp_path, capsys, monkeypa
     monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
     assert main(["export", "digits_vit", "--out", str(tmp_path / "a.onnx")]) == 2
     assert said in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-
-
-def test_another_ending_is_refused(tmp_path, capsys):
     assert main(["export", "digits_vit", "--out", str(tmp_path / "a.pt")]) == 2
     assert "ends in .onnx" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -32,12 +32,12 @@ def predict(*arguments):
 
 
 def test_a_folder_is_gone_through_in_the_order_of_names_whatever_the_batch(album, capsys):
-    said = []
+    outputs = []
     for size in (1, 2, 32):
         assert predict(album, "--top", 2, "--batch-size", size) == 0
-        said.append(capsys.readouterr().out)
-    assert said[0].splitlines()[::3] == [str(album / name) for name in ORDER]
-    assert said[0] == said[1] == said[2]
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0].splitlines()[::3] == [str(album / name) for name in ORDER]
+    assert outputs[0] == outputs[1] == outputs[2]
 
 
 def test_a_table_holds_what_the_model_says_of_each_image(album, tmp_path, capsys):
@@ -45,10 +45,10 @@ def test_a_table_holds_what_the_model_says_of_each_image(album, tmp_path, capsys
     assert predict(album, "--csv", files[0], "--json", files[1], "--top", 3, "--batch-size", 2) == 0
     assert capsys.readouterr() == ("", "")
     rows = list(csv.DictReader(files[0].open()))
-    found = json.loads(files[1].read_text())
-    assert [row["path"] for row in rows] == [row["path"] for row in found]
+    table = json.loads(files[1].read_text())
+    assert [row["path"] for row in rows] == [row["path"] for row in table]
     model = minivit.load("digits_vit")
-    for row, one, name in zip(rows, found, ORDER, strict=True):
+    for row, one, name in zip(rows, table, ORDER, strict=True):
         logits = model(model.preprocess(open_picture(album / name)))
         values, indices = logits.double().softmax(1)[0].topk(3)
         assert [p["class"] for p in one["predictions"]] == [model.classes[i] for i in indices]
@@ -62,12 +62,12 @@ def test_a_broken_image_is_a_line_of_the_table_and_the_rest_goes_on(album, tmp_p
     (album / "b.png").write_bytes(b"broken")
     for size in (1, 2, 32):
         assert predict(album, "--json", "-", "--batch-size", size) == 2
-        said = capsys.readouterr()
-        rows = json.loads(said.out)
+        output = capsys.readouterr()
+        rows = json.loads(output.out)
         assert [row["path"] for row in rows] == [str(album / name) for name in ORDER]
         assert [sorted(row) for row in rows].count(["path", "predictions"]) == 4
         assert rows[1]["error"].startswith("UnidentifiedImageError")
-        assert said.err.count("error: expected an image at ") == 1
+        assert output.err.count("error: expected an image at ") == 1
     assert predict(album, "--csv", tmp_path / "a.csv") == 2
     assert "UnidentifiedImageError" in list(csv.DictReader((tmp_path / "a.csv").open()))[1]["error"]
     (tmp_path / "bad").mkdir()
@@ -77,29 +77,23 @@ def test_a_broken_image_is_a_line_of_the_table_and_the_rest_goes_on(album, tmp_p
     assert predict(tmp_path / "bad") == 2 and capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--csv", "a.txt"], "a file that ends in .csv, in a folder that exists: got a.txt"),
-        (["--json", "no/such/a.json"], "in a folder that exists: got no/such/a.json"),
-        (["--batch-size", "0"], "at least 1: got --batch-size 0"),
-        (["--size", "9"], "patches of 2 x 2 do not divide an image of 9 x 9"),
-    ],
-)
-def test_what_cannot_be_is_said_before_the_work(album, capsys, monkeypatch, options, said):
+def test_what_cannot_be_is_said_before_the_work(album, capsys, monkeypatch):
     monkeypatch.setattr("vitlab.commands.command.open_picture", None)
-    assert predict(album, *options) == 2
-    assert said in capsys.readouterr().err
+    for option, value, text in (
+        ("--csv", "a.txt", "a file that ends in .csv, in a folder that exists: got a.txt"),
+        ("--json", "no/such/a.json", "in a folder that exists: got no/such/a.json"),
+        ("--batch-size", "0", "at least 1: got --batch-size 0"),
+        ("--size", "9", "patches of 2 x 2 do not divide an image of 9 x 9"),
+    ):
+        assert predict(album, option, value) == 2
+        assert text in capsys.readouterr().err
 
 
-def test_another_image_size_gives_another_answer(album, capsys):
+def test_other_sizes_and_models_of_other_libraries_predict_too(album, capsys, monkeypatch):
     model = minivit.load("digits_vit", image_size=16)
     assert predict(album / "c.png", "--size", 16, "--top", 1) == 0
     answer = model(model.preprocess(open_picture(album / "c.png"))).softmax(1).max()
     assert f"{answer:.2%}" in capsys.readouterr().out
-
-
-def test_a_model_of_another_library_predicts_too(album, capsys, monkeypatch):
     (album / "mine.py").write_text(
         "import torch, types\nfrom minivit import Preprocess\n"
         "class Wrapped(torch.nn.Linear):\n"

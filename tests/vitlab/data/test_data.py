@@ -1,10 +1,12 @@
+import hashlib
+
 import numpy as np
 import torch
 from PIL import Image
 
 from tests.refusals import assert_refused
 from vitlab.data import Data, Split, load_data
-from vitlab.data.dataset import statistics
+from vitlab.data.dataset import divide, statistics, thin
 
 
 def split(n=4, labels=(0, 1, 0, 1)):
@@ -30,8 +32,7 @@ def test_digits_are_scikit_learns_with_values_stretched_to_a_byte():
 
     data, bunch = load_data("DIGITS"), load_digits()
     assert (data.name, data.classes) == ("DIGITS", tuple("0123456789"))
-    parts = (data.train, data.validation, data.test)
-    rows = [torch.cat([part.labels[:, None], part.images.flatten(1)], 1) for part in parts]
+    rows = [torch.cat([x.labels[:, None], x.images.flatten(1)], 1) for x in data.parts]
     stretched = np.round(bunch.data * 255 / 16).astype(int)
     theirs = np.concatenate([bunch.target[:, None], stretched], 1).tolist()
     assert sorted(torch.cat(rows).tolist()) == sorted(theirs)
@@ -59,8 +60,9 @@ def test_the_parts_are_the_same_for_every_seed_and_fraction():
 
 def test_what_is_no_data_is_refused(tmp_path):
     (tmp_path / "cat.png").touch()
+    few = torch.tensor([0, 0, 0, 1, 1, 0])
     pixels, labels = torch.zeros(2, 3, 4, 4, dtype=torch.uint8), torch.zeros(2, dtype=torch.int64)
-    parts = {"train": split(), "validation": split(), "test": split()}
+    parts = dict.fromkeys(("train", "validation", "test"), split())
 
     def of(**changes):
         return lambda: Data.of("toy", ("cat", "dog"), parts | changes)
@@ -78,7 +80,58 @@ def test_what_is_no_data_is_refused(tmp_path):
             (lambda: Split(pixels[0], labels), ValueError, r"uint8 \[3, 4, 4\]"),
             (lambda: Split(pixels, labels[:1]), ValueError, r"int64 \[1\]"),
             (lambda: Split(pixels, labels.float()), ValueError, r"float32 \[2\]"),
+            (lambda: divide(list("abcdef"), few, ["dogs", "cats", "newts"], [0.1, 0.2]), ValueError, "at least 3 images .*: got 2 of cats, 0 of newts"),
             (of(test=split(0)), ValueError, "part of toy: got none in test"),
             (of(train=split(labels=(0, 0, 0, 0))), ValueError, "got none in train of dog"),
         ]
-    )
+    )  # fmt: skip
+
+
+KEYS = [f"café/{i}.png" for i in range(50)]
+LABELS = torch.arange(50) % 3
+
+
+def checksum(*numbers):
+    content = b"".join(n.numpy().astype("<i8").tobytes() for n in numbers)
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def test_every_image_goes_to_one_part_and_every_class_to_every_part():
+    parts = divide(KEYS, LABELS, "abc", [0.1, 0.2])
+    assert torch.cat(parts).sort().values.tolist() == list(range(50))
+    counts = [LABELS[part].bincount().tolist() for part in parts]
+    assert counts == [[12, 12, 11], [2, 2, 2], [3, 3, 3]]
+    small = divide(list("abc"), torch.zeros(3, dtype=torch.int64), ["a"], [0.1, 0.2])
+    assert [len(part) for part in small] == [1, 1, 1]
+
+
+def test_a_division_is_the_same_on_every_machine():
+    assert checksum(*divide(KEYS, LABELS, "abc", [0.1, 0.2])) == "1309278caef73fc4"
+    digits = load_data("DIGITS")
+    splits = digits.parts
+    assert [len(split) for split in splits] == [1259, 179, 359]
+    assert checksum(*(split.labels for split in splits)) == "92a5400c6630993e"
+    assert checksum(*(split.images.sum((1, 2, 3)) for split in splits)) == "2a78be098eb61b22"
+    tenth = load_data("DIGITS", fraction=0.1).train.images
+    assert checksum(tenth.sum((1, 2, 3))) == "94409f5e094f57f9"
+
+
+def test_a_division_depends_on_the_keys_and_not_on_their_order_or_the_code_of_an_accent():
+    order, parts = torch.randperm(50), divide(KEYS, LABELS, "abc", [0.1, 0.2])
+    shuffled = divide([KEYS[i] for i in order], LABELS[order], "abc", [0.1, 0.2])
+    for part, other in zip(parts, shuffled, strict=True):
+        assert part.tolist() == order[other].sort().values.tolist()
+    decomposed = divide([key.replace("é", "e\u0301") for key in KEYS], LABELS, "abc", [0.1, 0.2])
+    assert all(map(torch.equal, parts, decomposed))
+
+
+def test_a_smaller_fraction_lies_inside_a_larger_one_and_is_of_each_class_alike():
+    labels = torch.arange(1000) % 10
+    kept = {f: thin(labels, f, seed=3) for f in (0.001, 0.1, 0.25, 0.5, 1)}
+    for small, large in zip(list(kept)[:-1], list(kept)[1:], strict=True):
+        assert set(kept[small].tolist()) < set(kept[large].tolist())
+    assert labels[kept[0.25]].bincount().tolist() == [25] * 10
+    assert labels[kept[0.001]].bincount().tolist() == [1] * 10
+    assert kept[1].tolist() == list(range(1000))
+    both = set(kept[0.5].tolist()) & set(thin(labels, 0.5, seed=1).tolist())
+    assert 200 < len(both) < 300  # another seed keeps others

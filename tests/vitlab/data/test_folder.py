@@ -36,13 +36,9 @@ def divided(tmp_path):
     return tmp_path / "set"
 
 
-def parts(data):
-    return data.train, data.validation, data.test
-
-
 def sums(data):
     """Which images each part holds: the pixels' sums tell them apart."""
-    return [sorted(part.images.sum((1, 2, 3)).tolist()) for part in parts(data)]
+    return [sorted(part.images.sum((1, 2, 3)).tolist()) for part in data.parts]
 
 
 def prepared(path, size=(8, 8)):
@@ -53,15 +49,17 @@ def test_images_go_to_three_parts_with_their_labels_prepared_as_a_model_would(ro
     data = load_data(root, size=(6, 8))
     about = (data.name, data.classes, data.licence, data.skipped)
     assert about == ("pets", ("cat", "dog"), None, ())
-    counts = [part.labels.bincount().tolist() for part in parts(data)]
+    counts = [part.labels.bincount().tolist() for part in data.parts]
     assert counts == [[14, 7], [2, 1], [4, 2]]
-    files = {
-        prepared(path, (6, 8)).numpy().tobytes(): path.parent.name for path in root.rglob("*.png")
-    }
-    for part in parts(data):
+    files = {prepared(p, (6, 8)).numpy().tobytes(): p.parent.name for p in root.rglob("*.png")}
+    for part in data.parts:
         for image, label in zip(part.images, part.labels, strict=True):
             assert files.pop(image.numpy().tobytes()) == data.classes[label]
     assert not files  # each once
+    data = load_data(root, size=8, channels=1, fraction=0.5)
+    assert data.train.images.shape == (11, 1, 8, 8)
+    assert data.train.labels.bincount().tolist() == [7, 4]
+    assert load_data(root).test.images.shape[1:] == (3, 64, 64)
 
 
 def test_the_parts_do_not_depend_on_the_order_of_listing_or_on_where_the_folder_lies(
@@ -118,7 +116,7 @@ def test_odd_names_nested_folders_links_and_pipes(root):
     Image.new("1", (60_000, 1)).save(root / "cat" / "line.png")
     with pytest.warns(UserWarning, match="damaged, so left out: 2"):
         data = folder(root, 64)
-    assert sum(part.labels.bincount() for part in parts(data)).tolist() == [21, 11]
+    assert sum(part.labels.bincount() for part in data.parts).tolist() == [21, 11]
     reasons = dict(reason.split(": ", 1) for reason in data.skipped)
     assert reasons["dog/gone.png"].startswith("FileNotFoundError")
     assert "at most 64 megapixels" in reasons["cat/line.png"]
@@ -126,13 +124,13 @@ def test_odd_names_nested_folders_links_and_pipes(root):
 
 def test_folders_with_the_names_of_parts_are_the_parts(divided):
     data = folder(divided, 8)  # validation is held out of the training folder
-    assert [p.labels.bincount().tolist() for p in parts(data)] == [[9, 9], [1, 1], [2, 2]]
+    assert [p.labels.bincount().tolist() for p in data.parts] == [[9, 9], [1, 1], [2, 2]]
     test = [prepared(path).sum().item() for path in (divided / "test").rglob("*.png")]
     assert sums(data)[2] == sorted(test)
     for name in ("a", "b"):
         picture(divided / "validation" / name / "v.png")
     before = folder(divided, 8)
-    assert [len(part) for part in parts(before)] == [20, 2, 4]
+    assert [len(part) for part in before.parts] == [20, 2, 4]
     names = ["train", "validation", "test"]
     for others in (["Train", "Val", "Test"], ["TRAINING", "valid", "testing"], ["x", "dev", "y"]):
         others = [new if len(new) > 1 else old for new, old in zip(others, names, strict=True)]
@@ -143,37 +141,26 @@ def test_folders_with_the_names_of_parts_are_the_parts(divided):
         assert sums(folder(divided, 8)) == sums(before)
 
 
-def test_classes_whose_names_have_that_of_a_part_in_them_are_classes(root):
-    (root / "cat").rename(root / "bullet train")
-    (root / "dog").rename(root / "Testudo")
-    assert folder(root, 8).classes == ("Testudo", "bullet train")
-
-
-def test_the_same_image_in_two_parts_is_warned_of(divided):
+def test_an_image_in_two_parts_is_warned_of_and_a_class_without_training_refused(divided):
     source = divided / "train" / "a"
     Image.open(source / "train0.png").save(divided / "test" / "b" / "copy.bmp")
     Image.open(source / "train1.png").save(divided / "train" / "a" / "twin.bmp")  # no harm there
     said = r"among the training images: 1 \(test/b/copy.bmp = train/a/train0.png\)"
     with pytest.warns(UserWarning, match=said):
         folder(divided, 12)
-
-
-def test_grey_and_fractions_of_a_folder(root):
-    data = load_data(root, size=8, channels=1, fraction=0.5)
-    assert data.train.images.shape == (11, 1, 8, 8)
-    assert data.train.labels.bincount().tolist() == [7, 4]
-    assert load_data(root).test.images.shape[1:] == (3, 64, 64)
-
-
-def test_more_than_fits_is_refused_before_it_is_read(root, monkeypatch):
-    monkeypatch.setattr(module, "open_picture", None)
-    with pytest.raises(ValueError, match="at most 4 GB of memory: got 30 of 8000 x 8000 pixels"):
-        folder(root, 8000)
+    picture(divided / "test" / "c" / "0.png")
+    with pytest.raises(ValueError, match=r"train does not have, \['c'\]"):
+        folder(divided, 8)
 
 
 def renamed(root, cat, dog):
     (root / "cat").rename(root / cat)
     (root / "dog").rename(root / dog)
+
+
+def test_classes_whose_names_have_that_of_a_part_in_them_are_classes(root):
+    renamed(root, "bullet train", "Testudo")
+    assert folder(root, 8).classes == ("Testudo", "bullet train")
 
 
 def few(root, left=2):
@@ -216,13 +203,7 @@ def test_a_folder_that_is_no_data_set_is_refused_with_the_reason(root, case):
         folder(root, 8)
 
 
-def test_a_class_that_the_training_folder_has_not_is_named(divided):
-    picture(divided / "test" / "c" / "0.png")
-    with pytest.raises(ValueError, match=r"train does not have, \['c'\]"):
-        folder(divided, 8)
-
-
-def test_a_folder_that_cannot_be_read_says_so(root, monkeypatch):
+def test_a_folder_that_cannot_be_read_or_held_says_so_before_it_is_read(root, monkeypatch):
     iterdir = type(root).iterdir
 
     def forbidden(path):
@@ -230,6 +211,10 @@ def test_a_folder_that_cannot_be_read_says_so(root, monkeypatch):
             raise PermissionError(13, "Permission denied", str(path))
         return iterdir(path)
 
-    monkeypatch.setattr(type(root), "iterdir", forbidden)  # nothing is forbidden to root
-    with pytest.raises(PermissionError, match="Permission denied: .*cat"):
-        folder(root, 8)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(root), "iterdir", forbidden)  # nothing is forbidden to root
+        with pytest.raises(PermissionError, match="Permission denied: .*cat"):
+            folder(root, 8)
+    monkeypatch.setattr(module, "open_picture", None)
+    with pytest.raises(ValueError, match="at most 4 GB of memory: got 30 of 8000 x 8000 pixels"):
+        folder(root, 8000)

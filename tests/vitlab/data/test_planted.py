@@ -16,12 +16,12 @@ def test_one_quarter_is_a_digit_of_the_class_and_the_others_are_shuffled():
     pixels = digits.images.flatten(1)
     for image, label, where in zip(planted.images, planted.labels, planted.quarters, strict=True):
         for index in range(4):
-            found = quarter(image, index).flatten()
-            same = (pixels == found).all(1)
+            part = quarter(image, index).flatten()
+            same = (pixels == part).all(1)
             if index == where:
                 assert same.any() and (digits.labels[same] == label).all()
             else:
-                shuffled = (pixels.sort(1).values == found.sort().values).all(1)
+                shuffled = (pixels.sort(1).values == part.sort().values).all(1)
                 assert shuffled.any() and not same.any()
     assert planted.quarters.unique().tolist() == [0, 1, 2, 3]
 

@@ -1,5 +1,6 @@
 """Curvature by the weights, against dense matrices, finite differences and other libraries."""
 
+import copy
 from functools import partial
 
 import pytest
@@ -61,14 +62,13 @@ def dense(product, n):
 
 @pytest.mark.parametrize("batch_size", [N, 3])
 @pytest.mark.parametrize(("smoothing", "decay"), [(0.0, 0.0), (0.2, 0.3)])
-def test_loss_gradient_and_hessian_are_those_of_the_dense_derivatives(batch_size, smoothing, decay):
+def test_loss_and_hessian_are_those_of_the_dense_derivatives(batch_size, smoothing, decay):
     model, x = small(), images()
     how = {"label_smoothing": smoothing, "weight_decay": decay, "batch_size": batch_size}
     loss, known = WeightLoss(model, x, LABELS, **how), loss_of(model, x, LABELS, smoothing, decay)
     w = flat(model)
     assert loss.value == pytest.approx(known(w).item())
     close(loss(2 * loss.point)[0], known(2 * w))
-    close(loss.gradient()[0], torch.func.grad(known)(w))
     close(dense(loss.hessian(), len(w)), torch.func.hessian(known)(w))
 
 
@@ -117,8 +117,6 @@ def test_both_ends_of_the_spectrum_with_errors_that_hold_and_directions():
     close(found.top, known.flip(0)[:3])
     close(found.bottom, known[:3])
     close(found.directions @ H, found.top[:, None] * found.directions, 1e-8)
-    close(found.downward @ H, found.bottom[:, None] * found.downward, 1e-8)
-    assert found.slope == pytest.approx(torch.func.grad(loss_of(model, x, LABELS))(flat(model)).norm().item())  # fmt: skip
     assert curvature(model, x, LABELS, steps=43, gauss_newton=True).bottom[0] > -1e-10
 
 
@@ -133,32 +131,14 @@ def test_relative_curvature_is_of_steps_in_units_of_the_weights():
         close(curvature(model, x, LABELS, **how).top, known.flip(0)[:3])
 
 
-def test_relative_curvature_ignores_a_rescaling_that_leaves_the_function_as_it_is():
-    layers = nn.Flatten(), nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 3)
-    model, x = draw(nn.Sequential(*layers).double()), images()
-    tops = {}
-    for factor in 1, 16:
-        with torch.no_grad():
-            model[1].weight.mul_(factor)
-            model[1].bias.mul_(factor)
-            model[3].weight.div_(factor)
-        for relative in False, True:
-            found = curvature(model, x, LABELS, k=1, steps=20, relative=relative)
-            tops[factor, relative] = found.top.item()
-    assert tops[16, True] == pytest.approx(tops[1, True])
-    assert tops[16, False] > 2 * tops[1, False]
-
-
 def test_batch_norm_has_its_running_statistics_or_those_of_the_batch():
     model, x = normed(), images()
     before = {key: value.clone() for key, value in model.state_dict().items()}
     model.train()
     w = flat(model)
-    running = copy_in_mode(model, False)
-    close(
-        dense(WeightLoss(model, x, LABELS).hessian(), len(w)),
-        torch.func.hessian(loss_of(running, x, LABELS))(w),
-    )
+    running = copy.deepcopy(model).eval()
+    known = torch.func.hessian(loss_of(running, x, LABELS))(w)
+    close(dense(WeightLoss(model, x, LABELS).hessian(), len(w)), known)
 
     def by_batch(w):
         """Written out: normalised with the mean and variance of the maps of these images."""
@@ -172,12 +152,6 @@ def test_batch_norm_has_its_running_statistics_or_those_of_the_batch():
     close(batch, torch.func.hessian(by_batch)(w), 1e-8)
     assert (batch[8:10].abs() < 1e-8).all()  # a bias before the norm changes nothing
     assert model.training and all(torch.equal(before[k], v) for k, v in model.state_dict().items())
-
-
-def copy_in_mode(model, training):
-    other = normed()
-    other.load_state_dict(model.state_dict())
-    return other.train(training)
 
 
 @pytest.mark.parametrize("name", MODELS)

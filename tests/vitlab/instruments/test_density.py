@@ -1,15 +1,26 @@
-"""Spectral densities of matrices with known eigenvalues, and of a small network."""
+"""Spectral densities of known matrices, and lines and planes through a small model's weights."""
 
 import math
 
 import pytest
 import torch
 
+import minivit
+from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import close
-from tests.vitlab.instruments.test_curvature import LABELS, dense, flat, images, loss_of, small
-from vitlab.instruments import density
+from tests.vitlab.instruments.test_curvature import (
+    LABELS,
+    dense,
+    flat,
+    images,
+    loss_of,
+    normed,
+    small,
+)
+from vitlab.instruments import curvature, density, filter_normalised, landscape
 from vitlab.instruments.density import quadrature
 from vitlab.instruments.weights import WeightLoss
+from vitlab.krylov import random_like
 
 
 def operator_of(values):
@@ -32,7 +43,6 @@ def test_three_eigenvalues_are_found_with_the_share_of_each():
     below = found.below(-0.5)
     assert abs(below.mean - 0.3) < below.half < 0.02
     assert abs(found.negative.mean - 0.5) < 2 * found.negative.half < 0.04
-    assert found.trace.mean == pytest.approx(0, abs=2 * found.trace.half)
 
 
 def test_the_interval_covers_the_truth_as_often_as_it_says():
@@ -41,16 +51,9 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
         of = quadrature(operator_of(KNOWN), torch.zeros(1, 100).double(), 4, 3, seed).below(-0.5)
         inside += abs(of.mean - 0.3) <= of.half
     assert 180 <= inside <= 199
-    assert math.isnan(quadrature(operator_of(KNOWN), torch.zeros(1, 100).double(), 1, 3).trace.half)
-
-
-def test_a_blurred_density_integrates_to_one_around_each_eigenvalue():
-    found = quadrature(operator_of(KNOWN), torch.zeros(1, 100).double(), probes=200, steps=3)
-    x = torch.linspace(-4, 5, 2001, dtype=torch.float64)
-    heights = found.at(x, 0.1)
-    step = (x[1] - x[0]).item()
-    assert (heights.sum() * step).item() == pytest.approx(1, abs=1e-6)
-    assert (heights[x < -1].sum() * step).item() == pytest.approx(0.3, abs=0.02)
+    assert math.isnan(
+        quadrature(operator_of(KNOWN), torch.zeros(1, 100).double(), 1, 3).below().half
+    )
 
 
 @pytest.mark.parametrize("gauss_newton", [False, True])
@@ -65,17 +68,60 @@ def test_the_density_of_a_network_has_the_moments_of_its_matrix(gauss_newton):
         known = torch.linalg.eigvalsh(H)
         share = known.clamp(max=0).abs().sum() / known.abs().sum()
         assert abs(found.negative.mean - share) < 0.03 and share > 0.05
-    trace = found.trace
-    assert abs(trace.mean - H.diagonal().mean()) < 2 * trace.half
-    second = (found.shares * found.points.square()).sum(1)
-    wanted = (H @ H).diagonal().mean()
-    assert abs(second.mean() - wanted) < 4 * second.std() / 300**0.5
+    for power, known in (1, H), (2, H @ H):
+        moment = (found.shares * found.points**power).sum(1)
+        assert abs(moment.mean() - known.diagonal().mean()) < 4 * moment.std() / 300**0.5
 
 
-def test_probes_differ_and_repeat():
+def test_the_loss_at_every_place_is_that_of_the_moved_weights():
     model, x = small(), images()
-    one, same = (density(model, x, LABELS, probes=2, steps=4) for _ in range(2))
-    other = density(model, x, LABELS, probes=2, steps=4, seed=1)
-    assert torch.equal(one.points, same.points)
-    assert not torch.allclose(one.points[0], one.points[1])
-    assert not torch.allclose(one.points, other.points)
+    found, known, w = landscape(model, x, LABELS, points=3), loss_of(model, x, LABELS), flat(model)
+    assert found.loss.shape == (3, 3) and found.directions.shape == (2, 43)
+    close(found.offsets, torch.tensor([-1.0, 0, 1]).double())
+    first, second = found.directions
+    close(found.loss[2, 0], known(w + first - second))
+    close(found.loss[1, 1], known(w))
+    line = landscape(model, x, LABELS, directions=first[None], radius=0.5, points=5)
+    close(line.loss, torch.stack([known(w + t * first) for t in line.offsets]))
+
+
+def test_along_an_eigenvector_the_loss_is_a_parabola_with_that_eigenvalue():
+    model, x = small(), images()
+    found = curvature(model, x, LABELS, k=1, steps=43)
+    line = landscape(model, x, LABELS, directions=found.directions, radius=1e-3, points=3).loss
+    bend = (line[0] + line[2] - 2 * line[1]) / 1e-6
+    assert bend.item() == pytest.approx(found.top.item(), rel=1e-4)
+
+
+def test_random_directions_have_the_models_lengths_filter_by_filter_and_leave_the_rest():
+    model, x = normed(), images()
+    loss = WeightLoss(model, x, LABELS)
+    for seed in 0, 1:
+        direction = filter_normalised(loss, random_like(loss.point, seed))
+        parts, own = loss.split(direction), dict(model.named_parameters())
+        for name in "0.weight", "4.weight":
+            close(parts[name].flatten(1).norm(dim=1), own[name].flatten(1).norm(dim=1))
+        for name in "0.bias", "1.weight", "1.bias", "4.bias":
+            assert not parts[name].any()
+    drawn = landscape(model, x, LABELS, points=3).directions
+    close(drawn[:1], filter_normalised(loss, random_like(loss.point, 0)))
+    assert not torch.allclose(drawn[0], drawn[1])
+
+
+def test_a_class_token_is_no_filter_and_a_filter_of_zero_stays():
+    model = minivit.create("vit_8px", depth=1, dim=8, heads=2, pool="class").double().eval()
+    model.head.weight.data[0] = 0
+    loss = WeightLoss(model, torch.rand(2, 1, 8, 8).double(), torch.tensor([0, 1]))
+    parts = loss.split(filter_normalised(loss, random_like(loss.point)))
+    tokens = [name for name in parts if "class_token" in name]
+    assert tokens and not any(parts[name].any() for name in tokens)
+    assert not parts["head.weight"][0].any() and parts["head.weight"].isfinite().all()
+
+
+def test_what_is_no_plane_is_refused():
+    model, x = small(), images()
+    assert_refused([
+        (lambda: landscape(model, x, LABELS, points=4), ValueError, "odd number of points: got .*and 4"),
+        (lambda: landscape(model, x, LABELS, directions=3), ValueError, r"\[1 or 2, 43\].*got \[3, 43\]"),
+        (lambda: landscape(model, x, LABELS, directions=torch.ones(1, 5)), ValueError, r"got \[1, 5\]"),
+    ])  # fmt: skip

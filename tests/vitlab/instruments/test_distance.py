@@ -45,14 +45,6 @@ def test_patches_that_are_not_square_have_their_own_step_along_each_axis():
     assert found.uniform.item() == pytest.approx(uniform_by_hand(GRID, (4, 6)))
 
 
-def test_uniform_attention_reaches_half_an_image():
-    found = attention_distance(Known(torch.ones(1, 196, 196), patch=16), images(1, (224, 224)))
-    # Between two random points of a unit square: Philip (2007), (2 + sqrt 2 + 5 asinh 1) / 15
-    continuous = (2 + math.sqrt(2) + 5 * math.asinh(1)) / 15 * 224
-    assert found.uniform.item() == pytest.approx(continuous, rel=0.01)
-    assert found.pixels.item() == pytest.approx(found.uniform.item())
-
-
 def test_tokens_that_stand_nowhere_are_left_out_and_what_they_take_is_told():
     weights = torch.ones(1, N + 2, N + 2)
     weights[:, 2:, 2:] = shift(0, 1) + shift(0, -1)  # each patch: 2 of 4 to patches
@@ -93,15 +85,6 @@ def test_weights_that_all_images_share_count_for_each():
     model.blocks[0] = SharedBlock(weights)
     found = attention_distance(model, images())
     torch.testing.assert_close(found.pixels, known.pixels, rtol=1e-6, atol=0)
-
-
-def test_a_neighbourhood_bounds_the_distance_and_a_removed_attention_has_none():
-    model = draw(minivit.create("vit_8px", local=3, pool="class"))
-    x = torch.rand(3, 1, 8, 8)
-    found = attention_distance(model, x)
-    assert (found.pixels < 2 * math.sqrt(2)).all() and (found.pixels < found.uniform[:, None]).all()
-    without = attention_distance(minivit.remove(model, "attention", [1]), x)
-    assert without.blocks == ("blocks.0", "blocks.2", "blocks.3")
 
 
 class Bare(nn.Module):

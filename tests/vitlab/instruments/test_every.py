@@ -1,10 +1,12 @@
-"""What holds for every instrument: batches, modes, compiled models, and what no one measures."""
+"""What holds for every instrument: batches, modes, compiled models, shapes, and what no one measures."""
 
 from functools import partial
 
 import matplotlib
 import pytest
 import torch
+from jaxtyping import TypeCheckError
+from matplotlib.figure import Figure
 
 import minivit
 from tests.parity import draw
@@ -12,7 +14,7 @@ from tests.refusals import assert_refused, unchecked
 from tests.vitlab.instruments.models import DEPTH, everybodys
 from vitlab import instruments as analysis
 from vitlab.calls import activation, sublayer
-from vitlab.figures import attention_overlay, rollout_overlay
+from vitlab.figures import attention_overlay, gallery, rollout_overlay
 from vitlab.inversion import invert
 
 matplotlib.use("Agg")
@@ -116,3 +118,17 @@ def test_labels_of_every_width_are_classes_and_no_mask():
     model, x, classes = in_training(), torch.rand(5, 1, 6, 8), torch.arange(5)
     for dtype in torch.uint8, torch.int32:
         assert torch.equal(LABELLED["heads"](model, x, classes.to(dtype)), LABELLED["heads"](model, x, classes))  # fmt: skip
+
+
+def test_a_wrong_shape_is_caught_while_the_tests_run():
+    x, y = torch.rand(5, 3), torch.rand(4, 2)
+    with pytest.raises(TypeCheckError, match=r"ridge[\s\S]*rows=5"):
+        analysis.ridge(x, y)  # not as many rows of targets as of features
+    with pytest.raises(TypeCheckError, match="patch_means"):
+        analysis.patch_means(x, (1, 1))
+    with pytest.raises(TypeCheckError, match="parameter 'labels'"):
+        gallery(Figure().subplots(), torch.rand(2, 3, 8, 8), torch.tensor([0, 1, 2]), ["one"])
+    with pytest.raises(TypeCheckError, match="Ridge"):
+        analysis.Ridge(torch.ones(3, 2), *torch.ones(2, 3), torch.ones(5, 3))
+    with unchecked(), pytest.raises(ValueError, match="features .* and targets .*three rows"):
+        analysis.ridge(x, y)

@@ -12,7 +12,6 @@ import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import close, random
-from vitlab.data.photographs import photograph
 from vitlab.instruments import (
     cosine_basis,
     cut_patches,
@@ -70,15 +69,6 @@ def test_the_cosine_transform_is_a_librarys_and_orthonormal():
     assert basis[1].std(1).max() < 1e-9 < basis[2].std(1).max()  # wider than high: across first
 
 
-def test_components_of_photographs_are_near_the_slow_waves_and_those_of_noise_are_not():
-    photo = photograph("astronaut", 256)[None].double()
-    natural = principal_components(cut_patches(photo, 8)).pictures
-    slow, chance = cosine_basis(3, (8, 8))[:8], 8 / 192
-    assert subspace_overlap(natural[:8], slow) > 0.7
-    noise = principal_components(random(1024, 3, 8, 8)).pictures
-    assert abs(subspace_overlap(noise[:8], slow) - chance) < 0.06
-
-
 def test_overlap_is_one_for_the_same_space_and_the_share_at_random():
     a = torch.linalg.qr(random(24, 24)).Q.view(24, 2, 3, 4)
     turned = (torch.linalg.qr(random(5, 5, seed=1)).Q @ a[:5].flatten(1)).view(5, 2, 3, 4)
@@ -112,11 +102,6 @@ def test_filters_made_of_one_two_and_all_waves_are_counted():
     ], dtype=torch.float64))  # fmt: skip
     assert found.structured().tolist() == [True, True, True, True, False]
     close(found.power.sum((1, 2)), torch.ones(5).double())
-
-
-def test_size_and_channels_that_are_alike_do_not_matter():
-    grey = random(4, 1, 8, 8)
-    close(filter_spectra(grey).waves, filter_spectra(1e-6 * grey.repeat(1, 3, 1, 1)).waves)
 
 
 def test_of_noise_a_known_share_passes_for_a_pattern():

@@ -1,4 +1,4 @@
-"""Log amplitudes of known waves, Park and Kim's bins, and waves through known parts."""
+"""Waves of known amplitude, Park and Kim's bins, bands, and waves through known parts."""
 
 import math
 
@@ -9,8 +9,16 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import MODELS, Scaled, everybodys, images, random
-from vitlab.instruments import layer_frequencies, log_amplitude, stream_frequencies
+from tests.vitlab.instruments.models import Scaled, images, random
+from vitlab.instruments import (
+    band_noise,
+    band_pass,
+    high_pass,
+    layer_frequencies,
+    log_amplitude,
+    low_pass,
+    stream_frequencies,
+)
 from vitlab.instruments.frequency import frequencies, rings
 
 
@@ -100,47 +108,32 @@ def test_the_stream_of_known_branches():
         torch.testing.assert_close(part.values, known, atol=1e-4, rtol=0)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_everybodys_parts_are_seen_without_their_other_tokens(name):
-    model, pictures, grid = everybodys(name)
-    _, block, part, extra = MODELS[name]
-    at = f"{block.format(1)}.{part}"
-    seen = {}
-
-    def keep(module, args, kwargs, output):
-        given = output[0] if isinstance(output, tuple) else output
-        read = args[0] if args else kwargs["hidden_states"]
-        seen.update(before=read[:, extra:], after=given[:, extra:])
-
-    hook = model.get_submodule(at).register_forward_hook(keep, with_kwargs=True)
-    with torch.no_grad():
-        model(pictures)
-    hook.remove()
-    found = layer_frequencies(model, pictures, at, batch_size=1)[at]
-    for side in ("before", "after"):
-        known = log_amplitude(seen[side].mT.unflatten(2, grid).double())
-        # One image at a time, not all at once: float32 rounds the log of a faint wave otherwise.
-        torch.testing.assert_close(getattr(found, side).values, known.values, atol=1e-3, rtol=0)
-    stream = stream_frequencies(model, pictures)
-    assert at in stream and len(stream) == 4
-    torch.testing.assert_close(stream[at].branch.values, found.after.values, atol=1e-3, rtol=0)
-    chain = list(stream.values())  # what one sum gives is what the next one passes by
-    for one, other in zip(chain, chain[1:], strict=False):
-        torch.testing.assert_close(one.sum.values, other.skip.values, atol=1e-3, rtol=0)
+@pytest.mark.parametrize("size", [16, (24, 32), (15, 21)])
+def test_noise_has_the_stated_power_and_none_out_of_its_band(size):
+    low, high = 0.125, 0.25
+    noise = band_noise(4, 3, size, low, high, power=0.04, seed=1).double()
+    power = noise.square().mean((1, 2, 3))
+    torch.testing.assert_close(power, torch.full((4,), 0.04).double(), rtol=1e-6, atol=0)
+    waves = torch.fft.fft2(noise).abs()
+    apart = frequencies(tuple(noise.shape[2:]))
+    inside = (apart >= low) & (apart < high)
+    assert waves[..., ~inside].max() < 1e-4 * waves[..., inside].mean()
+    assert (waves[..., inside] > 0).all()
 
 
-def test_maps_of_convolutions_mixers_and_hybrids():
-    small = {"image_size": 16, "classes": 5}
-    resnet = draw(minivit.create("resnet_32px", **small)).eval()
-    found = layer_frequencies(resnet, images(2, (16, 16)), "blocks.2", "blocks.3")
-    assert found["blocks.2"].before.values.shape == (16, 16)
-    assert found["blocks.2"].after.values.shape == (8, 8)
-    torch.testing.assert_close(found["blocks.2"].after.values, found["blocks.3"].before.values)
-    mixer = draw(minivit.create("mixer_32px", depth=2, dim=16, mixing_hidden=8, **small)).eval()
-    assert len(stream_frequencies(mixer, images(2, (16, 16)))) == 4
-    hybrid = draw(minivit.create("alternet_32px", **small)).eval()
-    name = next(n for n, _ in hybrid.named_modules() if n.endswith("attention"))
-    assert layer_frequencies(hybrid, images(2, (16, 16)), name)[name].after.values.shape[0] > 1
+@pytest.mark.parametrize("cutoff", [0.05, 0.25, 0.4])
+def test_low_and_high_pass_together_are_the_image(cutoff):
+    x = images(2, (24, 32))
+    torch.testing.assert_close(low_pass(x, cutoff) + high_pass(x, cutoff), x, atol=1e-6, rtol=0)
+    assert high_pass(x, cutoff).mean((2, 3)).abs().max() < 1e-6
+    torch.testing.assert_close(low_pass(x, cutoff).mean((2, 3)), x.mean((2, 3)))
+
+
+def test_an_edge_belongs_to_the_band_above():
+    r = torch.arange(16)
+    wave = torch.cos(2 * torch.pi * 4 * r / 16).expand(16, 16)[None, None]  # 0.25 cycles a pixel
+    torch.testing.assert_close(band_pass(wave, 0.25, 0.3), wave)
+    torch.testing.assert_close(low_pass(wave, 0.25), torch.zeros_like(wave), atol=1e-6, rtol=0)
 
 
 def test_what_is_on_no_grid_is_refused():
@@ -158,4 +151,7 @@ def test_what_is_on_no_grid_is_refused():
         (lambda: log_amplitude(torch.ones(2, 8, 8)), ValueError, "expected maps"),
         (lambda: log_amplitude(torch.ones(2, 3, 1, 8)), ValueError, "two positions"),
         (lambda: log_amplitude(torch.ones(1, 1, 4, 6)).diagonal, ValueError, "square"),
+        (lambda: band_pass(pictures, 0.3, 0.2), ValueError, "low < high"),
+        (lambda: high_pass(pictures, 0.8), ValueError, "a wave between"),
+        (lambda: band_noise(1, 1, 16, 0.01, 0.02), ValueError, "a wave between"),
     ])  # fmt: skip

@@ -1,25 +1,33 @@
-"""What switching parts off changes, against models in which they are taken out by hand."""
+"""What switching parts off changes, and what takes their place: against parts taken out by hand."""
+
+from functools import partial
 
 import pytest
+import timm
 import torch
 import torch.nn.functional as F
+import transformers as hf
 from torch import nn
 
 import minivit
 from tests.parity import draw
-from tests.vitlab.instruments.models import DIM, HEADS, MODELS, everybodys, images
+from tests.refusals import assert_refused
+from tests.vitlab.instruments.models import (
+    DIM,
+    HEADS,
+    MODELS,
+    Known,
+    KnownBlock,
+    SharedBlock,
+    everybodys,
+    images,
+)
+from tests.vitlab.instruments.test_architectures import HF
 from vitlab.instruments import branch_importance, head_importance
+from vitlab.instruments.importance import other_images, outputs, stand_ins
 
+MEASURES = [head_importance, branch_importance]
 LABELS = torch.tensor([1, 4])
-
-
-def without_head(model, attention, head):
-    """Every library's map behind the heads reads them side by side: its columns are zeroed."""
-    part = model.get_submodule(attention)
-    maps = [m for m in part.modules() if isinstance(m, nn.Linear)]
-    last = [m for m in maps if m.weight.shape == (DIM, DIM)][-1]
-    width = DIM // HEADS
-    last.weight.data[:, head * width : (head + 1) * width] = 0
 
 
 def scores(model, pictures, labels):
@@ -27,25 +35,6 @@ def scores(model, pictures, labels):
     output = getattr(output, "logits", output)
     accuracy = (output.argmax(1) == labels).double().mean().item()
     return F.cross_entropy(output, labels).item(), accuracy
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_a_head_that_is_off_is_one_whose_columns_of_the_output_map_are_zero(name):
-    _, block, attention, _ = MODELS[name]
-    model, pictures, _ = everybodys(name)
-    found = head_importance(model, pictures, LABELS)
-    assert found.loss.shape == found.accuracy.shape == (2, HEADS)
-    assert found.names == tuple(block.format(i) for i in range(2))
-    whole = scores(model, pictures, LABELS)
-    assert (found.whole_loss, found.whole_accuracy) == pytest.approx(whole)
-    for i in range(2):
-        for head in range(HEADS):
-            other, _, _ = everybodys(name)
-            without_head(other, f"{block.format(i)}.{attention}", head)
-            loss, accuracy = scores(other, pictures, LABELS)
-            assert found.loss[i, head].item() == pytest.approx(loss, rel=1e-5)
-            assert found.accuracy[i, head] == accuracy
-            assert abs(loss - whole[0]) > 1e-4
 
 
 @pytest.mark.parametrize("name", ["vit_8px", "mixer_8px"])
@@ -110,3 +99,134 @@ def test_a_branch_with_a_norm_behind_it_leaves_the_skip_alone():
             block.off = True
             assert loss.item() == pytest.approx(scores(model, pictures, LABELS)[0])
             block.off = False
+
+
+def loss_with(model, hooked, change, pictures, labels):
+    """The loss where ``change`` makes the output of a module from its input and output."""
+    hook = model.get_submodule(hooked).register_forward_hook(lambda m, i, o: change(i[0], o))
+    try:
+        return scores(model, pictures, labels)[0]
+    finally:
+        hook.remove()
+
+
+def only(tensor, output):
+    return (tensor, *output[1:]) if isinstance(output, tuple) else tensor
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_everybodys_branches_with_their_mean_and_with_each_others(name):
+    model, pictures, _ = everybodys(name)
+    for by, stands_in in ("mean", lambda y: y.mean(0, True).expand_as(y)), ("resample", lambda y: y.flip(0)):  # fmt: skip
+        found = branch_importance(model, pictures, LABELS, by=by, batch_size=1)
+        for part, loss in zip(found.names, found.loss, strict=True):
+
+            def change(x, output, stands_in=stands_in):
+                y = output[0] if isinstance(output, tuple) else output
+                return only(stands_in(y), output)
+
+            known = loss_with(model, part, change, pictures, LABELS)
+            assert loss.item() == pytest.approx(known, rel=1e-5)
+            assert abs(known - found.whole_loss) > 1e-5
+
+
+@pytest.mark.parametrize("block", [KnownBlock, SharedBlock])
+def test_attention_that_is_the_same_for_all_images_is_lost_by_zero_and_not_by_mean(block):
+    weights = torch.rand(HEADS, 12, 12, generator=torch.Generator().manual_seed(0))
+    model = Known(weights / weights.sum(-1, keepdim=True), torch.eye(12).expand(HEADS, -1, -1))
+    model.blocks = nn.ModuleList(block(part.weights) for part in model.blocks)
+    zero, mean, other = (
+        head_importance(model, images(3), by=by) for by in ("zero", "mean", "resample")
+    )
+    whole = torch.full((2, HEADS), zero.whole_loss).double()
+    for found in mean, other:
+        torch.testing.assert_close(found.loss, whole, rtol=1e-5, atol=0)
+    assert (zero.loss - zero.whole_loss).abs().min() > 1e-4
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_everybodys_heads_look_where_they_do_in_the_mean_or_for_the_other_image(name):
+    model, pictures, _ = everybodys(name)
+    for by, stands_in in ("mean", lambda w: w.mean(0, True)), ("resample", lambda w: w.flip(0)):
+        found = head_importance(model, pictures, LABELS, by=by)
+        for block, losses in zip(found.names, found.loss, strict=True):
+            for head in range(HEADS):
+
+                def change(w, head=head, stands_in=stands_in):
+                    return torch.cat([w[:, :head], stands_in(w).expand_as(w)[:, head : head + 1], w[:, head + 1 :]], 1)  # fmt: skip
+
+                with minivit.replace(model, {f"{block}.weights": change}):
+                    known = scores(model, pictures, LABELS)[0]
+                assert losses[head].item() == pytest.approx(known, rel=1e-5)
+                assert known != found.whole_loss
+
+
+def test_other_images_are_never_ones_own_and_each_is_taken_once():
+    for count in 2, 3, 50:
+        others = other_images(count, seed=1)
+        assert sorted(others.tolist()) == list(range(count))
+        assert (others != torch.arange(count)).all()
+    assert not torch.equal(other_images(50, 0), other_images(50, 1))
+    assert torch.equal(other_images(50, 1), other_images(50, 1))
+
+
+def test_a_mean_of_reference_images_is_that_put_in_by_hand():
+    model, x, labels = draw(minivit.create("vit_8px", depth=2)).eval(), torch.rand(3, 1, 8, 8), torch.arange(3)  # fmt: skip
+    many = torch.rand(5, 1, 8, 8)
+    found = branch_importance(model, x, labels, "blocks.1.mlp", by="mean", reference=many)
+    with minivit.record(model, "blocks.1.mlp") as seen:
+        model(many)
+    with minivit.replace(model, {"blocks.1.mlp": seen["blocks.1.mlp"].mean(0, keepdim=True)}):
+        known = scores(model, x, labels)[0]
+    assert found.loss.item() == pytest.approx(known, rel=1e-5)
+
+
+def test_reference_images_are_drawn_as_often_as_can_be():
+    model, many = draw(minivit.create("vit_8px", depth=1)).eval(), torch.rand(3, 1, 8, 8)
+    names = ["blocks.0.mlp"]
+    batches = [torch.rand(4, 1, 8, 8), torch.rand(3, 1, 8, 8)]
+    instead = stand_ins(model, batches, names, "resample", 0, [many[:2], many[2:]])
+    drawn = torch.cat([new[names[0]] for new in instead])
+    known = outputs(model, names, many)[names[0]]
+    near = (drawn[:, None] - known).abs().amax((2, 3)) < 1e-5
+    assert len(drawn) == 7 and (near.sum(1) == 1).all()
+    assert sorted(near.sum(0).tolist()) == [2, 2, 3]
+
+
+def test_branches_can_be_named_where_a_relu_hides_the_addition():
+    model, x, labels = draw(minivit.create("resnet_8px")).eval(), torch.rand(3, 1, 8, 8), torch.arange(3)  # fmt: skip
+    found = branch_importance(model, x, labels, "blocks.?.norm2")
+    assert found.names == tuple(f"blocks.{i}.norm2" for i in range(len(model.blocks)))
+    for i, block in enumerate(model.blocks):
+        hook = block.register_forward_hook(
+            lambda m, given, output: torch.relu(m.shortcut(given[0]))
+        )
+        assert found.loss[i].item() == pytest.approx(scores(model, x, labels)[0], rel=1e-5)
+        hook.remove()
+    with pytest.raises(LookupError, match="no module matches 'norm3'"):
+        branch_importance(model, x, labels, "norm3")
+
+
+def test_what_has_no_entry_for_each_image_is_refused_by_mean_and_measured_by_zero():
+    model, pictures, _ = everybodys("minivit mean")
+    swin = timm.create_model("swin_tiny_patch4_window7_224", img_size=56, embed_dim=12, depths=(1, 1), num_classes=5)  # fmt: skip
+    packed = hf.PixtralVisionModel(hf.PixtralVisionConfig(**HF))
+    squares = torch.rand(2, 3, 32, 32)
+
+    class Head(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.packed = packed
+
+        def forward(self, x):
+            tokens = self.packed(x).last_hidden_state
+            return tokens.view(len(x), -1, tokens.shape[-1]).mean(1)
+
+    assert head_importance(swin.eval(), torch.rand(2, 3, 56, 56), LABELS).loss.isfinite().any()
+    assert_refused([
+        *((partial(measure, model, pictures, by="median"), ValueError, "by='zero', 'mean' or 'resample': got 'median'") for measure in MEASURES),
+        *((partial(measure, model, pictures[:1], by="resample"), ValueError, "expected two images or more.*: got 1") for measure in MEASURES),
+        (partial(head_importance, swin, torch.rand(2, 3, 56, 56), by="mean"), ValueError, r"to give \[2, 3, 49, 49\] for 2 images.*got \[8, 3, 49, 49\], and \[4, "),
+        (partial(head_importance, Head(), squares, by="mean"), ValueError, r"got \[1, 2, 32, 32\], and \[1, 2, 16, 16\] for one image"),
+        (partial(branch_importance, Head(), squares, by="resample"), ValueError, r"got \[1, 32, 16\], and \[1, 16, 16\] for one image"),
+    ])  # fmt: skip

@@ -7,7 +7,6 @@ from torch import nn
 
 import minivit
 from minivit.patches import patchify
-from tests.parity import draw
 from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import close, random
 from vitlab.instruments import linear_cka, localisation, readable
@@ -75,19 +74,6 @@ def test_what_is_readable_is_the_share_of_variance_explained():
     model.layer.register_forward_hook(blurred)
     found = readable(model, noise[:3000], noise[3000:], "layer")
     assert (found.own - 0.5).abs().max() < 0.05 and found.elsewhere.abs().max() < 0.02
-
-
-def test_attention_to_itself_alone_localises_and_uniform_attention_does_not():
-    images = random(120, 1, 8, 8).float()
-    for pool, extra in ("mean", 0), ("class", 1):
-        model = minivit.create("vit_8px", dim=12, heads=3, depth=1, pool=pool)
-        model = draw(minivit.remove(model, "mlp")).eval()
-        model.blocks[0].attention.qkv.weight[:24] = 0  # no queries, no keys: uniform
-        model.blocks[0].attention.qkv.bias[:24] = 0
-        mixed = localisation(model, images, "blocks.0.attention")
-        assert mixed.hits.float().mean() < 0.4 and len(mixed.extra) == extra
-        kept = localisation(model, images, "patch_embedding")
-        assert kept.hits.all() and not len(kept.extra)
 
 
 def test_bad_input_is_refused():

@@ -1,14 +1,16 @@
-"""Rollouts of attention that is known, and of everybody's models by paths counted one by one."""
+"""Rollouts of attention that is known, and relevance where the cause was planted."""
 
 from functools import partial
 
 import pytest
 import torch
+from torch import nn
 
 import minivit
+from tests.parity import draw
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import Known, images
-from vitlab.instruments import rollout
+from tests.vitlab.instruments.models import Known, SharedBlock, images
+from vitlab.instruments import relevance, rollout
 
 N = 12
 
@@ -16,32 +18,6 @@ N = 12
 def stochastic(seed, tokens=N):
     w = torch.rand(2, tokens, tokens, generator=torch.Generator().manual_seed(seed))
     return w / w.sum(-1, keepdim=True)
-
-
-def test_the_identity_rolls_out_to_the_identity():
-    model = Known(torch.eye(N)[None], torch.eye(N)[None])
-    for identity in 0, 0.5, 1:
-        found = rollout(model, images(), identity=identity)
-        torch.testing.assert_close(found.matrices, torch.eye(N).double().expand(2, 2, N, N))
-    assert found.blocks == ("blocks.0", "blocks.1")
-    torch.testing.assert_close(found.patches, torch.full((2, 2, N), 1 / N).double())
-
-
-def test_a_shift_twice_is_a_shift_by_two_and_with_the_identity_a_binomial():
-    step = torch.eye(N).roll(1, 1)  # each token attends to the next
-    model = Known(step[None], step[None])
-    without = rollout(model, images(1), identity=0).matrices[:, 0]
-    assert torch.equal(without.round().float(), torch.stack([step, step @ step]))
-    half = rollout(model, images(1)).matrices[1, 0]
-    known = 0.25 * torch.eye(N) + 0.5 * step + 0.25 * step @ step
-    torch.testing.assert_close(half, known.double(), rtol=1e-6, atol=1e-6)
-
-
-def test_uniform_attention_forgets_where_it_came_from_but_for_the_identity():
-    model = Known(*[torch.ones(1, N, N)] * 3)
-    assert torch.linalg.matrix_rank(rollout(model, images(1), identity=0).matrices[2, 0]) == 1
-    found = rollout(model, images(1)).matrices[2, 0]
-    torch.testing.assert_close(found.diagonal(), torch.full((N,), 1 / 8 + 7 / 8 / N).double())
 
 
 @pytest.mark.parametrize("identity", [0, 0.3])
@@ -65,14 +41,92 @@ def test_the_answer_is_read_from_the_class_token_or_from_the_mean():
     assert mean[1] == pytest.approx(1)  # to which all patches attend
 
 
-def test_what_cannot_be_rolled_out_is_refused():
-    cases = [
-        ("mixer_32px", {}, "Mixer computes no attention between tokens"),
-        ("resnet_32px", {}, "ResNet computes no attention"),
-        ("pit_32px", {}, "the same tokens in all blocks"),
-        ("vit_32px", {"identity": 1.5}, "from 0 to 1: got 1.5"),
-    ]
-    assert_refused(
-        (partial(rollout, minivit.create(name), images(1, (32, 32)), **options), ValueError, said)
-        for name, options, said in cases
-    )
+PATCH, OTHER = 5, 7
+
+
+class Looking(nn.Module):
+    """Attention with given weights, in which each head carries a channel of its own."""
+
+    def __init__(self, rows):
+        super().__init__()
+        self.rows = rows  # [heads, tokens, tokens]
+
+    def forward(self, x):
+        weights = self.rows.log().expand(len(x), -1, -1, -1).softmax(-1)
+        return x + (weights @ x.mT[..., None])[..., 0].mT
+
+
+class Planted(nn.Module):
+    """Both channels of a patch are its mean; those of the class token, one with minus, the logits."""
+
+    def __init__(self, *rows):
+        super().__init__()
+        self.embed = nn.Conv2d(1, 2, 8, 8, bias=False)
+        self.embed.weight.data.fill_(1 / 64)
+        self.blocks = nn.ModuleList(map(Looking, rows))
+
+    def forward(self, x):
+        patches = self.embed(x).flatten(2).mT
+        x = torch.cat([torch.zeros_like(patches[:, :1]), patches], 1)
+        for block in self.blocks:
+            x = block(x)
+        return x[:, 0] * torch.tensor([1.0, -1.0])
+
+
+def looking(query, *at):
+    """Weights with which one query of each head looks at a token, and all others at themselves."""
+    rows = torch.eye(N + 1).expand(len(at), -1, -1).clone()
+    for head, token in enumerate(at):
+        rows[head, query] = 0
+        rows[head, query, token] = 1
+    return rows
+
+
+@pytest.fixture
+def pictures():
+    return torch.rand(2, 1, 24, 32, generator=torch.Generator().manual_seed(0)) + 0.5
+
+
+@pytest.fixture
+def means(pictures):
+    return nn.functional.avg_pool2d(pictures, 8).flatten(1).double()
+
+
+def of_class(model, pictures, number):
+    return relevance(model, pictures, torch.full((2,), number)).patches[-1]
+
+
+def test_the_patch_on_which_the_logit_depends_is_found_where_rollout_finds_two(pictures, means):
+    model = Planted(looking(0, 1 + PATCH, 1 + OTHER))
+    known = torch.zeros(2, N, dtype=torch.float64)
+    known[:, PATCH] = means[:, PATCH] / 2  # a weight of 1 times its slope, in one of two heads
+    torch.testing.assert_close(of_class(model, pictures, 0), known, rtol=1e-5, atol=0)
+    found = rollout(model, pictures)
+    assert (found.grid, found.extra) == ((3, 4), 1)
+    assert found.patches[0, 0].nonzero().flatten().tolist() == [PATCH, OTHER]
+    assert of_class(model, pictures, 1).abs().max() == 0  # all attention speaks against it
+
+
+def test_blocks_carry_on_what_others_have_carried(pictures, means):
+    """The class token looks at a patch that has looked at another."""
+    model = Planted(looking(1 + PATCH, 1 + OTHER, 1 + OTHER), looking(0, 1 + PATCH, 1 + PATCH))
+    both, other = means[:, PATCH] + means[:, OTHER], means[:, OTHER]
+    known = torch.zeros(2, N, dtype=torch.float64)
+    known[:, PATCH] = both / 2
+    known[:, OTHER] = both / 2 * other / 2
+    torch.testing.assert_close(of_class(model, pictures, 0), known, rtol=1e-5, atol=0)
+
+
+def test_what_has_no_rollout_or_relevance_is_refused():
+    model, x = draw(minivit.create("vit_8px")), torch.rand(2, 1, 8, 8)
+    pit = minivit.create("pit_32px")
+    shared = Known(torch.eye(N)[None])
+    shared.blocks[0] = SharedBlock(torch.eye(N)[None])
+    assert_refused([
+        *((partial(call, minivit.create("mixer_8px"), x), ValueError, "Mixer computes no attention between tokens") for call in (rollout, relevance)),
+        *((partial(call, pit, images(1, (32, 32))), ValueError, "the same tokens in all blocks") for call in (rollout, relevance)),
+        (partial(rollout, model, x, identity=1.5), ValueError, "from 0 to 1: got 1.5"),
+        (partial(relevance, shared, images()), ValueError, r"\[2, 1, 12, 12\] for 2 images: got \[1, 1, 12, 12\]; give one"),
+        (partial(relevance, model, x, torch.tensor([0])), ValueError, "a class below 10 for each of 2 images"),
+        (partial(relevance, model, x.byte()), (TypeError, ValueError), "expected images of"),
+    ])  # fmt: skip

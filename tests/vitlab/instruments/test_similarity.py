@@ -56,12 +56,6 @@ def test_a_matrix_is_like_its_rotation_its_multiple_and_itself_moved(debiased):
     close(linear_cka(x @ q * 7, y, debiased=debiased), linear_cka(x, y, debiased=debiased), 1e-8)
 
 
-def test_another_invertible_map_changes_it():
-    x, _ = related()
-    stretched = x * torch.tensor([30.0, 1, 1, 1, 1, 1, 1])
-    assert linear_cka(x, stretched) < 0.7
-
-
 def test_wide_noise_is_unlike_other_noise_only_without_bias():
     pairs = [(random(30, 500, seed=s), random(30, 500, seed=s + 50)) for s in range(8)]
     assert min(linear_cka(x, y, debiased=False) for x, y in pairs) > 0.9

@@ -4,7 +4,6 @@ from functools import partial
 
 import pytest
 import torch
-import torchvision
 from torch import nn
 
 import minivit
@@ -25,15 +24,9 @@ def known(x):
 def test_known_singular_values_give_known_ranks():
     found = spectrum(known, random(3, 5))
     close(found.values, VALUES.expand(3, -1))
-    assert found.shape == (5, 5) and found.complete and not found.errors.any()
+    assert found.shape == (5, 5) and not found.errors.any()
     assert found.rank().tolist() == [4] * 3 and found.rank(0.01).tolist() == [3] * 3
     assert (found.condition > 1e14).all()
-
-
-def test_equal_singular_values_have_every_rank_in_full():
-    found = spectrum(lambda x: -3 * x, random(2, 7))
-    assert found.rank().tolist() == [7, 7]
-    close(found.condition, torch.ones(2).double())
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(30, 50), (50, 30), (40, 40)])
@@ -48,29 +41,19 @@ def test_lanczos_agrees_with_the_whole_jacobian_at_both_ends(rows, columns):
     assert dense.shape == sparse.shape == (rows, columns)
     close(sparse.values, dense.values, 1e-8)  # as many steps as there are
     few = spectrum(function, x, dense=False, steps=25)
-    assert not few.complete and sparse.complete
+    assert few.values.shape[1] == 25
     close(few.values[:, 0], dense.values[:, 0], 1e-3)
     assert (few.condition <= dense.condition * (1 + 1e-9)).all()
-    with pytest.raises(ValueError, match=f"all {min(rows, columns)} singular values: got 25"):
+    with pytest.raises(
+        ValueError, match=f"all {min(rows, columns)} singular values for a rank: got 25"
+    ):
         few.rank()
 
 
 def test_large_jacobians_go_to_lanczos_by_themselves():
     found = spectrum(lambda x: 2 * x, random(1, 5000), steps=3)
-    assert found.shape == (5000, 5000) and not found.complete
+    assert found.shape == (5000, 5000)
     close(found.values, torch.full((1, 3), 2.0).double())
-
-
-def test_layernorm_loses_one_number_of_every_token_and_two_at_a_coarse_tolerance():
-    found = spectrum(draw(nn.LayerNorm(12, eps=1e-6).double()), random(2, 5, 12))
-    assert found.rank(1e-12).tolist() == [5 * 11] * 2
-    assert found.rank(1e-3).tolist() == [5 * 10] * 2
-
-
-def test_attention_has_full_rank_in_general_and_that_of_one_token_where_all_are_equal():
-    attention = draw(minivit.MultiHeadAttention(6, 2).double())
-    found = spectrum(attention, torch.cat([random(1, 4, 6), random(1, 1, 6).expand(1, 4, 6)]))
-    assert found.rank(1e-12).tolist() == [24, 6]
 
 
 def vit():
@@ -110,16 +93,6 @@ def test_the_mask_of_a_model_goes_with_its_attention():
     weight = attention.out.weight @ attention.qkv.weight[24:]  # each token sees itself alone
     found = spectrum(model, images, at="blocks.0.attention")
     close(found.values[0], torch.linalg.svdvals(weight).repeat_interleave(16))
-
-
-def test_it_works_on_torchvisions_attention():
-    theirs = draw(torchvision.models.VisionTransformer(8, 4, 2, 3, 12, 24).double()).eval()
-    ours, images = minivit.from_torchvision(theirs).eval(), random(2, 3, 8, 8)
-    for name, other in ("self_attention", "attention"), ("mlp", "mlp"), ("ln_1", "norm1"):
-        a = spectrum(theirs, images, at=f"encoder.layers.encoder_layer_1.{name}")
-        b = spectrum(ours, images, at=f"blocks.1.{other}")
-        close(a.values, b.values, 1e-9)
-        assert a.shape == b.shape == (60, 60)
 
 
 def test_in_half_precision_the_algebra_is_in_float32():

@@ -1,4 +1,4 @@
-"""Variance over positions, against maps for which it is known and sums made by hand."""
+"""What branches add to the stream and how it varies over positions, where that is known."""
 
 import pytest
 import torch
@@ -6,8 +6,8 @@ from torch import nn
 
 import minivit
 from tests.parity import draw
-from tests.vitlab.instruments.models import DIM, MODELS, everybodys, images
-from vitlab.instruments import branch_variance, feature_variance
+from tests.vitlab.instruments.models import DIM, MODELS, Scaled, everybodys, images
+from vitlab.instruments import branch_ratios, branch_variance, feature_variance
 from vitlab.instruments.variance import PLACES, variance_over_positions
 
 N = 12  # patches
@@ -19,9 +19,6 @@ def test_a_constant_map_has_none_and_it_adds_up_with_the_mean_to_the_mean_square
     whole = x.double().square().mean((1, 2))
     torch.testing.assert_close(found + x.double().mean(1).square().mean(1), whole)
     assert torch.equal(variance_over_positions(x[:, :1].expand(-1, N, -1)), torch.zeros(3).double())
-    moved = variance_over_positions(x + torch.randn(5))
-    torch.testing.assert_close(moved, found, rtol=1e-5, atol=0)
-    torch.testing.assert_close(variance_over_positions(3 * x), 9 * found)
 
 
 class Branches(nn.Module):
@@ -30,7 +27,9 @@ class Branches(nn.Module):
     def __init__(self):
         super().__init__()
         self.embed = nn.Conv2d(3, DIM, 8, 8)
-        self.keep, self.mean, self.level = Same(), Mean(), Level()
+        self.keep = Part(torch.clone)
+        self.mean = Part(lambda x: x.mean(1, keepdim=True).expand_as(x).contiguous())
+        self.level = Part(lambda x: x.mean(1, keepdim=True) - x)
         self.last = nn.Identity()  # a sum that no module reads is not seen
 
     def forward(self, images):
@@ -40,21 +39,10 @@ class Branches(nn.Module):
         return self.last(x).mean(1)
 
 
-class Same(nn.Module):
-    def forward(self, x):
-        return x.clone()
-
-
-class Mean(nn.Module):
-    def forward(self, x):
-        return x.mean(1, keepdim=True).expand_as(x).contiguous()
-
-
-class Level(nn.Module):
-    """Takes the differences between positions out of the stream."""
-
-    def forward(self, x):
-        return x.mean(1, keepdim=True) - x
+class Part(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.forward = function
 
 
 def test_the_identity_keeps_all_and_the_mean_leaves_none():
@@ -129,3 +117,30 @@ def test_a_map_of_a_size_that_no_convolution_has_needs_its_grid():
     found = feature_variance(model, images(), "merged", grid=(2, 2)).values
     maps = model.embed(images()).relu().double()[:, :, :2, ::2].flatten(2)
     torch.testing.assert_close(found[0], maps.var(2, correction=0).mean())
+
+
+def test_a_branch_that_is_a_multiple_of_the_skip_has_that_ratio():
+    found = branch_ratios(Scaled(2, -0.5, 0.25), images())
+    assert found.names == ("parts.0", "parts.1")  # the last sum goes into no module
+    known = torch.tensor([[2.0], [0.5]]).expand(2, 12).double()
+    torch.testing.assert_close(found.ratio, known, rtol=1e-6, atol=0)
+    torch.testing.assert_close(found.skip[1], 3 * found.skip[0], rtol=1e-6, atol=0)
+    torch.testing.assert_close(found.branch, found.skip * known, rtol=1e-6, atol=0)
+
+
+def without_norms():
+    return minivit.remove(minivit.create("vit_8px", depth=2), "norm")
+
+
+@pytest.mark.parametrize(
+    ("make", "parts"),
+    [
+        (lambda: minivit.create("mixer_8px", depth=2), ("mixing", "mlp")),
+        (lambda: minivit.create("feedforward_8px", depth=2), ("mlp", "mixing")),
+        (lambda: minivit.create("vit_8px", depth=2, norm="post"), ("attention", "mlp")),
+        (without_norms, ("attention", "mlp")),
+    ],
+)
+def test_every_order_of_parts_and_norms_is_understood(make, parts):
+    found = branch_ratios(draw(make()), torch.rand(2, 1, 8, 8))
+    assert found.names == tuple(f"blocks.{i}.{part}" for i in range(2) for part in parts)

@@ -10,7 +10,7 @@ def random(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def close(a, b, tolerance=1e-9):
+def close(a, b, tolerance=1e-10):
     torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
 
 

@@ -1,4 +1,4 @@
-"""Inverses that are not unique: MLPs, folds and collisions, on maps whose preimages are known."""
+"""Inverses that are not unique: folds, collisions and closed ReLUs, on maps with known preimages."""
 
 import pytest
 import torch
@@ -8,12 +8,14 @@ import minivit
 from minivit.vit import MLP
 from tests.parity import draw
 from tests.refusals import assert_refused
-from tests.vitlab.inversion.contracting import close as nearly
-from tests.vitlab.inversion.contracting import random
+from tests.vitlab.inversion.contracting import close, random
+from vitlab.data.photographs import crops
 from vitlab.inversion import (
     collide_across_fold,
+    collide_along,
     compare,
     find_collisions,
+    hidden_directions,
     levenberg_marquardt,
     newton_krylov,
     sign_change,
@@ -21,16 +23,13 @@ from vitlab.inversion import (
 from vitlab.krylov import jacobian
 
 
-def close(a, b, tolerance=1e-10):
-    nearly(a, b, tolerance)
+def double(*rows):
+    return torch.tensor(rows, dtype=torch.float64)
 
 
-def mlp(dim=8):
-    return draw(MLP(dim, 4 * dim).double().eval())
-
-
-def attention(dim=6, heads=2):
-    return draw(minivit.MultiHeadAttention(dim, heads).double().eval())
+def layer(kind, dim=6):
+    module = MLP(dim, 4 * dim) if kind == "mlp" else minivit.MultiHeadAttention(dim, 2)
+    return draw(module.double().eval())
 
 
 def square(x):
@@ -38,187 +37,204 @@ def square(x):
     return torch.cat([x[:, :1] ** 2, x[:, 1:]], 1)
 
 
-SOLVERS = [newton_krylov, levenberg_marquardt]
-
-
-@pytest.mark.parametrize("solve", SOLVERS)
-def test_both_solvers_find_the_known_root_on_their_side(solve):
+@pytest.mark.parametrize("solve", [newton_krylov, levenberg_marquardt])
+def test_solvers_find_the_root_on_their_side_at_any_scale_and_say_where_there_is_none(solve):
     x = random(5, 3)
     x[:, 0] = x[:, 0].abs() + 0.5
     for side in 1, -1:
         mirror = x * torch.tensor([side, 1, 1])
-        found = solve(square, square(x), mirror + 0.1 * random(5, 3, seed=1))
-        assert found.converged.all()
-        close(found.x, mirror)
-
-
-@pytest.mark.parametrize("solve", SOLVERS)
-def test_what_has_no_solution_has_not_converged_and_disturbs_no_other(solve):
-    y = torch.tensor([[4.0, 1.0], [-1.0, 1.0], [9.0, 1.0]]).double()
-    found = solve(square, y, torch.ones(3, 2).double())
-    assert found.converged.tolist() == [True, False, True]
-    close(found.x[[0, 2], 0], torch.tensor([2.0, 3.0]).double())
-    residual = (square(found.x) - y).norm(dim=1) / y.norm(dim=1)
-    close(found.residual, residual)
-
-
-@pytest.mark.parametrize("solve", SOLVERS)
-def test_linear_equations_are_solved_at_any_scale(solve):
-    a = random(6, 6) + 4 * torch.eye(6)
+        result = solve(square, square(x), mirror + 0.1 * random(5, 3, seed=1))
+        assert result.converged.all()
+        close(result.x, mirror)
+    y = double([4, 1], [-1, 1], [9, 1])  # the second has no root, and disturbs no other
+    result = solve(square, y, torch.ones(3, 2).double())
+    assert result.converged.tolist() == [True, False, True]
+    close(result.x[[0, 2], 0], torch.tensor([2.0, 3.0]).double())
+    close(result.residual, (square(result.x) - y).norm(dim=1) / y.norm(dim=1))
+    a, x = random(6, 6) + 4 * torch.eye(6), random(2, 6, seed=1)
     for scale in 1e-6, 1e6:
-        x = random(2, 6, seed=1)
-        found = solve(
-            lambda x, scale=scale: scale * x @ a, scale * x @ a, torch.zeros(2, 6).double()
-        )
-        close(found.x, x)
+        result = solve(lambda x, b=scale * a: x @ b, scale * x @ a, torch.zeros(2, 6).double())
+        close(result.x, x)
 
 
-def test_levenberg_marquardt_solves_what_is_badly_conditioned():
+def test_levenberg_marquardt_solves_what_is_badly_conditioned_and_fits_more_equations():
     q = torch.linalg.qr(random(8, 8)).Q
     a = q @ torch.diag(torch.logspace(0, -9, 8).double()) @ q.mT
     x = random(2, 8, seed=1)
-    found = levenberg_marquardt(lambda x: torch.sinh(x @ a), torch.sinh(x @ a), torch.zeros_like(x))
-    assert found.converged.all()
-    assert (found.x - x).norm() / x.norm() < 1e-5  # 1e9 times rounding and more
-
-
-def test_levenberg_marquardt_takes_more_equations_than_unknowns_and_fits_them_best():
+    result = levenberg_marquardt(lambda x: (x @ a).sinh(), (x @ a).sinh(), torch.zeros_like(x))
+    assert result.converged.all()
+    assert (result.x - x).norm() / x.norm() < 1e-5  # 1e9 times rounding and more
     a, x = random(3, 5), random(2, 3, seed=1)
-    found = levenberg_marquardt(lambda x: torch.sinh(x @ a), torch.sinh(x @ a), torch.zeros_like(x))
-    assert found.converged.all()
-    close(found.x, x)
+    result = levenberg_marquardt(lambda x: (x @ a).sinh(), (x @ a).sinh(), torch.zeros_like(x))
+    assert result.converged.all()
+    close(result.x, x)
     y = random(2, 5, seed=2)  # what no x gives: the least-squares fit is nearest
-    found = levenberg_marquardt(lambda x: x @ a, y, torch.zeros_like(x))
-    assert not found.converged.any()
-    close(found.x, torch.linalg.lstsq(a.mT, y.mT).solution.mT)
+    result = levenberg_marquardt(lambda x: x @ a, y, torch.zeros_like(x))
+    assert not result.converged.any()
+    close(result.x, torch.linalg.lstsq(a.mT, y.mT).solution.mT)
 
 
 def test_an_output_of_zero_is_solved_for_like_any_other():
-    found = newton_krylov(lambda x: x**3 + x - 10, *torch.zeros(2, 1, 4).double())
-    assert found.converged.all() and (found.residual < 1e-12).all()
-    close(found.x, torch.full((1, 4), 2.0).double())
+    result = newton_krylov(lambda x: x**3 + x - 10, *torch.zeros(2, 1, 4).double())
+    assert result.converged.all() and (result.residual < 1e-12).all()
+    close(result.x, torch.full((1, 4), 2.0).double())
 
 
-def test_a_pair_is_measured_by_its_distances():
-    x = torch.tensor([[3.0, 4.0]]).double()
+def test_a_pair_is_measured_by_its_distances_which_are_absolute_beside_zero():
+    x = double([3, 4])
     pair = compare(square, x, x * torch.tensor([-1, 1]))
     close(pair.distance, torch.tensor([6 / 5], dtype=torch.float64))
     assert pair.output_distance == 0 and pair.found.all()
     close(pair.first_order, torch.tensor([36 / (81 + 16) ** 0.5], dtype=torch.float64))  # 2 * 3 * 6
     assert not compare(square, x, x).found.any()  # no distance
     assert not compare(square, x, x + 1).found.any()  # other outputs
-
-
-def test_of_an_output_or_an_input_that_is_zero_distances_are_absolute():
-    x = torch.tensor([[-1.0, -2.0]]).double()
+    x = double([-1, -2])
     pair = compare(torch.relu, x, 3 * x)
     assert pair.output_distance == pair.first_order == 0 and pair.found.all()
-    pair = compare(lambda x: x.square() - 1, x.new_zeros(1, 2), x)
-    close(pair.distance, x.norm()[None])
+    close(compare(lambda x: x.square() - 1, x.new_zeros(1, 2), x).distance, x.norm()[None])
     tokens = find_collisions(torch.relu, torch.zeros(2, 1).double(), attempts=5, dense=True)
     assert tokens.found.all() and (tokens.second < 0).all()
 
 
-def test_a_step_along_a_nearly_flat_direction_is_no_collision():
+def test_a_step_along_a_nearly_flat_direction_is_no_collision_and_a_lost_shift_is_one():
     flat = torch.tensor([1.0, 1e-13]).double()
-    pair = compare(
-        lambda x: x * flat, torch.ones(1, 2).double(), torch.tensor([[1.0, 2.0]]).double()
-    )
+    pair = compare(lambda x: x * flat, torch.ones(1, 2).double(), double([1, 2]))
     assert pair.output_distance < 1e-12 < pair.distance and not pair.found
-
-
-def test_shifted_tokens_collide_in_layernorm():
     norm, x = draw(nn.LayerNorm(12).double()), random(3, 5, 12)
     pair = compare(norm, x, x + random(3, 5, 1, seed=1))
     assert pair.found.all() and (pair.output_distance < 1e-14).all()
 
 
 @pytest.mark.parametrize("dense", [False, True])
-def test_the_mirrored_input_is_found(dense):
+def test_the_mirrored_input_is_found_and_none_where_there_is_none(dense):
     x = random(6, 4)
     x[:, 0] = 0.1
     pair = find_collisions(square, x, radius=0.5, attempts=20, dense=dense)
     assert pair.found.all() and (pair.output_distance < 1e-12).all()
     close(pair.second, x * torch.tensor([-1, 1, 1, 1]))
-
-
-def test_none_is_found_where_there_is_none():
     a = random(4, 4) + 4 * torch.eye(4)
-    pair = find_collisions(lambda x: (x @ a).sinh(), random(5, 4), attempts=3)
+    pair = find_collisions(lambda x: (x @ a).sinh(), random(5, 4), attempts=3, dense=dense)
     assert not pair.found.any()
     assert torch.equal(pair.second, pair.first) and not pair.distance.any()
 
 
 def test_mlps_have_collisions_to_twelve_digits():
-    layer, x = mlp(), random(12, 8)
-    pair = find_collisions(layer, x, radius=0.3, attempts=3, dense=True)
-    assert pair.found.sum() >= 3
+    mlp, x = layer("mlp", 8), random(12, 8)
+    pair = find_collisions(mlp, x, radius=0.3, attempts=3, dense=True)
     hit = pair.found
-    outputs = (layer(pair.first) - layer(pair.second)).norm(dim=1) / layer(x).norm(dim=1)
+    assert hit.sum() >= 3
+    outputs = (mlp(pair.first) - mlp(pair.second)).norm(dim=1) / mlp(x).norm(dim=1)
     assert (outputs[hit] < 1e-12).all() and (pair.distance[hit] > 1e-2).any()
     assert torch.equal(pair.second[~hit], x[~hit])
 
 
-def test_two_signs_prove_that_a_map_is_not_injective_and_a_linear_one_has_one():
-    x = torch.tensor([[2.0, 1.0], [1e-20, 1.0], [-3.0, 1.0], [-1.0, 1.0]]).double()
-    found = sign_change(square, x)
-    assert (found.positive, found.negative) == (0, 3)
-    assert found.margin > 1e10
+def test_two_signs_prove_that_a_map_is_not_injective_and_a_wide_margin_ends_the_search():
+    x = double([2, 1], [1e-20, 1], [-3, 1], [-1, 1])
+    change = sign_change(square, x)
+    assert (change.positive, change.negative) == (0, 3) and change.margin > 1e10
     assert sign_change(lambda x: x @ random(4, 4), random(5, 4)) is None
     assert sign_change(square, x[:2]) is None  # a sign that rounding could turn is none
-
-
-def test_a_search_for_two_signs_ends_where_a_margin_settles_it():
-    asked = []
+    calls = []
 
     def noted(x):
-        asked.append(len(x))
+        calls.append(len(x))
         return square(x)
 
-    x = torch.tensor([[1e-14, 1.0], [-1.0, 1.0], [2.0, 1.0], [-3.0, 1.0]]).double()
-    whole, every = sign_change(noted, x), len(asked)
-    asked.clear()
+    x = double([1e-14, 1], [-1, 1], [2, 1], [-3, 1])
+    whole, every = sign_change(noted, x), len(calls)
+    calls.clear()
     early = sign_change(noted, x, enough=1e3)  # the sign of the first is certain, and no more
     assert (early.positive, early.negative) == (2, 1) and 1e3 < early.margin <= whole.margin
-    assert len(asked) == 3 * every // 4
+    assert len(calls) == 3 * every // 4
     assert sign_change(noted, x, enough=1e99) == whole  # where none is enough, the widest
 
 
-def test_across_a_fold_there_is_a_collision():
-    ends = torch.tensor([[2.0, 1.0]]).double(), torch.tensor([[-1.0, 3.0]]).double()
-    pair = collide_across_fold(square, *ends, apart=0.1)
+def test_across_a_fold_there_is_a_collision_and_across_a_narrow_one_by_a_shorter_step():
+    pair = collide_across_fold(square, double([2, 1]), double([-1, 3]), apart=0.1)
     assert pair.found.all() and pair.distance > 0.1
     close(pair.second, pair.first * torch.tensor([-1, 1]))
 
-
-def test_across_a_narrow_fold_a_shorter_step_finds_the_collision():
     def narrow(x):  # nothing comes back from farther than 0.02
         first = torch.where(x[:, :1] > -0.02, x[:, :1] ** 2, 4e-4 - (x[:, :1] + 0.02) ** 2)
         return torch.cat([first, x[:, 1:]], 1)
 
-    ends = torch.tensor([[2.0, 1.0]]).double(), torch.tensor([[-0.01, 1.0]]).double()
-    pair = collide_across_fold(narrow, *ends, apart=1.0)
+    pair = collide_across_fold(narrow, double([2, 1]), double([-0.01, 1]), apart=1.0)
     assert pair.found.all()
     close(pair.distance, torch.tensor([0.02]).double(), 1e-5)  # a hundredth of what was asked for
 
 
-@pytest.mark.parametrize("layer", [mlp(6), attention()], ids=["mlp", "attention"])
-def test_layers_fold_between_inputs_with_different_signs_and_collide_there(layer):
-    x = random(20, 6) if isinstance(layer, MLP) else random(20, 4, 6)
-    found = sign_change(layer, x)
-    first, second = x[found.positive][None], x[found.negative][None]
+@pytest.mark.parametrize("kind", ["mlp", "attention"])
+def test_layers_fold_between_inputs_with_different_signs_and_collide_there(kind):
+    function, x = layer(kind), random(20, 6) if kind == "mlp" else random(20, 4, 6)
+    change = sign_change(function, x)
+    first, second = x[change.positive][None], x[change.negative][None]
     for entry, sign in (first, 1), (second, -1):
-        assert torch.linalg.slogdet(jacobian(layer, entry)).sign.item() == sign
-    pair = collide_across_fold(layer, first, second)
+        assert torch.linalg.slogdet(jacobian(function, entry)).sign.item() == sign
+    pair = collide_across_fold(function, first, second)
     assert pair.found.all() and pair.distance > 1e-5
-    outputs = (layer(pair.first) - layer(pair.second)).norm() / layer(pair.first).norm()
+    outputs = (function(pair.first) - function(pair.second)).norm() / function(pair.first).norm()
     assert outputs < 1e-12 and 1000 * outputs < pair.first_order
 
 
-def test_single_precision_and_equal_signs_are_refused():
-    x = torch.tensor([[2.0, 1.0]]).double()
+HERE = double([2, -2, 0])
+
+
+def gates(x):
+    """Three numbers, of which the second is seen above 1 only."""
+    return torch.stack([x[:, 0], (x[:, 1] - 1).relu(), x[:, 2] + x[:, 0]], 1)
+
+
+def test_closed_relus_and_missing_outputs_hide_directions_inside_the_window():
+    (direction,) = hidden_directions(gates, HERE)
+    close(direction.abs(), torch.tensor([0.0, 1.0, 0.0]).double())
+    assert len(hidden_directions(gates, double([2, 3, 0]))) == 0  # open
+    directions = hidden_directions(lambda x: x.sum(1, keepdim=True), HERE)
+    close(directions @ directions.T, torch.eye(2).double())
+    close(directions.sum(1), torch.zeros(2).double())
+    window = torch.tensor([[True, False, True]])
+    assert len(hidden_directions(gates, HERE, window)) == 0
+    zero = hidden_directions(lambda x: 0 * x, HERE, window)
+    assert len(zero) == 2 and not zero[:, 1].any()
+
+
+def test_the_walk_ends_where_the_relu_opens_or_at_once_where_the_output_changes():
+    pair = collide_along(gates, HERE, double([0, 5, 0]))
+    assert pair.found.all()
+    close(pair.second[0], torch.tensor([2.0, 1.0, 0.0]).double(), 1e-7)
+    assert pair.second[1, 1] < -10  # the other way it stays closed for ever
+    pair = collide_along(torch.relu, double([-1, -2]), torch.eye(2).double())  # an output of zero
+    assert pair.found.all() and (pair.output_distance < 1e-13).all()
+    close(pair.second[0], torch.tensor([0.0, -2.0]).double(), 1e-7)
+    pair = collide_along(lambda x: gates(x[:, 0]), HERE[None], double([0, 1, 0])[None])
+    close(pair.second[0, 0], torch.tensor([2.0, 1.0, 0.0]).double(), 1e-7)
+    smooth = lambda x: torch.stack([x[:, 0], x[:, 1] ** 2], 1)  # noqa: E731
+    directions = hidden_directions(smooth, double([1, 0]))  # to first order only
+    assert len(directions) == 1
+    assert not collide_along(smooth, double([1, 0]), directions).found.any()
+    pair = collide_along(gates, HERE, double([1, 0, 0]))
+    assert not pair.found.any() and (pair.distance < 1e-12).all()
+
+
+def test_the_best_vit_gives_the_same_logits_for_two_images():
+    model = minivit.load("cifar10_vit").double()
+    image = model.preprocess(crops(20, (32, 32))[0][:1]).double()
+    window = torch.zeros_like(image, dtype=torch.bool)
+    window[..., 18:, 18:] = True
+    directions = hidden_directions(model.patch_embedding, image, window)
+    pair = collide_along(model.patch_embedding, image, directions)
+    other = pair.second[pair.distance.argmax()][None]
+    assert (other - image).abs().max() > 0.02  # a grey level or more
+    with torch.no_grad():
+        assert (model(other) - model(image)).abs().max() < 1e-10
+
+
+def test_single_precision_equal_signs_several_entries_and_other_windows_are_refused():
+    x, window = double([2, 1]), torch.ones(1).bool()
+    shapes = r"one entry and a window of its shape: got \["
     assert_refused([
         (lambda: compare(square, x.float(), x), TypeError, "got torch.float32 and torch.float64"),
         (lambda: find_collisions(square, x.float()), TypeError, "got torch.float32"),
         (lambda: collide_across_fold(square, x, x), ValueError, r"got \[1.0, 1.0\]"),
+        (lambda: hidden_directions(gates, HERE.expand(2, 3)), ValueError, shapes),
+        (lambda: hidden_directions(gates, HERE, window), ValueError, shapes),
     ])  # fmt: skip

@@ -14,10 +14,10 @@ from vitlab.inversion import EmbeddingInverse, PatchPrior
 
 def embedding(dim, patch=(2, 4), channels=3):
     """From patches of 24 numbers, random in every number."""
-    made = PatchEmbedding(patch, dim, channels).double().requires_grad_(False)
-    made.projection.weight.copy_(random(*made.projection.weight.shape, seed=1))
-    made.projection.bias.copy_(random(dim, seed=2))
-    return made
+    layer = PatchEmbedding(patch, dim, channels).double().requires_grad_(False)
+    layer.projection.weight.copy_(random(*layer.projection.weight.shape, seed=1))
+    layer.projection.bias.copy_(random(dim, seed=2))
+    return layer
 
 
 @pytest.mark.parametrize("dim", [24, 40])
@@ -65,19 +65,16 @@ def test_with_a_prior_it_is_the_conditional_mean_of_a_gaussian():
     assert error(back) < 0.7 * error(inverse.patches(tokens))
 
 
-def test_patches_that_the_prior_confines_to_what_is_seen_come_back_exactly():
-    layer = embedding(10)
-    images = (random(60, 6, seed=3) @ random(6, 24, seed=4)).view(60, 3, 2, 4)  # rank 6 of 24
-    prior = PatchPrior.of(images, (2, 4))
-    close(EmbeddingInverse(layer).images(layer(images), (1, 1), prior), images, 1e-7)
-
-
-def test_a_prior_has_the_mean_and_covariance_of_the_patches():
+def test_a_prior_is_of_patches_and_those_that_it_confines_to_what_is_seen_come_back_exactly():
     images = random(5, 3, 6, 8)
     prior, patches = PatchPrior.of(images, (2, 4)), patchify(images, (2, 4)).flatten(0, 1)
     close(prior.mean, patches.mean(0))
     centred = patches - patches.mean(0)
     close(prior.covariance, centred.mT @ centred / (len(patches) - 1))
+    layer = embedding(10)
+    images = (random(60, 6, seed=3) @ random(6, 24, seed=4)).view(60, 3, 2, 4)  # rank 6 of 24
+    prior = PatchPrior.of(images, (2, 4))
+    close(EmbeddingInverse(layer).images(layer(images), (1, 1), prior), images, 1e-7)
 
 
 def test_a_filter_that_repeats_another_tells_nothing_new():
@@ -89,15 +86,12 @@ def test_a_filter_that_repeats_another_tells_nothing_new():
     close(layer(inverse.images(layer(images), (3, 2))), layer(images))
 
 
-def test_single_precision_comes_back_to_its_rounding_times_the_condition():
+def test_the_condition_bounds_the_rounding_and_is_marchenko_pasturs_where_overcomplete():
     layer, images = embedding(40).float(), random(2, 3, 6, 8).float()
     inverse = EmbeddingInverse(layer)
     back = inverse.images(layer(images), (3, 2))
     assert back.dtype == torch.float32
     assert (back - images).norm() / images.norm() < 1e-6 * inverse.condition
-
-
-def test_the_condition_number_of_an_overcomplete_embedding_is_marchenko_pasturs():
     torch.manual_seed(0)
     model = minivit.create("vit_32px", patch_size=8, dim=768, depth=1)  # 192 -> 768
     ratio = (192 / 768) ** 0.5

@@ -8,10 +8,14 @@ from torch import nn
 
 from minivit.mixer import TokenNorm
 from tests.refusals import assert_refused
-from tests.vitlab.inversion.contracting import close as nearly
+from tests.vitlab.inversion.contracting import close as near
 from tests.vitlab.inversion.contracting import random
 from vitlab.inversion import fibre, meeting
 from vitlab.krylov import jacobian
+
+
+def close(a, b, tolerance=1e-12):
+    near(a, b, tolerance)
 
 
 def norm_of(dim, eps=1e-6, kind=nn.LayerNorm, zeros=0):
@@ -22,95 +26,81 @@ def norm_of(dim, eps=1e-6, kind=nn.LayerNorm, zeros=0):
     return norm
 
 
-def close(a, b, tolerance=1e-12):
-    nearly(a, b, tolerance)
-
-
 THREE = torch.tensor([[0, 2, 4], [-1, 0, 1], [2.1, 2.2, 2.3]], dtype=torch.float64)
 
 
 def test_three_vectors_lie_on_one_fibre_without_eps_and_on_three_with_it():
+    means = THREE.mean(1, keepdim=True)
     norm = nn.LayerNorm(3, eps=0, elementwise_affine=False)
     y = norm(THREE)
     close(y, y[:1].expand(3, -1))
-    found = fibre(norm, y[:1])
-    assert found.dimension == 2
-    close(
-        found.at(shift=THREE.mean(1, keepdim=True), scale=THREE.std(1, correction=0)[:, None]),
-        THREE,
-    )
+    family = fibre(norm, y[:1])
+    assert family.dimension == 2
+    close(family.at(shift=means, scale=THREE.std(1, correction=0)[:, None]), THREE)
     norm = nn.LayerNorm(3, eps=1e-5, elementwise_affine=False)
-    found = fibre(norm, norm(THREE))
-    assert found.dimension == 1
-    close(found.scale, (THREE.var(1, correction=0) + 1e-5).sqrt()[:, None], 1e-9)
-    close(found.at(THREE.mean(1, keepdim=True)), THREE, 1e-9)
+    family = fibre(norm, norm(THREE))
+    assert family.dimension == 1
+    close(family.scale, (THREE.var(1, correction=0) + 1e-5).sqrt()[:, None], 1e-9)
+    close(family.at(means), THREE, 1e-9)
 
 
-def test_every_member_of_a_fibre_has_the_same_output():
+def test_every_member_of_a_fibre_has_the_same_output_over_features_and_over_tokens():
     x, norm = random(2, 5, 12), norm_of(12)
-    found = fibre(norm, norm(x))
+    family = fibre(norm, norm(x))
     for shift in 0.0, -7.5, random(2, 5, 1, seed=3):
-        close(norm(found.at(shift)), norm(x))
-    close(found.at(x.mean(-1, keepdim=True)), x, 1e-8)
-
-
-def test_over_tokens_it_is_the_channels_that_have_lost_a_number():
-    x, norm = random(2, 5, 12), norm_of(5, kind=TokenNorm)
-    found = fibre(norm, norm(x))
-    assert found.scale.shape == (2, 1, 12)
-    close(norm(found.at(random(2, 1, 12, seed=3))), norm(x))
-    close(found.at(x.mean(1, keepdim=True)), x, 1e-8)
+        close(norm(family.at(shift)), norm(x))
+    close(family.at(x.mean(-1, keepdim=True)), x, 1e-8)
+    norm = norm_of(5, kind=TokenNorm)
+    family = fibre(norm, norm(x))
+    assert family.scale.shape == (2, 1, 12)
+    close(norm(family.at(random(2, 1, 12, seed=3))), norm(x))
+    close(family.at(x.mean(1, keepdim=True)), x, 1e-8)
+    norm, x = norm_of(6), torch.full((1, 6), 3.0).double()
+    close(fibre(norm, norm(x)).at(3.0), x, 1e-8)  # a constant comes back as its shift
 
 
 def test_without_eps_any_positive_scale_will_do_and_none_is_recovered():
     x, norm = random(2, 5, 12), norm_of(12, eps=0)
-    found = fibre(norm, norm(x))
-    assert found.scale.isnan().all() and found.scale_error.isinf().all()
+    family = fibre(norm, norm(x))
+    assert family.scale.isnan().all() and family.scale_error.isinf().all()
     for scale in 1e-3, 1.0, random(2, 5, 1, seed=3).abs():
-        close(norm(found.at(2.0, scale)), norm(x), 1e-10)
+        close(norm(family.at(2.0, scale)), norm(x), 1e-10)
     with pytest.raises(ValueError, match="with eps = 0 .* scale: give one"):
-        found.at(2.0)
+        family.at(2.0)
 
 
-@pytest.mark.parametrize("zeros", range(5))
 @pytest.mark.parametrize("eps", [0, 1e-3])
-def test_as_many_numbers_are_lost_as_the_jacobian_lacks_in_rank(eps, zeros):
-    x, norm = random(4, 9), norm_of(9, eps, zeros=zeros)
-    values = torch.linalg.svdvals(jacobian(norm, x))
-    rank = (values > 1e-10 * values[:, :1]).sum(1)
-    found = fibre(norm, norm(x))
-    assert (rank == 9 - found.dimension).all()
-    members = found.at(1.5, None if eps else 0.7)
-    close(norm(members), norm(x), 1e-10)
-    if zeros == 1:  # its mean gives a single lost entry back
-        scale = None if eps else x.std(1, correction=0, keepdim=True)
-        close(found.at(x.mean(1, keepdim=True), scale), x, 1e-10)
+def test_as_many_numbers_are_lost_as_the_jacobian_lacks_in_rank(eps):
+    for zeros in range(5):
+        x, norm = random(4, 9), norm_of(9, eps, zeros=zeros)
+        values = torch.linalg.svdvals(jacobian(norm, x))
+        rank = (values > 1e-10 * values[:, :1]).sum(1)
+        family = fibre(norm, norm(x))
+        assert (rank == 9 - family.dimension).all(), zeros
+        close(norm(family.at(1.5, None if eps else 0.7)), norm(x), 1e-10)
+        if zeros == 1:  # its mean gives a single lost entry back
+            scale = None if eps else x.std(1, correction=0, keepdim=True)
+            close(family.at(x.mean(1, keepdim=True), scale), x, 1e-10)
 
 
-@pytest.mark.parametrize("spread", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_the_error_of_the_scale_is_foretold(dtype, spread):
-    x, norm = (spread * random(500, 64)).to(dtype), norm_of(64).to(dtype)
-    found = fibre(norm, norm(x))
-    true = (x.double().var(-1, correction=0, keepdim=True) + 1e-6).sqrt()
-    error = (found.scale.double() / true - 1).abs()
-    foretold = found.scale_error.double()
-    trusted = foretold < 0.1
-    assert (error[trusted] < 2 * foretold[trusted]).all()
-    assert error.mean() > 0.01 * foretold.clamp(max=1).mean()  # and not hugely overstated
-    assert trusted.all() == (dtype == torch.float64 or spread < 1)
+def test_the_error_of_the_scale_is_foretold(dtype):
+    for spread in 0.1, 1.0, 10.0:
+        x, norm = (spread * random(500, 64)).to(dtype), norm_of(64).to(dtype)
+        family = fibre(norm, norm(x))
+        true = (x.double().var(-1, correction=0, keepdim=True) + 1e-6).sqrt()
+        error = (family.scale.double() / true - 1).abs()
+        foretold = family.scale_error.double()
+        trusted = foretold < 0.1
+        assert (error[trusted] < 2 * foretold[trusted]).all(), spread
+        assert error.mean() > 0.01 * foretold.clamp(max=1).mean()  # and not hugely overstated
+        assert trusted.all() == (dtype == torch.float64 or spread < 1)
 
 
-def test_a_constant_token_comes_back_as_its_shift():
-    norm = norm_of(6)
-    x = torch.full((1, 6), 3.0).double()
-    close(fibre(norm, norm(x)).at(3.0), x, 1e-8)
-
-
-def affine(dim=20, n=12, spread=1.0):
+def affine(spread=1.0):
     """An embedding's matrix, its offsets for 5 tokens, and tokens in its image."""
-    weight, offset = random(dim, n, seed=4), spread * random(5, dim, seed=5)
-    return weight, offset, random(2, 5, n, seed=6) @ weight.mT + offset
+    weight, offset = random(20, 12, seed=4), spread * random(5, 20, seed=5)
+    return weight, offset, random(2, 5, 12, seed=6) @ weight.mT + offset
 
 
 @pytest.mark.parametrize("eps", [0, 1e-6])
@@ -118,22 +108,22 @@ def affine(dim=20, n=12, spread=1.0):
 def test_fibres_meet_the_image_of_an_embedding_in_the_token_they_came_from(eps, dtype):
     weight, offset, x = affine()
     norm = norm_of(20, eps).to(dtype)
-    found = meeting(fibre(norm, norm(x.to(dtype))), weight, offset)
+    point = meeting(fibre(norm, norm(x.to(dtype))), weight, offset)
     u = torch.finfo(dtype).eps
-    assert (found.tokens.double() - x).norm() / x.norm() < 1e3 * u
-    close(found.shift.double(), x.mean(-1, keepdim=True), 1e4 * u)
-    close(found.scale.double(), (x.var(-1, correction=0, keepdim=True) + eps).sqrt(), 1e4 * u)
+    assert (point.tokens.double() - x).norm() / x.norm() < 1e3 * u
+    close(point.shift.double(), x.mean(-1, keepdim=True), 1e4 * u)
+    close(point.scale.double(), (x.var(-1, correction=0, keepdim=True) + eps).sqrt(), 1e4 * u)
 
 
 def test_the_smaller_the_offsets_the_worse_the_meeting_is_determined():
     conditions, norm = [], norm_of(20)
     for spread in 1.0, 1e-3, 1e-6, 0.0:
-        weight, offset, x = affine(spread=spread)
-        found = meeting(fibre(norm, norm(x)), weight, offset)
-        conditions.append(found.condition.median().item())
+        weight, offset, x = affine(spread)
+        point = meeting(fibre(norm, norm(x)), weight, offset)
+        conditions.append(point.condition.median().item())
         if spread:
-            error = (found.scale / (x.var(-1, correction=0, keepdim=True) + 1e-6).sqrt() - 1).abs()
-            assert (error[..., 0] < 100 * 2.2e-16 * found.condition + 1e-9).all()
+            error = (point.scale / (x.var(-1, correction=0, keepdim=True) + 1e-6).sqrt() - 1).abs()
+            assert (error[..., 0] < 100 * 2.2e-16 * point.condition + 1e-9).all()
     assert conditions[0] < 1e3 and conditions[3] > 1e14
     assert 100 < conditions[1] / conditions[0] < 1e4 and 100 < conditions[2] / conditions[1] < 1e4
 
@@ -152,11 +142,8 @@ def test_what_no_layernorm_gave_and_embeddings_that_fill_the_space_are_refused()
     assert_refused(
         (partial(fibre, norm.double(), y.double()), kind, said) for norm, y, kind, said in cases
     )
+    said = "tokens of 12 numbers .* rank 1[12] leave [10] dimensions"
     assert_refused(
-        (
-            partial(meeting, fibres, random(12, n), random(12)),
-            ValueError,
-            "tokens of 12 numbers .* rank 1[12] leave [10] dimensions",
-        )
+        (partial(meeting, fibres, random(12, n), random(12)), ValueError, said)
         for n in (11, 12, 30)
     )

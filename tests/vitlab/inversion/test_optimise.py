@@ -56,12 +56,16 @@ def nearest(found):
 
 
 @pytest.mark.parametrize("optimizer", ALL)
-def test_the_input_of_a_linear_map_is_found(optimizer):
+def test_the_input_of_a_linear_map_is_found_and_at_once_from_the_image(optimizer):
+    assert not of_linear(spread(5), optimizer=optimizer, steps=2).arrived.any()
     found = of_linear(spread(5), optimizer=optimizer, steps=ALL[optimizer])
     assert (found.psnr > 60).all()
     away = (found.image - IMAGES).flatten(1) @ spread(5).mT
     assert away.abs().max() < 1e-2
     torch.testing.assert_close(away.norm(dim=1), nearest(found))
+    found = of_linear(spread(5), optimizer=optimizer, start=IMAGES)
+    assert torch.equal(found.image, IMAGES) and (found.feature_distance[:, 0] == 0).all()
+    assert found.met == [1, 1, 1] and (found.psnr == torch.inf).all() and found.arrived.all()
 
 
 def test_through_an_orthogonal_map_feature_and_input_distance_are_one_and_gd_needs_one_step():
@@ -70,7 +74,7 @@ def test_through_an_orthogonal_map_feature_and_input_distance_are_one_and_gd_nee
     assert (found.feature_distance[:, -1] < 1e-12).all()  # 1 / σ² = 1: there at once
 
 
-def test_gradient_descent_takes_the_steps_of_the_formula():
+def test_gradient_descent_takes_the_steps_of_the_formula_and_converges_at_the_known_rate():
     weight, start = spread(3), random(3, 4, 3, 2, seed=4)
     found = of_linear(weight, optimizer="gd", steps=5, start=start, step_size=0.1)
     x, distances = start.flatten(1), []
@@ -79,25 +83,19 @@ def test_gradient_descent_takes_the_steps_of_the_formula():
         distances.append(difference.norm(dim=1))
         x = x - 0.1 * difference @ weight / distances[-1][:, None]  # gradient of the norm
     torch.testing.assert_close(found.feature_distance, torch.stack(distances, 1))
-
-
-def test_gradient_descent_shrinks_the_distance_at_the_rate_of_the_smallest_singular_value():
-    found = of_linear(spread(3), optimizer="gd", steps=200)
-    late = found.feature_distance[:, -50:]
-    rate = (late[:, -1] / late[:, 0]) ** (1 / 49)
+    late = of_linear(weight, optimizer="gd", steps=200).feature_distance[:, -50:]
+    rate = (late[:, -1] / late[:, 0]) ** (1 / 49)  # by the smallest singular value
     torch.testing.assert_close(rate, torch.full((3,), 1 - 1 / 9).double(), rtol=1e-3, atol=0)
 
 
 def test_the_blur_is_torchvisions_and_falls_by_as_much_every_step_to_its_least_that_is_seen():
-    start, w = torch.rand(3, 4, 3, 2), torch.eye(24)
-    options = {"at": "first", "optimizer": "gd", "start": start, "step_size": 1e-12, "steps": 4}
-    images = torch.rand(3, 4, 3, 2)
-    found = invert(Linear(w), images, blur=2.4, **options)
-    blur = torchvision.transforms.functional.gaussian_blur
-    seen = [start]
+    start, images = torch.rand(2, 3, 4, 3, 2)
+    options = {"optimizer": "gd", "start": start, "step_size": 1e-12, "steps": 4}
+    found = invert(Linear(torch.eye(24)), images, at="first", blur=2.4, **options)
+    steps = [start]
     for std in 2.4, 1.6, 0.8:
-        seen.append(blur(seen[-1], 3, std))
-    expected = [(x - images).flatten(1).norm(dim=1) for x in seen]
+        steps.append(torchvision.transforms.functional.gaussian_blur(steps[-1], 3, std))
+    expected = [(x - images).flatten(1).norm(dim=1) for x in steps]
     torch.testing.assert_close(found.input_distance.float(), torch.stack(expected, 1))
 
 
@@ -108,48 +106,40 @@ def vit(**changes):
 PICTURES = torch.rand(3, 1, 8, 8, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
 
 
-@pytest.mark.parametrize(
-    ("optimizer", "steps"), [("gd", 1500), ("adam", 600), ("lbfgs", 300), ("gauss-newton", 20)]
-)
-def test_every_optimizer_finds_the_image_through_a_well_conditioned_vit(optimizer, steps):
+@pytest.mark.parametrize("optimizer", ALL)
+def test_every_optimizer_finds_the_image_through_a_well_conditioned_vit(optimizer):
+    steps = {"gd": 1500, "adam": 600, "lbfgs": 300, "gauss-newton": 20}[optimizer]
     found = invert(vit(), PICTURES, at="blocks.1", optimizer=optimizer, steps=steps)
-    assert (found.psnr > 40).all(), found.psnr
+    assert (found.psnr > (200 if optimizer in ("lbfgs", "gauss-newton") else 40)).all(), found.psnr
     assert all(found.met) and all(found.evaluations_to(40.0))
-    if optimizer in ("lbfgs", "gauss-newton"):
-        assert (found.psnr > 200).all()
 
 
-def test_a_block_alone_is_inverted_in_tokens():
-    block, tokens = vit().blocks[0], random(2, 16, 24)
-    found = invert(block, tokens)
+def test_blocks_other_modules_and_points_work_and_later_parts_do_not_run():
+    tokens = random(2, 16, 24)
+    found = invert(vit().blocks[0], tokens)
     assert found.image.shape == tokens.shape and (found.psnr > 200).all()
-
-
-def test_other_modules_and_points_work_and_later_parts_do_not_run():
     model = Linear(spread(5))
     invert(model, IMAGES, at="first", steps=5)
     assert model.calls and not model.later
     invert(model, IMAGES, steps=5)
     assert model.later
     encoder = nn.TransformerEncoderLayer(12, 3, 24, dropout=0.1, batch_first=True, norm_first=True)
-    for at in "", "linear1", "norm2":  # in tokens
+    for at in "", "linear1", "norm2":
         found = invert(encoder.eval(), torch.randn(2, 5, 12), at=at, steps=20)
         assert (found.feature_distance[:, 0] > nearest(found)).all()
 
 
+OTHERS = [
+    (torchvision.models.resnet18, "layer1.0.conv2"),
+    (lambda: draw(torchvision.models.VisionTransformer(16, 4, 2, 3, 12, 24)), "encoder.layers.encoder_layer_1"),
+    (lambda: minivit.create("resnet_8px", channels=3), ""),
+    (lambda: minivit.create("alternet_32px", image_size=16), "transitions.2"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("optimizer", ALL)
-@pytest.mark.parametrize(
-    ("make", "at"),
-    [
-        (torchvision.models.resnet18, "layer1.0.conv2"),
-        (lambda: draw(torchvision.models.VisionTransformer(16, 4, 2, 3, 12, 24)), "encoder.layers.encoder_layer_1"),
-        (lambda: minivit.create("resnet_8px", channels=3), ""),
-        (lambda: minivit.create("alternet_32px", image_size=16), "transitions.2"),
-    ],
-)  # fmt: skip
-def test_models_of_other_families_and_libraries_are_inverted_by_every_optimizer(
-    make, at, optimizer
-):
+@pytest.mark.parametrize(("make", "at"), OTHERS)
+def test_models_of_other_families_and_libraries_are_inverted(make, at, optimizer):
     torch.manual_seed(0)
     steps = {"gd": 10, "adam": 10, "lbfgs": 10, "gauss-newton": 2}[optimizer]
     found = invert(make().eval(), torch.rand(1, 3, 16, 16), at, optimizer=optimizer, steps=steps)
@@ -160,7 +150,7 @@ def test_models_of_other_families_and_libraries_are_inverted_by_every_optimizer(
 def test_every_forward_pass_is_counted(optimizer):
     model = Linear(spread(5))
     found = invert(model, IMAGES[:1], at="first", optimizer=optimizer, steps=6, step_size=None)
-    passes = model.calls - 3  # the target, and twice for the threshold
+    passes = model.calls - 4  # the target twice, and as often for the threshold
     rows = found.feature_distance[0]
     assert len(rows) == found.evaluations.item() and rows.isfinite().all()
     if optimizer in ("lbfgs", "adam"):
@@ -225,25 +215,24 @@ def test_the_optimiser_sees_the_target_alone():
     assert torch.equal(known.image, unknown.image)
     assert torch.equal(known.evaluations, unknown.evaluations)
     assert unknown.psnr is unknown.input_distance is unknown.threshold is None
-    assert unknown.met == unknown.evaluations_to(40.0) == [None] * 3
+    assert unknown.met == unknown.evaluations_to(40.0) == [None] * 3  # from the default start
 
 
 @pytest.mark.parametrize("optimizer", ALL)
 def test_a_target_with_a_graph_is_taken_without_it(optimizer, monkeypatch):
     """Or a graph of all steps would hang on the records."""
-    made = []
+    matches = []
 
-    class Kept(Match):
-        def __init__(self, *args):
-            super().__init__(*args)
-            made.append(self)
+    def match(*args):
+        matches.append(Match(*args))
+        return matches[0]
 
-    monkeypatch.setattr(sys.modules["vitlab.inversion.optimise"], "Match", Kept)
+    monkeypatch.setattr(sys.modules["vitlab.inversion.optimise"], "Match", match)
     model = Linear(spread(5))
     target = model.first(IMAGES.flatten(1))
     found = invert(model, at="first", target=target, start=IMAGES + 1, steps=2, optimizer=optimizer)
     assert target.requires_grad
-    assert not made[0].least.requires_grad and not found.image.requires_grad
+    assert not matches[0].least.requires_grad and not found.image.requires_grad
 
 
 @pytest.mark.parametrize("inplace", [nn.ReLU(inplace=True), nn.Hardtanh(-9, 9, inplace=True)])
@@ -253,13 +242,6 @@ def test_a_module_that_works_in_place_leaves_the_image_as_it_is(inplace):
     found = invert(model, images, steps=5)
     assert torch.equal(images, before)
     assert (found.feature_distance[:, 0] > nearest(found)).all()
-
-
-def test_the_default_start_is_the_sources_noise():
-    flat, options = torch.full((1, 4, 3, 2), 0.7).double(), {"steps": 1, "optimizer": "adam"}
-    found = invert(Linear(torch.eye(24).double()), flat, at="first", **options)
-    drawn = 0.7 + noise(IMAGES[:1], 0) / 20
-    assert found.feature_distance[0, 0].item() == pytest.approx((drawn - 0.7).norm().item())
 
 
 def test_the_dtype_is_the_images_and_the_model_stays_as_it_is():
@@ -296,18 +278,6 @@ def test_inference_mode_is_left_for_the_search():
             for model, images in (Linear(spread(5)), IMAGES), (Linear(spread(5) + 0), IMAGES + 0):
                 found = invert(model, images, **options)
                 assert torch.equal(found.image, expected.image)
-
-
-def test_a_search_says_whether_it_arrived():
-    assert of_linear(spread(5), steps=100).arrived.all()
-    assert not of_linear(spread(5), steps=2).arrived.any()
-
-
-@pytest.mark.parametrize("optimizer", ALL)
-def test_who_starts_at_the_image_is_done_at_once(optimizer):
-    found = of_linear(spread(5), optimizer=optimizer, start=IMAGES)
-    assert torch.equal(found.image, IMAGES) and (found.feature_distance[:, 0] == 0).all()
-    assert found.met == [1, 1, 1] and (found.psnr == torch.inf).all()
 
 
 def test_lbfgs_rests_in_a_minimum_that_is_not_the_target():

@@ -38,9 +38,7 @@ def unwound(model, images, at):
 @pytest.mark.parametrize("name", ["vit_8px", "mixer_8px", "feedforward_8px"])
 def test_an_untrained_model_is_unwound_to_the_image(name):
     torch.manual_seed(0)
-    model, images = minivit.create(name).double().eval(), pictures(1)
-    at = "blocks.3"
-    found = unwound(model, images, at)
+    found = unwound(minivit.create(name).double().eval(), pictures(1), "blocks.3")
     names = ["blocks.3", "blocks.2", "blocks.1", "pixels from blocks.0"]
     assert [s.name for s in found.stages[:4]] == names
 
@@ -88,26 +86,22 @@ def spoiled(monkeypatch, change):
     monkeypatch.setattr(sys.modules["vitlab.inversion.unwind"], "invert_block", invert_block)
 
 
-def test_where_a_block_cannot_be_undone_the_way_leads_straight_to_the_pixels(monkeypatch):
+def test_where_blocks_cannot_be_undone_the_way_leads_straight_to_the_pixels(monkeypatch):
     """The second image gets tokens that its block gives, but that are no image's."""
 
     def astray(found):
         found.residual[0] = 0.5  # did not converge
         found.x[1] += 0.5  # converged elsewhere
 
-    model, images = made("vit_8px", patch_size=4, dim=24, depth=2, heads=3), pictures(3)
+    model, images = made("vit_8px", patch_size=4, dim=24, depth=3, heads=3), pictures(3)
     spoiled(monkeypatch, astray)
     first, pixels, straight = unwound(model, images, "blocks.1").stages
     assert straight.name == "pixels from blocks.1" and straight.method == ("lbfgs", "lbfgs", "")
     assert pixels.method == ("", "lbfgs", "lbfgs")
     assert pixels.error[0].isnan() and pixels.error[1] > 1e-3 and pixels.error[2] < 1e-12
     assert straight.error[2].isnan() and first.error[0] == 0.5
-
-
-def test_no_block_is_tried_once_none_of_the_images_could_be_undone(monkeypatch):
-    model, images = made("vit_8px", dim=24, depth=3, heads=3), pictures(1)
-    spoiled(monkeypatch, lambda found: found.residual.fill_(0.5))
-    stages = unwound(model, images, "blocks.2").stages
+    spoiled(monkeypatch, lambda found: found.residual.fill_(0.5))  # of no image
+    stages = unwound(model, images[:1], "blocks.2").stages
     assert [s.name for s in stages] == ["blocks.2", "pixels from blocks.2"]
 
 
@@ -128,7 +122,7 @@ def test_where_the_guess_does_not_do_the_best_of_the_starts_around_it_goes_on(
         return found
 
     model, images = made("vit_8px", dim=12, depth=2, heads=3, stem="conv"), pictures(1)
-    monkeypatch.setattr(sys.modules["vitlab.inversion.to_pixels"], "invert", trapped)
+    monkeypatch.setattr(sys.modules["vitlab.inversion.unwind"], "invert", trapped)
     found = unwound(model, images, at)
     assert found.stages[-1].name == "restarts" and [len(s) for s in starts[-2:]] == [8, 1]
     apart = starts[-2] - starts[-3]
@@ -137,20 +131,17 @@ def test_where_the_guess_does_not_do_the_best_of_the_starts_around_it_goes_on(
     assert (starts[-1] - images).norm() < 1e-3 * images.norm()
 
 
-@pytest.mark.parametrize(
-    ("name", "changes"),
-    [
+def test_the_guess_is_the_image_where_tokens_are_embedded_patches():
+    for name, changes in (
         ("vit_8px", {"pool": "class", "image_size": (8, 12)}),
         ("vit_8px", {"patch_size": 4, "positions": "sincos2d"}),
         ("feedforward_8px", {"channels": 3}),
-    ],
-)
-def test_the_guess_is_the_image_where_tokens_are_embedded_patches(name, changes):
-    model = made(name, scale=0, dim=24, **changes)  # branches add a constant
-    size, channels = changes.get("image_size", (8, 8)), changes.get("channels", 1)
-    images = pictures(3, size=size).expand(-1, channels, -1, -1) + 1
-    guess = linear_guess(model, "blocks.3", tokens(model, images, "blocks.3"))
-    assert (guess - images).norm() < 0.02 * images.norm()
+    ):
+        model = made(name, scale=0, dim=24, **changes)  # branches add a constant
+        size, channels = changes.get("image_size", (8, 8)), changes.get("channels", 1)
+        images = pictures(3, size=size).expand(-1, channels, -1, -1) + 1
+        guess = linear_guess(model, "blocks.3", tokens(model, images, "blocks.3"))
+        assert (guess - images).norm() < 0.02 * images.norm(), name
 
 
 @pytest.mark.parametrize(
@@ -182,7 +173,7 @@ def test_a_search_over_what_an_embedding_tells_is_not_bent_by_it(dim, told):
 
 
 def test_tokens_that_no_image_gives_are_not_called_exact(monkeypatch):
-    monkeypatch.setattr(sys.modules["vitlab.inversion.to_pixels"], "TRIED", 10)
+    monkeypatch.setattr(sys.modules["vitlab.inversion.unwind"], "TRIED", 10)
     model = made("vit_8px", patch_size=4, dim=24, depth=2, heads=3)
     found = unwind(model, torch.randn(1, 4, 24, dtype=torch.float64), "blocks.1", steps=50)
     assert not found.exact.any() and found.error > 0.1
@@ -205,7 +196,7 @@ def test_a_process_that_never_held_the_image_finds_it(tmp_path):
 
     from vitlab.data import load_data
     from vitlab.training import train
-    from vitlab.training.defaults import DEFAULTS
+    from vitlab.training.recipe import DEFAULTS
 
     data = load_data("DIGITS")
     torch.manual_seed(0)

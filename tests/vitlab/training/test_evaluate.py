@@ -1,4 +1,6 @@
+import csv
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -6,7 +8,19 @@ from torch import nn
 
 from minivit.preprocessing import Preprocess
 from tests.vitlab.training.small import bright_or_dark, tiny
-from vitlab.training.evaluate import calibration_error, evaluate
+from vitlab.training import Recipe, train
+from vitlab.training.evaluate import (
+    as_csv,
+    by_class,
+    calibration_error,
+    confusion,
+    evaluate,
+    matrix_rows,
+    read_matrix,
+)
+
+MATRIX = torch.tensor([[3, 1, 0], [2, 0, 2], [0, 0, 0]])
+NAMES = ["a cat, asleep", 'the "dog"', "bird"]
 
 
 def test_calibration_error_of_a_known_case():
@@ -56,6 +70,30 @@ def test_scores_are_those_of_all_images_whatever_the_batch_and_the_mode_stays():
     assert a.log_likelihood == pytest.approx(true.mean().item(), rel=1e-5)
 
 
-def test_no_images_are_refused():
-    with pytest.raises(ValueError, match="expected images to score: got none"):
-        evaluate(tiny(), bright_or_dark().test[torch.tensor([], dtype=torch.int64)])
+def test_a_confusion_matrix_has_images_by_class_in_rows_and_comes_back_from_its_csv():
+    taken = torch.tensor([0, 0, 1, 0, 0, 2, 0, 2])
+    labels = torch.tensor([0, 0, 0, 0, 1, 1, 1, 1])
+    assert torch.equal(confusion(torch.eye(3)[taken], labels), MATRIX)
+    head, *rows = by_class(MATRIX, NAMES)
+    assert head == ["class", "images", "right", "accuracy", "mostly taken for"]
+    assert rows[0] == [NAMES[0], "4", "3", "0.7500", 'the "dog" (1)']
+    assert rows[1] == [NAMES[1], "4", "0", "0.0000", "a cat, asleep (2)"]
+    assert rows[2] == ["bird", "0", "0", "-", "-"]
+    text = as_csv(matrix_rows(MATRIX, NAMES))
+    assert torch.equal(read_matrix(text), MATRIX)
+    assert next(csv.reader(text.splitlines()))[1:] == NAMES
+
+
+def test_the_files_of_a_training_are_of_its_model_on_the_test_part(tmp_path):
+    data, model = replace(bright_or_dark(), classes=("a,b", "caf\udce9")), tiny()
+    results = train(model, data, Recipe(steps=12, batch_size=16), out=tmp_path)
+    matrix = read_matrix((tmp_path / "confusion.csv").read_text())
+    predicted = model(model.preprocess(data.test.images)).argmax(1)
+    counts = [((data.test.labels == i) & (predicted == j)).sum() for i in (0, 1) for j in (0, 1)]
+    assert matrix.flatten().tolist() == counts
+    assert matrix.trace().item() / matrix.sum().item() == pytest.approx(results.test.accuracy)
+    rows = list(csv.DictReader((tmp_path / "classes.csv").open()))
+    assert [row["class"] for row in rows] == ["a,b", "caf\\udce9"]
+    assert [int(row["right"]) for row in rows] == matrix.diag().tolist()
+    card = (tmp_path / "card.md").read_text()
+    assert f"| a,b | {rows[0]['images']} | {rows[0]['right']} |" in card

@@ -1,35 +1,29 @@
 import dataclasses
+import math
 
 import pytest
 import torch
 
+import minivit
 from tests.vitlab.training.small import bright_or_dark
-from vitlab.training.defaults import DEFAULTS, model_for, recipe_for
-from vitlab.training.recipe import Recipe
+from vitlab.training.recipe import DEFAULTS, Recipe, continued, model_for, recipe_for
 
 CPU = torch.device("cpu")
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "value"),
     [
-        ({"epochs": 0}, "epochs from 1e-300 to 1e.09: got 0"),
-        ({"epochs": float("nan")}, "epochs .*: got nan"),
-        ({"steps": 0}, "steps from 1 to 1e.09: got 0"),
-        ({"steps": 5, "minutes": 1}, "steps or minutes, not both: got float32, 5 steps and 1"),
-        ({"batch_size": 0}, "batch_size .*: got 0"),
-        ({"learning_rate": float("inf")}, "learning_rate .*: got inf"),
-        ({"weight_decay": -0.1}, "weight_decay from 0 .*: got -0.1"),
-        ({"average": 1.0}, "average from 0 to 1: got 1.0"),
-        ({"operations": 9}, "operations from 0 to 8: got 9"),
-        ({"magnitude": 2}, "magnitude from 0 to 1: got 2"),
-        ({"precision": "float16"}, "float32 or bfloat16, .*: got float16"),
-        ({"seed": -1}, "seed .*: got -1"),
-        ({"seed": 2**63}, "seed .*: got 9223372036854775808"),
+        ({"epochs": 0}, "epochs from 1e-300 to 1e.09: got 0"), ({"epochs": math.nan}, "nan"),
+        ({"steps": 0}, "steps .*: got 0"), ({"steps": 5, "minutes": 1}, "5 steps and 1 minutes"),
+        ({"batch_size": 0}, "batch_size .*: got 0"), ({"learning_rate": math.inf}, "learning_rate .*: got inf"),
+        ({"weight_decay": -0.1}, "weight_decay .*: got -0.1"), ({"average": 1.0}, "average .*: got 1.0"),
+        ({"operations": 9}, "operations .*: got 9"), ({"magnitude": 2}, "magnitude .*: got 2"),
+        ({"precision": "float16"}, "got float16"), ({"seed": -1}, "seed .*: got -1"), ({"seed": 2**63}, "seed .*: got 9223372036854775808"),
     ],
-)
-def test_a_recipe_that_makes_no_sense_is_refused(changes, said):
-    with pytest.raises(ValueError, match=said):
+)  # fmt: skip
+def test_a_recipe_that_makes_no_sense_is_refused(changes, value):
+    with pytest.raises(ValueError, match=value):
         Recipe(**changes)
 
 
@@ -56,3 +50,13 @@ def test_a_source_has_a_model_for_its_images():
         model_for("some/folder", bright_or_dark(side=67))
     with pytest.raises(ValueError, match="no model 'vit_31px': did you mean vit_32px"):
         model_for("some/folder", data, "vit_31px")
+
+
+def test_a_trained_model_goes_on_at_another_size_without_what_was_removed_and_with_a_new_head():
+    trained = minivit.remove(minivit.load("digits_vit"), "norm1")
+    model = continued(trained, bright_or_dark(side=16))
+    larger = minivit.load("digits_vit", image_size=16).state_dict()
+    state = model.state_dict()
+    assert model.removed == trained.removed and not any("norm1" in key for key in state)
+    assert all(torch.equal(x, larger[key]) for key, x in state.items() if "head" not in key)
+    assert state["head.weight"].shape == (2, 64) and model.config.image_size == (16, 16)

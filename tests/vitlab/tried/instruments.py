@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 import minivit
 from tests.vitlab.tried import by_hand
-from tests.vitlab.tried.tried import Tried
+from tests.vitlab.tried.architectures import Tried
 from vitlab import instruments as analysis
 
 

@@ -16,9 +16,8 @@ import minivit
 import vitlab
 from book.tools.address import ROOT
 from minivit.import_torchvision import mend
-from tests.vitlab.tried.architectures import ARCHITECTURES
+from tests.vitlab.tried.architectures import ARCHITECTURES, Tried
 from tests.vitlab.tried.instruments import INSTRUMENTS
-from tests.vitlab.tried.tried import Tried
 
 PACKAGES = {Path(package.__file__).parent for package in (minivit, vitlab)}
 TABLE = ROOT / "book/tried_with.json"

@@ -8,10 +8,9 @@ import torch
 
 import minivit
 from tests.refusals import unchecked
-from tests.vitlab.tried.architectures import ARCHITECTURES
+from tests.vitlab.tried.architectures import ARCHITECTURES, Patches, Tried
 from tests.vitlab.tried.instruments import INSTRUMENTS
 from tests.vitlab.tried.table import MARKS, PAGE, TABLE, built, page, tried
-from tests.vitlab.tried.tried import Patches, Tried
 from vitlab import instruments as analysis
 
 STORED = json.loads(TABLE.read_text(encoding="utf-8"))
@@ -74,19 +73,3 @@ def test_the_numbers_of_another_model_would_be_seen(instrument, monkeypatch):
     monkeypatch.setattr(owner, name, weights_of_another if owner is minivit else of_another)
     with torch.no_grad(), pytest.raises(AssertionError):
         INSTRUMENTS[instrument](model, images, about)
-
-
-# What worked when it was first tried, before there was this table.
-WORKED = {
-    "attention_distance": {
-        "timm CaiT", "timm CrossViT", "timm PiT", "timm PVT v2", "HF PVT", "HF SegFormer",
-    },
-    "rollout": {"timm CaiT", "timm PVT v2", "HF PVT", "HF SegFormer"},
-}  # fmt: skip
-
-
-def test_nothing_that_worked_is_refused():
-    plain = [name for name, about in ARCHITECTURES.items() if about.plain and "ViT" in name]
-    for instrument, names in WORKED.items():
-        for name in names | {n for n in plain if STORED[n]["record"] == "works"}:
-            assert STORED[name][instrument] == "works", (name, instrument)

@@ -1,4 +1,10 @@
-"""The measurements of the book's claims on any model: a file for each kind of instrument."""
+"""The measurements of the book's claims, a file for each kind of instrument, and asking for one."""
+
+import math
+import time
+from typing import Any
+
+import torch
 
 from vitlab.claims.measurements import (  # noqa: F401
     attention,
@@ -10,6 +16,63 @@ from vitlab.claims.measurements import (  # noqa: F401
     representations,
     smoothing,
 )
-from vitlab.claims.measuring import MEASUREMENTS
+from vitlab.claims.measuring import (
+    MEASUREMENTS,
+    Measured,
+    NotApplicable,
+    Subject,
+    first_line,
+    out_of_memory,
+)
+from vitlab.claims.rules import half_width
 
-__all__ = ["MEASUREMENTS"]
+
+def chosen(names: str) -> list[str]:
+    """Claims given as ``"R46,V33"``, in that order; all that are measured where none is given."""
+    wanted = [name.strip().upper() for name in names.split(",") if name.strip()]
+    if unknown := [name for name in wanted if name not in MEASUREMENTS]:
+        raise ValueError(
+            f"expected claims that are measured on any model, {', '.join(sorted(MEASUREMENTS))}: "
+            f"got {', '.join(unknown)}"
+        )
+    return list(dict.fromkeys(wanted)) or list(MEASUREMENTS)
+
+
+def ask(claim: str, subject: Subject, seed: int, quick: bool = False) -> dict[str, Any]:
+    """The answer to one claim: its row of an audit, without what the book says of it.
+
+    Whatever happens there is one, without a figure if it must be. What is slow is not ``quick``.
+    """
+    row: dict[str, Any] = {"id": claim, "figure": None, "low": None, "high": None}
+    row |= {"count": 0, "baselines": {}, "curves": {}, "reason": "", "seconds": 0.0}
+    if quick and MEASUREMENTS[claim].slow:
+        return row | {"state": "left out", "reason": "it takes long, so --quick leaves it out"}
+    began = time.monotonic()
+    devices = [subject.images.device] if subject.images.is_cuda else []
+    try:
+        with torch.random.fork_rng(devices):
+            torch.manual_seed(seed)
+            row |= _figures(MEASUREMENTS[claim].measure(subject)) | {"state": "measured"}
+    except NotApplicable as error:
+        row |= {"state": "cannot be asked", "reason": first_line(error)}
+    except Exception as error:
+        reason = f"an error in the audit: {type(error).__name__}: {error}"
+        if out_of_memory(error):
+            reason = "out of memory: try a smaller --batch-size"
+        row |= {"state": "failed", "reason": reason}
+    return row | {"seconds": round(time.monotonic() - began, 2)}
+
+
+def _figures(result: Measured) -> dict[str, Any]:
+    """A measurement as JSON takes it, which knows no NaN."""
+    figure = float(result.figure)
+    curves = {
+        name: [x if math.isfinite(x) else None for x in line.tolist()]
+        for name, line in result.curves.items()
+    }
+    baselines = {k: float(x) for k, x in result.baselines.items() if math.isfinite(x)}
+    row: dict[str, Any] = {"figure": figure, "baselines": baselines, "curves": curves}
+    if result.each is not None and len(result.each) > 1:
+        half = half_width(result.each.detach().cpu().double().numpy())
+        row |= {"low": figure - half, "high": figure + half, "count": len(result.each)}
+    return row

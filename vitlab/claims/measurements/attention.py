@@ -15,40 +15,33 @@ from vitlab.instruments.layout import attention_weights, layouts, same_tokens
 DELETIONS = 60 * 64 * 64**2
 
 
-def distances(subject: Subject) -> list[Float64[Tensor, "blocks heads"]]:
-    """Mean distances in units of uniform attention's: of all images, then of groups of them."""
+def heads(subject: Subject) -> tuple[Float64[Tensor, "groups blocks"], ...]:
+    """Mean distances of the nearest and the farthest head of each block, in units of uniform
+    attention's: of all images, then of groups of them."""
     images = groups(subject.images)
     results = [attention_distance(subject.model, x, batch_size=subject.batch_size) for x in images]
     parts = [result.pixels / result.uniform[:, None] for result in results]
-    return [weighted(parts, images), *parts]
-
-
-def nearest(distance: Float64[Tensor, "blocks heads"]) -> Float64[Tensor, "blocks"]:
-    """The distance of the nearest head of each block, some of which have fewer heads."""
-    return distance.nan_to_num(torch.inf).amin(1)
-
-
-def farthest(distance: Float64[Tensor, "blocks heads"]) -> Float64[Tensor, "blocks"]:
-    """The distance of the farthest head."""
-    return distance.nan_to_num(-torch.inf).amax(1)
+    table = torch.stack([weighted(parts, images), *parts])  # NaN where a block has fewer heads
+    return table.nan_to_num(torch.inf).amin(2), table.nan_to_num(-torch.inf).amax(2)
 
 
 @measures("C13", untrained=True)
 def nearest_head(subject: Subject) -> Measured:
     """Distance of the nearest head of the last block, less that of the first block's."""
-    by_group = distances(subject)
-    figure, *each = ((nearest(far)[-1] - nearest(far)[0]).item() for far in by_group)
-    curves = {"nearest head": nearest(by_group[0]), "farthest head": farthest(by_group[0])}
-    return Measured(figure, torch.tensor(each), {"uniform attention": 0.0}, curves)
+    nearest, farthest = heads(subject)
+    figures = nearest[:, -1] - nearest[:, 0]
+    curves = {"nearest head": nearest[0], "farthest head": farthest[0]}
+    return Measured(figures[0].item(), figures[1:].float(), {"uniform attention": 0.0}, curves)
 
 
 @measures("L20", untrained=True)
 def range_of_heads(subject: Subject) -> Measured:
     """Farthest less nearest head of the first block, less the same of the last."""
-    ranges = [farthest(far) - nearest(far) for far in distances(subject)]
-    figure, *each = ((by_block[0] - by_block[-1]).item() for by_block in ranges)
+    nearest, farthest = heads(subject)
+    ranges = farthest - nearest
+    figures = ranges[:, 0] - ranges[:, -1]
     curves = {"farthest less nearest head": ranges[0]}
-    return Measured(figure, torch.tensor(each), {"uniform attention": 0.0}, curves)
+    return Measured(figures[0].item(), figures[1:].float(), {"uniform attention": 0.0}, curves)
 
 
 @measures("C04", untrained=True)
@@ -92,11 +85,10 @@ def rank_correlation(
     a: Float[Tensor, "images patches"], b: Float[Tensor, "images patches"]
 ) -> Float64[Tensor, "images"]:
     """Spearman's correlation of each row; 0 where a row is the same everywhere."""
-    x, y = (F.normalize(r - r.mean(1, keepdim=True), dim=1) for r in (_ranks(a), _ranks(b)))
+
+    def ranks(x: Tensor) -> Tensor:  # equal entries share the mean of theirs
+        pairs = x[:, :, None], x[:, None]
+        return torch.gt(*pairs).sum(2).double() + (torch.eq(*pairs).sum(2) + 1) / 2
+
+    x, y = (F.normalize(r - r.mean(1, keepdim=True), dim=1) for r in (ranks(a), ranks(b)))
     return (x * y).sum(1)
-
-
-def _ranks(x: Float[Tensor, "images patches"]) -> Float64[Tensor, "images patches"]:
-    """The rank of each entry in its row; equal ones share the mean of theirs."""
-    above, same = (compare(x[:, :, None], x[:, None]).sum(2) for compare in (torch.gt, torch.eq))
-    return above.double() + (same + 1) / 2

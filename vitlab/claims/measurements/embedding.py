@@ -1,26 +1,21 @@
 """What the first layer does: patches that overlap or not, how wide, filters with a pattern."""
 
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from minivit.recording import one
-from vitlab.claims.measurements.parts import (
-    FIRST,
-    attention_of,
-    compared,
-    convolutions_before,
-    outputs,
-    row_of_layers,
-)
+from vitlab.claims.measurements import parts
 from vitlab.claims.measuring import Measured, NotApplicable, Subject, before_training, measures
 from vitlab.instruments import filter_spectra, first_filters, receptive_field
-from vitlab.instruments.ablation import Part, without
+from vitlab.instruments.importance import Part, without
 from vitlab.instruments.representations import patch_grid
 
 
 def outside(model: nn.Module, image: Tensor, at: str) -> int:
-    """Pixels outside its own patch on which any of 64 outputs of the middle place depends."""
+    """Pixels outside its own patch on which any of 64 parts.outputs of the middle place depends."""
     field, size = receptive_field(model, image, at), image.shape[2:]
     if any(side % n for side, n in zip(size, field.grid, strict=True)):
         raise NotApplicable(f"a grid of {field.grid} does not divide images of {tuple(size)}")
@@ -31,7 +26,7 @@ def outside(model: nn.Module, image: Tensor, at: str) -> int:
 
 def stem_of(model: nn.Module, image: Tensor) -> list[str]:
     """The convolutions before the first block: a patch embedding, or a stem of several."""
-    names = convolutions_before(model, image, row_of_layers(model, image)[0])
+    names = parts.convolutions_before(model, image, parts.row_of_layers(model, image)[0])
     if not names:
         raise NotApplicable(f"{type(model).__name__} has no convolution before its first block")
     return names
@@ -41,7 +36,9 @@ def stem_of(model: nn.Module, image: Tensor) -> list[str]:
 def reach_of_embedding(subject: Subject) -> Measured:
     """Pixels outside its own patch that reach an output of the patch embedding, of one image; a
     stem of several convolutions counts as a whole."""
-    attention_of(subject.model, subject.images)  # nobody claims this of a convolutional network
+    parts.attention_of(
+        subject.model, subject.images
+    )  # nobody claims this of a convolutional network
     image = subject.images[:1]
     return Measured(outside(subject.model, image, stem_of(subject.model, image)[-1]))
 
@@ -51,8 +48,8 @@ def reach_without_addition(subject: Subject) -> Measured:
     """Pixels outside its own patch on which the token in the middle depends after the first block,
     if attention there keeps its weights but adds nothing; of one image."""
     model, image = subject.model, subject.images[:1]
-    first = row_of_layers(model, image)[0]
-    attention = attention_of(model, image)[0]
+    first = parts.row_of_layers(model, image)[0]
+    attention = parts.attention_of(model, image)[0]
     if not attention.startswith(f"{first}."):
         raise NotApplicable(f"the first block, {first!r}, has no attention")
     with without(model, Part(attention), {}):
@@ -64,12 +61,12 @@ def reach_without_addition(subject: Subject) -> Measured:
 def narrower(subject: Subject) -> Measured:
     """1 if tokens have fewer numbers than patches have pixel values, 0 if not."""
     model, image = subject.model, subject.images[:1]
-    attention_of(model, image)
+    parts.attention_of(model, image)
     grid = patch_grid(model, image)
     if grid is None:
         raise NotApplicable("has no convolution, so its patches are not known")
-    names = row_of_layers(model, image)
-    tokens = outputs(model, image, names[:1], 1, first=names[0])[FIRST]
+    names = parts.row_of_layers(model, image)
+    tokens = parts.outputs(model, image, names[:1], 1, first=True)[parts.FIRST]
     if tokens.ndim != 3:
         raise NotApplicable(f"its first block reads {list(tokens.shape)}, not tokens")
     return Measured(float(tokens.shape[2] < image.numel() / (grid[0] * grid[1])))
@@ -78,7 +75,7 @@ def narrower(subject: Subject) -> Measured:
 @measures("V14")
 def overlap(subject: Subject) -> Measured:
     """Fraction of the image's pixels in more than one window: the network's less the model's."""
-    vit, network = (in_several(model, subject.images[:1]) for model in compared(subject))
+    vit, network = (in_several(model, subject.images[:1]) for model in parts.compared(subject))
     return Measured(network - vit)
 
 
@@ -95,14 +92,13 @@ def in_several(model: nn.Module, image: Tensor) -> float:
 
 
 def without_pattern(model: nn.Module) -> float:
-    """The fraction of first filters with no more pattern than white noise, as one filter of white
-    noise in 100 has."""
+    """The fraction of first filters with no more pattern than 99 in 100 of white noise."""
     return 1 - filter_spectra(first_filters(model)).structured().double().mean().item()
 
 
-def filters_beside(subject: Subject, wide: bool) -> Measured:
+def filters_less_networks(subject: Subject, wide: bool) -> Measured:
     """Patch filters without a pattern, less the same of a convolutional network's first layer."""
-    vit, network = compared(subject)
+    vit, network = parts.compared(subject)
     filters = first_filters(vit)
     layer = next(m for m in vit.modules() if isinstance(m, nn.Conv2d))
     if layer.kernel_size != layer.stride:
@@ -110,9 +106,8 @@ def filters_beside(subject: Subject, wide: bool) -> Measured:
     features, values = len(filters), filters[0].numel()
     if wide != (features >= values):
         many = "at least as many features as values" if wide else "fewer features than values"
-        raise NotApplicable(
-            f"is about patches with {many}: this model makes {features} of {values}"
-        )
+        counts = f"this model makes {features} of {values}"
+        raise NotApplicable(f"is about patches with {many}: {counts}")
     theirs = without_pattern(network)
     baselines = {}
     if subject.model is vit:
@@ -120,13 +115,6 @@ def filters_beside(subject: Subject, wide: bool) -> Measured:
     return Measured(without_pattern(vit) - theirs, baselines=baselines)
 
 
-@measures("R29")
-def narrow_filters(subject: Subject) -> Measured:
-    """The difference of fractions, of patches with fewer features than values."""
-    return filters_beside(subject, wide=False)
-
-
-@measures("R31")
-def wide_filters(subject: Subject) -> Measured:
-    """As for R29, of patches with at least as many features as values."""
-    return filters_beside(subject, wide=True)
+# Of patches with fewer features than values, and of those with at least as many.
+measures("R29")(partial(filters_less_networks, wide=False))
+measures("R31")(partial(filters_less_networks, wide=True))

@@ -1,5 +1,6 @@
 """Low-pass, high-pass: what a model does to frequencies, and which it relies on."""
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -7,23 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from minivit.recording import record
+from vitlab import instruments
+from vitlab.claims.measurements import subjects
 from vitlab.claims.measurements.parts import both_kinds, compared
-from vitlab.claims.measurements.subjects import (
-    beyond_chance,
-    groups,
-    labels_of,
-    right,
-    second,
-    weighted,
-)
 from vitlab.claims.measuring import Measured, NotApplicable, Subject, measures
-from vitlab.instruments import (
-    band_noise,
-    high_pass,
-    layer_frequencies,
-    low_pass,
-    stream_frequencies,
-)
+from vitlab.instruments import high_pass, low_pass
 from vitlab.instruments.frequency import LogAmplitude
 
 # Lower ends of five bands in cycles per pixel; the lowest leaves the constant wave out.
@@ -32,16 +21,25 @@ LEVEL = 0.1  # root mean square of the noise, where black is 0 and white is 1
 CUTOFFS = (2, 4, 8)  # cycles per image
 
 
-def rises(spectra: list[dict[str, Any]], images: list[Tensor], *ends: str) -> dict[str, float]:
+def rises(
+    subject: Subject, spectra_of: Callable[[Tensor], Any], start: str, stop: str
+) -> list[dict[str, float]]:
     """How the high frequencies, relative to the constant wave, change from one map of each layer to
-    another, over groups of images."""
+    another: over all images, then over each group of them."""
+    images = subjects.groups(subject.images)
+    spectra = [spectra_of(group) for group in images]
 
-    def high(name: str, end: str) -> float:
-        amplitudes = [getattr(group[name], end).values for group in spectra]
-        return LogAmplitude(weighted(amplitudes, images)).high.item()
+    def rise(name: str, parts: slice) -> float:
+        first, last = (
+            subjects.weighted(
+                [getattr(group[name], end).values for group in spectra[parts]], images[parts]
+            )
+            for end in (start, stop)
+        )
+        return LogAmplitude(last).high.item() - LogAmplitude(first).high.item()
 
-    start, stop = ends
-    return {name: high(name, stop) - high(name, start) for name in spectra[0]}
+    parts = [slice(None), *(slice(i, i + 1) for i in range(len(images)))]
+    return [{name: rise(name, part) for name in spectra[0]} for part in parts]
 
 
 @measures("H04")
@@ -57,17 +55,16 @@ def convolutions_raise(subject: Subject) -> Measured:
         raise NotApplicable("has no 3 x 3 convolution of stride 1")
     with torch.no_grad(), record(subject.model, *convolutions, detach=True) as ran:
         subject.model(subject.images[:1])
-    images, size = groups(subject.images), subject.batch_size
-    spectra = [layer_frequencies(subject.model, x, *ran, batch_size=size) for x in images]
 
-    def fraction(changes: dict[str, float]) -> float:
-        return sum(change > 0 for change in changes.values()) / len(changes)
+    def spectra(images: Tensor) -> Any:
+        size = subject.batch_size
+        return instruments.layer_frequencies(subject.model, images, *ran, batch_size=size)
 
-    pairs = zip(spectra, images, strict=True)
-    each = [fraction(rises([part], [x], "before", "after")) for part, x in pairs]
-    changes = rises(spectra, images, "before", "after")
-    curves = {"change of the high": torch.tensor(list(changes.values()))}
-    return Measured(fraction(changes), torch.tensor(each), curves=curves)
+    changes = [
+        torch.tensor([*rise.values()]) for rise in rises(subject, spectra, "before", "after")
+    ]
+    figure, *by_group = (change.gt(0).double().mean().item() for change in changes)
+    return Measured(figure, torch.tensor(by_group), curves={"change of the high": changes[0]})
 
 
 @measures("H23")
@@ -75,26 +72,23 @@ def stream_changes(subject: Subject) -> Measured:
     """Fraction of the sub-layers after which the residual stream, sum beside skip, is smoother
     (attention, except the first) or rougher (MLPs), as the source says."""
     attention, mlps = both_kinds(subject.model, subject.images)
-    images, size = groups(subject.images), subject.batch_size
-    spectra = [stream_frequencies(subject.model, x, batch_size=size) for x in images]
-    kinds = {"attention": attention, "MLP": mlps}
-    spectra = [{n: part[n] for n in part if n in attention + mlps} for part in spectra]
+
+    def spectra(images: Tensor) -> Any:
+        size = subject.batch_size
+        part = instruments.stream_frequencies(subject.model, images, batch_size=size)
+        return {name: part[name] for name in part if name in attention + mlps}
 
     def fraction(changes: dict[str, float]) -> float:
         rough = (*mlps, attention[0])
         true = [change > 0 if name in rough else change < 0 for name, change in changes.items()]
         return sum(true) / len(true)
 
-    pairs = zip(spectra, images, strict=True)
-    each = [fraction(rises([part], [x], "skip", "sum")) for part, x in pairs]
-    changes = rises(spectra, images, "skip", "sum")
+    whole, *by_group = rises(subject, spectra, "skip", "sum")
     curves = {
-        f"change of the high after {kind}": torch.tensor(
-            [changes[n] for n in names if n in changes]
-        )
-        for kind, names in kinds.items()
+        f"change of the high after {kind}": torch.tensor([whole[n] for n in names if n in whole])
+        for kind, names in (("attention", attention), ("MLP", mlps))
     }
-    return Measured(fraction(changes), torch.tensor(each), curves=curves)
+    return Measured(fraction(whole), torch.tensor([*map(fraction, by_group)]), curves=curves)
 
 
 def kept_mean(images: Tensor, cutoff: float) -> Tensor:
@@ -104,17 +98,16 @@ def kept_mean(images: Tensor, cutoff: float) -> Tensor:
 
 def kept(model: nn.Module, subject: Subject) -> tuple[Tensor, Tensor]:
     """Accuracy above chance that a model keeps on low-pass and on high-pass images, by cutoff."""
-    labels, side = labels_of(subject), min(subject.images.shape[2:])
-    whole, chance = beyond_chance(model, subject)
-
-    def kept_of(images: Tensor) -> float:
-        hits = right(model, images, labels, subject.batch_size)
-        return (hits.double().mean().item() - chance) / (whole - chance)
-
+    whole, chance = subjects.beyond_chance(model, subject)
+    side = min(subject.images.shape[2:])
     low, high = (
-        torch.tensor([kept_of(passed(subject.images, cutoff / side)) for cutoff in CUTOFFS])
+        torch.tensor([
+            (subjects.accuracy(model, subject, passed(subject.images, cutoff / side)) - chance)
+            / (whole - chance)
+            for cutoff in CUTOFFS
+        ])
         for passed in (low_pass, kept_mean)
-    )
+    )  # fmt: skip
     return low, high
 
 
@@ -122,7 +115,7 @@ def kept(model: nn.Module, subject: Subject) -> tuple[Tensor, Tensor]:
 def low_and_high(subject: Subject) -> Measured:
     """What the model keeps of its accuracy beside a convolutional network on low-pass images, less
     the same on high-pass ones."""
-    second(subject), labels_of(subject)  # before the models run
+    subjects.second(subject), subjects.labels_of(subject)  # before the models run
     (low, high), (their_low, their_high) = (kept(model, subject) for model in compared(subject))
     return Measured(
         (low.mean() - their_low.mean() - high.mean() + their_high.mean()).item(),
@@ -134,15 +127,17 @@ def lost(model: nn.Module, subject: Subject) -> Tensor:
     """Accuracy that a model loses under noise of equal power in each band."""
     if subject.white is None:
         raise NotApplicable("needs the values that the model reads for black and for white")
-    labels, images = labels_of(subject), subject.images
+    images = subject.images
     white = torch.tensor(subject.white).view(-1, 1, 1).to(images)
-    whole, _ = beyond_chance(model, subject)
+    whole, _ = subjects.beyond_chance(model, subject)
     n, channels, *size = images.shape
     losses = []
     for i, (low, up) in enumerate(pairwise(BANDS)):
-        noise = band_noise(n, channels, (size[0], size[1]), low, up, power=LEVEL**2, seed=i)
-        hits = right(model, images + white * noise.to(images), labels, subject.batch_size)
-        losses.append(whole - hits.double().mean().item())
+        noise = instruments.band_noise(
+            n, channels, (size[0], size[1]), low, up, power=LEVEL**2, seed=i
+        )
+        noisy = images + white * noise.to(images)
+        losses.append(whole - subjects.accuracy(model, subject, noisy))
     return torch.tensor(losses)
 
 
@@ -150,7 +145,7 @@ def lost(model: nn.Module, subject: Subject) -> Tensor:
 def noise_by_band(subject: Subject) -> Measured:
     """Accuracy lost under noise in the lowest band less the highest; reversed for the network; the
     smaller."""
-    second(subject), labels_of(subject)  # before the models run
+    subjects.second(subject), subjects.labels_of(subject)  # before the models run
     mine, theirs = (lost(model, subject) for model in compared(subject))
     figure = min((mine[0] - mine[-1]).item(), (theirs[-1] - theirs[0]).item())
     return Measured(figure, curves={"accuracy lost": mine, "the other's": theirs})

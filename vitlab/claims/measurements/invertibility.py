@@ -1,7 +1,6 @@
 """What a model's parts keep of their input, and how much of it can be recovered."""
 
 from collections.abc import Callable
-from functools import partial
 
 import torch
 from jaxtyping import Float64
@@ -10,16 +9,8 @@ from torch import Tensor
 from minivit.mixer import MixerBlock
 from minivit.vit import Block
 from vitlab.calls import activation, sublayer
+from vitlab.claims.measurements import parts
 from vitlab.claims.measurements.mixing import exact, on_tokens
-from vitlab.claims.measurements.parts import (
-    FIRST,
-    attends,
-    attention_of,
-    both_kinds,
-    outputs,
-    read_by,
-    row_of_layers,
-)
 from vitlab.claims.measuring import Measured, NotApplicable, Subject, measures
 from vitlab.instruments import spectrum
 from vitlab.inversion import invert_block, sign_change
@@ -36,9 +27,9 @@ def constants_kept(subject: Subject) -> Measured:
     """Relative error of the outputs' difference being the inputs', for tokens that differ by a
     constant each, which no LayerNorm can tell apart; the largest of all blocks."""
     model, images = exact(subject, 3)
-    attention_of(model, images)
+    parts.attention_of(model, images)
     errors = []
-    for name in row_of_layers(model, images):
+    for name in parts.row_of_layers(model, images):
         block, x = sublayer(model, name, images)
         if x.ndim != 3:
             raise NotApplicable(f"{name!r} reads {list(x.shape)}, not tokens")
@@ -55,19 +46,18 @@ def orientation_reversed(subject: Subject) -> Measured:
     """Fraction of the MLPs whose derivative, of a token, has a positive determinant at some tokens
     and a negative one at others, so that some outputs have several inputs."""
     model, images = exact(subject, 4)
-    _, names = both_kinds(model, images)
     reversing = []
-    for name in names:
+    for name in parts.mlps_of(model, images):
         mlp, x = sublayer(model, name, images)
         if x.ndim != 3 or mlp(x).shape != x.shape:
             raise NotApplicable(f"{name!r} does not map tokens to tokens of the same width")
         tokens = x.flatten(0, 1)
         tokens = tokens[:: -(-len(tokens) // (64 if x.shape[2] <= 128 else 16))]
 
-        def of_each(t: Tensor, mlp: Callable[[Tensor], Tensor] = mlp) -> Tensor:
+        def of_tokens(t: Tensor, mlp: Callable[[Tensor], Tensor] = mlp) -> Tensor:
             return mlp(t[:, None])[:, 0]
 
-        change = sign_change(of_each, tokens, enough=MARGIN)
+        change = sign_change(of_tokens, tokens, enough=MARGIN)
         reversing.append(change is not None and change.margin > MARGIN)
     return Measured(sum(reversing) / len(reversing))
 
@@ -82,44 +72,38 @@ def limited(what: str, numbers: int) -> None:
 def rank_of_attention(subject: Subject) -> Measured:
     """By how much the derivative falls short of full rank, at the tokens of one image; the most of
     all attention layers."""
-    model, image = exact(subject)
     lacking = []
-    for name in attention_of(model, image):
-        attention, x = on_tokens(model, name, image)
+    for name, attention, x in on_tokens(subject, parts.attention_of):
         limited(f"{name!r} reads", x.numel())
         lacking.append(x.numel() - int(spectrum(attention, x, dense=True).rank()))
     return Measured(max(lacking))
 
 
-def rank(function: Callable[[Tensor], Tensor], image: Tensor) -> float:
-    """The rank of the derivative by the numbers of an image."""
-    return float(spectrum(function, image, dense=True).rank(1e-12))
-
-
-def ranks(subject: Subject) -> Float64[Tensor, "layers"]:
-    """The rank of the derivative of each block's output by one image's numbers."""
+def ranks(subject: Subject, first: bool = False) -> Float64[Tensor, "layers"]:
+    """The rank of the derivative, by one image's numbers, of each block's output; and first, if it
+    is asked for, of what the first block reads."""
     model, image = exact(subject)
     limited("an image has", image.numel())
-    names = row_of_layers(model, image)
-    return torch.tensor([rank(activation(model, name), image) for name in names]).double()
+    names = parts.row_of_layers(model, image)
+    functions = [parts.read_by(model, names[0])] if first else []
+    functions += [activation(model, name) for name in names]
+    spectra = [spectrum(function, image, dense=True) for function in functions]
+    return torch.tensor([float(values.rank(1e-12)) for values in spectra]).double()
 
 
 @measures("C16", slow=True)
 def lost_by_blocks(subject: Subject) -> Measured:
     """Fall of the derivative's rank from what the first block reads to what the last one gives."""
-    attention_of(subject.model, subject.images)
-    after = ranks(subject)
-    model, image = exact(subject)
-    before = rank(read_by(model, row_of_layers(model, image)[0]), image)
-    curves = {"rank": torch.cat([torch.tensor([before]), after])}
-    return Measured(before - after[-1].item(), curves=curves)
+    parts.attention_of(subject.model, subject.images)
+    by_layer = ranks(subject, first=True)
+    return Measured((by_layer[0] - by_layer[-1]).item(), curves={"rank": by_layer})
 
 
 @measures("C17", slow=True, untrained=True)
 def kept_by_network(subject: Subject) -> Measured:
     """Rank of the derivative of a convolutional network's last map, as a fraction of the image's
     numbers, of one image."""
-    if attends(subject.model, subject.images[:1]):
+    if parts.attends(subject.model, subject.images[:1]):
         raise NotApplicable("is about convolutional networks: this model has attention")
     by_layer = ranks(subject)
     return Measured(by_layer[-1].item() / subject.images[0].numel(), curves={"rank": by_layer})
@@ -132,13 +116,13 @@ def blocks_inverted(subject: Subject) -> Measured:
     if not any(isinstance(part, Block | MixerBlock) for part in subject.model.modules()):
         raise NotApplicable("only blocks of minivit's own models can be inverted: convert it first")
     model, images = exact(subject, FEW)
-    names = row_of_layers(model, images)
-    stream = outputs(model, images, names, len(images), first=names[0])
+    names = parts.row_of_layers(model, images)
+    stream = parts.outputs(model, images, names, len(images), first=True)
     recovered = []
-    for above, name in zip([FIRST, *names], names, strict=False):
-        invert = partial(invert_block, model.get_submodule(name), newton=NEWTON)
+    for above, name in zip([parts.FIRST, *names], names, strict=False):
         with torch.no_grad():
-            x = invert(stream[name].to(images.device)).x.cpu()
+            y = stream[name].to(images.device)
+            x = invert_block(model.get_submodule(name), y, newton=NEWTON).x.cpu()
         error = (x - stream[above]).flatten(1).norm(dim=1) / stream[above].flatten(1).norm(dim=1)
         recovered.append(error < RECOVERED)
     table = torch.stack(recovered).double()  # [blocks, images]

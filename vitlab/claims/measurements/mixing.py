@@ -1,7 +1,7 @@
 """Which tokens a part of a model mixes, judged by which derivatives are zero."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_map_only
 from minivit.hooks import before
 from minivit.recording import one, record, tensors_in
 from vitlab.calls import sublayer
-from vitlab.claims.measurements.parts import attends, attention_of, both_kinds
+from vitlab.claims.measurements.parts import attends, attention_of, mlps_of
 from vitlab.claims.measuring import Measured, NotApplicable, Subject, measures
 from vitlab.instruments.blocks import row_of_blocks
 from vitlab.krylov import plain_attention
@@ -27,49 +27,49 @@ def exact(subject: Subject, images: int = 1) -> tuple[nn.Module, Tensor]:
     return copy.deepcopy(subject.model).double().eval(), subject.images[:images].double()
 
 
-def on_tokens(model: nn.Module, name: str, images: Tensor) -> tuple[OnTokens, Tensor]:
-    """A part of a model as a function of tokens, and those that it reads."""
-    function, x = sublayer(model, name, images)
-    if x.ndim != 3 or len(x) != len(images) or function(x).shape != x.shape:
-        raise NotApplicable(
-            f"{name!r} reads {list(x.shape)}, and does not give tokens of that shape"
-        )
-    return function, x
+def on_tokens(
+    subject: Subject, names: Callable[[nn.Module, Tensor], list[str]]
+) -> Iterator[tuple[str, OnTokens, Tensor]]:
+    """Parts of the exact model, as functions of tokens, and those that they read of an image."""
+    model, image = exact(subject)
+    for name in names(model, image):
+        function, x = sublayer(model, name, image)
+        if x.ndim != 3 or len(x) != 1 or function(x).shape != x.shape:
+            raise NotApplicable(
+                f"{name!r} reads {list(x.shape)}, and does not give tokens of that shape"
+            )
+        yield name, function, x
 
 
-def influence(function: OnTokens, x: Tensor, token: int) -> Float64[Tensor, "tokens"]:
-    """Size of the derivatives of an output token by every token: the root of their mean square
-    over channels of the output, times that of the number of channels."""
+def influence(function: OnTokens, x: Tensor) -> tuple[int, Float64[Tensor, "tokens"]]:
+    """The token in the middle, and the size of its output's derivatives by every token: the root of
+    their mean square over channels of the output, times that of the number of channels."""
+    token = x.shape[1] // 2
     x = x.detach().requires_grad_()
     with torch.enable_grad(), plain_attention():
         y = function(x)[0, token]  # [dim]
     drawn = torch.randperm(len(y), generator=torch.Generator().manual_seed(0))[:CHANNELS]
     slopes = (torch.autograd.grad(y[c], x, retain_graph=True)[0][0] for c in drawn.tolist())
     squares = sum((slope.double().square().sum(-1) for slope in slopes), torch.zeros(()))
-    return (squares * len(y) / len(drawn)).sqrt().cpu()
+    return token, (squares * len(y) / len(drawn)).sqrt().cpu()
 
 
 @measures("H12")
 def reach_of_attention(subject: Subject) -> Measured:
     """Fraction of the tokens on which the one in the middle depends; the least of all layers."""
-    model, image = exact(subject)
     fractions = []
-    for name in attention_of(model, image):
-        function, x = on_tokens(model, name, image)
-        fractions.append((influence(function, x, x.shape[1] // 2) > 0).double().mean().item())
+    for _, function, x in on_tokens(subject, attention_of):
+        fractions.append((influence(function, x)[1] > 0).double().mean().item())
     return Measured(min(fractions), curves={"fraction of the tokens": torch.tensor(fractions)})
 
 
 @measures("R12")
 def mlp_across_tokens(subject: Subject) -> Measured:
     """Largest derivative of the token in the middle by another one, of all MLPs."""
-    model, image = exact(subject)
-    _, mlps = both_kinds(model, image)
     largest = []
-    for name in mlps:
-        function, x = on_tokens(model, name, image)
-        slopes = influence(function, x, x.shape[1] // 2)
-        slopes[x.shape[1] // 2] = 0
+    for _, function, x in on_tokens(subject, mlps_of):
+        token, slopes = influence(function, x)
+        slopes[token] = 0
         largest.append(slopes.max().item())
     return Measured(max(largest), curves={"derivative by another token": torch.tensor(largest)})
 
@@ -115,10 +115,8 @@ def shuffled(subject: Subject) -> Float64[Tensor, "2 layers"]:
 
     Relative to the largest entry of the output.
     """
-    model, image = exact(subject)
     distances = []
-    for name in attention_of(model, image):
-        function, x = on_tokens(model, name, image)
+    for name, function, x in on_tokens(subject, attention_of):
         order = torch.randperm(x.shape[1], generator=torch.Generator().manual_seed(0))
         with torch.no_grad():
             straight, other = function(x), function(x[:, order])

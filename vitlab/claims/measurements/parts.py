@@ -1,7 +1,7 @@
 """The parts of a model from any library that claims speak of, found by watching it run."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -24,9 +24,6 @@ def sublayers(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
 
     Branches with convolutions over more than one position are neither. A model without attention
     has none of both: the MLPs of a Mixer are others, and may read tokens turned round.
-
-    Raises:
-        ValueError: No residual connection is seen.
     """
     names = list(dict.fromkeys(branches(model, images)))
     ran = False
@@ -38,13 +35,13 @@ def sublayers(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
         if not ran:
             raise
     attention = [name for name in names if weights_of(name) in recorded]
-    others = (name for name in names if name not in attention) if attention else ()
-    return attention, [name for name in others if not _convolves(one(model, name))]
+    others = [name for name in names if name not in attention] if attention else []
 
+    def convolves(name: str) -> bool:
+        parts = [part for part in one(model, name).modules() if isinstance(part, nn.Conv2d)]
+        return any(part.kernel_size != (1, 1) for part in parts)
 
-def _convolves(module: nn.Module) -> bool:
-    parts = (part for part in module.modules() if isinstance(part, nn.Conv2d))
-    return any(part.kernel_size != (1, 1) for part in parts)
+    return attention, [name for name in others if not convolves(name)]
 
 
 def both_kinds(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
@@ -53,6 +50,11 @@ def both_kinds(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
     if not mlps:  # there are none without attention
         raise NotApplicable("does not have residual branches of both kinds, attention and MLP")
     return attention, mlps
+
+
+def mlps_of(model: nn.Module, images: Tensor) -> list[str]:
+    """The MLPs, at least one."""
+    return both_kinds(model, images)[1]
 
 
 def attention_of(model: nn.Module, images: Tensor) -> list[str]:
@@ -108,23 +110,16 @@ def _row_of_maps(model: nn.Module, images: Tensor) -> list[str]:
     return [name for name, x in maps.items() if isinstance(x, Tensor) and x.ndim == 4]
 
 
-@contextmanager
-def reading(model: nn.Module, name: str) -> Iterator[list[Tensor]]:
-    """What a module of a model reads at each of its calls, copied, with gradients."""
-    inputs: list[Tensor] = []
-
-    def keep(module: nn.Module, args: Any, kwargs: Any) -> None:
-        inputs.append(tensors_in((args, kwargs))[0].clone())
-
-    with before(one(model, name), keep):
-        yield inputs
-
-
 def read_by(model: nn.Module, name: str) -> Callable[[Tensor], Tensor]:
     """What a module of a model reads, as a function of images, with gradients."""
 
     def function(images: Tensor) -> Tensor:
-        with reading(model, name) as inputs:
+        inputs: list[Tensor] = []
+
+        def keep(module: nn.Module, args: Any, kwargs: Any) -> None:
+            inputs.append(tensors_in((args, kwargs))[0].clone())
+
+        with before(one(model, name), keep):
             model(images)
         return inputs[-1]
 
@@ -132,15 +127,14 @@ def read_by(model: nn.Module, name: str) -> Callable[[Tensor], Tensor]:
 
 
 def outputs(
-    model: nn.Module, images: Tensor, names: list[str], batch_size: int, first: str | None = None
+    model: nn.Module, images: Tensor, names: list[str], batch_size: int, first: bool = False
 ) -> dict[str, Tensor]:
-    """What named parts give for images, and what one of them reads, as :data:`FIRST`."""
+    """What named parts give for images, and if asked for what the first reads, as :data:`FIRST`."""
     kept: dict[str, list[Tensor]] = {}
     for batch in images.split(batch_size):
-        recording = record(model, *names, detach=True)
-        with evaluating(model), reading(model, first or names[0]) as inputs, recording as recorded:
-            model(batch)
-        maps = ({FIRST: inputs[0]} if first else {}) | {name: recorded[name] for name in names}
+        with evaluating(model), record(model, *names, detach=True) as recorded:
+            start = read_by(model, names[0])(batch)
+        maps = ({FIRST: start} if first else {}) | {name: recorded[name] for name in names}
         for name, x in maps.items():
             if not isinstance(x, Tensor) or len(x) != len(batch):
                 raise NotApplicable(f"{name!r} gives no tensor with an entry for each image")

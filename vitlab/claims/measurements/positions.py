@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from vitlab.claims.measurements.subjects import beyond_chance, labels_of, right
+from vitlab.claims.measurements.subjects import accuracy, beyond_chance, labels_of
 from vitlab.claims.measuring import Measured, NotApplicable, Subject, first_line, measures
 from vitlab.instruments import position_similarity, position_table
 from vitlab.instruments.running import evaluating
@@ -47,8 +47,7 @@ def neighbours(subject: Subject) -> Measured:
 def larger_images(subject: Subject) -> Measured:
     """Accuracy on the images enlarged one and a half times, with positions resampled and nothing
     else changed, over that at their size."""
-    labels = labels_of(subject)
-    learned_table(subject.model)
+    labels_of(subject), learned_table(subject.model)  # before the model runs
     size = (subject.images.shape[2] * 3 // 2, subject.images.shape[3] * 3 // 2)
     images = F.interpolate(subject.images, size, mode="bilinear", antialias=True)
     model = resampled(subject.model, size)
@@ -59,8 +58,7 @@ def larger_images(subject: Subject) -> Measured:
         reason = f"does not run on images of {size}: {type(error).__name__}: {first_line(error)}"
         raise NotApplicable(reason) from error
     whole, _ = beyond_chance(subject.model, subject)
-    larger = right(model, images, labels, subject.batch_size).double().mean().item()
-    return Measured(larger / whole)
+    return Measured(accuracy(model, subject, images) / whole)
 
 
 def resampled(model: nn.Module, size: tuple[int, int]) -> nn.Module:

@@ -23,7 +23,7 @@ def tables(subject: Subject, *models: nn.Module) -> list[Float64[Tensor, "rows c
     rows = [(model, row_of_layers(model, subject.images)) for model in models]
     whole, alone = CKA(), []
     for images in groups(subject.images):
-        maps = [outputs(m, images, row, subject.batch_size, first=row[0]) for m, row in rows]
+        maps = [outputs(m, images, row, subject.batch_size, first=True) for m, row in rows]
         group = CKA()
         for cka in (whole, group):
             cka.update(*maps)
@@ -31,28 +31,26 @@ def tables(subject: Subject, *models: nn.Module) -> list[Float64[Tensor, "rows c
     return [whole.result().values, *alone]
 
 
-def far(values: Float64[Tensor, "layers layers"]) -> float:
-    """Mean CKA of the first two layers with the last two."""
-    if len(values) < 4:
-        layers = f"has {len(values)} layers"
+def ends(subject: Subject, model: nn.Module, start: int) -> list[float]:
+    """Mean CKA of the first two layers, from the layer ``start``, with the last two, as tables."""
+    values = [table[start:, start:] for table in tables(subject, model)]
+    if len(values[0]) < 4:
+        layers = f"has {len(values[0])} layers"
         raise NotApplicable(f"{layers}, so that the first two and the last two overlap")
-    return values[:2, -2:].mean().item()
+    return [table[:2, -2:].mean().item() for table in values]
 
 
 def ends_alike(subject: Subject, start: int) -> Measured:
-    """First and last layers, from the layer ``start``, of a model with attention, less those of one
-    without."""
+    """First and last layers of a model with attention, less those of one without."""
     vit, other = compared(subject)
-    mine, theirs = (
-        [far(table[start:, start:]) for table in tables(subject, model)] for model in (vit, other)
-    )
-    figure, *each = (a - b for a, b in zip(mine, theirs, strict=True))
-
-    def own(twin: Subject) -> float:
-        return far(tables(twin, twin.model)[0][start:, start:]) - theirs[0]
-
-    baselines = before_training(subject, own) if subject.model is vit else {}
-    return Measured(figure, torch.tensor(each), baselines)
+    mine, theirs = (ends(subject, model, start) for model in (vit, other))
+    figure, *by_group = (a - b for a, b in zip(mine, theirs, strict=True))
+    baselines = {}
+    if subject.model is vit:
+        baselines = before_training(
+            subject, lambda twin: ends(twin, twin.model, start)[0] - theirs[0]
+        )
+    return Measured(figure, torch.tensor(by_group), baselines)
 
 
 def is_on_maps(model: nn.Module, images: Tensor) -> bool:
@@ -61,7 +59,7 @@ def is_on_maps(model: nn.Module, images: Tensor) -> bool:
     return outputs(model, images[:1], [last], 1)[last].ndim == 4
 
 
-def beside_convolutions(subject: Subject) -> tuple[nn.Module, nn.Module]:
+def with_network(subject: Subject) -> tuple[nn.Module, nn.Module]:
     """The model with attention, and a convolutional network."""
     vit, network = compared(subject)
     if not is_on_maps(network, subject.images):
@@ -72,7 +70,7 @@ def beside_convolutions(subject: Subject) -> tuple[nn.Module, nn.Module]:
 @measures("C11")
 def beside_network(subject: Subject) -> Measured:
     """Mean CKA of the first two and the last two layers, the first map among them."""
-    beside_convolutions(subject)
+    with_network(subject)
     return ends_alike(subject, start=0)
 
 
@@ -89,19 +87,18 @@ def beside_mixer(subject: Subject) -> Measured:
 def matches(subject: Subject) -> Measured:
     """Fraction of a convolutional network's layers whose most similar layer of the model lies in
     its lowest quarter, or for those of the upper half in the next third."""
-    vit, network = beside_convolutions(subject)
-    figure, *each = (in_range(table) for table in tables(subject, vit, network))
-    return Measured(figure, torch.tensor(each))
+    figure, *by_group = (in_range(table) for table in tables(subject, *with_network(subject)))
+    return Measured(figure, torch.tensor(by_group))
 
 
 def in_range(values: Float64[Tensor, "layers others"]) -> float:
     """The fraction of columns whose largest entry is in the range claimed for their depth."""
     count, others = values.shape
-    depths = [match / (count - 1) for match in values.argmax(0).tolist()]
-    lower = [i <= (others - 1) / 2 for i in range(others)]
-    ranges = [(0, 0.25) if low else (0.25, 0.25 + 1 / 3) for low in lower]
-    inside = [low <= depth <= high for depth, (low, high) in zip(depths, ranges, strict=True)]
-    return sum(inside) / others
+    inside = 0
+    for i, match in enumerate(values.argmax(0).tolist()):
+        low, high = (0, 0.25) if i <= (others - 1) / 2 else (0.25, 0.25 + 1 / 3)
+        inside += low <= match / (count - 1) <= high
+    return inside / others
 
 
 @measures("C15", slow=True)

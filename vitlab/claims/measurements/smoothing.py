@@ -1,7 +1,6 @@
 """Whether attention smooths, and how the variance over positions changes with depth."""
 
 import torch
-from jaxtyping import Float64
 from torch import Tensor, nn
 
 from vitlab.claims.measurements.parts import FIRST, compared, outputs, row_of_layers, sublayers
@@ -24,15 +23,13 @@ def variance_by_attention(subject: Subject) -> Measured:
     through = torch.tensor([name in attention for name in results[0].names])
     if not through.any():
         raise NotApplicable("has no attention in a residual branch")
-
-    def raised(values: Tensor) -> Float64[Tensor, "branches"]:
-        return (values[AFTER] / values[BEFORE]).log2()
-
-    whole = raised(weighted([result.values for result in results], images))
-    each = [raised(result.values)[through].mean().item() for result in results]
+    values = [weighted([result.values for result in results], images)]
+    values += [result.values for result in results]
+    whole, *by_group = ((x[AFTER] / x[BEFORE]).log2() for x in values)
+    figures = torch.tensor([raised[through].mean().item() for raised in by_group])
     baselines = {} if through.all() else {"through its MLPs": whole[~through].mean().item()}
     curves = {"raised by attention": whole[through], "raised by MLPs": whole[~through]}
-    return Measured(whole[through].mean().item(), torch.tensor(each), baselines, curves)
+    return Measured(whole[through].mean().item(), figures, baselines, curves)
 
 
 def variances(model: nn.Module, subject: Subject) -> tuple[Tensor, list[int]]:
@@ -42,7 +39,7 @@ def variances(model: nn.Module, subject: Subject) -> tuple[Tensor, list[int]]:
     where = [i for i in range(tokens) if i not in extra]
     total: Tensor = torch.zeros(())
     for batch in subject.images.split(subject.batch_size):
-        by_name = outputs(model, batch, names, len(batch), first=names[0])
+        by_name = outputs(model, batch, names, len(batch), first=True)
         maps = [by_name[name] for name in (FIRST, *names)]
         maps = [x.flatten(2).mT if x.ndim == 4 else x for x in maps]
         maps = [x[:, where] if x.shape[1] == tokens else x for x in maps]

@@ -1,7 +1,7 @@
 """What measurements share of their subjects: second models, labels, accuracy, groups of images."""
 
 import torch
-from jaxtyping import Bool, Int64
+from jaxtyping import Int64
 from torch import Tensor, nn
 
 from vitlab.calls import logits
@@ -38,13 +38,12 @@ def labels_of(subject: Subject) -> Int64[Tensor, "images"]:
     return subject.labels.cpu()
 
 
-def right(
-    model: nn.Module, images: Tensor, labels: Tensor, batch_size: int
-) -> Bool[Tensor, "images"]:
-    """Of which images a classifier is right."""
+def accuracy(model: nn.Module, subject: Subject, images: Tensor) -> float:
+    """The fraction of images, changed ones of the subject, of which a classifier is right."""
     with evaluating(model):
-        answers = [logits(model, batch).argmax(1).cpu() for batch in images.split(batch_size)]
-    return torch.cat(answers) == labels
+        batches = images.split(subject.batch_size)
+        answers = torch.cat([logits(model, batch).argmax(1).cpu() for batch in batches])
+    return (answers == labels_of(subject)).double().mean().item()
 
 
 def beyond_chance(model: nn.Module, subject: Subject) -> tuple[float, float]:
@@ -52,10 +51,9 @@ def beyond_chance(model: nn.Module, subject: Subject) -> tuple[float, float]:
 
     By three standard errors: else there is no accuracy to lose, or to keep.
     """
-    labels, n = labels_of(subject), len(subject.images)
     with evaluating(model):
         chance = 1 / logits(model, subject.images[:1]).shape[1]
-    accuracy = right(model, subject.images, labels, subject.batch_size).double().mean().item()
-    if accuracy <= chance + 3 * (chance * (1 - chance) / n) ** 0.5:
+    right = accuracy(model, subject, subject.images)
+    if right <= chance + 3 * (chance * (1 - chance) / len(subject.images)) ** 0.5:
         raise NotApplicable(f"{type(model).__name__} is right no more often than by chance")
-    return accuracy, chance
+    return right, chance

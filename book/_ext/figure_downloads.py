@@ -1,0 +1,134 @@
+"""Under each figure a line to take it along: its files, and how to cite it.
+
+Every figure is there as the PNG of its page. Those that ``book.tools.figures`` has drawn again
+are there as SVG, and as PNG for print, too. The directive ``figures-to-take`` lists them all.
+"""
+
+import re
+import shutil
+import zipfile
+from functools import cache
+from html import escape
+from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util.docutils import SphinxDirective
+
+from book._ext.chapters import notebook
+from book._ext.figures import Copy, figures, picture, scaled, with_figures
+from book._ext.pages import html, when_built
+from book.tools.address import FIGURES, ROOT
+from book.tools.notebooks import figure_name
+from course.claims.cite import citation
+
+PLACE, SMALL = "_static/figures", "_static/figures/small"
+FIGURE = re.compile(
+    r'<figure class="[^"]*" id="(fig-[\w-]+)">(?:(?!</figure>).)*?'
+    r'<img [^>]*src="([^"]*_images/[^"]+\.png)".*?(?=</figcaption>)',
+    re.DOTALL,
+)
+TO_A_FIGURE = {"refdomain": "std", "reftype": "numref", "refexplicit": False, "refwarn": True}
+NUMBER = re.compile(r'<span class="caption-number">(.*?)\s*</span>')
+
+
+def cite(number: str, url: str) -> str:
+    book = citation()
+    authors = ", ".join(author["name"] for author in book["authors"])
+    parts = [f"{number} of “{book['title']}”", authors, f"version {book['version']}", url]
+    return ", ".join(filter(None, parts)) + ". CC BY 4.0."
+
+
+def line(name: str, png: str, up: str, number: str, url: str) -> str:
+    """The links of a figure, whose page has it at ``png`` and is ``up`` below the root."""
+    drawn = [kind for kind in ("svg", "png") if (FIGURES / f"{name}.{kind}").exists()]
+    files = {"png": png} | {kind: f"{up}{PLACE}/{name}.{kind}" for kind in drawn}
+    links = " ".join(
+        f'<a href="{files[kind]}" download="{name}.{kind}">{kind.upper()}</a>'
+        for kind in sorted(files, reverse=True)
+    )
+    return (
+        f'<span class="take">Take it: {links} <button type="button" '
+        f'data-clipboard-text="{escape(cite(number, url))}">copy citation</button></span>'
+    )
+
+
+def offer(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
+    """Writes the line under the figures of a page."""
+    up, base = "../" * page.count("/"), app.config.html_baseurl
+
+    def with_line(match: re.Match) -> str:
+        caption = NUMBER.search(match[0])
+        number = re.sub(r"^Fig\.", "Figure", caption[1]).strip() if caption else "A figure"
+        url = f"{base}{page}.html#{match[1]}" if base else ""
+        return match[0] + line(match[1], match[2], up, number, url)
+
+    if "body" in context:
+        context["body"] = FIGURE.sub(with_line, context["body"])
+
+
+class FiguresToTake(SphinxDirective):
+    """Every figure, small, with its number, which leads to it, and how its caption begins."""
+
+    def run(self) -> list[nodes.Node]:
+        listing = nodes.bullet_list(classes=["figures-to-take"])
+        for copy, (chapter, cell, _) in zip(copies(), figures(), strict=True):
+            self.env.note_dependency(str(notebook(chapter)))
+            name = figure_name(cell)
+            link = addnodes.pending_xref("", nodes.literal("", name), **TO_A_FIGURE)
+            link["reftarget"], link["refdoc"] = name, self.env.docname
+            small = html(copy.tag(f"../{SMALL}"))
+            entry = nodes.list_item("", small, nodes.paragraph("", "", link))
+            if (FIGURES / f"{name}.svg").exists():
+                entry += html(
+                    f'<p><a href="../{PLACE}/{name}.svg" download>SVG</a> '
+                    f'<a href="../{PLACE}/{name}.png" download>PNG</a></p>'
+                )
+            listing += entry
+        archive = f'<p><a href="../{PLACE}/figures.zip" download>All of them in one file</a></p>'
+        return [html(archive)] * any(FIGURES.glob("*.svg")) + [listing]
+
+
+@cache
+def copies() -> list[Copy]:
+    """A copy of each figure, to choose by."""
+    return [
+        scaled(f"{chapter[:2]}-{cell.id}", *picture(cell, data), 240)
+        for chapter, cell, data in figures()
+    ]
+
+
+def outdated(app: Sphinx, env: BuildEnvironment, *_: set[str]) -> list[str]:
+    """The pages to write again where other figures are drawn than at the last build."""
+    last = getattr(env, "drawn_figures", None)
+    env.drawn_figures = sorted(path.name for path in FIGURES.glob("*"))
+    if env.drawn_figures == last:
+        return []
+    return sorted({"book/figures", *(f"book/{n}" for n in with_figures())} & env.found_docs)
+
+
+def write(app: Sphinx) -> None:
+    out = Path(app.outdir)
+    shutil.rmtree(out / PLACE, ignore_errors=True)
+    (out / SMALL).mkdir(parents=True)
+    for copy in copies():
+        (out / SMALL / copy.file).write_bytes(copy.webp)
+    if not any(FIGURES.glob("*.svg")):
+        return
+    with zipfile.ZipFile(out / PLACE / "figures.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("LICENSE-text", "CITATION.cff"):
+            archive.write(ROOT / name, f"figures/{name}")
+        for _, cell, _ in figures():
+            for file in sorted(FIGURES.glob(f"{figure_name(cell)}.*")):
+                shutil.copy(file, out / PLACE)
+                archive.write(file, f"figures/{file.name}")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("figures-to-take", FiguresToTake)
+    app.connect("env-get-outdated", outdated)
+    app.connect("html-page-context", offer)
+    when_built(app, write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,128 @@
+"""Publishes a finished run with the package: ``python -m studies.runner.publish --help``.
+
+Its parameters are stored in half precision; the statistics of BatchNorm, few numbers with the range
+of the data, stay in float32. The scores are measured again with the file as it is loaded, and a
+model that half precision harms is not published.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+
+import minivit
+from minivit.catalogue import CHECKPOINTS, MODELS
+from minivit.files import replacing
+from studies.runner.storage import HERE, Store
+from vitlab.data import load_data
+from vitlab.training import Scores, evaluate
+from vitlab.training.state import CARD, MODEL
+
+TOLERANCE = 0.005  # of an accuracy
+LICENCE = "MIT"  # of the weights, as of the code
+TRAINED_ON = {
+    "DIGITS": "scikit-learn's digits (E. Alpaydin and C. Kaynak (1998), Optical Recognition of "
+    "Handwritten Digits, UCI Machine Learning Repository; CC BY 4.0), whose images are not "
+    "included",
+    "CIFAR10": "CIFAR-10 (A. Krizhevsky (2009), Learning Multiple Layers of Features from Tiny "
+    "Images), whose images are not included; the copy of it that was used holds them as JPEG "
+    "files of quality 75",
+    "SHAPES": "images drawn by `vitlab.data.shapes`",
+}
+
+
+def publish(study: str, row: str, name: str, store: Store = HERE) -> dict[str, Scores]:
+    """Writes ``minivit/checkpoints/NAME.safetensors`` and its card, from a row's first run.
+
+    Gives the scores on the test part before, ``"float32"``, and after, ``"half"``.
+    """
+    if name in MODELS or not name.isidentifier():
+        raise ValueError(f"expected a name of letters, digits and _ that is not taken: got {name}")
+    rows = json.loads(store.table(study).read_text())["rows"]
+    if row not in rows:
+        raise ValueError(f"{study} has no row {row}: expected one of {', '.join(rows)}")
+    run = json.loads(store.result(rows[row]["runs"][0]).read_text())
+    folder = store.folder(run["key"])
+    title, _, rest = (folder / CARD).read_text(encoding="utf-8").removeprefix("# ").partition("\n")
+    model = minivit.load(folder / MODEL)
+    data = load_data(run["run"]["data"])
+    held_out = {"validation": data.validation, "test": data.test}
+    scores = {part: {"float32": evaluate(model, split)} for part, split in held_out.items()}
+    for parameter in model.parameters():
+        parameter.data = parameter.data.half()
+    model.licence = LICENCE
+    checkpoints = store.root / CHECKPOINTS.relative_to(HERE.root)
+    checkpoints.mkdir(parents=True, exist_ok=True)
+    with replacing(checkpoints / f"{name}.safetensors") as scratch:
+        minivit.save(model, scratch)
+        lesser = minivit.load(scratch)
+        for part, split in held_out.items():
+            scores[part]["half"] = evaluate(lesser, split)
+            before, after = (scores[part][kind].accuracy for kind in ("float32", "half"))
+            if abs(before - after) > TOLERANCE:
+                raise ValueError(
+                    f"half precision takes the {part} accuracy from {before:.4f} to {after:.4f}: "
+                    f"expected at most {TOLERANCE} between them"
+                )
+    text = f"""# {name}: {title}
+
+    model = minivit.load({name!r})
+
+## As shipped
+
+The parameters are stored in half precision and loaded in float32.
+
+{_table(scores)}
+
+{_origin(study, row, rows[row]["accuracy"], run)}
+
+Licence of the weights: {LICENCE}. They were trained on {TRAINED_ON[data.name]}. \
+What follows was measured when it was trained, in float32.
+{rest}"""
+    with replacing(checkpoints / f"{name}.md") as scratch:
+        scratch.write_text(text, encoding="utf-8")
+    return scores["test"]
+
+
+def _table(scores: Mapping[str, Mapping[str, Scores]]) -> str:
+    lines = [
+        "| part | precision | images | accuracy | mean log-likelihood | calibration error |",
+        "|---|---|---|---|---|---|",
+    ]
+    for part, kinds in scores.items():
+        for kind, s in kinds.items():
+            values = f"{s.accuracy:.4f} | {s.log_likelihood:.4f} | {s.calibration_error:.4f}"
+            lines.append(f"| {part} | {kind} | {s.pictures:,} | {values} |")
+    return "\n".join(lines)
+
+
+def _origin(study: str, row: str, accuracy: dict, run: dict) -> str:
+    seeds = len(accuracy["values"])
+    over = f"{seeds} seeds" if seeds > 1 else "test images, one seed"
+    return (
+        f"Run {run['key']} of {run['date']}, commit {run['commit']}: seed "
+        f"{run['run']['recipe']['seed']}, which was fixed before training. It is trained again, "
+        f"and compared, by `python -m studies {study} --recheck {run['key']}`. In row {row} of "
+        f"that study the test accuracy is {accuracy['mean']:.4f} (95 %: {accuracy['low']:.4f} to "
+        f"{accuracy['high']:.4f}, over {over})."
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser("python -m studies.runner.publish", description=__doc__)
+    parser.add_argument("study", help="such as digits")
+    parser.add_argument("row", help="of its table, such as digits_vit")
+    parser.add_argument("name", nargs="?", help="of the model (default: that of the row)")
+    options = parser.parse_args()
+    try:
+        scores = publish(options.study, options.row, options.name or options.row)
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    for kind, score in scores.items():
+        print(f"{kind:8} {score.accuracy:.4f}, calibration error {score.calibration_error:.4f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""No solution stands where students read, and one that is put there is found, wherever it is."""
+
+import html
+import json
+from functools import cache
+
+import nbformat
+import pytest
+
+from book.tools import notebooks
+from book.tools.address import ROOT
+from book.tools.edition import solution_scan as tool
+from book.tools.edition.allowed import CELLS, FILES
+from book.tools.edition.solution_scan import TOKENS, leaks, runs, secrets, solutions, tokens
+from book.tools.edition.tree import Edition, table
+
+LEFT_OUT = table(Edition(student=True))[1]
+
+
+@cache
+def sources():
+    """Each solution's cell by the name of its function."""
+    return {
+        secret.name: cell.source
+        for path in sorted(ROOT.glob("book/**/*.ipynb"))
+        for cell in notebooks.cells(path)
+        if "solution" in notebooks.tags(cell)
+        for secret in solutions(path)
+        if f"def {secret.name}(" in cell.source
+    }
+
+
+def notebook(source):
+    cell = nbformat.v4.new_code_cell(source)
+    return nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))
+
+
+def coloured(source):
+    """As a page shows code: each word in a tag of its own."""
+    words = [f"<span>{html.escape(word)}</span>" for word in source.split(" ")]
+    return f"<pre>{' '.join(words)}</pre>"
+
+
+FORMS = {
+    "page.html": coloured,
+    "_sources/page.ipynb": notebook,
+    "page.md": lambda source: f"It is\n```python\n{source}\n```\n",
+    "data.json": lambda source: json.dumps({"code": source}),
+    "commented.py": lambda source: source.replace("\n", "\n# "),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_solution_is_found(tmp_path, name):
+    assert len(sources()) > 100
+    for function, source in sources().items():
+        file = tmp_path / function / name
+        file.parent.mkdir(parents=True)
+        file.write_text(FORMS[name](source), encoding="utf-8")
+    found = {tuple(line.split(": ")[:2]) for line in leaks(tmp_path, LEFT_OUT)}
+    assert {(f"{function}/{name}", function) for function in sources()} <= found
+
+
+def test_a_part_of_a_solution_is_found_in_any_encoding_and_its_signature_is_none(tmp_path):
+    lines = sources()["chunked_attention"].splitlines()
+    (tmp_path / "signature.py").write_text(lines[0])
+    assert leaks(tmp_path, LEFT_OUT) == []
+    (tmp_path / "part.js").write_text("\n".join(lines[8:18]), encoding="utf-16")
+    assert leaks(tmp_path, LEFT_OUT)[0].startswith("part.js: chunked_attention: ")
+
+
+@pytest.mark.parametrize("page", ["book/solutions/02_attention", "book/teaching/exam_marking",
+                                  "book/teaching/questions"])  # fmt: skip
+def test_what_a_solution_says_is_found_and_so_is_a_teachers_page(tmp_path, page):
+    secret = tool.text_of_page(*ROOT.glob(f"{page}.*"))
+    (tmp_path / "page.html").write_text("<p>" + "</b> <b>".join(secret.parts[40:70]))
+    assert leaks(tmp_path, LEFT_OUT)[0].startswith(f"page.html: {secret.name}: ")
+
+
+def test_a_page_that_is_left_out_is_found_and_so_is_its_name_in_the_search(tmp_path):
+    target = tmp_path / "book/teaching/exam_marking.html"
+    target.parent.mkdir(parents=True)
+    target.touch()
+    (tmp_path / "searchindex.js").write_text('Search.setIndex({"docnames": ["book/solutions"]})')
+    assert leaks(tmp_path, LEFT_OUT) == [
+        "book/teaching/exam_marking.html: the page is there",
+        "searchindex.js: finds book/solutions",
+    ]
+
+
+def test_what_is_handed_out_holds_no_solution(handed_out):
+    assert leaks(handed_out, LEFT_OUT) == []
+
+
+def test_a_solution_is_found_in_the_chapter_that_prints_a_part_of_it(handed_out, tmp_path):
+    """What a chapter may print of a solution hides no more of it than that."""
+    for solution, chapter in CELLS:
+        path = tmp_path / f"{chapter}.ipynb"
+        student = notebooks.read(handed_out / "book" / path.name)
+        student.cells.append(nbformat.v4.new_code_cell(sources()[solution]))
+        notebooks.write(path, student)
+        met = {name for name, run in tool.matches(tool.readable(path), tool.known(LEFT_OUT))
+               if run not in tool.demonstrated(name, path.stem)}  # fmt: skip
+        whole = solution == "undo_residual"  # which chapter 15 prints from end to end
+        assert (solution in met) != whole, (solution, chapter)
+
+
+def test_each_exception_is_needed():
+    known = {secret.name: secret for secret in secrets(frozenset())}
+    for file, names in FILES.items():
+        text = (ROOT / file).read_text(encoding="utf-8")
+        assert names <= {name for name, _ in tool.matches(text, tool.known(LEFT_OUT))}, file
+    for (solution, chapter), allowed in CELLS.items():
+        assert tool.demonstrated(solution, chapter), (solution, chapter)
+        for cell in notebooks.cells(ROOT / f"book/{chapter}.ipynb"):
+            shared = known[solution].runs() & runs(tokens(cell.source), TOKENS)
+            if shared and "solution" not in notebooks.tags(cell):
+                assert cell.id in allowed

@@ -1,0 +1,111 @@
+"""What becomes of a page when it is made light, and what it says of itself."""
+
+import base64
+import io
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+from PIL import Image
+from sphinx.application import Sphinx
+
+from book._ext.light_pages import icon, lighten
+
+SCRIPTS = "".join(
+    f'<script defer src="../_static/{name}?v=1"></script>\n'
+    for name in ("scripts/fontawesome.js", "searchtools.js", "mathjax/tex-chtml.js", "book.js")
+)
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    Image.new("RGB", (7, 5)).save(tmp_path / "a.png")
+    return tmp_path / "page.html"
+
+
+def test_only_scripts_that_the_page_uses_stay(page: Path):
+    def stay(html: str, at: Path) -> list[str]:
+        light = lighten(SCRIPTS + html, at)
+        return [name for name in ("fontawesome", "search", "mathjax", "book") if name in light]
+
+    assert stay("", page) == ["book"]
+    assert stay('<span class="math notranslate">x</span>', page) == ["mathjax", "book"]
+    assert stay("", page.with_name("search.html")) == ["search", "book"]
+
+
+def test_of_three_viewports_the_first_stays(page: Path):
+    one = '<meta name="viewport" content="width=device-width" />'
+    assert lighten(f"<head>{one}\n{one}{one}</head>", page) == f"<head>{one}</head>"
+
+
+def test_icons_are_drawn_into_the_page(page: Path):
+    html = '<i class="theme-switch fa-solid fa-sun      fa-lg" data-mode="light" title="L"></i>'
+    light = lighten(html + '<span class="fa-solid fa-bars"></span>', page)
+    assert light.startswith('<svg class="icon theme-switch fa-sun fa-lg" data-mode="light" viewBox')
+    assert light.count("<path d=") == 2 and "<i" not in light and "<span" not in light
+    with pytest.raises(ValueError, match="no icon 'unicorn'"):
+        icon("unicorn", "fas")
+
+
+def test_images_get_their_size_and_all_but_the_first_wait(page: Path):
+    stored = io.BytesIO()
+    Image.new("RGB", (3, 2)).save(stored, "webp")
+    frame = f"data:image/webp;base64,{base64.b64encode(stored.getvalue()).decode()}"
+    html = f'<article><img src="a.png"><img alt="b" src="a.png"><img src="{frame}"></article>'
+    first, second, third = lighten(html, page).split("<img ")[1:]
+    assert first == 'width="7" height="5" src="a.png">'
+    assert second == 'width="7" height="5" loading="lazy" alt="b" src="a.png">'
+    assert third.startswith('width="3" height="2" src="data:')
+
+
+def test_a_phone_gets_the_stacked_form_of_a_figure_that_has_one(page: Path):
+    Image.new("RGB", (4, 9)).save(page.with_name("a-narrow.webp"))
+    light = lighten('<article><img src="a.png"></article>', page)
+    assert light == (
+        '<article><picture><source media="(max-width: 40rem)" srcset="a-narrow.webp" '
+        'width="4" height="9"><img width="7" height="5" src="a.png"></picture></article>'
+    )
+    assert lighten(light, page) == light
+
+
+def test_a_light_page_changes_no_further(page: Path):
+    html = f'{SCRIPTS}<i class="fas fa-file"></i><article><img src="a.png"><img src="a.png">'
+    light = lighten(html, page)
+    assert lighten(light, page) == light
+
+
+PAGES = {
+    "index": "Book\n====\n\n.. toctree::\n\n   page\n",
+    "page": "Page\n====\n\nHow can every patch of an image ask all the others for what it needs?\n"
+    '\n.. image:: a.png\n   :alt: Two "curves" & a line.\n',
+}
+
+
+@pytest.mark.parametrize("base", ["", "https://example.org/book/"])
+def test_a_page_shows_its_first_figure_once_the_site_has_an_address(base: str, tmp_path: Path):
+    for name, text in PAGES.items():
+        (tmp_path / f"{name}.rst").write_text(text)
+    Image.new("RGB", (30, 20)).save(tmp_path / "a.png")
+    out = tmp_path / "out"
+    settings = {"extensions": ["book._ext.pages"], "html_theme": "basic",
+                "html_title": "Vision transformers", "html_baseurl": base}  # fmt: skip
+    Sphinx(tmp_path, None, out, tmp_path / "trees", "html", settings, status=None).build()
+
+    def tree(name: str) -> BeautifulSoup:
+        return BeautifulSoup((out / f"{name}.html").read_text(), "html.parser")
+
+    def said(name: str) -> dict[str, str]:
+        tags = tree(name)("meta", content=True)
+        return {tag.get("property") or tag.get("name"): tag["content"] for tag in tags}
+
+    assert tree("index").title.get_text() == "Vision transformers"
+    assert tree("page").title.get_text().endswith("Vision transformers")
+    page = said("page")
+    assert page["description"].startswith("How can every patch")
+    assert ("og:image" in page) == ("og:url" in page) == bool(base)
+    if base:
+        assert page["og:image"] == f"{base}_images/card-a.jpg"
+        assert page["og:image:alt"] == 'Two "curves" & a line.'
+        assert Image.open(out / "_images/card-a.jpg").size == (1200, 630)
+        assert "og:image" not in said("index")  # nothing in this book lends it one
+    assert said("search")["og:title"]
