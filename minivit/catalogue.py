@@ -131,8 +131,10 @@ def described(name: str) -> tuple[Config, Removed]:
         return MODELS[name], ()
     files = shipped()
     if name not in files and name in {path.stem for path in CHECKPOINTS.glob("*.md")}:
-        where = f"minivit/checkpoints/{name}.safetensors of the repository"
-        raise ValueError(f"{name} is not installed: load({where!r})")
+        raise ValueError(
+            f"{name} does not come with the installed package: its weights are in the repository, "
+            f"in minivit/checkpoints/{name}.safetensors, a path that load takes"
+        )
     about = describe(files[name]) if name in files else None
     if about is None or about.config is None:
         raise ValueError(f"there is no model {name!r}: {near(str(name), [*MODELS, *files])}")

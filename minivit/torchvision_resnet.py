@@ -57,7 +57,7 @@ def check_ranks(state: Mapping[str, Any], ranks: Mapping[str, int], kind: str) -
     for key, rank in ranks.items():
         shape = getattr(state.get(key), "shape", None)
         if shape is None or len(shape) != rank:
-            got = shape and list(shape)
+            got = "none" if shape is None else list(shape)
             raise ValueError(f"expected a {kind} with {key} of {rank} axes: got {got}")
 
 
