@@ -22,7 +22,7 @@ class Study(Table):
     more figures for rows, from the finals of each and the place where their weights are.
     """
 
-    name: str  # of its module, and of its file in book/results
+    name: str  # of its file in book/results
     candidates: Runs  # for each row, those that compete
     finals: Callable[[str, Run], Sequence[Run]]
     measure: Callable[[Runs, Store], Rows] | None = None

@@ -67,7 +67,7 @@ class Survey(Table):
     under ``"pictures"``. It raises :class:`NotHere` where a row is out of reach.
     """
 
-    name: str  # of its module, and of its file in book/results
+    name: str  # of its file in book/results
     rows: Sequence[str]
     measure: Callable[[str], Figures]
     seeds: Sequence[int] = (0,)
