@@ -52,9 +52,6 @@ def test_tokens_that_stand_nowhere_are_left_out_and_what_they_take_is_told():
     found = attention_distance(Known(weights, extra=2), images())
     assert found.pixels.item() == pytest.approx((3 * 8 + 24) / 4)
     assert found.patches.item() == pytest.approx(0.5)
-
-
-def test_a_patch_that_attends_to_no_patch_is_left_out():
     weights = torch.zeros(2, N + 1, N + 1)
     weights[..., 0] = 1  # all to the extra token
     weights[0, 1, :] = torch.eye(N + 1)[4]  # but the first patch, to the third to its right
@@ -78,13 +75,11 @@ def test_blocks_on_grids_of_their_own_have_baselines_of_their_own():
 
 
 def test_weights_that_all_images_share_count_for_each():
-    n = math.prod(GRID)
-    weights = torch.rand(HEADS, n, n, generator=torch.Generator().manual_seed(0)) + 0.1
-    model = Known(weights)
-    known = attention_distance(model, images())
-    model.blocks[0] = SharedBlock(weights)
-    found = attention_distance(model, images())
-    torch.testing.assert_close(found.pixels, known.pixels, rtol=1e-6, atol=0)
+    weights = torch.rand(HEADS, N, N, generator=torch.Generator().manual_seed(0)) + 0.1
+    model, shared = Known(weights), Known(weights)
+    shared.blocks[0] = SharedBlock(weights)
+    known, found = (attention_distance(m, images()).pixels for m in (model, shared))
+    torch.testing.assert_close(found, known, rtol=1e-6, atol=0)
 
 
 class Bare(nn.Module):

@@ -13,7 +13,6 @@ import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import (
-    DIM,
     HEADS,
     MODELS,
     Known,
@@ -65,53 +64,11 @@ def test_blocks_with_fewer_heads_have_nan_behind_them():
     assert torch.equal(found.loss.isnan(), torch.arange(12) >= heads)
 
 
-def test_attention_that_folds_heads_into_images_has_no_heads_to_switch_off():
-    class Folded(nn.Module):
-        def forward(self, x):
-            return nn.functional.scaled_dot_product_attention(x, x, x)
-
-    model = nn.Sequential(nn.Conv2d(3, 8, 8, 8), nn.Flatten(2), Folded(), nn.Flatten())
-    with pytest.raises(ValueError, match=r"keys\]: got \[1, 8, 8\] in '2'"):
-        head_importance(model, torch.randn(2, 3, 24, 32))
-
-
-class NormBehind(nn.Module):
-    """An MLP with its norm behind it, inside the residual connection, as in Swin v2."""
-
-    def __init__(self):
-        super().__init__()
-        self.mlp = nn.Sequential(nn.Linear(DIM, 2 * DIM), nn.GELU(), nn.Linear(2 * DIM, DIM))
-        self.norm, self.off = nn.LayerNorm(DIM), False
-
-    def forward(self, x):
-        return x if self.off else x + self.norm(self.mlp(x))
-
-
-def test_a_branch_with_a_norm_behind_it_leaves_the_skip_alone():
-    blocks = nn.Sequential(NormBehind(), NormBehind())
-    model = draw(nn.Sequential(nn.Flatten(), nn.Linear(3 * 4 * 4, DIM), blocks, nn.Linear(DIM, 5)))
-    pictures = torch.randn(2, 3, 4, 4, generator=torch.Generator().manual_seed(0))
-    found = branch_importance(model.eval(), pictures, LABELS)
-    assert found.names == ("2.0.mlp", "2.1.mlp")  # the norm is no name for it
-    with torch.no_grad():
-        assert blocks[0].norm.bias.abs().max() > 0.1  # what the norm gives for zeros
-        for block, loss in zip(blocks, found.loss, strict=True):
-            block.off = True
-            assert loss.item() == pytest.approx(scores(model, pictures, LABELS)[0])
-            block.off = False
-
-
 def loss_with(model, hooked, change, pictures, labels):
     """The loss where ``change`` makes the output of a module from its input and output."""
-    hook = model.get_submodule(hooked).register_forward_hook(lambda m, i, o: change(i[0], o))
-    try:
+    module = model.get_submodule(hooked)
+    with module.register_forward_hook(lambda m, i, o: change(i[0], o)):
         return scores(model, pictures, labels)[0]
-    finally:
-        hook.remove()
-
-
-def only(tensor, output):
-    return (tensor, *output[1:]) if isinstance(output, tuple) else tensor
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -122,8 +79,8 @@ def test_everybodys_branches_with_their_mean_and_with_each_others(name):
         for part, loss in zip(found.names, found.loss, strict=True):
 
             def change(x, output, stands_in=stands_in):
-                y = output[0] if isinstance(output, tuple) else output
-                return only(stands_in(y), output)
+                several = isinstance(output, tuple)
+                return (stands_in(output[0]), *output[1:]) if several else stands_in(output)
 
             known = loss_with(model, part, change, pictures, LABELS)
             assert loss.item() == pytest.approx(known, rel=1e-5)
@@ -198,11 +155,8 @@ def test_branches_can_be_named_where_a_relu_hides_the_addition():
     found = branch_importance(model, x, labels, "blocks.?.norm2")
     assert found.names == tuple(f"blocks.{i}.norm2" for i in range(len(model.blocks)))
     for i, block in enumerate(model.blocks):
-        hook = block.register_forward_hook(
-            lambda m, given, output: torch.relu(m.shortcut(given[0]))
-        )
-        assert found.loss[i].item() == pytest.approx(scores(model, x, labels)[0], rel=1e-5)
-        hook.remove()
+        with block.register_forward_hook(lambda m, given, _: m.shortcut(given[0]).relu()):
+            assert found.loss[i].item() == pytest.approx(scores(model, x, labels)[0], rel=1e-5)
     with pytest.raises(LookupError, match="no module matches 'norm3'"):
         branch_importance(model, x, labels, "norm3")
 

@@ -10,6 +10,7 @@ import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused, unchecked
 from tests.vitlab.instruments.models import DEPTH, MODELS, everybodys, images
+from tests.vitlab.tried.by_hand import ends
 from vitlab.instruments import logit_lens
 from vitlab.instruments.blocks import row_of_blocks
 
@@ -32,19 +33,6 @@ HEADS = {
 }
 
 
-def states(model, names, pictures):
-    kept = []
-    first = model.get_submodule(names[0])
-    hooks = [first.register_forward_pre_hook(lambda m, i: kept.append(i[0]))]
-    for name in names:
-        block = model.get_submodule(name)
-        hooks.append(block.register_forward_hook(lambda m, i, o: kept.append(o)))
-    model(pictures)
-    for hook in hooks:
-        hook.remove()
-    return kept
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_everybodys_heads_read_every_token(name):
     """Where one token is read, it is that; where a mean is, of tokens that are all like it."""
@@ -53,7 +41,9 @@ def test_everybodys_heads_read_every_token(name):
     blocks = [MODELS[name][1].format(i) for i in range(DEPTH)]
     tokens = MODELS[name][3] + grid[0] * grid[1]
     assert found.logits.shape == (DEPTH + 1, 2, tokens, 5)
-    for rows, x in zip(found.logits, states(model, blocks, pictures), strict=True):
+    seen = ends(model, pictures, blocks)
+    states = [seen[blocks[0]][0], *(after for _, after in seen.values())]
+    for rows, x in zip(found.logits, states, strict=True):
         for token in 0, 4, tokens - 1:
             known = HEADS[name](model, x[:, token : token + 1])
             torch.testing.assert_close(rows[:, token], known.double(), rtol=1e-4, atol=1e-5)
@@ -111,27 +101,7 @@ def test_where_there_is_no_lens_it_says_so():
         (minivit.create("resnet_32px"), "ResNet has no row of blocks from tokens"),
         (minivit.create("alternet_32px"), "Hybrid has no row of blocks from tokens"),
         (draw(Skips()), "what Skips answers does not follow from what 'blocks.1' gives"),
-        (Pyramid(), "'blocks.2' in Pyramid does not"),  # one stage of several in a list
     ]
     assert_refused(
         (partial(logit_lens, model, images(2, (32, 32))), ValueError, said) for model, said in cases
     )
-
-
-class Pyramid(nn.Module):
-    """Blocks in one list, of which the third has wider tokens, as in Hiera."""
-
-    def __init__(self):
-        super().__init__()
-        self.embed, self.head = nn.Conv2d(3, 8, 8, 8), nn.Linear(16, 5)
-        self.blocks = nn.ModuleList([Wider(8, 8), Wider(8, 8), Wider(8, 16), Wider(16, 16)])
-
-    def forward(self, images):
-        x = self.embed(images).flatten(2).mT
-        for block in self.blocks:
-            x = block(x)
-        return self.head(x.mean(1))
-
-
-class Wider(nn.Linear):
-    """A block of a width of its own."""

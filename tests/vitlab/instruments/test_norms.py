@@ -4,7 +4,6 @@ from functools import partial
 
 import pytest
 import torch
-from torch import nn
 
 import minivit
 from tests.refusals import assert_refused
@@ -34,38 +33,18 @@ def test_an_outlier_that_was_planted_is_found_where_it_is_from_its_block_on(name
     assert found.fraction.tolist() == [0, 1 / (2 * grid[0] * grid[1])]
 
 
-class Longer(nn.Module):
-    def __init__(self, factor):
-        super().__init__()
-        self.factor = factor
-
-    def forward(self, x):
-        y = x.clone()
-        y[:, 7] *= self.factor
-        return y
-
-
-class Grows(Known):
-    """Its tokens have length 1, until in the second block one is longer by a factor."""
-
-    def __init__(self, factor):
-        super().__init__()
-        self.blocks = nn.ModuleList([nn.Identity(), Longer(factor)])
-
-    def forward(self, x):
-        tokens = self.embed(x).flatten(2).mT
-        tokens = tokens / tokens.norm(dim=-1, keepdim=True)
-        for block in self.blocks:
-            tokens = block(tokens)
-        return tokens.mean(1)
-
-
 @pytest.mark.parametrize(("factor", "is_one"), [(2.9, False), (3.1, True), (0.1, False)])
 def test_the_rule_is_three_medians(factor, is_one):
-    found = token_norms(Grows(factor), images(4))
-    assert (found.first == "blocks.1") == is_one
+    def plant(x):
+        y = x / x.norm(dim=-1, keepdim=True)
+        y[:, 7] *= factor
+        return y
+
+    model = Known(*torch.eye(12).expand(2, 1, -1, -1))
+    with minivit.replace(model, {"blocks.1": plant}):
+        found, lower = (token_norms(model, images(4), factor=f) for f in (3, 2))
+    assert (found.first == "blocks.1") == is_one and (lower.first == "blocks.1") == (factor > 2)
     assert found.ratio[1, 0, 1, 3].item() == pytest.approx(factor, rel=1e-5)
-    assert token_norms(Grows(2.9), images(4), factor=2).first == "blocks.1"
 
 
 def test_what_has_no_tokens_is_refused():

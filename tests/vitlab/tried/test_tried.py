@@ -14,7 +14,10 @@ from tests.vitlab.tried.table import MARKS, PAGE, TABLE, built, page, tried
 from vitlab import instruments as analysis
 
 STORED = json.loads(TABLE.read_text(encoding="utf-8"))
-FAST = ["torchvision ViT", "timm DINOv2 with registers", "timm XCiT", "HF CLIP"]
+FAST = [
+    *("torchvision ViT", "torchvision Swin v2", "timm ViT, padded", "timm DINOv2 with registers"),
+    *("timm XCiT", "timm Hiera", "HF CLIP", "HF YOLOS"),
+]
 
 
 def ours(pool, extra):
