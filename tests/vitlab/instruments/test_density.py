@@ -51,9 +51,8 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
         of = quadrature(operator_of(KNOWN), torch.zeros(1, 100).double(), 4, 3, seed).below(-0.5)
         inside += abs(of.mean - 0.3) <= of.half
     assert 180 <= inside <= 199
-    assert math.isnan(
-        quadrature(operator_of(KNOWN), torch.zeros(1, 100).double(), 1, 3).below().half
-    )
+    one = quadrature(operator_of(KNOWN), torch.zeros(1, 100).double(), 1, 3)
+    assert math.isnan(one.below().half)
 
 
 @pytest.mark.parametrize("gauss_newton", [False, True])
@@ -106,6 +105,18 @@ def test_random_directions_have_the_models_lengths_filter_by_filter_and_leave_th
     drawn = landscape(model, x, LABELS, points=3).directions
     close(drawn[:1], filter_normalised(loss, random_like(loss.point, 0)))
     assert not torch.allclose(drawn[0], drawn[1])
+
+
+def test_a_scale_that_norms_undo_changes_no_filter_normalised_surface():
+    """That is what filter normalisation is for: Li et al. (2018)."""
+    model, scaled, x = normed(), normed(), images()
+    for parameter in scaled[0].parameters():
+        parameter.mul_(4)
+    how = {"batch_statistics": True}
+    surfaces = [landscape(m, x, LABELS, points=3, **how).loss for m in (model, scaled)]
+    close(*surfaces, 1e-4)
+    tops = [curvature(m, x, LABELS, "0.weight", k=1, steps=8, **how).top for m in (model, scaled)]
+    assert tops[0] > 10 * tops[1]
 
 
 def test_a_class_token_is_no_filter_and_a_filter_of_zero_stays():

@@ -33,6 +33,7 @@ LABELLED = {
 }  # fmt: skip
 OF_IMAGES = LABELLED | {
     "distance": lambda m, x, y: analysis.attention_distance(m, x).pixels,
+    "features": lambda m, x, y: analysis.feature_variance(m, x, BLOCK).values,
     "field": lambda m, x, y: analysis.receptive_field(m, x, BLOCK, channels=4).sensitivity,
     "layer frequencies": lambda m, x, y: analysis.layer_frequencies(m, x, BLOCK)[BLOCK].after.values,
     "lens": lambda m, x, y: analysis.logit_lens(m, x).logits,

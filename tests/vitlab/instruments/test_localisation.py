@@ -2,11 +2,13 @@
 
 from functools import partial
 
+import pytest
 import torch
 from torch import nn
 
 import minivit
 from minivit.patches import patchify
+from tests.parity import draw
 from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import close, random
 from vitlab.instruments import linear_cka, localisation, readable
@@ -74,6 +76,16 @@ def test_what_is_readable_is_the_share_of_variance_explained():
     model.layer.register_forward_hook(blurred)
     found = readable(model, noise[:3000], noise[3000:], "layer")
     assert (found.own - 0.5).abs().max() < 0.05 and found.elsewhere.abs().max() < 0.02
+
+
+@pytest.mark.parametrize(("pool", "extra"), [("mean", 0), ("class", 1)])
+def test_behind_uniform_attention_no_token_knows_its_place(pool, extra):
+    model = minivit.create("vit_8px", dim=12, heads=3, depth=1, pool=pool)
+    model = draw(minivit.remove(model, "mlp")).eval()
+    for parameter in model.blocks[0].attention.qkv.parameters():
+        parameter[:24] = 0  # no queries, no keys
+    found = localisation(model, random(120, 1, 8, 8).float(), "blocks.0.attention")
+    assert found.hits.float().mean() < 0.4 and len(found.extra) == extra
 
 
 def test_bad_input_is_refused():
