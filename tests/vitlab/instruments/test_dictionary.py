@@ -3,8 +3,6 @@
 import pytest
 import torch
 
-import minivit
-from tests.parity import draw
 from tests.refusals import assert_refused
 from vitlab.instruments import learn_dictionary
 
@@ -71,18 +69,6 @@ def test_the_size_of_tokens_does_not_matter_and_the_seed_decides(recovered):
     )
     torch.testing.assert_close(same.directions, small.directions, rtol=0, atol=1e-4)
     assert not torch.equal(other.directions, small.directions)
-
-
-def test_it_is_put_into_a_model_where_its_tokens_were():
-    model, x = draw(minivit.create("vit_8px", depth=2)).eval(), torch.rand(64, 1, 8, 8)
-    with torch.inference_mode(), minivit.record(model, "blocks.0", detach=True) as seen:
-        known = model(x)
-        found = learn_dictionary(seen["blocks.0"], 64, k=16, steps=300)
-    with minivit.replace(model, {"blocks.0": found}), minivit.record(model, "blocks.0") as put:
-        spliced = model(x)
-    assert found.fit(seen["blocks.0"]).explained > 0.8
-    torch.testing.assert_close(put["blocks.0"], found(seen["blocks.0"]))
-    assert 0 < (spliced - known).norm() < 0.5 * (known - known.mean(0)).norm()
 
 
 def test_what_cannot_be_learnt_is_refused():

@@ -130,22 +130,8 @@ def test_what_cannot_be_measured_is_refused():
         (partial(receptive_field, model, **{"images": pictures} | options), kind, said)
         for options, kind, said in cases
     )
-
-
-class WithPositions(nn.Module):
-    """Adds to a map of the image one that is the same for all images."""
-
-    def __init__(self):
-        super().__init__()
-        self.embedding, self.positions = nn.Conv2d(3, 4, 2, stride=2), nn.Conv2d(1, 4, 1)
-
-    def forward(self, x):
-        return self.embedding(x) + self.positions(torch.ones(1, 1, 2, 2))
-
-
-@pytest.mark.parametrize("trains", [True, False])
-def test_an_activation_that_sees_no_image_has_no_receptive_field(trains):
-    model = WithPositions().requires_grad_(trains)
-    with pytest.raises(ValueError, match="'positions' does not depend on the images"):
-        receptive_field(model, images(1, (4, 4)), at="positions")
-    assert receptive_field(model, images(1, (4, 4)), at="embedding").extent == (2, 2)
+    for weight in nn.Parameter(torch.ones(1, 4, 2, 2)), torch.ones(1, 4, 2, 2):
+        blind = nn.Sequential(nn.Conv2d(3, 4, 2), nn.Identity())
+        blind[1].forward = lambda x, weight=weight: 2 * weight
+        with pytest.raises(ValueError, match="'1' does not depend on the images"):
+            receptive_field(blind, images(1, (4, 4)), at="1")

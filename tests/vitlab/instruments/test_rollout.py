@@ -82,39 +82,33 @@ def looking(query, *at):
     return rows
 
 
-@pytest.fixture
-def pictures():
-    return torch.rand(2, 1, 24, 32, generator=torch.Generator().manual_seed(0)) + 0.5
+PICTURES = torch.rand(2, 1, 24, 32, generator=torch.Generator().manual_seed(0)) + 0.5
+MEANS = nn.functional.avg_pool2d(PICTURES, 8).flatten(1).double()
 
 
-@pytest.fixture
-def means(pictures):
-    return nn.functional.avg_pool2d(pictures, 8).flatten(1).double()
+def of_class(model, number):
+    return relevance(model, PICTURES, torch.full((2,), number)).patches[-1]
 
 
-def of_class(model, pictures, number):
-    return relevance(model, pictures, torch.full((2,), number)).patches[-1]
-
-
-def test_the_patch_on_which_the_logit_depends_is_found_where_rollout_finds_two(pictures, means):
+def test_the_patch_on_which_the_logit_depends_is_found_where_rollout_finds_two():
     model = Planted(looking(0, 1 + PATCH, 1 + OTHER))
     known = torch.zeros(2, N, dtype=torch.float64)
-    known[:, PATCH] = means[:, PATCH] / 2  # a weight of 1 times its slope, in one of two heads
-    torch.testing.assert_close(of_class(model, pictures, 0), known, rtol=1e-5, atol=0)
-    found = rollout(model, pictures)
+    known[:, PATCH] = MEANS[:, PATCH] / 2  # a weight of 1 times its slope, in one of two heads
+    torch.testing.assert_close(of_class(model, 0), known, rtol=1e-5, atol=0)
+    found = rollout(model, PICTURES)
     assert (found.grid, found.extra) == ((3, 4), 1)
     assert found.patches[0, 0].nonzero().flatten().tolist() == [PATCH, OTHER]
-    assert of_class(model, pictures, 1).abs().max() == 0  # all attention speaks against it
+    assert of_class(model, 1).abs().max() == 0  # all attention speaks against it
 
 
-def test_blocks_carry_on_what_others_have_carried(pictures, means):
+def test_blocks_carry_on_what_others_have_carried():
     """The class token looks at a patch that has looked at another."""
     model = Planted(looking(1 + PATCH, 1 + OTHER, 1 + OTHER), looking(0, 1 + PATCH, 1 + PATCH))
-    both, other = means[:, PATCH] + means[:, OTHER], means[:, OTHER]
+    both, other = MEANS[:, PATCH] + MEANS[:, OTHER], MEANS[:, OTHER]
     known = torch.zeros(2, N, dtype=torch.float64)
     known[:, PATCH] = both / 2
     known[:, OTHER] = both / 2 * other / 2
-    torch.testing.assert_close(of_class(model, pictures, 0), known, rtol=1e-5, atol=0)
+    torch.testing.assert_close(of_class(model, 0), known, rtol=1e-5, atol=0)
 
 
 def test_what_has_no_rollout_or_relevance_is_refused():

@@ -113,15 +113,10 @@ def test_two_models_on_images_that_are_not_square():
     ours = draw(minivit.create("vit_32px", **sizes)).eval()
     found = cka(ours, images, "blocks.?", other=theirs, other_names=["layer1", "layer4", ""])
     assert found.rows == ("blocks.0", "blocks.1") and found.columns == ("layer1", "layer4", "")
-    assert found.values.shape == (2, 3) and found.values.isfinite().all()
+    with minivit.record(ours, "blocks.1") as seen, torch.no_grad():
+        ours(images)
+        close(found.values[1, 2], linear_cka(seen["blocks.1"], theirs(images)), 1e-4)
     close(cka(ours, images, "blocks.?", other=ours).values, cka(ours, images, "blocks.?").values)
-    known = torchvision.models.VisionTransformer(16, 8, 2, 4, 16, 32)
-    twin, square = draw(known).eval(), images[..., :16]
-    same = cka(
-        minivit.from_torchvision(twin).eval(), square, "blocks.?", other=twin,
-        other_names=["encoder.layers.encoder_layer_?"],
-    )  # fmt: skip
-    close(same.values.diagonal(), torch.ones(2).double(), 1e-5)
 
 
 def test_bad_input_is_refused():
