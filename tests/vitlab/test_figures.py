@@ -76,20 +76,6 @@ def test_no_text_in_frames_is_too_small_on_a_phone():
         assert min(sizes.values()) * 342 / 72 / 10 > 8  # pixels
 
 
-def test_heat_spreads_each_value_over_its_patch():
-    pixels = heat(torch.tensor([1.0, 2, 3, 4, 5, 6]), (2, 3), (4, 6))
-    assert pixels.shape == (4, 6)
-    assert pixels[0].tolist() == [1, 1, 2, 2, 3, 3]
-    assert pixels[3].tolist() == [4, 4, 5, 5, 6, 6]
-
-
-def test_overlay_frames_the_query_on_a_grid_that_is_not_square(ax):
-    overlay(ax, torch.rand(3, 4, 6), torch.arange(6.0), (2, 3), query=4)  # second row, middle
-    (frame,) = ax.patches
-    assert frame.get_xy() == (1.5, 1.5)
-    assert (frame.get_width(), frame.get_height()) == (2, 2)
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 def test_overlays_take_every_precision_and_tensors_with_gradients(dtype, ax):
     picture = torch.full((3, 4, 6), 0.5, dtype=dtype, requires_grad=True)
@@ -97,6 +83,7 @@ def test_overlays_take_every_precision_and_tensors_with_gradients(dtype, ax):
     overlay(ax, picture, values, (2, 3))
     grey, shares = (image.get_array() for image in ax.images)
     assert (grey == 0.5).all() and shares[::2, ::2].flatten().tolist() == values.tolist()
+    assert shares[0].tolist() == shares[1].tolist() == [0, 0, 0.25, 0.25, 0.5, 0.5]
 
 
 def test_a_gallery_shows_the_first_images_of_each_class_in_a_row_behind_its_name(ax):
@@ -110,13 +97,13 @@ def test_a_gallery_shows_the_first_images_of_each_class_in_a_row_behind_its_name
     assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "c"]
 
 
-def line(epoch, loss, accuracy):
-    held_out = {"accuracy": accuracy - 0.1, "log_likelihood": -loss - 0.2}
-    return {"epoch": epoch, "loss": loss, "accuracy": accuracy, "validation": held_out}
-
-
 def test_a_curve_shows_training_and_validation_by_epoch():
-    figure = curve([line(1, 2.0, 0.3), line(2, 1.0, 0.6), line(3, 0.5, 0.8)])
+    lines = [
+        {"epoch": epoch, "loss": loss, "accuracy": accuracy,
+         "validation": {"accuracy": accuracy - 0.1, "log_likelihood": -loss - 0.2}}
+        for epoch, loss, accuracy in ((1, 2.0, 0.3), (2, 1.0, 0.6), (3, 0.5, 0.8))
+    ]  # fmt: skip
+    figure = curve(lines)
     loss, accuracy = figure.axes
     drawn = [list(one.get_ydata()) for one in (*loss.lines, *accuracy.lines)]
     assert drawn[0] == [2.0, 1.0, 0.5] and drawn[1] == pytest.approx([2.2, 1.2, 0.7])
@@ -136,34 +123,23 @@ def test_a_confusion_matrix_is_coloured_by_fractions_of_its_rows_and_counts_imag
     assert not many.axes[0].texts
 
 
-def test_what_is_no_figure_is_refused():
-    def nan(*shape):
-        return torch.ones(shape).index_fill(-1, torch.tensor([0]), torch.nan)
-
-    frames = partial(Frames, bars, label="height", alt="bar {value}")
-    cases = [
-        (partial(frames, [1]), "got 1 values and start=0"),
-        (partial(frames, [1, 2], start=2), "got 2 values and start=2"),
-        (partial(frames, [1, 2], start=-1), "start=-1"),
-        (partial(heat, torch.ones(5), (2, 3), (4, 6)), "got 5 values"),
-        (partial(heat, torch.ones(6), (2, 3), (4, 7)), "4 x 7 pixels"),
-        (partial(heat, nan(6), (2, 3), (4, 6)), "expected finite values: got 1 of 6"),
-        (
-            partial(overlay, None, nan(3, 4, 6), torch.ones(6), (2, 3)),
-            "a finite image: got 12 of 72",
-        ),
-        (
-            partial(gallery, None, torch.zeros(0, 3, 4, 4), torch.zeros(0), "a"),
-            "got .0, 3, 4, 4. and 0",
-        ),
-        (partial(gallery, None, torch.zeros(2, 3, 4, 4), torch.zeros(3), "a"), "and 3 labels"),
-    ]
-    assert_refused((call, ValueError, said) for call, said in cases)
-
-
 def drawn(figure):
     """The heat map of every panel, and its title; panels without one are left out."""
     return {ax.get_title(): ax.images[1].get_array() for ax in figure.axes if ax.images}
+
+
+def test_a_query_is_framed_and_its_attention_drawn():
+    weights = torch.ones(8, 14, 14)
+    weights[0, 2 + 6] = torch.eye(14)[2 + 11]  # the patch in row 1, column 2, to the last
+    model = Known(torch.eye(14)[None], weights, extra=2)
+    figure = attention_overlay(model, images(1), query=(1, 2))
+    panels = drawn(figure)
+    assert len(panels) == 8 and len(figure.axes) == 12  # in two lines
+    panel = panels["head 0: 1.00"]
+    assert panel[16:, 24:].min() == 1 and panel.sum() == pytest.approx(64)
+    (frame,) = figure.axes[0].patches
+    assert frame.get_xy() == (15.5, 7.5)
+    assert (frame.get_width(), frame.get_height()) == (8, 8)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -188,24 +164,6 @@ def test_everybodys_heads_are_drawn_over_the_image(name):
         np.testing.assert_allclose(panel, heat(row / row.max(), grid, pictures.shape[2:]))
 
 
-def test_a_query_is_framed_and_its_attention_drawn():
-    weights = torch.ones(1, 14, 14)
-    weights[0, 2 + 6] = torch.eye(14)[2 + 11]  # the patch in row 1, column 2, to the last
-    model = Known(torch.eye(14)[None], weights, extra=2)
-    figure = attention_overlay(model, images(1), query=(1, 2))
-    ((title, panel),) = drawn(figure).items()
-    assert title == "head 0: 1.00"
-    assert panel[16:, 24:].min() == 1 and panel.sum() == pytest.approx(64)
-    (frame,) = figure.axes[0].patches
-    assert frame.get_xy() == (15.5, 7.5)
-
-
-def test_many_heads_stand_in_lines():
-    model = draw(minivit.create("vit_32px", heads=8, depth=2))
-    figure = attention_overlay(model, images(1, (32, 32)))
-    assert len(drawn(figure)) == 8 and len(figure.axes) == 12
-
-
 def test_images_in_half_precision_and_with_gradients_are_drawn():
     model, pictures, grid = everybodys("timm")
     known = drawn(rollout_overlay(model, pictures[0]))
@@ -222,7 +180,24 @@ def test_images_in_half_precision_and_with_gradients_are_drawn():
             call(model, broken)
 
 
+def nan(*shape):
+    return torch.ones(shape).index_fill(-1, torch.tensor([0]), torch.nan)
+
+
 def test_what_cannot_be_drawn_is_refused():
+    frames = partial(Frames, bars, label="height", alt="bar {value}")
+    cases = [
+        (partial(frames, [1]), "got 1 values and start=0"),
+        (partial(frames, [1, 2], start=2), "got 2 values and start=2"),
+        (partial(frames, [1, 2], start=-1), "start=-1"),
+        (partial(heat, torch.ones(5), (2, 3), (4, 6)), "got 5 values"),
+        (partial(heat, torch.ones(6), (2, 3), (4, 7)), "4 x 7 pixels"),
+        (partial(heat, nan(6), (2, 3), (4, 6)), "expected finite values: got 1 of 6"),
+        (partial(overlay, None, nan(3, 4, 6), torch.ones(6), (2, 3)), "a finite image: got 12 of 72"),
+        (partial(gallery, None, torch.zeros(0, 3, 4, 4), torch.zeros(0), "a"), "got .0, 3, 4, 4. and 0"),
+        (partial(gallery, None, torch.zeros(2, 3, 4, 4), torch.zeros(3), "a"), "and 3 labels"),
+    ]  # fmt: skip
+    assert_refused((call, ValueError, said) for call, said in cases)
     model, mixer = draw(minivit.create("vit_32px", depth=2)), minivit.create("mixer_32px")
     overlaid = partial(attention_overlay, model, images(1, (32, 32)))
     assert_refused([
