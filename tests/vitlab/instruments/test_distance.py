@@ -6,8 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-import minivit
-from tests.parity import draw
 from tests.vitlab.instruments.models import GRID, HEADS, Known, SharedBlock, images
 from vitlab.instruments import attention_distance
 
@@ -58,20 +56,6 @@ def test_tokens_that_stand_nowhere_are_left_out_and_what_they_take_is_told():
     found = attention_distance(Known(weights, extra=1), images())
     assert found.pixels[0, 0].item() == pytest.approx(24) and found.pixels[0, 1].isnan()
     assert found.patches[0].tolist() == pytest.approx([1 / N, 0])
-
-
-def test_blocks_on_grids_of_their_own_have_baselines_of_their_own():
-    pit = draw(minivit.create("pit_32px", stages=("t", "t", "t")))
-    found = attention_distance(pit, images(2, (32, 32)))
-    sides = [(16, 2), (8, 4), (4, 8)]
-    known = [uniform_by_hand((n, n), (size, size)) for n, size in sides]
-    assert found.uniform.tolist() == pytest.approx(known)
-    heads = torch.tensor([3, 6, 12])[:, None]
-    assert torch.equal(found.pixels.isnan(), torch.arange(12) >= heads)
-    found = attention_distance(draw(minivit.create("alternet_32px")), images(2, (32, 32)))
-    assert found.blocks == ("blocks.3", "blocks.5")
-    known = [uniform_by_hand((n, n), (size, size)) for n, size in [(16, 2), (8, 4)]]
-    assert found.uniform.tolist() == pytest.approx(known)
 
 
 def test_weights_that_all_images_share_count_for_each():

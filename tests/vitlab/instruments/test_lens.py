@@ -1,4 +1,4 @@
-"""What heads read from the tokens of every block, against the same steps by hand."""
+"""What heads read from the tokens of every block, and the norms of these tokens."""
 
 from functools import partial
 
@@ -9,18 +9,10 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused, unchecked
-from tests.vitlab.instruments.models import DEPTH, MODELS, everybodys, images
+from tests.vitlab.instruments.models import DEPTH, MODELS, Known, everybodys, images
+from tests.vitlab.instruments.test_architectures import of_timm
 from tests.vitlab.tried.by_hand import ends
-from vitlab.instruments import logit_lens
-from vitlab.instruments.blocks import row_of_blocks
-
-
-@pytest.fixture(autouse=True)
-def without_checks_of_shapes():
-    """The lens gives a model's head tokens as if each were an image of a larger batch."""
-    with unchecked():
-        yield
-
+from vitlab.instruments import logit_lens, token_norms
 
 # What each library's model makes of the tokens after its blocks.
 HEADS = {
@@ -34,6 +26,7 @@ HEADS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
+@unchecked()  # tokens are given to a model's head as if each were an image
 def test_everybodys_heads_read_every_token(name):
     """Where one token is read, it is that; where a mean is, of tokens that are all like it."""
     model, pictures, grid = everybodys(name)
@@ -50,6 +43,7 @@ def test_everybodys_heads_read_every_token(name):
 
 
 @pytest.mark.parametrize("pool", ["mean", "class"])
+@unchecked()  # tokens are given to a model's head as if each were an image
 def test_the_lens_is_the_class_tokens_or_the_mean_of_all(pool):
     model, pictures, _ = everybodys(f"minivit {pool}")
     one, every = (logit_lens(model, pictures, every_token=e).logits for e in (False, True))
@@ -68,11 +62,6 @@ class Skips(nn.Module):
     def forward(self, images):
         x = self.blocks[0](self.embed(images).flatten(2).mT)
         return (x + self.blocks[1](x)).mean(1)
-
-
-def test_the_longest_outermost_row_is_that_of_the_blocks():
-    model, pictures, _ = everybodys("torchvision")  # whose MLPs are rows too
-    assert len(row_of_blocks(nn.Sequential(nn.Identity(), model), pictures)) == DEPTH
 
 
 class Stages(nn.Module):
@@ -105,3 +94,50 @@ def test_where_there_is_no_lens_it_says_so():
     assert_refused(
         (partial(logit_lens, model, images(2, (32, 32))), ValueError, said) for model, said in cases
     )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_outlier_that_was_planted_is_found_where_it_is_from_its_block_on(name):
+    model, pictures, grid = everybodys(name)
+    _, block, _, extra = MODELS[name]
+    row, column = 1, 2
+    token = extra + row * grid[1] + column
+
+    def plant(x):
+        y = x.clone()
+        y[1:, token] *= 30
+        return y
+
+    assert token_norms(model, pictures).first is None
+    with minivit.replace(model, {block.format(1): plant}):
+        found = token_norms(model, pictures)
+    assert found.first == block.format(1) and found.largest[1] > 10 > 2 > found.largest[0]
+    assert found.outliers.nonzero().tolist() == [[1, 1, row, column]]
+    assert found.places[1, row, column] == 0.5 and found.places.sum() == 0.5
+    assert found.fraction.tolist() == [0, 1 / (2 * grid[0] * grid[1])]
+
+
+@pytest.mark.parametrize(("factor", "is_one"), [(2.9, False), (3.1, True), (0.1, False)])
+def test_the_rule_is_three_medians(factor, is_one):
+    def plant(x):
+        y = x / x.norm(dim=-1, keepdim=True)
+        y[:, 7] *= factor
+        return y
+
+    model = Known(*torch.eye(12).expand(2, 1, -1, -1))
+    with minivit.replace(model, {"blocks.1": plant}):
+        found, lower = (token_norms(model, images(4), factor=f) for f in (3, 2))
+    assert (found.first == "blocks.1") == is_one and (lower.first == "blocks.1") == (factor > 2)
+    assert found.ratio[1, 0, 1, 3].item() == pytest.approx(factor, rel=1e-5)
+
+
+def test_what_has_no_tokens_is_refused():
+    pit = minivit.create("pit_32px", stages=("t", "t", "t"))
+    x, model = images(1, (32, 32)), minivit.create("vit_32px")
+    swin = of_timm("swin_tiny_patch4_window7_224", img_size=56, embed_dim=12, depths=(1, 1))()
+    assert_refused([
+        (partial(token_norms, swin, torch.rand(1, 3, 56, 56)), ValueError, "has no row of blocks"),
+        (partial(token_norms, pit, x, "stages.*"), (ValueError, LookupError), "stages"),
+        (partial(token_norms, model, x, grid=(3, 3)), ValueError, "64 tokens are no 3 x 3 patches"),
+        (partial(token_norms, model, x, "blocks.11x"), LookupError, "no module matches"),
+    ])  # fmt: skip

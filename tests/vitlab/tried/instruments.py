@@ -95,6 +95,7 @@ def head_importance(model: nn.Module, images: Tensor, tried: Tried) -> None:
     numbers = [i for i in range(99) if i not in tried.others]
     assert found.loss.shape[0] == len(square)
     for row, i in zip(found.loss, square, strict=True):
+        assert row[all_of_them[i].shape[1] :].isnan().all()  # where a block has fewer heads
         for head in range(all_of_them[i].shape[1]):
 
             def silenced(at: int, w: Tensor, i: int = i, head: int = head) -> Tensor:
@@ -124,11 +125,13 @@ def logit_lens(model: nn.Module, images: Tensor, tried: Tried) -> None:
 
 def branch_importance(model: nn.Module, images: Tensor, tried: Tried) -> None:
     found = analysis.branch_importance(model, images)
-    assert len(found.names) == tried.branches, found.names
+    assert len(found.names) == tried.branches and found.whole_accuracy == 1, found.names
     labels = tried.answer(model(images)).argmax(1)
-    for name, loss in zip(found.names, found.loss, strict=True):
+    for name, loss, accuracy in zip(found.names, found.loss, found.accuracy, strict=True):
         with by_hand.hooked(model, [tried.end_of(name)], by_hand.zeroed):
-            close(loss, cross_entropy(tried.answer(model(images)), labels))
+            logits = tried.answer(model(images))
+        close(loss, cross_entropy(logits, labels))
+        assert accuracy == (logits.argmax(1) == labels).double().mean()
 
 
 def branch_ratios(model: nn.Module, images: Tensor, tried: Tried) -> None:
