@@ -165,17 +165,15 @@ def test_everybodys_heads_are_drawn_over_the_image(name):
 
 
 def test_images_in_half_precision_and_with_gradients_are_drawn():
-    model, pictures, grid = everybodys("timm")
-    known = drawn(rollout_overlay(model, pictures[0]))
+    model, pictures, _ = everybodys("timm")
+    calls = rollout_overlay, attention_overlay
+    known = [drawn(call(model, pictures[0])) for call in calls]
+    half = pictures[0].bfloat16().requires_grad_()
+    broken = torch.where(torch.arange(32) < 4, torch.nan, half)
     model.bfloat16()
-    for call in rollout_overlay, attention_overlay:
-        panels = drawn(call(model, pictures[0].bfloat16().requires_grad_()))
-        assert len(panels) == (DEPTH if call is rollout_overlay else HEADS)
-    half = drawn(rollout_overlay(model, pictures[0].bfloat16()))
-    for a, b in zip(half.values(), known.values(), strict=True):
-        np.testing.assert_allclose(a, b, atol=0.03)
-    broken = torch.where(torch.arange(32) < 4, torch.nan, pictures[0]).bfloat16()
-    for call in rollout_overlay, attention_overlay:
+    for call, whole in zip(calls, known, strict=True):
+        for a, b in zip(drawn(call(model, half)).values(), whole.values(), strict=True):
+            np.testing.assert_allclose(a, b, atol=0.03)
         with unchecked(), pytest.raises(ValueError, match="expected images of finite numbers"):
             call(model, broken)
 

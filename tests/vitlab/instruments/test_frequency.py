@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from torch import nn
 
 import minivit
 from tests.parity import draw
@@ -64,29 +63,6 @@ def test_radial_high_and_tilt_are_means_over_waves():
     fast, slow = apart >= 0.25, (apart > 0) & (apart < 0.25)
     torch.testing.assert_close(found.high, relative[fast].mean())
     torch.testing.assert_close(found.tilt, relative[fast].mean() - relative[slow].mean())
-
-
-class Blur(nn.Module):
-    """A map, a box blur whose borders wrap around, and the same again."""
-
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Conv2d(3, 4, 4, 4)
-        self.blur = nn.Conv2d(4, 4, 3, padding=1, padding_mode="circular", groups=4, bias=False)
-        self.blur.weight.data.fill_(1 / 9)
-
-    def forward(self, images):
-        return self.blur(self.blur(self.embed(images))).mean((2, 3))
-
-
-def test_a_blur_multiplies_every_wave_by_its_transfer_function():
-    model = Blur().double()
-    found = layer_frequencies(model, images(5, (24, 32), torch.float64), "blur", batch_size=2)
-    kernel = [(1 + 2 * torch.cos(2 * math.pi * torch.fft.fftfreq(n).double())) / 3 for n in (6, 8)]
-    known = torch.outer(*kernel).abs()
-    change = found["blur"].after.values - found["blur"].before.values
-    clear = known > 0.05  # others sink below the floor
-    torch.testing.assert_close(change[clear], known[clear].log(), atol=1e-3, rtol=0)
 
 
 def test_the_stream_of_known_branches():

@@ -9,7 +9,7 @@ from tests.parity import draw
 from tests.vitlab.instruments.models import DIM, MODELS, Scaled, everybodys, images
 from tests.vitlab.tried.by_hand import ends
 from vitlab.instruments import branch_ratios, branch_variance, feature_variance
-from vitlab.instruments.variance import PLACES, variance_over_positions
+from vitlab.instruments.variance import variance_over_positions
 
 N = 12  # patches
 
@@ -22,55 +22,24 @@ def test_a_constant_map_has_none_and_it_adds_up_with_the_mean_to_the_mean_square
     assert torch.equal(variance_over_positions(x[:, :1].expand(-1, N, -1)), torch.zeros(3).double())
 
 
-class Branches(nn.Module):
-    """Residual connections whose branches are the identity, the mean, and minus the rest."""
-
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Conv2d(3, DIM, 8, 8)
-        self.keep = Part(torch.clone)
-        self.mean = Part(lambda x: x.mean(1, keepdim=True).expand_as(x).contiguous())
-        self.level = Part(lambda x: x.mean(1, keepdim=True) - x)
-        self.last = nn.Identity()  # a sum that no module reads is not seen
-
-    def forward(self, images):
-        x = self.embed(images).flatten(2).mT
-        for part in (self.keep, self.mean, self.level):
-            x = x + part(x)
-        return self.last(x).mean(1)
-
-
-class Part(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.forward = function
-
-
-def test_the_identity_keeps_all_and_the_mean_leaves_none():
-    model = draw(Branches())
-    found = branch_variance(model, images())
-    v = dict(zip(PLACES, found.values, strict=True))
-    assert found.names == ("keep", "mean", "level")
-    torch.testing.assert_close(v["branch"][0], v["reads"][0])  # the identity
-    torch.testing.assert_close(v["after"][0], 4 * v["before"][0])
-    assert v["branch"][1] < 1e-12 * v["reads"][1]  # uniform attention
-    torch.testing.assert_close(v["after"][1], v["before"][1], rtol=1e-5, atol=0)
-    assert v["after"][2] < 1e-12 * v["before"][2]
-    assert ((found.values / found.mean_square) <= 1).all()
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_everybodys_streams_and_branches_are_those_of_their_patches(name):
     model, pictures, _ = everybodys(name)
-    block, attention, extra = MODELS[name][1].format(1), MODELS[name][2], MODELS[name][3]
+    blocks, extra = [MODELS[name][1].format(i) for i in range(2)], MODELS[name][3]
     found = branch_variance(model, pictures)
-    with torch.no_grad(), minivit.record(model, MODELS[name][1].format(0), block) as seen:
-        model(pictures)
-    before, after = (variance_over_positions(x[:, extra:]).mean() for x in seen.values())
-    assert len(found.names) == 4 and found.names[2] == f"{block}.{attention}"
-    torch.testing.assert_close(found.values[0, 2], before)
-    torch.testing.assert_close(found.values[3, 3], after, rtol=1e-5, atol=0)
-    torch.testing.assert_close(found.values[3, 2], found.values[0, 3])
+    parts = ends(model, pictures, [*blocks, *found.names])
+    variances = {
+        part: [variance_over_positions(x[:, extra:]).mean() for x in both]
+        for part, both in parts.items()
+    }
+    assert len(found.names) == 4 and found.names[2] == f"{blocks[1]}.{MODELS[name][2]}"
+    before, reads, branch, after = found.values
+    for part, read, given in zip(found.names, reads, branch, strict=True):
+        torch.testing.assert_close(torch.stack([read, given]), torch.stack(variances[part]))
+    torch.testing.assert_close(before[2], variances[blocks[0]][1])
+    torch.testing.assert_close(after[3], variances[blocks[1]][1], rtol=1e-5, atol=0)
+    torch.testing.assert_close(after[:3], before[1:], rtol=1e-5, atol=0)
+    assert (found.values <= found.mean_square).all()
 
 
 class ChannelsLast(nn.Module):

@@ -1,4 +1,4 @@
-"""Rollouts of attention that is known, and relevance where the cause was planted."""
+"""Distances and rollouts of attention that is known, and relevance where the cause was planted."""
 
 from functools import partial
 
@@ -9,10 +9,75 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import Known, SharedBlock, images
-from vitlab.instruments import relevance, rollout
+from tests.vitlab.instruments.models import GRID, HEADS, Known, SharedBlock, images
+from tests.vitlab.tried.by_hand import distances
+from vitlab.instruments import attention_distance, relevance, rollout
 
-N = 12
+N = 12  # patches
+
+
+def shift(rows, columns):
+    """Every patch attends to the one so many rows and columns further, around the edges."""
+    weights = torch.zeros(N, N)
+    for i in range(N):
+        row, column = divmod(i, GRID[1])
+        weights[i, (row + rows) % GRID[0] * GRID[1] + (column + columns) % GRID[1]] = 1
+    return weights
+
+
+def test_to_itself_to_all_alike_and_a_step_along_each_axis_have_known_distances():
+    heads = [torch.eye(N), torch.ones(N, N), shift(0, 1), shift(1, 0)]
+    found = attention_distance(Known(torch.stack(heads)), images())
+    # Around the edges a step of one comes back: 3 x 8 pixels for a column in 4, 2 x 8 for a row in 3
+    known = [0, distances(GRID, (8, 8)).mean().item(), (3 * 8 + 24) / 4, (2 * 8 + 16) / 3]
+    assert found.pixels[0].tolist() == pytest.approx(known)
+    assert found.uniform.tolist() == pytest.approx([known[1]])
+    assert found.blocks == ("blocks.0",) and found.pixels.dtype == torch.float64
+
+
+def test_patches_that_are_not_square_have_their_own_step_along_each_axis():
+    model = Known(torch.stack([shift(0, 1), shift(1, 0)]), patch=(4, 6))
+    found = attention_distance(model, images(size=(12, 24)))
+    assert found.pixels[0].tolist() == pytest.approx([(3 * 6 + 18) / 4, (2 * 4 + 8) / 3])
+    assert found.uniform.item() == pytest.approx(distances(GRID, (4, 6)).mean().item())
+
+
+def test_tokens_that_stand_nowhere_are_left_out_and_what_they_take_is_told():
+    weights = torch.ones(1, N + 2, N + 2)
+    weights[:, 2:, 2:] = shift(0, 1) + shift(0, -1)  # each patch: 2 of 4 to patches
+    weights[:, :2] = torch.rand(2, N + 2, generator=torch.Generator().manual_seed(0))
+    found = attention_distance(Known(weights, extra=2), images())
+    assert found.pixels.item() == pytest.approx((3 * 8 + 24) / 4)
+    assert found.patches.item() == pytest.approx(0.5)
+    weights = torch.zeros(2, N + 1, N + 1)
+    weights[..., 0] = 1  # all to the extra token
+    weights[0, 1, :] = torch.eye(N + 1)[4]  # but the first patch, to the third to its right
+    found = attention_distance(Known(weights, extra=1), images())
+    assert found.pixels[0, 0].item() == pytest.approx(24) and found.pixels[0, 1].isnan()
+    assert found.patches[0].tolist() == pytest.approx([1 / N, 0])
+
+
+def test_weights_that_all_images_share_count_for_each():
+    weights = torch.rand(HEADS, N, N, generator=torch.Generator().manual_seed(0)) + 0.1
+    model, shared = Known(weights), Known(weights)
+    shared.blocks[0] = SharedBlock(weights)
+    known, found = (attention_distance(m, images()).pixels for m in (model, shared))
+    torch.testing.assert_close(found, known, rtol=1e-6, atol=0)
+
+
+class Bare(nn.Module):
+    """Attention with no convolution before it."""
+
+    def forward(self, images):
+        x = images.flatten(2).mT  # a token for each pixel
+        return nn.functional.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None])
+
+
+def test_a_grid_can_be_given_where_no_convolution_tells_it():
+    with pytest.raises(ValueError, match=r"give grid=\(rows, columns\)"):
+        attention_distance(Bare(), images(size=(3, 4)))
+    found = attention_distance(Bare(), images(size=(3, 4)), grid=(3, 4))
+    assert found.uniform.item() == pytest.approx(distances((3, 4), (1, 1)).mean().item())
 
 
 def stochastic(seed, tokens=N):
@@ -28,17 +93,6 @@ def test_heads_are_averaged_and_blocks_are_multiplied_the_last_one_leftmost(iden
     for matrix, known in zip(found.matrices[:, 0], (a, b @ a, c @ b @ a), strict=True):
         torch.testing.assert_close(matrix, known, rtol=1e-6, atol=1e-7)
         torch.testing.assert_close(matrix.sum(1), torch.ones(N).double())
-
-
-def test_the_answer_is_read_from_the_class_token_or_from_the_mean():
-    weights = torch.zeros(1, N + 2, N + 2)
-    weights[0, :, 3], weights[0, 0], weights[0, 0, [0, 5, 13]] = 1, 0, 1  # the first: to 0, 5, 13
-    found = rollout(Known(weights, extra=2), images(1), identity=0)
-    assert (found.extra, found.grid) == (2, (3, 4))
-    assert found.patches[0, 0].nonzero().flatten().tolist() == [3, 11]
-    assert found.patches[0, 0, 3] == pytest.approx(0.5)
-    mean = rollout(Known(weights[:, 2:, 2:]), images(1), identity=0).patches[0, 0]
-    assert mean[1] == pytest.approx(1)  # to which all patches attend
 
 
 PATCH, OTHER = 5, 7
@@ -90,25 +144,15 @@ def of_class(model, number):
     return relevance(model, PICTURES, torch.full((2,), number)).patches[-1]
 
 
-def test_the_patch_on_which_the_logit_depends_is_found_where_rollout_finds_two():
-    model = Planted(looking(0, 1 + PATCH, 1 + OTHER))
-    known = torch.zeros(2, N, dtype=torch.float64)
-    known[:, PATCH] = MEANS[:, PATCH] / 2  # a weight of 1 times its slope, in one of two heads
-    torch.testing.assert_close(of_class(model, 0), known, rtol=1e-5, atol=0)
-    found = rollout(model, PICTURES)
-    assert (found.grid, found.extra) == ((3, 4), 1)
-    assert found.patches[0, 0].nonzero().flatten().tolist() == [PATCH, OTHER]
-    assert of_class(model, 1).abs().max() == 0  # all attention speaks against it
-
-
-def test_blocks_carry_on_what_others_have_carried():
+def test_relevance_finds_the_patch_and_what_it_has_carried_on():
     """The class token looks at a patch that has looked at another."""
     model = Planted(looking(1 + PATCH, 1 + OTHER, 1 + OTHER), looking(0, 1 + PATCH, 1 + PATCH))
     both, other = MEANS[:, PATCH] + MEANS[:, OTHER], MEANS[:, OTHER]
     known = torch.zeros(2, N, dtype=torch.float64)
-    known[:, PATCH] = both / 2
+    known[:, PATCH] = both / 2  # a weight of 1 times its slope, in one of two heads
     known[:, OTHER] = both / 2 * other / 2
     torch.testing.assert_close(of_class(model, 0), known, rtol=1e-5, atol=0)
+    assert of_class(model, 1).abs().max() == 0  # all attention speaks against it
 
 
 def test_what_has_no_rollout_or_relevance_is_refused():
