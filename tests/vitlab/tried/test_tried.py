@@ -38,8 +38,7 @@ def test_our_own_models_have_the_numbers_by_hand(instrument, about):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[] if n in FAST else pytest.mark.full) for n in ARCHITECTURES],
+    "name", [pytest.param(n, marks=[] if n in FAST else pytest.mark.full) for n in ARCHITECTURES]
 )
 def test_what_the_table_says_is_so(name):
     assert tried(name) == STORED[name], "run python -m tests.vitlab.tried.table"
