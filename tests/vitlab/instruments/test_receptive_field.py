@@ -9,7 +9,7 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import MODELS, Known, everybodys, images
+from tests.vitlab.instruments.models import MODELS, everybodys, images
 from vitlab.instruments import receptive_field
 
 
@@ -49,22 +49,6 @@ def test_attention_alone_carries_pixels_from_afar_and_a_neighbourhood_those_arou
         assert found.extent == extent
     without = minivit.remove(model, "attention")
     assert receptive_field(without, images(2, (32, 32)), at="blocks.0").extent == (4, 4)
-
-
-def test_a_weight_matrix_is_a_mean_distance():
-    """Linear attention of given weights: the sensitivity of a patch is what it attends to."""
-    weights = torch.zeros(12, 12)
-    weights[:, 0], weights[:, 11] = 0.25, 0.75
-    model = Known(weights[None])
-    nn.init.ones_(model.embed.weight)
-    model.blocks[0].forward = lambda x: weights @ x  # no residual
-    found = receptive_field(model, images(1), at="blocks.0", place=(0, 0))
-    shares = found.sensitivity.unflatten(1, (4, 8)).unflatten(0, (3, 8)).sum((1, 3)).flatten()
-    assert (shares / shares.sum())[[0, 11]].tolist() == pytest.approx([0.25, 0.75])
-    pixel = torch.arange(8) - 3.5
-    near = torch.hypot(pixel[:, None], pixel).mean()
-    far = torch.hypot(16 + pixel[:, None], 24 + pixel).mean()
-    assert found.distance == pytest.approx((0.25 * near + 0.75 * far).item())
 
 
 def test_a_place_is_in_the_middle_of_what_its_filter_reads():

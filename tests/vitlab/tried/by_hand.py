@@ -96,31 +96,6 @@ def placed(new: Tensor) -> Callable[..., Any]:
     return lambda name, x, output: new if isinstance(output, Tensor) else (new, *output[1:])
 
 
-def from_projections(attention: nn.Module, x: Tensor) -> Tensor:
-    """softmax(q kᵀ / √d) of a module's own projections of its input."""
-    if isinstance(attention, nn.MultiheadAttention):
-        q, k, _ = F.linear(x, attention.in_proj_weight, attention.in_proj_bias).chunk(3, -1)
-    elif hasattr(attention, "to_qkv"):  # vit-pytorch, with the norm inside
-        q, k, _ = attention.to_qkv(attention.norm(x)).chunk(3, -1)
-    elif hasattr(attention, "qkv"):
-        q, k, _ = attention.qkv(x).chunk(3, -1)
-    else:
-        q, k = (
-            next(getattr(attention, name) for name in names if hasattr(attention, name))(x)
-            for names in (("q_proj", "query"), ("k_proj", "key"))
-        )
-    heads = next(
-        getattr(attention, name)
-        for name in ("num_heads", "heads", "num_attention_heads")
-        if hasattr(attention, name)
-    )
-    q, k = (t.unflatten(-1, (heads, -1)).transpose(1, 2) for t in (q, k))  # [b, heads, tokens, d]
-    q, k = (
-        getattr(attention, name, nn.Identity())(t) for name, t in (("q_norm", q), ("k_norm", k))
-    )
-    return (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)
-
-
 def distances(grid: tuple[int, int], step: tuple[float, float]) -> Tensor:
     """Between the centres of patches, in reading order."""
     places = [(step[0] * (i // grid[1]), step[1] * (i % grid[1])) for i in range(math.prod(grid))]

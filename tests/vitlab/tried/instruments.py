@@ -38,12 +38,6 @@ def recorded(model: nn.Module, images: Tensor, tried: Tried) -> None:
     assert len(seen) == len(known) > 0, (list(seen), [list(w.shape) for w in known])
     for found, weights in zip(seen.values(), known, strict=True):
         close(found, weights.reshape(found.shape))
-    if tried.plain:
-        modules = [name.removesuffix(".weights") for name in seen]
-        read = by_hand.ends(model, images, modules)
-        for name in modules:
-            known_too = by_hand.from_projections(model.get_submodule(name), read[name][0])
-            close(seen[f"{name}.weights"], known_too)
 
 
 def attention_distance(model: nn.Module, images: Tensor, tried: Tried) -> None:
@@ -51,7 +45,7 @@ def attention_distance(model: nn.Module, images: Tensor, tried: Tried) -> None:
     known = between_tokens(model, images, tried)
     assert len(found.blocks) == len(known)
     for row, uniform, weights in zip(found.pixels, found.uniform, known, strict=True):
-        patches = tried.patches(weights.shape[-1])
+        patches = tried.grids[weights.shape[-1]]
         apart = by_hand.distances(patches.grid, patches.step)
         row = row[~row.isnan()]
         close(row, by_hand.mean_distance(weights, patches.where, apart))
@@ -62,7 +56,7 @@ def rollout(model: nn.Module, images: Tensor, tried: Tried) -> None:
     found = analysis.rollout(model, images, grid=tried.give)
     known = by_hand.rolled_out(between_tokens(model, images, tried))
     close(found.matrices, torch.stack(known))
-    where = tried.patches(known[0].shape[-1]).where
+    where = tried.grids[known[0].shape[-1]].where
     rows = known[-1][:, :1] if where[0] > 0 else known[-1][:, where]
     read = rows.mean(1)[:, where]
     close(found.patches[-1], read / read.sum(1, keepdim=True))
@@ -168,7 +162,7 @@ def token_norms(model: nn.Module, images: Tensor, tried: Tried) -> None:
     assert found.names == tried.blocks
     for here, extra, (_, x) in zip(found.patches, found.extra, by_hand.ends(model, images, tried.blocks).values(), strict=True):  # fmt: skip
         norms = x.double().square().sum(-1).sqrt()
-        patches = tried.patches(x.shape[1])
+        patches = tried.grids[x.shape[1]]
         close(here, norms[:, patches.where].unflatten(1, patches.grid))
         close(extra, norms[:, [i for i in range(x.shape[1]) if i not in patches.where]])
 
