@@ -49,8 +49,9 @@ def position_ensembles(
 ) -> dict[str, Ensemble]:
     """The positions of a layer as members of an ensemble, at each of a model's named layers.
 
-    A linear map, the same for all positions, predicts the class from what a single position gives;
-    ``penalty`` is that of its ridge regression, relative to the features' mean variance.
+    A linear map, the same for all positions, predicts the class from what a single position gives,
+    and is scored on the test images. ``penalty`` is that of its ridge regression, relative to the
+    features' mean variance.
     """
     grid = grid or patch_grid(model, train[0])
     features, test_features = (

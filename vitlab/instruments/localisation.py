@@ -49,7 +49,10 @@ class Localisation:
 def localisation(
     model: nn.Module, images: Images, name: str, *, grid: Grid | None = None
 ) -> Localisation:
-    """Compares a layer's output at every position with every patch's pixels, by debiased CKA."""
+    """The debiased CKA of a layer's token at every position with every patch's pixels.
+
+    Batches, of four images or more, are averaged as by :func:`~vitlab.instruments.similarity.cka`.
+    """
     cka = CKA()
     for batch in [images] if isinstance(images, Tensor) else images:
         grid = grid or patch_grid(model, batch)
