@@ -69,16 +69,13 @@ def test_what_is_missing_is_by_default_the_images_mean_colour():
         torch.testing.assert_close(sure, known)
     assert torch.equal(found.insertion[:, 0], found.deletion[:, -1])
     assert torch.equal(found.insertion[:, -1], found.deletion[:, 0])
-
-
-def test_patches_of_images_that_the_grid_does_not_divide_are_as_equal_as_can_be():
-    x, seen = torch.ones(1, 1, 7, 7), []
-    model = nn.Sequential(nn.Identity(), nn.Flatten(), nn.Linear(49, 2))
-    model[0].register_forward_hook(lambda m, i, o: seen.append(o[0, 0]))
-    deletion_curves(model, x, torch.tensor([[0.0, 0, 1, 0]]), grid=(2, 2), instead=torch.zeros_like)
-    known = torch.ones(7, 7)
+    shown, known = [], torch.ones(7, 7)  # which 2 x 2 patches do not divide
     known[4:, :4] = 0
-    assert torch.equal(seen[2], known)
+    model = nn.Sequential(nn.Identity(), nn.Flatten(), nn.Linear(49, 2))
+    model[0].register_forward_hook(lambda m, i, o: shown.append(o[0, 0]))
+    scores = torch.tensor([[0.0, 0, 1, 0]])
+    deletion_curves(model, torch.ones(1, 1, 7, 7), scores, grid=(2, 2), instead=torch.zeros_like)
+    assert torch.equal(shown[2], known)
 
 
 def logits(model, pictures):

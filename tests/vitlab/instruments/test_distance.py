@@ -33,11 +33,8 @@ def test_to_itself_to_all_alike_and_a_step_along_each_axis_have_known_distances(
     assert found.pixels[0].tolist() == pytest.approx(known)
     assert found.uniform.tolist() == pytest.approx([known[1]])
     assert found.blocks == ("blocks.0",) and found.pixels.dtype == torch.float64
-
-
-def test_patches_that_are_not_square_have_their_own_step_along_each_axis():
-    model = Known(torch.stack([shift(0, 1), shift(1, 0)]), patch=(4, 6))
-    found = attention_distance(model, images(size=(12, 24)))
+    oblong = Known(torch.stack([shift(0, 1), shift(1, 0)]), patch=(4, 6))
+    found = attention_distance(oblong, images(size=(12, 24)))
     assert found.pixels[0].tolist() == pytest.approx([(3 * 6 + 18) / 4, (2 * 4 + 8) / 3])
     assert found.uniform.item() == pytest.approx(distances(GRID, (4, 6)).mean().item())
 

@@ -48,16 +48,13 @@ def test_where_patches_were_moved_the_token_is_like_the_place_it_came_from():
     assert found.extra.argmax() == order[4]  # the class token holds what the fifth token holds
 
 
-def test_it_is_cka_between_one_token_and_one_patch():
+def test_it_is_cka_between_one_token_and_one_patch_and_means_leave_out_the_own():
     model = Tokens([3, 0, 1, 4, 5, 2])
     found = localisation(model, IMAGES, "layer").places
     tokens, patches = model(IMAGES).detach(), patchify(IMAGES, 2)
     close(found[0, 2, 1, 0], linear_cka(tokens[:, 2], patches[:, 3]))
     many = localisation(model, IMAGES.split(40), "layer").places
     assert 0 < (many - found).abs().max() < 0.1
-
-
-def test_means_leave_out_the_own_patch_and_the_interior_is_inside():
     found = localisation(Tokens(range(6)), IMAGES, "layer")
     values = found.places.view(6, 6)
     close(found.elsewhere.view(6)[2], (values[2].sum() - values[2, 2]) / 5)

@@ -105,6 +105,10 @@ def test_matrices_of_known_response():
     found = frequency_response(eye[order], GRID)  # a permutation keeps the sizes alone
     torch.testing.assert_close(found.gain, every)
     assert found.same[1, 1] < 0.9
+    assert_refused([
+        (lambda: frequency_response(eye, (3, 5)), ValueError, r"\[15, 15\]"),
+        (lambda: frequency_response(torch.ones(12, 11), GRID), ValueError, "expected matrices"),
+    ])  # fmt: skip
 
 
 def test_a_box_blur_has_its_transfer_function():
@@ -133,10 +137,3 @@ def test_known_attention_of_a_model_by_head():
     for found in attention_response(model, pictures).values():  # other tokens do not count
         assert found.gain.shape == (HEADS, *grid)
         torch.testing.assert_close(found.gain[:, 0, 0], torch.ones(HEADS, dtype=torch.float64))
-
-
-def test_matrices_of_another_grid_are_refused():
-    assert_refused([
-        (lambda: frequency_response(torch.eye(12), (3, 5)), ValueError, r"\[15, 15\]"),
-        (lambda: frequency_response(torch.ones(12, 11), GRID), ValueError, "expected matrices"),
-    ])  # fmt: skip

@@ -22,14 +22,6 @@ def known(x):
     return x @ (u @ torch.diag(VALUES) @ v.mT)
 
 
-def test_known_singular_values_give_known_ranks():
-    found = spectrum(known, random(3, 5))
-    close(found.values, VALUES.expand(3, -1))
-    assert found.shape == (5, 5) and not found.errors.any()
-    assert found.rank().tolist() == [4] * 3 and found.rank(0.01).tolist() == [3] * 3
-    assert (found.condition > 1e14).all()
-
-
 @pytest.mark.parametrize(("rows", "columns"), [(30, 50), (50, 30), (40, 40)])
 def test_lanczos_agrees_with_the_whole_jacobian_at_both_ends(rows, columns):
     a = random(rows, columns)
@@ -80,11 +72,16 @@ def test_the_mask_of_a_model_goes_with_its_attention():
     close(found.values[0], torch.linalg.svdvals(weight).repeat_interleave(16))
 
 
-def test_in_half_precision_the_algebra_is_in_float32():
-    """And the digits that count are those that the function has."""
+def test_known_singular_values_give_known_ranks_and_in_half_precision_the_digits_it_has():
+    found = spectrum(known, random(3, 5))
+    close(found.values, VALUES.expand(3, -1))
+    assert found.shape == (5, 5) and not found.errors.any()
+    assert found.rank().tolist() == [4] * 3 and found.rank(0.01).tolist() == [3] * 3
+    assert (found.condition > 1e14).all()
     for dtype, digits in (torch.float16, 0.005), (torch.bfloat16, 0.03):
         for dense in True, False:
-            found = spectrum(lambda x: known(x.double()).to(x.dtype), random(2, 5).to(dtype), dense=dense)  # fmt: skip
+            x = random(2, 5).to(dtype)
+            found = spectrum(lambda x: known(x.double()).to(x.dtype), x, dense=dense)
             assert found.values.dtype == found.errors.dtype == dtype
             close(found.values.double(), VALUES.expand(2, -1), digits)
         assert found.rank().tolist() == [3, 3]  # of 4, 2, 1, 0.001 and 0
