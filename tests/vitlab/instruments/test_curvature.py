@@ -41,19 +41,23 @@ def flat(model):
     return torch.cat([p.flatten() for p in model.parameters()])
 
 
-def loss_of(model, x, labels, smoothing=0.0, decay=0.0, buffers=None):
-    """The loss as a function of all weights in a row."""
+def logits_of(model, x):
+    """The logits as a function of all weights in a row."""
     named = dict(model.named_parameters())
 
     def function(w):
-        sizes = [p.numel() for p in named.values()]
-        parts = zip(named.items(), w.split(sizes), strict=True)
-        weights = {name: part.view_as(p) for (name, p), part in parts}
-        logits = functional_call(model, weights | (buffers or {}), x)
-        loss = F.cross_entropy(logits, labels, label_smoothing=smoothing)
-        return loss + decay / 2 * w.square().sum()
+        parts = w.split([p.numel() for p in named.values()])
+        weights = {n: w.view_as(p) for (n, p), w in zip(named.items(), parts, strict=True)}
+        return functional_call(model, weights, x)
 
     return function
+
+
+def loss_of(model, x, labels, smoothing=0.0, decay=0.0):
+    logits = logits_of(model, x)
+    return lambda w: (
+        F.cross_entropy(logits(w), labels, label_smoothing=smoothing) + decay / 2 * w.square().sum()
+    )
 
 
 def dense(product, n):
@@ -80,12 +84,7 @@ def test_loss_and_hessian_are_those_of_the_dense_derivatives(batch_size, smoothi
 
 def test_the_gauss_newton_matrix_is_made_of_jacobians_and_probabilities():
     model, x = small(), images()
-    w, named = flat(model), dict(model.named_parameters())
-
-    def logits(w):
-        parts = zip(named.items(), w.split([p.numel() for p in named.values()]), strict=True)
-        return functional_call(model, {n: part.view_as(p) for (n, p), part in parts}, x)
-
+    w, logits = flat(model), logits_of(model, x)
     J, p = torch.func.jacrev(logits)(w), logits(w).softmax(1)  # [N, 3, n]
     middle = torch.diag_embed(p) - p[:, :, None] * p[:, None]
     known = torch.einsum("bin,bij,bjm->nm", J, middle, J) / N
@@ -169,12 +168,10 @@ def test_everybodys_models_have_products_that_finite_differences_confirm(name):
     loss = WeightLoss(model, pictures, labels)
     v, h = random_like(loss.point, 1), 1e-5
     v = v / v.norm()
+    gradient = torch.func.grad(lambda w: loss._share((pictures, labels), w).sum())
     with plain_attention():
-        ends = [
-            torch.func.grad(lambda w: loss._share((pictures, labels), w).sum())(loss.point + s * v)
-            for s in (h, -h)
-        ]
-    torch.testing.assert_close(loss.hessian()(v), (ends[0] - ends[1]) / (2 * h), rtol=1e-4, atol=1e-6)  # fmt: skip
+        known = (gradient(loss.point + h * v) - gradient(loss.point - h * v)) / (2 * h)
+    torch.testing.assert_close(loss.hessian()(v), known, rtol=1e-4, atol=1e-6)
     assert model.training and all(torch.equal(before[k], x) for k, x in model.state_dict().items())
     assert curvature(model, pictures, labels, steps=3, k=1).top.item() > 0
 

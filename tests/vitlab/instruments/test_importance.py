@@ -1,6 +1,7 @@
 """What switching parts off changes, and what takes their place: against parts taken out by hand."""
 
 from functools import partial
+from typing import get_args
 
 import pytest
 import timm
@@ -22,8 +23,9 @@ from tests.vitlab.instruments.models import (
     images,
 )
 from tests.vitlab.instruments.test_architectures import HF
+from tests.vitlab.tried.by_hand import first, hooked, placed
 from vitlab.instruments import branch_importance, head_importance
-from vitlab.instruments.importance import other_images, outputs, stand_ins
+from vitlab.instruments.importance import By, other_images, outputs, stand_ins
 
 MEASURES = [head_importance, branch_importance]
 LABELS = torch.tensor([1, 4])
@@ -34,13 +36,6 @@ def loss_of(model, pictures, labels):
     return F.cross_entropy(getattr(output, "logits", output), labels).item()
 
 
-def loss_with(model, hooked, change, pictures, labels):
-    """The loss where ``change`` makes the output of a module from its input and output."""
-    module = model.get_submodule(hooked)
-    with module.register_forward_hook(lambda m, i, o: change(i[0], o)):
-        return loss_of(model, pictures, labels)
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_everybodys_branches_with_their_mean_and_with_each_others(name):
     model, pictures, _ = everybodys(name)
@@ -48,11 +43,11 @@ def test_everybodys_branches_with_their_mean_and_with_each_others(name):
         found = branch_importance(model, pictures, LABELS, by=by, batch_size=1)
         for part, loss in zip(found.names, found.loss, strict=True):
 
-            def change(x, output, stands_in=stands_in):
-                several = isinstance(output, tuple)
-                return (stands_in(output[0]), *output[1:]) if several else stands_in(output)
+            def change(_, x, output, stands_in=stands_in):
+                return placed(stands_in(first(output)))(_, x, output)
 
-            known = loss_with(model, part, change, pictures, LABELS)
+            with hooked(model, [part], change):
+                known = loss_of(model, pictures, LABELS)
             assert loss.item() == pytest.approx(known, rel=1e-5)
             assert abs(known - found.whole_loss) > 1e-5
 
@@ -62,9 +57,7 @@ def test_attention_that_is_the_same_for_all_images_is_lost_by_zero_and_not_by_me
     weights = torch.rand(HEADS, 12, 12, generator=torch.Generator().manual_seed(0))
     model = Known(weights / weights.sum(-1, keepdim=True), torch.eye(12).expand(HEADS, -1, -1))
     model.blocks = nn.ModuleList(block(part.weights) for part in model.blocks)
-    zero, mean, other = (
-        head_importance(model, images(3), by=by) for by in ("zero", "mean", "resample")
-    )
+    zero, mean, other = (head_importance(model, images(3), by=by) for by in get_args(By))
     whole = torch.full((2, HEADS), zero.whole_loss).double()
     for found in mean, other:
         torch.testing.assert_close(found.loss, whole, rtol=1e-5, atol=0)
@@ -98,8 +91,8 @@ def test_other_images_are_never_ones_own_and_each_is_taken_once():
 
 
 def test_a_mean_of_reference_images_is_that_put_in_by_hand():
-    model, x, labels = draw(minivit.create("vit_8px", depth=2)).eval(), torch.rand(3, 1, 8, 8), torch.arange(3)  # fmt: skip
-    many = torch.rand(5, 1, 8, 8)
+    model, labels = draw(minivit.create("vit_8px", depth=2)).eval(), torch.arange(3)
+    x, many = torch.rand(3, 1, 8, 8), torch.rand(5, 1, 8, 8)
     found = branch_importance(model, x, labels, "blocks.1.mlp", by="mean", reference=many)
     with minivit.record(model, "blocks.1.mlp") as seen:
         model(many)
@@ -121,7 +114,8 @@ def test_reference_images_are_drawn_as_often_as_can_be():
 
 
 def test_branches_can_be_named_where_a_relu_hides_the_addition():
-    model, x, labels = draw(minivit.create("resnet_8px")).eval(), torch.rand(3, 1, 8, 8), torch.arange(3)  # fmt: skip
+    model, labels = draw(minivit.create("resnet_8px")).eval(), torch.arange(3)
+    x = torch.rand(3, 1, 8, 8)
     found = branch_importance(model, x, labels, "blocks.?.norm2")
     assert found.names == tuple(f"blocks.{i}.norm2" for i in range(len(model.blocks)))
     for i, block in enumerate(model.blocks):
