@@ -135,7 +135,6 @@ def test_bad_input_is_refused():
         (lambda m: probes(m, (X * 0, LABELS), (X, LABELS), "blocks.0"), "nothing to read: the features are the same"),
         (lambda m: probes(m, (X, LABELS), (X, LABELS), "blocks.0", grid=(1, 7)), "16 tokens are no 1 x 7 patches"),
         (lambda m: probes(Planted("mean"), (X, LABELS), (X, LABELS), "layer"), "no convolution runs in the model"),
-        (lambda m: cue_conflict(LABELS, LABELS, LABELS), "shape and texture disagree"),
         (lambda m: ridge(random(2, 3), random(2, 1)), r"three rows or more: got \[2, 3\]"),
         (lambda m: ridge(random(5, 3) / 0, random(5, 1)), "finite features"),
     ]  # fmt: skip
