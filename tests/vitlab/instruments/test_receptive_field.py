@@ -13,17 +13,12 @@ from tests.vitlab.instruments.models import MODELS, everybodys, images
 from vitlab.instruments import receptive_field
 
 
-def stack(layers):
-    """Convolutions that average: the sensitivity is their kernels, convolved."""
-    model = nn.Sequential(*(nn.Conv2d(3, 3, 3, padding="same") for _ in range(layers))).double()
-    for convolution in model:
-        nn.init.constant_(convolution.weight, 1 / convolution.weight[0].numel())
-    return model
-
-
 @pytest.mark.parametrize("layers", [1, 2, 5])
 def test_averaging_convolutions_have_an_extent_that_grows_as_their_number(layers):
-    found = receptive_field(stack(layers), images(1, (31, 25), torch.float64), at=str(layers - 1))
+    model = nn.Sequential(*(nn.Conv2d(3, 3, 3, padding="same") for _ in range(layers))).double()
+    for convolution in model:
+        nn.init.constant_(convolution.weight, 1 / 27)
+    found = receptive_field(model, images(1, (31, 25), torch.float64), at=str(layers - 1))
     kernel, third = torch.ones(1).double(), torch.ones(1, 1, 3).double() / 3
     for _ in range(layers):  # the same kernel along each axis, convolved with itself
         kernel = nn.functional.conv1d(kernel[None], third, padding=2)[0]
@@ -34,19 +29,16 @@ def test_averaging_convolutions_have_an_extent_that_grows_as_their_number(layers
     assert found.support.sum() == (1 + 2 * layers) ** 2
 
 
-def test_the_place_is_by_default_the_middle_of_a_grid_that_is_not_square():
-    sizes = {"image_size": (12, 32), "patch_size": (4, 8), "dim": 8, "depth": 1, "heads": 2}
-    model = minivit.create("vit_b_32", **sizes)
-    found = receptive_field(model, torch.randn(1, 3, 12, 32), at="patch_embedding")
-    assert (found.grid, found.place, found.extent) == ((3, 4), (1, 2), (4, 8))
-    assert found.support.nonzero().amin(0).tolist() == [4, 16]
-
-
 def test_attention_alone_carries_pixels_from_afar_and_a_neighbourhood_those_around():
     for changes, extent in ({}, (32, 32)), ({"local": 3}, (12, 12)):
         model = draw(minivit.create("vit_32px", dim=16, depth=1, **changes))
         found = receptive_field(model, images(2, (32, 32)), at="blocks.0", place=(4, 4))
         assert found.extent == extent
+    sizes = {"image_size": (12, 32), "patch_size": (4, 8), "dim": 8, "depth": 1, "heads": 2}
+    oblong = minivit.create("vit_b_32", **sizes)
+    found = receptive_field(oblong, images(1, (12, 32)), at="patch_embedding")
+    assert (found.grid, found.place, found.extent) == ((3, 4), (1, 2), (4, 8))  # the middle
+    assert found.support.nonzero().amin(0).tolist() == [4, 16]
     without = minivit.remove(model, "attention")
     assert receptive_field(without, images(2, (32, 32)), at="blocks.0").extent == (4, 4)
 
