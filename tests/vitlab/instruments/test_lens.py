@@ -54,17 +54,17 @@ def test_the_lens_is_the_class_tokens_or_the_mean_of_all(pool):
 class Stages(nn.Module):
     """Two rows of blocks, of which the first is longer, and a norm that a list holds too."""
 
-    def __init__(self):
+    def __init__(self, *widths):
         super().__init__()
         self.embed = nn.Sequential(nn.Conv2d(3, 8, 8, 8), nn.Flatten(2), nn.LayerNorm(16))
-        self.blocks = nn.Sequential(*(nn.Linear(*sizes) for sizes in [(8, 8)] * 3 + [(8, 4)]))
+        self.blocks = nn.Sequential(*map(nn.Linear, widths, widths[1:]))
 
     def forward(self, images):
         return self.blocks(self.embed(images).mT).mean(1)
 
 
 def test_a_row_is_of_blocks_that_read_what_the_one_before_gave():
-    model = draw(Stages())
+    model = draw(Stages(8, 8, 8, 8, 4))
     found = logit_lens(model, images(2, (32, 32)))
     assert found.names == ("embedding", "blocks.0", "blocks.1", "blocks.2")
     tokens = model.embed(images(2, (32, 32))).mT
@@ -80,6 +80,7 @@ def test_where_there_is_no_lens_it_says_so():
     cases = [
         (minivit.create("resnet_32px"), "ResNet has no row of blocks from tokens"),
         (minivit.create("alternet_32px"), "Hybrid has no row of blocks from tokens"),
+        (Stages(8, 8, 8, 16, 16), "'blocks.2' in Stages does not"),  # one of several in a list
         (skips, "what ViT answers does not follow from what 'blocks.1' gives"),
     ]
     assert_refused(
