@@ -17,16 +17,7 @@ import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused, unchecked
 from tests.vitlab.instruments.models import DEPTH, HEADS, MODELS, Known, everybodys, images
-from vitlab.figures import (
-    Frames,
-    attention_overlay,
-    confusion_figure,
-    curve,
-    gallery,
-    heat,
-    overlay,
-    rollout_overlay,
-)
+from vitlab import figures
 from vitlab.instruments import rollout
 
 
@@ -44,7 +35,7 @@ def ax():
 
 def test_frames_show_one_image_and_hide_the_others():
     before = plt.get_fignums()
-    frames = Frames(bars, [0.5, 2, 8], "height", "bar {value} high", start=1)
+    frames = figures.Frames(bars, [0.5, 2, 8], "height", "bar {value} high", start=1)
     assert plt.get_fignums() == before  # those that it drew are closed
     html = BeautifulSoup(frames._repr_html_(), "html.parser")
     pictures = html.find_all("img")
@@ -68,7 +59,7 @@ def test_no_text_in_frames_is_too_small_on_a_phone():
         drawn.append(figure)
         return figure
 
-    Frames(wide, [1, 1000], "height", "line to {value}")
+    figures.Frames(wide, [1, 1000], "height", "line to {value}")
     for figure in drawn:
         sizes = {text.get_text(): text.get_fontsize() for text in figure.findobj(Text)}
         assert sizes["small"] == sizes["a line"] == 17
@@ -76,32 +67,19 @@ def test_no_text_in_frames_is_too_small_on_a_phone():
         assert min(sizes.values()) * 342 / 72 / 10 > 8  # pixels
 
 
-def test_heat_spreads_each_value_over_its_patch():
-    pixels = heat(torch.tensor([1.0, 2, 3, 4, 5, 6]), (2, 3), (4, 6))
-    assert pixels.shape == (4, 6)
-    assert pixels[0].tolist() == [1, 1, 2, 2, 3, 3]
-    assert pixels[3].tolist() == [4, 4, 5, 5, 6, 6]
-
-
-def test_overlay_frames_the_query_on_a_grid_that_is_not_square(ax):
-    overlay(ax, torch.rand(3, 4, 6), torch.arange(6.0), (2, 3), query=4)  # second row, middle
-    (frame,) = ax.patches
-    assert frame.get_xy() == (1.5, 1.5)
-    assert (frame.get_width(), frame.get_height()) == (2, 2)
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 def test_overlays_take_every_precision_and_tensors_with_gradients(dtype, ax):
     picture = torch.full((3, 4, 6), 0.5, dtype=dtype, requires_grad=True)
     values = torch.tensor([0.0, 0.25, 0.5, 0.75, 1, 0], dtype=dtype, requires_grad=True)
-    overlay(ax, picture, values, (2, 3))
+    figures.overlay(ax, picture, values, (2, 3))
     grey, shares = (image.get_array() for image in ax.images)
     assert (grey == 0.5).all() and shares[::2, ::2].flatten().tolist() == values.tolist()
+    assert shares[0].tolist() == shares[1].tolist() == [0, 0, 0.25, 0.25, 0.5, 0.5]
 
 
 def test_a_gallery_shows_the_first_images_of_each_class_in_a_row_behind_its_name(ax):
     images = torch.arange(5).mul(50).to(torch.uint8)[:, None, None, None].expand(5, 1, 4, 6)
-    gallery(ax, images, torch.tensor([2, 0, 2, 2, 0]), ["a", "b", "c"], columns=2)
+    figures.gallery(ax, images, torch.tensor([2, 0, 2, 2, 0]), ["a", "b", "c"], columns=2)
     (sheet,) = (image.get_array() for image in ax.images)
     assert sheet.shape == (4 + 1 + 4, 6 + 1 + 6, 3)  # with a white line between
     shown = (sheet[[0, 0, 8, 8], [0, 12, 0, 12], 0] * 255).round().tolist()
@@ -110,13 +88,13 @@ def test_a_gallery_shows_the_first_images_of_each_class_in_a_row_behind_its_name
     assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "c"]
 
 
-def line(epoch, loss, accuracy):
-    held_out = {"accuracy": accuracy - 0.1, "log_likelihood": -loss - 0.2}
-    return {"epoch": epoch, "loss": loss, "accuracy": accuracy, "validation": held_out}
-
-
 def test_a_curve_shows_training_and_validation_by_epoch():
-    figure = curve([line(1, 2.0, 0.3), line(2, 1.0, 0.6), line(3, 0.5, 0.8)])
+    lines = [
+        {"epoch": epoch, "loss": loss, "accuracy": accuracy,
+         "validation": {"accuracy": accuracy - 0.1, "log_likelihood": -loss - 0.2}}
+        for epoch, loss, accuracy in ((1, 2.0, 0.3), (2, 1.0, 0.6), (3, 0.5, 0.8))
+    ]  # fmt: skip
+    figure = figures.curve(lines)
     loss, accuracy = figure.axes
     drawn = [list(one.get_ydata()) for one in (*loss.lines, *accuracy.lines)]
     assert drawn[0] == [2.0, 1.0, 0.5] and drawn[1] == pytest.approx([2.2, 1.2, 0.7])
@@ -125,40 +103,15 @@ def test_a_curve_shows_training_and_validation_by_epoch():
 
 
 def test_a_confusion_matrix_is_coloured_by_fractions_of_its_rows_and_counts_images():
-    figure = confusion_figure(torch.tensor([[3, 1], [0, 8]]), ["cat", "dog"])
+    figure = figures.confusion_figure(torch.tensor([[3, 1], [0, 8]]), ["cat", "dog"])
     ax = figure.axes[0]
     assert ax.images[0].get_array().tolist() == [[0.75, 0.25], [0, 1]]
     assert [text.get_text() for text in ax.texts] == ["3", "1", "8"]
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["cat", "dog"]
-    odd = confusion_figure(torch.eye(2, dtype=torch.int64), ["$5_bill$ {", "caf\udce9"])
+    odd = figures.confusion_figure(torch.eye(2, dtype=torch.int64), ["$5_bill$ {", "caf\udce9"])
     odd.savefig(io.BytesIO())
-    many = confusion_figure(torch.eye(80, dtype=torch.int64), [str(i) for i in range(80)])
+    many = figures.confusion_figure(torch.eye(80, dtype=torch.int64), [str(i) for i in range(80)])
     assert not many.axes[0].texts
-
-
-def test_what_is_no_figure_is_refused():
-    def nan(*shape):
-        return torch.ones(shape).index_fill(-1, torch.tensor([0]), torch.nan)
-
-    frames = partial(Frames, bars, label="height", alt="bar {value}")
-    cases = [
-        (partial(frames, [1]), "got 1 values and start=0"),
-        (partial(frames, [1, 2], start=2), "got 2 values and start=2"),
-        (partial(frames, [1, 2], start=-1), "start=-1"),
-        (partial(heat, torch.ones(5), (2, 3), (4, 6)), "got 5 values"),
-        (partial(heat, torch.ones(6), (2, 3), (4, 7)), "4 x 7 pixels"),
-        (partial(heat, nan(6), (2, 3), (4, 6)), "expected finite values: got 1 of 6"),
-        (
-            partial(overlay, None, nan(3, 4, 6), torch.ones(6), (2, 3)),
-            "a finite image: got 12 of 72",
-        ),
-        (
-            partial(gallery, None, torch.zeros(0, 3, 4, 4), torch.zeros(0), "a"),
-            "got .0, 3, 4, 4. and 0",
-        ),
-        (partial(gallery, None, torch.zeros(2, 3, 4, 4), torch.zeros(3), "a"), "and 3 labels"),
-    ]
-    assert_refused((call, ValueError, said) for call, said in cases)
 
 
 def drawn(figure):
@@ -166,11 +119,25 @@ def drawn(figure):
     return {ax.get_title(): ax.images[1].get_array() for ax in figure.axes if ax.images}
 
 
+def test_a_query_is_framed_and_its_attention_drawn():
+    weights = torch.ones(8, 14, 14)
+    weights[0, 2 + 6] = torch.eye(14)[2 + 11]  # the patch in row 1, column 2, to the last
+    model = Known(torch.eye(14)[None], weights, extra=2)
+    figure = figures.attention_overlay(model, images(1), query=(1, 2))
+    panels = drawn(figure)
+    assert len(panels) == 8 and len(figure.axes) == 12  # in two lines
+    panel = panels["head 0: 1.00"]
+    assert panel[16:, 24:].min() == 1 and panel.sum() == pytest.approx(64)
+    (frame,) = figure.axes[0].patches
+    assert frame.get_xy() == (15.5, 7.5)
+    assert (frame.get_width(), frame.get_height()) == (8, 8)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_everybodys_heads_are_drawn_over_the_image(name):
     _, block, attention, extra = MODELS[name]
     model, pictures, grid = everybodys(name)
-    panels = drawn(attention_overlay(model, pictures[0], block=1))
+    panels = drawn(figures.attention_overlay(model, pictures[0], block=1))
     part = f"{block.format(1)}.{attention}.weights"
     with minivit.record(model, part) as seen:
         model(pictures[:1])
@@ -178,58 +145,55 @@ def test_everybodys_heads_are_drawn_over_the_image(name):
     looks = weights[:, 0] if extra else weights.mean(1)
     assert len(panels) == HEADS
     for (title, panel), row in zip(panels.items(), looks[:, extra:], strict=True):
-        known = heat(row / row.max(), grid, pictures.shape[2:])
+        known = figures.heat(row / row.max(), grid, pictures.shape[2:])
         np.testing.assert_allclose(panel, known, rtol=1e-5)
         assert title.endswith(f": {row.max():.2f}")
-    panels = drawn(rollout_overlay(model, pictures[:1], identity=0.3))
+    panels = drawn(figures.rollout_overlay(model, pictures[:1], identity=0.3))
     shares = rollout(model, pictures[:1], identity=0.3).patches[:, 0]
     assert len(panels) == DEPTH
     for panel, row in zip(panels.values(), shares, strict=True):
-        np.testing.assert_allclose(panel, heat(row / row.max(), grid, pictures.shape[2:]))
-
-
-def test_a_query_is_framed_and_its_attention_drawn():
-    weights = torch.ones(1, 14, 14)
-    weights[0, 2 + 6] = torch.eye(14)[2 + 11]  # the patch in row 1, column 2, to the last
-    model = Known(torch.eye(14)[None], weights, extra=2)
-    figure = attention_overlay(model, images(1), query=(1, 2))
-    ((title, panel),) = drawn(figure).items()
-    assert title == "head 0: 1.00"
-    assert panel[16:, 24:].min() == 1 and panel.sum() == pytest.approx(64)
-    (frame,) = figure.axes[0].patches
-    assert frame.get_xy() == (15.5, 7.5)
-
-
-def test_many_heads_stand_in_lines():
-    model = draw(minivit.create("vit_32px", heads=8, depth=2))
-    figure = attention_overlay(model, images(1, (32, 32)))
-    assert len(drawn(figure)) == 8 and len(figure.axes) == 12
+        np.testing.assert_allclose(panel, figures.heat(row / row.max(), grid, pictures.shape[2:]))
 
 
 def test_images_in_half_precision_and_with_gradients_are_drawn():
-    model, pictures, grid = everybodys("timm")
-    known = drawn(rollout_overlay(model, pictures[0]))
+    model, pictures, _ = everybodys("timm")
+    calls = figures.rollout_overlay, figures.attention_overlay
+    known = [drawn(call(model, pictures[0])) for call in calls]
+    half = pictures[0].bfloat16().requires_grad_()
+    broken = torch.where(torch.arange(32) < 4, torch.nan, half)
     model.bfloat16()
-    for call in rollout_overlay, attention_overlay:
-        panels = drawn(call(model, pictures[0].bfloat16().requires_grad_()))
-        assert len(panels) == (DEPTH if call is rollout_overlay else HEADS)
-    half = drawn(rollout_overlay(model, pictures[0].bfloat16()))
-    for a, b in zip(half.values(), known.values(), strict=True):
-        np.testing.assert_allclose(a, b, atol=0.03)
-    broken = torch.where(torch.arange(32) < 4, torch.nan, pictures[0]).bfloat16()
-    for call in rollout_overlay, attention_overlay:
+    for call, whole in zip(calls, known, strict=True):
+        for a, b in zip(drawn(call(model, half)).values(), whole.values(), strict=True):
+            np.testing.assert_allclose(a, b, atol=0.03)
         with unchecked(), pytest.raises(ValueError, match="expected images of finite numbers"):
             call(model, broken)
 
 
+def nan(*shape):
+    return torch.ones(shape).index_fill(-1, torch.tensor([0]), torch.nan)
+
+
 def test_what_cannot_be_drawn_is_refused():
+    frames = partial(figures.Frames, bars, label="height", alt="bar {value}")
+    cases = [
+        (partial(frames, [1]), "got 1 values and start=0"),
+        (partial(frames, [1, 2], start=2), "got 2 values and start=2"),
+        (partial(frames, [1, 2], start=-1), "start=-1"),
+        (partial(figures.heat, torch.ones(5), (2, 3), (4, 6)), "got 5 values"),
+        (partial(figures.heat, torch.ones(6), (2, 3), (4, 7)), "4 x 7 pixels"),
+        (partial(figures.heat, nan(6), (2, 3), (4, 6)), "expected finite values: got 1 of 6"),
+        (partial(figures.overlay, None, nan(3, 4, 6), torch.ones(6), (2, 3)), "a finite image: got 12 of 72"),
+        (partial(figures.gallery, None, torch.zeros(0, 3, 4, 4), torch.zeros(0), "a"), "got .0, 3, 4, 4. and 0"),
+        (partial(figures.gallery, None, torch.zeros(2, 3, 4, 4), torch.zeros(3), "a"), "and 3 labels"),
+    ]  # fmt: skip
+    assert_refused((call, ValueError, said) for call, said in cases)
     model, mixer = draw(minivit.create("vit_32px", depth=2)), minivit.create("mixer_32px")
-    overlaid = partial(attention_overlay, model, images(1, (32, 32)))
+    overlaid = partial(figures.attention_overlay, model, images(1, (32, 32)))
     assert_refused([
-        (partial(attention_overlay, model, images(2, (32, 32))), ValueError, r"one image .*: got \[2, 3, 32, 32\]"),
+        (partial(figures.attention_overlay, model, images(2, (32, 32))), ValueError, r"one image .*: got \[2, 3, 32, 32\]"),
         (partial(overlaid, query=(8, 0)), ValueError, r"a patch of 8 x 8: got \(8, 0\)"),
         (partial(overlaid, query=2), ValueError, r"query=\(rows, columns\): got 2"),
         (partial(overlaid, grid=3), ValueError, r"grid=\(rows, columns\): got 3"),
         (partial(overlaid, block=2), IndexError, "one of 2 blocks: got block=2"),
-        (partial(rollout_overlay, mixer, images(1, (32, 32))), ValueError, "Mixer computes no attention between tokens"),
+        (partial(figures.rollout_overlay, mixer, images(1, (32, 32))), ValueError, "Mixer computes no attention between tokens"),
     ])  # fmt: skip

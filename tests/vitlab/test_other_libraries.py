@@ -11,15 +11,10 @@ from torch import nn
 from tests.foreign import EVERY, REPRESENTATIVE, comparable, converted, huggingfaces, real, timms
 from tests.parity import assert_same, draw, observe, pictures, unseen
 
-every = pytest.mark.parametrize(("make", "name"), EVERY, ids=[name for _, name in EVERY])
-every_in_full = pytest.mark.parametrize(
-    ("make", "name"),
-    [pytest.param(*case, marks=[] if case in REPRESENTATIVE else pytest.mark.full) for case in EVERY],
-    ids=[name for _, name in EVERY],
-)  # fmt: skip
 
-
-def check(make, name, dtype):
+@pytest.mark.parametrize(("make", "name"), EVERY, ids=[name for _, name in EVERY])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+def test_logits_tokens_and_gradients_are_equal(make, name, dtype):
     theirs = make(name, dtype)
     images = pictures(theirs, 16, batch=2)
     expected = observe(comparable(theirs), images)
@@ -27,17 +22,11 @@ def check(make, name, dtype):
     assert_same(observe(converted(theirs), images), expected)
 
 
-@every
-def test_logits_tokens_and_gradients_are_equal(make, name):
-    check(make, name, torch.float64)
-
-
-@every_in_full
-def test_logits_tokens_and_gradients_are_equal_in_float32(make, name):
-    check(make, name, torch.float32)
-
-
-@every_in_full
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [pytest.param(*case, marks=[] if case in REPRESENTATIVE else pytest.mark.full) for case in EVERY],
+    ids=[name for _, name in EVERY],
+)  # fmt: skip
 def test_one_number_changed_under_any_key_of_either_model_fails_the_comparison(make, name):
     theirs = make(name)
     ours, images = converted(theirs), pictures(theirs, 16)

@@ -18,10 +18,7 @@ from vitlab.instruments.running import Images, batches, evaluating
 
 
 def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
-    """Names the blocks: the longest outermost sequence of modules from tokens to tokens.
-
-    ValueError where there is none, or one stage of several that stand in one list.
-    """
+    """Names the blocks: the longest outermost sequence of modules from tokens to tokens."""
     ran: list[str] = []
     others: list[str] = []
     ends: dict[str, tuple[Tensor, Tensor]] = {}  # a module's input and output

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from vitlab.instruments.grids import Grid
 from vitlab.instruments.representations import by_position, collected, patch_grid
-from vitlab.instruments.running import expect
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,9 @@ def position_ensembles(
 ) -> dict[str, Ensemble]:
     """The positions of a layer as members of an ensemble, at each of a model's named layers.
 
-    A linear map, the same for all positions, predicts the class from what a single position gives;
-    ``penalty`` is that of its ridge regression, relative to the features' mean variance.
+    A linear map, the same for all positions, predicts the class from what a single position gives,
+    and is scored on the test images. ``penalty`` is that of its ridge regression, relative to the
+    features' mean variance.
     """
     grid = grid or patch_grid(model, train[0])
     features, test_features = (
@@ -97,7 +97,6 @@ def cue_conflict(
     Images whose shape and texture belong to one class count for nothing: they show no conflict.
     """
     conflict = shapes != textures
-    expect(conflict.any(), "images whose shape and texture disagree", "none")
     shape = int((answers == shapes)[conflict].sum())
     texture = int((answers == textures)[conflict].sum())
     return CueConflict(shape, texture, int(conflict.sum()) - shape - texture)

@@ -79,7 +79,7 @@ class LogAmplitude:
 
 
 def log_amplitude(maps: Float[Tensor, "batch channels rows columns"]) -> LogAmplitude:
-    """The log amplitudes of feature maps, averaged over images and channels."""
+    """The log amplitudes of the Fourier transform of maps, averaged over images and channels."""
     fits = maps.ndim == 4 and maps.numel() > 0 and min(maps.shape[2:]) > 1
     axes = "maps [batch, channels, rows, columns], two positions or more each way"
     expect(fits, axes, list(maps.shape))
@@ -88,7 +88,7 @@ def log_amplitude(maps: Float[Tensor, "batch channels rows columns"]) -> LogAmpl
 
 
 def band_pass(images: Maps, low: float, high: float = math.inf) -> Maps:
-    """The waves of images in a band; ValueError where images of their size have none there."""
+    """The waves of images from ``low`` to below ``high``, in cycles per pixel."""
     height, width = images.shape[-2:]
     frequency = frequencies((height, width))
     inside = (frequency >= low - ROUNDING) & (frequency < high - ROUNDING)
@@ -99,7 +99,7 @@ def band_pass(images: Maps, low: float, high: float = math.inf) -> Maps:
 
 
 def low_pass(images: Maps, cutoff: float) -> Maps:
-    """The waves below a frequency, the mean among them."""
+    """The waves below a frequency, in cycles per pixel, the mean among them."""
     return band_pass(images, 0, cutoff)
 
 
@@ -118,7 +118,10 @@ def band_noise(
     power: float = 1.0,
     seed: int = 0,
 ) -> Float[Tensor, "batch channels height width"]:
-    """Gaussian noise in a band; ``power`` is the mean square of each image's numbers."""
+    """``n`` images of Gaussian noise from ``low`` to below ``high``, in cycles per pixel.
+
+    ``power`` is the mean square of each image's numbers.
+    """
     generator = torch.Generator().manual_seed(seed)
     white = torch.randn(n, channels, *pair(size), generator=generator, dtype=torch.float64)
     noise = band_pass(white, low, high)

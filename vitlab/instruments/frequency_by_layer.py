@@ -38,7 +38,7 @@ class Addition:
 def layer_frequencies(
     model: nn.Module, images: Images, *names: str, grid: Grid | None = None, batch_size: int = 16
 ) -> dict[str, Passage]:
-    """The log amplitudes before and after named modules, in the order these run.
+    """The log amplitudes of what named modules read and give, by name, in the order they run.
 
     Of tokens ``[batch, tokens, dim]`` those of patches count; of several tensors the first.
     """
@@ -65,7 +65,7 @@ def layer_frequencies(
 def stream_frequencies(
     model: nn.Module, images: Images, *, grid: Grid | None = None, batch_size: int = 16
 ) -> dict[str, Addition]:
-    """The log amplitudes of skip, branch and sum of residual connections before the pooling."""
+    """The log amplitudes of skip, branch and sum before the pooling, by the name of the branch."""
     first, stream = batches(images, batch_size)
     waves = _Waves(model, first, grid)
 

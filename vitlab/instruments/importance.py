@@ -79,7 +79,8 @@ def head_importance(
 
     The result is ``[blocks, heads]``, NaN where a block has fewer heads than others. Arguments are
     as for :func:`branch_importance`. With ``"zero"`` the head is silent; with ``"mean"``, as in
-    Hassid et al. (2022) or ``"resample"`` it looks where it does in the mean or for another image.
+    Hassid et al. (2022), it looks where it does in the mean, with ``"resample"`` where it does for
+    another image.
     """
     first, stream = batches(images, batch_size)
     at = attentions(model, first)

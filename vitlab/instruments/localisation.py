@@ -49,7 +49,10 @@ class Localisation:
 def localisation(
     model: nn.Module, images: Images, name: str, *, grid: Grid | None = None
 ) -> Localisation:
-    """Compares a layer's output at every position with every patch's pixels, by debiased CKA."""
+    """The debiased CKA of a layer's token at every position with every patch's pixels.
+
+    Batches, of four images or more, are averaged as by :func:`~vitlab.instruments.similarity.cka`.
+    """
     cka = CKA()
     for batch in [images] if isinstance(images, Tensor) else images:
         grid = grid or patch_grid(model, batch)
@@ -73,7 +76,8 @@ def readable(
     """Measures how much of every patch a linear map can read from every token.
 
     It is ``R²`` of ridge regression from the token to the patch's leading principal components, on
-    other images. What fraction of the token's variance they account for does not matter.
+    other images, NaN or -inf for a patch that is the same in all of them. What fraction of the
+    token's variance they account for does not matter.
     """
     grid = grid or patch_grid(model, train)
     tokens, patches, shape = _tokens_and_patches(model, train, name, grid)
@@ -82,8 +86,6 @@ def readable(
     y, other_y = ((p.double() @ basis.flatten(1).mT).flatten(1) for p in (patches, other_patches))
     # Of all components of a patch together: [patches, components] to [patches].
     variance = (other_y - other_y.mean(0)).square().sum(0).view(-1, len(basis))
-    if not variance.sum(1).all():
-        raise ValueError("a patch is the same in all test images: there is nothing to read")
     rows = []
     for i in range(tokens.shape[1]):
         left = (other_y - ridge(tokens[:, i], y, each=True)(other_tokens[:, i])).square().sum(0)

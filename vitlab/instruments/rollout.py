@@ -65,7 +65,8 @@ def rollout(
         rows.append(torch.stack(products))
     matrices = torch.cat(rows, 1)
     taken = _read(matrices, at[0])
-    return _paths(at, matrices, taken / taken.sum(-1, keepdim=True))
+    patches = taken / taken.sum(-1, keepdim=True)
+    return Paths(tuple(layout.name for layout in at), matrices, patches, at[0].grid, at[0].extra)
 
 
 @torch.inference_mode(False)  # in which nothing has a gradient
@@ -88,9 +89,13 @@ def relevance(
     at = layouts(model, first, grid)
     eye = torch.eye(same_tokens(at).tokens, dtype=torch.float64)
     names = [weights_of(layout.name) for layout in at]
+
+    def track(weights: Tensor) -> Tensor:  # also where they depend on no images and no parameters
+        return weights if weights.requires_grad else weights.detach().requires_grad_()
+
     rows = []
     for batch, class_of in with_classes(stream, classes):
-        tracked = replace(model, dict.fromkeys(names, _tracked))
+        tracked = replace(model, dict.fromkeys(names, track))
         with evaluating(model), torch.enable_grad(), record(model, *names) as seen, tracked:
             scores = logits(model, batch.detach().clone().requires_grad_())
             watched = scores.gather(1, class_of(scores)[:, None]).sum()
@@ -103,12 +108,8 @@ def relevance(
             totals.append(total)
         rows.append(torch.stack(totals))
     matrices = torch.cat(rows, 1)
-    return _paths(at, matrices, _read(matrices - eye, at[0]))
-
-
-def _paths(at: list[Layout], matrices: Tensor, patches: Tensor) -> Paths:
-    names = tuple(layout.name for layout in at)
-    return Paths(names, matrices, patches, at[0].grid, at[0].extra)
+    patches = _read(matrices - eye, at[0])
+    return Paths(tuple(layout.name for layout in at), matrices, patches, at[0].grid, at[0].extra)
 
 
 def _read(matrices: Tensor, layout: Layout) -> Float64[Tensor, "blocks batch patches"]:
@@ -116,8 +117,3 @@ def _read(matrices: Tensor, layout: Layout) -> Float64[Tensor, "blocks batch pat
     index = torch.tensor(layout.where)
     rows = matrices.index_select(2, index) if 0 in layout.where else matrices[:, :, :1]
     return rows.mean(2).index_select(-1, index)
-
-
-def _tracked(weights: Tensor) -> Tensor:
-    """Weights with a gradient, also where they depend neither on images nor on parameters."""
-    return weights if weights.requires_grad else weights.detach().requires_grad_()

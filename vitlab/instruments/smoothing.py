@@ -31,7 +31,7 @@ class FrequencyResponse:
 def frequency_response(
     matrix: Float[Tensor, "*matrices queries keys"], grid: Grid
 ) -> FrequencyResponse:
-    """The response of matrices that mix the tokens of a grid to each wave on it, as of ``fft2``."""
+    """What matrices that mix the tokens of a grid, in reading order, do to each wave on it."""
     rows, columns = rows_and_columns(grid)
     n = rows * columns
     fits = matrix.shape[-2:] == (n, n)

@@ -48,11 +48,6 @@ class BranchVariance:
     values: Float64[Tensor, "places names"]  # in the order of PLACES
     mean_square: Float64[Tensor, "places names"]
 
-    def at(self, place: str) -> Variance:
-        """At one of the PLACES: of the stream before and after, what is read, and the branch."""
-        row = PLACES.index(place)
-        return Variance(self.names, self.values[row], self.mean_square[row])
-
 
 def feature_variance(
     model: nn.Module, images: Images, *names: str, grid: Grid | None = None, batch_size: int = 64
@@ -71,7 +66,10 @@ def feature_variance(
 def branch_variance(
     model: nn.Module, images: Images, *, grid: Grid | None = None, batch_size: int = 64
 ) -> BranchVariance:
-    """Compares residual stream and branch of every residual connection, of any library's model."""
+    """Variance over positions around every residual connection, mean over features and images.
+
+    Of the stream before and after it, of what the branch reads, and of what it adds.
+    """
     first, stream = batches(images, batch_size)
     names = branches(model, first, axes=3)  # none of vectors, after the pooling
     expect(len(set(names)) == len(names), "sub-layers that run once each", names)

@@ -1,6 +1,6 @@
-"""Attention distances that are known, and those of everybody's models made by hand."""
+"""Distances and rollouts of attention that is known, and relevance where the cause was planted."""
 
-import math
+from functools import partial
 
 import pytest
 import torch
@@ -8,10 +8,12 @@ from torch import nn
 
 import minivit
 from tests.parity import draw
+from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import GRID, HEADS, Known, SharedBlock, images
-from vitlab.instruments import attention_distance
+from tests.vitlab.tried.by_hand import distances
+from vitlab.instruments import attention_distance, relevance, rollout
 
-N = GRID[0] * GRID[1]
+N = 12  # patches
 
 
 def shift(rows, columns):
@@ -23,26 +25,18 @@ def shift(rows, columns):
     return weights
 
 
-def uniform_by_hand(grid, patch):
-    places = [(y * patch[0], x * patch[1]) for y in range(grid[0]) for x in range(grid[1])]
-    return sum(math.dist(a, b) for a in places for b in places) / len(places) ** 2
-
-
 def test_to_itself_to_all_alike_and_a_step_along_each_axis_have_known_distances():
     heads = [torch.eye(N), torch.ones(N, N), shift(0, 1), shift(1, 0)]
     found = attention_distance(Known(torch.stack(heads)), images())
     # Around the edges a step of one comes back: 3 x 8 pixels for a column in 4, 2 x 8 for a row in 3
-    known = [0, uniform_by_hand(GRID, (8, 8)), (3 * 8 + 24) / 4, (2 * 8 + 16) / 3]
+    known = [0, distances(GRID, (8, 8)).mean().item(), (3 * 8 + 24) / 4, (2 * 8 + 16) / 3]
     assert found.pixels[0].tolist() == pytest.approx(known)
     assert found.uniform.tolist() == pytest.approx([known[1]])
     assert found.blocks == ("blocks.0",) and found.pixels.dtype == torch.float64
-
-
-def test_patches_that_are_not_square_have_their_own_step_along_each_axis():
-    model = Known(torch.stack([shift(0, 1), shift(1, 0)]), patch=(4, 6))
-    found = attention_distance(model, images(size=(12, 24)))
+    oblong = Known(torch.stack([shift(0, 1), shift(1, 0)]), patch=(4, 6))
+    found = attention_distance(oblong, images(size=(12, 24)))
     assert found.pixels[0].tolist() == pytest.approx([(3 * 6 + 18) / 4, (2 * 4 + 8) / 3])
-    assert found.uniform.item() == pytest.approx(uniform_by_hand(GRID, (4, 6)))
+    assert found.uniform.item() == pytest.approx(distances(GRID, (4, 6)).mean().item())
 
 
 def test_tokens_that_stand_nowhere_are_left_out_and_what_they_take_is_told():
@@ -52,9 +46,6 @@ def test_tokens_that_stand_nowhere_are_left_out_and_what_they_take_is_told():
     found = attention_distance(Known(weights, extra=2), images())
     assert found.pixels.item() == pytest.approx((3 * 8 + 24) / 4)
     assert found.patches.item() == pytest.approx(0.5)
-
-
-def test_a_patch_that_attends_to_no_patch_is_left_out():
     weights = torch.zeros(2, N + 1, N + 1)
     weights[..., 0] = 1  # all to the extra token
     weights[0, 1, :] = torch.eye(N + 1)[4]  # but the first patch, to the third to its right
@@ -63,28 +54,12 @@ def test_a_patch_that_attends_to_no_patch_is_left_out():
     assert found.patches[0].tolist() == pytest.approx([1 / N, 0])
 
 
-def test_blocks_on_grids_of_their_own_have_baselines_of_their_own():
-    pit = draw(minivit.create("pit_32px", stages=("t", "t", "t")))
-    found = attention_distance(pit, images(2, (32, 32)))
-    sides = [(16, 2), (8, 4), (4, 8)]
-    known = [uniform_by_hand((n, n), (size, size)) for n, size in sides]
-    assert found.uniform.tolist() == pytest.approx(known)
-    heads = torch.tensor([3, 6, 12])[:, None]
-    assert torch.equal(found.pixels.isnan(), torch.arange(12) >= heads)
-    found = attention_distance(draw(minivit.create("alternet_32px")), images(2, (32, 32)))
-    assert found.blocks == ("blocks.3", "blocks.5")
-    known = [uniform_by_hand((n, n), (size, size)) for n, size in [(16, 2), (8, 4)]]
-    assert found.uniform.tolist() == pytest.approx(known)
-
-
 def test_weights_that_all_images_share_count_for_each():
-    n = math.prod(GRID)
-    weights = torch.rand(HEADS, n, n, generator=torch.Generator().manual_seed(0)) + 0.1
-    model = Known(weights)
-    known = attention_distance(model, images())
-    model.blocks[0] = SharedBlock(weights)
-    found = attention_distance(model, images())
-    torch.testing.assert_close(found.pixels, known.pixels, rtol=1e-6, atol=0)
+    weights = torch.rand(HEADS, N, N, generator=torch.Generator().manual_seed(0)) + 0.1
+    model, shared = Known(weights), Known(weights)
+    shared.blocks[0] = SharedBlock(weights)
+    known, found = (attention_distance(m, images()).pixels for m in (model, shared))
+    torch.testing.assert_close(found, known, rtol=1e-6, atol=0)
 
 
 class Bare(nn.Module):
@@ -99,4 +74,94 @@ def test_a_grid_can_be_given_where_no_convolution_tells_it():
     with pytest.raises(ValueError, match=r"give grid=\(rows, columns\)"):
         attention_distance(Bare(), images(size=(3, 4)))
     found = attention_distance(Bare(), images(size=(3, 4)), grid=(3, 4))
-    assert found.uniform.item() == pytest.approx(uniform_by_hand((3, 4), (1, 1)))
+    assert found.uniform.item() == pytest.approx(distances((3, 4), (1, 1)).mean().item())
+
+
+def stochastic(seed, tokens=N):
+    w = torch.rand(2, tokens, tokens, generator=torch.Generator().manual_seed(seed))
+    return w / w.sum(-1, keepdim=True)
+
+
+@pytest.mark.parametrize("identity", [0, 0.3])
+def test_heads_are_averaged_and_blocks_are_multiplied_the_last_one_leftmost(identity):
+    weights = [stochastic(i) for i in range(3)]
+    found = rollout(Known(*weights), images(1), identity=identity)
+    a, b, c = ((1 - identity) * w.double().mean(0) + identity * torch.eye(N) for w in weights)
+    for matrix, known in zip(found.matrices[:, 0], (a, b @ a, c @ b @ a), strict=True):
+        torch.testing.assert_close(matrix, known, rtol=1e-6, atol=1e-7)
+        torch.testing.assert_close(matrix.sum(1), torch.ones(N).double())
+
+
+PATCH, OTHER = 5, 7
+
+
+class Looking(nn.Module):
+    """Attention with given weights, in which each head carries a channel of its own."""
+
+    def __init__(self, rows):
+        super().__init__()
+        self.rows = rows  # [heads, tokens, tokens]
+
+    def forward(self, x):
+        weights = self.rows.log().expand(len(x), -1, -1, -1).softmax(-1)
+        return x + (weights @ x.mT[..., None])[..., 0].mT
+
+
+class Planted(nn.Module):
+    """Both channels of a patch are its mean; those of the class token, one with minus, the logits."""
+
+    def __init__(self, *rows):
+        super().__init__()
+        self.embed = nn.Conv2d(1, 2, 8, 8, bias=False)
+        self.embed.weight.data.fill_(1 / 64)
+        self.blocks = nn.ModuleList(map(Looking, rows))
+
+    def forward(self, x):
+        patches = self.embed(x).flatten(2).mT
+        x = torch.cat([torch.zeros_like(patches[:, :1]), patches], 1)
+        for block in self.blocks:
+            x = block(x)
+        return x[:, 0] * torch.tensor([1.0, -1.0])
+
+
+def looking(query, *at):
+    """Weights with which one query of each head looks at a token, and all others at themselves."""
+    rows = torch.eye(N + 1).expand(len(at), -1, -1).clone()
+    for head, token in enumerate(at):
+        rows[head, query] = 0
+        rows[head, query, token] = 1
+    return rows
+
+
+PICTURES = torch.rand(2, 1, 24, 32, generator=torch.Generator().manual_seed(0)) + 0.5
+MEANS = nn.functional.avg_pool2d(PICTURES, 8).flatten(1).double()
+
+
+def of_class(model, number):
+    return relevance(model, PICTURES, torch.full((2,), number)).patches[-1]
+
+
+def test_relevance_finds_the_patch_and_what_it_has_carried_on():
+    """The class token looks at a patch that has looked at another."""
+    model = Planted(looking(1 + PATCH, 1 + OTHER, 1 + OTHER), looking(0, 1 + PATCH, 1 + PATCH))
+    both, other = MEANS[:, PATCH] + MEANS[:, OTHER], MEANS[:, OTHER]
+    known = torch.zeros(2, N, dtype=torch.float64)
+    known[:, PATCH] = both / 2  # a weight of 1 times its slope, in one of two heads
+    known[:, OTHER] = both / 2 * other / 2
+    torch.testing.assert_close(of_class(model, 0), known, rtol=1e-5, atol=0)
+    assert of_class(model, 1).abs().max() == 0  # all attention speaks against it
+
+
+def test_what_has_no_rollout_or_relevance_is_refused():
+    model, x = draw(minivit.create("vit_8px")), torch.rand(2, 1, 8, 8)
+    pit = minivit.create("pit_32px")
+    shared = Known(torch.eye(N)[None])
+    shared.blocks[0] = SharedBlock(torch.eye(N)[None])
+    assert_refused([
+        *((partial(call, minivit.create("mixer_8px"), x), ValueError, "Mixer computes no attention between tokens") for call in (rollout, relevance)),
+        *((partial(call, pit, images(1, (32, 32))), ValueError, "the same tokens in all blocks") for call in (rollout, relevance)),
+        (partial(rollout, model, x, identity=1.5), ValueError, "from 0 to 1: got 1.5"),
+        (partial(relevance, shared, images()), ValueError, r"\[2, 1, 12, 12\] for 2 images: got \[1, 1, 12, 12\]; give one"),
+        (partial(relevance, model, x, torch.tensor([0])), ValueError, "a class below 10 for each of 2 images"),
+        (partial(relevance, model, x.byte()), (TypeError, ValueError), "expected images of"),
+    ])  # fmt: skip

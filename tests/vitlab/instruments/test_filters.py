@@ -1,14 +1,14 @@
-"""Filters whose components, overlap and spectra are known."""
+"""Filters and tables of positions whose components, spectra and geometry are known."""
 
 import pytest
 import timm
 import torch
-import torchvision
 from scipy.fft import dctn
 from sklearn.decomposition import PCA
 from torch import nn
 
 import minivit
+from minivit.positions import sincos_2d
 from tests.parity import draw
 from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import close, random
@@ -17,23 +17,20 @@ from vitlab.instruments import (
     cut_patches,
     filter_spectra,
     first_filters,
+    place_recovery,
+    position_similarity,
+    position_table,
     principal_components,
     subspace_overlap,
 )
 from vitlab.instruments.filters import dct2, dct_matrix
 
 
-def test_the_filters_of_any_model_are_its_first_convolutions_weights():
+def test_the_filters_of_any_model_are_a_copy_of_its_first_convolutions_weights():
     ours = minivit.create("vit_8px", patch_size=(2, 4), dim=12)
     assert torch.equal(first_filters(ours), ours.patch_embedding.projection.weight)
-    assert first_filters(ours).shape == (12, 1, 2, 4)
-    theirs = draw(torchvision.models.VisionTransformer(16, 8, 1, 2, 8, 16))
-    assert torch.equal(first_filters(theirs), theirs.conv_proj.weight)
-    other = timm.create_model("vit_tiny_patch16_224", depth=1)
-    assert torch.equal(first_filters(other), other.patch_embed.proj.weight)
-    resnet = minivit.create("resnet_8px")
-    first_filters(resnet).zero_()
-    assert resnet.stem.conv.weight.any()  # it was a copy
+    first_filters(ours).zero_()
+    assert first_filters(ours).shape == (12, 1, 2, 4) and first_filters(ours).any()
 
 
 def test_patches_are_images_in_reading_order():
@@ -64,7 +61,7 @@ def test_the_cosine_transform_is_a_librarys_and_orthonormal():
     close(dct_matrix(1), torch.ones(1, 1).double())
     waves = cosine_basis(3, (4, 6)).flatten(1)
     close(waves @ waves.mT, torch.eye(24).double())
-    basis = cosine_basis(3, (4, 6))
+    basis = waves.view(24, 3, 4, 6)
     close(basis[0], torch.full((3, 4, 6), 72**-0.5, dtype=torch.float64))
     assert basis[1].std(1).max() < 1e-9 < basis[2].std(1).max()  # wider than high: across first
 
@@ -113,6 +110,32 @@ def test_of_noise_a_known_share_passes_for_a_pattern():
     assert found.noise.mean().item() == pytest.approx(0.75 * 34, rel=0.05)
 
 
+def test_the_table_of_a_model_lies_on_its_grid_without_the_class_token():
+    for pool in "class", "mean":
+        ours = draw(minivit.create("vit_8px", image_size=(8, 12), pool=pool))
+        table = ours.positions.table[pool == "class" :]
+        assert torch.equal(position_table(ours), table.view(4, 6, 64))
+        assert torch.equal(position_table(ours, (3, 8)), table.view(3, 8, 64))
+    sizes = {"embed_dim": 16, "depth": 1, "num_heads": 2, "patch_size": 8, "img_size": (32, 48)}
+    other = timm.create_model("vit_tiny_patch16_224", **sizes)
+    known = other.pos_embed[0, 1:].unflatten(0, (4, 6))  # of 25 positions, which are 5 x 5 too
+    assert torch.equal(position_table(other), known)
+    fixed = minivit.create("vit_8px", positions="sincos2d")
+    fixed.post_network = nn.Linear(16, 16)  # whose name holds "pos", as VOLO's
+    assert torch.equal(position_table(fixed).flatten(0, 1), sincos_2d((4, 4), 64))
+
+
+def test_row_and_column_are_recovered_where_they_are_in_the_table():
+    where = torch.cartesian_prod(torch.arange(5), torch.arange(7)).view(5, 7, 2).double()
+    hidden = where @ random(2, 50) + 3  # any linear map of them
+    assert min(place_recovery(hidden)) > 1 - 1e-6
+    row, column = place_recovery(where[..., :1] + 0 * where)
+    assert row > 1 - 1e-6 and column < 0.05
+    assert min(place_recovery(sincos_2d((8, 8), 64).unflatten(0, (8, 8)))) > 0.95
+    for dim in 8, 300:
+        assert max(place_recovery(random(8, 8, dim, seed=dim))) < 0.1  # noise, however wide
+
+
 def test_bad_input_is_refused():
     assert_refused([
         (lambda: first_filters(nn.Linear(3, 4)), TypeError, "expected a convolution.*: got Linear"),
@@ -121,4 +144,12 @@ def test_bad_input_is_refused():
         (lambda: subspace_overlap(random(2, 1, 2, 2), random(2, 1, 2, 2)), ValueError, "orthonormal"),
         (lambda: filter_spectra(random(4, 3, 1, 1)), ValueError, r"two pixels or more.*got \[4, 3, 1, 1\]"),
         (lambda: filter_spectra(torch.zeros(2, 1, 4, 4)), ValueError, "none of them zero"),
+        (lambda: position_table(minivit.remove(minivit.create("vit_8px"), "positions")), ValueError, "one table of positions in ViT: got none"),
+        (lambda: position_table(minivit.create("resnet_8px")), ValueError, "ResNet: got none"),
+        (lambda: position_table(timm.create_model("swin_tiny_patch4_window7_224")), ValueError, "relative_position_bias_table"),
+        (lambda: position_table(minivit.create("vit_8px"), (3, 6)), ValueError, "'positions.table' has 16 positions, which are no 3 x 6"),
+        (lambda: place_recovery(torch.ones(4, 4, 3)), ValueError, "nothing to read"),
+        (lambda: position_similarity(torch.zeros(4, 4, 3)), ValueError, "no direction"),
+        (lambda: place_recovery(random(4, 4, 3) / 0), ValueError, "finite"),
+        (lambda: position_table(minivit.create("vit_8px"), 4), ValueError, r"expected grid=\(rows, columns\): got 4"),
     ])  # fmt: skip

@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from torch import nn
 
 import minivit
 from tests.parity import draw
@@ -66,38 +65,6 @@ def test_radial_high_and_tilt_are_means_over_waves():
     torch.testing.assert_close(found.tilt, relative[fast].mean() - relative[slow].mean())
 
 
-def test_a_constant_lowers_what_is_relative_to_it_and_leaves_the_tilt():
-    x = random(4, 3, 8, 8)
-    before, after = log_amplitude(x), log_amplitude(x + 10)
-    assert after.high < before.high - 2
-    torch.testing.assert_close(after.tilt, before.tilt)
-    twice = log_amplitude(2 * x)  # a factor moves nothing
-    torch.testing.assert_close(twice.radial, before.radial, atol=1e-5, rtol=0)
-
-
-class Blur(nn.Module):
-    """A map, a box blur whose borders wrap around, and the same again."""
-
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Conv2d(3, 4, 4, 4)
-        self.blur = nn.Conv2d(4, 4, 3, padding=1, padding_mode="circular", groups=4, bias=False)
-        self.blur.weight.data.fill_(1 / 9)
-
-    def forward(self, images):
-        return self.blur(self.blur(self.embed(images))).mean((2, 3))
-
-
-def test_a_blur_multiplies_every_wave_by_its_transfer_function():
-    model = Blur().double()
-    found = layer_frequencies(model, images(5, (24, 32), torch.float64), "blur", batch_size=2)
-    kernel = [(1 + 2 * torch.cos(2 * math.pi * torch.fft.fftfreq(n).double())) / 3 for n in (6, 8)]
-    known = torch.outer(*kernel).abs()
-    change = found["blur"].after.values - found["blur"].before.values
-    clear = known > 0.05  # others sink below the floor
-    torch.testing.assert_close(change[clear], known[clear].log(), atol=1e-3, rtol=0)
-
-
 def test_the_stream_of_known_branches():
     model = Scaled(0.5, 0.5)
     found = stream_frequencies(model, images(3), grid=(3, 4), batch_size=2)
@@ -127,13 +94,9 @@ def test_low_and_high_pass_together_are_the_image(cutoff):
     torch.testing.assert_close(low_pass(x, cutoff) + high_pass(x, cutoff), x, atol=1e-6, rtol=0)
     assert high_pass(x, cutoff).mean((2, 3)).abs().max() < 1e-6
     torch.testing.assert_close(low_pass(x, cutoff).mean((2, 3)), x.mean((2, 3)))
-
-
-def test_an_edge_belongs_to_the_band_above():
-    r = torch.arange(16)
-    wave = torch.cos(2 * torch.pi * 4 * r / 16).expand(16, 16)[None, None]  # 0.25 cycles a pixel
-    torch.testing.assert_close(band_pass(wave, 0.25, 0.3), wave)
-    torch.testing.assert_close(low_pass(wave, 0.25), torch.zeros_like(wave), atol=1e-6, rtol=0)
+    edge = wave(16, 16, 0, 4)[None, None]  # 0.25 cycles a pixel belong to the band above
+    torch.testing.assert_close(band_pass(edge, 0.25, 0.3), edge)
+    torch.testing.assert_close(low_pass(edge, 0.25), 0 * edge, atol=1e-6, rtol=0)
 
 
 def test_what_is_on_no_grid_is_refused():
@@ -142,10 +105,8 @@ def test_what_is_on_no_grid_is_refused():
     resnet = minivit.create("resnet_32px", image_size=16)
     assert_refused([
         (lambda: layer_frequencies(vit, pictures, "head"), ValueError, "'head' has"),
-        (lambda: layer_frequencies(vit, pictures, "blocks.9"), LookupError, "blocks.9"),
         (lambda: layer_frequencies(vit, pictures), ValueError, "names of modules"),
-        (lambda: layer_frequencies(vit, pictures, "blocks.0.attention.weights"),
-         ValueError, "names of modules"),
+        (lambda: layer_frequencies(vit, pictures, "blocks.0.attention.weights"), ValueError, "names of modules"),
         (lambda: layer_frequencies(vit, pictures, "blocks.0", grid=(3, 5)), ValueError, "grid="),
         (lambda: stream_frequencies(resnet, pictures), ValueError, "no residual connection"),
         (lambda: log_amplitude(torch.ones(2, 8, 8)), ValueError, "expected maps"),

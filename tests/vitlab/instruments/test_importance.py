@@ -1,6 +1,7 @@
 """What switching parts off changes, and what takes their place: against parts taken out by hand."""
 
 from functools import partial
+from typing import get_args
 
 import pytest
 import timm
@@ -13,7 +14,6 @@ import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import (
-    DIM,
     HEADS,
     MODELS,
     Known,
@@ -23,95 +23,17 @@ from tests.vitlab.instruments.models import (
     images,
 )
 from tests.vitlab.instruments.test_architectures import HF
+from tests.vitlab.tried.by_hand import first, hooked, placed
 from vitlab.instruments import branch_importance, head_importance
-from vitlab.instruments.importance import other_images, outputs, stand_ins
+from vitlab.instruments.importance import By, other_images, outputs, stand_ins
 
 MEASURES = [head_importance, branch_importance]
 LABELS = torch.tensor([1, 4])
 
 
-def scores(model, pictures, labels):
+def loss_of(model, pictures, labels):
     output = model(pictures)
-    output = getattr(output, "logits", output)
-    accuracy = (output.argmax(1) == labels).double().mean().item()
-    return F.cross_entropy(output, labels).item(), accuracy
-
-
-@pytest.mark.parametrize("name", ["vit_8px", "mixer_8px"])
-def test_a_branch_that_is_off_is_one_that_surgery_removes(name):
-    model, x = draw(minivit.create(name, depth=3)).eval(), torch.rand(4, 1, 8, 8)
-    labels = torch.arange(4)
-    found = branch_importance(model, x, labels)
-    mixing = "attention" if name == "vit_8px" else "mixing"
-    assert found.names == tuple(f"blocks.{i}.{part}" for i in range(3) for part in (mixing, "mlp"))
-    for name, loss, accuracy in zip(found.names, found.loss, found.accuracy, strict=True):
-        _, block, part = name.split(".")
-        known = scores(minivit.remove(model, part, [int(block)]), x, labels)
-        assert (loss.item(), accuracy.item()) == pytest.approx(known, rel=1e-5)
-
-
-def test_without_labels_the_class_is_what_the_whole_model_answers():
-    model, pictures, _ = everybodys("minivit class")
-    answers = model(pictures).argmax(1)
-    found, same = branch_importance(model, pictures), branch_importance(model, pictures, answers)
-    assert found.whole_accuracy == 1
-    assert torch.equal(found.loss, same.loss) and torch.equal(found.accuracy, same.accuracy)
-
-
-def test_blocks_with_fewer_heads_have_nan_behind_them():
-    model = draw(minivit.create("pit_32px", stages=("t", "t", "t")))
-    found = head_importance(model, images(1, (32, 32)))
-    heads = torch.tensor([3, 6, 12])[:, None]
-    assert torch.equal(found.loss.isnan(), torch.arange(12) >= heads)
-
-
-def test_attention_that_folds_heads_into_images_has_no_heads_to_switch_off():
-    class Folded(nn.Module):
-        def forward(self, x):
-            return nn.functional.scaled_dot_product_attention(x, x, x)
-
-    model = nn.Sequential(nn.Conv2d(3, 8, 8, 8), nn.Flatten(2), Folded(), nn.Flatten())
-    with pytest.raises(ValueError, match=r"keys\]: got \[1, 8, 8\] in '2'"):
-        head_importance(model, torch.randn(2, 3, 24, 32))
-
-
-class NormBehind(nn.Module):
-    """An MLP with its norm behind it, inside the residual connection, as in Swin v2."""
-
-    def __init__(self):
-        super().__init__()
-        self.mlp = nn.Sequential(nn.Linear(DIM, 2 * DIM), nn.GELU(), nn.Linear(2 * DIM, DIM))
-        self.norm, self.off = nn.LayerNorm(DIM), False
-
-    def forward(self, x):
-        return x if self.off else x + self.norm(self.mlp(x))
-
-
-def test_a_branch_with_a_norm_behind_it_leaves_the_skip_alone():
-    blocks = nn.Sequential(NormBehind(), NormBehind())
-    model = draw(nn.Sequential(nn.Flatten(), nn.Linear(3 * 4 * 4, DIM), blocks, nn.Linear(DIM, 5)))
-    pictures = torch.randn(2, 3, 4, 4, generator=torch.Generator().manual_seed(0))
-    found = branch_importance(model.eval(), pictures, LABELS)
-    assert found.names == ("2.0.mlp", "2.1.mlp")  # the norm is no name for it
-    with torch.no_grad():
-        assert blocks[0].norm.bias.abs().max() > 0.1  # what the norm gives for zeros
-        for block, loss in zip(blocks, found.loss, strict=True):
-            block.off = True
-            assert loss.item() == pytest.approx(scores(model, pictures, LABELS)[0])
-            block.off = False
-
-
-def loss_with(model, hooked, change, pictures, labels):
-    """The loss where ``change`` makes the output of a module from its input and output."""
-    hook = model.get_submodule(hooked).register_forward_hook(lambda m, i, o: change(i[0], o))
-    try:
-        return scores(model, pictures, labels)[0]
-    finally:
-        hook.remove()
-
-
-def only(tensor, output):
-    return (tensor, *output[1:]) if isinstance(output, tuple) else tensor
+    return F.cross_entropy(getattr(output, "logits", output), labels).item()
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -121,11 +43,11 @@ def test_everybodys_branches_with_their_mean_and_with_each_others(name):
         found = branch_importance(model, pictures, LABELS, by=by, batch_size=1)
         for part, loss in zip(found.names, found.loss, strict=True):
 
-            def change(x, output, stands_in=stands_in):
-                y = output[0] if isinstance(output, tuple) else output
-                return only(stands_in(y), output)
+            def change(_, x, output, stands_in=stands_in):
+                return placed(stands_in(first(output)))(_, x, output)
 
-            known = loss_with(model, part, change, pictures, LABELS)
+            with hooked(model, [part], change):
+                known = loss_of(model, pictures, LABELS)
             assert loss.item() == pytest.approx(known, rel=1e-5)
             assert abs(known - found.whole_loss) > 1e-5
 
@@ -135,9 +57,7 @@ def test_attention_that_is_the_same_for_all_images_is_lost_by_zero_and_not_by_me
     weights = torch.rand(HEADS, 12, 12, generator=torch.Generator().manual_seed(0))
     model = Known(weights / weights.sum(-1, keepdim=True), torch.eye(12).expand(HEADS, -1, -1))
     model.blocks = nn.ModuleList(block(part.weights) for part in model.blocks)
-    zero, mean, other = (
-        head_importance(model, images(3), by=by) for by in ("zero", "mean", "resample")
-    )
+    zero, mean, other = (head_importance(model, images(3), by=by) for by in get_args(By))
     whole = torch.full((2, HEADS), zero.whole_loss).double()
     for found in mean, other:
         torch.testing.assert_close(found.loss, whole, rtol=1e-5, atol=0)
@@ -156,7 +76,7 @@ def test_everybodys_heads_look_where_they_do_in_the_mean_or_for_the_other_image(
                     return torch.cat([w[:, :head], stands_in(w).expand_as(w)[:, head : head + 1], w[:, head + 1 :]], 1)  # fmt: skip
 
                 with minivit.replace(model, {f"{block}.weights": change}):
-                    known = scores(model, pictures, LABELS)[0]
+                    known = loss_of(model, pictures, LABELS)
                 assert losses[head].item() == pytest.approx(known, rel=1e-5)
                 assert known != found.whole_loss
 
@@ -171,13 +91,13 @@ def test_other_images_are_never_ones_own_and_each_is_taken_once():
 
 
 def test_a_mean_of_reference_images_is_that_put_in_by_hand():
-    model, x, labels = draw(minivit.create("vit_8px", depth=2)).eval(), torch.rand(3, 1, 8, 8), torch.arange(3)  # fmt: skip
-    many = torch.rand(5, 1, 8, 8)
+    model, labels = draw(minivit.create("vit_8px", depth=2)).eval(), torch.arange(3)
+    x, many = torch.rand(3, 1, 8, 8), torch.rand(5, 1, 8, 8)
     found = branch_importance(model, x, labels, "blocks.1.mlp", by="mean", reference=many)
     with minivit.record(model, "blocks.1.mlp") as seen:
         model(many)
     with minivit.replace(model, {"blocks.1.mlp": seen["blocks.1.mlp"].mean(0, keepdim=True)}):
-        known = scores(model, x, labels)[0]
+        known = loss_of(model, x, labels)
     assert found.loss.item() == pytest.approx(known, rel=1e-5)
 
 
@@ -194,15 +114,13 @@ def test_reference_images_are_drawn_as_often_as_can_be():
 
 
 def test_branches_can_be_named_where_a_relu_hides_the_addition():
-    model, x, labels = draw(minivit.create("resnet_8px")).eval(), torch.rand(3, 1, 8, 8), torch.arange(3)  # fmt: skip
+    model, labels = draw(minivit.create("resnet_8px")).eval(), torch.arange(3)
+    x = torch.rand(3, 1, 8, 8)
     found = branch_importance(model, x, labels, "blocks.?.norm2")
     assert found.names == tuple(f"blocks.{i}.norm2" for i in range(len(model.blocks)))
     for i, block in enumerate(model.blocks):
-        hook = block.register_forward_hook(
-            lambda m, given, output: torch.relu(m.shortcut(given[0]))
-        )
-        assert found.loss[i].item() == pytest.approx(scores(model, x, labels)[0], rel=1e-5)
-        hook.remove()
+        with block.register_forward_hook(lambda m, given, _: m.shortcut(given[0]).relu()):
+            assert found.loss[i].item() == pytest.approx(loss_of(model, x, labels), rel=1e-5)
     with pytest.raises(LookupError, match="no module matches 'norm3'"):
         branch_importance(model, x, labels, "norm3")
 
@@ -213,20 +131,15 @@ def test_what_has_no_entry_for_each_image_is_refused_by_mean_and_measured_by_zer
     packed = hf.PixtralVisionModel(hf.PixtralVisionConfig(**HF))
     squares = torch.rand(2, 3, 32, 32)
 
-    class Head(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.packed = packed
+    def read_out(module, args, output):
+        return output.last_hidden_state.view(len(args[0]), -1, 16).mean(1)
 
-        def forward(self, x):
-            tokens = self.packed(x).last_hidden_state
-            return tokens.view(len(x), -1, tokens.shape[-1]).mean(1)
-
+    packed.register_forward_hook(read_out)
     assert head_importance(swin.eval(), torch.rand(2, 3, 56, 56), LABELS).loss.isfinite().any()
     assert_refused([
         *((partial(measure, model, pictures, by="median"), ValueError, "by='zero', 'mean' or 'resample': got 'median'") for measure in MEASURES),
         *((partial(measure, model, pictures[:1], by="resample"), ValueError, "expected two images or more.*: got 1") for measure in MEASURES),
         (partial(head_importance, swin, torch.rand(2, 3, 56, 56), by="mean"), ValueError, r"to give \[2, 3, 49, 49\] for 2 images.*got \[8, 3, 49, 49\], and \[4, "),
-        (partial(head_importance, Head(), squares, by="mean"), ValueError, r"got \[1, 2, 32, 32\], and \[1, 2, 16, 16\] for one image"),
-        (partial(branch_importance, Head(), squares, by="resample"), ValueError, r"got \[1, 32, 16\], and \[1, 16, 16\] for one image"),
+        (partial(head_importance, packed, squares, by="mean"), ValueError, r"got \[1, 2, 32, 32\], and \[1, 2, 16, 16\] for one image"),
+        (partial(branch_importance, packed, squares, by="resample"), ValueError, r"got \[1, 32, 16\], and \[1, 16, 16\] for one image"),
     ])  # fmt: skip

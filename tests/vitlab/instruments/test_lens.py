@@ -1,4 +1,4 @@
-"""What heads read from the tokens of every block, against the same steps by hand."""
+"""What heads read from the tokens of every block, and the norms of these tokens."""
 
 from functools import partial
 
@@ -9,17 +9,10 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused, unchecked
-from tests.vitlab.instruments.models import DEPTH, MODELS, everybodys, images
-from vitlab.instruments import logit_lens
-from vitlab.instruments.blocks import row_of_blocks
-
-
-@pytest.fixture(autouse=True)
-def without_checks_of_shapes():
-    """The lens gives a model's head tokens as if each were an image of a larger batch."""
-    with unchecked():
-        yield
-
+from tests.vitlab.instruments.models import DEPTH, MODELS, Known, everybodys, images
+from tests.vitlab.instruments.test_architectures import of_timm
+from tests.vitlab.tried.by_hand import ends
+from vitlab.instruments import logit_lens, token_norms
 
 # What each library's model makes of the tokens after its blocks.
 HEADS = {
@@ -32,20 +25,8 @@ HEADS = {
 }
 
 
-def states(model, names, pictures):
-    kept = []
-    first = model.get_submodule(names[0])
-    hooks = [first.register_forward_pre_hook(lambda m, i: kept.append(i[0]))]
-    for name in names:
-        block = model.get_submodule(name)
-        hooks.append(block.register_forward_hook(lambda m, i, o: kept.append(o)))
-    model(pictures)
-    for hook in hooks:
-        hook.remove()
-    return kept
-
-
 @pytest.mark.parametrize("name", MODELS)
+@unchecked()  # tokens are given to a model's head as if each were an image
 def test_everybodys_heads_read_every_token(name):
     """Where one token is read, it is that; where a mean is, of tokens that are all like it."""
     model, pictures, grid = everybodys(name)
@@ -53,13 +34,16 @@ def test_everybodys_heads_read_every_token(name):
     blocks = [MODELS[name][1].format(i) for i in range(DEPTH)]
     tokens = MODELS[name][3] + grid[0] * grid[1]
     assert found.logits.shape == (DEPTH + 1, 2, tokens, 5)
-    for rows, x in zip(found.logits, states(model, blocks, pictures), strict=True):
+    seen = ends(model, pictures, blocks)
+    states = [seen[blocks[0]][0], *(after for _, after in seen.values())]
+    for rows, x in zip(found.logits, states, strict=True):
         for token in 0, 4, tokens - 1:
             known = HEADS[name](model, x[:, token : token + 1])
             torch.testing.assert_close(rows[:, token], known.double(), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("pool", ["mean", "class"])
+@unchecked()  # tokens are given to a model's head as if each were an image
 def test_the_lens_is_the_class_tokens_or_the_mean_of_all(pool):
     model, pictures, _ = everybodys(f"minivit {pool}")
     one, every = (logit_lens(model, pictures, every_token=e).logits for e in (False, True))
@@ -67,38 +51,20 @@ def test_the_lens_is_the_class_tokens_or_the_mean_of_all(pool):
     torch.testing.assert_close(one, read, rtol=1e-5, atol=1e-6)
 
 
-class Skips(nn.Module):
-    """Reads what stands before its last block too."""
-
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Conv2d(3, 8, 8, 8)
-        self.blocks = nn.ModuleList(nn.Linear(8, 8) for _ in range(2))
-
-    def forward(self, images):
-        x = self.blocks[0](self.embed(images).flatten(2).mT)
-        return (x + self.blocks[1](x)).mean(1)
-
-
-def test_the_longest_outermost_row_is_that_of_the_blocks():
-    model, pictures, _ = everybodys("torchvision")  # whose MLPs are rows too
-    assert len(row_of_blocks(nn.Sequential(nn.Identity(), model), pictures)) == DEPTH
-
-
 class Stages(nn.Module):
     """Two rows of blocks, of which the first is longer, and a norm that a list holds too."""
 
-    def __init__(self):
+    def __init__(self, *widths):
         super().__init__()
         self.embed = nn.Sequential(nn.Conv2d(3, 8, 8, 8), nn.Flatten(2), nn.LayerNorm(16))
-        self.blocks = nn.Sequential(*(nn.Linear(*sizes) for sizes in [(8, 8)] * 3 + [(8, 4)]))
+        self.blocks = nn.Sequential(*map(nn.Linear, widths, widths[1:]))
 
     def forward(self, images):
         return self.blocks(self.embed(images).mT).mean(1)
 
 
 def test_a_row_is_of_blocks_that_read_what_the_one_before_gave():
-    model = draw(Stages())
+    model = draw(Stages(8, 8, 8, 8, 4))
     found = logit_lens(model, images(2, (32, 32)))
     assert found.names == ("embedding", "blocks.0", "blocks.1", "blocks.2")
     tokens = model.embed(images(2, (32, 32))).mT
@@ -107,31 +73,63 @@ def test_a_row_is_of_blocks_that_read_what_the_one_before_gave():
 
 
 def test_where_there_is_no_lens_it_says_so():
+    skips = draw(minivit.create("vit_32px", depth=2))  # what it answers needs the images too
+    skips.register_forward_hook(
+        lambda _, read, answers: answers + read[0].mean((2, 3)).sum(1)[:, None]
+    )
     cases = [
         (minivit.create("resnet_32px"), "ResNet has no row of blocks from tokens"),
         (minivit.create("alternet_32px"), "Hybrid has no row of blocks from tokens"),
-        (draw(Skips()), "what Skips answers does not follow from what 'blocks.1' gives"),
-        (Pyramid(), "'blocks.2' in Pyramid does not"),  # one stage of several in a list
+        (Stages(8, 8, 8, 16, 16), "'blocks.2' in Stages does not"),  # one of several in a list
+        (skips, "what ViT answers does not follow from what 'blocks.1' gives"),
     ]
     assert_refused(
         (partial(logit_lens, model, images(2, (32, 32))), ValueError, said) for model, said in cases
     )
 
 
-class Pyramid(nn.Module):
-    """Blocks in one list, of which the third has wider tokens, as in Hiera."""
+@pytest.mark.parametrize("name", MODELS)
+def test_an_outlier_that_was_planted_is_found_where_it_is_from_its_block_on(name):
+    model, pictures, grid = everybodys(name)
+    _, block, _, extra = MODELS[name]
+    row, column = 1, 2
+    token = extra + row * grid[1] + column
 
-    def __init__(self):
-        super().__init__()
-        self.embed, self.head = nn.Conv2d(3, 8, 8, 8), nn.Linear(16, 5)
-        self.blocks = nn.ModuleList([Wider(8, 8), Wider(8, 8), Wider(8, 16), Wider(16, 16)])
+    def plant(x):
+        y = x.clone()
+        y[1:, token] *= 30
+        return y
 
-    def forward(self, images):
-        x = self.embed(images).flatten(2).mT
-        for block in self.blocks:
-            x = block(x)
-        return self.head(x.mean(1))
+    assert token_norms(model, pictures).first is None
+    with minivit.replace(model, {block.format(1): plant}):
+        found = token_norms(model, pictures)
+    assert found.first == block.format(1) and found.largest[1] > 10 > 2 > found.largest[0]
+    assert found.outliers.nonzero().tolist() == [[1, 1, row, column]]
+    assert found.places[1, row, column] == 0.5 and found.places.sum() == 0.5
+    assert found.fraction.tolist() == [0, 1 / (2 * grid[0] * grid[1])]
 
 
-class Wider(nn.Linear):
-    """A block of a width of its own."""
+@pytest.mark.parametrize(("factor", "is_one"), [(2.9, False), (3.1, True), (0.1, False)])
+def test_the_rule_is_three_medians(factor, is_one):
+    def plant(x):
+        y = x / x.norm(dim=-1, keepdim=True)
+        y[:, 7] *= factor
+        return y
+
+    model = Known(*torch.eye(12).expand(2, 1, -1, -1))
+    with minivit.replace(model, {"blocks.1": plant}):
+        found, lower = (token_norms(model, images(4), factor=f) for f in (3, 2))
+    assert (found.first == "blocks.1") == is_one and (lower.first == "blocks.1") == (factor > 2)
+    assert found.ratio[1, 0, 1, 3].item() == pytest.approx(factor, rel=1e-5)
+
+
+def test_what_has_no_tokens_is_refused():
+    pit = minivit.create("pit_32px", stages=("t", "t", "t"))
+    x, model = images(1, (32, 32)), minivit.create("vit_32px")
+    swin = of_timm("swin_tiny_patch4_window7_224", img_size=56, embed_dim=12, depths=(1, 1))()
+    assert_refused([
+        (partial(token_norms, swin, torch.rand(1, 3, 56, 56)), ValueError, "has no row of blocks"),
+        (partial(token_norms, pit, x, "stages.*"), (ValueError, LookupError), "stages"),
+        (partial(token_norms, model, x, grid=(3, 3)), ValueError, "64 tokens are no 3 x 3 patches"),
+        (partial(token_norms, model, x, "blocks.11x"), LookupError, "no module matches"),
+    ])  # fmt: skip

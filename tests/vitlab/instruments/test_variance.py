@@ -7,8 +7,9 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.vitlab.instruments.models import DIM, MODELS, Scaled, everybodys, images
+from tests.vitlab.tried.by_hand import ends
 from vitlab.instruments import branch_ratios, branch_variance, feature_variance
-from vitlab.instruments.variance import PLACES, variance_over_positions
+from vitlab.instruments.variance import variance_over_positions
 
 N = 12  # patches
 
@@ -21,74 +22,24 @@ def test_a_constant_map_has_none_and_it_adds_up_with_the_mean_to_the_mean_square
     assert torch.equal(variance_over_positions(x[:, :1].expand(-1, N, -1)), torch.zeros(3).double())
 
 
-class Branches(nn.Module):
-    """Residual connections whose branches are the identity, the mean, and minus the rest."""
-
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Conv2d(3, DIM, 8, 8)
-        self.keep = Part(torch.clone)
-        self.mean = Part(lambda x: x.mean(1, keepdim=True).expand_as(x).contiguous())
-        self.level = Part(lambda x: x.mean(1, keepdim=True) - x)
-        self.last = nn.Identity()  # a sum that no module reads is not seen
-
-    def forward(self, images):
-        x = self.embed(images).flatten(2).mT
-        for part in (self.keep, self.mean, self.level):
-            x = x + part(x)
-        return self.last(x).mean(1)
-
-
-class Part(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.forward = function
-
-
-def test_the_identity_keeps_all_and_the_mean_leaves_none():
-    model = draw(Branches())
-    found = branch_variance(model, images())
-    v = dict(zip(PLACES, found.values, strict=True))
-    assert found.names == ("keep", "mean", "level")
-    torch.testing.assert_close(v["branch"][0], v["reads"][0])  # the identity
-    torch.testing.assert_close(v["after"][0], 4 * v["before"][0])
-    assert v["branch"][1] < 1e-12 * v["reads"][1]  # uniform attention
-    torch.testing.assert_close(v["after"][1], v["before"][1], rtol=1e-5, atol=0)
-    assert v["after"][2] < 1e-12 * v["before"][2]
-    assert 0 <= found.at("after").share.min() <= found.at("before").share.max() <= 1
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_everybodys_streams_and_branches_are_those_of_their_patches(name):
-    model, pictures, grid = everybodys(name)
-    block, attention, extra = MODELS[name][1].format(1), MODELS[name][2], MODELS[name][3]
+    model, pictures, _ = everybodys(name)
+    blocks, extra = [MODELS[name][1].format(i) for i in range(2)], MODELS[name][3]
     found = branch_variance(model, pictures)
-    with torch.no_grad(), minivit.record(model, MODELS[name][1].format(0), block) as seen:
-        model(pictures)
-    before, after = (variance_over_positions(x[:, extra:]).mean() for x in seen.values())
-    assert len(found.names) == 4 and found.names[2] == f"{block}.{attention}"
-    torch.testing.assert_close(found.values[0, 2], before)
-    torch.testing.assert_close(found.values[3, 3], after, rtol=1e-5, atol=0)
-    torch.testing.assert_close(found.values[3, 2], found.values[0, 3])
-    by_name = feature_variance(model, pictures, block)
-    torch.testing.assert_close(by_name.values, after[None], rtol=1e-5, atol=0)
-    assert by_name.names == (block,) and grid[0] * grid[1] + extra == seen[block].shape[1]
-
-
-def test_maps_mixers_and_batches():
-    model = minivit.create("resnet_8px").eval()
-    pictures = torch.randn(5, 1, 8, 8, generator=torch.Generator().manual_seed(3))
-    with torch.no_grad(), minivit.record(model, "stem", "blocks.?") as seen:
-        model(pictures)
-    known = torch.stack([x.double().var((2, 3), correction=0).mean() for x in seen.values()])
-    for size in (5, 2):
-        found = feature_variance(model, pictures, "stem", "blocks.?", batch_size=size)
-        torch.testing.assert_close(found.values, known)
-        assert found.names == tuple(seen)
-    mixer = draw(minivit.create("mixer_8px"))
-    found = branch_variance(mixer, pictures)
-    assert found.names[:2] == ("blocks.0.mixing", "blocks.0.mlp") and mixer.training
-    assert all(p.grad is None for p in mixer.parameters())
+    parts = ends(model, pictures, [*blocks, *found.names])
+    variances = {
+        part: [variance_over_positions(x[:, extra:]).mean() for x in both]
+        for part, both in parts.items()
+    }
+    assert len(found.names) == 4 and found.names[2] == f"{blocks[1]}.{MODELS[name][2]}"
+    before, reads, branch, after = found.values
+    for part, read, given in zip(found.names, reads, branch, strict=True):
+        torch.testing.assert_close(torch.stack([read, given]), torch.stack(variances[part]))
+    torch.testing.assert_close(before[2], variances[blocks[0]][1])
+    torch.testing.assert_close(after[3], variances[blocks[1]][1], rtol=1e-5, atol=0)
+    torch.testing.assert_close(after[:3], before[1:], rtol=1e-5, atol=0)
+    assert (found.values <= found.mean_square).all()
 
 
 class ChannelsLast(nn.Module):
@@ -105,18 +56,12 @@ class ChannelsLast(nn.Module):
 
 def test_a_map_with_its_channels_last_is_read_along_its_rows_and_columns():
     model = ChannelsLast()
-    found = feature_variance(model, images(), "block").values
-    maps = model.embed(images()).relu().double().flatten(2)
-    torch.testing.assert_close(found[0], maps.var(2, correction=0).mean())
-
-
-def test_a_map_of_a_size_that_no_convolution_has_needs_its_grid():
-    model = ChannelsLast()
+    maps = model.embed(images()).relu().double()
     with pytest.raises(ValueError, match=r"known size.*got \[2, 2, 2, 24\]; give grid"):
         feature_variance(model, images(), "merged")
-    found = feature_variance(model, images(), "merged", grid=(2, 2)).values
-    maps = model.embed(images()).relu().double()[:, :, :2, ::2].flatten(2)
-    torch.testing.assert_close(found[0], maps.var(2, correction=0).mean())
+    for name, grid, known in ("block", None, maps), ("merged", (2, 2), maps[:, :, :2, ::2]):
+        found = feature_variance(model, images(), name, grid=grid).values[0]
+        torch.testing.assert_close(found, known.flatten(2).var(2, correction=0).mean())
 
 
 def test_a_branch_that_is_a_multiple_of_the_skip_has_that_ratio():
@@ -128,19 +73,41 @@ def test_a_branch_that_is_a_multiple_of_the_skip_has_that_ratio():
     torch.testing.assert_close(found.branch, found.skip * known, rtol=1e-6, atol=0)
 
 
-def without_norms():
-    return minivit.remove(minivit.create("vit_8px", depth=2), "norm")
+class Given(nn.Module):
+    """The last part of the branch is given the skip beside it: so write BERT's heirs."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.norm, self.output = nn.Conv2d(1, DIM, 4, 4), nn.LayerNorm(DIM), Adds()
+
+    def forward(self, images):
+        x = self.embed(images).flatten(2).mT
+        return self.output(self.norm(x), x)
 
 
-@pytest.mark.parametrize(
-    ("make", "parts"),
-    [
-        (lambda: minivit.create("mixer_8px", depth=2), ("mixing", "mlp")),
-        (lambda: minivit.create("feedforward_8px", depth=2), ("mlp", "mixing")),
-        (lambda: minivit.create("vit_8px", depth=2, norm="post"), ("attention", "mlp")),
-        (without_norms, ("attention", "mlp")),
-    ],
-)
-def test_every_order_of_parts_and_norms_is_understood(make, parts):
-    found = branch_ratios(draw(make()), torch.rand(2, 1, 8, 8))
-    assert found.names == tuple(f"blocks.{i}.{part}" for i in range(2) for part in parts)
+class Adds(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Linear(DIM, DIM)
+
+    def forward(self, x, skip):
+        return self.dense(x) + skip
+
+
+ONE = {"depth": 1}
+ORDERS = [  # and what the last branch skips: the input or the output of a module
+    (lambda: minivit.create("mixer_8px", **ONE), ("blocks.0.mixing", "blocks.0.mlp"), "blocks.0.norm2", 0),
+    (lambda: minivit.create("feedforward_8px", **ONE), ("blocks.0.mlp", "blocks.0.mixing"), "blocks.0.norm2", 0),
+    (lambda: minivit.create("vit_8px", **ONE, norm="post"), ("blocks.0.attention", "blocks.0.mlp"), "blocks.0.norm1", 1),
+    (lambda: minivit.remove(minivit.create("vit_8px", **ONE), "norm"), ("blocks.0.attention", "blocks.0.mlp"), "blocks.0.mlp", 0),
+    (Given, ("output.dense",), "norm", 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "names", "part", "end"), ORDERS)
+def test_every_order_of_parts_and_norms_is_understood(make, names, part, end):
+    model, pictures = draw(make()).eval(), torch.rand(2, 1, 8, 8)
+    found = branch_ratios(model, pictures)
+    assert found.names == names
+    skip = ends(model, pictures, [part])[part][end].double().norm(dim=-1).mean(0)
+    torch.testing.assert_close(found.skip[-1], skip, rtol=1e-5, atol=0)

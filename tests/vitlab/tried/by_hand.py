@@ -88,39 +88,12 @@ def first(output: Any) -> Tensor:
 
 def zeroed(name: str, x: Tensor, output: Any) -> Any:
     """As a hook: zeros in place of what a module gives."""
-    if isinstance(output, Tensor):
-        return torch.zeros_like(output)
-    return (torch.zeros_like(output[0]), *output[1:])
+    return placed(torch.zeros_like(first(output)))(name, x, output)
 
 
 def placed(new: Tensor) -> Callable[..., Any]:
     """As a hook: a tensor in place of the first that a module gives."""
     return lambda name, x, output: new if isinstance(output, Tensor) else (new, *output[1:])
-
-
-def from_projections(attention: nn.Module, x: Tensor) -> Tensor:
-    """softmax(q kᵀ / √d) of a module's own projections of its input."""
-    if isinstance(attention, nn.MultiheadAttention):
-        q, k, _ = F.linear(x, attention.in_proj_weight, attention.in_proj_bias).chunk(3, -1)
-    elif hasattr(attention, "to_qkv"):  # vit-pytorch, with the norm inside
-        q, k, _ = attention.to_qkv(attention.norm(x)).chunk(3, -1)
-    elif hasattr(attention, "qkv"):
-        q, k, _ = attention.qkv(x).chunk(3, -1)
-    else:
-        q, k = (
-            next(getattr(attention, name) for name in names if hasattr(attention, name))(x)
-            for names in (("q_proj", "query"), ("k_proj", "key"))
-        )
-    heads = next(
-        getattr(attention, name)
-        for name in ("num_heads", "heads", "num_attention_heads")
-        if hasattr(attention, name)
-    )
-    q, k = (t.unflatten(-1, (heads, -1)).transpose(1, 2) for t in (q, k))  # [b, heads, tokens, d]
-    q, k = (
-        getattr(attention, name, nn.Identity())(t) for name, t in (("q_norm", q), ("k_norm", k))
-    )
-    return (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)
 
 
 def distances(grid: tuple[int, int], step: tuple[float, float]) -> Tensor:

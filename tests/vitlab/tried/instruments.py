@@ -38,12 +38,6 @@ def recorded(model: nn.Module, images: Tensor, tried: Tried) -> None:
     assert len(seen) == len(known) > 0, (list(seen), [list(w.shape) for w in known])
     for found, weights in zip(seen.values(), known, strict=True):
         close(found, weights.reshape(found.shape))
-    if tried.plain:
-        modules = [name.removesuffix(".weights") for name in seen]
-        read = by_hand.ends(model, images, modules)
-        for name in modules:
-            known_too = by_hand.from_projections(model.get_submodule(name), read[name][0])
-            close(seen[f"{name}.weights"], known_too)
 
 
 def attention_distance(model: nn.Module, images: Tensor, tried: Tried) -> None:
@@ -51,7 +45,7 @@ def attention_distance(model: nn.Module, images: Tensor, tried: Tried) -> None:
     known = between_tokens(model, images, tried)
     assert len(found.blocks) == len(known)
     for row, uniform, weights in zip(found.pixels, found.uniform, known, strict=True):
-        patches = tried.patches(weights.shape[-1])
+        patches = tried.grids[weights.shape[-1]]
         apart = by_hand.distances(patches.grid, patches.step)
         row = row[~row.isnan()]
         close(row, by_hand.mean_distance(weights, patches.where, apart))
@@ -62,7 +56,7 @@ def rollout(model: nn.Module, images: Tensor, tried: Tried) -> None:
     found = analysis.rollout(model, images, grid=tried.give)
     known = by_hand.rolled_out(between_tokens(model, images, tried))
     close(found.matrices, torch.stack(known))
-    where = tried.patches(known[0].shape[-1]).where
+    where = tried.grids[known[0].shape[-1]].where
     rows = known[-1][:, :1] if where[0] > 0 else known[-1][:, where]
     read = rows.mean(1)[:, where]
     close(found.patches[-1], read / read.sum(1, keepdim=True))
@@ -95,6 +89,7 @@ def head_importance(model: nn.Module, images: Tensor, tried: Tried) -> None:
     numbers = [i for i in range(99) if i not in tried.others]
     assert found.loss.shape[0] == len(square)
     for row, i in zip(found.loss, square, strict=True):
+        assert row[all_of_them[i].shape[1] :].isnan().all()  # where a block has fewer heads
         for head in range(all_of_them[i].shape[1]):
 
             def silenced(at: int, w: Tensor, i: int = i, head: int = head) -> Tensor:
@@ -124,11 +119,13 @@ def logit_lens(model: nn.Module, images: Tensor, tried: Tried) -> None:
 
 def branch_importance(model: nn.Module, images: Tensor, tried: Tried) -> None:
     found = analysis.branch_importance(model, images)
-    assert len(found.names) == tried.branches, found.names
+    assert len(found.names) == tried.branches and found.whole_accuracy == 1, found.names
     labels = tried.answer(model(images)).argmax(1)
-    for name, loss in zip(found.names, found.loss, strict=True):
+    for name, loss, accuracy in zip(found.names, found.loss, found.accuracy, strict=True):
         with by_hand.hooked(model, [tried.end_of(name)], by_hand.zeroed):
-            close(loss, cross_entropy(tried.answer(model(images)), labels))
+            logits = tried.answer(model(images))
+        close(loss, cross_entropy(logits, labels))
+        assert accuracy == (logits.argmax(1) == labels).double().mean()
 
 
 def branch_ratios(model: nn.Module, images: Tensor, tried: Tried) -> None:
@@ -165,7 +162,7 @@ def token_norms(model: nn.Module, images: Tensor, tried: Tried) -> None:
     assert found.names == tried.blocks
     for here, extra, (_, x) in zip(found.patches, found.extra, by_hand.ends(model, images, tried.blocks).values(), strict=True):  # fmt: skip
         norms = x.double().square().sum(-1).sqrt()
-        patches = tried.patches(x.shape[1])
+        patches = tried.grids[x.shape[1]]
         close(here, norms[:, patches.where].unflatten(1, patches.grid))
         close(extra, norms[:, [i for i in range(x.shape[1]) if i not in patches.where]])
 

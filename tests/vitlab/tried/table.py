@@ -59,12 +59,7 @@ def built(about: Tried) -> tuple[torch.nn.Module, torch.Tensor]:
 
 
 def tried(name: str) -> Cells:
-    """What each instrument makes of an architecture.
-
-    Raises:
-        AssertionError: An instrument finds something else than what is computed by hand, or stops
-            with an error that is not its own.
-    """
+    """What each instrument makes of an architecture; AssertionError if not what is so by hand."""
     about = ARCHITECTURES[name]
     model, images = built(about)
     cells, wrong = {}, []
@@ -107,14 +102,12 @@ def page(table: Mapping[str, Cells]) -> str:
     for name, cells in table.items():
         libraries.setdefault(name.partition(" ")[0], []).append(row(name, cells))
     titles = {"HF": "Hugging Face transformers"}
-    return (
-        "\n".join(
-            f"\n## {titles.get(library, library)}\n\n| model and attention | refused |\n|---|---|\n"
-            + "\n".join(rows)
-            for library, rows in libraries.items()
-        )
-        + "\n"
-    )
+    head = "| model and attention | refused |\n|---|---|"
+    parts = [
+        "\n".join([f"\n## {titles.get(library, library)}\n", head, *rows, ""])
+        for library, rows in libraries.items()
+    ]
+    return "".join(parts)
 
 
 def main(names: list[str]) -> None:
