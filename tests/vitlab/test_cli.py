@@ -1,7 +1,6 @@
 import dataclasses
 import json
 import os
-import platform
 import re
 import shlex
 import signal
@@ -99,18 +98,10 @@ def test_eval_finds_the_scores_of_the_end_in_the_batches_asked_for(digits, capsy
     assert (digits / "state.pt").stat().st_mtime_ns == before
 
 
-def test_eval_takes_the_images_of_a_source_as_they_were_trained_on(tmp_path, capsys):
-    options = ["--size", "16", "--channels", "3", "--steps", "3", *SHORT[2:]]
-    assert main(["train", "--data", "DIGITS", "--out", str(tmp_path), *options]) == 0
-    trained = capsys.readouterr().out.splitlines()[1]
-    assert main(["eval", str(tmp_path), "--data", "DIGITS"]) == 0
-    assert trained == f"test        {capsys.readouterr().out.splitlines()[0]}"
-
-
 def test_a_training_among_the_images_is_refused(pictures, capsys, monkeypatch):
     for out in pictures / "runs", pictures / "red" / "run", pictures:
         line = error(capsys, "train", "--data", pictures, "--out", out, *SHORT)
-        assert "give --out a folder outside the images" in line
+        assert "expected --out outside the images" in line
     monkeypatch.chdir(pictures)
     assert "outside the images" in error(capsys, "train", "--data", ".", *SHORT)
     assert {path.name for path in pictures.iterdir()} == {"red", "blue"}
@@ -140,14 +131,6 @@ def test_a_folder_of_images_is_learnt_scored_and_named(pictures, tmp_path, capsy
     assert (config.image_size, config.patch_size) == ((16, 16), (2, 2))
 
 
-def test_models_and_the_version_are_said(capsys):
-    assert main(["models"]) == 0
-    assert capsys.readouterr().out == f"{minivit.models()}\n"
-    assert main(["--version"]) == 0
-    others = f"Python {platform.python_version()}, torch {torch.__version__}"
-    assert capsys.readouterr().out == f"minivit {minivit.__version__} ({others})\n"
-
-
 def test_every_default_that_the_help_states_is_what_a_run_with_no_option_uses(capsys):
     with pytest.raises(SystemExit) as end:
         main(["train", "--help"])
@@ -170,7 +153,7 @@ def test_bad_input_is_one_line_and_exit_code_2(digits, pictures, grey, tmp_path,
     (tmp_path / "a.safetensors").write_bytes(b"half")
     train = ["train", "--out", new, *SHORT, "--data"]
     again = ["train", "--out", digits, *SHORT, "--data", "DIGITS"]
-    ten = "the classes of the model are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9: .* has blue, red"
+    ten = r"the classes \['0', .*, '9'\]: got \['blue', 'red'\]"
     unprepared = "does not say how its images are prepared"
     for arguments, said in (
         ([*train, "no/such"], "got no/such"),
@@ -195,16 +178,6 @@ def test_bad_input_is_one_line_and_exit_code_2(digits, pictures, grey, tmp_path,
     assert "try a learning rate below 1e+08" in error(
         capsys, *train, "DIGITS", "--learning-rate", 1e8
     )
-
-
-def test_options_that_cannot_be_are_refused_with_code_2(capsys):
-    for options, text in (
-        (["--epoks", "3"], "--epoks"),
-        (["--from", "digits_vit", "--model", "vit_8px"], "--from and --model are not allowed"),
-    ):
-        with pytest.raises(SystemExit) as end:
-            main(["train", "--data", "DIGITS", *options])
-        assert end.value.code == 2 and text in capsys.readouterr().err
 
 
 def test_auto_takes_the_device_there_is(monkeypatch):
@@ -263,12 +236,9 @@ def test_a_package_that_is_missing_is_one_line_with_what_to_install(
     assert code or {"confusion.csv", "classes.csv"} <= names
 
 
-def test_what_needs_no_training_needs_no_package_for_it(grey):
+def test_what_needs_no_training_needs_no_package_for_it_and_a_reader_may_stop(grey):
     done = without(TRAINING, "predict", grey, "--model", "digits_vit")
     assert (done.returncode, done.stderr) == (0, "") and len(done.stdout.splitlines()) == 6
-
-
-def test_a_reader_that_has_read_enough_is_no_error(grey):
     command = f"{sys.executable} -m vitlab predict {'a.png ' * 1500} --model digits_vit | head -1"
     options = {"cwd": os.path.dirname(grey), "env": os.environ | {"PYTHONPATH": os.getcwd()}}
     done = subprocess.run(command, shell=True, capture_output=True, text=True, **options)

@@ -17,6 +17,7 @@ from minivit.loading import fetch, load
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
+from vitlab.calls import expect
 from vitlab.convert.huggingface import open_huggingface
 from vitlab.convert.loaded_model import LoadedModel, attempt, ready
 from vitlab.convert.timm import open_timm
@@ -29,25 +30,18 @@ def open_any(name: str, untrained: bool = False) -> LoadedModel:
 
     The name is one of
 
-    - ``timm:vit_base_patch16_224``, a model of timm, with a tag or without;
-    - ``hf:google/vit-base-patch16-224``, a repository of the Hugging Face Hub, or a folder that
-      ``save_pretrained`` wrote;
-    - ``torchvision:vit_b_16``, a classifier of torchvision;
-    - ``runs/mine`` or ``model.safetensors``, the folder of a training or a file of
-      :func:`~minivit.files.save`;
+    - ``timm:vit_base_patch16_224``, with a tag or without; ``torchvision:vit_b_16``;
+    - ``hf:google/vit-base-patch16-224``, a repository, or a folder that ``save_pretrained`` wrote;
+    - ``runs/mine`` or ``model.safetensors``, the folder of a training or a file;
     - ``cifar10_vit``, one of :func:`~minivit.catalogue.models`;
-    - ``module:function``, a function that takes nothing and returns an ``nn.Module``. The module is
-      looked for in the current folder first, as ``python -m`` does; what the model has as
-      ``preprocess``, ``classes`` and ``licence`` goes with it.
+    - ``module:function``, which takes nothing and returns an ``nn.Module``, taken as it is with its
+      ``preprocess``, ``classes`` and ``licence``; the current folder is searched first.
 
-    ``untrained``, its weights are as before training; nothing is fetched then, but for a model of
-    the Hugging Face Hub the file of its sizes, which has to be in the cache or within reach.
-    ``hf:dinov2``, a type, needs no file: it has the sizes of the type's default. A
-    ``module:function`` is taken as it is.
+    ``untrained``, its weights are as before training. Nothing is fetched then, but from the Hugging
+    Face Hub the file of its sizes; ``hf:dinov2``, a type, has those of its default.
     """
     prefix, colon, rest = name.partition(":")
-    if not name or (colon and not rest):
-        raise ValueError(f"expected the name of a model: got {name!r}")
+    expect(name and (rest or not colon), "the name of a model", repr(name))
     if prefix in LIBRARIES and colon:
         return LIBRARIES[prefix](name, untrained)
     if colon and not name.endswith(".safetensors") and not Path(name).exists():

@@ -27,7 +27,7 @@ def test_the_statistics_are_those_of_the_training_images_scaled_to_one():
     assert (few.mean, few.std) == statistics(few.train.images) != (data.mean, data.std)
 
 
-def test_digits_are_scikit_learns_with_values_stretched_to_a_byte():
+def test_digits_are_scikit_learns_stretched_to_a_byte_in_the_size_and_channels_asked_for():
     from sklearn.datasets import load_digits
 
     data, bunch = load_data("DIGITS"), load_digits()
@@ -36,9 +36,6 @@ def test_digits_are_scikit_learns_with_values_stretched_to_a_byte():
     stretched = np.round(bunch.data * 255 / 16).astype(int)
     theirs = np.concatenate([bunch.target[:, None], stretched], 1).tolist()
     assert sorted(torch.cat(rows).tolist()) == sorted(theirs)
-
-
-def test_size_and_channels_are_as_asked_for():
     grey = load_data("DIGITS").test.images
     assert grey.shape[1:] == (1, 8, 8)
     assert torch.equal(load_data("DIGITS", channels=3).test.images, grey.expand(-1, 3, -1, -1))
@@ -96,13 +93,19 @@ def checksum(*numbers):
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def test_every_image_goes_to_one_part_and_every_class_to_every_part():
+def test_a_division_depends_on_the_keys_alone_and_gives_every_class_to_every_part():
     parts = divide(KEYS, LABELS, "abc", [0.1, 0.2])
     assert torch.cat(parts).sort().values.tolist() == list(range(50))
     counts = [LABELS[part].bincount().tolist() for part in parts]
     assert counts == [[12, 12, 11], [2, 2, 2], [3, 3, 3]]
     small = divide(list("abc"), torch.zeros(3, dtype=torch.int64), ["a"], [0.1, 0.2])
     assert [len(part) for part in small] == [1, 1, 1]
+    order, parts = torch.randperm(50), divide(KEYS, LABELS, "abc", [0.1, 0.2])
+    shuffled = divide([KEYS[i] for i in order], LABELS[order], "abc", [0.1, 0.2])
+    for part, other in zip(parts, shuffled, strict=True):
+        assert part.tolist() == order[other].sort().values.tolist()
+    decomposed = divide([key.replace("é", "e\u0301") for key in KEYS], LABELS, "abc", [0.1, 0.2])
+    assert all(map(torch.equal, parts, decomposed))
 
 
 def test_a_division_is_the_same_on_every_machine():
@@ -114,15 +117,6 @@ def test_a_division_is_the_same_on_every_machine():
     assert checksum(*(split.images.sum((1, 2, 3)) for split in splits)) == "2a78be098eb61b22"
     tenth = load_data("DIGITS", fraction=0.1).train.images
     assert checksum(tenth.sum((1, 2, 3))) == "94409f5e094f57f9"
-
-
-def test_a_division_depends_on_the_keys_and_not_on_their_order_or_the_code_of_an_accent():
-    order, parts = torch.randperm(50), divide(KEYS, LABELS, "abc", [0.1, 0.2])
-    shuffled = divide([KEYS[i] for i in order], LABELS[order], "abc", [0.1, 0.2])
-    for part, other in zip(parts, shuffled, strict=True):
-        assert part.tolist() == order[other].sort().values.tolist()
-    decomposed = divide([key.replace("é", "e\u0301") for key in KEYS], LABELS, "abc", [0.1, 0.2])
-    assert all(map(torch.equal, parts, decomposed))
 
 
 def test_a_smaller_fraction_lies_inside_a_larger_one_and_is_of_each_class_alike():

@@ -41,7 +41,7 @@ def test_a_texture_stays_between_0_and_1_and_uses_that_range(texture):
     assert 0.2 < values.mean() < 0.8
 
 
-def test_images_depend_on_their_seed_alone_and_not_on_how_many_are_drawn():
+def test_images_depend_on_their_seed_alone_and_a_larger_size_shows_the_same_finer():
     expected, state = draw_shapes(300, seed=4), torch.get_rng_state()
     assert equal(draw_shapes(300, seed=4), expected)
     assert torch.equal(torch.get_rng_state(), state)
@@ -52,6 +52,13 @@ def test_images_depend_on_their_seed_alone_and_not_on_how_many_are_drawn():
     assert torch.equal(expected.images[:260], few.images)
     assert torch.equal(expected.masks[:260], few.masks)
     assert not torch.equal(expected.images[:50], expected.images[250:])
+    small, large = draw_shapes(50, 32), draw_shapes(50, 96)
+    assert torch.equal(small.labels, large.labels) and torch.equal(small.textures, large.textures)
+    shrunk = F.interpolate(large.images.float(), 32, mode="area")
+    pairs = zip(small.images.float().flatten(1), shrunk.flatten(1), strict=True)
+    alike = torch.stack([torch.corrcoef(torch.stack(pair))[0, 1] for pair in pairs])
+    unlike = torch.stack([small.images[0].float().flatten(), shrunk[1].flatten()])
+    assert alike.quantile(0.1) > 0.8 > torch.corrcoef(unlike)[0, 1]
 
 
 @pytest.mark.parametrize("size", [16, 32, (24, 40), (128, 20)])
@@ -64,24 +71,11 @@ def test_sizes_need_not_be_square(size):
     assert drawn.masks.flatten(1).ne(0).any(1).all()
 
 
-def test_a_larger_size_shows_the_same_images_finer():
-    small, large = draw_shapes(50, 32), draw_shapes(50, 96)
-    assert torch.equal(small.labels, large.labels) and torch.equal(small.textures, large.textures)
-    shrunk = F.interpolate(large.images.float(), 32, mode="area")
-    pairs = zip(small.images.float().flatten(1), shrunk.flatten(1), strict=True)
-    alike = torch.stack([torch.corrcoef(torch.stack(pair))[0, 1] for pair in pairs])
-    unlike = torch.stack([small.images[0].float().flatten(), shrunk[1].flatten()])
-    assert alike.quantile(0.1) > 0.8 > torch.corrcoef(unlike)[0, 1]
-
-
-def test_a_mask_holds_the_label_plus_one_and_nothing_else_and_classes_are_equally_frequent():
+def test_a_mask_holds_the_label_plus_one_where_the_objects_texture_shows():
     drawn = draw_shapes(250)
     assert len(TEXTURES) == 10 and drawn.labels.bincount().tolist() == [25] * 10
     for mask, label in zip(drawn.masks, drawn.labels, strict=True):
         assert mask.unique().tolist() == [0, label + 1]
-
-
-def test_a_mask_is_where_the_objects_texture_shows():
     # The same scenes with other textures: only the object changes, and nearly everywhere.
     a, b = draw_shapes(250, 64, typical=1.0), draw_shapes(250, 64, typical=0.0)
     assert torch.equal(a.masks, b.masks)

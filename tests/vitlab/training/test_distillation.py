@@ -35,15 +35,6 @@ def test_the_loss_is_the_mean_of_that_on_the_labels_and_that_on_the_decisions(te
     assert loss == pytest.approx(((on_labels + on_decisions) / 2).item(), rel=1e-5)
 
 
-def test_a_pupil_learns_from_its_teacher_where_the_labels_say_nothing(teacher):
-    data = bright_or_dark()
-    labels = torch.arange(len(data.train)) // 2 % 2  # as often right as wrong
-    data = replace(data, train=replace(data.train, labels=labels))
-    recipe = Recipe(steps=60, batch_size=16, learning_rate=1e-2)
-    assert train(tiny(), data, recipe).test.accuracy < 0.8
-    assert train(tiny(), data, recipe, teacher=teacher).test.accuracy == 1
-
-
 def test_the_teacher_sees_images_normalised_as_its_own(teacher):
     data = replace(bright_or_dark(), mean=(0.1,), std=(0.5,))
     x = data.test.images.float() / 255

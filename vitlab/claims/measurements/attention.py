@@ -61,10 +61,8 @@ def attention_to_itself(subject: Subject) -> Measured:
 
 @measures("V33", slow=True)
 def rollout_with_identity(subject: Subject) -> Measured:
-    """Rank correlation of rollout with the effect of deleting patches, with the identity less
-    without it.
-
-    Deleting takes a pass for each patch, so for large models a few images must do.
+    """Rank correlation of rollout with the effect of deleting patches, a pass for each, with the
+    identity less without it.
     """
     layout = same_tokens(layouts(subject.model, subject.images[:1]))
     images = subject.images[: max(4, DELETIONS // (len(layout.where) * layout.tokens**2))]

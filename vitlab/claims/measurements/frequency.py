@@ -11,7 +11,7 @@ from minivit.recording import record
 from vitlab import instruments
 from vitlab.claims.measurements import subjects
 from vitlab.claims.measurements.parts import both_kinds, compared
-from vitlab.claims.measuring import Measured, NotApplicable, Subject, measures
+from vitlab.claims.measuring import Measured, NotApplicable, Subject, measures, require
 from vitlab.instruments import high_pass, low_pass
 from vitlab.instruments.frequency import LogAmplitude
 
@@ -51,8 +51,7 @@ def convolutions_raise(subject: Subject) -> Measured:
         for name, module in subject.model.named_modules()
         if isinstance(module, nn.Conv2d) and (module.kernel_size, module.stride) == ((3, 3), (1, 1))
     ]
-    if not convolutions:
-        raise NotApplicable("has no 3 x 3 convolution of stride 1")
+    require(convolutions, "has no 3 x 3 convolution of stride 1")
     with torch.no_grad(), record(subject.model, *convolutions, detach=True) as ran:
         subject.model(subject.images[:1])
 
@@ -130,12 +129,11 @@ def lost(model: nn.Module, subject: Subject) -> Tensor:
     images = subject.images
     white = torch.tensor(subject.white).view(-1, 1, 1).to(images)
     whole, _ = subjects.beyond_chance(model, subject)
-    n, channels, *size = images.shape
+    n, channels, *sides = images.shape
+    size = sides[0], sides[1]
     losses = []
     for i, (low, up) in enumerate(pairwise(BANDS)):
-        noise = instruments.band_noise(
-            n, channels, (size[0], size[1]), low, up, power=LEVEL**2, seed=i
-        )
+        noise = instruments.band_noise(n, channels, size, low, up, power=LEVEL**2, seed=i)
         noisy = images + white * noise.to(images)
         losses.append(whole - subjects.accuracy(model, subject, noisy))
     return torch.tensor(losses)

@@ -12,15 +12,15 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from vitlab.claims.measurements.subjects import accuracy, beyond_chance, labels_of
-from vitlab.claims.measuring import Measured, NotApplicable, Subject, first_line, measures
+from vitlab.claims.measuring import Measured, NotApplicable, Subject, first_line, measures, require
 from vitlab.instruments import position_similarity, position_table
 from vitlab.instruments.running import evaluating
 
 
 def learned_table(model: nn.Module) -> Float[Tensor, "rows columns dim"]:
     """The model's learned position embeddings on their grid."""
-    if not any(re.search("pos(?!t)", name.lower()) for name, _ in model.named_parameters()):
-        raise NotApplicable(f"{type(model).__name__} has no learned position embeddings")
+    learned = any(re.search("pos(?!t)", name.lower()) for name, _ in model.named_parameters())
+    require(learned, f"{type(model).__name__} has no learned position embeddings")
     return position_table(model)
 
 
