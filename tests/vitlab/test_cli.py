@@ -154,7 +154,7 @@ def test_bad_input_is_one_line_and_exit_code_2(digits, pictures, grey, tmp_path,
     train = ["train", "--out", new, *SHORT, "--data"]
     again = ["train", "--out", digits, *SHORT, "--data", "DIGITS"]
     ten = r"the classes \['0', .*, '9'\]: got \['blue', 'red'\]"
-    unprepared = "does not say how its images are prepared"
+    unprepared = "does not say how images are prepared"
     for arguments, said in (
         ([*train, "no/such"], "got no/such"),
         ([*train, "DIGITS", "--model", "vit_9px"], "no model 'vit_9px': did you mean vit_8px"),

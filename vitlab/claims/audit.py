@@ -27,8 +27,7 @@ from vitlab.extras import device_of, installed
 
 STATES = ("measured", "cannot be asked", "failed", "left out")
 PACKAGES = ("torchvision", "timm", "transformers", "open_clip_torch", "numpy", "scipy")
-# How far a claim that is measured again may be from its stored figure: as a fraction of it, what
-# processors and batch sizes may change, and of half its interval, less than other images would.
+# How far a claim measured again may be off its stored figure: fractions of it and its interval.
 ROUNDING, OF_THE_INTERVAL = 1e-3, 0.1
 
 

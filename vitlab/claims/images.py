@@ -104,8 +104,7 @@ def _folder(opened: LoadedModel, source: str, count: int) -> Images:
     """Images of a folder, in an order that no file system changes; broken ones are left out."""
     root = Path(source)
     if not root.is_dir():
-        what = "which is a file" if root.exists() else "which does not exist"
-        raise FileNotFoundError(f"expected {', '.join(SOURCES)} or a folder: got {source}, {what}")
+        raise FileNotFoundError(f"expected {', '.join(SOURCES)} or a folder: got {source}")
     files = [path for path in walk(root) if is_picture(path)]
     pixels, names, skipped = [], [], []
     for path in [files[i] for i in evenly(len(files), count).tolist()] if files else []:

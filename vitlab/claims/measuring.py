@@ -42,9 +42,7 @@ class Measured:
     """A figure of the model over all images, in the unit of the claim's card."""
 
     figure: float
-    # The same for each image alone, or for each group of them, where the figure is a mean over
-    # images: its interval comes from them, where there are several.
-    each: Float[Tensor, "images"] | None = None
+    each: Float[Tensor, "images"] | None = None  # the same by image or group, for an interval
     baselines: Mapping[str, float] = field(default_factory=dict)  # "untrained", "uniform attention"
     curves: Mapping[str, Float[Tensor, "layers"]] = field(default_factory=dict)  # by name
 

@@ -12,10 +12,8 @@ from jaxtyping import Shaped
 from vitlab.calls import expect
 from vitlab.extras import extra
 
-QUALIFIED = tuple(
-    f"qualified, {kind}"
-    for kind in ("with a condition", "for another reason", "misprinted", "in part")
-)
+KINDS = ("with a condition", "for another reason", "misprinted", "in part")
+QUALIFIED = tuple(f"qualified, {kind}" for kind in KINDS)
 YES = ("holds", *QUALIFIED, "weaker than claimed")  # from the strongest to the weakest
 NO = ("refuted", "the opposite was seen here")  # likewise
 UNCERTAIN = "too uncertain to tell"
@@ -41,7 +39,6 @@ def half_width(values: Shaped[np.ndarray, "values"]) -> float:
         return 0.0
     with extra("audit"):
         from scipy.stats import t  # a second to import, needed here alone
-
     return float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
 
 

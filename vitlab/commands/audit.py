@@ -68,8 +68,8 @@ class Audit(Command):
                     bar.write(f"{claim.id}  {answer['state']}: {result}", file=sys.stderr)
                     bar.update()
         except KeyboardInterrupt:
-            again = "Answers so far are kept: the same command continues."
-            print(f"Interrupted. {again}", file=sys.stderr)
+            kept = "Answers so far are kept: the same command continues."
+            print(f"Interrupted. {kept}", file=sys.stderr)
             raise
         report = opened.report(answers, typed)
         write(out / "audit.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")

@@ -66,8 +66,7 @@ def open_model(name: str, size: int | None = None) -> LoadedModel:
     """A trained model of any library that can read images, at another size if it is ours."""
     opened = open_any(name)
     if opened.preprocess is None:
-        why = opened.unprepared or "expected preprocess"
-        raise ValueError(f"{name} does not say how its images are prepared: {why}")
+        raise ValueError(f"{name} does not say how images are prepared: {opened.unprepared}")
     if size is None:
         return opened
     if not isinstance(opened.model, Model):

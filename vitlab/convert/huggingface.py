@@ -62,11 +62,10 @@ def from_huggingface(model: nn.Module, processor: Any = None) -> ViT:
         model = vitlab.from_huggingface(AutoModel.from_pretrained("facebook/dinov2-small"))
 
     It takes, with the classes of transformers 5, ViT, DeiT (with a teacher too), DINOv2 with
-    registers or without, and the image towers of CLIP and SigLIP. The copy has the source's dtype,
-    device and mode. It gives the ``logits`` of a classifier, the ``image_embeds`` of
-    ``CLIPVisionModelWithProjection``, and of a model without a head its ``pooler_output``, but for
-    ViT and DeiT ``last_hidden_state[:, 0]``, since no classifier reads their pooler. ``classes``
-    are the model's ``id2label``, and ``preprocess`` is that of its image ``processor``, if given.
+    registers or without, and the image towers of CLIP and SigLIP. It gives the ``logits`` of a
+    classifier, the ``image_embeds`` of ``CLIPVisionModelWithProjection``, and of a model without a
+    head its ``pooler_output``, but for ViT and DeiT ``last_hidden_state[:, 0]``. ``preprocess`` is
+    that of its image ``processor``.
     """
     kind = type(model).__name__
     config: Any = getattr(model, "config", None)

@@ -33,9 +33,8 @@ class Logits(nn.Module):
 def export(loaded: LoadedModel, path: Path) -> float:
     """Writes a classifier to an ONNX file, for batches of any number of images of its size.
 
-    The input is ``images``, prepared as the model's own are, the output ``logits``. The metadata
-    hold ``classes`` and ``preprocess`` as JSON, and ``licence``. Before the file is put in its
-    place, it is run with onnxruntime; gives the largest difference of logits, on random images.
+    The metadata hold ``classes`` and ``preprocess`` as JSON, and ``licence``. Before the file is in
+    its place, onnxruntime runs it; gives the largest difference of logits.
     """
     with extra("onnx"):
         import onnx  # noqa: F401

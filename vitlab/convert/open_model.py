@@ -34,11 +34,10 @@ def open_any(name: str, untrained: bool = False) -> LoadedModel:
     - ``hf:google/vit-base-patch16-224``, a repository, or a folder that ``save_pretrained`` wrote;
     - ``runs/mine`` or ``model.safetensors``, the folder of a training or a file;
     - ``cifar10_vit``, one of :func:`~minivit.catalogue.models`;
-    - ``module:function``, which takes nothing and returns an ``nn.Module``, taken as it is with its
-      ``preprocess``, ``classes`` and ``licence``; the current folder is searched first.
+    - ``module:function``, which takes nothing and returns an ``nn.Module``, taken as it is.
 
-    ``untrained``, its weights are as before training. Nothing is fetched then, but from the Hugging
-    Face Hub the file of its sizes; ``hf:dinov2``, a type, has those of its default.
+    ``untrained``, nothing is fetched but, from the Hugging Face Hub, the file of its sizes;
+    ``hf:dinov2``, a type, has those of its default.
     """
     prefix, colon, rest = name.partition(":")
     expect(name and (rest or not colon), "the name of a model", repr(name))
@@ -67,8 +66,8 @@ def open_torchvision(name: str, untrained: bool) -> LoadedModel:
         fetch(weights.url)  # into torch.hub's cache, where torchvision looks first
         model = ready(models.get_model(model_name, weights=weights))
     preprocess, why = attempt(lambda: Preprocess.like(weights.transforms()))
-    classes, licence = weights.meta["categories"], weights.meta.get("license")
-    licence = None if untrained else licence
+    classes, terms = weights.meta["categories"], weights.meta.get("license")
+    licence = None if untrained else terms
     return LoadedModel(model, preprocess, classes, name, licence, build_untrained, why)
 
 
@@ -126,10 +125,8 @@ def _open_function(name: str) -> LoadedModel:
     except ModuleNotFoundError as error:
         if not error.name or not module_name.startswith(error.name):
             raise
-        raise ValueError(
-            f"cannot open {name}: there is no module {module_name} in {here} or among the "
-            f"installed ones, and {module_name} is none of {', '.join(LIBRARIES)}"
-        ) from error
+        what = f"no module {module_name} in {here}, and it is none of {', '.join(LIBRARIES)}"
+        raise ValueError(f"cannot open {name}: there is {what}") from error
     finally:
         sys.path.remove(here)
     try:

@@ -1,8 +1,7 @@
 """Models for web pages: one file each, which the engine in ``book/_static/live`` runs.
 
-The file is a script, since pages that are opened from a folder can load nothing else. It hands over
-what is said of the model, and its numbers as one string, in which a character has the 16 bits of a
-number in half precision as its code; in UTF-16, known by the byte order mark, it takes two bytes.
+It is a script in UTF-16, since pages that are opened from a folder can load nothing else: of the
+numbers, one string, a character has the 16 bits of one in half precision as its code.
 """
 
 import codecs

@@ -65,11 +65,9 @@ def _listed(root: Path) -> tuple[tuple[str, ...], dict[str, list[File]]]:
     unclear = not whole and ("" in places or len(places) < len(folders))
     if unclear or unknown or len(classes) < 2:
         there = ", ".join(folder.name for folder in folders[:9]) or "none"
-        raise ValueError(
-            f"expected in {root} a folder for each of two classes or more, or train, and "
-            f"validation and test if there are any, with the same such folders in them: got {there}"
-            + (f", and classes that train does not have, {unknown[:9]}" if unknown else "")
-        )
+        there += f", and classes that train does not have, {unknown[:9]}" if unknown else ""
+        what = "a folder for each of two classes or more, or train (and validation, test) with such"
+        raise ValueError(f"expected in {root} {what}: got {there}")
     others: list[str] = []
     files: dict[str, list[File]] = {part: [] for part in PARTS}
     for part, place in places.items():

@@ -29,7 +29,6 @@ def digits(size: Size | None = None, channels: int | None = None) -> Data:
     """
     with extra("train"):
         from sklearn.datasets import load_digits
-
     bunch = load_digits()
     levels = torch.from_numpy(bunch.images)[:, None]  # [n, 1, 8, 8], whole numbers from 0 to 16
     images = fitted((levels * 255 / 16).round().to(torch.uint8), size, channels)
@@ -48,10 +47,9 @@ def _held_out(whole: Split, classes: tuple[str, ...], parts: tuple[str, ...]) ->
 def cifar10(size: Size | None = None, channels: int | None = None) -> Data:
     """CIFAR-10, 60,000 colour images of 32 x 32 pixels, 10,000 of them for the test.
 
-    The environment variable ``MINIVIT_CIFAR10`` names a copy: the folder ``cifar-10-batches-py`` of
-    the release or the one around it, or a folder of image files from ``train/airplane`` to
-    ``test/truck``. ``MINIVIT_DOWNLOAD=1`` lets torchvision fetch the release once, into torch.hub's
-    cache. 5,000 training images are held out for validation.
+    The environment variable ``MINIVIT_CIFAR10`` names a copy, the folder ``cifar-10-batches-py`` of
+    the release or the one around it, or a folder of images from ``train/airplane`` to
+    ``test/truck``; ``MINIVIT_DOWNLOAD=1`` lets torchvision fetch it into torch.hub's cache.
 
     Krizhevsky (2009), "Learning Multiple Layers of Features from Tiny Images".
     """

@@ -24,8 +24,7 @@ class Collision:
     distance: Numbers  # ‖second - first‖ / ‖first‖
     output_distance: Numbers  # ‖f(second) - f(first)‖ / ‖f(first)‖
     first_order: Numbers  # ‖J (second - first)‖ / ‖f(first)‖, as of a linear map
-    # The inputs differ by more than 1e-6, the outputs by no more than counts as solved, and by 1000
-    # times less than the first order, unless that is rounding.
+    # The inputs differ, the outputs do not, by 1000 times less than the first order.
     found: Bool[Tensor, " batch"]
 
 

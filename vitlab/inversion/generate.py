@@ -57,13 +57,11 @@ def generate(
 
     Args:
         step_size: Of Adam, by default 0.1; or the source's factor before the gradient, by default
-            such that the first step has the standard deviation of the noise it begins with, 1/20.
+            such that the first step has the standard deviation of the noise, 1/20.
         size: Channels, height and width of an input. Default: from the model's ``config``.
-        constant: ``C``, which does not matter until the logit reaches it.
-        blur: Standard deviation of the 3 x 3 Gaussian in pixels at the first step; it falls
-            linearly to 0 at the last.
-        jitter: Pixels by which the canvas is higher and wider than a crop. Default: an eighth of
-            the shorter side. Crops begin to move after ``jitter_after`` steps, by multiples of
+        blur: Standard deviation of the 3 x 3 Gaussian in pixels, falling linearly to 0.
+        jitter: Pixels by which the canvas is higher and wider than a crop, by default an eighth of
+            the shorter side. Crops move after ``jitter_after`` steps, by multiples of
             ``jitter_step``, twice which divides ``jitter`` unless it is 1.
     """
     refuse_training(model)

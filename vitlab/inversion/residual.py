@@ -24,9 +24,7 @@ PATIENCE = 50  # iterations without a smaller residual, after which the fixed po
 class ResidualPreimage(Preimage):
     """What :func:`invert_residual` and :func:`invert_block` found, and how."""
 
-    # The factor by which an iteration of the fixed point shrank the residual at the end: above 1
-    # where it diverged, NaN after fewer than three iterations.
-    rate: Numbers
+    rate: Numbers  # by which an iteration shrank the residual; NaN after fewer than three
     newton: Bool[Tensor, " batch"]  # whether Newton-Krylov was needed: the fixed point failed
 
 

@@ -62,11 +62,10 @@ def unwind(
 ) -> Unwound:
     """Finds the image that a model turned into the tokens that a block gave.
 
-    Residual blocks are undone one after the other, the last one first: by the fixed point where it
-    contracts, by Newton-GMRES elsewhere. The first block and the embedding are undone together,
-    over the pixels, by at most ``steps`` of L-BFGS, since most tokens belong to no image. Where the
-    way back leads to other tokens, the pixels are sought from those one block later, and so on, and
-    last from the best of 8 starts around the first guess. The forward pass decides, in float64.
+    Residual blocks are undone, the last one first: by the fixed point where it contracts, by
+    Newton-GMRES elsewhere. The first block and the embedding are undone together, over the pixels,
+    by at most ``steps`` of L-BFGS. Where the way back leads to other tokens, the pixels are sought
+    from those one block later, and so on, and last from the best of 8 starts around the guess.
 
     The model is a ViT or Mixer with residuals and norms before its sub-layers, or none. The
     ``tolerance`` is relative to the tokens, by default 1.8e-12 for float64 and 6.4e-6 for float32.

@@ -55,8 +55,7 @@ def train(
     thread of one machine, the same recipe gives the same bits, uninterrupted or resumed.
 
     Args:
-        model: Of the data's image size, channels and classes, on the device to train on. What
-            :func:`~vitlab.training.optimiser.freeze` chose stays as it is.
+        model: Of the data's image size, channels and classes, on the device to train on.
         out: A folder for the model, its card, the log, the tables of the test part, and the state,
             from which training can resume. Default: nothing is written.
         resume: Continue from ``out`` if it holds a state, else start.
@@ -64,8 +63,8 @@ def train(
         progress: Whether to show a bar or, without a terminal, a line for each epoch.
         command: The command line, for the card.
         start: Where the model's trained weights come from; resuming needs the same.
-        teacher: A trained model whose decisions on each augmented batch count as much as the labels
-            (hard distillation, Touvron et al. 2021).
+        teacher: A trained model for hard distillation (Touvron et al. 2021): its decisions on each
+            augmented batch count as much as the labels.
     """
     recipe = recipe or Recipe()
     check(model, data)

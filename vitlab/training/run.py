@@ -103,10 +103,9 @@ class Run:
     def _check_finite(self, numbers: Tensor, what: str) -> None:
         if not numbers.isfinite().all():
             half = ", or precision float32" if self.recipe.precision == "bfloat16" else ""
-            raise FloatingPointError(
-                f"{what} is not finite after step {self.step} of {self.steps}: try a learning rate "
-                f"below {self.recipe.learning_rate:g}{half}"
-            )
+            advice = f"try a learning rate below {self.recipe.learning_rate:g}{half}"
+            when = f"after step {self.step} of {self.steps}"
+            raise FloatingPointError(f"{what} is not finite {when}: {advice}")
 
     @torch.no_grad()
     def _decisions(self, images: Images) -> Int64[Tensor, " batch"] | None:

@@ -11,10 +11,9 @@ from scipy import stats
 
 from tests.vitlab.claims import small
 from vitlab.claims.audit import Audit
-from vitlab.claims.ledger import AGREEMENTS, agreement
 from vitlab.claims.measurements import ask
 from vitlab.claims.measuring import Measured, Measurement, NotApplicable
-from vitlab.claims.rules import NO, UNCERTAIN, UNMEASURED, WORDS, YES, half_width
+from vitlab.claims.rules import half_width
 from vitlab.commands.audit import rendered, summary
 
 CURVES = {"by block": torch.tensor([0.0, math.nan, 1.0]), "other": torch.ones(3)}
@@ -89,20 +88,6 @@ def test_figures_and_tables_have_no_holes(report):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
     assert "| A01 |" in text and "0.35" in text and "no <b>attention</b> \\| at all" in text
     assert "A01: untrained 0.1, far 99" in text
-
-
-def test_every_pair_of_words_agrees_or_not():
-    for word in WORDS:
-        for book in WORDS:
-            result = agreement(word, book)
-            assert result in AGREEMENTS
-            if UNCERTAIN in (word, book) or (word != book and {word, book} & {*UNMEASURED}):
-                assert result == "undecided"
-            elif word == book:
-                assert result == "same word"
-            else:
-                assert (result == "same side") == ((word in YES) == (book in YES))
-                assert (result == "other side") == ((word in NO) != (book in NO))
 
 
 def test_the_interval_is_student_s_and_a_single_number_has_none():

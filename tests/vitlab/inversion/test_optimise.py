@@ -15,7 +15,7 @@ from tests.parity import draw
 from tests.refusals import assert_refused
 from tests.vitlab.inversion.contracting import made, random
 from vitlab.inversion import Diverged, decibels, invert, noise, shifted_distance
-from vitlab.inversion.criterion import Match
+from vitlab.inversion.optimise import _activation
 
 ALL = {"gd": 2000, "adam": 1500, "lbfgs": 200, "gauss-newton": 30}
 
@@ -105,7 +105,7 @@ def test_every_optimizer_finds_the_image_through_a_well_conditioned_vit(optimize
     steps = {"gd": 1500, "adam": 600, "lbfgs": 300, "gauss-newton": 20}[optimizer]
     found = invert(vit(), PICTURES, at="blocks.1", optimizer=optimizer, steps=steps)
     assert (found.psnr > (200 if optimizer in ("lbfgs", "gauss-newton") else 40)).all(), found.psnr
-    assert all(found.met) and all(found.evaluations_to(40.0))
+    assert all(found.met)
 
 
 OTHERS = [
@@ -191,24 +191,15 @@ def test_the_optimiser_sees_the_target_alone():
     assert torch.equal(known.image, unknown.image)
     assert torch.equal(known.evaluations, unknown.evaluations)
     assert unknown.psnr is unknown.input_distance is unknown.threshold is None
-    assert unknown.met == unknown.evaluations_to(40.0) == [None] * 3  # from the default start
+    assert unknown.met == [None] * 3  # from the default start
 
 
-@pytest.mark.parametrize("optimizer", ALL)
-def test_a_target_with_a_graph_is_taken_without_it(optimizer, monkeypatch):
+def test_a_target_with_a_graph_is_taken_without_it():
     """Or a graph of all steps would hang on the records."""
-    matches = []
-
-    def match(*args):
-        matches.append(Match(*args))
-        return matches[0]
-
-    monkeypatch.setattr(sys.modules["vitlab.inversion.optimise"], "Match", match)
     model = Linear(spread(5))
     target = model.first(IMAGES.flatten(1))
-    found = invert(model, at="first", target=target, start=IMAGES + 1, steps=2, optimizer=optimizer)
-    assert target.requires_grad
-    assert not matches[0].least.requires_grad and not found.image.requires_grad
+    reached = _activation(model.first, IMAGES.flatten(1), target, "first")
+    assert target.requires_grad and not reached.requires_grad
 
 
 def test_the_dtype_is_the_images_and_the_model_stays_as_it_is():
@@ -356,7 +347,6 @@ def test_what_cannot_be_inverted_is_refused():
         ({"optimizer": "gd", "step_size": -1.0}, ValueError, "step_size=-1.0"),
         ({"blur": 2.4}, ValueError, "got optimizer='lbfgs', blur=2.4"),
         ({"target": IMAGES}, ValueError, "an image, or a target and a start"),
-        ({"image": None}, ValueError, "an image, or a target and a start"),
         ({"image": None, "target": IMAGES}, ValueError, "an image, or a target and a start"),
         ({"image": None, "target": IMAGES, "start": IMAGES}, ValueError, r"a target \[3, 24\] at 'first': got \[3, 4, 3, 2\]"),
         ({"image": IMAGES.byte()}, TypeError, "floating numbers: got torch.uint8"),

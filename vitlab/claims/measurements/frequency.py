@@ -44,8 +44,7 @@ def rises(
 
 @measures("H04")
 def convolutions_raise(subject: Subject) -> Measured:
-    """Fraction of the 3 x 3 convolutions of stride 1 with more of the high frequencies in the
-    output than in the input."""
+    """Fraction of the 3 x 3 convolutions of stride 1 that raise the high frequencies."""
     convolutions = [
         name
         for name, module in subject.model.named_modules()
@@ -112,8 +111,7 @@ def kept(model: nn.Module, subject: Subject) -> tuple[Tensor, Tensor]:
 
 @measures("H26")
 def low_and_high(subject: Subject) -> Measured:
-    """What the model keeps of its accuracy beside a convolutional network on low-pass images, less
-    the same on high-pass ones."""
+    """Accuracy kept beside a network on low-pass images, less the same on high-pass ones."""
     subjects.second(subject), subjects.labels_of(subject)  # before the models run
     (low, high), (their_low, their_high) = (kept(model, subject) for model in compared(subject))
     return Measured(
@@ -141,8 +139,7 @@ def lost(model: nn.Module, subject: Subject) -> Tensor:
 
 @measures("H27")
 def noise_by_band(subject: Subject) -> Measured:
-    """Accuracy lost under noise in the lowest band less the highest; reversed for the network; the
-    smaller."""
+    """Accuracy lost under noise in the lowest band less the highest, or a network's reversed."""
     subjects.second(subject), subjects.labels_of(subject)  # before the models run
     mine, theirs = (lost(model, subject) for model in compared(subject))
     figure = min((mine[0] - mine[-1]).item(), (theirs[-1] - theirs[0]).item())

@@ -69,8 +69,7 @@ def limited(what: str, numbers: int) -> None:
 
 @measures("R63", untrained=True)
 def rank_of_attention(subject: Subject) -> Measured:
-    """By how much the derivative falls short of full rank, at the tokens of one image; the most of
-    all attention layers."""
+    """By how much the derivative falls short of full rank, the most of all attention layers."""
     lacking = []
     for name, attention, x in on_tokens(subject, parts.attention_of):
         limited(f"{name!r} reads", x.numel())
@@ -79,8 +78,7 @@ def rank_of_attention(subject: Subject) -> Measured:
 
 
 def ranks(subject: Subject, first: bool = False) -> Float64[Tensor, "layers"]:
-    """The rank of the derivative, by one image's numbers, of each block's output; and first, if it
-    is asked for, of what the first block reads."""
+    """The ranks of derivatives by an image: of what the first block reads, and what each gives."""
     model, image = exact(subject)
     limited("an image has", image.numel())
     names = parts.row_of_layers(model, image)
@@ -100,8 +98,7 @@ def lost_by_blocks(subject: Subject) -> Measured:
 
 @measures("C17", slow=True, untrained=True)
 def kept_by_network(subject: Subject) -> Measured:
-    """Rank of the derivative of a convolutional network's last map, as a fraction of the image's
-    numbers, of one image."""
+    """Rank of the derivative of a network's last map, as a fraction of the image's numbers."""
     attends = parts.attends(subject.model, subject.images[:1])
     require(not attends, "is about convolutional networks: this model has attention")
     by_layer = ranks(subject)
@@ -110,8 +107,7 @@ def kept_by_network(subject: Subject) -> Measured:
 
 @measures("R24", slow=True)
 def blocks_inverted(subject: Subject) -> Measured:
-    """Fraction of pairs of block and image of which the block's input is recovered from its output,
-    each block alone, in float64, to a millionth."""
+    """Fraction of blocks and images of which the input is recovered from the block's output."""
     ours = any(isinstance(part, Block | MixerBlock) for part in subject.model.modules())
     require(ours, "only blocks of minivit's own models can be inverted: convert it first")
     model, images = exact(subject, FEW)

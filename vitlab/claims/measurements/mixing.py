@@ -74,8 +74,7 @@ def mlp_across_tokens(subject: Subject) -> Measured:
 
 @measures("L10", slow=True)
 def later_tokens(subject: Subject) -> Measured:
-    """Fraction of pairs of tokens of which the earlier, after all blocks, depends on the later; of
-    the output tokens 64 at most are looked at."""
+    """Fraction of pairs of tokens of which the earlier, after all blocks, depends on the later."""
     model, image = exact(subject)
     require(attends(model, image), "has no attention")
     x, y = through_blocks(model, image)

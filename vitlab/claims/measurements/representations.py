@@ -98,8 +98,7 @@ def in_range(values: Float64[Tensor, "layers others"]) -> float:
 
 @measures("C15", slow=True)
 def own_patches(subject: Subject) -> Measured:
-    """Fraction of positions in the last block that are most like their own patch, by CKA with the
-    pixels of every patch, less the same of a convolutional network."""
+    """Fraction of positions in the last block most like their own patch, less a network's."""
     second(subject)
     enough = len(subject.images) >= MANY
     require(enough, f"needs {MANY:,} images: the fraction grows with their number")
@@ -130,8 +129,7 @@ def inside(model: nn.Module, block: str) -> list[str]:
 
 @measures("C22")
 def where_taken(subject: Subject) -> Measured:
-    """Mean CKA between different blocks when compared by their outputs, less when compared by their
-    norms or hidden activations: those that are least alike."""
+    """Mean CKA between blocks by their outputs, less by the norms or activations least alike."""
     model = subject.model
     attention_of(model, subject.images)
     row = row_of_layers(model, subject.images)

@@ -15,8 +15,7 @@ BEFORE, AFTER = PLACES.index("before"), PLACES.index("after")
 
 @measures("H29", untrained=True)
 def variance_by_attention(subject: Subject) -> Measured:
-    """By how much attention raises the variance over positions in the residual stream: the mean
-    binary logarithm of the ratio after to before."""
+    """Mean of log2 of the ratio by which attention raises the variance over positions."""
     attention, _ = sublayers(subject.model, subject.images)
     images, size = groups(subject.images), subject.batch_size
     results = [branch_variance(subject.model, x, batch_size=size) for x in images]
