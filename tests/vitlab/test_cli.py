@@ -1,4 +1,3 @@
-import dataclasses
 import json
 import os
 import re
@@ -15,7 +14,6 @@ import minivit
 from vitlab.commands import main
 from vitlab.extras import device_of
 from vitlab.training.evaluate import logits_of
-from vitlab.training.recipe import Recipe, recipe_for
 from vitlab.training.run import Run
 
 SHORT = ["--epochs", "1", "--threads", "1", "--device", "cpu"]
@@ -53,20 +51,6 @@ def error(capsys, *arguments):
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1 and lines[0].startswith("error: ")
     return lines[0]
-
-
-@pytest.fixture
-def interrupted(monkeypatch):
-    """A signal in the fourth step; undone by what is given."""
-    advance = Run.advance
-
-    def interrupting(run):
-        if run.step == 3:
-            signal.raise_signal(signal.SIGINT)
-        return advance(run)
-
-    monkeypatch.setattr(Run, "advance", interrupting)
-    return monkeypatch.undo
 
 
 def test_a_short_training_writes_all_it_should_and_shows_a_line_an_epoch(tmp_path):
@@ -129,22 +113,6 @@ def test_a_folder_of_images_is_learnt_scored_and_named(pictures, tmp_path, capsy
         assert sum(values) <= 100.05
     config = minivit.load(str(out / "model.safetensors")).config
     assert (config.image_size, config.patch_size) == ((16, 16), (2, 2))
-
-
-def test_every_default_that_the_help_states_is_what_a_run_with_no_option_uses(capsys):
-    with pytest.raises(SystemExit) as end:
-        main(["train", "--help"])
-    assert end.value.code == 0
-    said = " ".join(capsys.readouterr().out.replace("│", " ").split())  # no boxes and breaks
-    assert "--epochs FLOAT Passes over the training images. (default: 30 for DIGITS, 20 for" in said
-    for field in dataclasses.fields(Recipe):
-        if field.name != "precision":  # that depends on the machine
-            option = f" --{field.name.replace('_', '-')}"
-            text = re.split(rf"{option}[ ,]", said)[-1]
-            default = re.match(r".*?\(default: (.*?)\)", text)[1]
-            for source in ("DIGITS", "CIFAR10", "SHAPES", "FOLDER"):
-                value = str(getattr(recipe_for(source, torch.device("cpu")), field.name))
-                assert default == value or f"{value} for {source}" in default, (option, default)
 
 
 def test_bad_input_is_one_line_and_exit_code_2(digits, pictures, grey, tmp_path, capsys):
@@ -266,15 +234,23 @@ def test_a_training_goes_on_from_trained_weights_with_a_head_for_the_classes(
 
 
 def test_an_interrupt_says_how_to_go_on_which_takes_the_same_weights_to_begin_with(
-    pictures, tmp_path, capsys, interrupted
+    pictures, tmp_path, capsys, monkeypatch
 ):
+    advance = Run.advance
+
+    def interrupting(run):
+        if run.step == 3:
+            signal.raise_signal(signal.SIGINT)
+        return advance(run)
+
+    monkeypatch.setattr(Run, "advance", interrupting)
     common = ["train", "--data", str(pictures), "--steps", "6", *SHORT[2:]]
     start, out = ["--from", "digits_vit"], ["--out", str(tmp_path / "my run")]
     assert main([*common, *start, *out]) == 128 + signal.SIGINT
     again = shlex.join(["python", "-m", "vitlab", *common, *start, *out, "--resume"])
     text = f"stopped after step 4 of 6, which is saved. To continue:\n    {again}\n"
     assert capsys.readouterr().err.endswith(text)
-    interrupted()
+    monkeypatch.undo()
     other = [*common, "--from", "digits_mixer", *out, "--resume"]
     assert "the model's start is 'digits_vit' there" in error(capsys, *other)
     assert main(shlex.split(again)[3:]) == 0

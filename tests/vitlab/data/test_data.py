@@ -46,13 +46,22 @@ def test_digits_are_scikit_learns_stretched_to_a_byte_in_the_size_and_channels_a
     assert (square[0, 0].int() - torch.from_numpy(np.array(image)).int()).abs().max() <= 1
 
 
-def test_the_parts_are_the_same_for_every_seed_and_fraction():
+def test_parts_are_the_same_for_every_seed_and_a_smaller_fraction_lies_inside_a_larger_one():
     a, b = load_data("DIGITS"), load_data("DIGITS", seed=5, fraction=0.3)
     assert torch.equal(a.test.images, b.test.images)
     assert torch.equal(a.validation.images, b.validation.images)
     tenth, quarter = (load_data("DIGITS", fraction=f, seed=5).train.images for f in (0.1, 0.25))
     rows = {tuple(image.flatten().tolist()) for image in quarter}
     assert len(tenth) == 126 and {tuple(image.flatten().tolist()) for image in tenth} < rows
+    labels = torch.arange(1000) % 10
+    kept = {f: thin(labels, f, seed=3) for f in (0.001, 0.1, 0.25, 0.5, 1)}
+    for small, large in zip(list(kept)[:-1], list(kept)[1:], strict=True):
+        assert set(kept[small].tolist()) < set(kept[large].tolist())
+    assert labels[kept[0.25]].bincount().tolist() == [25] * 10
+    assert labels[kept[0.001]].bincount().tolist() == [1] * 10
+    assert kept[1].tolist() == list(range(1000))
+    both = set(kept[0.5].tolist()) & set(thin(labels, 0.5, seed=1).tolist())
+    assert 200 < len(both) < 300  # another seed keeps others
 
 
 def test_what_is_no_data_is_refused(tmp_path):
@@ -117,15 +126,3 @@ def test_a_division_is_the_same_on_every_machine():
     assert checksum(*(split.images.sum((1, 2, 3)) for split in splits)) == "2a78be098eb61b22"
     tenth = load_data("DIGITS", fraction=0.1).train.images
     assert checksum(tenth.sum((1, 2, 3))) == "94409f5e094f57f9"
-
-
-def test_a_smaller_fraction_lies_inside_a_larger_one_and_is_of_each_class_alike():
-    labels = torch.arange(1000) % 10
-    kept = {f: thin(labels, f, seed=3) for f in (0.001, 0.1, 0.25, 0.5, 1)}
-    for small, large in zip(list(kept)[:-1], list(kept)[1:], strict=True):
-        assert set(kept[small].tolist()) < set(kept[large].tolist())
-    assert labels[kept[0.25]].bincount().tolist() == [25] * 10
-    assert labels[kept[0.001]].bincount().tolist() == [1] * 10
-    assert kept[1].tolist() == list(range(1000))
-    both = set(kept[0.5].tolist()) & set(thin(labels, 0.5, seed=1).tolist())
-    assert 200 < len(both) < 300  # another seed keeps others

@@ -103,7 +103,7 @@ def test_the_mirrored_input_is_found_and_none_where_there_is_none(dense):
     assert torch.equal(pair.second, pair.first) and not pair.distance.any()
 
 
-def test_two_signs_prove_that_a_map_is_not_injective_and_a_wide_margin_ends_the_search():
+def test_two_signs_prove_that_a_map_is_not_injective_and_between_them_is_a_collision():
     x = double([2, 1], [1e-20, 1], [-3, 1], [-1, 1])
     change = sign_change(square, x)
     assert (change.positive, change.negative) == (0, 3) and change.margin > 1e10
@@ -122,9 +122,6 @@ def test_two_signs_prove_that_a_map_is_not_injective_and_a_wide_margin_ends_the_
     assert (early.positive, early.negative) == (2, 1) and 1e3 < early.margin <= whole.margin
     assert len(calls) == 3 * every // 4
     assert sign_change(noted, x, enough=1e99) == whole  # where none is enough, the widest
-
-
-def test_across_a_fold_there_is_a_collision_and_across_a_narrow_one_by_a_shorter_step():
     pair = collide_across_fold(square, double([2, 1]), double([-1, 3]), apart=0.1)
     assert pair.found.all() and pair.distance > 0.1
     close(pair.second, pair.first * torch.tensor([-1, 1]))
@@ -146,7 +143,7 @@ def gates(x):
     return torch.stack([x[:, 0], (x[:, 1] - 1).relu(), x[:, 2] + x[:, 0]], 1)
 
 
-def test_closed_relus_and_missing_outputs_hide_directions_inside_the_window():
+def test_closed_relus_hide_directions_along_which_a_walk_ends_where_the_relu_opens():
     (direction,) = hidden_directions(gates, HERE)
     close(direction.abs(), torch.tensor([0.0, 1.0, 0.0]).double())
     assert len(hidden_directions(gates, double([2, 3, 0]))) == 0  # open
@@ -157,9 +154,6 @@ def test_closed_relus_and_missing_outputs_hide_directions_inside_the_window():
     assert len(hidden_directions(gates, HERE, window)) == 0
     zero = hidden_directions(lambda x: 0 * x, HERE, window)
     assert len(zero) == 2 and not zero[:, 1].any()
-
-
-def test_the_walk_ends_where_the_relu_opens_or_at_once_where_the_output_changes():
     pair = collide_along(gates, HERE, double([0, 5, 0]))
     assert pair.found.all()
     close(pair.second[0], torch.tensor([2.0, 1.0, 0.0]).double(), 1e-7)

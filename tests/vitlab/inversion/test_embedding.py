@@ -50,7 +50,7 @@ def test_a_narrow_embedding_keeps_its_rows_and_a_filter_that_repeats_tells_nothi
     close(layer(inverse.images(layer(images), (3, 2))), layer(images))
 
 
-def test_with_a_prior_it_is_the_conditional_mean_of_a_gaussian():
+def test_with_a_prior_it_is_the_conditional_mean_of_a_gaussian_of_patches():
     layer, spread = embedding(10), random(24, 24, seed=3)
     prior = PatchPrior(random(24, seed=4), spread @ spread.mT)
     patches = prior.mean + random(4000, 24, seed=5) @ spread.mT
@@ -68,9 +68,6 @@ def test_with_a_prior_it_is_the_conditional_mean_of_a_gaussian():
     left = prior.covariance - gain @ weight @ prior.covariance  # the theory's mean square error
     assert error(back) == pytest.approx(left.trace().item(), rel=0.05)
     assert error(back) < 0.7 * error(inverse.patches(tokens))
-
-
-def test_a_prior_is_of_patches_and_those_that_it_confines_to_what_is_seen_come_back_exactly():
     images = random(5, 3, 6, 8)
     prior, patches = PatchPrior.of(images, (2, 4)), patchify(images, (2, 4)).flatten(0, 1)
     close(prior.mean, patches.mean(0))

@@ -13,32 +13,22 @@ import minivit
 from minivit.preprocessing import Preprocess
 from tests.parity import draw
 from tests.refusals import assert_refused
-from tests.vitlab.inversion.contracting import close, random
+from tests.vitlab.inversion.contracting import Function, close, random
 from vitlab.inversion import Fourier, Pixels, blurred, generate, recognise, viewed
 
 
-class Linear(nn.Module):
+def linear(w):
     """Logits that are products with images w."""
-
-    def __init__(self, w):
-        super().__init__()
-        self.w = nn.Parameter(w)
-        self.eval()
-
-    def forward(self, images):
-        return torch.einsum("nchw,kchw->nk", images, self.w)
+    model = Function(lambda images: torch.einsum("nchw,kchw->nk", images, model.w))
+    model.w = nn.Parameter(w)
+    return model
 
 
-class Wrapped(nn.Module):
+def wrapped(model):
     """A classifier that gives its logits in an object, as Hugging Face's do."""
-
-    def __init__(self, model):
-        super().__init__()
-        self.model, self.preprocess = model, model.preprocess
-        self.eval()
-
-    def forward(self, x):
-        return SimpleNamespace(logits=self.model(x))
+    other = Function(lambda x: SimpleNamespace(logits=model(x)))
+    other.model, other.preprocess = model, model.preprocess
+    return other
 
 
 def small(**changes):
@@ -46,15 +36,27 @@ def small(**changes):
     return draw(minivit.create("vit_8px", **changes).double().eval())
 
 
-def test_the_blur_is_a_librarys():
+def test_blur_and_views_are_those_of_libraries():
     images = random(2, 3, 6, 9)
     for std in 2.4, 0.8, 0.3:
         expected = torchvision.transforms.functional.gaussian_blur(images, 3, std)
         close(blurred(images, std), expected, 1e-6)
     close(blurred(images, 0.0), images)
+    x, none = random(1, 2, 6, 6), torch.zeros(1).double()
+    full = none + 1
+    close(viewed(x, none, full, none, none), x)
+    close(viewed(x, none + torch.pi / 2, full, none, none), x.rot90(-1, (2, 3)))
+    wide = random(1, 2, 4, 8)
+    close(viewed(wide, none + torch.pi, full, none, none), wide.flip(2, 3))
+    middle = viewed(wide, none + torch.pi / 2, full, none, none)[..., 2:6]
+    close(middle, wide[..., 2:6].rot90(-1, (2, 3)))
+    close(viewed(wide, none, full, none + 0.25, none)[..., :3, :], wide[..., 1:, :])
+    close(viewed(wide, none, full, none, none - 0.25)[..., 2:], wide[..., :-2])
+    inner = viewed(wide, none, full / 2, none, none)  # the middle half, twice as large
+    assert inner.min() > wide[..., 1:3, 2:6].min() - 1e-9
 
 
-def test_the_source_method_is_its_formula_step_by_step():
+def test_the_source_method_is_its_formula_step_by_step_and_on_a_linear_score_a_straight_line():
     model, steps = small(), 6
     settings = {"method": "source", "steps": steps, "step_size": 0.3, "jitter": 0, "seed": 4}
     made = generate(model, [3, 7], **settings)
@@ -71,15 +73,12 @@ def test_the_source_method_is_its_formula_step_by_step():
     close(made.images, a, 1e-6)
     close(made.logits, model(made.images).detach())
     assert made.classes.tolist() == [3, 7]
-
-
-def test_on_a_linear_score_the_pixels_move_along_its_weights():
     w = random(2, 1, 8, 12)
     settings = {"method": "source", "blur": 0.0, "jitter": 0, "size": (1, 8, 12)}
-    made = generate(Linear(w), 1, steps=5, step_size=0.1, **settings)
+    made = generate(linear(w), 1, steps=5, step_size=0.1, **settings)
     start = 0.7 + torch.randn(1, 1, 8, 12, generator=torch.Generator().manual_seed(0)).double() / 20
     close(made.images[0], start[0] + 5 * 0.1 * w[1], 1e-6)
-    moved = generate(Linear(w), 1, steps=1, **settings).images[0] - start[0]
+    moved = generate(linear(w), 1, steps=1, **settings).images[0] - start[0]
     close(moved.square().mean().sqrt(), torch.tensor(1 / 20).double(), 1e-6)
 
 
@@ -103,21 +102,6 @@ def test_jitter_changes_the_crop_that_was_seen_and_nothing_else(jitter, by, plac
     assert set(visited[:5]) == {(jitter // 2, jitter // 2)} != {visited[5]}
     assert len(set(visited)) > 8
     assert {y for y, _ in visited} == {x for _, x in visited} == places
-
-
-def test_views_turn_zoom_and_shift():
-    x, none = random(1, 2, 6, 6), torch.zeros(1).double()
-    full = none + 1
-    close(viewed(x, none, full, none, none), x)
-    close(viewed(x, none + torch.pi / 2, full, none, none), x.rot90(-1, (2, 3)))
-    wide = random(1, 2, 4, 8)
-    close(viewed(wide, none + torch.pi, full, none, none), wide.flip(2, 3))
-    middle = viewed(wide, none + torch.pi / 2, full, none, none)[..., 2:6]
-    close(middle, wide[..., 2:6].rot90(-1, (2, 3)))
-    close(viewed(wide, none, full, none + 0.25, none)[..., :3, :], wide[..., 1:, :])
-    close(viewed(wide, none, full, none, none - 0.25)[..., 2:], wide[..., :-2])
-    inner = viewed(wide, none, full / 2, none, none)  # the middle half, twice as large
-    assert inner.min() > wide[..., 1:3, 2:6].min() - 1e-9
 
 
 def test_fourier_images_start_grey_stay_in_range_and_prefer_low_frequencies():
@@ -168,14 +152,14 @@ def test_logits_may_be_wrapped_in_an_object_and_inference_mode_is_left():
     for method in "fourier", "source":
         found = generate(model, 3, method=method, steps=3)
         with torch.inference_mode():
-            other = generate(Wrapped(model), 3, method=method, steps=3, size=(1, 8, 8))
+            other = generate(wrapped(model), 3, method=method, steps=3, size=(1, 8, 8))
         assert torch.equal(found.images, other.images) and torch.equal(found.logits, other.logits)
-    seen, other = (recognise(found.pictures, 3, {"m": m}) for m in (model, Wrapped(model)))
+    seen, other = (recognise(found.pictures, 3, {"m": m}) for m in (model, wrapped(model)))
     assert torch.equal(seen.probability, other.probability)
 
 
 def test_what_cannot_be_generated_is_refused():
-    flat = Linear(torch.eye(2).view(2, 1, 2, 1) * torch.tensor([0.0, 1]).view(2, 1, 1, 1))
+    flat = linear(torch.eye(2).view(2, 1, 2, 1) * torch.tensor([0.0, 1]).view(2, 1, 1, 1))
     source = {"method": "source"}
     cases = [
         ({"class_index": 10}, ValueError, r"classes below 10: got \[10\]"),

@@ -45,8 +45,6 @@ def test_contractions_are_undone_at_their_known_rates_and_newton_takes_over_wher
     assert relative(found.x, x).max() < 1e-12
     assert found.converged.all() and found.newton.all() and (found.rate > 1).all()
 
-
-def test_entries_that_converge_are_kept_beside_others_that_do_not():
     def branch(x):  # -x where the first number is negative: x + f(x) = 0, whatever x
         return torch.where(x[:, :1] < 0, -x, 0.5 * x)
 
