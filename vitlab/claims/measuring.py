@@ -110,7 +110,7 @@ def refusal(error: Exception) -> str | None:
         return None
     if isinstance(error, NotApplicable) or error.__traceback__ is None:
         return first_line(error)
-    last = extract_tb(error.__traceback__)[-1]
+    last = [frame for frame in extract_tb(error.__traceback__) if frame.name != "expect"][-1]
     return f"{first_line(error)} ({Path(last.filename).name}, line {last.lineno})"
 
 

@@ -9,14 +9,7 @@ from torch import Tensor, nn
 
 from minivit.recording import one
 from vitlab.claims.measurements import parts
-from vitlab.claims.measuring import (
-    Measured,
-    NotApplicable,
-    Subject,
-    before_training,
-    measures,
-    require,
-)
+from vitlab.claims.measuring import Measured, Subject, before_training, measures, require
 from vitlab.instruments import filter_spectra, first_filters, receptive_field
 from vitlab.instruments.importance import Part, without
 from vitlab.instruments.representations import patch_grid
@@ -67,8 +60,8 @@ def narrower(subject: Subject) -> Measured:
     model, image = subject.model, subject.images[:1]
     parts.attention_of(model, image)
     grid = patch_grid(model, image)
-    if grid is None:
-        raise NotApplicable("has no convolution, so its patches are not known")
+    require(grid, "has no convolution, so its patches are not known")
+    assert grid is not None  # for mypy
     names = parts.row_of_layers(model, image)
     tokens = parts.outputs(model, image, names[:1], 1, first=True)[parts.FIRST]
     require(tokens.ndim == 3, f"its first block reads {list(tokens.shape)}, not tokens")
