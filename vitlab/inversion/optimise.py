@@ -115,7 +115,7 @@ def _activation(function: Operator, like: Tensor, target: Tensor | None, at: str
         expect(fits, f"a target {shape} at {at!r}", list(target.shape))
         return target.detach()
     moved = (norms(function(like) - reached) > SAME * norms(reached)).any()
-    expect(not moved, "a model that draws nothing at random", f"another activation at {at!r}")
+    expect(not moved, f"a model that draws nothing at random up to {at!r}", "another activation")
     return reached
 
 
