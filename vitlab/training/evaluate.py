@@ -54,6 +54,7 @@ def logits_of(
     model: Model, split: Split, batch_size: int = 256
 ) -> Float[Tensor, "pictures classes"]:
     """The model's answers to all images, in evaluation mode, on the CPU."""
+    expect(len(split), "an image or more to score", "none")
     device = next(model.parameters()).device
     was_training = model.training
     model.eval()
@@ -68,7 +69,6 @@ def scores_of(
     logits: Float[Tensor, "pictures classes"], labels: Int64[Tensor, " pictures"]
 ) -> Scores:
     """Scores of a classifier's answers."""
-    expect(len(labels), "an image or more to score", "none")
     logs = logits.double().log_softmax(1)
     return Scores(
         (logs.argmax(1) == labels).double().mean().item(),
