@@ -18,6 +18,12 @@ def refuse_training(model: nn.Module, name: str = "the model") -> None:
         raise ValueError(f"{name} is in training mode and not a fixed function: call eval() first")
 
 
+def expect(holds: object, expected: str, got: object) -> None:
+    """Raises ValueError, which says what was expected and what was given, unless that holds."""
+    if not holds:
+        raise ValueError(f"expected {expected}: got {got}")
+
+
 def logits(model: nn.Module, images: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch classes"]:
     """A classifier's logits, unwrapped from Hugging Face's output object; ValueError if none."""
     output = model(images)

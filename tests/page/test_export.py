@@ -67,9 +67,9 @@ def create(classes="0123456789", largest=0.0, **changes):
     (lambda: create(norm="post"), ValueError, "got norm='post'"),
     (lambda: create(pool="attention"), ValueError, "got pool='attention'"),
     (lambda: minivit.create("resnet18", classes=10), ValueError, "got stem='7x7'"),
-    (lambda: create(classes=None), ValueError, "classes are called: .* and None"),
+    (lambda: create(classes=None), ValueError, "preprocess and classes: .* None"),
     (lambda: create(largest=1e5), ValueError, "got others in head.bias"),
-    (lambda: minivit.load("cifar10_feedforward"), ValueError, r"2,000,000 bytes, .* got \d"),
+    (lambda: minivit.load("cifar10_feedforward"), ValueError, r"2,000,000 bytes: got \d"),
 ])  # fmt: skip
 def test_what_a_page_cannot_run_is_refused_and_the_older_file_stays(of, error, given, tmp_path):
     (tmp_path / "m.js").write_text("old")

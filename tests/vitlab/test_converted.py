@@ -1,7 +1,6 @@
 """What else goes with a converted model: names, files, surgery, the way back; and refusals."""
 
 import copy
-import dataclasses
 
 import pytest
 import timm
@@ -94,44 +93,11 @@ def test_without_positions_norm_and_registers_stay_and_without_attention_no_laye
     torch.testing.assert_close(minivit.remove(model, "attention")(IMAGES), expected(IMAGES))
 
 
-def test_parts_can_be_transplanted_between_models_that_have_them_alike():
-    first = converted(timms("dinov2 with registers"))
-    second = copy.deepcopy(first)
-    for p in second.parameters():
-        p.normal_()
-    for part in "blocks", "positions", "class_token", "patch_embedding", "norm", "head":
-        second = minivit.transplant(first, second, part)
-    assert torch.equal(second(IMAGES), first(IMAGES))
-    plain = converted(timms("vit without a head"))
-    with pytest.raises(ValueError, match="surplus: blocks.0.attention.scale"):
-        minivit.transplant(first, plain, "attention")
-    with pytest.raises(ValueError, match=r"class_token \(\[1, 4, 24\], expected \[1, 1, 24\]\)"):
-        minivit.transplant(first, plain, "class_token")
-
-
-def test_every_part_is_there_to_be_recorded():
-    theirs = timms("dinov2 with registers")
-    ours = converted(theirs)
-    with minivit.record(ours, "blocks.1.attention.weights") as record:
-        ours(IMAGES)
-    with minivit.record(theirs, "blocks.1.attn.weights") as expected:
-        theirs(IMAGES)
-    (weights,), (other,) = record.values(), expected.values()
-    assert weights.shape == (2, 3, 8, 8)
-    torch.testing.assert_close(weights, other)
-
-
-@pytest.mark.parametrize("name", ["dinov2 with registers", "clip", "deit distilled"])
-def test_a_converted_model_is_unwound_to_the_image(name):
+def test_a_converted_model_is_unwound_to_the_image():
     # A patch is 12 numbers and a token 24: the embedding keeps everything.
-    sizes = {"img_size": 8, "patch_size": 2, "mlp_ratio": 2}
-    model, images = converted(timms(name, **sizes)), pictures(timms(name, **sizes), 8)
-    if name == "dinov2 with registers":
-        assert model.blocks[0].attention.scale.abs().mean() > 0.1  # drawn, no 1e-5
-    else:  # without LayerScale, branches of random numbers stretch: few tokens can be told apart
-        for block in model.blocks:
-            block.attention.out.weight *= 0.1
-            block.mlp.down.weight *= 0.1
+    theirs = timms("dinov2 with registers", img_size=8, patch_size=2, mlp_ratio=2)
+    model, images = converted(theirs), pictures(theirs, 8)
+    assert model.blocks[0].attention.scale.abs().mean() > 0.1  # drawn, no 1e-5
     tokens = activation(model, "blocks.1")(images)
     inverse = unwind(model, tokens, at="blocks.1")
     assert inverse.exact.all(), inverse.stages
@@ -170,9 +136,7 @@ HEAD = "ViTForImageClassification"
         (lambda: set_attribute("blocks.1.norm1", eps=1e-5), "same eps of LayerNorm in the whole model: got 1e-06 in blocks.0.norm1, 1e-05 in blocks.1.norm1"),
         (lambda: set_attribute("blocks.0.attn", scale=1.0), r"divided by sqrt\(8\) in blocks.0.attn: got 1"),
         (lambda: set_attribute("blocks.0.attn", num_heads=6), "same number of heads in the whole model: got 6 in blocks.0.attn, 3 in blocks.1.attn"),
-        (lambda: alter(timms, "vit", "blocks.1.mlp.act", nn.ReLU()), "got ReLU in blocks.1.mlp.act"),
         (lambda: alter(timms, "vit", "blocks.1.mlp.act", nn.GELU("tanh")), "same activation in the whole model: got gelu in blocks.0.mlp, tanh in blocks.1.mlp"),
-        (lambda: alter(timms, "deit 3", "blocks.1.ls1", nn.Identity()), "1 missing: blocks.1.attention.scale"),
         (lambda: timms("vit", qk_norm=True), "norms or gates inside blocks.0.attn"),
         (lambda: timms("deit distilled", fc_norm=True), "a norm that no token goes through"),
         (lambda: timms("vit", global_pool="max"), "global_pool='max'"),
@@ -180,21 +144,16 @@ HEAD = "ViTForImageClassification"
         (lambda: timms("vit", norm_layer="rmsnorm"), "RMSNorm in place of LayerNorm in blocks.0.norm1"),
         (lambda: timms("vit", final_norm=False), "no norm after the blocks"),
         (lambda: timms("dinov2 giant", mlp_layer=SwiGLU), "a gated MLP with a norm inside in blocks.0.mlp"),
-        (lambda: timms("dinov2 giant", act_layer=nn.GELU), "in blocks.0.mlp, or a SwiGLU with the gates first and no norm: got GluMlp"),
+        (lambda: timms("dinov2 giant", act_layer=nn.GELU), "or a SwiGLU with the gates first and no norm in blocks.0.mlp: got GluMlp"),
         (lambda: timms("dinov2 giant", mlp_layer=GluMlp), "a SwiGLU with the gates first"),
-        (lambda: timms("vit", act_layer=nn.SiLU), "expected a GELU in blocks.0.mlp"),
         (lambda: untrained("vit_small_patch16_dinov3", depth=1), "got Eva, with rotary positions"),
-        (lambda: untrained("swin_tiny_patch4_window7_224"), "windows whose tokens are merged"),
-        (lambda: untrained("cait_xxs24_224", depth=1), "blocks of class attention"),
         (lambda: untrained("beit_base_patch16_224", depth=1), "relative positions in attention"),
-        (lambda: untrained("resnet18"), "expected timm's VisionTransformer.*: got ResNet$"),
         (lambda: minivit.create("vit_8px"), "expected timm's VisionTransformer.*: got ViT$"),
-        (lambda: alter(huggingfaces, HEAD, "vit.layers.1.mlp.activation_fn", nn.ReLU()), "expected a GELU in vit.layers.1.mlp"),
+        (lambda: alter(huggingfaces, HEAD, "vit.layers.1.mlp.activation_fn", nn.ReLU()), "expected a GELU, .* in vit.layers.1.mlp"),
         (lambda: alter(huggingfaces, HEAD, "vit.layers.1.layernorm_before", nn.LayerNorm(24)), "eps of LayerNorm in the whole model: got 1e-12 in .*, 1e-05 in vit.layers.1.layernorm_before"),
         (lambda: alter(huggingfaces, "Dinov2ForImageClassification", "dinov2.encoder.layer.1.layer_scale2", nn.Identity()), "1 missing: blocks.1.mlp.scale"),
         (lambda: alter(huggingfaces, "Dinov2Model, giant", "encoder.layer.0.mlp.act_fn", nn.GELU()), "SwiGLU.*: got Dinov2SwiGLUFFN"),
         (lambda: untrained_huggingface("SiglipVisionModel", "SiglipVisionConfig", vision_use_head=False, **TINY), "got SiglipVisionModel, with no head"),
-        (lambda: untrained_huggingface("DINOv3ViTModel", "DINOv3ViTConfig", **TINY), "got DINOv3ViTModel, with rotary positions"),
         (lambda: untrained_huggingface("SwinModel", "SwinConfig"), "got SwinModel, with windows whose tokens are merged"),
         (lambda: timms("vit"), "of transformers: got VisionTransformer"),
     ],
@@ -232,4 +191,3 @@ def test_an_untrained_variant_has_the_parts_that_its_fields_name():
     assert {p.eps for p in model.modules() if isinstance(p, nn.LayerNorm)} == {1e-5}
     assert (model.blocks[3].mlp.scale == 0.1).all()
     assert model(torch.zeros(1, 3, 48, 32)).shape == (1, 10)  # another grid
-    assert dataclasses.replace(model.config, registers=1) != model.config

@@ -226,7 +226,7 @@ for package, name in ("timm", "timm:a"), ("transformers", "hf:a"), ("torchvision
     assert packages == ["timm", "transformers", "torchvision"], done.stderr
 
 
-def test_timms_images_are_prepared_as_by_timm():
+def test_images_are_prepared_as_by_timm_and_by_hugging_faces_processors():
     defaults = {"input_size": (3, 32, 32), "interpolation": "bicubic", "crop_pct": 0.9, "crop_mode": "center", "mean": (0.1, 0.2, 0.3), "std": (0.3, 0.2, 0.1)}  # fmt: skip
     for changes in (
         {},
@@ -237,23 +237,15 @@ def test_timms_images_are_prepared_as_by_timm():
         config = defaults | changes
         expected = timm.data.create_transform(**config, is_training=False)(PHOTO)[None]
         torch.testing.assert_close(timms(config)(PHOTO), expected)
-
-
-@pytest.mark.parametrize(
-    ("kind", "changes"),
-    [
+    for kind, changes in (
         ("ViTImageProcessor", {"size": {"height": 24, "width": 32}}),
         ("CLIPImageProcessor", {"size": {"shortest_edge": 40}, "crop_size": {"height": 32, "width": 32}}),
         ("SiglipImageProcessor", {"size": {"height": 32, "width": 32}}),
-        ("BitImageProcessor", {"size": {"shortest_edge": 36}, "crop_size": {"height": 28, "width": 28}}),
-    ],
-    ids=lambda value: str(value),
-)  # fmt: skip
-def test_hugging_faces_images_are_prepared_as_by_its_processor(kind, changes):
-    processor = getattr(transformers, kind)(**changes)
-    expected = processor(images=PHOTO, return_tensors="pt")["pixel_values"]
-    picture = tv.pil_to_tensor(PHOTO)  # its processors resize tensors
-    torch.testing.assert_close(huggingfaces(processor)(picture), expected, atol=0.02, rtol=0)
+    ):  # fmt: skip
+        processor = getattr(transformers, kind)(**changes)
+        expected = processor(images=PHOTO, return_tensors="pt")["pixel_values"]
+        prepared = huggingfaces(processor)(tv.pil_to_tensor(PHOTO))  # its processors resize tensors
+        torch.testing.assert_close(prepared, expected, atol=0.02, rtol=0)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from torch import nn
 import minivit
 from minivit.files import fingerprint, replacing
 from minivit.preprocessing import Preprocess
+from vitlab.calls import expect
 from vitlab.claims.images import images_for
 from vitlab.claims.ledger import AGREEMENTS, FORMAT, agreement, claims, half_of, measured
 from vitlab.claims.measurements import ask
@@ -26,17 +27,12 @@ from vitlab.extras import device_of, installed
 
 STATES = ("measured", "cannot be asked", "failed", "left out")
 PACKAGES = ("torchvision", "timm", "transformers", "open_clip_torch", "numpy", "scipy")
-# How far a claim that is measured again may be from its stored figure: as a fraction of it, what
-# processors and batch sizes may change, and of half its interval, less than other images would.
+# How far a claim measured again may be off its stored figure: fractions of it and its interval.
 ROUNDING, OF_THE_INTERVAL = 1e-3, 0.1
 
 
 class Audit:
-    """A model, and perhaps another beside it, with images that both read: what claims are asked of.
-
-    Models are named as for :func:`~vitlab.convert.open_model.open_any`, and ``images`` and
-    ``count`` as for :func:`~vitlab.claims.images.images_for`. The ``seed`` is of what is random.
-    """
+    """A model, perhaps another beside it, and images that both read: what claims are asked of."""
 
     def __init__(
         self,
@@ -52,11 +48,8 @@ class Audit:
     ) -> None:
         torch.manual_seed(seed)  # for an untrained model
         opened, other = open_any(model, untrained), open_any(beside) if beside else None
-        if other and other.preprocess != opened.preprocess:
-            raise ValueError(
-                f"expected two models that read the same images: {model} takes "
-                f"{opened.preprocess}, and {beside} takes {other.preprocess}"
-            )
+        same = other is None or other.preprocess == opened.preprocess
+        expect(same, "two models that read the same images", f"{model} and {beside}")
         self.images = images_for(opened, images, count, seed)
         self.seed, self.count = seed, count
         pixels, labels = self.images.pixels.to(device_of(device)), self.images.labels
@@ -92,8 +85,7 @@ class Audit:
     ) -> Iterator[dict[str, Any]]:
         """Asks claims one after another, and keeps the answers in a file, which is written whole.
 
-        Answers that the file has under the same conditions are not asked again, unless they failed,
-        which another try may mend.
+        Answers there under the same conditions are not asked again, unless they failed.
         """
         rows: dict[str, Any] = {}
         try:
@@ -114,16 +106,10 @@ class Audit:
         """The audit as JSON takes it, which its page and its tables are made from."""
         rows = [_with_book(answer) for answer in answers]
         states, agreements = (Counter(row[key] for row in rows) for key in ("state", "agreement"))
-        images = {
-            "source": self.images.source,
-            "count": len(self.images.pixels),
-            "size": list(self.images.pixels.shape[1:]),
-            "sha256": self.images.sha256,
-            "labels": self.images.labels is not None,
-            "unlabelled": self.images.unlabelled,
-            "skipped": list(self.images.skipped),
-            "worth": self.images.worth,
-        }
+        count, *size = self.images.pixels.shape
+        fields = ("source", "sha256", "unlabelled", "skipped", "worth")
+        images = {name: getattr(self.images, name) for name in fields}
+        images |= {"count": count, "size": size, "labels": self.images.labels is not None}
         return {
             "format": FORMAT,
             **self.conditions,

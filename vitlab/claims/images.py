@@ -13,6 +13,7 @@ from PIL import Image
 from torch import Tensor
 
 from minivit.files import fingerprint
+from vitlab.calls import expect
 from vitlab.convert.loaded_model import LoadedModel
 from vitlab.data.dataset import evenly
 from vitlab.data.loading import SOURCES, load_data
@@ -50,14 +51,12 @@ class Images:
 
 
 def images_for(opened: LoadedModel, source: str, count: int, seed: int) -> Images:
-    """Reads at most ``count`` images, evenly spaced among those that there are.
+    """Reads at most ``count`` images, evenly spaced among those that there are, in mixed order.
 
     They are those of a folder, perhaps with a folder for each class; of the test part of
-    ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``; or generated. Their order is mixed, as groups of
-    images, of which some intervals are made, would otherwise differ in their classes.
+    ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``; or generated.
     """
-    if count < 1:
-        raise ValueError(f"expected at least one image: got --count {count}")
+    expect(count > 0, "at least one image", f"--count {count}")
     if opened.preprocess is None:
         raise ValueError(f"{opened.unprepared}: expected a model that says how")
     if not source:
@@ -78,8 +77,8 @@ def images_for(opened: LoadedModel, source: str, count: int, seed: int) -> Image
 
 def _prepared(opened: LoadedModel, images: UInt8[Tensor, "images channels height width"]) -> Tensor:
     """Images of a data set as the model reads them."""
-    pictures = [Image.fromarray(image.permute(1, 2, 0).squeeze(2).numpy()) for image in images]
-    return torch.cat([_read(opened, picture) for picture in pictures])
+    arrays = (image.permute(1, 2, 0).squeeze(2).numpy() for image in images)
+    return torch.cat([_read(opened, Image.fromarray(array)) for array in arrays])
 
 
 def _read(opened: LoadedModel, picture: Image.Image) -> Float[Tensor, "1 channels height width"]:
@@ -95,7 +94,7 @@ def _generated(opened: LoadedModel, count: int, seed: int) -> Images:
     if count > 1:
         try:
             photographs = [_prepared(opened, crops(count // 2, CROP, seed=seed)[0])]
-        except FileNotFoundError as error:
+        except (OSError, ValueError) as error:
             worth = f"{GENERATED} Here without photographs: {error}."
     shapes = draw_shapes(count - sum(map(len, photographs)), SIDE, seed=seed).images
     return Images(torch.cat([_prepared(opened, shapes), *photographs]), worth)
@@ -105,8 +104,7 @@ def _folder(opened: LoadedModel, source: str, count: int) -> Images:
     """Images of a folder, in an order that no file system changes; broken ones are left out."""
     root = Path(source)
     if not root.is_dir():
-        what = "which is a file" if root.exists() else "which does not exist"
-        raise FileNotFoundError(f"expected {', '.join(SOURCES)} or a folder: got {source}, {what}")
+        raise FileNotFoundError(f"expected {', '.join(SOURCES)} or a folder: got {source}")
     files = [path for path in walk(root) if is_picture(path)]
     pixels, names, skipped = [], [], []
     for path in [files[i] for i in evenly(len(files), count).tolist()] if files else []:
@@ -119,9 +117,8 @@ def _folder(opened: LoadedModel, source: str, count: int) -> Images:
         else:
             pixels.append(_read(opened, picture))
             names.append(key.parts[0] if len(key.parts) > 1 else "")
-    if not pixels:
-        what = f"{len(skipped)} that cannot be read" if skipped else "none"
-        raise ValueError(f"expected images in {root}: got {what}")
+    what = f"{len(skipped)} that cannot be read" if skipped else "none"
+    expect(pixels, f"images in {root}", what)
     folders = sorted(set(names))
     index, why = _indices(folders, opened.classes)
     labels = None

@@ -18,6 +18,12 @@ class NotApplicable(ValueError):
     """The claim cannot be asked of this model, or of these images; the message says why."""
 
 
+def require(condition: object, reason: str) -> None:
+    """Raises NotApplicable for this reason, unless the condition holds."""
+    if not condition:
+        raise NotApplicable(reason)
+
+
 @dataclass(frozen=True)
 class Subject:
     """A model of any library, in evaluation mode, and images as it reads them."""
@@ -36,9 +42,7 @@ class Measured:
     """A figure of the model over all images, in the unit of the claim's card."""
 
     figure: float
-    # The same for each image alone, or for each group of them, where the figure is a mean over
-    # images: its interval comes from them, where there are several.
-    each: Float[Tensor, "images"] | None = None
+    each: Float[Tensor, "images"] | None = None  # the same by image or group, for an interval
     baselines: Mapping[str, float] = field(default_factory=dict)  # "untrained", "uniform attention"
     curves: Mapping[str, Float[Tensor, "layers"]] = field(default_factory=dict)  # by name
 
@@ -53,21 +57,17 @@ class Measurement:
     untrained: bool = False  # whether the figure before training is a baseline
 
     def measure(self, subject: Subject) -> Measured:
-        """The figure, which is finite, and its baselines.
-
-        Raises :class:`NotApplicable` where an instrument, or the model, refused; any other error is
-        the audit's own.
-        """
+        """The figure and its baselines; NotApplicable where an instrument or the model refused."""
         try:
             result = self.function(subject)
         except Exception as error:
             if isinstance(error, NotApplicable) or (reason := refusal(error)) is None:
                 raise
             raise NotApplicable(reason) from error
-        if not math.isfinite(result.figure):
-            raise NotApplicable(f"its figure is not a finite number: {result.figure}")
-        if result.each is not None and not result.each.isfinite().all():
-            raise NotApplicable("its figure is not a finite number for some of the images")
+        what = "its figure is not a finite number"
+        require(math.isfinite(result.figure), f"{what}: {result.figure}")
+        each = result.each
+        require(each is None or each.isfinite().all(), f"{what} for some of the images")
         if not self.untrained:
             return result
         before = before_training(subject, lambda twin: self.function(twin).figure)
@@ -105,15 +105,12 @@ def before_training(subject: Subject, measure: Callable[[Subject], float]) -> di
 
 
 def refusal(error: Exception) -> str | None:
-    """Why a model cannot be asked; None for an error of the audit's own, or too little memory.
-
-    A mistake may have the type of a refusal, so the sentence says where it comes from.
-    """
+    """Why a model cannot be asked; None for the audit's own error, or too little memory."""
     if out_of_memory(error) or not isinstance(error, REFUSALS):
         return None
     if isinstance(error, NotApplicable) or error.__traceback__ is None:
         return first_line(error)
-    last = extract_tb(error.__traceback__)[-1]
+    last = [frame for frame in extract_tb(error.__traceback__) if frame.name != "expect"][-1]
     return f"{first_line(error)} ({Path(last.filename).name}, line {last.lineno})"
 
 

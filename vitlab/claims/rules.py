@@ -4,16 +4,16 @@ import math
 import operator
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Shaped
 
+from vitlab.calls import expect
 from vitlab.extras import extra
 
-QUALIFIED = tuple(
-    f"qualified, {kind}"
-    for kind in ("with a condition", "for another reason", "misprinted", "in part")
-)
+KINDS = ("with a condition", "for another reason", "misprinted", "in part")
+QUALIFIED = tuple(f"qualified, {kind}" for kind in KINDS)
 YES = ("holds", *QUALIFIED, "weaker than claimed")  # from the strongest to the weakest
 NO = ("refuted", "the opposite was seen here")  # likewise
 UNCERTAIN = "too uncertain to tell"
@@ -27,10 +27,9 @@ COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator
 def word_of(verdict: str) -> str:
     """The word before the colon of ``"qualified, with a condition: only for equal norms"``."""
     word, _, why = verdict.partition(":")
-    if word not in WORDS:
-        raise ValueError(f"a verdict begins with one of {WORDS}: got {verdict!r}")
-    if word in NEEDS_WHY and not why.strip():
-        raise ValueError(f"'{word}' needs a reason after a colon: got {verdict!r}")
+    expect(word in WORDS, f"a verdict that begins with one of {WORDS}", repr(verdict))
+    reasoned = word not in NEEDS_WHY or why.strip()
+    expect(reasoned, f"a reason after '{word}' and a colon", repr(verdict))
     return word
 
 
@@ -40,7 +39,6 @@ def half_width(values: Shaped[np.ndarray, "values"]) -> float:
         return 0.0
     with extra("audit"):
         from scipy.stats import t  # a second to import, needed here alone
-
     return float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
 
 
@@ -53,9 +51,8 @@ def weaker(word: str) -> int:
 class Rule:
     """Cases in order, ``((sign, threshold, verdict), ...)``, of which the first that fits decides.
 
-    In ``claims.yml`` a rule is a mapping, ``{"<= 1e-6": holds, otherwise: "refuted: ..."}``, or
-    ``{always: "history, cited: ..."}`` where there is nothing to measure. ``uncertain: "..."`` may
-    stand last, a sentence for an interval that reaches across yes and no.
+    In ``claims.yml`` a mapping, ``{"<= 1e-6": holds, otherwise: "refuted: ..."}``, or ``{always:
+    "history, cited: ..."}``; ``uncertain`` is a sentence for an interval across yes and no.
     """
 
     cases: tuple[tuple[str, float, str], ...]
@@ -68,8 +65,8 @@ class Rule:
         mapping = dict(mapping)
         uncertain = mapping.pop("uncertain", "")
         *cases, (last, otherwise) = mapping.items()
-        if last != ("otherwise" if cases else "always"):
-            raise ValueError(f"a rule ends with 'otherwise' or is one 'always': got {mapping}")
+        ends = last == ("otherwise" if cases else "always")
+        expect(ends, "a rule that ends with 'otherwise' or is one 'always'", mapping)
         parsed = []
         for case, verdict in cases:
             match = re.fullmatch(r"(<=?|>=?) (\S+)", case)
@@ -79,8 +76,8 @@ class Rule:
         verdicts = [verdict for *_, verdict in parsed] + [otherwise]
         for verdict in verdicts:
             word_of(verdict)
-        if any(a == b for a, b in zip(verdicts, verdicts[1:], strict=False)):
-            raise ValueError(f"neighbouring cases must differ in their verdict: got {mapping}")
+        differ = all(a != b for a, b in pairwise(verdicts))
+        expect(differ, "neighbouring cases that differ in their verdict", mapping)
         return cls(tuple(parsed), otherwise, uncertain)
 
     @property
@@ -106,11 +103,7 @@ class Rule:
         return self.otherwise
 
     def decide(self, mean: float, half: float) -> str:
-        """The verdict for every figure between ``mean - half`` and ``mean + half``.
-
-        The weakest word that holds on all of them: qualified, say, across holds and qualified;
-        too uncertain to tell across a yes and a no.
-        """
+        """The verdict for all figures from ``mean - half`` to ``mean + half``: the weakest word."""
         low, high = mean - half, mean + half
         inside = [x for x in self.thresholds if low <= x <= high]
         beside = [math.nextafter(x, end) for x in inside for end in (low, high)]

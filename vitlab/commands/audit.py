@@ -10,6 +10,7 @@ from typing import Any
 
 from tyro.conf import FlagCreatePairsOff, Positional
 
+from vitlab.calls import expect
 from vitlab.claims import audit
 from vitlab.claims.ledger import AGREEMENTS, claims, measured, read
 from vitlab.claims.measurements import chosen
@@ -45,8 +46,8 @@ class Audit(Command):
     """instead of a model: a stored audit, of which --claims, or the quickest, are measured again"""
 
     def run(self, typed: str) -> int:
-        if bool(self.model) == bool(self.check):
-            raise ValueError("expected a model, or a stored audit after --check, and not both")
+        one = bool(self.model) != bool(self.check)
+        expect(one, "a model, or a stored audit after --check", "both" if self.model else "neither")
         if self.check:
             return self._check(read(self.check))
         with extra("audit"):  # before hours of work
@@ -67,8 +68,8 @@ class Audit(Command):
                     bar.write(f"{claim.id}  {answer['state']}: {result}", file=sys.stderr)
                     bar.update()
         except KeyboardInterrupt:
-            again = "Answers so far are kept: the same command continues."
-            print(f"Interrupted. {again}", file=sys.stderr)
+            kept = "Answers so far are kept: the same command continues."
+            print(f"Interrupted. {kept}", file=sys.stderr)
             raise
         report = opened.report(answers, typed)
         write(out / "audit.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")

@@ -12,6 +12,7 @@ from minivit.files import replacing
 from minivit.loading import resized
 from minivit.model import Model
 from minivit.torchvision import from_torchvision
+from vitlab.calls import expect
 from vitlab.convert.open_model import LIBRARIES, LoadedModel, open_any
 from vitlab.data.loading import Data, load_data
 from vitlab.data.pictures import open_picture
@@ -65,8 +66,7 @@ def open_model(name: str, size: int | None = None) -> LoadedModel:
     """A trained model of any library that can read images, at another size if it is ours."""
     opened = open_any(name)
     if opened.preprocess is None:
-        why = opened.unprepared or "expected preprocess"
-        raise ValueError(f"{name} does not say how its images are prepared: {why}")
+        raise ValueError(f"{name} does not say how images are prepared: {opened.unprepared}")
     if size is None:
         return opened
     if not isinstance(opened.model, Model):
@@ -80,14 +80,10 @@ def open_ours(name: str, size: int | None = None) -> Model:
     opened = open_model(name, size)
     if isinstance(opened.model, Model):
         return opened.model
-    converters: dict[str, Any] = {
-        "torchvision": from_torchvision,
-        "timm": vitlab.from_timm,
-        "hf": vitlab.from_huggingface,
-    }
+    converters: dict[str, Any] = {"timm": vitlab.from_timm, "hf": vitlab.from_huggingface}
+    converters["torchvision"] = from_torchvision
     library = name.partition(":")[0]
-    if library not in converters:
-        raise ValueError(f"expected a model of minivit's, or of {', '.join(LIBRARIES)}: got {name}")
+    expect(library in converters, f"a model of minivit's, or of {', '.join(LIBRARIES)}", name)
     model: Model = converters[library](opened.model)
     preprocess: Any = opened.preprocess
     model.preprocess, model.licence = preprocess, opened.licence
@@ -97,11 +93,8 @@ def open_ours(name: str, size: int | None = None) -> Model:
 
 def checked(path: Path, *endings: str) -> Path:
     """A path for a file to be written, refused before the work for it is done."""
-    if path.suffix.lower() not in endings or not path.parent.is_dir():
-        raise ValueError(
-            f"expected a file that ends in {' or '.join(endings)}, in a folder that exists: "
-            f"got {path}"
-        )
+    fits = path.suffix.lower() in endings and path.parent.is_dir()
+    expect(fits, f"a {' or '.join(endings)} file in a folder that exists", path)
     return path
 
 

@@ -8,17 +8,9 @@ from tyro.conf import Positional
 
 import minivit
 from minivit.patches import pair
-from vitlab.commands.command import (
-    Command,
-    ModelName,
-    OfModel,
-    checked,
-    draw,
-    load,
-    open_model,
-    open_ours,
-    write,
-)
+from vitlab.calls import expect
+from vitlab.commands import command
+from vitlab.commands.command import Command, ModelName, OfModel
 from vitlab.convert.onnx import export
 from vitlab.extras import device_of
 from vitlab.training.evaluate import as_csv, by_class, confusion, logits_of, matrix_rows, scores_of
@@ -35,15 +27,12 @@ class Eval(OfModel, Command):
     confusion: Path | None = None  # write the confusion matrix: a .csv, .png or .svg file
 
     def run(self, typed: str) -> int:
-        out = self.confusion and checked(self.confusion, ".csv", ".png", ".svg")
-        model = open_ours(self.model, self.size)
+        out = self.confusion and command.checked(self.confusion, ".csv", ".png", ".svg")
+        model = command.open_ours(self.model, self.size)
         config = model.to(device_of(self.device)).config
-        data = load(self.data, size=pair(config.image_size), channels=config.channels)
-        if list(model.classes) != list(data.classes):
-            raise ValueError(
-                f"the classes of the model are {', '.join(model.classes)}: {data.name} has "
-                f"{', '.join(data.classes)}"
-            )
+        data = command.load(self.data, size=pair(config.image_size), channels=config.channels)
+        classes = list(data.classes)
+        expect(list(model.classes) == classes, f"the classes {list(model.classes)}", classes)
         part = getattr(data, self.part)
         logits = logits_of(model, part, self.batch_size)
         matrix = confusion(logits, part.labels)
@@ -54,11 +43,11 @@ class Eval(OfModel, Command):
             cells = [n.rjust(width) for n, width in zip(numbers, widths[1:-1], strict=True)]
             print("  ".join([name.ljust(widths[0]), *cells, other]))
         if out and out.suffix.lower() == ".csv":
-            write(out, as_csv(matrix_rows(matrix, data.classes)))
+            command.write(out, as_csv(matrix_rows(matrix, data.classes)))
         elif out:
             from vitlab.figures import confusion_figure
 
-            draw(out, confusion_figure(matrix, data.classes))
+            command.draw(out, confusion_figure(matrix, data.classes))
         return 0
 
 
@@ -71,8 +60,8 @@ class Export(OfModel):
     out: Path  # a .onnx file
 
     def run(self, typed: str) -> int:
-        out = checked(self.out, ".onnx")
-        difference = export(open_model(self.model, self.size), out)
+        out = command.checked(self.out, ".onnx")
+        difference = export(command.open_model(self.model, self.size), out)
         print(f"logits differ by at most {difference:.1e}; written to {out}")
         return 0
 

@@ -12,17 +12,9 @@ from torch import Tensor
 from tyro.conf import Positional, arg
 
 from minivit.preprocessing import Preprocess
-from vitlab.calls import logits
-from vitlab.commands.command import (
-    Command,
-    OfModel,
-    checked,
-    complain,
-    draw,
-    open_model,
-    opened_picture,
-    write,
-)
+from vitlab.calls import expect, logits
+from vitlab.commands import command
+from vitlab.commands.command import Command, OfModel
 from vitlab.convert.loaded_model import LoadedModel
 from vitlab.data.pictures import is_picture, walk
 from vitlab.extras import device_of
@@ -52,11 +44,13 @@ class Predict(OfModel, Command):
         files = [(self.csv, ".csv", _csv), (self.json, ".json", _json)]
         for path, ending, _ in files:
             if path and path != STANDARD_OUTPUT:
-                checked(path, ending)
-        paths = [path for picture in self.pictures for path in _images_in(picture)]
-        if not paths:
-            raise ValueError(f"expected at least one image: got none in {list(self.pictures)}")
-        opened = open_model(self.model, self.size)
+                command.checked(path, ending)
+        paths: list[str] = []
+        for name in self.pictures:
+            images = (str(file) for file in walk(Path(name)) if is_picture(file))
+            paths += images if Path(name).is_dir() else [name]
+        expect(paths, "at least one image", f"none in {list(self.pictures)}")
+        opened = command.open_model(self.model, self.size)
         opened.model.to(device_of(self.device))
         rows: list[dict[str, Any]] = []
         for start in range(0, len(paths), self.batch_size):
@@ -70,7 +64,7 @@ class Predict(OfModel, Command):
             if path == STANDARD_OUTPUT:
                 sys.stdout.write(text(rows))
             elif path:
-                write(path, text(rows))
+                command.write(path, text(rows))
         return 2 if any("error" in row for row in rows) else 0
 
     @torch.no_grad()
@@ -80,9 +74,9 @@ class Predict(OfModel, Command):
         errors: dict[str, str] = {}
         for path in paths:
             try:
-                images[path] = opened.preprocess(opened_picture(path))  # type: ignore[misc]
+                images[path] = opened.preprocess(command.opened_picture(path))  # type: ignore[misc]
             except Exception as error:  # preprocessing has its own ways to fail
-                complain(error)
+                command.complain(error)
                 cause = error.__cause__ or error
                 errors[path] = f"{type(cause).__name__}: {cause}"
         answers: dict[str, Tensor] = {}
@@ -99,13 +93,6 @@ class Predict(OfModel, Command):
             pairs = zip(best.values.tolist(), best.indices.tolist(), strict=True)
             predictions = [{"class": str(names[i]), "probability": value} for value, i in pairs]
             yield {"path": path, "predictions": predictions}
-
-
-def _images_in(path: str) -> list[str]:
-    """The images in a folder and in those inside; of a file, the file."""
-    if not Path(path).is_dir():
-        return [path]
-    return [str(file) for file in walk(Path(path)) if is_picture(file)]
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:
@@ -136,9 +123,9 @@ class Look(OfModel, Command):
     def run(self, typed: str) -> int:
         from vitlab.figures import look
 
-        out = checked(self.out, ".png", ".svg", ".pdf")
-        image = opened_picture(self.picture)
-        opened = open_model(self.model, self.size)
+        out = command.checked(self.out, ".png", ".svg", ".pdf")
+        image = command.opened_picture(self.picture)
+        opened = command.open_model(self.model, self.size)
         device = device_of(self.device)
         opened.model.to(device)
         images = opened.preprocess(image).to(device)  # type: ignore[misc]
@@ -148,7 +135,7 @@ class Look(OfModel, Command):
             figure = look(opened.model, images, picture=larger, block=self.block, title=title)
         except IndexError as error:
             raise ValueError(f"--block {self.block}: {error}") from error
-        draw(out, figure)
+        command.draw(out, figure)
         print(f"{title}\nwritten to {out}")
         return 0
 

@@ -13,6 +13,7 @@ from minivit.catalogue import weights
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.shapes import Size
+from vitlab.calls import expect
 from vitlab.commands.command import Command, ModelName, draw, load, open_ours
 from vitlab.data.dataset import Data
 from vitlab.data.loading import SOURCES
@@ -87,8 +88,9 @@ class Train(Command):
             channels = channels or start.config.channels
         source = Path(self.data).resolve()
         out = self.out or Path("runs", f"{source.name.lower()}_{name}")
-        if self.data not in SOURCES and source.is_dir() and out.resolve().is_relative_to(source):
-            raise ValueError(f"give --out a folder outside the images: {out} is in {self.data}")
+        inside = source.is_dir() and out.resolve().is_relative_to(source)
+        outside = self.data in SOURCES or not inside
+        expect(outside, "--out outside the images", f"{out} in {self.data}")
         data = load(self.data, size=size, channels=channels, fraction=self.fraction)
         if not start and weights().get(name):
             untrained = "it starts untrained: to use the existing weights, give --from"

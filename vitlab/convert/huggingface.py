@@ -57,28 +57,20 @@ RESAMPLE = {2: "bilinear", 3: "bicubic"}  # PIL's numbers
 
 
 def from_huggingface(model: nn.Module, processor: Any = None) -> ViT:
-    """Makes minivit's ViT of one of Hugging Face's, equal to it at its image size.
+    """Makes minivit's ViT of one of Hugging Face's, equal to it at its image size::
+
+        model = vitlab.from_huggingface(AutoModel.from_pretrained("facebook/dinov2-small"))
 
     It takes, with the classes of transformers 5, ViT, DeiT (with a teacher too), DINOv2 with
-    registers or without, and the image towers of CLIP and SigLIP::
-
-        theirs = transformers.AutoModel.from_pretrained("facebook/dinov2-small")
-        model = vitlab.from_huggingface(theirs)
-
-    Every number that the result needs is used once and copied; the copy has the source's dtype,
-    device and mode. What it gives are the ``logits`` of a classifier, the ``image_embeds`` of
-    ``CLIPVisionModelWithProjection``, and of a model without a head its pooled features:
-    ``pooler_output``, but for ViT and DeiT ``last_hidden_state[:, 0]``, since no classifier reads
-    their pooler. ``classes`` are the model's ``id2label``, and ``preprocess`` is that of its image
-    ``processor``, if one is given. What counts in training alone, such as dropout, is left out; for
-    images of another size minivit interpolates positions in its own way.
+    registers or without, and the image towers of CLIP and SigLIP. It gives the ``logits`` of a
+    classifier, the ``image_embeds`` of ``CLIPVisionModelWithProjection``, and of a model without a
+    head its ``pooler_output``, but for ViT and DeiT ``last_hidden_state[:, 0]``. ``preprocess`` is
+    that of its image ``processor``.
     """
     kind = type(model).__name__
     config: Any = getattr(model, "config", None)
     if kind not in POOLS or not getattr(config, "vision_use_head", True):
-        raise ValueError(
-            f"expected one of {', '.join(POOLS)} of transformers: got {difference(kind)}"
-        )
+        raise ValueError(f"expected {', '.join(POOLS)} of transformers: got {difference(kind)}")
     size = config.image_size
     state = {k: v for k, v in model.state_dict().items() if not any(part in k for part in UNREAD)}
     ours = convert_state_dict(
@@ -111,21 +103,12 @@ def huggingface_preprocess(processor: Any) -> Preprocess:
     resample = RESAMPLE.get(int(processor.resample))
     names = ("do_resize", "resample", "do_rescale", "rescale_factor", "do_pad")
     settings = {name: getattr(processor, name, None) for name in names}
-    fits = (
-        settings["do_resize"]
-        and set(resize) in ({"height", "width"}, {"shortest_edge"})
-        and (shortest is None or crop)  # or images of many proportions have many sizes
-        and resample
-        and settings["do_rescale"]
-        and settings["rescale_factor"] in (None, 1 / 255)
-        and not settings["do_pad"]
-    )
+    one_size = set(resize) == {"height", "width"} or (set(resize) == {"shortest_edge"} and crop)
+    scales = settings["do_rescale"] and settings["rescale_factor"] in (None, 1 / 255)
+    fits = settings["do_resize"] and one_size and scales and not settings["do_pad"]
     if not fits or resample is None:
-        raise ValueError(
-            "expected an image processor that resizes to height and width, or to a shortest edge "
-            "and crops, bilinear or bicubic, scales by 1/255 and does not pad: got "
-            f"{settings | {'size': resize, 'crop_size': crop}}"
-        )
+        got = settings | {"size": resize, "crop_size": crop}
+        raise ValueError(f"expected a resize to one size that scales by 1/255, unpadded: got {got}")
     box = (shortest, shortest) if shortest else _height_and_width(resize)
     mean, std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
     if processor.do_normalize:
@@ -143,8 +126,7 @@ def _height_and_width(size: Any) -> Any:
 def open_huggingface(name: str, untrained: bool) -> LoadedModel:
     """A model of transformers, from a repository of the hub, its cache, or a folder.
 
-    Untrained, a type such as ``hf:dinov2`` will do: it has the sizes that are the type's default,
-    and needs no file.
+    Untrained, a type such as ``hf:dinov2`` will do, with the type's default sizes.
     """
     transformers = library("transformers")
     repository = name.partition(":")[2]

@@ -15,20 +15,15 @@ from minivit.import_torchvision import mend
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """A model, as its own library builds it, and what is known of it beside its numbers.
+    """A model, as its own library builds it, and what is known of it beside its numbers."""
 
-    The model is in evaluation mode, in float32, on the CPU. ``preprocess`` makes a batch of images,
-    or is none, and ``unprepared`` says why; ``classes`` name the logits; ``licence`` has the terms
-    of the weights; ``untrained`` makes the same architecture with weights as before training.
-    """
-
-    model: nn.Module
-    preprocess: Callable[[Any], Tensor] | None
-    classes: Sequence[str] | None
+    model: nn.Module  # in evaluation mode, in float32, on the CPU
+    preprocess: Callable[[Any], Tensor] | None  # makes a batch of images
+    classes: Sequence[str] | None  # the names of the logits
     name: str
-    licence: str | None
-    untrained: Callable[[], nn.Module] | None
-    unprepared: str | None = None
+    licence: str | None  # of the weights
+    untrained: Callable[[], nn.Module] | None  # makes the model as before training
+    unprepared: str | None = None  # why there is no ``preprocess``
 
 
 def ready(model: nn.Module) -> nn.Module:
@@ -57,11 +52,7 @@ def library(package: str) -> Any:
 
 @contextmanager
 def fetching(name: str) -> Iterator[None]:
-    """Around code that gets files from the Hugging Face Hub, or from its cache.
-
-    Raises a ValueError where the hub has no such repository, or it needs permission, and an OSError
-    where files are neither in the cache nor can be fetched.
-    """
+    """Around code that gets files from the Hugging Face Hub: OSError where none can be had."""
     from huggingface_hub.errors import RepositoryNotFoundError
 
     try:
@@ -71,18 +62,12 @@ def fetching(name: str) -> Iterator[None]:
         kind = OSError if isinstance(error, OSError) else ValueError
         why = (str(error) or type(error).__name__).splitlines()[0]
         if kind is OSError:
-            why += (
-                " What was fetched once is kept (HF_HOME moves it). Untrained, a model of timm or "
-                "a type such as hf:dinov2 needs no file"
-            )
+            why += " (HF_HOME moves it; untrained, timm's and a type as hf:dinov2 need no file)"
         cause: BaseException | None = error
         while cause is not None:
             if isinstance(cause, RepositoryNotFoundError):  # a gated one is a kind of it
                 kind = ValueError
-                why = (
-                    "the Hugging Face Hub has no such repository, or one that needs permission "
-                    "(`hf auth login`)"
-                )
+                why = "the Hugging Face Hub has none, or it needs permission (`hf auth login`)"
             cause = cause.__cause__ or cause.__context__
         raise kind(f"cannot open {name}: {why}") from error
 

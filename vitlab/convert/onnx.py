@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from minivit.files import replacing
 from minivit.preprocessing import Preprocess
-from vitlab.calls import logits
+from vitlab.calls import expect, logits
 from vitlab.convert.loaded_model import LoadedModel, quiet
 from vitlab.extras import extra
 
@@ -33,11 +33,8 @@ class Logits(nn.Module):
 def export(loaded: LoadedModel, path: Path) -> float:
     """Writes a classifier to an ONNX file, for batches of any number of images of its size.
 
-    The input is ``images``, prepared as the model's own are, the output ``logits``. The file's
-    metadata hold ``classes`` and ``preprocess`` as JSON, and ``licence``, where they are known. The
-    file is run with onnxruntime before it is put in its place, and is refused where its logits
-    differ by more than a ten-thousandth of the largest. Gives the largest difference, on random
-    images.
+    The metadata hold ``classes`` and ``preprocess`` as JSON, and ``licence``. Before the file is in
+    its place, onnxruntime runs it; gives the largest difference of logits.
     """
     with extra("onnx"):
         import onnx  # noqa: F401
@@ -48,10 +45,7 @@ def export(loaded: LoadedModel, path: Path) -> float:
         raise ValueError(f"the size of images that {loaded.name} takes is not known")
     model = Logits(loaded.model).eval()
     held = sum(tensor.nbytes for tensor in model.state_dict().values())
-    if held > LARGEST:
-        raise ValueError(
-            f"an ONNX file holds less than 2 GB: the weights of {loaded.name} have {held / 1e9:.1f}"
-        )
+    expect(held <= LARGEST, f"{loaded.name} with less than 2 GB of weights", f"{held / 1e9:.1f}")
     shape = (len(preprocess.mean), *preprocess.size)
     generator = torch.Generator().manual_seed(0)
     batches = [torch.randn(size, *shape, generator=generator) for size in SIZES]
@@ -69,18 +63,13 @@ def export(loaded: LoadedModel, path: Path) -> float:
             try:
                 (logits_of_file,) = session.run(None, {"images": images.numpy()})
             except Exception as error:  # onnxruntime's errors have no kind in common
-                raise ValueError(
-                    f"the exported {loaded.name} does not take {len(images)} images at a time: "
-                    f"nothing was written. {error}"
-                ) from error
+                what = f"the exported {loaded.name} does not take {len(images)} images at a time"
+                raise ValueError(f"{what}: {error}") from error
             differences = (torch.from_numpy(logits_of_file) - expected).abs()
             difference = max(difference, differences.nan_to_num(torch.inf).max().item())
             largest = max(largest, expected.abs().max().item())
-        if difference > TOLERANCE * largest:
-            raise ValueError(
-                f"the exported {loaded.name} differs from the model by {difference:.2g}: nothing "
-                "was written"
-            )
+        agrees = difference <= TOLERANCE * largest
+        expect(agrees, f"an export that agrees with {loaded.name}", f"{difference:.2g} apart")
     return difference
 
 

@@ -17,6 +17,7 @@ from minivit.loading import fetch, load
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
+from vitlab.calls import expect
 from vitlab.convert.huggingface import open_huggingface
 from vitlab.convert.loaded_model import LoadedModel, attempt, ready
 from vitlab.convert.timm import open_timm
@@ -29,25 +30,17 @@ def open_any(name: str, untrained: bool = False) -> LoadedModel:
 
     The name is one of
 
-    - ``timm:vit_base_patch16_224``, a model of timm, with a tag or without;
-    - ``hf:google/vit-base-patch16-224``, a repository of the Hugging Face Hub, or a folder that
-      ``save_pretrained`` wrote;
-    - ``torchvision:vit_b_16``, a classifier of torchvision;
-    - ``runs/mine`` or ``model.safetensors``, the folder of a training or a file of
-      :func:`~minivit.files.save`;
+    - ``timm:vit_base_patch16_224``, with a tag or without; ``torchvision:vit_b_16``;
+    - ``hf:google/vit-base-patch16-224``, a repository, or a folder that ``save_pretrained`` wrote;
+    - ``runs/mine`` or ``model.safetensors``, the folder of a training or a file;
     - ``cifar10_vit``, one of :func:`~minivit.catalogue.models`;
-    - ``module:function``, a function that takes nothing and returns an ``nn.Module``. The module is
-      looked for in the current folder first, as ``python -m`` does; what the model has as
-      ``preprocess``, ``classes`` and ``licence`` goes with it.
+    - ``module:function``, which takes nothing and returns an ``nn.Module``, taken as it is.
 
-    ``untrained``, its weights are as before training; nothing is fetched then, but for a model of
-    the Hugging Face Hub the file of its sizes, which has to be in the cache or within reach.
-    ``hf:dinov2``, a type, needs no file: it has the sizes of the type's default. A
-    ``module:function`` is taken as it is.
+    ``untrained``, nothing is fetched but, from the Hugging Face Hub, the file of its sizes;
+    ``hf:dinov2``, a type, has those of its default.
     """
     prefix, colon, rest = name.partition(":")
-    if not name or (colon and not rest):
-        raise ValueError(f"expected the name of a model: got {name!r}")
+    expect(name and (rest or not colon), "the name of a model", repr(name))
     if prefix in LIBRARIES and colon:
         return LIBRARIES[prefix](name, untrained)
     if colon and not name.endswith(".safetensors") and not Path(name).exists():
@@ -73,8 +66,8 @@ def open_torchvision(name: str, untrained: bool) -> LoadedModel:
         fetch(weights.url)  # into torch.hub's cache, where torchvision looks first
         model = ready(models.get_model(model_name, weights=weights))
     preprocess, why = attempt(lambda: Preprocess.like(weights.transforms()))
-    classes, licence = weights.meta["categories"], weights.meta.get("license")
-    licence = None if untrained else licence
+    classes, terms = weights.meta["categories"], weights.meta.get("license")
+    licence = None if untrained else terms
     return LoadedModel(model, preprocess, classes, name, licence, build_untrained, why)
 
 
@@ -132,10 +125,8 @@ def _open_function(name: str) -> LoadedModel:
     except ModuleNotFoundError as error:
         if not error.name or not module_name.startswith(error.name):
             raise
-        raise ValueError(
-            f"cannot open {name}: there is no module {module_name} in {here} or among the "
-            f"installed ones, and {module_name} is none of {', '.join(LIBRARIES)}"
-        ) from error
+        what = f"no module {module_name} in {here}, and it is none of {', '.join(LIBRARIES)}"
+        raise ValueError(f"cannot open {name}: there is {what}") from error
     finally:
         sys.path.remove(here)
     try:

@@ -1,9 +1,7 @@
 """Models for web pages: one file each, which the engine in ``book/_static/live`` runs.
 
-The file is a script, since pages that are opened from a folder can load nothing else. It hands over
-an object: what is said of the model, and its numbers as one string, a character each, which has the
-16 bits of a number in half precision as its code. The script is written in UTF-16, so that a number
-takes two bytes in it, too; browsers see that from the byte order mark, whatever a server says.
+It is a script in UTF-16, since pages that are opened from a folder can load nothing else: of the
+numbers, one string, a character has the 16 bits of one in half precision as its code.
 """
 
 import codecs
@@ -22,6 +20,7 @@ from minivit.preprocessing import Preprocess
 from minivit.resnet import ResNet
 from minivit.variants import ViTVariant
 from minivit.vit import ViT
+from vitlab.calls import expect
 
 LARGEST = 2_000_000  # bytes of the file: what a page may ask of a phone
 # No string holds these as they are, or no file in UTF-16: halves of surrogates, from -512 to -128.
@@ -31,12 +30,7 @@ UNREAD = "num_batches_tracked"  # BatchNorm's count of batches, of no use but in
 # The settings that the engine knows, of those that say more than a size.
 KNOWN: dict[type[Model], dict[str, tuple[Any, ...]]] = {
     ViT: {"pool": ("class", "mean")},
-    ViTVariant: {
-        "pool": ("class", "mean"),
-        "norm": ("pre",),
-        "window": (None,),
-        "local": (None,),
-    },
+    ViTVariant: {"pool": ("class", "mean"), "norm": ("pre",), "window": (None,), "local": (None,)},
     Mixer: {},
     ResNet: {"stem": ("3x3",), "block": ("basic",), "norm": ("batch",)},
 }
@@ -49,23 +43,15 @@ def export_page(model: Model, path: str | PathLike[str]) -> None:
     model needs ``preprocess`` and ``classes``; the file may have 2 MB.
     """
     path = Path(path)
-    if path.suffix != ".js":
-        raise ValueError(f"expected a path that ends in .js: got {path}")
+    expect(path.suffix == ".js", "a path that ends in .js", path)
     content = script(model, path.stem)
-    if len(content) > LARGEST:
-        raise ValueError(
-            f"expected a model whose file has at most {LARGEST:,} bytes, for a page: "
-            f"got {len(content):,}"
-        )
+    expect(len(content) <= LARGEST, f"a file of at most {LARGEST:,} bytes", f"{len(content):,}")
     with replacing(path) as scratch:
         scratch.write_bytes(content)
 
 
 def script(model: Model, name: str) -> bytes:
-    """What the file holds, whatever its size; the model's name is that in ``minivitModels``.
-
-    The model is an object: what its header says, ``tensors`` and ``numbers``.
-    """
+    """What the file holds, whatever its size; the model's name is that in ``minivitModels``."""
     preprocess = check(model)
     state = {k: v for k, v in model.state_dict().items() if not k.endswith(UNREAD)}
     about = to_json(About(model.config, preprocess, model.classes, model.licence, model.removed))
@@ -73,8 +59,7 @@ def script(model: Model, name: str) -> bytes:
     header = json.dumps({**about, "tensors": tensors})
     halves = {key: tensor.detach().cpu().half() for key, tensor in state.items()}
     for key, tensor in halves.items():
-        if not tensor.isfinite().all():
-            raise ValueError(f"expected numbers that half precision has: got others in {key}")
+        expect(tensor.isfinite().all(), "numbers that half precision has", f"others in {key}")
     codes = torch.cat([tensor.flatten() for tensor in halves.values()]).view(torch.uint16)
     letters = "".join(map(chr, codes.tolist()))
     numbers = ESCAPED.sub(lambda letter: f"\\u{ord(letter[0]):04x}", letters)
@@ -86,21 +71,14 @@ def script(model: Model, name: str) -> bytes:
 def check(model: Model) -> Preprocess:
     """Refuses a model that the engine does not run, or that does not know images and classes."""
     if type(model) not in KNOWN:
-        raise TypeError(
-            "a page runs ViTs, Mixers and ResNets (minivit.ViT, minivit.ViTVariant, minivit.Mixer, "
-            f"minivit.ResNet): got {type(model).__name__}"
-        )
+        raise TypeError(f"a page runs our ViTs, Mixers and ResNets: got {type(model).__name__}")
     for field, values in KNOWN[type(model)].items():
         value = getattr(model.config, field)
-        if value not in values:
-            expected = " or ".join(map(repr, values))
-            raise ValueError(f"a page runs models with {field}={expected}: got {field}={value!r}")
+        expected = " or ".join(map(repr, values))
+        expect(value in values, f"{field}={expected}, which a page runs", f"{field}={value!r}")
     preprocess = getattr(model, "preprocess", None)
     if not isinstance(preprocess, Preprocess) or not model.classes:
-        raise ValueError(
-            "a page needs to know how images are prepared and what classes are called: expected "
-            f"model.preprocess and model.classes, got {preprocess!r} and {model.classes!r}"
-        )
+        raise ValueError(f"expected preprocess and classes: got {preprocess!r}, {model.classes!r}")
     return preprocess
 
 

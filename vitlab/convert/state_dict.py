@@ -1,8 +1,6 @@
 """A ViT of ours from the state dict and the settings of another library's.
 
-What other libraries split is joined here, and what they leave out is filled in with numbers that
-change nothing: q, k and v; a bias that is not there; positions of tokens that are no patches; a
-query and its projection; two heads of which the mean is taken; no head at all.
+What others split is joined here, and what they leave out is filled in with zeros or identities.
 """
 
 import math
@@ -18,33 +16,25 @@ from minivit.model import check_state
 from minivit.patches import grid_of
 from minivit.variants import config_of
 from minivit.vit import ViT
+from vitlab.calls import expect
 
 # By the name of a module's class, our name of a GELU.
 GELUS = {
-    "GELU": "gelu",
-    "GELUActivation": "gelu",
-    "GELUTanh": "tanh",
-    "NewGELUActivation": "tanh",
-    "QuickGELU": "quick",
-    "QuickGELUActivation": "quick",
+    **dict.fromkeys(("GELU", "GELUActivation"), "gelu"),
+    **dict.fromkeys(("GELUTanh", "NewGELUActivation"), "tanh"),
+    **dict.fromkeys(("QuickGELU", "QuickGELUActivation"), "quick"),
 }
 # What classes of other libraries, by the beginning of their names, have that our ViT has not.
-RELATIVE, ANY = "relative positions in attention", "patches in any number and their own positions"
 OTHERS = {
     "Eva": "rotary positions or its own blocks (EVA, DINOv3, Perception Encoder)",
     "DINOv3": "rotary positions",
     "Swin": "windows whose tokens are merged from stage to stage",
     "Cait": "blocks of class attention after the others",
-    **{"Beit": RELATIVE, "Data2Vec": RELATIVE, "VisionTransformerRelPos": RELATIVE},
-    "VisionTransformerSAM": "windows and relative positions",
-    **{"NaFlexVit": ANY, "Siglip2": ANY},
+    "Beit": "relative positions in attention",
     **dict.fromkeys(("CLIPModel", "SiglipModel"), "text: give its vision_model"),
     "SiglipVisionModel": "no head, which pools",
-    "ViTMAE": "a decoder, and tokens that are left out",
     "RmsNorm": "RMSNorm in place of LayerNorm",
     "SwiGLU": "a gated MLP with a norm inside",
-    "Parallel": "attentions and MLPs side by side",
-    "ResPostBlock": "norms after attention and MLP, inside the residual",
     "HybridEmbed": "a convolutional network in place of the patch embedding",
 }
 
@@ -90,7 +80,7 @@ def _activation(mlp: Any, activation: nn.Module, name: str) -> str:
         approximate = getattr(activation, "approximate", "none")  # torch's GELU has the setting
         return "tanh" if approximate == "tanh" else GELUS[kind]
     raise ValueError(
-        f"expected a GELU in {name}, or a SwiGLU with the gates first and no norm: got {mlp}"
+        f"expected a GELU, or a SwiGLU with the gates first and no norm in {name}: got {mlp}"
     )
 
 
@@ -99,9 +89,8 @@ def _common_value(values: Mapping[str, Any], what: str) -> Any:
     first: dict[Any, str] = {}
     for name, value in values.items():
         first.setdefault(value, name)
-    if len(first) != 1:
-        names = ", ".join(f"{value} in {name}" for value, name in first.items())
-        raise ValueError(f"expected the same {what} in the whole model: got {names or 'none'}")
+    names = ", ".join(f"{value} in {name}" for value, name in first.items())
+    expect(len(first) == 1, f"the same {what} in the whole model", names or "none")
     return next(iter(first))
 
 
@@ -110,10 +99,8 @@ def convert_state_dict(state: dict[str, Tensor], names: Mapping[str, str], **set
 
     ``names`` are patterns of parts of the library's keys, each with what replaces it, in this
     order. The keys are then ours, and some more: ``registers``; in the blocks ``attention.q``,
-    ``k`` and ``v`` in place of ``qkv``, and ``mlp.gates`` and ``values`` in place of ``up``;
-    ``pool.latent``, a query that the first third of ``pool.in_proj`` or ``pool.q`` projects; and
-    ``second_head``. A model without a head gives its pooled features: its head is the identity.
-    ``settings`` are what no shape tells.
+    ``k`` and ``v`` for ``qkv``, and ``mlp.gates`` and ``values`` for ``up``; ``pool.latent``, a
+    query that ``pool.q`` projects; ``second_head``. ``settings`` are what no shape tells.
     """
     for pattern, ours in names.items():
         state = {re.sub(pattern, ours, key): tensor.detach() for key, tensor in state.items()}
@@ -168,20 +155,14 @@ def _fill(state: dict[str, Tensor], layer: str) -> None:
 
 
 def _tokens(state: dict[str, Tensor], patches: int, pool: str) -> int:
-    """Class token and registers become one table; gives the number of registers.
-
-    Only the class token has a position, and one that the head does not read is a register.
-    """
+    """Class token and registers become one table; gives the number of registers."""
     table = state["positions.table"]
     table = table.reshape(-1, table.shape[-1])
     tokens = [state.pop(key) for key in ("class_token", "registers") if key in state]
     first = torch.cat([table[:0], *(token.reshape(-1, table.shape[-1]) for token in tokens)])
     positions = len(table) - patches  # of tokens that are no patches: the first ones of them
-    if not 0 <= positions <= len(first):
-        raise ValueError(
-            f"expected positions of {patches} patches and of up to {len(first)} other tokens: got "
-            f"{len(table)}"
-        )
+    what = f"positions of {patches} to {patches + len(first)} tokens"
+    expect(0 <= positions <= len(first), what, len(table))
     reads = int(pool.startswith("class"))
     own = table[:reads] if positions else table.new_zeros(reads, table.shape[1])
     added = torch.cat([own * 0, table[reads:positions]])  # positions that go into the tokens

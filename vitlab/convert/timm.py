@@ -11,6 +11,7 @@ from minivit.catalogue import near
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from minivit.vit import ViT
+from vitlab.calls import expect
 from vitlab.convert.loaded_model import LoadedModel, attempt, fetching, library, ready
 from vitlab.convert.state_dict import convert_state_dict, difference, module_settings
 
@@ -43,22 +44,18 @@ PARTS = {
 
 
 def from_timm(module: nn.Module) -> ViT:
-    """Makes minivit's ViT of timm's ``VisionTransformer``, equal to it at its image size.
-
-    It takes ViT, AugReg, DeiT (distilled too), DeiT III, DINO, MAE, DINOv2 with registers or
-    without, giant included, models that pool by the mean, with the last norm before or after it,
-    and the image towers of CLIP and SigLIP::
+    """Makes minivit's ViT of timm's ``VisionTransformer``, equal to it at its image size::
 
         model = vitlab.from_timm(timm.create_model("vit_small_patch14_dinov2", pretrained=True))
 
-    Every number is used once and is copied; the copy has the source's dtype, device and mode. A
-    model without a classifier gives its pooled features. ``preprocess``, ``classes`` and
-    ``licence`` come with it where timm knows them. What counts in training alone, such as dropout,
-    is left out; for images of another size minivit interpolates positions in its own way.
+    It takes ViT, AugReg, DeiT (distilled too), DeiT III, DINO, MAE, DINOv2 with registers or
+    without, models that pool by the mean, and the image towers of CLIP and SigLIP. The copy has the
+    source's dtype, device and mode; without a classifier it gives its pooled features. What counts
+    in training alone, such as dropout, is left out.
     """
     theirs: Any = module
-    if (what := next(_differences(theirs), None)) is not None:
-        raise ValueError(f"expected timm's VisionTransformer, as minivit has it: got {what}")
+    what = next(_differences(theirs), None)
+    expect(what is None, "timm's VisionTransformer, as minivit has it", what)
     distilled = type(module).__name__ == "VisionTransformerDistilled"
     normed = not isinstance(theirs.fc_norm, nn.Identity)
     model = convert_state_dict(
@@ -132,15 +129,15 @@ def timm_classes(model: Any) -> Sequence[str] | None:
 def timm_preprocess(config: Mapping[str, Any]) -> Preprocess:
     """What ``timm.data.create_transform`` makes of a ``timm.data.resolve_model_data_config``."""
     size = config["input_size"][1:]
-    if config["crop_mode"] not in ("center", "squash"):
-        raise ValueError(f"expected crop_mode center or squash: got {config['crop_mode']}")
+    mode = config["crop_mode"]
+    expect(mode in ("center", "squash"), "crop_mode center or squash", mode)
     return Preprocess(
         size,
         tuple(math.floor(n / config["crop_pct"]) for n in size),  # type: ignore[arg-type]
         config["interpolation"],
         tuple(config["mean"]),
         tuple(config["std"]),
-        stretch=config["crop_mode"] == "squash",
+        stretch=mode == "squash",
     )
 
 

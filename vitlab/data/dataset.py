@@ -1,8 +1,4 @@
-"""A data set in memory: images as on disk, with labels, in parts that are the same everywhere.
-
-The part of an image depends on a hash of its key, such as its path: not on the order in which a
-folder is listed, nor on any library's random numbers.
-"""
+"""A data set in memory: images as on disk, with labels, in parts by a hash of each image's key."""
 
 import hashlib
 import unicodedata
@@ -12,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Int64, UInt8
 from torch import Tensor
+
+from vitlab.calls import expect
 
 PARTS = ("train", "validation", "test")
 HELD_OUT = {"validation": 0.1, "test": 0.2}  # of each class, where a source has no such part
@@ -28,11 +26,8 @@ class Split:
         images, labels = self.images, self.labels
         types = images.dtype, labels.dtype
         fits = types == (torch.uint8, torch.int64) and labels.shape == images.shape[:1]
-        if not fits or images.ndim != 4:
-            raise ValueError(
-                "expected images uint8 [n, channels, height, width] and labels int64 [n]: got "
-                f"{images.dtype} {list(images.shape)} and {labels.dtype} {list(labels.shape)}"
-            )
+        got = [f"{x.dtype} {list(x.shape)}" for x in (images, labels)]
+        expect(fits and images.ndim == 4, "images uint8 [n, c, h, w] and labels int64 [n]", got)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -47,8 +42,7 @@ class Data:
     """A data set; :meth:`of` makes one from its parts.
 
     ``mean`` and ``std`` are those of each channel over the training part, for values from 0 to 1;
-    ``skipped`` are the damaged images that were left out, ``"path: reason"``. The test part is
-    scored once, at the end; every choice is made on the validation part.
+    ``skipped`` are the damaged images that were left out, ``"path: reason"``.
     """
 
     name: str
@@ -77,8 +71,8 @@ class Data:
         """Makes a data set from its three parts, with the statistics of the training part."""
         present = set(parts["train"].labels.tolist())
         lacking = [f"train of {name}" for i, name in enumerate(classes) if i not in present]
-        if lacking := lacking or [part for part, split in parts.items() if not len(split)]:
-            raise ValueError(f"expected images in every part of {name}: got none in {lacking[0]}")
+        lacking += [part for part, split in parts.items() if not len(split)]
+        expect(not lacking, f"images in every part of {name}", f"none in {', '.join(lacking)}")
         mean, std = statistics(parts["train"].images)
         return cls(name, classes, **parts, mean=mean, std=std, licence=licence, skipped=skipped)
 
@@ -86,10 +80,9 @@ class Data:
 def statistics(
     images: UInt8[Tensor, "batch channels height width"],
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation of each channel, for values from 0 to 1.
+    """Mean and standard deviation of each channel, for values from 0 to 1, alike on all machines.
 
-    Computed from how often each of the 256 values occurs, so the same on every machine. A channel
-    of one value alone has 1 as its deviation, by which it can be divided.
+    A channel of one value alone has 1 as its deviation, by which it can be divided.
     """
     values = torch.arange(256, dtype=torch.float64) / 255
     counts = torch.stack([c.flatten().bincount(minlength=256) for c in images.unbind(1)])
@@ -107,16 +100,12 @@ def divide(
 ) -> list[Int64[Tensor, " _"]]:
     """Deals the images of each class to several parts; gives the indices of each, ascending.
 
-    ``keys`` are a name for each image, no two the same. Of each class, ``fractions`` go to the
-    parts, at least one image; one more part comes first and takes the rest.
+    Of each class, ``fractions`` go to the parts, at least one image; one more part comes first.
     """
     counts = labels.bincount(minlength=len(classes)).tolist()
     named = zip(classes, counts, strict=True)
-    if few := [f"{count} of {name}" for name, count in named if count <= len(fractions)]:
-        raise ValueError(
-            f"expected at least {len(fractions) + 1} images of each class, one for each part that "
-            f"they are dealt to: got {', '.join(few)}"
-        )
+    few = [f"{count} of {name}" for name, count in named if count <= len(fractions)]
+    expect(not few, f"at least {len(fractions) + 1} images of each class", ", ".join(few))
     dealt = []
     for indices in _by_class(keys, labels):
         sizes = [max(1, round(fraction * len(indices))) for fraction in fractions]
@@ -125,10 +114,7 @@ def divide(
 
 
 def thin(labels: Int64[Tensor, " batch"], fraction: float, seed: int) -> Int64[Tensor, " kept"]:
-    """Keeps a fraction of each class, at least one image, and gives the indices, ascending.
-
-    A smaller fraction lies inside a larger one of the same seed.
-    """
+    """The ascending indices of a fraction of each class, which lies inside that of a larger one."""
     ordered = _by_class([f"{seed} {i}" for i in range(len(labels))], labels)
     first = [indices[: max(1, round(fraction * len(indices)))] for indices in ordered]
     return torch.cat(first).sort().values

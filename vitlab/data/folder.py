@@ -33,14 +33,10 @@ def folder(path: str | PathLike[str], size: Size = 64, channels: int = 3) -> Dat
     """Reads a folder of images into memory, in an order that no file system changes.
 
     It holds a folder for each class, or ``train/`` and perhaps ``validation/`` and ``test/``, which
-    hold those; ``training``, ``val``, ``valid``, ``dev`` and ``testing`` are understood too, in
-    capitals as well. Class folders may have folders inside. Hidden names are ignored. Where there
-    are no validation images, 10 % of each training class are held out, and 20 % where there are no
-    test images, chosen by a hash of their paths inside the folder.
-
-    Warns of files that are not images and of damaged ones, which are left out, and of images that
-    are also among the training images. Images of other proportions than ``size``, height and width
-    in pixels, are cropped to the middle.
+    hold those; other names for these are understood. Hidden names are ignored. Where there are no
+    validation images, 10 % of each training class are held out, and 20 % where there are no test
+    images, chosen by a hash of their paths inside the folder. Warns of files that are left out, and
+    of images that are also among the training images. Images are cropped to the middle.
     """
     root = Path(path)
     preprocess = plain(size, channels)
@@ -69,11 +65,9 @@ def _listed(root: Path) -> tuple[tuple[str, ...], dict[str, list[File]]]:
     unclear = not whole and ("" in places or len(places) < len(folders))
     if unclear or unknown or len(classes) < 2:
         there = ", ".join(folder.name for folder in folders[:9]) or "none"
-        raise ValueError(
-            f"expected in {root} a folder for each of two classes or more, or train, and "
-            f"validation and test if there are any, with the same such folders in them: got {there}"
-            + (f", and classes that train does not have, {unknown[:9]}" if unknown else "")
-        )
+        there += f", and classes that train does not have, {unknown[:9]}" if unknown else ""
+        what = "a folder for each of two classes or more, or train (and validation, test) with such"
+        raise ValueError(f"expected in {root} {what}: got {there}")
     others: list[str] = []
     files: dict[str, list[File]] = {part: [] for part in PARTS}
     for part, place in places.items():

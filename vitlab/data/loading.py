@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from minivit.shapes import Size
+from vitlab.calls import expect
 from vitlab.data.dataset import HELD_OUT, PARTS, Data, Split, divide, statistics, thin
 from vitlab.data.folder import folder
 from vitlab.data.pictures import fitted
@@ -23,14 +24,11 @@ CIFAR10 = tuple(
 def digits(size: Size | None = None, channels: int | None = None) -> Data:
     """Handwritten digits, 1,797 grey images of 8 x 8 pixels, which come with scikit-learn.
 
-    70 % are for training and 20 % for the test, drawn at random: the same people wrote both, so
-    accuracies are higher than for a new writer's hand.
-
-    Alpaydin & Kaynak (1998), "Optical Recognition of Handwritten Digits".
+    The same people wrote the 70 % for training and the 20 % for the test: Alpaydin & Kaynak (1998),
+    "Optical Recognition of Handwritten Digits".
     """
     with extra("train"):
         from sklearn.datasets import load_digits
-
     bunch = load_digits()
     levels = torch.from_numpy(bunch.images)[:, None]  # [n, 1, 8, 8], whole numbers from 0 to 16
     images = fitted((levels * 255 / 16).round().to(torch.uint8), size, channels)
@@ -49,20 +47,15 @@ def _held_out(whole: Split, classes: tuple[str, ...], parts: tuple[str, ...]) ->
 def cifar10(size: Size | None = None, channels: int | None = None) -> Data:
     """CIFAR-10, 60,000 colour images of 32 x 32 pixels, 10,000 of them for the test.
 
-    The environment variable ``MINIVIT_CIFAR10`` names a copy: the folder ``cifar-10-batches-py`` of
-    the release or the one around it, which torchvision reads, or a folder of image files from
-    ``train/airplane`` to ``test/truck``. ``MINIVIT_DOWNLOAD=1`` lets torchvision fetch the release
-    once, into torch.hub's cache. 5,000 training images are held out for validation, chosen by their
-    positions in the release, or by the names of the files.
+    The environment variable ``MINIVIT_CIFAR10`` names a copy, the folder ``cifar-10-batches-py`` of
+    the release or the one around it, or a folder of images from ``train/airplane`` to
+    ``test/truck``; ``MINIVIT_DOWNLOAD=1`` lets torchvision fetch it into torch.hub's cache.
 
     Krizhevsky (2009), "Learning Multiple Layers of Features from Tiny Images".
     """
     copy = os.environ.get("MINIVIT_CIFAR10")
     if not copy and os.environ.get("MINIVIT_DOWNLOAD") != "1":
-        raise FileNotFoundError(
-            "CIFAR-10 is not part of this package: set MINIVIT_CIFAR10=path to a copy of it, or "
-            "MINIVIT_DOWNLOAD=1 to have it fetched (170 MB)"
-        )
+        raise FileNotFoundError("set MINIVIT_CIFAR10=path, or MINIVIT_DOWNLOAD=1 to fetch 170 MB")
     if copy and Path(copy, "train").is_dir():
         data = folder(copy, size or 32, channels or 3)
         return replace(data, name="CIFAR10, from files")  # which may have been compressed
@@ -90,10 +83,7 @@ def _release(path: Path, download: bool) -> list[Split]:
 
 
 def shapes(size: Size | None = None, channels: int | None = None) -> Data:
-    """Generated colour images of textured shapes, 32 x 32 pixels: see :mod:`vitlab.data.shapes`.
-
-    70 % of the objects have the texture that is typical of their shape.
-    """
+    """Generated colour images of textured shapes, 70 % of them with the texture typical of them."""
     parts = {}
     for seed, (part, n) in enumerate(zip(PARTS, (8000, 1000, 2000), strict=True)):
         drawn = draw_shapes(n, size or 32, seed=seed)
@@ -115,21 +105,16 @@ def load_data(
     """Loads images and labels in three parts, the same on every machine.
 
     Args:
-        source: ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``, described below, or a folder as for
+        source: ``"DIGITS"``, ``"CIFAR10"``, ``"SHAPES"`` or a folder as for
             :func:`vitlab.data.folder.folder`.
-        size: Height and width in pixels. The shorter side is resized, with antialiasing, and the
-            middle cropped. Default: 64 for a folder, and for the others their own, 8 for digits,
-            32 for CIFAR-10 and shapes.
+        size: Height and width in pixels, by default 64 for a folder, and else the data's own. The
+            shorter side is resized, with antialiasing, and the middle cropped.
         channels: 1 for grey or 3 for colour. Default: 1 for digits, 3 for the others.
-        fraction: How much of the training part to keep, of each class alike, at least one image.
-            A smaller fraction lies inside a larger one.
+        fraction: How much of the training part to keep, of each class alike.
         seed: Chooses what ``fraction`` keeps. The parts are the same for every seed.
     """
-    if channels not in (None, 1, 3) or not 0 < fraction <= 1:
-        raise ValueError(
-            f"expected 1 or 3 channels, and a fraction above 0 and at most 1: got {channels} and "
-            f"{fraction}"
-        )
+    fits = channels in (None, 1, 3) and 0 < fraction <= 1
+    expect(fits, "1 or 3 channels and 0 < fraction <= 1", f"{channels} and {fraction}")
     if source in SOURCES:
         data = SOURCES[str(source)](size, channels)
     elif Path(source).is_dir():

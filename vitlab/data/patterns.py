@@ -95,8 +95,7 @@ def _ripples(u: Tensor, v: Tensor) -> Tensor:
     return _soft(_wave(torch.hypot(u - 3 * torch.round(u / 3), v - 3 * torch.round(v / 3))))
 
 
-# How bright a point is, from 0 to 1, in patterns with a period of about 1. Each is the typical one
-# of the shape at its place above.
+# How bright a point is, from 0 to 1; each is the typical one of the shape at its place above.
 TEXTURES: dict[str, Function] = {
     "stripes": lambda u, v: _soft(_wave(u)),
     "checks": lambda u, v: _soft(1.5 * _wave(u / 1.5) * _wave(v / 1.5)),

@@ -13,6 +13,7 @@ from torch import Tensor
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess, as_shown
 from minivit.shapes import Size
+from vitlab.calls import expect
 
 MEMORY = 4e9  # bytes that the images of a data set may take
 CHUNK = 1024  # images resized at a time, as float32
@@ -24,10 +25,7 @@ def is_picture(path: Path) -> bool:
 
 
 def walk(folder: Path, visited: set[Path] | None = None) -> Iterator[Path]:
-    """The files in a folder and then those in the folders inside, each folder once.
-
-    They are sorted by name, and hidden ones left out.
-    """
+    """The files in a folder, sorted by name, then those in the folders inside, each once."""
     if visited is None:  # a link to a folder above would take in other classes
         above = (*folder.absolute().parents, *folder.resolve().parents)
         visited = {path.resolve() for path in above}
@@ -48,8 +46,7 @@ def open_picture(path: str | PathLike[str]) -> Image.Image:
     """Opens an image in any format that Pillow reads, as RGB, or as L where the file is grey.
 
     It is rotated as its EXIF tag says, 16 bits are rounded to 8, and transparency becomes
-    white. Of several frames the first is taken. Colour profiles are not applied. Broken files raise
-    many kinds of errors; pixels of 32 bits, whose range is not known, a ValueError.
+    white. Of several frames the first is taken. Broken files raise many kinds of errors.
     """
     with Image.open(path) as file:
         file.load()
@@ -57,18 +54,15 @@ def open_picture(path: str | PathLike[str]) -> Image.Image:
         if image.mode.startswith("I;16"):
             levels = np.asarray(image).astype(np.float64)
             image = Image.fromarray((levels * 255 / 65535).round().astype(np.uint8))
-        if image.mode in ("I", "F"):
-            raise ValueError(f"expected at most 16 bits a channel: got mode {image.mode}")
+        known = image.mode not in ("I", "F")
+        expect(known, "at most 16 bits a channel", f"mode {image.mode}")
         return image.convert("L" if image.mode in ("1", "L") else "RGB")
 
 
 def fitted(
     images: UInt8[Tensor, "batch _ height width"], size: Size | None, channels: int | None
 ) -> UInt8[Tensor, "batch channels new_height new_width"]:
-    """Gives images another size and number of channels; None leaves them as they are.
-
-    Other proportions are cropped to the middle. Colours become grey by their luma (ITU-R 601-2).
-    """
+    """Gives images another size, cropped to the middle, and number of channels; None keeps them."""
     height, width = pair(size) if size is not None else images.shape[-2:]
     check_memory(len(images), channels or images.shape[1], (height, width))
     if channels == 1 and images.shape[1] == 3:
@@ -86,11 +80,9 @@ def fitted(
 def check_memory(n: int, channels: int, size: Size) -> None:
     """Refuses images that would take more than 4 GB, or have no pixel."""
     height, width = pair(size)
-    if min(height, width) < 1 or n * channels * height * width > MEMORY:
-        raise ValueError(
-            f"expected images of a pixel or more that take at most {MEMORY / 1e9:g} GB of memory: "
-            f"got {n} of {height} x {width} pixels; ask for another size, or take fewer"
-        )
+    fits = min(height, width) > 0 and n * channels * height * width <= MEMORY
+    got = f"{n} of {height} x {width} pixels"
+    expect(fits, f"images that take at most {MEMORY / 1e9:g} GB of memory", got)
 
 
 def plain(size: Size, channels: int) -> Preprocess:

@@ -12,10 +12,7 @@ from vitlab.data.loading import load_data
 
 @dataclass(frozen=True)
 class Planted:
-    """Images of a digit, its label, in one quarter, and the shuffled pixels of a digit in others.
-
-    ``quarters`` says where the digit is, in reading order.
-    """
+    """Images of a digit, its label, in one of the ``quarters``, and shuffled ones in others."""
 
     images: UInt8[Tensor, "batch 1 16 16"]
     labels: Int64[Tensor, " batch"]
@@ -37,9 +34,8 @@ def plant_digits(
 ) -> Planted:
     """Puts images together of which it is known what decides, to test maps of what matters on.
 
-    A shuffled digit is as bright as a digit, and says nothing about the class. Digits are drawn
-    with repetition, and each is shuffled in its own way. ``seed`` is that of the digits and of
-    where they are, ``others`` that of what is around them (default: another for each ``seed``).
+    A shuffled digit is as bright as a digit, and says nothing about the class. ``seed`` is that of
+    the digits and of where they are, ``others`` that of what is around them.
     """
     digits = getattr(load_data("DIGITS"), part)
     draws = torch.Generator().manual_seed(seed)

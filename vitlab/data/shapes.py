@@ -1,8 +1,7 @@
 """Generated images of a textured shape among clutter, with a mask of the shape's pixels.
 
-There are ten shapes and ten textures. Each shape has its typical texture, so a model can tell the
-classes by either; where the two disagree, the images show which one it goes by (cue conflict,
-Geirhos et al. 2019, "ImageNet-trained CNNs are biased towards texture").
+Each of ten shapes has its typical texture; where they disagree, images show which one a model
+goes by (Geirhos et al. 2019, "ImageNet-trained CNNs are biased towards texture").
 """
 
 import math
@@ -15,6 +14,7 @@ from torch import Tensor
 
 from minivit.patches import pair
 from minivit.shapes import Size
+from vitlab.calls import expect
 from vitlab.data.patterns import OUTLINES, TEXTURES, Function
 
 CLASSES = tuple(OUTLINES)
@@ -26,8 +26,7 @@ PIECES = 5  # of clutter in an image
 class Shapes:
     """Generated images of shapes, ``labels``, with the typical textures of others, ``textures``.
 
-    Both are indices into ``CLASSES``. ``masks`` are 0 for the background, and the label + 1 for the
-    object.
+    Both are indices into ``CLASSES``. ``masks`` are the label + 1, and 0 for the background.
     """
 
     images: UInt8[Tensor, "batch 3 height width"]
@@ -39,20 +38,14 @@ class Shapes:
 def draw_shapes(n: int, size: Size = 32, *, seed: int = 0, typical: float = 0.7) -> Shapes:
     """Draws images of one textured object, on a textured ground with five pieces of clutter.
 
-    Position, scale, angle, colours, contrast and noise vary. Each 250 images have 25 of each class,
-    in random order. The first images are the same whatever ``n`` is, and to the last bit on one
-    machine; on another a colour may differ by one level. A larger ``size``, in pixels, shows the
-    same images in more detail, but for their noise.
-
-    ``typical`` is the fraction of objects with the texture of their own class; the others have that
-    of another class. With 0 the cues conflict in every image, with 0.1 the texture tells nothing
-    about the class. The rest of the image does not depend on it.
+    Each 250 images have 25 of each class, in random order. The first are the same whatever ``n``
+    is, on one machine, and larger ones show the same in more detail. ``typical`` is the fraction of
+    objects with the texture of their own class: with 0 the cues conflict in every image, with 0.1
+    the texture says nothing. The rest of the image does not depend on it.
     """
     height, width = pair(size)
-    if n < 1 or not 16 <= min(height, width) <= max(height, width) <= 128:
-        raise ValueError(
-            f"expected at least one image, 16 to 128 pixels each way: got {n} of {size}"
-        )
+    fits = n > 0 and 16 <= min(height, width) <= max(height, width) <= 128
+    expect(fits, "at least one image, 16 to 128 pixels each way", f"{n} of {size}")
     seeds = [seed * 1_000_003 + i for i in range(math.ceil(n / CHUNK))]
     chunks = [_chunk(_Canvas(height, width, seed), typical) for seed in seeds]
     return Shapes(*(torch.cat(parts)[:n] for parts in zip(*chunks, strict=True)))

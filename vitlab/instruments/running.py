@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Int64, Integer, Shaped
 from torch import Tensor, nn
 
+from vitlab.calls import expect as expect
+
 # What a model reads: one batch of images, or batches of images of one size.
 Images = Shaped[Tensor, "batch channels height width"] | Iterable[Tensor]
 Classes = Integer[Tensor, "batch"]  # one for each image, of all batches
@@ -42,12 +44,6 @@ def evaluating(model: nn.Module) -> Iterator[None]:
                     _evaluated[id(module)] = blocks - 1, training
                 elif training:
                     module.training = True
-
-
-def expect(holds: bool | Tensor, expected: str, got: object) -> None:
-    """Raises ValueError, which says what was expected and what was given, unless that holds."""
-    if not holds:
-        raise ValueError(f"expected {expected}: got {got}")
 
 
 def batches(images: Images, batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:

@@ -1,8 +1,4 @@
-"""Two inputs with one output: by Newton's method, where a function folds, or behind closed ReLUs.
-
-A direction that a function nearly loses looks like a collision, so every pair is compared with what
-the Jacobian alone would predict; one that it shrinks below rounding counts as lost.
-"""
+"""Two inputs with one output: by Newton's method, where a function folds, or at closed ReLUs."""
 
 from dataclasses import dataclass
 
@@ -10,16 +6,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from vitlab.inversion.solvers import (
-    Batch,
-    Numbers,
-    levenberg_marquardt,
-    newton_krylov,
-    rank_of,
-    relative_residual,
-    rounding,
-    solved,
-)
+from vitlab.calls import expect
+from vitlab.inversion import solvers
+from vitlab.inversion.solvers import Batch, Numbers, levenberg_marquardt, newton_krylov, rounding
 from vitlab.krylov import Operator, jacobian, linearise, norms, or_one, sign_margin
 
 DOUBLINGS, HALVINGS = 16, 30  # of a step, to find how far the output stays the same
@@ -28,18 +17,14 @@ SHORTEST = 1e-4  # the first step, relative to the input
 
 @dataclass(frozen=True, eq=False)
 class Collision:
-    """Pairs of inputs, and how near their outputs are.
-
-    Distances are relative to the first's size, and absolute where that is zero.
-    """
+    """Pairs of inputs, and how near their outputs are, relative to the first's size unless zero."""
 
     first: Batch
     second: Batch
     distance: Numbers  # ‖second - first‖ / ‖first‖
     output_distance: Numbers  # ‖f(second) - f(first)‖ / ‖f(first)‖
     first_order: Numbers  # ‖J (second - first)‖ / ‖f(first)‖, as of a linear map
-    # The inputs differ by more than 1e-6, the outputs by no more than counts as solved, and by 1000
-    # times less than the first order, unless that is rounding.
+    # The inputs differ, the outputs do not, by 1000 times less than the first order.
     found: Bool[Tensor, " batch"]
 
 
@@ -55,7 +40,7 @@ def compare(function: Operator, first: Batch, second: Batch) -> Collision:
     first_order = norms(at.push(apart)) / size
     output_distance = norms(linearise(function, second).value - at.value) / size
     curved = (1000 * output_distance <= first_order) | (first_order <= rounding(first.dtype))
-    found = (distance > 1e-6) & (output_distance <= solved(first.dtype)) & curved
+    found = (distance > 1e-6) & (output_distance <= solvers.solved(first.dtype)) & curved
     return Collision(first, second, distance, output_distance, first_order, found)
 
 
@@ -70,9 +55,8 @@ def find_collisions(
 ) -> Collision:
     """Looks for other inputs with the output of ``x``: solves for it from starts near ``x``.
 
-    Starts are ``radius`` times its size away: from far ones a solution is more often another input,
-    from near ones there is more often a solution. ``dense`` solves with the whole Jacobian, for
-    functions that are small or badly conditioned. Where none is found, the second is ``x`` itself.
+    Starts are ``radius`` times its size away. ``dense`` solves with the whole Jacobian, for badly
+    conditioned functions. Where none is found, the second is ``x`` itself.
     """
     generator = torch.Generator(x.device).manual_seed(seed)
     second = x.clone()
@@ -107,9 +91,9 @@ class SignChange:
 def sign_change(function: Operator, x: Batch, enough: float | None = None) -> SignChange | None:
     """Looks for two inputs, in float64, whose Jacobian determinants differ in sign.
 
-    They prove that a smooth function is not injective: an injective map into a space of as many
-    dimensions keeps orientation everywhere or reverses it everywhere. Returns the pair with the
-    widest margin, or the first with more than ``enough``; none if all certain signs agree.
+    They prove that a smooth function is not injective: an injective map into as many dimensions
+    keeps orientation everywhere or reverses it. Gives the pair with the widest margin, or the first
+    with more than ``enough``.
     """
     best: dict[float, tuple[float, int]] = {}  # of each sign: the widest margin, and the input's
     pair = None
@@ -135,15 +119,13 @@ def collide_across_fold(
 ) -> Collision:
     """Builds a collision from two inputs where the Jacobian's determinant has different signs.
 
-    The function folds somewhere on the line between them: along the direction ``v`` that its
-    Jacobian loses there, the output turns back. So this takes the output a little further along
-    ``v``, by ``apart`` times the input's size or down to a thousandth of that, and solves for
-    another input from a start a little back along ``v``.
+    Somewhere between them the function folds: along the direction ``v`` that its Jacobian loses the
+    output turns back. So this takes the output further along ``v``, by ``apart`` times the input's
+    size or down to a thousandth of that, and solves for it from a start as far back.
     """
     ends = [positive, negative]
     signs = [_sign(function, x) for x in ends]
-    if signs[0] * signs[1] >= 0:
-        raise ValueError(f"expected determinants of different signs at the two: got {signs}")
+    expect(signs[0] * signs[1] < 0, "determinants of different signs at the two", signs)
     for _ in range(20):
         middle = (ends[0] + ends[1]) / 2
         ends[0 if _sign(function, middle) == signs[0] else 1] = middle
@@ -166,18 +148,14 @@ def _sign(function: Operator, x: Tensor) -> float:
 def hidden_directions(
     function: Operator, x: Batch, where: Bool[Tensor, "batch ..."] | None = None
 ) -> Float[Tensor, "directions ..."]:
-    """An orthonormal basis of the null space of a function's Jacobian, or its part in a window::
+    """An orthonormal basis of the null space of a function's Jacobian, or its part in a window.
 
-        hidden_directions(model.patch_embedding, image, window)
-
-    A smooth function loses only the first order along these directions; convolutions with ReLUs
-    lose everything, until a closed ReLU opens. ``x`` is one entry in float64, and ``where``, shaped
-    like it, says which numbers may move, by default all: a thousand or so are quick.
+    ``x`` is one entry in float64, and ``where``, shaped like it, says which numbers may move, by
+    default all. A smooth function loses only the first order along these directions.
     """
     where = torch.ones_like(x, dtype=torch.bool) if where is None else where
-    if len(x) != 1 or where.shape != x.shape:
-        got = f"{list(x.shape)} and {list(where.shape)}"
-        raise ValueError(f"expected one entry and a window of its shape: got {got}")
+    got = f"{list(x.shape)} and {list(where.shape)}"
+    expect(len(x) == 1 and where.shape == x.shape, "one entry and a window of its shape", got)
     moving = where.flatten().nonzero()[:, 0]  # [n]
 
     def moved(step: Tensor) -> Tensor:  # [1, n] -> [1, out]
@@ -185,7 +163,7 @@ def hidden_directions(
 
     j = jacobian(moved, x.new_zeros(1, len(moving)))[0]  # [out, n]
     values, rows = torch.linalg.svd(j, full_matrices=len(j) < len(moving))[1:]
-    rank = rank_of(values, j.shape)
+    rank = solvers.rank_of(values, j.shape)
     directions = x.new_zeros(len(moving) - rank, x.numel())
     directions[:, moving] = rows[rank:]
     return directions.view(-1, *x.shape[1:])
@@ -195,10 +173,7 @@ def hidden_directions(
 def collide_along(
     function: Operator, x: Float[Tensor, "1 ..."], directions: Float[Tensor, "directions ..."]
 ) -> Collision:
-    """Goes as far along each direction, both ways, as the output stays the same up to rounding.
-
-    Returns pairs of ``x`` and where each walk ended: along the directions, then their opposites.
-    """
+    """Goes as far along each direction, then its opposite, as the output stays the same."""
     ways = torch.cat([directions, -directions])
     column = [-1, *[1] * (x.ndim - 1)]
     ways = or_one(norms(x)) * ways / norms(ways).view(column)
@@ -209,7 +184,7 @@ def collide_along(
         return x + length.view(column) * ways
 
     def same(length: Tensor) -> Tensor:
-        return relative_residual(function, end(length), y) <= rounding(x.dtype)
+        return solvers.relative_residual(function, end(length), y) <= rounding(x.dtype)
 
     low = x.new_zeros(len(ways))
     high = low + SHORTEST

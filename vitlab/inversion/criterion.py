@@ -22,9 +22,8 @@ class Diverged(ArithmeticError):
 class Match:
     """The objective ``½ ‖function(x) - target‖²`` of each image, and a record of evaluations.
 
-    Optimisers see only what the methods return, and that depends on the target alone; distances to
-    the original ``image`` are just recorded. Optimisers work on flat vectors ``[k, n]``, and say by
-    ``entries`` to which images of the batch these belong. ``precision`` is the function's dtype.
+    Optimisers see only what the methods return, not the original ``image``. They work on flat
+    vectors ``[k, n]``, and say by ``entries`` to which images of the batch these belong.
     """
 
     def __init__(
@@ -83,25 +82,19 @@ class Match:
         for i in entries.tolist():
             first, last = self.features[i][0], self.features[i][-1]
             if not last <= DIVERGED * first:
-                raise Diverged(
-                    f"the feature distance of image {i} went from {first:.3g} to {last:.3g} in "
-                    f"{len(self.features[i])} evaluations: take a smaller step_size"
-                )
+                way = f"from {first:.3g} to {last:.3g}"
+                raise Diverged(f"the distance of image {i} went {way}: take a smaller step_size")
 
     def _check_start(self, gradient: Tensor) -> None:
         """Raises where no optimiser can leave the start, by the gradients there."""
         for i, slope in enumerate(gradient):
             first = self.features[i][0]
             if not (math.isfinite(first) and slope.isfinite().all()):
-                raise Diverged(
-                    f"the feature distance of image {i} is {first} where it starts, or its slope "
-                    "not finite: take another start, or a wider dtype"
-                )
+                what = f"the distance of image {i} is {first} where it starts"
+                raise Diverged(f"{what}, or its slope not finite: take another start or dtype")
             if not (slope.any() or self.arrived(self.entries)[i]):
-                raise ValueError(
-                    f"the feature distance of image {i} does not depend on the image where it "
-                    "starts: is the model untrained? If not, take another start"
-                )
+                what = f"the distance of image {i} does not depend on the image where it starts"
+                raise ValueError(f"{what}: is the model untrained? If not, take another start")
 
     def _note(self, x: Tensor, entries: Tensor, distance: Tensor) -> bool:
         """Records an evaluation, and returns whether it was the first of all."""
@@ -132,8 +125,5 @@ def noise(like: Float[Tensor, "batch *image"], seed: int) -> Float[Tensor, "batc
 
 @torch.no_grad()
 def shifted_distance(function: Operator, image: Batch, std: float, seed: int = 0) -> Numbers:
-    """How far an activation moves when the image is shifted a little: ``‖O(a + std z) - O(a)‖``.
-
-    By the source's criterion, an input with an activation nearer than this represents ``a``.
-    """
+    """How far an activation moves when the image is shifted by a little noise: the criterion."""
     return norms(function(image + std * noise(image, seed)) - function(image))

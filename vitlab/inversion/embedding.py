@@ -68,8 +68,7 @@ class EmbeddingInverse:
     ) -> Float[Tensor, "... n"]:
         """The patches that the embedding maps to these tokens, with no positions added.
 
-        What the tokens determine is exact. The rest is zero without a prior, as by the
-        pseudo-inverse, or the prior's conditional mean given what is known.
+        What tokens do not determine is zero, or the prior's conditional mean given what is known.
         """
         known = (tokens.double() - self.bias) @ self._read  # V^T x: [..., rank]
         patches = known @ self.seen
@@ -94,8 +93,7 @@ class EmbeddingInverse:
 class Told(nn.Module):
     """A model up to a block that reads what its patch embedding keeps of an image, not the pixels.
 
-    That is ``S V^T x`` of each patch ``x``, which an orthonormal map turns into tokens, so that a
-    search over it need not learn the singular values; the pixels where a stem is not linear.
+    That is ``S V^T x`` of each patch ``x``, orthonormally mapped to tokens; else the pixels.
     """
 
     def __init__(self, model: ViT | Mixer, at: str) -> None:
@@ -131,9 +129,8 @@ class Told(nn.Module):
 def linear_guess(model: ViT | Mixer, at: str, tokens: Tokens, seed: int = 0) -> Images:
     """Guesses the images whose tokens, after the block ``at``, are these: linear in each token.
 
-    With residuals a token still looks much like the patch that it began as. So patches of noise are
-    fitted to their tokens by ridge regression (Hoerl & Kennard 1970): one matrix for all positions,
-    a mean for each. A class token is not used.
+    Patches of noise are fitted to their tokens by ridge regression (Hoerl & Kennard 1970): one
+    matrix for all positions, a mean for each. A class token is not used.
     """
     config = model.config
     places = config.grid[0] * config.grid[1]

@@ -14,7 +14,7 @@ from minivit.model import check_rule
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from minivit.shapes import Images
-from vitlab.calls import logits, refuse_training
+from vitlab.calls import expect, logits, refuse_training
 from vitlab.inversion.paintings import Fourier, Pixels
 
 METHODS = ("fourier", "source")
@@ -48,27 +48,21 @@ def generate(
     jitter_step: int = 1,
     views: bool = True,
 ) -> Generated:
-    """Makes inputs to which a model gives a high score for a class::
+    """Makes inputs to which a model gives a high score for a class, or for each of several::
 
-        generate(model, 3).pictures         # [1, channels, height, width]
-        generate(model, range(10)).logits   # ten images at once, each by itself
+        generate(model, range(10)).pictures  # [10, channels, height, width]
 
     By :class:`~vitlab.inversion.paintings.Fourier`, or :class:`~vitlab.inversion.paintings.Pixels`
-    for ``"source"``; options from ``constant`` to ``jitter_step`` are for the latter alone. Black
-    and white are those of the model's ``preprocess``, or 0 and 1.
+    for ``"source"``; options from ``constant`` to ``jitter_step`` are for the latter alone.
 
     Args:
-        class_index: A class or several; the same one twice makes two images.
         step_size: Of Adam, by default 0.1; or the source's factor before the gradient, by default
-            such that the first step has the standard deviation of the noise it begins with, 1/20.
+            such that the first step has the standard deviation of the noise, 1/20.
         size: Channels, height and width of an input. Default: from the model's ``config``.
-        constant: ``C``, which does not matter until the logit reaches it.
-        blur: Standard deviation of the 3 x 3 Gaussian in pixels at the first step; it falls
-            linearly to 0 at the last. The source's 2.4 is nearly the mean of nine pixels.
-        jitter: Pixels by which the canvas is higher and wider than a crop. Default: an eighth of
-            the shorter side. Crops begin to move after ``jitter_after`` steps.
-        jitter_step: Crops move by multiples of this, such as a patch's side. ``jitter`` is a
-            multiple of twice as much, so that the middle is one of their positions.
+        blur: Standard deviation of the 3 x 3 Gaussian in pixels, falling linearly to 0.
+        jitter: Pixels by which the canvas is higher and wider than a crop, by default an eighth of
+            the shorter side. Crops move after ``jitter_after`` steps, by multiples of
+            ``jitter_step``, twice which divides ``jitter`` unless it is 1.
     """
     refuse_training(model)
     options = SimpleNamespace(method=method, steps=steps, step_size=step_size, blur=blur, size=size)
@@ -117,8 +111,8 @@ def _paint(
     for step in range(steps):
         view = painting.view(step)
         answers = logits(model, view)
-        if step == 0 and (wanted.min() < 0 or wanted.max() >= answers.shape[1]):
-            raise ValueError(f"expected classes below {answers.shape[1]}: got {wanted.tolist()}")
+        known = wanted.min() >= 0 and wanted.max() < answers.shape[1]
+        expect(known, f"classes below {answers.shape[1]}", wanted.tolist())
         score = answers.gather(1, wanted[:, None])[:, 0]
         if step == 0:
             (slope,) = torch.autograd.grad(score.sum(), view, retain_graph=True)
@@ -151,27 +145,23 @@ def recognise(
     classes: Int[Tensor, " batch"] | int,
     judges: Mapping[str, nn.Module],
 ) -> Recognition:
-    """Asks models what they see in images, made for a class each, or for one::
+    """What independent models, the judges, see in images, made for a class each, or for one::
 
-        drawn = generate(vit, range(10))
         recognise(drawn.pictures, drawn.classes, {"resnet": resnet, "mixer": mixer}).accuracy
 
-    A separately trained model, better still of another family, has other blind spots than the one
-    that made an image. Judges have its classes, and a ``preprocess`` as loaded models have.
+    Judges have the classes of the model that made them, and a ``preprocess``.
     """
-    if pictures.dtype != torch.uint8 or not len(pictures):
-        got = f"{list(pictures.shape)} of {pictures.dtype}"
-        raise ValueError(f"expected uint8 images, one or more: got {got}")
+    got = f"{list(pictures.shape)} of {pictures.dtype}"
+    expect(pictures.dtype == torch.uint8 and len(pictures), "uint8 images, one or more", got)
     wanted = torch.as_tensor(classes).cpu().expand(len(pictures))
     probabilities = []
     for name, judge in judges.items():
         prepare: Any = getattr(judge, "preprocess", None)
-        if prepare is None:
-            raise ValueError(f"set {name}.preprocess, which turns uint8 images into its input")
+        expect(prepare is not None, f"{name}.preprocess, which turns uint8 images into input", None)
         refuse_training(judge, name)
         answer = logits(judge, prepare(pictures)).double().cpu()
-        if wanted.min() < 0 or wanted.max() >= answer.shape[1]:
-            raise ValueError(f"{name} has {answer.shape[1]} classes: got {wanted.tolist()}")
+        known = wanted.min() >= 0 and wanted.max() < answer.shape[1]
+        expect(known, f"one of the {answer.shape[1]} classes of {name}", wanted.tolist())
         probabilities.append(answer.softmax(1))
     p = torch.stack(probabilities)  # [judges, n, all classes]
     seen = p.argmax(2)

@@ -18,7 +18,7 @@ TRIALS = 15  # of a line search, before it is given up
 def lbfgs(match: Match, x: Float[Tensor, "batch n"]) -> Iterator[None]:
     """L-BFGS, after Nocedal (1980), with a line search for the Wolfe conditions.
 
-    An image whose line search fails begins anew along the gradient. It stops once its distance has
+    An image whose line search fails begins anew along the gradient; it stops once its distance has
     fallen by less than a hundredth since that last happened, or within a hundred steps.
     """
     entries = match.entries
@@ -64,7 +64,7 @@ def lbfgs(match: Match, x: Float[Tensor, "batch n"]) -> Iterator[None]:
 def inverse_hessian(
     gradient: Vectors, pairs: Iterable[tuple[Tensor, Tensor, Tensor]], scale: Scalars
 ) -> Vectors:
-    """The approximate inverse Hessian, times the gradient, by Nocedal's two loops.
+    """The approximate inverse Hessian times the gradient, by Nocedal's two loops.
 
     ``pairs`` are steps ``s``, changes ``y`` of the gradient, and ``1 / (s . y)`` or 0 for none.
     """
@@ -88,9 +88,9 @@ def line_search(
     gradient: Vectors,
     direction: Vectors,
 ) -> tuple[Scalars, Scalars, Vectors]:
-    """Bisects for a step length that lowers the objective enough and its slope, too (Wolfe 1969).
+    """Bisects for a step length, else 0, that lowers objective and slope enough (Wolfe 1969).
 
-    Returns the length, 0 where none lowered the objective; the objective there, and its gradient.
+    Gives it, and the objective and gradient there.
     """
     slope = dot(gradient, direction)
     taken = torch.zeros_like(slope)

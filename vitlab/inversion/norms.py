@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from minivit.mixer import TokenNorm
 from minivit.shapes import Tokens
+from vitlab.calls import expect
 from vitlab.inversion.solvers import rank_of
 
 
@@ -39,10 +40,9 @@ class Fibre:
 def fibre(norm: nn.LayerNorm, y: Float[Tensor, "..."]) -> Fibre:
     """All inputs that a LayerNorm over features, or a ``TokenNorm`` over tokens, maps to ``y``.
 
-    The trace of the scale is the small difference ``1 - r``, about ``eps / v``: float32 hardly
-    determines it, and ``scale_error`` says how far. An entry where ``gamma`` is zero is lost, too:
-    the mean of ``z``, which is zero, gives one back; of several, the smallest that fit are taken.
-    Outputs off by a hundredth are let through: they may have been rounded before, to bfloat16.
+    The trace of the scale is the small difference ``1 - r``, about ``eps / v``; ``scale_error``
+    says how far rounding hides it. Where ``gamma`` is zero an entry is lost, too: the mean of ``z``
+    gives one back; of several, the smallest that fit are taken.
     """
     if not isinstance(norm, nn.LayerNorm) or len(norm.normalized_shape) != 1:
         raise TypeError(f"expected a LayerNorm over one axis: got {norm}")
@@ -62,8 +62,8 @@ def fibre(norm: nn.LayerNorm, y: Float[Tensor, "..."]) -> Fibre:
     blur_r = 2 * (z.abs() * blur).mean(-1, keepdim=True)
     least = 0 if norm.eps else 0.99 - blur_r
     centred = (z.mean(-1).abs() <= 0.01 + blur.sum(-1)).all()
-    if not (centred and ((least <= r) & (r <= 1.01)).all()):  # nor NaN
-        raise ValueError("no input of this LayerNorm gives such an output: check gamma and beta")
+    fits = centred and ((least <= r) & (r <= 1.01)).all()
+    expect(fits, "an output of this LayerNorm", "one that no input gives: check gamma and beta")
     dimension = max(int(lost.sum()), 1 if norm.eps else 2)
     if norm.eps:
         gap = (1 - r).clamp(min=torch.finfo(torch.float64).tiny)
@@ -105,9 +105,9 @@ def meeting(
 ) -> Meeting:
     """Finds the token of each fibre, over features, that a patch embedding could have given.
 
-    The tokens ``W q + t`` of an embedding, with ``W`` its ``projection.weight.flatten(1)`` and
-    ``t``, the offset, its bias plus the position, fill all but ``dim - n`` dimensions. Projected on
-    these, ``a z + c 1 = W q + t`` leaves two unknowns, badly determined where ``t`` is small.
+    The tokens ``W q + t``, with ``W`` its ``projection.weight.flatten(1)`` and ``t``, the offset,
+    its bias plus the position, fill all but ``dim - rank`` dimensions. Projected on these,
+    ``a z + c 1 = W q + t`` leaves two unknowns, badly determined where ``t`` is small.
     """
     z = fibres.direction.double()
     ones = torch.ones_like(z)
@@ -115,12 +115,7 @@ def meeting(
     u, values, _ = torch.linalg.svd(weight)
     rank = rank_of(values, weight.shape)
     outside = u[:, rank:]  # [dim, dim - rank], orthonormal, orthogonal to all W q
-    if outside.shape[1] < 2:
-        raise ValueError(
-            f"tokens of {len(weight)} numbers with an embedding of rank {rank} leave "
-            f"{outside.shape[1]} dimensions beside its image, and two are needed to fix scale and "
-            "shift"
-        )
+    expect(outside.shape[1] >= 2, f"rank {len(weight) - 2} or less of {len(weight)}", rank)
     unknowns = torch.stack([z @ outside, ones @ outside], -1)  # [batch, tokens, dim - rank, 2]
     goal = (offset @ outside).expand(unknowns.shape[:-1])
     solution = torch.linalg.pinv(unknowns, rtol=0.0) @ goal[..., None]  # [batch, tokens, 2, 1]

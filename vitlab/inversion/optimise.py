@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from minivit.model import check_rule
-from vitlab.calls import activation, refuse_training
+from vitlab.calls import activation, expect, refuse_training
 from vitlab.inversion.criterion import Match, noise, shifted_distance
 from vitlab.inversion.lbfgs import lbfgs
 from vitlab.inversion.optimisers import adam, gauss_newton, gradient_descent
@@ -37,10 +37,7 @@ def invert(
     blur: float | None = None,
     shift: float = 1 / 20,
 ) -> Inversion:
-    """Looks for an input whose activation at a named point is that of an image::
-
-        inversion = invert(model, images, at="blocks.3")
-        inversion = invert(model.blocks[3], tokens)  # one block alone: its input is tokens
+    """Looks for an input whose activation at a named point is that of an image.
 
     The optimiser, a function of :mod:`~vitlab.inversion.optimisers` or ``lbfgs``, sees the target
     activation and nothing else of the image. Each image of a batch is inverted by itself.
@@ -49,15 +46,13 @@ def invert(
         model: Any module in evaluation mode that reads one tensor, each entry of a batch alone. It
             computes in the image's dtype, if need be as a copy; the search in float32 or wider.
         target: Instead of an image, the activation to reach; give ``start``, too.
-        steps: At most; fewer where rounding or, with ``"lbfgs"``, a minimum is reached. A step of
-            ``"gd"`` and ``"adam"`` is one evaluation, before the step; one of ``"lbfgs"`` seldom
-            more, one of ``"gauss-newton"`` dozens.
+        steps: At most. A step of ``"gd"`` and ``"adam"`` is one evaluation; one of ``"lbfgs"``
+            seldom more, one of ``"gauss-newton"`` dozens.
         start: Default: the source's noise from N(0.7, 1/20), the same for each image.
         step_size: Of ``"gd"``, by default as for the linearised problem, and ``"adam"``, 0.03.
         blur: Standard deviation in pixels of the 3 x 3 Gaussian after the first step of ``"gd"``,
             2.4 in the source. It falls linearly to 0 after the last. Default: none.
-        shift: Standard deviation of the noise that makes the slightly shifted image of the source's
-            criterion: 1/20 in one passage of the source and 1/18 in another.
+        shift: Standard deviation of the noise that makes the shifted image of the criterion.
     """
     options = SimpleNamespace(
         optimizer=optimizer, steps=steps, step_size=step_size, blur=blur, shift=shift
@@ -112,19 +107,15 @@ def invert(
 def _activation(function: Operator, like: Tensor, target: Tensor | None, at: str) -> Tensor:
     """The activation to reach: a target that fits, or that of an image, the same twice."""
     reached = function(like)
-    if reached.ndim < 2 or len(reached) != len(like):
-        got = list(reached.shape)
-        raise ValueError(f"expected an activation [{len(like)}, ...] at {at!r}: got {got}")
+    shape = list(reached.shape)
+    fits = len(shape) > 1 and shape[0] == len(like)
+    expect(fits, f"an activation [{len(like)}, ...] at {at!r}", shape)
     if target is not None:
-        if target.shape != reached.shape:
-            shapes = f"{list(reached.shape)} at {at!r}: got {list(target.shape)}"
-            raise ValueError(f"expected a target {shapes}")
+        fits = target.shape == reached.shape
+        expect(fits, f"a target {shape} at {at!r}", list(target.shape))
         return target.detach()
-    if (norms(function(like) - reached) > SAME * norms(reached)).any():
-        raise ValueError(
-            f"expected a model that draws nothing at random up to {at!r}: "
-            "got another activation of the same image the second time"
-        )
+    moved = (norms(function(like) - reached) > SAME * norms(reached)).any()
+    expect(not moved, f"a model that draws nothing at random up to {at!r}", "another activation")
     return reached
 
 

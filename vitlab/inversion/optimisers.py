@@ -24,9 +24,8 @@ def gradient_descent(
 ) -> Iterator[None]:
     """``x <- blur(x - ε g)``, where ``g`` is the gradient of the feature distance.
 
-    With a step size this is the source's rule: steps do not shrink with the distance, so in the end
-    it hovers. By default ``ε`` is the distance over the square of the Jacobian's largest singular
-    value at the start: descent on half the squared distance, safe if the function is linear.
+    With a step size this is the source's rule. By default ``ε`` is the distance over the square of
+    the Jacobian's largest singular value at the start: safe if the function is linear.
     """
     entries = match.entries
     if step_size is None:
@@ -71,10 +70,7 @@ def adam(match: Match, x: Float[Tensor, "batch n"], step_size: float) -> Iterato
 
 
 def gauss_newton(match: Match, x: Float[Tensor, "batch n"]) -> Iterator[None]:
-    """Steps to where the linearised function is nearest to the target, halved until it is nearer.
-
-    A product with the Jacobian and one with its transpose count as one evaluation.
-    """
+    """Steps to where the linearised function is nearest to the target, halved until nearer."""
     entries = match.entries
     x = x.clone()
     while len(entries):
@@ -98,10 +94,7 @@ def gauss_newton(match: Match, x: Float[Tensor, "batch n"]) -> Iterator[None]:
 
 
 def _least_squares(at: Linearisation, b: Tensor, match: Match, entries: Tensor) -> Tensor:
-    """The ``s`` that makes ``‖J s - b‖`` least, by conjugate gradients (Hestenes & Stiefel 1952).
-
-    On the normal equations, down to a hundredth of their first residual.
-    """
+    """The ``s`` of least ``‖J s - b‖``, by conjugate gradients (Hestenes & Stiefel 1952)."""
     direction = normal = at.pull(b)
     s = torch.zeros_like(normal)
     size = dot(normal, normal)

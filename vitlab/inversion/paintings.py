@@ -25,8 +25,7 @@ class Pixels:
     """Gradient descent on ``|C - score|``, pixel by pixel, with blur and jitter, as in the source.
 
     Canvases begin as noise from N(0.7, 1/20). At each step the model sees a crop of ``shape``,
-    which moves against its gradient and is blurred. The crop is central at first, and at a random
-    position once ``jitter_after`` steps are done.
+    central at first, which moves against its gradient and is blurred.
     """
 
     shape: tuple[int, int, int, int]
@@ -73,8 +72,7 @@ class Pixels:
 def viewed(x: Images, turn: Numbers, zoom: Numbers, down: Numbers, across: Numbers) -> Images:
     """Turns, zooms and shifts the view of each image, continued beyond its edges by mirror images.
 
-    It turns by radians, clockwise on the image's content; ``zoom`` is the view's size relative to
-    the image, along each side; it moves ``down`` in heights and ``across`` in widths.
+    By radians, clockwise on the content; by the view's size relative to the image; in sides.
     """
     cos = zoom * turn.cos()
     sin = zoom * turn.sin()
@@ -89,9 +87,7 @@ class Fourier:
     """Adam on the Fourier coefficients, under a random change of view at each step.
 
     After Mordvintsev et al. (2018) and Olah et al. (2017). A coefficient's weight falls with its
-    frequency ``f`` as ``1/f``, as amplitudes do in natural images. A sigmoid keeps pixels between
-    black and white. With ``views``, shifts, turns, zooms and noise ask for an image that the model
-    still recognises after small changes.
+    frequency ``f`` as ``1/f``, and a sigmoid keeps pixels between black and white.
     """
 
     SHIFT, TURN, ZOOM = 1 / 8, math.radians(10), 0.1  # at most; shifts in sides of an image

@@ -12,15 +12,9 @@ from minivit.shapes import Tokens
 from minivit.surgery import NoResidualBlock, Zero
 from minivit.variants import PostNormBlock
 from minivit.vit import Block, MultiHeadAttention
-from vitlab.calls import refuse_training
-from vitlab.inversion.solvers import (
-    Batch,
-    Numbers,
-    Preimage,
-    newton_krylov,
-    relative_residual,
-    solved,
-)
+from vitlab.calls import expect, refuse_training
+from vitlab.inversion import solvers
+from vitlab.inversion.solvers import Batch, Numbers, Preimage, newton_krylov, solved
 from vitlab.krylov import Operator, linearise, norms, or_one, random_like, singular_values
 
 PATIENCE = 50  # iterations without a smaller residual, after which the fixed point is given up
@@ -30,25 +24,19 @@ PATIENCE = 50  # iterations without a smaller residual, after which the fixed po
 class ResidualPreimage(Preimage):
     """What :func:`invert_residual` and :func:`invert_block` found, and how."""
 
-    # The factor by which an iteration of the fixed point shrank the residual at the end: above 1
-    # where it diverged, NaN after fewer than three iterations.
-    rate: Numbers
+    rate: Numbers  # by which an iteration shrank the residual; NaN after fewer than three
     newton: Bool[Tensor, " batch"]  # whether Newton-Krylov was needed: the fixed point failed
 
 
 def branches(block: nn.Module, mask: Tensor | None = None) -> list[Operator]:
-    """The branches ``f`` of a block, which computes ``x + f(x)`` for each of them in turn.
-
-    It is one of a ViT or Mixer, with the norms before its sub-layers; parts may have been removed.
-    """
-    if isinstance(block, NoResidualBlock):
-        raise ValueError("without residuals a block is not x + f(x), and nothing carries x through")
+    """The branches ``f`` of a ViT's or Mixer's block, which computes ``x + f(x)`` for each."""
+    expect(not isinstance(block, NoResidualBlock), "a block x + f(x)", "one without residuals")
     if not isinstance(block, Block | MixerBlock):
         raise TypeError(f"expected a block of a ViT or Mixer: got {type(block).__name__}")
     refuse_training(block, "the block")
     norms = block.norm1, block.norm2
-    if isinstance(block, PostNormBlock) and any(type(norm) is not nn.Identity for norm in norms):
-        raise ValueError("expected norm='pre', or no norms: got 'post', which loses part of it")
+    lossless = not isinstance(block, PostNormBlock) or all(type(n) is nn.Identity for n in norms)
+    expect(lossless, "norm='pre', or no norms", "'post', which loses part of it")
     parts = [block.attention if isinstance(block, Block) else block.mixing, block.mlp]
     if isinstance(block, FeedForwardBlock):
         parts.reverse()
@@ -65,9 +53,8 @@ def lipschitz(
 ) -> Numbers:
     """Estimates how much a branch stretches distances between two points, from below.
 
-    It is the largest singular value of the branch's Jacobian at points on the line from ``x`` to
-    ``towards``, both included. Where it is below 1 from a solution to the ``y`` where the iteration
-    begins, the fixed point converges by this factor a step (Behrmann et al. 2019).
+    The largest singular value of its Jacobian on the line from ``x`` to ``towards``; where it is
+    below 1, the fixed point converges by this factor a step (Behrmann et al. 2019).
     """
     fraction = torch.linspace(0, 1, points, dtype=x.dtype, device=x.device)
     line = torch.lerp(x, towards, fraction.view(-1, *[1] * x.ndim)).flatten(0, 1)
@@ -82,8 +69,7 @@ def invert_residual(
     """Finds ``x`` with ``x + f(x) = y``, to about 12 digits in float64 and six in float32.
 
     By the fixed-point iteration ``x <- y - f(x)`` from ``x = y``; where it does not converge, by at
-    most ``newton`` steps of :func:`~vitlab.inversion.solvers.newton_krylov`. Where ``f`` stretches
-    distances there may be several solutions.
+    most ``newton`` steps of :func:`~vitlab.inversion.solvers.newton_krylov`.
     """
     x, residuals, best = _fixed_point(branch, y, iterations)  # residuals: [iterations, batch]
     entries = torch.arange(len(y), device=y.device)
@@ -104,8 +90,7 @@ def invert_residual(
 def _fixed_point(branch: Operator, y: Tensor, iterations: int) -> tuple[Tensor, Tensor, Tensor]:
     """Iterates ``x <- y - f(x)`` for each entry until its residual no longer falls.
 
-    Returns the best ``x``; residuals, ``[iterations, batch]``, infinite where none was computed;
-    and the index of the best, ``[batch]``.
+    Gives the best ``x``, all residuals, ``[iterations, batch]``, and the index of the best.
     """
     x, best_x = y.clone(), y.clone()
     size = or_one(norms(y))
@@ -128,11 +113,7 @@ def _fixed_point(branch: Operator, y: Tensor, iterations: int) -> tuple[Tensor, 
 def invert_block(
     block: nn.Module, y: Tokens, mask: Tensor | None = None, newton: int = 50
 ) -> ResidualPreimage:
-    """Finds the tokens that a block maps to ``y``: its branches are undone, the last one first.
-
-    The residual is that of the whole block; the iterations are those of all branches, the rate is
-    their largest, and ``newton`` says whether any needed Newton-Krylov. Exact in float64.
-    """
+    """Finds the tokens that a block maps to ``y``: its branches are undone, the last one first."""
     x = y
     iterations = torch.zeros(len(y), dtype=torch.long, device=y.device)
     rate = torch.full_like(y[:, 0, 0], torch.nan)
@@ -143,5 +124,5 @@ def invert_block(
         iterations = iterations + inverse.iterations
         rate = torch.fmax(rate, inverse.rate)
         needed = needed | inverse.newton
-    residual = relative_residual(block if mask is None else lambda x: block(x, mask), x, y)
+    residual = solvers.relative_residual(block if mask is None else lambda x: block(x, mask), x, y)
     return ResidualPreimage(x, residual, iterations, residual <= solved(y.dtype), rate, needed)

@@ -12,11 +12,7 @@ from vitlab.inversion.solvers import Batch, Numbers
 
 @dataclass(frozen=True, eq=False)
 class Inversion:
-    """What :func:`~vitlab.inversion.optimise.invert` found, and all evaluations along the way.
-
-    An evaluation is one forward and backward pass. Images may take different numbers of them: the
-    rest is NaN. Fields that need the original image are ``None`` where only a target was given.
-    """
+    """What an inversion found, and all evaluations on the way: NaN where an image took fewer."""
 
     image: Batch  # the evaluated input with the smallest feature distance
     evaluations: Int[Tensor, " batch"]  # forward-backward passes
@@ -36,24 +32,11 @@ class Inversion:
 
     @property
     def met(self) -> list[int | None]:
-        """The first evaluation, counted from 1, with a feature distance below the threshold.
-
-        The source's criterion, which does not certify that the image is near.
-        """
+        """The first evaluation, from 1, with a feature distance below the threshold."""
         if self.threshold is None:
             return [None] * len(self.evaluations)
-        return _first(self.feature_distance < self.threshold[:, None])
-
-    def evaluations_to(self, psnr: float) -> list[int | None]:
-        """The first evaluation, counted from 1, whose input came within this PSNR of the image."""
-        if self.picture is None or self.input_distance is None:
-            return [None] * len(self.evaluations)
-        return _first(decibels(self.input_distance, self.picture) >= psnr)
-
-
-def _first(true: Tensor) -> list[int | None]:
-    """The number, from 1, of the first true column of each row."""
-    return [int(row.float().argmax()) + 1 if row.any() else None for row in true]
+        below = self.feature_distance < self.threshold[:, None]
+        return [int(row.float().argmax()) + 1 if row.any() else None for row in below]
 
 
 def padded(records: list[list[float]], like: Tensor) -> Float[Tensor, "batch longest"]:

@@ -1,7 +1,5 @@
-"""Two ways to solve ``function(x) = y``.
-
-Newton-Krylov needs only products with the Jacobian, and suits well-conditioned functions such as
-residual branches. Levenberg-Marquardt needs all of it and copes with nearly singular ones.
+"""Two ways to solve ``function(x) = y``: Newton-Krylov, by products with the Jacobian alone, and
+Levenberg-Marquardt, which needs all of it and copes with nearly singular ones.
 """
 
 from collections.abc import Sequence
@@ -52,11 +50,7 @@ def relative_residual(function: Operator, x: Batch, y: Batch) -> Numbers:
 
 @torch.no_grad()
 def newton_krylov(function: Operator, y: Batch, start: Batch, steps: int = 50) -> Preimage:
-    """Solves ``function(x) = y`` by Newton's method, with GMRES for each of at most ``steps``.
-
-    A step is halved until the residual falls. An entry stops where none lowers it: at rounding, or
-    near a singular Jacobian. The best ``x`` is returned.
-    """
+    """Solves ``function(x) = y`` by Newton's method with GMRES, halving a step until it helps."""
     x = start.clone()
     active = torch.arange(len(y), device=y.device)
     iterations = torch.zeros_like(active)
@@ -88,8 +82,7 @@ def levenberg_marquardt(
 
     A step minimises ``‖J s - r‖² + μ² ‖s‖²``. ``μ`` shrinks where the residual falls and grows
     elsewhere; it begins as ``damping`` times the root mean square singular value of ``J``: 1e-8,
-    say, near a solution. An entry stops at rounding, or where ``μ`` has grown without bound. The
-    best ``x`` is returned. Entries of ``y`` may have more numbers than those of ``start``.
+    say, near a solution. ``y`` may have more numbers than ``start``.
     """
     x = start.clone()
     active = torch.arange(len(y), device=y.device)

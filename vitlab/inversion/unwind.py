@@ -11,7 +11,7 @@ from minivit.mixer import Mixer
 from minivit.patches import pair
 from minivit.shapes import Images, Tokens
 from minivit.vit import ViT
-from vitlab.calls import activation, refuse_training
+from vitlab.calls import activation, expect, refuse_training
 from vitlab.inversion.criterion import noise
 from vitlab.inversion.embedding import Told, linear_guess
 from vitlab.inversion.optimise import in_dtype, invert
@@ -60,21 +60,15 @@ def unwind(
     steps: int = 4000,
     seed: int = 0,
 ) -> Unwound:
-    """Finds the image that a model turned into the tokens that a block gave::
+    """Finds the image that a model turned into the tokens that a block gave.
 
-        result = unwind(model, tokens, at="blocks.5")
-        result.image, result.exact
+    Residual blocks are undone, the last one first: by the fixed point where it contracts, by
+    Newton-GMRES elsewhere. The first block and the embedding are undone together, over the pixels,
+    by at most ``steps`` of L-BFGS. Where the way back leads to other tokens, the pixels are sought
+    from those one block later, and so on, and last from the best of 8 starts around the guess.
 
-    Residual blocks are undone one after the other, the last one first: by the fixed point where it
-    contracts, by Newton-GMRES elsewhere. The first block and the embedding are undone together,
-    over the pixels, by at most ``steps`` of L-BFGS, since most tokens belong to no image. A trained
-    block often gives the same output for several tokens: where the way back leads to others, the
-    pixels are sought from the tokens one block later, and so on up to the given ones, and last from
-    the best of 8 starts around the first guess. The forward pass decides, in float64.
-
-    The model is a ViT or Mixer with residuals and with norms before its sub-layers, or none. The
+    The model is a ViT or Mixer with residuals and norms before its sub-layers, or none. The
     ``tolerance`` is relative to the tokens, by default 1.8e-12 for float64 and 6.4e-6 for float32.
-    Another image may give the same tokens: one does if the embedding is narrower than its patches.
     """
     last = _check(model, tokens, at)
     tolerance = solved(tokens.dtype) if tolerance is None else tolerance
@@ -125,17 +119,13 @@ def unwind(
 def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
     """Checks that the tokens can be unwound, and gives the block's index."""
     if not isinstance(model, ViT):
-        raise TypeError(
-            f"expected a minivit.ViT or Mixer, as from_timm, from_huggingface and from_torchvision "
-            f"make them: got {type(model).__name__}"
-        )
+        raise TypeError(f"expected a minivit.ViT or Mixer: got {type(model).__name__}")
     names = [f"blocks.{i}" for i in range(len(model.blocks))]
-    if at not in names:
-        raise ValueError(f"expected a block, {names[0]} to {names[-1]}: got {at!r}")
+    expect(at in names, f"a block, {names[0]} to {names[-1]}", repr(at))
     extra = 0 if model.class_token is None else model.class_token.shape[1]  # with registers
     shape = [extra + math.prod(model.config.grid), model.config.dim]
-    if tokens.ndim != 3 or [*tokens.shape[1:]] != shape:
-        raise ValueError(f"expected tokens [batch, {shape[0]}, {shape[1]}]: got {[*tokens.shape]}")
+    fits = tokens.ndim == 3 and [*tokens.shape[1:]] == shape
+    expect(fits, f"tokens [batch, {shape[0]}, {shape[1]}]", [*tokens.shape])
     check_batch(tokens)
     finite(tokens, "tokens")
     refuse_training(model)
@@ -147,11 +137,7 @@ def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
 def to_pixels(
     model: ViT | Mixer, at: str, tokens: Tokens, starts: int, steps: int, seed: int
 ) -> Images:
-    """Finds the images whose tokens, after the block ``at``, are these, by L-BFGS.
-
-    The search is over what the patch embedding keeps of an image, see :class:`Told`; what it loses
-    is zero. With several starts all take 100 steps, and the one nearest in tokens goes on.
-    """
+    """Finds the images whose tokens after ``at`` are these, by L-BFGS from the best start."""
     guesses = linear_guess(model, at, tokens, seed)
     reader = Told(model, at).eval()
     images = []

@@ -1,8 +1,4 @@
-"""Augmentation of a batch of images, as floats from 0 to 1.
-
-Numbers are drawn on the CPU, so a batch depends on its seed alone. With strength zero, every
-function returns its images bit for bit.
-"""
+"""Augmentation of a batch of images, as floats from 0 to 1; a batch depends on its seed alone."""
 
 import math
 from collections.abc import Callable
@@ -16,6 +12,7 @@ from torch import Generator, Tensor
 from vitlab.training.recipe import Recipe
 
 Images = Float[Tensor, "batch channels height width"]
+Targets = Float[Tensor, "batch classes"]  # probabilities
 Strength = Float[Tensor, " batch"]
 
 # The operations of RandAugment that are smooth, and how far each goes at magnitude 1.
@@ -32,10 +29,7 @@ def augment(images: Images, recipe: Recipe, generator: Generator) -> Images:
 
 
 def shift_and_flip(images: Images, fraction: float, flip: bool, generator: Generator) -> Images:
-    """Shifts each image by whole pixels, at most ``fraction`` of a side; ``flip`` mirrors half.
-
-    The mirror image enters at the edge.
-    """
+    """Shifts images, mirrored at the edge, by at most ``fraction`` of a side; mirrors half."""
     batch, _, height, width = images.shape
     sources = []  # where each pixel comes from: [batch, height], [batch, width]
     for length in (height, width):
@@ -57,8 +51,7 @@ def shift_and_flip(images: Images, fraction: float, flip: bool, generator: Gener
 def distort(images: Images, operations: int, magnitude: float, generator: Generator) -> Images:
     """Applies some of eight operations, chosen at random for each image, in a random direction.
 
-    After Cubuk et al. (2020), "RandAugment", which has fourteen. The geometric ones are composed,
-    so that an image is resampled once.
+    After Cubuk et al. (2020), "RandAugment". The geometric ones are one resampling.
     """
     names = GEOMETRY | COLOUR
     order = torch.rand(len(images), len(names), generator=generator).argsort(1)
@@ -94,8 +87,7 @@ def transform(
 def recolour(images: Images, *strengths: Strength) -> Images:
     """Moves each image away from black, from flat grey, from its grey version, from a blur.
 
-    These are brightness, contrast, saturation and sharpness. With strength -1 an image arrives
-    there, with 0 nothing happens, with 1 it goes as far beyond.
+    Brightness, contrast, saturation, sharpness: -1 arrives there, 1 goes as far beyond.
     """
     channels = images.shape[1]
     luma = GREY if channels == 3 else (1 / channels,) * channels
@@ -133,15 +125,9 @@ def cutout(images: Images, fraction: float, generator: Generator) -> Images:
 
 
 def mixup(
-    images: Images,
-    targets: Float[Tensor, "batch classes"],
-    alpha: float,
-    draws: np.random.Generator,
-) -> tuple[Images, Float[Tensor, "batch classes"]]:
-    """Mixes each image and its target probabilities with another's (Zhang et al. 2018).
-
-    One weight from Beta(alpha, alpha) serves the whole batch; with ``alpha`` 0 nothing is mixed.
-    """
+    images: Images, targets: Targets, alpha: float, draws: np.random.Generator
+) -> tuple[Images, Targets]:
+    """Mixes each image and its target with another's, all by one weight (Zhang et al. 2018)."""
     if not alpha:
         return images, targets
     weight = float(draws.beta(alpha, alpha))

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from minivit.model import Model
+from vitlab.calls import expect
 from vitlab.data.dataset import Split
 
 Confusion = Int64[Tensor, "classes classes"]
@@ -18,11 +19,7 @@ Confusion = Int64[Tensor, "classes classes"]
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of a classifier on a number of ``pictures``.
-
-    ``log_likelihood`` is the mean log-probability of the true class: -log(classes) for a model that
-    knows nothing, 0 at best.
-    """
+    """Scores of a classifier on a number of ``pictures``; ``log_likelihood`` is a mean."""
 
     accuracy: float
     log_likelihood: float
@@ -57,6 +54,7 @@ def logits_of(
     model: Model, split: Split, batch_size: int = 256
 ) -> Float[Tensor, "pictures classes"]:
     """The model's answers to all images, in evaluation mode, on the CPU."""
+    expect(len(split), "an image or more to score", "none")
     device = next(model.parameters()).device
     was_training = model.training
     model.eval()
@@ -85,9 +83,8 @@ def calibration_error(
 ) -> float:
     """The expected calibration error of Guo et al. (2017), "On Calibration of Modern Networks".
 
-    Images are sorted into bins of equal width by the model's confidence, its largest probability.
-    The error is the absolute difference of mean confidence and accuracy, averaged over the bins
-    with the number of images as weight: from 0 to 1.
+    Images are sorted into bins by the model's confidence, its largest probability: the absolute
+    difference of mean confidence and accuracy, averaged over the images.
     """
     confidence, predicted = probabilities.double().max(1)
     right = (predicted == labels).double()

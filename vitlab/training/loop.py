@@ -55,21 +55,16 @@ def train(
     thread of one machine, the same recipe gives the same bits, uninterrupted or resumed.
 
     Args:
-        model: Of the data's image size, channels and classes, on the device to train on. Parameters
-            that require no gradient stay as they are, and so do the statistics of norms beside
-            them: :func:`~vitlab.training.optimiser.freeze` chooses some.
+        model: Of the data's image size, channels and classes, on the device to train on.
         out: A folder for the model, its card, the log, the tables of the test part, and the state,
             from which training can resume. Default: nothing is written.
-        resume: Continue from ``out`` if it holds a state, else start. A finished training is not
-            repeated.
-        save_every: Seconds between two states. On SIGINT and SIGTERM, which raise
-            :class:`Stopped`, the state is saved too.
+        resume: Continue from ``out`` if it holds a state, else start.
+        save_every: Seconds between two states; a SIGINT or SIGTERM saves one, too.
         progress: Whether to show a bar or, without a terminal, a line for each epoch.
         command: The command line, for the card.
-        start: Where the model's trained weights come from, if it has any; resuming needs the same,
-            and the same frozen.
-        teacher: A trained model whose decisions on each augmented batch count as much as the labels
-            (hard distillation, Touvron et al. 2021); it stays as it is.
+        start: Where the model's trained weights come from; resuming needs the same.
+        teacher: A trained model for hard distillation (Touvron et al. 2021): its decisions on each
+            augmented batch count as much as the labels.
     """
     recipe = recipe or Recipe()
     check(model, data)
@@ -111,8 +106,8 @@ def _take_steps(run: Run, folder: Folder | None, save_every: float, progress: bo
     """Takes the steps that are left, shows them, and saves."""
     with extra("train"):
         from tqdm import tqdm
-    terminal = progress and sys.stderr.isatty()
-    bar = tqdm(total=run.steps, initial=run.step, unit="step", leave=False, disable=not terminal)
+    hidden = not (progress and sys.stderr.isatty())
+    bar = tqdm(total=run.steps, initial=run.step, unit="step", leave=False, disable=hidden)
     saved = time.monotonic()
     with _signals(folder is not None) as signals, bar:
         while run.step < run.steps:

@@ -15,11 +15,7 @@ from vitlab.training.recipe import Recipe
 
 
 def adamw(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
-    """AdamW (Loshchilov & Hutter 2019), which decays the weights of linear maps and convolutions.
-
-    Norms, biases, positions, class tokens and all other parameters do not decay: there is no reason
-    to pull them towards zero.
-    """
+    """AdamW (Loshchilov & Hutter 2019), which decays weights of linear maps and convolutions."""
     maps = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
     decaying = {id(m.weight) for m in model.modules() if isinstance(m, maps)}
     trained = [p for p in model.parameters() if p.requires_grad]
@@ -33,8 +29,7 @@ def adamw(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
 def schedule(step: int, steps: int, warmup: float) -> float:
     """The learning rate at a step, counted from 0, as a fraction of its peak.
 
-    It grows linearly over the fraction ``warmup`` of the steps, the first of which is not at zero,
-    and then falls along a cosine to zero.
+    It grows linearly over the fraction ``warmup`` of the steps, and falls along a cosine to zero.
     """
     rising = round(warmup * steps)
     if step < rising:
@@ -45,8 +40,7 @@ def schedule(step: int, steps: int, warmup: float) -> float:
 class Average:
     """The exponential moving average of a model's weights, and of its norms' statistics.
 
-    The decay is ``min(decay, (1 + step) / (10 + step))``, so that the first weights, which are
-    random, are soon forgotten. With ``decay`` 0 it is the last weights.
+    The decay is ``min(decay, (1 + step) / (10 + step))``; with ``decay`` 0 it is the last weights.
     """
 
     def __init__(self, model: Model, decay: float) -> None:
@@ -69,10 +63,9 @@ def freeze(model: Model, parts: str) -> None:
     """Freezes parts of a model in place: their parameters require no gradient.
 
     ``parts`` are separated by commas. A number such as ``"4"`` is the first four blocks and all
-    that runs before them, ``"backbone"`` all but the head. Others are names in the model, such as
-    ``"patch_embedding"`` or ``"blocks.0.attention"``, in which ``0-3`` is a range of numbers and
-    ``*`` any text: ``"blocks.0-3"``, ``"*.norm1"``. Where one is not there, or nothing would be
-    left to train, a ValueError says so, and the model is as it was.
+    that runs before them, ``"backbone"`` all but the head. Others are names in the model, with
+    ``0-3`` for a range of numbers and ``*`` for any text: ``"blocks.0-3"``, ``"*.norm1"``. Where
+    one is not there, or nothing is left to train, the model is as it was.
     """
     names = [name for name, _ in model.named_parameters()]
     depth = len(list(model.get_submodule("blocks").children()))
@@ -85,11 +78,10 @@ def freeze(model: Model, parts: str) -> None:
         else:
             members = _named(names, part)
         if not members or set(names) == chosen | members:
-            tops = dict.fromkeys(name.partition(".")[0] for name in names)
+            tops = ", ".join(dict.fromkeys(name.partition(".")[0] for name in names))
+            known = f"{tops}, backbone, or 1 to {depth} blocks"
             raise ValueError(
-                f"expected parts to freeze, of {', '.join(tops)}, or such as blocks.0-3, or a "
-                f"number of first blocks, 1 to {depth}, or backbone, and something left to "
-                f"train: got {part!r} of {parts!r}"
+                f"expected parts to freeze, {known}, not all: got {part!r} of {parts!r}"
             )
         chosen |= members
     for name in chosen:

@@ -10,6 +10,7 @@ from minivit.catalogue import create
 from minivit.families import build
 from minivit.loading import resized
 from minivit.model import Model
+from vitlab.calls import expect
 from vitlab.data.dataset import Data
 from vitlab.extras import has_bfloat16
 
@@ -29,9 +30,8 @@ RANGES: dict[str, tuple[float, float]] = {
 class Recipe:
     """How a model is trained. :func:`dataclasses.replace` makes one with other settings.
 
-    AdamW (Loshchilov & Hutter 2019), a linear warm-up and then a cosine down to zero, gradients
-    clipped by their norm, an exponential moving average of the weights. Everything random is a
-    function of ``seed`` and the step.
+    AdamW (Loshchilov & Hutter 2019), a linear warm-up and then a cosine down to zero, clipped
+    gradients. Everything random is a function of ``seed`` and the step.
     """
 
     epochs: float = 20
@@ -77,13 +77,11 @@ class Recipe:
                 object.__setattr__(self, name, float(value))
         for name, (low, high) in RANGES.items():
             value = getattr(self, name)
-            if value is not None and not low <= value <= high:
-                raise ValueError(f"expected {name} from {low:g} to {high:g}: got {value!r}")
-        if self.precision not in ("float32", "bfloat16") or (self.steps and self.minutes):
-            raise ValueError(
-                "expected precision float32 or bfloat16, and steps or minutes, not both: got "
-                f"{self.precision}, {self.steps} steps and {self.minutes} minutes"
-            )
+            inside = value is None or low <= value <= high
+            expect(inside, f"{name} from {low:g} to {high:g}", repr(value))
+        fits = self.precision in ("float32", "bfloat16") and not (self.steps and self.minutes)
+        got = f"{self.precision}, {self.steps} steps and {self.minutes} minutes"
+        expect(fits, "float32 or bfloat16, and steps or minutes", got)
 
 
 SMALL_COLOUR = Recipe(
@@ -108,10 +106,7 @@ def recipe_for(source: str, device: torch.device, **changes: Any) -> Recipe:
 
 
 def model_for(source: str, data: Data, name: str | None = None) -> Model:
-    """An untrained model for the data's image size, channels and classes: of this name, or small.
-
-    For a folder the small one is a ViT of at most 8 x 8 patches.
-    """
+    """An untrained model for the data's images and classes: of this name, or a small one."""
     channels, *sides = data.train.images.shape[1:]
     changes: dict[str, Any] = {"image_size": tuple(sides), "channels": channels}
     if name is None and source not in DEFAULTS:
@@ -123,21 +118,15 @@ def model_for(source: str, data: Data, name: str | None = None) -> Model:
 def _patch(side: int) -> int:
     """The smallest length that divides a side into at most 8."""
     patch = next(n for n in range(-(-side // 8), side + 1) if side % n == 0)
-    if side // patch < 4:
-        raise ValueError(f"expected sides that 4 to 8 patches divide, such as 64: got {side}")
+    expect(side // patch >= 4, "sides that 4 to 8 patches divide, such as 64", side)
     return patch
 
 
 def continued(model: Model, data: Data) -> Model:
-    """A trained model to train further: its positions resampled to the images' size.
-
-    The head is new unless the classes are the same.
-    """
+    """A trained model to train further, at the images' size; the head is new for other classes."""
     channels, height, width = data.train.images.shape[1:]
-    if channels != model.config.channels:
-        raise ValueError(
-            f"the trained model reads {model.config.channels} channels: {data.name} has {channels}"
-        )
+    fits = channels == model.config.channels
+    expect(fits, f"{model.config.channels} channels", f"{channels} of {data.name}")
     model = resized(model, (height, width))
     if list(model.classes or ()) == list(data.classes):
         return model

@@ -14,6 +14,7 @@ from torch import Tensor
 from minivit.families import OURS
 from minivit.model import Model
 from minivit.patches import pair
+from vitlab.calls import expect
 from vitlab.data.dataset import Data
 from vitlab.training.augment import Images, augment, mixup
 from vitlab.training.evaluate import evaluate
@@ -32,13 +33,10 @@ def check(model: Model, data: Data, role: str = "model") -> None:
     config = model.config
     sizes = (config.channels, *pair(config.image_size), config.classes)
     wanted = (*data.train.images.shape[1:], len(data.classes))
-    if sizes != wanted:
-        raise ValueError(
-            f"expected a {role} for the channels, height, width and number of classes of "
-            f"{data.name}, {wanted}: got one for {sizes}"
-        )
-    if role == "teacher" and tuple(model.classes or ()) != tuple(data.classes):
-        raise ValueError(f"expected a teacher of {data.classes}: got one of {model.classes}")
+    what = f"a {role} for (channels, height, width, classes)"
+    expect(sizes == wanted, f"{what} {wanted}", f"one for {sizes}")
+    same = role == "model" or tuple(model.classes or ()) == tuple(data.classes)
+    expect(same, f"a teacher of {data.classes}", f"one of {model.classes}")
 
 
 class Run:
@@ -70,10 +68,7 @@ class Run:
         return torch.tensor(values, device=self.device).view(-1, 1, 1)
 
     def advance(self) -> tuple[float, float]:
-        """Takes a step; gives mean loss and accuracy of the epoch so far, on augmented images.
-
-        Where the loss or its gradient is not finite, the weights stay as before.
-        """
+        """Takes a step, if all is finite; gives the epoch's mean loss and accuracy so far."""
         start = time.perf_counter()
         recipe = self.recipe
         images, targets = self._batch()
@@ -108,18 +103,13 @@ class Run:
     def _check_finite(self, numbers: Tensor, what: str) -> None:
         if not numbers.isfinite().all():
             half = ", or precision float32" if self.recipe.precision == "bfloat16" else ""
-            raise FloatingPointError(
-                f"{what} is not finite after step {self.step} of {self.steps}: try a learning rate "
-                f"below {self.recipe.learning_rate:g}{half}"
-            )
+            advice = f"try a learning rate below {self.recipe.learning_rate:g}{half}"
+            when = f"after step {self.step} of {self.steps}"
+            raise FloatingPointError(f"{what} is not finite {when}: {advice}")
 
     @torch.no_grad()
     def _decisions(self, images: Images) -> Int64[Tensor, " batch"] | None:
-        """The classes that the teacher sees in a batch as its student gets it, augmented and mixed.
-
-        Images are normalised as the teacher's own: those of the student may have been counted over
-        fewer.
-        """
+        """The classes that the teacher sees in a batch, normalised as its own images."""
         if self.teacher is None:
             return None
         own: Any = self.teacher.preprocess

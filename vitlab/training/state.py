@@ -1,7 +1,4 @@
-"""The files of a training, which may be killed at any moment: its state and its log.
-
-Each is written under another name and renamed, so the last whole one is always there.
-"""
+"""The files of a training, which may be killed at any moment: each is whole or not there."""
 
 import hashlib
 import io
@@ -38,10 +35,7 @@ def write(path: Path, text: str) -> None:
 def identity(
     model: Model, data: Data, recipe: Recipe, start: str | None, teacher: Model | None
 ) -> dict[str, dict[str, Any]]:
-    """Model, data, recipe and teacher of a training, which must be the same to resume it.
-
-    The images enter as a hash, which takes about a second for each gigabyte.
-    """
+    """Model, data (as a hash), recipe and teacher of a training, the same to resume it."""
     content = hashlib.sha256()
     for split in data.parts:
         for tensor in (split.images, split.labels):
@@ -94,26 +88,19 @@ class Folder:
             lock.release()
 
     def load(self, resume: bool) -> dict[str, Any] | None:
-        """The state to resume from, or None; nothing in it is executed.
-
-        Another training there, or one that is not to be resumed, is refused.
-        """
+        """The state to resume from, or None; another training there is refused."""
         names = [name for name in (STATE, MODEL) if (self.path / name).exists()]
         if names and (not resume or names == [MODEL]):
-            raise ValueError(
-                f"{self.path} already holds {' and '.join(names)}: resume to continue from its "
-                f"{STATE}, or give another folder to begin anew"
-            )
+            holds = f"already holds {' and '.join(names)}"
+            raise ValueError(f"{self.path} {holds}: resume, or give another folder to begin anew")
         if not names:
             return None
         try:
             state: dict[str, Any] = read_pickle(self.path / STATE)
             saved = state["identity"]
         except Exception as error:  # broken files fail in many ways, in zip, pickle or torch
-            raise ValueError(
-                f"expected the whole state of a training at {self.path / STATE}; reading it "
-                f"failed: {reason(error)}"
-            ) from error
+            whole = f"expected the whole state of a training at {self.path / STATE}"
+            raise ValueError(f"{whole}: {reason(error)}") from error
         differences = [
             f"the {part}'s {field} is {saved[part].get(field)!r} there, {fields.get(field)!r} here"
             for part, fields in self.identity.items()
@@ -121,10 +108,7 @@ class Folder:
             if saved[part].get(field) != fields.get(field)
         ]
         if differences:
-            raise ValueError(
-                f"{self.path} holds another training: {'; '.join(differences)}. Give what it was "
-                "begun with to go on with it, or another folder to begin anew"
-            )
+            raise ValueError(f"{self.path} holds another training: {'; '.join(differences)}")
         return state
 
     def save(self, run: Run, results: dict[str, Any] | None = None) -> None:

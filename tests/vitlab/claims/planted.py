@@ -4,9 +4,9 @@ import copy
 from functools import cache
 
 import torch
-from torch import nn
 
 import minivit
+from tests.vitlab.inversion.contracting import Function
 from vitlab.claims.measurements import MEASUREMENTS
 from vitlab.claims.measuring import NotApplicable, Subject
 from vitlab.data import load_data
@@ -75,17 +75,6 @@ def masked(mask):
             block.attention.register_forward_pre_hook(lambda module, args: (args[0], mask))
 
     return change
-
-
-class Function(nn.Module):
-    """A part of a model that computes another function of its input, and perhaps of an old part."""
-
-    def __init__(self, function, *inner):
-        super().__init__()
-        self.function, self.inner = function, nn.ModuleList(inner)
-
-    def forward(self, x, *rest):
-        return self.function(x, *self.inner)
 
 
 def mixing_tokens(mlp):

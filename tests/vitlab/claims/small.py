@@ -13,24 +13,11 @@ RULE = Rule.parse({">= 0.3": "holds", ">= 0": "qualified, in part: half", "other
 
 
 def claim(name, word, value, low=None, high=None, unit=""):
-    return Claim(
-        id=name,
-        statement=f"What {name} says <of> a model.",
-        question=f"Does this model do what {name} says?",
-        measure="A figure.",
-        setting="cifar10_vit, one model",
-        because="By convention.",
-        unit=unit,
-        format=".2f",
-        rule=RULE,
-        word=word,
-        verdict=f"{word}: in the book",
-        value=value,
-        low=low,
-        high=high,
-        figure=f"{value:.2f}",
-        url=f"book/ledger.html#{name}",
-    )
+    statement, question = f"What {name} says <of> a model.", f"Does this model do {name}?"
+    about = (statement, question, "A figure.", "cifar10_vit, one model", "By convention.")
+    verdict, url = f"{word}: in the book", f"book/ledger.html#{name}"
+    book = (word, verdict, value, low, high, f"{value:.2f}", url)
+    return Claim(name, *about, unit, ".2f", RULE, *book)
 
 
 CLAIMS = {

@@ -237,7 +237,7 @@ def model():
         (["--count", "0"], "expected at least one image: got --count 0"),
         (["--batch-size", "0"], "expected a whole number, at least 1: got --batch-size 0"),
         (["--beside", "cifar10_vit"], "expected two models that read the same images"),
-        (["--check", "x.json"], "expected a model, or a stored audit after --check, and not both"),
+        (["--check", "x.json"], "a model, or a stored audit after --check: got both"),
         (["--claims", "A01, B07,r99"], "A01, A02, A03, A04: got B07, R99"),
         (["mine_26:model"], "mine_26:model does not run on images [1, 8, 8]: RuntimeError"),
         (["mine_26:unprepared"], "has no attribute preprocess"),

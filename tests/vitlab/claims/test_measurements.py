@@ -43,15 +43,12 @@ REFUSALS = [
 ]
 
 
-def test_what_a_claim_needs_is_said():
+def test_what_a_claim_needs_is_said_and_a_figure_that_is_no_number_is_none():
     for name, change, reason in REFUSALS:
         model, images, options = noise()
         options = options | change
         options["beside"] = model if options["beside"] == "itself" else options["beside"]
         assert reason in outcome(name, model, images, **options), name
-
-
-def test_a_figure_that_is_no_number_is_none():
     among = Measured(0.2, torch.tensor([0.2, math.nan]))
     for bad in Measured(math.nan), Measured(math.inf), among:
         with pytest.raises(NotApplicable, match="not a finite number"):
@@ -111,16 +108,13 @@ def test_a_model_before_training_is_a_baseline_where_it_has_a_figure():
         twin_of(raiser(KeyError()))
 
 
-def test_groups_of_images_have_the_mean_that_all_have():
+def test_groups_have_the_mean_that_all_have_and_rank_correlation_is_spearmans():
     model, images, _ = digits(18)
     for name in ("C13", "L20", "H29", "C04"):
         whole = MEASUREMENTS[name].measure(Subject(model, images))
         few = MEASUREMENTS[name].measure(Subject(model, images[:15]))
         assert (len(whole.each), len(few.each)) in ((4, 1), (18, 15))
     assert whole.each.mean().item() == pytest.approx(whole.figure)
-
-
-def test_rank_correlation_is_spearmans():
     stats = pytest.importorskip("scipy.stats")
     draws = torch.Generator().manual_seed(0)
     a, b = torch.randint(0, 6, (2, 5, 9), generator=draws).double()

@@ -46,7 +46,7 @@ def test_attention_made_uniform_looks_as_far_in_every_block():
     same(("V28", "V30", "V17", "R12", "H12", "L10", "H10"), model, even, images)
 
 
-def test_shuffled_positions_and_an_unseen_colour_are_seen_in_the_table_at_most():
+def test_shuffled_zeroed_and_missing_positions_and_an_unseen_colour_are_seen_in_the_table_at_most():
     model = minivit.load("cifar10_vit_gap")
     images = model.preprocess(crops(1)[0])
     other = changed(model, shuffled)
@@ -57,9 +57,6 @@ def test_shuffled_positions_and_an_unseen_colour_are_seen_in_the_table_at_most()
     with torch.no_grad():
         assert torch.equal(blind(images), blind(images * torch.tensor([5.0, 1, 1])[:, None, None]))
     same(("V28", "V30", "V32", "V17", "R12", "H10"), model, blind, images)
-
-
-def test_positions_of_zeros_have_no_direction_and_so_no_figure():
     model, images, _ = digits()
     without = changed(model, lambda m: m.positions.table.zero_())
     assert "has the vector zero" in outcome("V28", without, images)
@@ -103,15 +100,12 @@ def test_an_mlp_that_mixes_tokens_and_a_norm_that_keeps_their_mean_are_found():
     assert figure("R43", keeping, images) > 1e-3
 
 
-def test_mlps_without_a_bend_never_turn_round():
+def test_mlps_without_a_bend_never_turn_round_and_ranks_fall_by_as_much_as_was_taken():
     model, images, _ = digits(2)
     short = changed(model, lambda m: setattr(m, "blocks", m.blocks[:1]))
     straight = changed(short, lambda m: setattr(m.blocks[0].mlp, "activation", nn.Identity()))
     assert figure("R50", short, images) == 1
     assert figure("R50", straight, images) == 0
-
-
-def test_ranks_fall_by_as_much_as_was_taken():
     model, images, _ = digits(1)
 
     def blind(m):
@@ -129,7 +123,7 @@ def test_ranks_fall_by_as_much_as_was_taken():
     assert figure("C17", network, torch.randn(4, 4, 8, 8)) == 4 / 256  # no more than the last map
 
 
-def test_blocks_that_add_nothing_are_all_alike_and_undone():
+def test_an_idle_model_has_alike_blocks_and_tokens_that_know_their_patch():
     model, images, _ = digits()
     resnet = minivit.load("digits_resnet")
     idle = changed(model, silent)
@@ -139,9 +133,6 @@ def test_blocks_that_add_nothing_are_all_alike_and_undone():
     assert 0 <= figure("C22", idle, images) <= 1
     assert figure("H29", idle, images) == 0
     assert figure("H23", idle, images) == 0  # neither smoother nor rougher behind any
-
-
-def test_every_token_of_an_idle_model_knows_its_patch():
     model, _, _ = digits()
     images = torch.randn(1000, 1, 8, 8, generator=torch.Generator().manual_seed(0))
     more = {"beside": minivit.load("digits_resnet"), "batch_size": 100}

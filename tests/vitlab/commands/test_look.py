@@ -60,7 +60,10 @@ def test_what_cannot_be_drawn_is_one_line(photo, capsys, monkeypatch, tmp_path):
     for options, value in (
         ([photo, "--model", "digits_resnet"], "ResNet computes no attention between tokens"),
         ([photo, "--model", "digits_vit", "--block", "9"], "--block 9: expected one of 4 blocks"),
-        ([photo, "--model", "digits_vit", "--out", "a.txt"], ".png or .svg or .pdf, .*: got a.txt"),
+        (
+            [photo, "--model", "digits_vit", "--out", "a.txt"],
+            ".png or .svg or .pdf file .*: got a.txt",
+        ),
         ([photo, "--model", "gone"], "no model 'gone'"),
         (["a.png", "--model", "digits_vit"], "expected an image at a.png"),
     ):

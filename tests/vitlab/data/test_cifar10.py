@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 import torchvision
-from PIL import Image
 
 from vitlab.data import load_data
 from vitlab.data.dataset import HELD_OUT, divide
@@ -87,7 +86,7 @@ def test_a_download_goes_to_the_cache_of_torch_hub(pickled, batches, tmp_path, m
 
 
 def test_a_copy_that_is_none_or_not_whole_is_named(pickled, tmp_path, monkeypatch):
-    with pytest.raises(FileNotFoundError, match="MINIVIT_CIFAR10=path .*, or MINIVIT_DOWNLOAD=1"):
+    with pytest.raises(FileNotFoundError, match="MINIVIT_CIFAR10=path, or MINIVIT_DOWNLOAD=1"):
         load_data("CIFAR10")
     with (pickled / "data_batch_3").open("r+b") as file:
         file.truncate(1000)
@@ -95,20 +94,6 @@ def test_a_copy_that_is_none_or_not_whole_is_named(pickled, tmp_path, monkeypatc
         monkeypatch.setenv("MINIVIT_CIFAR10", str(path))
         with pytest.raises(FileNotFoundError, match=f"no whole copy of CIFAR-10 in .*{path.name}"):
             load_data("CIFAR10")
-
-
-def test_a_copy_in_files_is_a_folder_and_says_so_in_its_name(tmp_path, monkeypatch):
-    g = np.random.default_rng(0)
-    for part, n in (("train", 10), ("test", 2)):
-        for name in CIFAR10:
-            (tmp_path / part / name).mkdir(parents=True)
-            for i in range(n):
-                image = Image.fromarray(g.integers(0, 256, (32, 32, 3), np.uint8))
-                image.save(tmp_path / part / name / f"{i}.png")
-    monkeypatch.setenv("MINIVIT_CIFAR10", str(tmp_path))
-    data = load_data("CIFAR10")
-    assert (data.name, data.classes) == ("CIFAR10, from files", CIFAR10)
-    assert [split.images.shape for split in data.parts] == [(n, 3, 32, 32) for n in (90, 10, 20)]
 
 
 def test_the_validation_part_of_cifar_10_is_fixed():

@@ -27,7 +27,7 @@ def test_the_statistics_are_those_of_the_training_images_scaled_to_one():
     assert (few.mean, few.std) == statistics(few.train.images) != (data.mean, data.std)
 
 
-def test_digits_are_scikit_learns_with_values_stretched_to_a_byte():
+def test_digits_are_scikit_learns_stretched_to_a_byte_in_the_size_and_channels_asked_for():
     from sklearn.datasets import load_digits
 
     data, bunch = load_data("DIGITS"), load_digits()
@@ -36,9 +36,6 @@ def test_digits_are_scikit_learns_with_values_stretched_to_a_byte():
     stretched = np.round(bunch.data * 255 / 16).astype(int)
     theirs = np.concatenate([bunch.target[:, None], stretched], 1).tolist()
     assert sorted(torch.cat(rows).tolist()) == sorted(theirs)
-
-
-def test_size_and_channels_are_as_asked_for():
     grey = load_data("DIGITS").test.images
     assert grey.shape[1:] == (1, 8, 8)
     assert torch.equal(load_data("DIGITS", channels=3).test.images, grey.expand(-1, 3, -1, -1))
@@ -49,13 +46,22 @@ def test_size_and_channels_are_as_asked_for():
     assert (square[0, 0].int() - torch.from_numpy(np.array(image)).int()).abs().max() <= 1
 
 
-def test_the_parts_are_the_same_for_every_seed_and_fraction():
+def test_parts_are_the_same_for_every_seed_and_a_smaller_fraction_lies_inside_a_larger_one():
     a, b = load_data("DIGITS"), load_data("DIGITS", seed=5, fraction=0.3)
     assert torch.equal(a.test.images, b.test.images)
     assert torch.equal(a.validation.images, b.validation.images)
     tenth, quarter = (load_data("DIGITS", fraction=f, seed=5).train.images for f in (0.1, 0.25))
     rows = {tuple(image.flatten().tolist()) for image in quarter}
     assert len(tenth) == 126 and {tuple(image.flatten().tolist()) for image in tenth} < rows
+    labels = torch.arange(1000) % 10
+    kept = {f: thin(labels, f, seed=3) for f in (0.001, 0.1, 0.25, 0.5, 1)}
+    for small, large in zip(list(kept)[:-1], list(kept)[1:], strict=True):
+        assert set(kept[small].tolist()) < set(kept[large].tolist())
+    assert labels[kept[0.25]].bincount().tolist() == [25] * 10
+    assert labels[kept[0.001]].bincount().tolist() == [1] * 10
+    assert kept[1].tolist() == list(range(1000))
+    both = set(kept[0.5].tolist()) & set(thin(labels, 0.5, seed=1).tolist())
+    assert 200 < len(both) < 300  # another seed keeps others
 
 
 def test_what_is_no_data_is_refused(tmp_path):
@@ -96,13 +102,19 @@ def checksum(*numbers):
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def test_every_image_goes_to_one_part_and_every_class_to_every_part():
+def test_a_division_depends_on_the_keys_alone_and_gives_every_class_to_every_part():
     parts = divide(KEYS, LABELS, "abc", [0.1, 0.2])
     assert torch.cat(parts).sort().values.tolist() == list(range(50))
     counts = [LABELS[part].bincount().tolist() for part in parts]
     assert counts == [[12, 12, 11], [2, 2, 2], [3, 3, 3]]
     small = divide(list("abc"), torch.zeros(3, dtype=torch.int64), ["a"], [0.1, 0.2])
     assert [len(part) for part in small] == [1, 1, 1]
+    order, parts = torch.randperm(50), divide(KEYS, LABELS, "abc", [0.1, 0.2])
+    shuffled = divide([KEYS[i] for i in order], LABELS[order], "abc", [0.1, 0.2])
+    for part, other in zip(parts, shuffled, strict=True):
+        assert part.tolist() == order[other].sort().values.tolist()
+    decomposed = divide([key.replace("é", "e\u0301") for key in KEYS], LABELS, "abc", [0.1, 0.2])
+    assert all(map(torch.equal, parts, decomposed))
 
 
 def test_a_division_is_the_same_on_every_machine():
@@ -114,24 +126,3 @@ def test_a_division_is_the_same_on_every_machine():
     assert checksum(*(split.images.sum((1, 2, 3)) for split in splits)) == "2a78be098eb61b22"
     tenth = load_data("DIGITS", fraction=0.1).train.images
     assert checksum(tenth.sum((1, 2, 3))) == "94409f5e094f57f9"
-
-
-def test_a_division_depends_on_the_keys_and_not_on_their_order_or_the_code_of_an_accent():
-    order, parts = torch.randperm(50), divide(KEYS, LABELS, "abc", [0.1, 0.2])
-    shuffled = divide([KEYS[i] for i in order], LABELS[order], "abc", [0.1, 0.2])
-    for part, other in zip(parts, shuffled, strict=True):
-        assert part.tolist() == order[other].sort().values.tolist()
-    decomposed = divide([key.replace("é", "e\u0301") for key in KEYS], LABELS, "abc", [0.1, 0.2])
-    assert all(map(torch.equal, parts, decomposed))
-
-
-def test_a_smaller_fraction_lies_inside_a_larger_one_and_is_of_each_class_alike():
-    labels = torch.arange(1000) % 10
-    kept = {f: thin(labels, f, seed=3) for f in (0.001, 0.1, 0.25, 0.5, 1)}
-    for small, large in zip(list(kept)[:-1], list(kept)[1:], strict=True):
-        assert set(kept[small].tolist()) < set(kept[large].tolist())
-    assert labels[kept[0.25]].bincount().tolist() == [25] * 10
-    assert labels[kept[0.001]].bincount().tolist() == [1] * 10
-    assert kept[1].tolist() == list(range(1000))
-    both = set(kept[0.5].tolist()) & set(thin(labels, 0.5, seed=1).tolist())
-    assert 200 < len(both) < 300  # another seed keeps others

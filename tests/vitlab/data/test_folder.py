@@ -186,10 +186,10 @@ BAD = {
     "too few": (few, "3 images of each class.*: got 2 of dog"),
     "one class": (lambda root: shutil.rmtree(root / "dog"), "two classes or more.*: got cat$"),
     "no classes": (lambda root: [shutil.rmtree(root / name) for name in ("cat", "dog")], "two classes or more.*: got none$"),
-    "test without train": (lambda root: renamed(root, "cat", "test"), "with the same such folders in them: got cat, test$"),
+    "test without train": (lambda root: renamed(root, "cat", "test"), "with such: got cat, test$"),
     "other parts": (lambda root: renamed(root, "vale", "train"), "two classes or more, or train.*: got train, vale"),
-    "a class beside parts": (lambda root: (renamed(root, "cow", "Train"), (root / "val").mkdir()), "such folders in them: got Train, cow, val"),
-    "one part twice": (twice, "such folders in them: got Train, Valid, val"),
+    "a class beside parts": (lambda root: (renamed(root, "cow", "Train"), (root / "val").mkdir()), "with such: got Train, cow, val"),
+    "one part twice": (twice, "with such: got Train, Valid, val"),
     "a class broken": (broken, "expected images in every part of pets: got none in"),
 }  # fmt: skip
 

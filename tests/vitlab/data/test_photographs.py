@@ -14,15 +14,7 @@ def test_a_photograph_is_what_scikit_image_gives_without_asking_the_network(name
     theirs = torch.from_numpy(getattr(data, name)())
     theirs = theirs.permute(2, 0, 1) if theirs.ndim == 3 else theirs.expand(3, -1, -1)
     assert torch.equal(photograph(name), theirs)
-    assert "CC0" in PHOTOGRAPHS[name].licence or "public domain" in PHOTOGRAPHS[name].licence
-
-
-def test_a_photograph_is_resized_and_cropped_in_the_middle():
-    small = photograph("coffee", (40, 40))
-    assert small.shape == (3, 40, 40) and small.dtype == torch.uint8
-    middle = photograph("coffee")[:, :, 100:500].float()
-    error = small - torch.nn.functional.interpolate(middle[None], (40, 40), mode="area")[0]
-    assert error.abs().mean() < 8
+    assert PHOTOGRAPHS[name].startswith(("CC0", "public domain"))
 
 
 def test_crops_come_from_the_photographs_they_name_and_depend_on_the_seed_alone():
@@ -34,6 +26,10 @@ def test_crops_come_from_the_photographs_they_name_and_depend_on_the_seed_alone(
     assert torch.equal(crops(5)[0], crops(9)[0][:5])
     assert torch.equal(crops(5, seed=2)[0], crops(5, seed=2)[0])
     assert not torch.equal(crops(5, seed=2)[0], crops(5, seed=3)[0])
+    with pytest.raises(ValueError, match="expected one of astronaut, chelsea, .*: got 'mona_lisa'"):
+        photograph("mona_lisa")
+    with pytest.raises(ValueError, match="301 pixels or more in chelsea: got 300 x 451"):
+        crops(1, 301, names=("chelsea",))
 
 
 def test_crops_are_windows_between_once_and_eight_times_their_size(monkeypatch):
@@ -44,10 +40,3 @@ def test_crops_are_windows_between_once_and_eight_times_their_size(monkeypatch):
     widths = (reds[:, -1] - reds[:, 0]) / 255 * 512 * 32 / 31
     assert 30 < widths.min() < 40 and 220 < widths.max() < 260
     assert reds[:, 0].min() < 10 and reds[:, -1].max() > 245  # up to both edges
-
-
-def test_what_cannot_be_is_refused():
-    with pytest.raises(ValueError, match="expected one of astronaut, chelsea, .*: got 'mona_lisa'"):
-        photograph("mona_lisa")
-    with pytest.raises(ValueError, match="chelsea has 300 x 451 pixels, too few for 301"):
-        crops(1, 301, names=("chelsea",))

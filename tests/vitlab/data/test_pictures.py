@@ -1,5 +1,3 @@
-import io
-
 import numpy as np
 import pytest
 import torch
@@ -16,17 +14,15 @@ def stored(tmp_path, image, name="image.png", **settings):
     return open_picture(tmp_path / name)
 
 
-@pytest.mark.parametrize("name", ["a.png", "a.bmp", "a.tiff", "a.ppm", "a.tga"])
-def test_colours_come_through_every_lossless_format(tmp_path, name):
-    opened = stored(tmp_path, Image.fromarray(COLOUR), name)
-    assert opened.mode == "RGB" and np.array_equal(np.array(opened), COLOUR)
-
-
-@pytest.mark.parametrize(("name", "settings"), [("a.jpg", {"quality": 95}), ("a.webp", {"lossless": True}), ("a.gif", {}), ("a.avif", {"quality": 95})])  # fmt: skip
-def test_formats_that_lose_something_are_read(tmp_path, name, settings):
+def test_colours_come_through_every_format(tmp_path):
+    for name in ("a.png", "a.bmp", "a.tiff", "a.ppm", "a.tga"):
+        opened = stored(tmp_path, Image.fromarray(COLOUR), name)
+        assert opened.mode == "RGB" and np.array_equal(np.array(opened), COLOUR), name
     smooth = np.linspace(0, 250, 32 * 48 * 3).reshape(32, 48, 3).astype(np.uint8)
-    opened = stored(tmp_path, Image.fromarray(smooth), name, **settings)
-    assert opened.mode == "RGB" and np.abs(np.array(opened).astype(int) - smooth).mean() < 8
+    for name in ("a.jpg", "a.webp", "a.gif", "a.avif"):  # which lose something
+        opened = stored(tmp_path, Image.fromarray(smooth), name, quality=95)
+        assert opened.mode == "RGB", name
+        assert np.abs(np.array(opened).astype(int) - smooth).mean() < 8, name
 
 
 def test_each_mode_becomes_grey_or_colour(tmp_path):
@@ -78,17 +74,6 @@ def test_an_image_is_turned_as_its_exif_tag_says(tmp_path, orientation, turn):
     assert np.array_equal(np.array(opened), turn(COLOUR))
     broken = stored(tmp_path, Image.fromarray(COLOUR), exif=b"Exif\x00\x00garbage")
     assert np.array_equal(np.array(broken), COLOUR)  # is passed over
-
-
-@pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.webp", "a.tiff", "a.bmp"])
-def test_a_truncated_file_raises(tmp_path, name):
-    buffer = io.BytesIO()
-    Image.fromarray(np.resize(COLOUR, (64, 64, 3))).save(
-        buffer, Image.registered_extensions()[f".{name[2:]}"]
-    )
-    (tmp_path / name).write_bytes(buffer.getvalue()[: len(buffer.getvalue()) // 2])
-    with pytest.raises((OSError, SyntaxError, ValueError)):
-        open_picture(tmp_path / name)
 
 
 def test_images_are_fitted_to_channels_and_size_all_as_one_by_one():

@@ -41,7 +41,7 @@ def test_a_texture_stays_between_0_and_1_and_uses_that_range(texture):
     assert 0.2 < values.mean() < 0.8
 
 
-def test_images_depend_on_their_seed_alone_and_not_on_how_many_are_drawn():
+def test_images_depend_on_their_seed_alone_and_a_larger_size_shows_the_same_finer():
     expected, state = draw_shapes(300, seed=4), torch.get_rng_state()
     assert equal(draw_shapes(300, seed=4), expected)
     assert torch.equal(torch.get_rng_state(), state)
@@ -52,19 +52,6 @@ def test_images_depend_on_their_seed_alone_and_not_on_how_many_are_drawn():
     assert torch.equal(expected.images[:260], few.images)
     assert torch.equal(expected.masks[:260], few.masks)
     assert not torch.equal(expected.images[:50], expected.images[250:])
-
-
-@pytest.mark.parametrize("size", [16, 32, (24, 40), (128, 20)])
-def test_sizes_need_not_be_square(size):
-    height, width = (size, size) if isinstance(size, int) else size
-    drawn = draw_shapes(30, size)
-    assert drawn.images.shape == (30, 3, height, width) and drawn.images.dtype == torch.uint8
-    assert drawn.masks.shape == (30, height, width) and drawn.masks.dtype == torch.uint8
-    assert drawn.labels.dtype == drawn.textures.dtype == torch.int64
-    assert drawn.masks.flatten(1).ne(0).any(1).all()
-
-
-def test_a_larger_size_shows_the_same_images_finer():
     small, large = draw_shapes(50, 32), draw_shapes(50, 96)
     assert torch.equal(small.labels, large.labels) and torch.equal(small.textures, large.textures)
     shrunk = F.interpolate(large.images.float(), 32, mode="area")
@@ -74,14 +61,11 @@ def test_a_larger_size_shows_the_same_images_finer():
     assert alike.quantile(0.1) > 0.8 > torch.corrcoef(unlike)[0, 1]
 
 
-def test_a_mask_holds_the_label_plus_one_and_nothing_else_and_classes_are_equally_frequent():
+def test_a_mask_holds_the_label_plus_one_where_the_objects_texture_shows():
     drawn = draw_shapes(250)
     assert len(TEXTURES) == 10 and drawn.labels.bincount().tolist() == [25] * 10
     for mask, label in zip(drawn.masks, drawn.labels, strict=True):
         assert mask.unique().tolist() == [0, label + 1]
-
-
-def test_a_mask_is_where_the_objects_texture_shows():
     # The same scenes with other textures: only the object changes, and nearly everywhere.
     a, b = draw_shapes(250, 64, typical=1.0), draw_shapes(250, 64, typical=0.0)
     assert torch.equal(a.masks, b.masks)
@@ -106,7 +90,11 @@ def test_typical_is_the_fraction_of_objects_with_the_texture_of_their_class():
     assert torch.equal(a.images[same], b.images[same])  # the rest stays the same
 
 
-def test_settings_out_of_range_are_refused():
+def test_sizes_need_not_be_square_but_in_range():
+    for size in (24, 40), (128, 20):
+        drawn = draw_shapes(30, size)
+        assert drawn.images.shape == (30, 3, *size) and drawn.masks.shape == (30, *size)
+        assert drawn.masks.flatten(1).ne(0).any(1).all()
     for n, size in (0, 32), (5, 15), (5, (32, 129)):
         with pytest.raises(ValueError, match=re.escape(f"got {n} of {size}")):
             draw_shapes(n, size)

@@ -29,7 +29,7 @@ def norm_of(dim, eps=1e-6, kind=nn.LayerNorm, zeros=0):
 THREE = torch.tensor([[0, 2, 4], [-1, 0, 1], [2.1, 2.2, 2.3]], dtype=torch.float64)
 
 
-def test_three_vectors_lie_on_one_fibre_without_eps_and_on_three_with_it():
+def test_fibres_hold_known_vectors_and_every_member_has_the_same_output():
     means = THREE.mean(1, keepdim=True)
     norm = nn.LayerNorm(3, eps=0, elementwise_affine=False)
     y = norm(THREE)
@@ -42,9 +42,6 @@ def test_three_vectors_lie_on_one_fibre_without_eps_and_on_three_with_it():
     assert family.dimension == 1
     close(family.scale, (THREE.var(1, correction=0) + 1e-5).sqrt()[:, None], 1e-9)
     close(family.at(means), THREE, 1e-9)
-
-
-def test_every_member_of_a_fibre_has_the_same_output_over_features_and_over_tokens():
     x, norm = random(2, 5, 12), norm_of(12)
     family = fibre(norm, norm(x))
     for shift in 0.0, -7.5, random(2, 5, 1, seed=3):
@@ -57,9 +54,6 @@ def test_every_member_of_a_fibre_has_the_same_output_over_features_and_over_toke
     close(family.at(x.mean(1, keepdim=True)), x, 1e-8)
     norm, x = norm_of(6), torch.full((1, 6), 3.0).double()
     close(fibre(norm, norm(x)).at(3.0), x, 1e-8)  # a constant comes back as its shift
-
-
-def test_without_eps_any_positive_scale_will_do_and_none_is_recovered():
     x, norm = random(2, 5, 12), norm_of(12, eps=0)
     family = fibre(norm, norm(x))
     assert family.scale.isnan().all() and family.scale_error.isinf().all()
@@ -115,19 +109,6 @@ def test_fibres_meet_the_image_of_an_embedding_in_the_token_they_came_from(eps, 
     close(point.scale.double(), (x.var(-1, correction=0, keepdim=True) + eps).sqrt(), 1e4 * u)
 
 
-def test_the_smaller_the_offsets_the_worse_the_meeting_is_determined():
-    conditions, norm = [], norm_of(20)
-    for spread in 1.0, 1e-3, 1e-6, 0.0:
-        weight, offset, x = affine(spread)
-        point = meeting(fibre(norm, norm(x)), weight, offset)
-        conditions.append(point.condition.median().item())
-        if spread:
-            error = (point.scale / (x.var(-1, correction=0, keepdim=True) + 1e-6).sqrt() - 1).abs()
-            assert (error[..., 0] < 100 * 2.2e-16 * point.condition + 1e-9).all()
-    assert conditions[0] < 1e3 and conditions[3] > 1e14
-    assert 100 < conditions[1] / conditions[0] < 1e4 and 100 < conditions[2] / conditions[1] < 1e4
-
-
 def test_what_no_layernorm_gave_and_embeddings_that_fill_the_space_are_refused():
     fibres = fibre(norm_of(12), norm_of(12)(random(2, 5, 12)))
     cases = [
@@ -142,7 +123,7 @@ def test_what_no_layernorm_gave_and_embeddings_that_fill_the_space_are_refused()
     assert_refused(
         (partial(fibre, norm.double(), y.double()), kind, said) for norm, y, kind, said in cases
     )
-    said = "tokens of 12 numbers .* rank 1[12] leave [10] dimensions"
+    said = "rank 10 or less of 12: got 1[12]"
     assert_refused(
         (partial(meeting, fibres, random(12, n), random(12)), ValueError, said)
         for n in (11, 12, 30)

@@ -13,9 +13,9 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
-from tests.vitlab.inversion.contracting import made, random
+from tests.vitlab.inversion.contracting import Function, made, random
 from vitlab.inversion import Diverged, decibels, invert, noise, shifted_distance
-from vitlab.inversion.criterion import Match
+from vitlab.inversion.optimise import _activation
 
 ALL = {"gd": 2000, "adam": 1500, "lbfgs": 200, "gauss-newton": 30}
 
@@ -68,13 +68,7 @@ def test_the_input_of_a_linear_map_is_found_and_at_once_from_the_image(optimizer
     assert found.met == [1, 1, 1] and (found.psnr == torch.inf).all() and found.arrived.all()
 
 
-def test_through_an_orthogonal_map_feature_and_input_distance_are_one_and_gd_needs_one_step():
-    found = of_linear(Q, optimizer="gd", steps=2, step_size=None)
-    torch.testing.assert_close(found.feature_distance, found.input_distance, atol=1e-12, rtol=1e-9)
-    assert (found.feature_distance[:, -1] < 1e-12).all()  # 1 / σ² = 1: there at once
-
-
-def test_gradient_descent_takes_the_steps_of_the_formula_and_converges_at_the_known_rate():
+def test_gradient_descent_takes_the_steps_of_the_formula_with_torchvisions_blur():
     weight, start = spread(3), random(3, 4, 3, 2, seed=4)
     found = of_linear(weight, optimizer="gd", steps=5, start=start, step_size=0.1)
     x, distances = start.flatten(1), []
@@ -86,9 +80,6 @@ def test_gradient_descent_takes_the_steps_of_the_formula_and_converges_at_the_kn
     late = of_linear(weight, optimizer="gd", steps=200).feature_distance[:, -50:]
     rate = (late[:, -1] / late[:, 0]) ** (1 / 49)  # by the smallest singular value
     torch.testing.assert_close(rate, torch.full((3,), 1 - 1 / 9).double(), rtol=1e-3, atol=0)
-
-
-def test_the_blur_is_torchvisions_and_falls_by_as_much_every_step_to_its_least_that_is_seen():
     start, images = torch.rand(2, 3, 4, 3, 2)
     options = {"optimizer": "gd", "start": start, "step_size": 1e-12, "steps": 4}
     found = invert(Linear(torch.eye(24)), images, at="first", blur=2.4, **options)
@@ -111,22 +102,7 @@ def test_every_optimizer_finds_the_image_through_a_well_conditioned_vit(optimize
     steps = {"gd": 1500, "adam": 600, "lbfgs": 300, "gauss-newton": 20}[optimizer]
     found = invert(vit(), PICTURES, at="blocks.1", optimizer=optimizer, steps=steps)
     assert (found.psnr > (200 if optimizer in ("lbfgs", "gauss-newton") else 40)).all(), found.psnr
-    assert all(found.met) and all(found.evaluations_to(40.0))
-
-
-def test_blocks_other_modules_and_points_work_and_later_parts_do_not_run():
-    tokens = random(2, 16, 24)
-    found = invert(vit().blocks[0], tokens)
-    assert found.image.shape == tokens.shape and (found.psnr > 200).all()
-    model = Linear(spread(5))
-    invert(model, IMAGES, at="first", steps=5)
-    assert model.calls and not model.later
-    invert(model, IMAGES, steps=5)
-    assert model.later
-    encoder = nn.TransformerEncoderLayer(12, 3, 24, dropout=0.1, batch_first=True, norm_first=True)
-    for at in "", "linear1", "norm2":
-        found = invert(encoder.eval(), torch.randn(2, 5, 12), at=at, steps=20)
-        assert (found.feature_distance[:, 0] > nearest(found)).all()
+    assert all(found.met)
 
 
 OTHERS = [
@@ -165,7 +141,7 @@ def test_every_forward_pass_is_counted(optimizer):
         )
 
 
-def test_the_criterion_is_the_distance_of_a_shifted_image():
+def test_the_criterion_is_the_distance_of_a_shifted_image_and_psnr_has_the_images_own_range():
     weight = spread(5)
     found = of_linear(weight, shift=1 / 18, seed=3)
     shift = noise(IMAGES, 7).flatten(1) / 18
@@ -177,9 +153,6 @@ def test_the_criterion_is_the_distance_of_a_shifted_image():
         assert distances[first - 1] < limit and (distances[: first - 1] >= limit).all()
     one, two = (shifted_distance(lambda x: x, IMAGES, std) for std in (1.0, 2.0))
     torch.testing.assert_close(two, 2 * one)
-
-
-def test_psnr_is_measured_against_the_images_own_range():
     from skimage.metrics import peak_signal_noise_ratio
 
     other = IMAGES + 0.1 * random(*IMAGES.shape, seed=9)
@@ -215,33 +188,15 @@ def test_the_optimiser_sees_the_target_alone():
     assert torch.equal(known.image, unknown.image)
     assert torch.equal(known.evaluations, unknown.evaluations)
     assert unknown.psnr is unknown.input_distance is unknown.threshold is None
-    assert unknown.met == unknown.evaluations_to(40.0) == [None] * 3  # from the default start
+    assert unknown.met == [None] * 3  # from the default start
 
 
-@pytest.mark.parametrize("optimizer", ALL)
-def test_a_target_with_a_graph_is_taken_without_it(optimizer, monkeypatch):
+def test_a_target_with_a_graph_is_taken_without_it():
     """Or a graph of all steps would hang on the records."""
-    matches = []
-
-    def match(*args):
-        matches.append(Match(*args))
-        return matches[0]
-
-    monkeypatch.setattr(sys.modules["vitlab.inversion.optimise"], "Match", match)
     model = Linear(spread(5))
     target = model.first(IMAGES.flatten(1))
-    found = invert(model, at="first", target=target, start=IMAGES + 1, steps=2, optimizer=optimizer)
-    assert target.requires_grad
-    assert not matches[0].least.requires_grad and not found.image.requires_grad
-
-
-@pytest.mark.parametrize("inplace", [nn.ReLU(inplace=True), nn.Hardtanh(-9, 9, inplace=True)])
-def test_a_module_that_works_in_place_leaves_the_image_as_it_is(inplace):
-    model, images = nn.Sequential(inplace, nn.Flatten(), nn.Linear(24, 24)).double().eval(), -IMAGES
-    before = images.clone()
-    found = invert(model, images, steps=5)
-    assert torch.equal(images, before)
-    assert (found.feature_distance[:, 0] > nearest(found)).all()
+    reached = _activation(model.first, IMAGES.flatten(1), target, "first")
+    assert target.requires_grad and not reached.requires_grad
 
 
 def test_the_dtype_is_the_images_and_the_model_stays_as_it_is():
@@ -281,12 +236,9 @@ def test_inference_mode_is_left_for_the_search():
 
 
 def test_lbfgs_rests_in_a_minimum_that_is_not_the_target():
-    class Square(nn.Module):
-        def forward(self, x):
-            return x**4 + torch.tensor([1.0, 3.0]).double()
-
+    model = Function(lambda x: x**4 + torch.tensor([1.0, 3.0]).double())
     target = torch.zeros(1, 2).double()
-    found = invert(Square().eval(), target=target, start=target + 2, steps=5000)
+    found = invert(model, target=target, start=target + 2, steps=5000)
     assert nearest(found).item() == pytest.approx(10**0.5) and found.evaluations < 400
     assert found.image.abs().max() < 0.1
 
@@ -319,16 +271,11 @@ def test_divergence_stops_with_a_clear_message(optimizer):
         of_linear(Q, optimizer=optimizer, step_size=1e9, steps=50)
 
 
-class Roots(nn.Module):
-    """Flat at zero for its first number, infinitely steep there for the second."""
-
-    def forward(self, x):
-        return torch.stack([x[:, 0] ** 2, x[:, 1].abs().sqrt()], 1)
-
-
 @pytest.mark.parametrize("optimizer", ALL)
 def test_a_start_from_which_no_way_leads_is_said_to_be_the_reason(optimizer):
-    target = torch.tensor([[1.0, 1.0], [1.0, 1.0]]).double()
+    # Flat at zero for its first number, infinitely steep there for the second.
+    roots = Function(lambda x: torch.stack([x[:, 0] ** 2, x[:, 1].abs().sqrt()], 1))
+    target = torch.ones(2, 2).double()
     options = {"target": target, "optimizer": optimizer, "steps": 3}
     for bad, kind, said in (
         (0.0, ValueError, "distance of image 1 does not depend .* take another start"),
@@ -336,9 +283,9 @@ def test_a_start_from_which_no_way_leads_is_said_to_be_the_reason(optimizer):
     ):
         start = torch.tensor([[2.0, 1.0], [bad, 1.0]], dtype=torch.float64)
         with pytest.raises(kind, match=said):
-            invert(Roots().eval(), start=start, **options)
+            invert(roots, start=start, **options)
     with pytest.raises(Diverged, match="image 1 .* or its slope not finite: take another start"):
-        invert(Roots().eval(), start=torch.tensor([[2.0, 2.0], [2.0, 0.0]]).double(), **options)
+        invert(roots, start=torch.tensor([[2.0, 2.0], [2.0, 0.0]]).double(), **options)
 
 
 @pytest.mark.parametrize("optimizer", ALL)
@@ -364,22 +311,6 @@ def test_memory_does_not_grow_with_the_steps(optimizer, monkeypatch):
     assert long <= short + 2 and more > calls
 
 
-class Random(nn.Module):
-    def forward(self, x):
-        return torch.rand_like(x)
-
-
-class Turned(nn.Module):
-    """One number for every image, from an activation whose first axis is the pixels."""
-
-    def __init__(self):
-        super().__init__()
-        self.turn = nn.Identity()
-
-    def forward(self, x):
-        return self.turn(x.flatten(1).T).sum(0)
-
-
 def test_what_cannot_be_inverted_is_refused():
     options = [
         ({"optimizer": "sgd"}, ValueError, "one of gd, adam, lbfgs, gauss-newton: got optimizer='sgd'"),
@@ -389,7 +320,6 @@ def test_what_cannot_be_inverted_is_refused():
         ({"optimizer": "gd", "step_size": -1.0}, ValueError, "step_size=-1.0"),
         ({"blur": 2.4}, ValueError, "got optimizer='lbfgs', blur=2.4"),
         ({"target": IMAGES}, ValueError, "an image, or a target and a start"),
-        ({"image": None}, ValueError, "an image, or a target and a start"),
         ({"image": None, "target": IMAGES}, ValueError, "an image, or a target and a start"),
         ({"image": None, "target": IMAGES, "start": IMAGES}, ValueError, r"a target \[3, 24\] at 'first': got \[3, 4, 3, 2\]"),
         ({"image": IMAGES.byte()}, TypeError, "floating numbers: got torch.uint8"),
@@ -397,9 +327,9 @@ def test_what_cannot_be_inverted_is_refused():
         ({"start": IMAGES[:1]}, ValueError, r"a start like the image: got \[1, 4, 3, 2\], \[3, 4"),
         ({"at": "frist"}, LookupError, "near names"),
         ({"model": Linear(Q).train()}, ValueError, r"training mode .* call eval\(\) first"),
-        ({"model": Random().eval(), "at": ""}, ValueError, "draws nothing at random .* got another"),
-        ({"model": Turned().eval(), "at": ""}, ValueError, r"\[3, ...\] at '': got \[3\]"),
-        ({"model": Turned().eval(), "at": "turn"}, ValueError, r"\[3, ...\] at 'turn': got \[24, 3\]"),
+        ({"model": Function(torch.rand_like), "at": ""}, ValueError, "draws nothing at random .* got another"),
+        ({"model": Function(lambda x: x.flatten(1).sum(1)), "at": ""}, ValueError, r"\[3, ...\] at '': got \[3\]"),
+        ({"model": Function(lambda x: x.flatten(1).T), "at": ""}, ValueError, r"\[3, ...\] at '': got \[24, 3\]"),
     ]  # fmt: skip
     given = {"model": Linear(Q), "image": IMAGES, "at": "first"}
     assert_refused((partial(invert, **given | change), *rest) for change, *rest in options)

@@ -35,14 +35,6 @@ def unwound(model, images, at):
     return found
 
 
-@pytest.mark.parametrize("name", ["vit_8px", "mixer_8px", "feedforward_8px"])
-def test_an_untrained_model_is_unwound_to_the_image(name):
-    torch.manual_seed(0)
-    found = unwound(minivit.create(name).double().eval(), pictures(1), "blocks.3")
-    names = ["blocks.3", "blocks.2", "blocks.1", "pixels from blocks.0"]
-    assert [s.name for s in found.stages[:4]] == names
-
-
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
@@ -65,14 +57,6 @@ def test_class_tokens_masks_stems_and_images_that_are_not_square(name, changes):
     assert (found.stages[0].error < 1e-12).all() and found.error.max() < 1e-12
     first = unwound(model, images, "blocks.0")
     assert [s.name for s in first.stages] == ["pixels from blocks.0"]
-
-
-def test_inference_mode_is_left_for_the_search():
-    model, images = made("vit_8px", patch_size=4, dim=24, depth=2, heads=3), pictures(1)
-    expected = unwind(model, tokens(model, images, "blocks.1"), "blocks.1")
-    with torch.inference_mode():
-        found = unwind(model, tokens(model, images, "blocks.1"), "blocks.1")
-    assert found.exact.all() and torch.equal(found.image, expected.image)
 
 
 def spoiled(monkeypatch, change):
@@ -142,19 +126,6 @@ def test_the_guess_is_the_image_where_tokens_are_embedded_patches():
         images = pictures(3, size=size).expand(-1, channels, -1, -1) + 1
         guess = linear_guess(model, "blocks.3", tokens(model, images, "blocks.3"))
         assert (guess - images).norm() < 0.02 * images.norm(), name
-
-
-@pytest.mark.parametrize(
-    ("name", "at", "most"), [("digits_vit", "blocks.3", 0.6), ("digits_mixer", "blocks.0", 0.5)]
-)
-def test_the_guess_is_near_the_image_in_a_trained_model(name, at, most):
-    pytest.importorskip("sklearn")
-    from vitlab.data import load_data
-
-    model = minivit.load(name).double()
-    images = model.preprocess(load_data("DIGITS").test.images[:8]).double()
-    guess = linear_guess(model, at, tokens(model, images, at))
-    assert relative(guess, images).mean() < most
 
 
 @pytest.mark.parametrize(("dim", "told"), [(24, 16), (16, 16), (8, 8)])

@@ -1,5 +1,4 @@
 import csv
-import math
 from dataclasses import replace
 
 import pytest
@@ -41,22 +40,6 @@ def test_calibration_error_of_a_known_case():
     assert calibration_error(sure, torch.arange(4).roll(1)) == 1
 
 
-def test_a_classifier_that_draws_its_labels_from_what_it_says_is_calibrated():
-    g = torch.Generator().manual_seed(0)
-    p = (3 * torch.randn(100_000, 4, generator=g)).softmax(1)
-    labels = p.multinomial(1, generator=g)[:, 0]
-    assert calibration_error(p, labels) < 0.01
-    assert calibration_error((2 * p.log()).softmax(1), labels) > 0.1
-
-
-def test_an_untrained_model_knows_nothing_and_says_so():
-    data, model = bright_or_dark(), tiny()
-    model.preprocess = Preprocess(8, 8, mean=data.mean, std=data.std)
-    scores = evaluate(model, data.test)
-    assert scores.log_likelihood == pytest.approx(-math.log(2))
-    assert (scores.accuracy, scores.calibration_error, scores.pictures) == (0.5, 0.0, 20)
-
-
 def test_scores_are_those_of_all_images_whatever_the_batch_and_the_mode_stays():
     data, model = bright_or_dark(), tiny(dropout=0.5)
     nn.init.normal_(model.head.weight)
@@ -68,6 +51,8 @@ def test_scores_are_those_of_all_images_whatever_the_batch_and_the_mode_stays():
     logs = model.eval()(model.preprocess(data.train.images)).log_softmax(1)
     true = logs[torch.arange(64), data.train.labels]
     assert a.log_likelihood == pytest.approx(true.mean().item(), rel=1e-5)
+    with pytest.raises(ValueError, match="an image or more to score: got none"):
+        evaluate(model, data.test[torch.arange(0)])
 
 
 def test_a_confusion_matrix_has_images_by_class_in_rows_and_comes_back_from_its_csv():

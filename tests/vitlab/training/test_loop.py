@@ -1,4 +1,3 @@
-import io
 import itertools
 import json
 import os
@@ -77,16 +76,6 @@ def test_a_model_learns_and_is_ready_to_use_and_the_callers_random_numbers_are_l
     assert not model.training and model.classes == ("dark", "bright") and model.licence == "CC0"
     predicted = model(model.preprocess(data.test.images)).argmax(1)
     assert torch.equal(predicted, data.test.labels)
-
-
-def test_the_same_seed_gives_the_same_bits_and_another_others():
-    weights = []
-    for seed in 1, 1, 2:
-        model = tiny(dropout=0.1)
-        torch.rand(3)
-        train(model, bright_or_dark(), replace(RECIPE, seed=seed))
-        weights.append(torch.cat([p.flatten() for p in model.parameters()]))
-    assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
 
 
 def test_every_image_is_read_once_an_epoch_in_an_order_of_its_own(monkeypatch):
@@ -276,18 +265,6 @@ def test_minutes_become_steps_whose_number_stays_on_resuming(tmp_path, monkeypat
     assert 10 < steps <= 60
     monkeypatch.setattr(Run, "steps_within", None)
     assert train(tiny(), bright_or_dark(), recipe, out=tmp_path, resume=True).steps == steps
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_a_terminal_shows_a_bar_with_loss_and_a_file_lines_alone(monkeypatch, terminal):
-    screen = io.StringIO()
-    screen.isatty = lambda: terminal
-    monkeypatch.setattr("sys.stderr", screen)
-    monkeypatch.setenv("TQDM_MININTERVAL", "0")
-    line = train(tiny(), bright_or_dark(), RECIPE, progress=True).lines[1]
-    text = f"epoch 2/3  loss {line['loss']:.3f}  accuracy {line['accuracy']:.1%}, held out "
-    assert text in screen.getvalue()
-    assert ("14/14" in screen.getvalue() and ", loss " in screen.getvalue()) == terminal
 
 
 def test_what_cannot_be_trained_or_written_is_refused_before_the_first_step(tmp_path):

@@ -38,7 +38,7 @@ def test_a_source_has_a_recipe_in_the_precision_that_is_fast_here(monkeypatch):
     assert recipe_for("some/folder", CPU, seed=3) == expected
 
 
-def test_a_source_has_a_model_for_its_images():
+def test_a_source_has_a_model_for_its_images_and_a_trained_one_goes_on_with_a_new_head():
     data = bright_or_dark(channels=3, side=64)
     config = model_for("some/folder", data).config
     assert (config.grid, config.channels, config.classes) == ((8, 8), 3, 2)
@@ -50,9 +50,6 @@ def test_a_source_has_a_model_for_its_images():
         model_for("some/folder", bright_or_dark(side=67))
     with pytest.raises(ValueError, match="no model 'vit_31px': did you mean vit_32px"):
         model_for("some/folder", data, "vit_31px")
-
-
-def test_a_trained_model_goes_on_at_another_size_without_what_was_removed_and_with_a_new_head():
     trained = minivit.remove(minivit.load("digits_vit"), "norm1")
     model = continued(trained, bright_or_dark(side=16))
     larger = minivit.load("digits_vit", image_size=16).state_dict()

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from vitlab.claims import measuring
 from vitlab.claims.measurements import (  # noqa: F401
     attention,
     embedding,
@@ -16,14 +17,7 @@ from vitlab.claims.measurements import (  # noqa: F401
     representations,
     smoothing,
 )
-from vitlab.claims.measuring import (
-    MEASUREMENTS,
-    Measured,
-    NotApplicable,
-    Subject,
-    first_line,
-    out_of_memory,
-)
+from vitlab.claims.measuring import MEASUREMENTS, Measured, NotApplicable, Subject
 from vitlab.claims.rules import half_width
 
 
@@ -31,18 +25,13 @@ def chosen(names: str) -> list[str]:
     """Claims given as ``"R46,V33"``, in that order; all that are measured where none is given."""
     wanted = [name.strip().upper() for name in names.split(",") if name.strip()]
     if unknown := [name for name in wanted if name not in MEASUREMENTS]:
-        raise ValueError(
-            f"expected claims that are measured on any model, {', '.join(sorted(MEASUREMENTS))}: "
-            f"got {', '.join(unknown)}"
-        )
+        known = ", ".join(sorted(MEASUREMENTS))
+        raise ValueError(f"expected any of {known}: got {', '.join(unknown)}")
     return list(dict.fromkeys(wanted)) or list(MEASUREMENTS)
 
 
 def ask(claim: str, subject: Subject, seed: int, quick: bool = False) -> dict[str, Any]:
-    """The answer to one claim: its row of an audit, without what the book says of it.
-
-    Whatever happens there is one, without a figure if it must be. What is slow is not ``quick``.
-    """
+    """The answer to one claim: its row of an audit, without a figure if it must be."""
     row: dict[str, Any] = {"id": claim, "figure": None, "low": None, "high": None}
     row |= {"count": 0, "baselines": {}, "curves": {}, "reason": "", "seconds": 0.0}
     if quick and MEASUREMENTS[claim].slow:
@@ -54,10 +43,10 @@ def ask(claim: str, subject: Subject, seed: int, quick: bool = False) -> dict[st
             torch.manual_seed(seed)
             row |= _figures(MEASUREMENTS[claim].measure(subject)) | {"state": "measured"}
     except NotApplicable as error:
-        row |= {"state": "cannot be asked", "reason": first_line(error)}
+        row |= {"state": "cannot be asked", "reason": measuring.first_line(error)}
     except Exception as error:
         reason = f"an error in the audit: {type(error).__name__}: {error}"
-        if out_of_memory(error):
+        if measuring.out_of_memory(error):
             reason = "out of memory: try a smaller --batch-size"
         row |= {"state": "failed", "reason": reason}
     return row | {"seconds": round(time.monotonic() - began, 2)}

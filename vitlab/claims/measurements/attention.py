@@ -10,9 +10,7 @@ from vitlab.claims.measuring import Measured, Subject, measures
 from vitlab.instruments import attention_distance, rollout, token_ablation
 from vitlab.instruments.layout import attention_weights, layouts, same_tokens
 
-# Pairs of tokens that a head compares while patches are deleted, as in the book: 60 images of 64
-# patches.
-DELETIONS = 60 * 64 * 64**2
+DELETIONS = 60 * 64 * 64**2  # pairs of tokens compared while patches are deleted, as in the book
 
 
 def heads(subject: Subject) -> tuple[Float64[Tensor, "groups blocks"], ...]:
@@ -61,11 +59,7 @@ def attention_to_itself(subject: Subject) -> Measured:
 
 @measures("V33", slow=True)
 def rollout_with_identity(subject: Subject) -> Measured:
-    """Rank correlation of rollout with the effect of deleting patches, with the identity less
-    without it.
-
-    Deleting takes a pass for each patch, so for large models a few images must do.
-    """
+    """Rank correlation of rollout with deletion, with the identity less without it."""
     layout = same_tokens(layouts(subject.model, subject.images[:1]))
     images = subject.images[: max(4, DELETIONS // (len(layout.where) * layout.tokens**2))]
     changes = token_ablation(subject.model, images, batch_size=subject.batch_size).abs()

@@ -1,5 +1,6 @@
 """What the first layer does: patches that overlap or not, how wide, filters with a pattern."""
 
+import math
 from functools import partial
 
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor, nn
 
 from minivit.recording import one
 from vitlab.claims.measurements import parts
-from vitlab.claims.measuring import Measured, NotApplicable, Subject, before_training, measures
+from vitlab.claims.measuring import Measured, Subject, before_training, measures, require
 from vitlab.instruments import filter_spectra, first_filters, receptive_field
 from vitlab.instruments.importance import Part, without
 from vitlab.instruments.representations import patch_grid
@@ -17,8 +18,8 @@ from vitlab.instruments.representations import patch_grid
 def outside(model: nn.Module, image: Tensor, at: str) -> int:
     """Pixels outside its own patch on which any of 64 parts.outputs of the middle place depends."""
     field, size = receptive_field(model, image, at), image.shape[2:]
-    if any(side % n for side, n in zip(size, field.grid, strict=True)):
-        raise NotApplicable(f"a grid of {field.grid} does not divide images of {tuple(size)}")
+    divides = not any(side % n for side, n in zip(size, field.grid, strict=True))
+    require(divides, f"a grid of {field.grid} does not divide images of {tuple(size)}")
     cells = [torch.arange(side) // (side // n) for side, n in zip(size, field.grid, strict=True)]
     own = (cells[0] == field.place[0])[:, None] & (cells[1] == field.place[1])
     return int((field.support & ~own).sum())
@@ -27,8 +28,7 @@ def outside(model: nn.Module, image: Tensor, at: str) -> int:
 def stem_of(model: nn.Module, image: Tensor) -> list[str]:
     """The convolutions before the first block: a patch embedding, or a stem of several."""
     names = parts.convolutions_before(model, image, parts.row_of_layers(model, image)[0])
-    if not names:
-        raise NotApplicable(f"{type(model).__name__} has no convolution before its first block")
+    require(names, f"{type(model).__name__} has no convolution before its first block")
     return names
 
 
@@ -36,11 +36,9 @@ def stem_of(model: nn.Module, image: Tensor) -> list[str]:
 def reach_of_embedding(subject: Subject) -> Measured:
     """Pixels outside its own patch that reach an output of the patch embedding, of one image; a
     stem of several convolutions counts as a whole."""
-    parts.attention_of(
-        subject.model, subject.images
-    )  # nobody claims this of a convolutional network
-    image = subject.images[:1]
-    return Measured(outside(subject.model, image, stem_of(subject.model, image)[-1]))
+    model, image = subject.model, subject.images[:1]
+    parts.attention_of(model, image)  # nobody claims this of a convolutional network
+    return Measured(outside(model, image, stem_of(model, image)[-1]))
 
 
 @measures("V32")
@@ -50,8 +48,7 @@ def reach_without_addition(subject: Subject) -> Measured:
     model, image = subject.model, subject.images[:1]
     first = parts.row_of_layers(model, image)[0]
     attention = parts.attention_of(model, image)[0]
-    if not attention.startswith(f"{first}."):
-        raise NotApplicable(f"the first block, {first!r}, has no attention")
+    require(attention.startswith(f"{first}."), f"the first block, {first!r}, has no attention")
     with without(model, Part(attention), {}):
         silent = outside(model, image, first)
     return Measured(silent, baselines={"with what attention adds": outside(model, image, first)})
@@ -63,13 +60,12 @@ def narrower(subject: Subject) -> Measured:
     model, image = subject.model, subject.images[:1]
     parts.attention_of(model, image)
     grid = patch_grid(model, image)
-    if grid is None:
-        raise NotApplicable("has no convolution, so its patches are not known")
+    require(grid, "has no convolution, so its patches are not known")
+    assert grid is not None  # for mypy
     names = parts.row_of_layers(model, image)
     tokens = parts.outputs(model, image, names[:1], 1, first=True)[parts.FIRST]
-    if tokens.ndim != 3:
-        raise NotApplicable(f"its first block reads {list(tokens.shape)}, not tokens")
-    return Measured(float(tokens.shape[2] < image.numel() / (grid[0] * grid[1])))
+    require(tokens.ndim == 3, f"its first block reads {list(tokens.shape)}, not tokens")
+    return Measured(float(tokens.shape[2] < image.numel() / math.prod(grid)))
 
 
 @measures("V14")
@@ -101,13 +97,12 @@ def filters_less_networks(subject: Subject, wide: bool) -> Measured:
     vit, network = parts.compared(subject)
     filters = first_filters(vit)
     layer = next(m for m in vit.modules() if isinstance(m, nn.Conv2d))
-    if layer.kernel_size != layer.stride:
-        raise NotApplicable(f"its first convolution, {layer}, is not a patch embedding")
+    embeds = layer.kernel_size == layer.stride
+    require(embeds, f"its first convolution, {layer}, is not a patch embedding")
     features, values = len(filters), filters[0].numel()
-    if wide != (features >= values):
-        many = "at least as many features as values" if wide else "fewer features than values"
-        counts = f"this model makes {features} of {values}"
-        raise NotApplicable(f"is about patches with {many}: {counts}")
+    many = "at least as many features as values" if wide else "fewer features than values"
+    counts = f"this model makes {features} of {values}"
+    require(wide == (features >= values), f"is about patches with {many}: {counts}")
     theirs = without_pattern(network)
     baselines = {}
     if subject.model is vit:

@@ -11,7 +11,7 @@ from minivit.recording import record
 from vitlab import instruments
 from vitlab.claims.measurements import subjects
 from vitlab.claims.measurements.parts import both_kinds, compared
-from vitlab.claims.measuring import Measured, NotApplicable, Subject, measures
+from vitlab.claims.measuring import Measured, NotApplicable, Subject, measures, require
 from vitlab.instruments import high_pass, low_pass
 from vitlab.instruments.frequency import LogAmplitude
 
@@ -44,15 +44,13 @@ def rises(
 
 @measures("H04")
 def convolutions_raise(subject: Subject) -> Measured:
-    """Fraction of the 3 x 3 convolutions of stride 1 with more of the high frequencies in the
-    output than in the input."""
+    """Fraction of the 3 x 3 convolutions of stride 1 that raise the high frequencies."""
     convolutions = [
         name
         for name, module in subject.model.named_modules()
         if isinstance(module, nn.Conv2d) and (module.kernel_size, module.stride) == ((3, 3), (1, 1))
     ]
-    if not convolutions:
-        raise NotApplicable("has no 3 x 3 convolution of stride 1")
+    require(convolutions, "has no 3 x 3 convolution of stride 1")
     with torch.no_grad(), record(subject.model, *convolutions, detach=True) as ran:
         subject.model(subject.images[:1])
 
@@ -113,8 +111,7 @@ def kept(model: nn.Module, subject: Subject) -> tuple[Tensor, Tensor]:
 
 @measures("H26")
 def low_and_high(subject: Subject) -> Measured:
-    """What the model keeps of its accuracy beside a convolutional network on low-pass images, less
-    the same on high-pass ones."""
+    """Accuracy kept beside a network on low-pass images, less the same on high-pass ones."""
     subjects.second(subject), subjects.labels_of(subject)  # before the models run
     (low, high), (their_low, their_high) = (kept(model, subject) for model in compared(subject))
     return Measured(
@@ -130,12 +127,11 @@ def lost(model: nn.Module, subject: Subject) -> Tensor:
     images = subject.images
     white = torch.tensor(subject.white).view(-1, 1, 1).to(images)
     whole, _ = subjects.beyond_chance(model, subject)
-    n, channels, *size = images.shape
+    n, channels, *sides = images.shape
+    size = sides[0], sides[1]
     losses = []
     for i, (low, up) in enumerate(pairwise(BANDS)):
-        noise = instruments.band_noise(
-            n, channels, (size[0], size[1]), low, up, power=LEVEL**2, seed=i
-        )
+        noise = instruments.band_noise(n, channels, size, low, up, power=LEVEL**2, seed=i)
         noisy = images + white * noise.to(images)
         losses.append(whole - subjects.accuracy(model, subject, noisy))
     return torch.tensor(losses)
@@ -143,8 +139,7 @@ def lost(model: nn.Module, subject: Subject) -> Tensor:
 
 @measures("H27")
 def noise_by_band(subject: Subject) -> Measured:
-    """Accuracy lost under noise in the lowest band less the highest; reversed for the network; the
-    smaller."""
+    """Accuracy lost under noise in the lowest band less the highest, or a network's reversed."""
     subjects.second(subject), subjects.labels_of(subject)  # before the models run
     mine, theirs = (lost(model, subject) for model in compared(subject))
     figure = min((mine[0] - mine[-1]).item(), (theirs[-1] - theirs[0]).item())

@@ -11,7 +11,7 @@ from minivit.vit import Block
 from vitlab.calls import activation, sublayer
 from vitlab.claims.measurements import parts
 from vitlab.claims.measurements.mixing import exact, on_tokens
-from vitlab.claims.measuring import Measured, NotApplicable, Subject, measures
+from vitlab.claims.measuring import Measured, Subject, measures, require
 from vitlab.instruments import spectrum
 from vitlab.inversion import invert_block, sign_change
 
@@ -31,8 +31,7 @@ def constants_kept(subject: Subject) -> Measured:
     errors = []
     for name in parts.row_of_layers(model, images):
         block, x = sublayer(model, name, images)
-        if x.ndim != 3:
-            raise NotApplicable(f"{name!r} reads {list(x.shape)}, not tokens")
+        require(x.ndim == 3, f"{name!r} reads {list(x.shape)}, not tokens")
         draws = torch.Generator().manual_seed(0)
         shift = torch.randn(*x.shape[:2], 1, dtype=x.dtype, generator=draws).to(x.device)
         with torch.no_grad():
@@ -49,8 +48,8 @@ def orientation_reversed(subject: Subject) -> Measured:
     reversing = []
     for name in parts.mlps_of(model, images):
         mlp, x = sublayer(model, name, images)
-        if x.ndim != 3 or mlp(x).shape != x.shape:
-            raise NotApplicable(f"{name!r} does not map tokens to tokens of the same width")
+        same = x.ndim == 3 and mlp(x).shape == x.shape
+        require(same, f"{name!r} does not map tokens to tokens of the same width")
         tokens = x.flatten(0, 1)
         tokens = tokens[:: -(-len(tokens) // (64 if x.shape[2] <= 128 else 16))]
 
@@ -64,14 +63,13 @@ def orientation_reversed(subject: Subject) -> Measured:
 
 def limited(what: str, numbers: int) -> None:
     """Refuses more numbers than whole derivatives are computed of."""
-    if numbers > NUMBERS:
-        raise NotApplicable(f"{what} {numbers:,} numbers: derivatives are limited to {NUMBERS:,}")
+    limit = f"derivatives are limited to {NUMBERS:,}"
+    require(numbers <= NUMBERS, f"{what} {numbers:,} numbers: {limit}")
 
 
 @measures("R63", untrained=True)
 def rank_of_attention(subject: Subject) -> Measured:
-    """By how much the derivative falls short of full rank, at the tokens of one image; the most of
-    all attention layers."""
+    """By how much the derivative falls short of full rank, the most of all attention layers."""
     lacking = []
     for name, attention, x in on_tokens(subject, parts.attention_of):
         limited(f"{name!r} reads", x.numel())
@@ -80,8 +78,7 @@ def rank_of_attention(subject: Subject) -> Measured:
 
 
 def ranks(subject: Subject, first: bool = False) -> Float64[Tensor, "layers"]:
-    """The rank of the derivative, by one image's numbers, of each block's output; and first, if it
-    is asked for, of what the first block reads."""
+    """The ranks of derivatives by an image: of what the first block reads, and what each gives."""
     model, image = exact(subject)
     limited("an image has", image.numel())
     names = parts.row_of_layers(model, image)
@@ -101,20 +98,18 @@ def lost_by_blocks(subject: Subject) -> Measured:
 
 @measures("C17", slow=True, untrained=True)
 def kept_by_network(subject: Subject) -> Measured:
-    """Rank of the derivative of a convolutional network's last map, as a fraction of the image's
-    numbers, of one image."""
-    if parts.attends(subject.model, subject.images[:1]):
-        raise NotApplicable("is about convolutional networks: this model has attention")
+    """Rank of the derivative of a network's last map, as a fraction of the image's numbers."""
+    attends = parts.attends(subject.model, subject.images[:1])
+    require(not attends, "is about convolutional networks: this model has attention")
     by_layer = ranks(subject)
     return Measured(by_layer[-1].item() / subject.images[0].numel(), curves={"rank": by_layer})
 
 
 @measures("R24", slow=True)
 def blocks_inverted(subject: Subject) -> Measured:
-    """Fraction of pairs of block and image of which the block's input is recovered from its output,
-    each block alone, in float64, to a millionth."""
-    if not any(isinstance(part, Block | MixerBlock) for part in subject.model.modules()):
-        raise NotApplicable("only blocks of minivit's own models can be inverted: convert it first")
+    """Fraction of blocks and images of which the input is recovered from the block's output."""
+    ours = any(isinstance(part, Block | MixerBlock) for part in subject.model.modules())
+    require(ours, "only blocks of minivit's own models can be inverted: convert it first")
     model, images = exact(subject, FEW)
     names = parts.row_of_layers(model, images)
     stream = parts.outputs(model, images, names, len(images), first=True)

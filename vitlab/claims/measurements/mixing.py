@@ -13,7 +13,7 @@ from minivit.hooks import before
 from minivit.recording import one, record, tensors_in
 from vitlab.calls import sublayer
 from vitlab.claims.measurements.parts import attends, attention_of, mlps_of
-from vitlab.claims.measuring import Measured, NotApplicable, Subject, measures
+from vitlab.claims.measuring import Measured, Subject, measures, require
 from vitlab.instruments.blocks import row_of_blocks
 from vitlab.krylov import plain_attention
 
@@ -34,10 +34,8 @@ def on_tokens(
     model, image = exact(subject)
     for name in names(model, image):
         function, x = sublayer(model, name, image)
-        if x.ndim != 3 or len(x) != 1 or function(x).shape != x.shape:
-            raise NotApplicable(
-                f"{name!r} reads {list(x.shape)}, and does not give tokens of that shape"
-            )
+        same = x.ndim == 3 and len(x) == 1 and function(x).shape == x.shape
+        require(same, f"{name!r} reads {list(x.shape)}, and does not give tokens of that shape")
         yield name, function, x
 
 
@@ -76,11 +74,9 @@ def mlp_across_tokens(subject: Subject) -> Measured:
 
 @measures("L10", slow=True)
 def later_tokens(subject: Subject) -> Measured:
-    """Fraction of pairs of tokens of which the earlier, after all blocks, depends on the later; of
-    the output tokens 64 at most are looked at."""
+    """Fraction of pairs of tokens of which the earlier, after all blocks, depends on the later."""
     model, image = exact(subject)
-    if not attends(model, image):
-        raise NotApplicable("has no attention")
+    require(attends(model, image), "has no attention")
     x, y = through_blocks(model, image)
     tokens = len(y)
     direction = torch.randn(y.shape[1], generator=torch.Generator().manual_seed(0)).to(y)
@@ -111,18 +107,14 @@ def through_blocks(
 
 
 def shuffled(subject: Subject) -> Float64[Tensor, "2 layers"]:
-    """How far each attention of shuffled tokens is from its shuffled output, and from its output.
-
-    Relative to the largest entry of the output.
-    """
+    """How far each attention of shuffled tokens is from its shuffled output, and its output."""
     distances = []
     for name, function, x in on_tokens(subject, attention_of):
         order = torch.randperm(x.shape[1], generator=torch.Generator().manual_seed(0))
         with torch.no_grad():
             straight, other = function(x), function(x[:, order])
         size = straight.abs().max()
-        if size == 0:
-            raise NotApplicable(f"{name!r} gives zeros for every token")
+        require(size > 0, f"{name!r} gives zeros for every token")
         both = torch.stack([straight[:, order], straight])
         distances.append(((other - both).abs().flatten(1).amax(1) / size).cpu())
     return torch.stack(distances, 1)

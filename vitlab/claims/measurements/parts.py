@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from minivit.hooks import after, before
 from minivit.recording import one, record, runnable, tensors_in, weights_of
 from vitlab.claims.measurements.subjects import second
-from vitlab.claims.measuring import NotApplicable, Subject
+from vitlab.claims.measuring import NotApplicable, Subject, require
 from vitlab.instruments.attentions import attentions
 from vitlab.instruments.blocks import row_of_blocks
 from vitlab.instruments.residuals import branches
@@ -20,11 +20,7 @@ FIRST = "first map"  # what the first block reads
 
 
 def sublayers(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
-    """The branches of a transformer's residual connections: with attention, and the MLPs.
-
-    Branches with convolutions over more than one position are neither. A model without attention
-    has none of both: the MLPs of a Mixer are others, and may read tokens turned round.
-    """
+    """The residual branches with attention, and the MLPs, which have no spatial convolutions."""
     names = list(dict.fromkeys(branches(model, images)))
     ran = False
     try:
@@ -46,9 +42,8 @@ def sublayers(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
 
 def both_kinds(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
     """The branches with attention and the MLPs, at least one of each."""
-    attention, mlps = sublayers(model, images)
-    if not mlps:  # there are none without attention
-        raise NotApplicable("does not have residual branches of both kinds, attention and MLP")
+    attention, mlps = sublayers(model, images)  # there are no MLPs without attention
+    require(mlps, "does not have residual branches of both kinds, attention and MLP")
     return attention, mlps
 
 
@@ -60,8 +55,7 @@ def mlps_of(model: nn.Module, images: Tensor) -> list[str]:
 def attention_of(model: nn.Module, images: Tensor) -> list[str]:
     """The branches with attention, at least one."""
     attention, _ = sublayers(model, images)
-    if not attention:
-        raise NotApplicable("has no attention in a residual branch")
+    require(attention, "has no attention in a residual branch")
     return attention
 
 
@@ -77,9 +71,9 @@ def compared(subject: Subject) -> tuple[nn.Module, nn.Module]:
     """Of the two models the one with attention, and the one without."""
     pair = subject.model, second(subject)
     attending = [attends(model, subject.images[:1]) for model in pair]
-    if sum(attending) != 1:
-        either = "both have it" if all(attending) else "neither has it"
-        raise NotApplicable(f"compares a model with attention with one without: of these, {either}")
+    either = "both have it" if all(attending) else "neither has it"
+    what = f"compares a model with attention with one without: of these, {either}"
+    require(sum(attending) == 1, what)
     return pair if attending[0] else pair[::-1]
 
 
@@ -143,10 +137,7 @@ def outputs(
 
 
 def convolutions_before(model: nn.Module, images: Tensor, block: str) -> list[str]:
-    """The convolutions that run before a block, in order, but for those that see no image.
-
-    XCiT computes its positions by one: it gives the same for a black image.
-    """
+    """The convolutions that run before a block, in order, but for those that see no image."""
 
     def run(x: Tensor) -> list[tuple[str, Tensor]]:
         ran: list[tuple[str, Tensor]] = []

@@ -12,15 +12,15 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from vitlab.claims.measurements.subjects import accuracy, beyond_chance, labels_of
-from vitlab.claims.measuring import Measured, NotApplicable, Subject, first_line, measures
+from vitlab.claims.measuring import Measured, NotApplicable, Subject, first_line, measures, require
 from vitlab.instruments import position_similarity, position_table
 from vitlab.instruments.running import evaluating
 
 
 def learned_table(model: nn.Module) -> Float[Tensor, "rows columns dim"]:
     """The model's learned position embeddings on their grid."""
-    if not any(re.search("pos(?!t)", name.lower()) for name, _ in model.named_parameters()):
-        raise NotApplicable(f"{type(model).__name__} has no learned position embeddings")
+    learned = any(re.search("pos(?!t)", name.lower()) for name, _ in model.named_parameters())
+    require(learned, f"{type(model).__name__} has no learned position embeddings")
     return position_table(model)
 
 
@@ -35,8 +35,7 @@ def lead(table: Float[Tensor, "rows columns dim"]) -> float:
 
 @measures("V28", untrained=True)
 def neighbours(subject: Subject) -> Measured:
-    """Mean cosine of the position embeddings of adjacent patches, less that of others; no image is
-    needed."""
+    """Mean cosine of the position embeddings of adjacent patches, less that of others."""
     table = learned_table(subject.model)
     places = table.flatten(0, 1)
     order = torch.randperm(len(places), generator=torch.Generator().manual_seed(0))
@@ -45,8 +44,7 @@ def neighbours(subject: Subject) -> Measured:
 
 @measures("V16")
 def larger_images(subject: Subject) -> Measured:
-    """Accuracy on the images enlarged one and a half times, with positions resampled and nothing
-    else changed, over that at their size."""
+    """Accuracy on images enlarged by half, with positions resampled, over that at their size."""
     labels_of(subject), learned_table(subject.model)  # before the model runs
     size = (subject.images.shape[2] * 3 // 2, subject.images.shape[3] * 3 // 2)
     images = F.interpolate(subject.images, size, mode="bilinear", antialias=True)

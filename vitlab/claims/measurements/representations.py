@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from minivit.recording import runnable
 from vitlab.claims.measurements.parts import attention_of, compared, outputs, row_of_layers
 from vitlab.claims.measurements.subjects import groups, second
-from vitlab.claims.measuring import Measured, NotApplicable, Subject, before_training, measures
+from vitlab.claims.measuring import Measured, Subject, before_training, measures, require
 from vitlab.instruments import CKA, localisation
 
 MANY = 1000  # images without which too few tokens are told apart from their neighbours
@@ -15,11 +15,7 @@ POSITIONS = 100  # at most, so that the Gram matrices of as many images fit
 
 
 def tables(subject: Subject, *models: nn.Module) -> list[Float64[Tensor, "rows columns"]]:
-    """CKA of the layers of a model with each other, or with those of a second model: of all images,
-    estimated by minibatches, and of each group of them.
-
-    The layers are the first map and every block.
-    """
+    """CKA of the first map and all blocks of one model, or of two: of all images, then by group."""
     rows = [(model, row_of_layers(model, subject.images)) for model in models]
     whole, alone = CKA(), []
     for images in groups(subject.images):
@@ -34,9 +30,8 @@ def tables(subject: Subject, *models: nn.Module) -> list[Float64[Tensor, "rows c
 def ends(subject: Subject, model: nn.Module, start: int) -> list[float]:
     """Mean CKA of the first two layers, from the layer ``start``, with the last two, as tables."""
     values = [table[start:, start:] for table in tables(subject, model)]
-    if len(values[0]) < 4:
-        layers = f"has {len(values[0])} layers"
-        raise NotApplicable(f"{layers}, so that the first two and the last two overlap")
+    layers = len(values[0])
+    require(layers >= 4, f"has {layers} layers, so that the first two and the last two overlap")
     return [table[:2, -2:].mean().item() for table in values]
 
 
@@ -62,8 +57,8 @@ def is_on_maps(model: nn.Module, images: Tensor) -> bool:
 def with_network(subject: Subject) -> tuple[nn.Module, nn.Module]:
     """The model with attention, and a convolutional network."""
     vit, network = compared(subject)
-    if not is_on_maps(network, subject.images):
-        raise NotApplicable("needs a convolutional network as the second model")
+    on_maps = is_on_maps(network, subject.images)
+    require(on_maps, "needs a convolutional network as the second model")
     return vit, network
 
 
@@ -78,8 +73,8 @@ def beside_network(subject: Subject) -> Measured:
 def beside_mixer(subject: Subject) -> Measured:
     """Mean CKA of the first two and the last two blocks."""
     _, mixer = compared(subject)
-    if is_on_maps(mixer, subject.images):
-        raise NotApplicable("needs a second model with tokens but no attention, such as a Mixer")
+    on_maps = is_on_maps(mixer, subject.images)
+    require(not on_maps, "needs a second model with tokens but no attention, such as a Mixer")
     return ends_alike(subject, start=1)
 
 
@@ -103,19 +98,17 @@ def in_range(values: Float64[Tensor, "layers others"]) -> float:
 
 @measures("C15", slow=True)
 def own_patches(subject: Subject) -> Measured:
-    """Fraction of positions in the last block that are most like their own patch, by CKA with the
-    pixels of every patch, less the same of a convolutional network."""
+    """Fraction of positions in the last block most like their own patch, less a network's."""
     second(subject)
-    if len(subject.images) < MANY:
-        raise NotApplicable(f"needs {MANY:,} images: the fraction grows with their number")
+    enough = len(subject.images) >= MANY
+    require(enough, f"needs {MANY:,} images: the fraction grows with their number")
     batches = [batch for batch in subject.images.split(MANY) if len(batch) == MANY]
     fractions = []
     for model in compared(subject):
         name = row_of_layers(model, subject.images)[-1]
         x = outputs(model, subject.images[:1], [name], 1)[name]
-        if (x.shape[1] if x.ndim == 3 else x[0, 0].numel()) > POSITIONS:
-            many = f"{name!r} has more than {POSITIONS} positions"
-            raise NotApplicable(f"{many}, too many to compare")
+        few = (x.shape[1] if x.ndim == 3 else x[0, 0].numel()) <= POSITIONS
+        require(few, f"{name!r} has more than {POSITIONS} positions, too many to compare")
         hits = [localisation(model, [batch], name).hits.double().mean() for batch in batches]
         fractions.append(torch.tensor([x.item() for x in hits]))
     each = fractions[0] - fractions[1]
@@ -136,14 +129,12 @@ def inside(model: nn.Module, block: str) -> list[str]:
 
 @measures("C22")
 def where_taken(subject: Subject) -> Measured:
-    """Mean CKA between different blocks when compared by their outputs, less when compared by their
-    norms or hidden activations: those that are least alike."""
+    """Mean CKA between blocks by their outputs, less by the norms or activations least alike."""
     model = subject.model
     attention_of(model, subject.images)
     row = row_of_layers(model, subject.images)
     shared = [tap for tap in inside(model, row[0]) if all(tap in inside(model, b) for b in row)]
-    if not shared or len(row) < 2:
-        raise NotApplicable("its blocks share no names of norms or activations")
+    require(shared and len(row) > 1, "its blocks share no names of norms or activations")
     means: dict[str, list[float]] = {}
     for images in groups(subject.images):
         for tap in ("", *shared):

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from vitlab.claims.measurements.parts import FIRST, compared, outputs, row_of_layers, sublayers
 from vitlab.claims.measurements.subjects import groups, weighted
-from vitlab.claims.measuring import Measured, NotApplicable, Subject, measures
+from vitlab.claims.measuring import Measured, Subject, measures, require
 from vitlab.instruments import branch_variance
 from vitlab.instruments.layout import outside
 from vitlab.instruments.variance import PLACES, variance_over_positions
@@ -15,14 +15,12 @@ BEFORE, AFTER = PLACES.index("before"), PLACES.index("after")
 
 @measures("H29", untrained=True)
 def variance_by_attention(subject: Subject) -> Measured:
-    """By how much attention raises the variance over positions in the residual stream: the mean
-    binary logarithm of the ratio after to before."""
+    """Mean of log2 of the ratio by which attention raises the variance over positions."""
     attention, _ = sublayers(subject.model, subject.images)
     images, size = groups(subject.images), subject.batch_size
     results = [branch_variance(subject.model, x, batch_size=size) for x in images]
     through = torch.tensor([name in attention for name in results[0].names])
-    if not through.any():
-        raise NotApplicable("has no attention in a residual branch")
+    require(through.any(), "has no attention in a residual branch")
     values = [weighted([result.values for result in results], images)]
     values += [result.values for result in results]
     whole, *by_group = ((x[AFTER] / x[BEFORE]).log2() for x in values)
@@ -62,7 +60,6 @@ def variance_grows(subject: Subject) -> Measured:
     last = len(values) - 1
     ends = [i for i in range(1, last + 1) if i == last or sizes[i] != sizes[i + 1]]
     peaks = [values[i] > values[i - 1] and (i == last or values[i] > values[i + 1]) for i in ends]
-    if len(ends) < 2:
-        raise NotApplicable(f"{type(network).__name__} has no stages of different sizes")
+    require(len(ends) > 1, f"{type(network).__name__} has no stages of different sizes")
     figure = min(sum(grows) / len(grows), float(sum(peaks)) / len(peaks))
     return Measured(figure, curves=curves)

@@ -5,7 +5,7 @@ from jaxtyping import Int64
 from torch import Tensor, nn
 
 from vitlab.calls import logits
-from vitlab.claims.measuring import NotApplicable, Subject
+from vitlab.claims.measuring import NotApplicable, Subject, require
 from vitlab.instruments.running import evaluating
 
 GROUPS = 4  # of images, for intervals of figures that no single image has
@@ -47,13 +47,10 @@ def accuracy(model: nn.Module, subject: Subject, images: Tensor) -> float:
 
 
 def beyond_chance(model: nn.Module, subject: Subject) -> tuple[float, float]:
-    """Accuracy, and that of a guess, of a model that is right more often than by chance.
-
-    By three standard errors: else there is no accuracy to lose, or to keep.
-    """
+    """Accuracy, and that of a guess, of a model that is right more often than by chance."""
     with evaluating(model):
         chance = 1 / logits(model, subject.images[:1]).shape[1]
     right = accuracy(model, subject, subject.images)
-    if right <= chance + 3 * (chance * (1 - chance) / len(subject.images)) ** 0.5:
-        raise NotApplicable(f"{type(model).__name__} is right no more often than by chance")
+    knows = right > chance + 3 * (chance * (1 - chance) / len(subject.images)) ** 0.5
+    require(knows, f"{type(model).__name__} is right no more often than by chance")
     return right, chance
