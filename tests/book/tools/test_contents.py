@@ -49,9 +49,6 @@ def test_the_map_keeps_the_places_of_parts_and_the_steps_that_are_left():
     steps = {step["chapter"] for visit in kept["visits"] for step in visit["steps"]}
     assert steps and steps <= SOME
     assert missing(MAP, SOME) == {4: [3], 14: [12, 13]}
-
-
-def test_figures_equations_and_sections_are_known_by_the_names_that_others_use():
     assert {"fig-rebuilt", "eq-attention"} <= set(labels("book/02_attention"))
     assert "verdicts" in labels("index")
 
