@@ -77,18 +77,13 @@ def test_an_action_is_the_same_wherever_it_is_used_and_says_its_version():
     assert len({line.split("@")[0] for line in uses}) == len(set(uses))
 
 
-def test_the_workflows_lint_and_run_every_kind_of_test():
+def test_the_workflows_lint_run_every_kind_of_test_and_need_no_make():
     text = "".join(path.read_text(encoding="utf-8") for path in WORKFLOWS)
     for step in ("ruff check .", "ruff format --check .", "mypy\n", "pytest --nbval",
                  "--ignore tests/browser -v --random-order\n", "pytest tests/site tests/browser\n"):  # fmt: skip
         assert step in text, step
-
-
-def test_workflows_need_no_make():
     for path in WORKFLOWS:
         assert not re.search(r"run: make\b", path.read_text(encoding="utf-8")), path.name
-
-
-def test_the_published_site_offers_figures_that_were_drawn_before_it_is_built():
     steps = (GITHUB / "workflows/pages.yml").read_text(encoding="utf-8")
-    assert 0 < steps.find("python -m book.tools.figures") < steps.find("jupyter-book build")
+    figures = steps.find("python -m book.tools.figures")
+    assert 0 < figures < steps.find("jupyter-book build"), "drawn before the site is built"

@@ -55,7 +55,7 @@ def test_every_claim_has_one_card_under_its_topic_which_counts_its_words(page, c
     assert len(cards) == len(page.select("details.verdict")) == len(load().claims)
 
 
-def test_a_card_says_all_that_is_known_of_its_claim(cards, found):
+def test_a_card_says_all_of_its_claim_and_leads_to_cell_results_command_and_permalink(cards, found):
     for name, shown in cards.items():
         claim, text = load().claims[name], " ".join(shown.get_text().split())
         word = word_of(found[name].verdict) if name in found else "open"
@@ -65,10 +65,6 @@ def test_a_card_says_all_that_is_known_of_its_claim(cards, found):
         assert line == " ".join(f"{name} {word} {mark} {claim.statement}".split())
         for _, said in card.lines(claim, found.get(name)):
             assert " ".join(said.replace("(95 %, ", "(").split()) in text, name
-
-
-def test_cards_lead_to_the_cell_the_results_the_command_and_the_permalink(cards, found):
-    for name, shown in cards.items():
         links = [link["href"] for link in shown.select("a")]
         assert f"#{name}" in links
         assert f"minivit-book-{name}," in shown.select_one(".bibtex code").get_text()
@@ -98,21 +94,6 @@ def test_without_a_script_the_page_is_whole_and_light(page, trees):
     assert scripts == ["book/ledger.html"]
     assert not page.select("details.verdict pre"), "the theme's script measures each, for a second"
     assert compressed(SITE / "book/ledger.html") < HEAVIEST
-
-
-def test_what_is_only_implied_is_counted_apart(page, found):
-    number = counts(found)["inferred"]
-    assert f"{number} more are only implied by a source" in page.article.get_text()
-    refuted = [n for n, f in found.items() if f.verdict.startswith("refuted")]
-    stated = [name for name in refuted if not load().claims[name].inferred]
-    assert f"{len(stated)} are refuted" in page.article.get_text()
-
-
-def test_the_sources_say_who_and_when_as_far_as_they_do(page):
-    for letter, source in load().sources.items():
-        text = page.select_one(f"#source-{letter.lower()}").get_text()
-        for field in ("title", "author", "date", "address"):
-            assert source.get(field, "") in text
 
 
 def test_the_data_is_linked_and_says_what_the_page_says(page, cards, found, data):
@@ -156,9 +137,15 @@ def test_a_chapter_s_verdict_is_a_card_that_opens_without_a_script(trees, found)
         assert shown.select_one(f'a[href="ledger.html#{name}"]')
 
 
-def test_the_first_page_s_numbers_are_counted(trees, found):
+def test_numbers_of_pages_are_counted_and_sources_say_who_and_when(page, trees, found):
+    number, text = counts(found), page.article.get_text()
+    assert f"{number['inferred']} more are only implied by a source" in text
+    refuted = [n for n, f in found.items() if f.verdict.startswith("refuted")]
+    assert f"{sum(not load().claims[n].inferred for n in refuted)} are refuted" in text
+    for letter, source in load().sources.items():
+        text = page.select_one(f"#source-{letter.lower()}").get_text()
+        assert all(source.get(f, "") in text for f in ("title", "author", "date", "address"))
     text = " ".join(trees["index.html"].article.get_text().split())
-    number = counts(found)
     for said in (
         f"in {number['claims']} claims",
         f"Of {number['rules']} rules, {number['before']} were committed before",
