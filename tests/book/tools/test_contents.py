@@ -1,13 +1,11 @@
 """Which pages an edition has, and that a wrong choice of chapters gets one clear sentence."""
 
-import json
 
 import pytest
 
 from book.tools.edition.__main__ import arguments
 from book.tools.edition.contents import FOR_STUDENTS, chosen, missing, number, pages, remixed_map
-from book.tools.edition.solution_scan import leaks
-from book.tools.edition.tree import Edition, labels, load, table, write
+from book.tools.edition.tree import Edition, labels, load, table
 
 WHOLE = load("_toc.yml")
 MAP = load("book/chapters.yml")
@@ -51,26 +49,3 @@ def test_the_map_keeps_the_places_of_parts_and_the_steps_that_are_left():
     assert missing(MAP, SOME) == {4: [3], 14: [12, 13]}
     assert {"fig-rebuilt", "eq-attention"} <= set(labels("book/02_attention"))
     assert "verdicts" in labels("index")
-
-
-@pytest.mark.full
-def test_a_smaller_book_for_students_keeps_both_promises(tmp_path):
-    both = Edition(student=True, chapters=SOME)
-    kept, left_out = table(both)
-    assert left_out == table(Edition(student=True))[1] | table(Edition(chapters=SOME))[1]
-    assert {number(page) for page in pages(kept)} == {None, 0, *SOME}
-
-    sources = tmp_path / "sources"
-    write(both, sources)
-    book = sources / "book"
-    assert load(sources / "_toc.yml") == kept
-    assert load(book / "chapters.yml") == remixed_map(MAP, SOME)
-    assert all(list(sources.glob(f"{page}.*")) for page in pages(kept))
-    assert not list(book.glob("solutions/*"))
-    names = {page.rpartition("/")[2] for page in FOR_STUDENTS}
-    assert {path.stem for path in book.glob("teaching/*")} == names
-    assert (book / "09_where_attention_looks.ipynb").exists()  # the ledger reads its verdicts
-    assert leaks(book, left_out) == []
-    edition = json.loads((sources / "edition.json").read_text())
-    assert set(edition["left_out"]) == left_out
-    assert edition["labels"]["fig-distances"] == "book/09_where_attention_looks"
