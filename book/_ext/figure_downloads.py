@@ -34,13 +34,6 @@ TO_A_FIGURE = {"refdomain": "std", "reftype": "numref", "refexplicit": False, "r
 NUMBER = re.compile(r'<span class="caption-number">(.*?)\s*</span>')
 
 
-def cite(number: str, url: str) -> str:
-    book = citation()
-    authors = ", ".join(author["name"] for author in book["authors"])
-    parts = [f"{number} of “{book['title']}”", authors, f"version {book['version']}", url]
-    return ", ".join(filter(None, parts)) + ". CC BY 4.0."
-
-
 def line(name: str, png: str, up: str, number: str, url: str) -> str:
     """The links of a figure, whose page has it at ``png`` and is ``up`` below the root."""
     drawn = [kind for kind in ("svg", "png") if (FIGURES / f"{name}.{kind}").exists()]
@@ -49,10 +42,12 @@ def line(name: str, png: str, up: str, number: str, url: str) -> str:
         f'<a href="{files[kind]}" download="{name}.{kind}">{kind.upper()}</a>'
         for kind in sorted(files, reverse=True)
     )
-    return (
-        f'<span class="take">Take it: {links} <button type="button" '
-        f'data-clipboard-text="{escape(cite(number, url))}">copy citation</button></span>'
-    )
+    book = citation()
+    authors = ", ".join(author["name"] for author in book["authors"])
+    parts = [f"{number} of “{book['title']}”", authors, f"version {book['version']}", url]
+    cited = escape(", ".join(filter(None, parts)) + ". CC BY 4.0.")
+    button = f'<button type="button" data-clipboard-text="{cited}">copy citation</button>'
+    return f'<span class="take">Take it: {links} {button}</span>'
 
 
 def offer(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:

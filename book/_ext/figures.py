@@ -1,7 +1,6 @@
 """The figures of the notebooks: their copies on other pages, and their forms for phones.
 
-``{stored-image} CHAPTER CELL`` puts in a copy of a cell's figure, with a link to it, so that
-nothing is drawn twice.
+``{stored-image} CHAPTER CELL`` puts in a copy of a cell's figure, with a link to it.
 """
 
 import base64

@@ -29,7 +29,7 @@ def word(name: str, found: dict[str, Found]) -> str:
 def entry(claim: Claim, found: Found | None, build: Build, data: dict) -> str:
     """A claim's card on the ledger page. ``data`` is what ``export.ledger`` says of it."""
     facts = {
-        "word": word_of(found.verdict) if found else "open",
+        "word": data["word"],
         "basis": claim.basis,
         "scale": claim.scale,
         "part": load().topics[claim.topic].part,
@@ -39,17 +39,13 @@ def entry(claim: Claim, found: Found | None, build: Build, data: dict) -> str:
         "inferred": "yes" if claim.inferred else "no",
     }
     attributes = "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items())
+    image = ""
+    if copy := thumbnails().get(claim.id):
+        source = relative(f"_static/thumbs/{copy.file}")
+        size = f'width="{copy.width}" height="{copy.height}"'
+        image = f'<img class="thumb" src="{source}" {size} loading="lazy" alt="{escape(copy.alt)}">'
     more = _more(claim, found, build, data)
-    return card.html(claim, found, claim.id, attributes, _thumbnail(claim), more)
-
-
-def _thumbnail(claim: Claim) -> str:
-    copy = thumbnails().get(claim.id)
-    if copy is None:
-        return ""
-    source = relative(f"_static/thumbs/{copy.file}")
-    size = f'width="{copy.width}" height="{copy.height}"'
-    return f'<img class="thumb" src="{source}" {size} loading="lazy" alt="{escape(copy.alt)}">'
+    return card.html(claim, found, claim.id, attributes, image, more)
 
 
 def _more(claim: Claim, found: Found | None, build: Build, data: dict) -> Iterator[tuple[str, str]]:
@@ -63,14 +59,14 @@ def _more(claim: Claim, found: Found | None, build: Build, data: dict) -> Iterat
         where = f'<a href="{page}#verdict-{claim.id}">{title}</a>' if page else title
         yield "Where", where + ", which this book leaves out" * (not in_this_edition(name))
         yield "Repeat it", "<br>".join(_commands(claim))
-    if data["others"]:
-        yield "Other models", _others(data["others"])
+    if others := data["others"]:
+        agree = sum(other["agrees"] for other in others)
+        words = "; ".join(f"{o['model']} {o['figure']}, {o['word']}" for o in others)
+        yield "Other models", f"{agree} of {len(others)} agree: {escape(words)}"
     yield "Permalink", f'<a href="#{claim.id}">{escape(data["url"])}</a>'
     entry = escape(bibtex(data, build))  # no <pre>: the theme's script measures each of them
-    yield (
-        "Cite it",
-        f'<details class="bibtex"><summary>BibTeX</summary><code>{entry}</code></details>',
-    )
+    folded = f"<summary>BibTeX</summary><code>{entry}</code>"
+    yield "Cite it", f'<details class="bibtex">{folded}</details>'
 
 
 def _commands(claim: Claim) -> Iterator[str]:
@@ -87,13 +83,6 @@ def _commands(claim: Claim) -> Iterator[str]:
     notebook = f'<a href="{file}">notebook</a>' if file else "notebook"
     command = f"python -m book.tools.execute book/{claim.chapter}.ipynb"
     yield f"<code>{command}</code> runs the chapter's {notebook}"
-
-
-def _others(others: list[dict]) -> str:
-    """How many other models agree with the book, and what each gives."""
-    agree = sum(other["agrees"] for other in others)
-    words = "; ".join(f"{o['model']} {o['figure']}, {o['word']}" for o in others)
-    return f"{agree} of {len(others)} agree: {escape(words)}"
 
 
 def filters(found: dict[str, Found]) -> str:
@@ -158,6 +147,6 @@ def chips(words: Counter, style: str = "") -> str:
     return f'<ul class="claim-legend {style}">{entries}</ul>'
 
 
-def relative(target: str) -> str:
-    """An address of the site as the ledger page writes it."""
-    return posixpath.relpath(target, posixpath.dirname(LEDGER))
+def relative(target: str, page: str = LEDGER) -> str:
+    """An address of the site as a page writes it."""
+    return posixpath.relpath(target, posixpath.dirname(page))

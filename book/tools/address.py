@@ -34,8 +34,7 @@ def normal(address: str) -> str:
 def git(*arguments: str, given: bytes = b"", environment: Mapping[str, str] = os.environ) -> bytes:
     """What git says, run in the repository."""
     command = ["git", "-C", str(ROOT), *arguments]
-    options = {"input": given, "env": environment, "check": True, "stdout": subprocess.PIPE}
-    return subprocess.run(command, **options).stdout
+    return subprocess.check_output(command, input=given, env=environment)
 
 
 def repository(environment: Mapping[str, str] = os.environ) -> str:
@@ -92,15 +91,9 @@ def launch(url: str) -> None:
     git("update-ref", f"refs/heads/{BRANCH}", commit.decode().strip())
 
 
-def main() -> int:
-    url = repository()
-    if not url:
-        print("No address: set MINIVIT_REPOSITORY, or add a remote `origin` that is on GitHub.")
-        return 1
-    launch(url)
-    print(f"{url} stands in the notebooks of `{BRANCH}`: git push --force origin {BRANCH}")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    address = repository()
+    if not address:
+        sys.exit("No address: set MINIVIT_REPOSITORY, or add a remote `origin` that is on GitHub.")
+    launch(address)
+    print(f"{address} stands in the notebooks of `{BRANCH}`: git push --force origin {BRANCH}")

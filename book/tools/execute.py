@@ -3,11 +3,10 @@
     python -m book.tools.execute [NOTEBOOK ...]        default: all chapters and solutions
 
 Each notebook runs in a fresh kernel from its own folder, with one thread; as many run at a time as
-there are cores. The first cell is written anew from ``book/tools/first_cell.py``. What changes from
-run to run is not stored: timings, digits that may move (``book/tools/outputs.py`` says which), last
-digits of figures behind an equal verdict, images that look like those stored, the text chunks of
-PNG files, outputs of cells tagged ``nbval-ignore-output``. A notebook is written only when it ran
-through.
+there are cores. The first cell is written anew. What changes from run to run is not stored: digits
+that may move (``book/tools/outputs.py`` says which), last digits of figures behind an equal
+verdict, images that look like those stored, outputs of cells tagged ``nbval-ignore-output``. A
+notebook is written only when it ran through.
 """
 
 import base64

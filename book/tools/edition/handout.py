@@ -64,9 +64,7 @@ def hand_out(edition: Edition, folder: Path) -> None:
     for path in folder.glob("book/*.ipynb"):
         notebook = notebooks.read(path)
         for output in notebooks.outputs(notebook):
-            output.get("metadata", {}).pop(
-                "narrow", None
-            )  # a figure for phones, for the site alone
+            output.get("metadata", {}).pop("narrow", None)  # the site's form for phones
         notebooks.write(path, notebook)
     (folder / "README.md").write_text(README, encoding="utf-8")
     (folder / "requirements.txt").write_text(requirements(), encoding="utf-8")
