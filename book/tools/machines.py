@@ -44,16 +44,19 @@ class Run(NamedTuple):
     caps: dict[str, str]
 
 
-AVX2 = dict(ATEN_CPU_CAPABILITY="avx2", ONEDNN_MAX_CPU_ISA="AVX2", MKL_CBWR="AVX2",
-            OPENBLAS_CORETYPE="Haswell")  # fmt: skip
-SSE = dict(ATEN_CPU_CAPABILITY="default", ONEDNN_MAX_CPU_ISA="SSE41", MKL_CBWR="COMPATIBLE",
-           OPENBLAS_CORETYPE="Nehalem", NPY_DISABLE_CPU_FEATURES="X86_V3")  # fmt: skip
+def capped(threads: int, torch: str, onednn: str, mkl: str, openblas: str, **more: str) -> Run:
+    caps = {"ATEN_CPU_CAPABILITY": torch, "ONEDNN_MAX_CPU_ISA": onednn, "MKL_CBWR": mkl}
+    return Run(threads, caps | {"OPENBLAS_CORETYPE": openblas} | more)
+
+
 # Every value of each cap, and 1, 2 and 4 threads, in as few runs as it takes.
 RUNS = {
     "as-it-is": Run(1, {}),
     "no-amx": Run(4, {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "MKL_CBWR": "AVX512"}),
-    "avx2": Run(2, AVX2),
-    "sse": Run(1, SSE),
+    "avx2": capped(2, "avx2", "AVX2", "AVX2", "Haswell"),
+    "sse": capped(
+        1, "default", "SSE41", "COMPATIBLE", "Nehalem", NPY_DISABLE_CPU_FEATURES="X86_V3"
+    ),
 }
 
 

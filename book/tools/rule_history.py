@@ -146,16 +146,16 @@ def _read(root: Path, blobs: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     with tempfile.TemporaryFile() as names:
         names.write("\n".join(blobs).encode())
         names.seek(0)
-        command = ["git", "-C", str(root), "cat-file", "--batch"]
-        with subprocess.Popen(command, stdin=names, stdout=subprocess.PIPE) as git:
+        command = ["git", "cat-file", "--batch"]
+        with subprocess.Popen(command, cwd=root, stdin=names, stdout=subprocess.PIPE) as git:
             while head := git.stdout.readline():
                 blob, _, size = head.decode().split()
                 yield blob, git.stdout.read(int(size) + 1)
 
 
 def _git(root: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(root), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout
+    options = {"cwd": root, "stderr": subprocess.DEVNULL, "encoding": "utf-8"}
+    return subprocess.check_output(["git", *arguments], **options)
 
 
 if __name__ == "__main__":

@@ -72,11 +72,14 @@ class Visit:
     failed: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
-    def close(self) -> None:
+    def check(self) -> None:
         """Sees to it that nothing went wrong, and that nothing was asked of other hosts."""
         assert self.errors == [] and self.failed == []
         own = (self.address, "data:", "blob:")
         assert [url for url in self.requests if not url.startswith(own)] == []
+
+    def close(self) -> None:
+        self.check()
         self.page.close()
 
 

@@ -53,8 +53,9 @@ def test_every_slide_is_whole_and_legible(browser, folder, deck):
     page.close()
 
 
-@pytest.mark.parametrize(("deck", "what", "says"), [("part_2", ".live", ".live-say"),
-                                                    ("lecture", ".frames", "output")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("deck", "what", "says"), [("part_2", ".live", ".live-say"), ("lecture", ".frames", "output")]
+)
 def test_a_model_answers_in_a_slide_and_a_slider_moves(browser, folder, deck, what, says):
     page = browser.new_page(viewport={"width": 1280, "height": 720})
     page.goto((folder / f"{deck}.html").as_uri())

@@ -36,7 +36,7 @@ def arguments(given: list[str] | None = None) -> Edition:
 
 
 def build(edition: Edition, folder: Path) -> int:
-    # The launch buttons of an edition for students would open the whole book.
+    # An edition for students has no launch buttons, which would open the whole book.
     address = {"MINIVIT_REPOSITORY": ""} if edition.student else {}
     program = Path(sys.executable).with_name("jupyter-book")
     command = [program, "build", ".", "-W", "-n", "--keep-going"]

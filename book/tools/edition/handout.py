@@ -2,9 +2,8 @@
 
     python -m book.tools.edition.handout [--chapters 1,2,4]
 
-``_build/handout`` then has the chapters without solutions, ``minivit`` and ``course`` beside them,
-and a README that says how to begin. It is written anew each time. What students are not to read is
-looked for in all of it; where it is found there is no zip.
+``_build/handout`` then has the chapters without solutions, the packages, and a README that says how
+to begin. What students are not to read is looked for in all of it; if found, there is no zip.
 """
 
 import shutil

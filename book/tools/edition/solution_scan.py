@@ -31,14 +31,11 @@ Known = dict[bool, dict[Run, dict[Run, set[str]]]]  # for code and prose, by a r
 
 
 class Secret(NamedTuple):
-    """What students shall not read."""
-
     name: str  # of a function, or a page
     code: bool
     parts: Run
 
     def runs(self) -> set[Run]:
-        """Its runs that are too long for chance."""
         return runs(self.parts, min(len(self.parts), TOKENS if self.code else WORDS))
 
 

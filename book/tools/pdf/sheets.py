@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
-import yaml
 from playwright.sync_api import Browser, BrowserContext
 from pypdf import PdfReader
 
-from book.tools.address import ROOT
 from book.tools.edition.contents import pages_of
+from book.tools.edition.tree import load
 
 LEFT_OUT = ("book/solutions", "book/api", "book/teaching/exam_marking")
 HEIGHT = 842.88  # points of a sheet, A4 as Chromium has it
@@ -57,7 +56,7 @@ class Sheets:
 
 def entries() -> Iterator[tuple[str, str]]:
     """``("part", title)`` and ``("page", name)`` in order, without what is left out."""
-    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    contents = load("_toc.yml")
     yield "page", contents["root"]
     for part in contents["parts"]:
         if "caption" in part:

@@ -1,6 +1,5 @@
 """Which pages an edition has, and that a wrong choice of chapters gets one clear sentence."""
 
-
 import pytest
 
 from book.tools.edition.__main__ import arguments
