@@ -1,7 +1,4 @@
-"""Sphinx directives ``chapter-map`` and ``visits``: the book at a glance, and ways through it.
-
-They read ``book/chapters.yml``, the titles in ``book/claims.yml`` and the notebooks.
-"""
+"""Sphinx directives ``chapter-map`` and ``visits``: the book at a glance, and ways through it."""
 
 import re
 

@@ -1,7 +1,6 @@
-"""Under each figure a line to take it along: its files, and how to cite it.
+"""Under each figure a line to take it along: its files, and how to cite it; all in a list.
 
-Every figure is there as the PNG of its page. Those that ``book.tools.figures`` has drawn again
-are there as SVG, and as PNG for print, too. The directive ``figures-to-take`` lists them all.
+Those that ``book.tools.figures`` has drawn again are there as SVG, and as PNG for print, too.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""The ledger: the directives ``ledger`` and ``ledger-fields``, and the data beside their page.
-
-They read ``book/claims.yml`` and the verdicts stored in the chapters' outputs.
-"""
+"""The ledger: the directives ``ledger`` and ``ledger-fields``, and the data beside their page."""
 
 import json
 import shutil

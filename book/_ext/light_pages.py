@@ -1,7 +1,6 @@
 """Makes the built pages light: they load what they use, and know their images' sizes.
 
-The theme brings Font Awesome whole, as a script and as fonts, for some fifteen icons. They are
-drawn into the pages instead, with the shapes that the installed theme brings.
+The theme brings Font Awesome whole, for some fifteen icons, which are drawn into the pages instead.
 """
 
 import base64

@@ -1,7 +1,4 @@
-"""The models that run in pages, and the drawings of chapters that answer: what they begin with.
-
-Each is written as a script, which pages from a folder can load.
-"""
+"""Scripts that pages from a folder can load: models that run there, what drawings begin with."""
 
 import base64
 import io

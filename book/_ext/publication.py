@@ -1,7 +1,4 @@
-"""What the pages say of where they are published, all of it from the repository's address.
-
-Without an address there are no launch buttons, no link to a repository and no canonical addresses.
-"""
+"""What the pages say of where they are published, from the repository's address if it has one."""
 
 from pathlib import Path
 

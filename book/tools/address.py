@@ -2,9 +2,8 @@
 
     python -m book.tools.address
 
-makes a commit of HEAD's files, its notebooks' first cells with the address filled in, and lets the
-branch ``launch`` point to it: what Binder and Colab open. Nothing is executed, and neither the
-working tree nor the index changes. Workflows stay out, because the token of one may not push them.
+lets the branch ``launch``, which Binder and Colab open, point to a commit of HEAD's files with the
+address in the notebooks' first cells, but for workflows, which the token of one may not push.
 """
 
 import os
@@ -40,8 +39,7 @@ def git(*arguments: str, given: bytes = b"", environment: Mapping[str, str] = os
 def repository(environment: Mapping[str, str] = os.environ) -> str:
     """``https://github.com/OWNER/NAME``, or nothing where the repository has no address.
 
-    The first that is there decides: the variable ``MINIVIT_REPOSITORY`` (empty for no address),
-    the repository whose workflow this runs in, git's remote ``origin``.
+    The variable ``MINIVIT_REPOSITORY`` decides, else the workflow, else git's ``origin``.
     """
     named = environment.get("MINIVIT_REPOSITORY")
     if named and not normal(named):
@@ -63,10 +61,7 @@ def site(url: str) -> str:
 
 
 def filled(notebook: bytes, url: str) -> bytes:
-    """A notebook's file with the address in its first cell, and before its drawings.
-
-    Colab opens a notebook without the files beside it.
-    """
+    """A notebook's file with the address in its first cell, and before its drawings, for Colab."""
     text, count = IN_CELL.subn(url.encode(), notebook, count=1)
     if not count:
         raise ValueError("no place for the address: run `python -m book.tools.first_cell`")

@@ -1,9 +1,8 @@
-"""Draws the book's figures again, to take: as SVG, and as PNG for print.
+"""Draws the book's figures again, to take, in ``_build/figures``: as SVG, and as PNG for print.
 
     python -m book.tools.figures [NOTEBOOK ...]        default: all chapters, and the recipes
 
-They lie in ``_build/figures``, under the names by which the book points to them; each file says its
-licence. ``make book`` puts them on the site. Notebooks are executed and stay as they are.
+Each file says its licence. ``make book`` puts them on the site; notebooks stay as they are.
 """
 
 import base64

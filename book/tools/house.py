@@ -1,9 +1,6 @@
 """How large each part of the project is, and whether its imports go down only.
 
-    python -m book.tools.house        exit code 1 above a ceiling
-
-A test fails above a ceiling. Whoever makes a part smaller lowers its ceiling; the goals say how
-far.
+python -m book.tools.house        exit code 1 above a ceiling, where a test fails, too
 """
 
 import ast

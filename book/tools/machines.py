@@ -1,11 +1,10 @@
-"""Runs the unit tests and every notebook as other processors would.
+"""Runs the unit tests and every notebook as other processors would, with other last digits in sums.
 
     python -m book.tools.machines            runs what is missing for this commit, and stores it
     python -m book.tools.machines --table    prints the table that stands in CONTRIBUTING.md
 
-torch, oneDNN, MKL, OpenBLAS and NumPy choose their code by the processor, and sums in another order
-have other last digits. Environment variables make them choose as on a lesser one. A run is cut into
-parts; a part that is finished is not run again, so an interrupted call goes on where it was.
+Environment variables make torch, oneDNN, MKL, OpenBLAS and NumPy choose their code as on a lesser
+one. Parts of a run that are finished are not run again.
 """
 
 import argparse

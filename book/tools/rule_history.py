@@ -43,10 +43,7 @@ class Commit(NamedTuple):
 
 
 def changes(root: Path = ROOT) -> Iterator[Change]:
-    """The changes in HEAD's history, parents first, then what is not committed yet.
-
-    A commit changes a rule if it says something else there than each of its parents does.
-    """
+    """The changes in HEAD's history, from all parents of a commit, and those not committed."""
     history = list(_commits(root))
     paths = {blob: path for commit in history for path, blob in commit.files.items()}
     forms, stored = {}, {}  # by blob

@@ -2,8 +2,7 @@
 
     python -m book.tools.stills [PART ...]        default: all parts
 
-For readers without scripts, in notebooks and in print. Needs Chromium, Playwright and the built
-site. Run it after a change of what a part shows at first; look at what it wrote.
+Needs Chromium and the built site. Run it after a change of what a part shows at first.
 """
 
 import argparse

@@ -114,7 +114,9 @@ def test_a_class_shows_what_speaks_for_it(page: Page):
     expect(overlay).not_to_be_visible()
 
 
-def test_a_one_is_drawn_by_hand(page: Page):
+def test_a_one_is_drawn_by_hand_and_a_file_is_read_but_for_a_damaged_one(
+    page: Page, tmp_path: Path
+):
     live = digits(page)
     live.get_by_label("draw", exact=True).check()
     live.get_by_role("button", name="Clear").click()
@@ -126,11 +128,7 @@ def test_a_one_is_drawn_by_hand(page: Page):
     page.mouse.up()
     expect(live.locator(".live-say")).to_contain_text("The model says 1", timeout=30_000)
     assert not live.locator(".live-truth").is_visible(), "torch has never seen it"
-
-
-def test_a_file_is_read_and_a_damaged_one_changes_nothing(page: Page, tmp_path: Path):
-    live, choose = digits(page), digits(page).locator("input[type=file]")
-    before = chances(page)
+    choose, before = live.locator("input[type=file]"), chances(page)
     (tmp_path / "broken.png").write_bytes(b"no image")
     choose.set_input_files(tmp_path / "broken.png")
     damaged = "no image that the browser can read"

@@ -1,10 +1,9 @@
-"""Builds a book for students, or of some chapters.
+"""Builds a book for students, or of some chapters, in ``_build/edition/_build/html``.
 
     python -m book.tools.edition [--student] [--chapters 1,2,4,14] [--whole ADDRESS]
 
-The pages are in ``_build/edition/_build/html``, in place of those of an edition before. Chapters
-keep their numbers, and the ledger all its claims. What students are not to read is looked for in
-all that was built, and ends it if found.
+Chapters keep their numbers, and the ledger all its claims. What students are not to read is looked
+for in all that was built, and ends it if found.
 """
 
 import argparse

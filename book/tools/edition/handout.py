@@ -1,9 +1,8 @@
-"""Writes the notebooks that students get: a folder, and the same as a zip.
+"""Writes the notebooks that students get to ``_build/handout``, with the packages, and as a zip.
 
     python -m book.tools.edition.handout [--chapters 1,2,4]
 
-``_build/handout`` then has the chapters without solutions, the packages, and a README that says how
-to begin. What students are not to read is looked for in all of it; if found, there is no zip.
+What students are not to read is looked for in all of it; where it is found there is no zip.
 """
 
 import shutil

@@ -126,10 +126,7 @@ def matches(text: str, table: Known) -> Iterator[tuple[str, Run]]:
 
 
 def leaks(folder: Path, left_out: frozenset[str]) -> list[str]:
-    """Each secret that stands in a file of a folder: one line, which begins with the file's name.
-
-    ``left_out`` are the pages that students do not get, as the table of contents names them.
-    """
+    """A line for each secret in a folder's files; students do not get the pages of ``left_out``."""
     table, problems = known(left_out), []
     for file in sorted(path for path in folder.rglob("*") if path.suffix in READ):
         path, text = file.relative_to(folder).as_posix(), readable(file)

@@ -91,7 +91,7 @@ def in_place_of(solution: NotebookNode) -> NotebookNode | None:
 
 
 def exchange(notebook: NotebookNode, page: str) -> None:
-    """Changes a chapter into what students get; the page is its file's name without the ending.
+    """Changes a chapter, named by its file, into what students get.
 
     Above each cell stand the functions that it needs from its reader.
     """
@@ -109,10 +109,7 @@ def exchange(notebook: NotebookNode, page: str) -> None:
 
 
 def needs(cells: list[str], stubs: list[set[str]]) -> list[set[str]]:
-    """For each cell the functions that it needs, those included that cells before it need for it.
-
-    ``stubs`` are the functions that the reader is to write in each.
-    """
+    """What each cell, or one that it builds on, needs of the functions to write."""
     waits: dict[str, set[str]] = {}  # by variable, the functions that it needs
     imported: set[str] = set()  # a module whose function is called stays the module that it was
     by_cell = []
@@ -145,10 +142,7 @@ def used(table: symtable.SymbolTable) -> Iterator[str]:
 
 
 def changed(tree: ast.Module) -> Iterator[str]:
-    """Variables of which a cell changes an entry or an attribute, or calls a method.
-
-    Only such methods count as stand alone on a line: what they are called for is what they change.
-    """
+    """Variables whose entry or attribute a cell changes, or whose method it calls on a line alone."""
     for node in ast.walk(tree):
         part = None
         if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
