@@ -142,7 +142,7 @@ def used(table: symtable.SymbolTable) -> Iterator[str]:
 
 
 def changed(tree: ast.Module) -> Iterator[str]:
-    """Variables whose entry or attribute a cell changes, or whose method it calls on a line alone."""
+    """Variables whose entry or attribute a cell changes, or whose method stands alone on a line."""
     for node in ast.walk(tree):
         part = None
         if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
