@@ -15,9 +15,7 @@ def test_the_map_has_every_chapter_in_order_and_each_needs_only_those_before_it(
         numbers = [step["chapter"] for step in visit["steps"]]
         assert numbers == sorted(set(numbers))
         assert set(numbers) <= {int(name[:2]) for name in CHAPTERS}
-
-
-def test_the_core_of_the_first_part_can_be_read_in_a_day():
+    # The core of the first part can be read in a day.
     assert sum(length(notebook(name)).core_words for name in MAP["parts"][0]["chapters"]) <= 15_000
 
 

@@ -66,7 +66,7 @@ def test_pages_come_in_order_behind_the_contents_which_lead_there(book):
     assert [page for page, _ in targets(book, 1)] == [2, 3]
 
 
-def test_links_lead_to_places_of_the_file_and_others_out_of_it(book):
+def test_links_and_the_outline_lead_to_places_of_the_file_and_others_out_of_it(book):
     _, *found = targets(book, 2)  # the first stands beside the title
     (across, top), (within, below), whole, elsewhere = found[:4]
     assert (across, within, whole) == (4, 2, (3, None))
@@ -74,9 +74,7 @@ def test_links_lead_to_places_of_the_file_and_others_out_of_it(book):
     assert 0 <= below - height(book, 2, "Below") < 40
     assert elsewhere == "https://example.org/"
     assert not any("gone" in str(target) for target in found)
-
-
-def test_the_outline_has_parts_pages_and_headings(book):
+    # So does the outline: to parts, pages and headings.
     contents, part, (one, (below,), two) = book.outline
     titles = [entry["/Title"] for entry in (contents, part, one, below, two)]
     assert titles == ["Contents", "A part", "1. One", "Below", "2. Two"]

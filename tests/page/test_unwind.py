@@ -28,8 +28,7 @@ return given.map(([bytes, last, switches]) => {
 
 
 @pytest.mark.parametrize(
-    ("count", "blocks"),
-    [(1, (1, 3)), pytest.param(20, (0, 1, 2, 3), marks=pytest.mark.full)],
+    ("count", "blocks"), [(1, (1, 3)), pytest.param(20, (0, 1, 2, 3), marks=pytest.mark.full)]
 )
 def test_digits_come_back_from_the_tokens_after_each_block(count, blocks):
     of, seen = model("digits_vit"), images(model("digits_vit"), count)
@@ -122,8 +121,7 @@ def logits(pixels: list[list[float]]) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(
-    ("count", "most"),
-    [(1, 5), pytest.param(5, 1000, marks=pytest.mark.full, id="to the end")],
+    ("count", "most"), [(1, 5), pytest.param(5, 1000, marks=pytest.mark.full, id="to the end")]
 )
 def test_a_walk_leads_nearer_at_each_step_to_another_image_with_the_same_logits_in_torch(
     count, most

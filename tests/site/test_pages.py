@@ -44,7 +44,7 @@ def test_icons_are_drawn_into_the_page_and_of_three_viewports_the_first_stays(pa
     assert lighten(f"<head>{one}\n{one}{one}</head>", page) == f"<head>{one}</head>"
 
 
-def test_images_get_their_size_and_all_but_the_first_wait(page: Path):
+def test_images_get_their_size_all_but_the_first_wait_and_a_light_page_stays(page: Path):
     stored = io.BytesIO()
     Image.new("RGB", (3, 2)).save(stored, "webp")
     frame = f"data:image/webp;base64,{base64.b64encode(stored.getvalue()).decode()}"
@@ -53,9 +53,7 @@ def test_images_get_their_size_and_all_but_the_first_wait(page: Path):
     assert first == 'width="7" height="5" src="a.png">'
     assert second == 'width="7" height="5" loading="lazy" alt="b" src="a.png">'
     assert third.startswith('width="3" height="2" src="data:')
-
-
-def test_a_phone_gets_the_stacked_form_of_a_figure_that_has_one(page: Path):
+    # A phone gets the stacked form of a figure that has one.
     Image.new("RGB", (4, 9)).save(page.with_name("a-narrow.webp"))
     light = lighten('<article><img src="a.png"></article>', page)
     assert light == (
