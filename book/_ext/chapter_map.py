@@ -4,14 +4,13 @@ import re
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
-from book._ext.chapters import MAP, length, load_map, names, notebook
-from book._ext.claims import verdicts
+from book._ext.chapters import length, load_map, names, notebook
+from book._ext.claims import note_dependencies, verdicts
 from book._ext.ledger_page import word
 from course.claims.card import css_class
-from course.claims.rows import BOOK, load
+from course.claims.rows import load
 
 
 class ChapterMap(SphinxDirective):
@@ -21,7 +20,7 @@ class ChapterMap(SphinxDirective):
     final_argument_whitespace = True
 
     def run(self):
-        _note_dependencies(self.env)
+        note_dependencies(self.env)
         parts = nodes.container(classes=["chapter-map"])
         for numeral, part in zip(("I", "II", "III", "IV", "V"), load_map()["parts"], strict=False):
             if not part["chapters"] or self.arguments not in ([], [part["title"]]):
@@ -54,7 +53,7 @@ class Visits(SphinxDirective):
     """Three ways through the book, by the time a reader has."""
 
     def run(self):
-        _note_dependencies(self.env)
+        note_dependencies(self.env)
         chapters, sections = names(), []
         for visit in load_map()["visits"]:
             steps = nodes.bullet_list()
@@ -83,13 +82,7 @@ def _link(name: str) -> nodes.reference:
     return nodes.reference("", title, refuri=f"{name}.html", internal=True)
 
 
-def _note_dependencies(env: BuildEnvironment) -> None:
-    for path in (MAP, BOOK / "claims.yml", *map(notebook, names().values())):
-        env.note_dependency(str(path))
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.add_directive("chapter-map", ChapterMap)
     app.add_directive("visits", Visits)
     app.connect("doctree-read", say_length)
-    return {"parallel_read_safe": True}

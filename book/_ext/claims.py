@@ -9,6 +9,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
+from book._ext.chapters import MAP
 from book._ext.ledger_page import LEDGER, chips, relative, word
 from book._ext.pages import html, refused
 from course.claims import others
@@ -109,7 +110,7 @@ def _link(page: str, claim: Claim) -> nodes.reference:
 
 
 def note_dependencies(env: BuildEnvironment) -> None:
-    for path in (BOOK / "claims.yml", *chapters(), *others.files()):
+    for path in (MAP, BOOK / "claims.yml", *chapters(), *others.files()):
         env.note_dependency(str(path))
 
 
@@ -121,9 +122,8 @@ def lead_to_the_ledger(app: Sphinx, page: str, template: str, context: dict, doc
         context["body"] = CARD.sub(rf"\1{link}</dl></details>", context["body"])
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("html-page-context", lead_to_the_ledger)
     for name, role in (("claim", ClaimRole), ("count", NumberRole), ("measured", NumberRole)):
         app.add_role(name, role())
     app.add_directive("claim-grid", ClaimGrid)
-    return {"parallel_read_safe": True}

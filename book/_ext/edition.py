@@ -91,7 +91,6 @@ class LeftOut(SphinxDirective):
         return [nodes.paragraph("", text)]
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.add_directive("left-out", LeftOut)
     app.connect("missing-reference", resolve)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

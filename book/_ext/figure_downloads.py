@@ -120,9 +120,8 @@ def write(app: Sphinx) -> None:
                 archive.write(file, f"figures/{file.name}")
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.add_directive("figures-to-take", FiguresToTake)
     app.connect("env-get-outdated", outdated)
     app.connect("html-page-context", offer)
     when_built(app, write)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -135,8 +135,7 @@ def write(app: Sphinx) -> None:
         (thumbs / copy.file).write_bytes(copy.webp)
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.add_directive("ledger", Ledger)
     app.add_directive("ledger-fields", LedgerFields)
     when_built(app, write)
-    return {"parallel_read_safe": True}

@@ -123,6 +123,5 @@ def finish(app: Sphinx) -> None:
         sheet.write_text(ICON_RULES.sub("", rules), encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     when_built(app, finish, priority=900)  # after MathJax is copied
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

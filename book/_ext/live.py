@@ -141,7 +141,6 @@ def on_page(app: Sphinx, page: str, template: str, context: dict, doctree: objec
         app.add_js_file(f"{PARTS}/parts.js", loading_method="defer")
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("html-page-context", on_page)
     when_built(app, write)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -126,8 +126,7 @@ def draw_card(source: Path, target: Path) -> None:
         ImageOps.pad(figure.convert("RGB"), CARD, color="white").save(target, quality=85)
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("env-get-updated", number_chapters, priority=900)  # after Sphinx's own numbers
     app.connect("html-page-context", describe)
     app.connect("html-page-context", set_text)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

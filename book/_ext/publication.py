@@ -49,7 +49,6 @@ def write_what_is_no_page(app: Sphinx) -> None:
     )
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("config-inited", tell_the_theme)
     when_built(app, write_what_is_no_page)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

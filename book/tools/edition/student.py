@@ -4,7 +4,9 @@ import ast
 import re
 import symtable
 from collections.abc import Iterator
+from pathlib import Path
 
+import yaml
 from nbformat import NotebookNode, from_dict
 
 from book.tools.notebooks import tags
@@ -41,30 +43,12 @@ SOLUTIONS = re.compile(  # where a chapter says where its solutions are
     r"<solutions/\w+>`(?:; that of exercise 1 stands in the chapter)?\."
 )
 # Sentences that are true of the whole book alone: by page, each with what students read instead.
-INSTEAD = {
-    "index": [
-        ("and worked {doc}`solutions <book/solutions>`. For teachers: a workshop, a lecture, "
-         "questions and an exam.",
-         "with what you need to know before: {doc}`prerequisites <book/teaching/prerequisites>`."),
-        ("{doc}`Twelve weeks <book/teaching/course>`, with", "Twelve weeks, with"),
-    ],
-    "how_to_read": [
-        ("are folded, and so is a solution, with which the chapter goes on. Then",
-         "are folded. The chapter goes on with what you wrote; a cell that needs what is not\n"
-         "   written yet says so, and waits. Then"),
-    ],
-    "02_attention": [
-        ("The solution is the code of the book's package, `minivit`, with types that name the "
-         "shapes. Is it what\nPyTorch computes",
-         "The book's package, `minivit`, has these functions with types that name the shapes. Is "
-         "it\nwhat PyTorch computes"),
-    ],
-}  # fmt: skip
+INSTEAD = yaml.safe_load(Path(__file__).with_name("instead.yml").read_text(encoding="utf-8"))
 
 
 def rewrite(texts: list[str], page: str) -> list[str]:
     """A page's text, or the texts of its cells, without what is not so for students."""
-    for old, new in INSTEAD.get(page, []):
+    for old, new in (sentence.values() for sentence in INSTEAD.get(page, [])):
         if sum(text.count(old) for text in texts) != 1:
             raise ValueError(f"{page} is to have once what students read otherwise: {old!r}")
         texts = [text.replace(old, new) for text in texts]

@@ -9,7 +9,6 @@ import nbformat
 from book.tools import notebooks
 from book.tools.address import ROOT
 from book.tools.edition import solution_scan as tool
-from book.tools.edition.allowed import CELLS, FILES
 from book.tools.edition.solution_scan import TOKENS, leaks, runs, secrets, solutions, tokens
 from book.tools.edition.tree import Edition, table
 
@@ -76,7 +75,7 @@ def test_a_page_that_is_left_out_is_found_and_so_are_its_words_and_its_name(tmp_
 def test_a_solution_is_found_in_the_chapter_that_prints_a_part_of_it(handed_out, tmp_path):
     """What a chapter may print of a solution hides no more of it than that."""
     assert leaks(handed_out, LEFT_OUT) == []
-    for solution, chapter in CELLS:
+    for solution, chapter in ((name, c) for name, cs in tool.ALLOWED["cells"].items() for c in cs):
         path = tmp_path / f"{chapter}.ipynb"
         student = notebooks.read(handed_out / "book" / path.name)
         student.cells.append(nbformat.v4.new_code_cell(sources()[solution]))
@@ -89,10 +88,11 @@ def test_a_solution_is_found_in_the_chapter_that_prints_a_part_of_it(handed_out,
 
 def test_each_exception_is_needed():
     known = {secret.name: secret for secret in secrets(frozenset())}
-    for file, names in FILES.items():
+    for file, names in tool.ALLOWED["files"].items():
         text = (ROOT / file).read_text(encoding="utf-8")
-        assert names <= {name for name, _ in tool.matches(text, tool.known(LEFT_OUT))}, file
-    for (solution, chapter), allowed in CELLS.items():
+        assert {*names} <= {name for name, _ in tool.matches(text, tool.known(LEFT_OUT))}, file
+    cells = ((name, *item) for name, cs in tool.ALLOWED["cells"].items() for item in cs.items())
+    for solution, chapter, allowed in cells:
         assert tool.demonstrated(solution, chapter), (solution, chapter)
         for cell in notebooks.cells(ROOT / f"book/{chapter}.ipynb"):
             shared = known[solution].runs() & runs(tokens(cell.source), TOKENS)

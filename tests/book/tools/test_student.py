@@ -38,7 +38,7 @@ def test_a_chapter_for_students_has_its_stubs_and_no_solution(path):
 
 
 def test_a_sentence_that_is_to_be_replaced_must_be_there_once():
-    (old, new), *_ = INSTEAD["how_to_read"]
+    old, new = INSTEAD["how_to_read"][0].values()
     assert rewrite(["A.", f"Hints\n   {old} that."], "how_to_read")[1] == f"Hints\n   {new} that."
     for texts in (["nothing of it"], [old, old]):
         with pytest.raises(ValueError, match="how_to_read is to have once"):
