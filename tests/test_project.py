@@ -24,7 +24,7 @@ PINS = dict(
 )
 
 
-def test_what_is_pinned_says_what_it_is_for_and_is_what_the_package_and_its_groups_need():
+def test_pins_are_what_the_package_needs_and_every_python_that_it_allows_is_tried():
     for line in filter(None, LINES):
         assert re.fullmatch(r"#.*|[\w.-]+==[\w.]+ +# .+", line), line
     assert len(PINS) == sum("==" in line for line in LINES), "none stands twice"
@@ -34,9 +34,6 @@ def test_what_is_pinned_says_what_it_is_for_and_is_what_the_package_and_its_grou
     needed = [one for group in lists for one in group if isinstance(one, str)]
     assert sorted(re.match(r"[\w.-]+", one)[0].lower() for one in needed) == sorted(PINS)
     assert all(re.fullmatch(r"[\w-]+==[\w.]+", one) for one in groups["bench"])
-
-
-def test_the_workflow_tries_every_python_that_the_package_allows():
     least, most = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", PROJECT["requires-python"]).groups()
     workflow = yaml.safe_load((ROOT / ".github/workflows/nightly.yml").read_text())
     tried = workflow["jobs"]["matrix"]["strategy"]["matrix"]["python"]
@@ -159,16 +156,13 @@ def test_make_help_lists_every_target_that_the_texts_name():
     assert named <= targets
 
 
-def test_code_and_weights_are_mit_and_text_and_figures_are_cc_by():
+def test_code_and_weights_are_mit_text_and_figures_cc_by_and_the_citation_says_the_same():
     assert (PROJECT["license"], PROJECT["license-files"]) == ("MIT", ["LICENSE"])
     code, text = [(ROOT / name).read_text() for name in ("LICENSE", "LICENSE-text")]
     assert code.startswith("MIT License\n") and PROJECT["authors"][0]["name"] in code
     assert text.startswith("Attribution 4.0 International\n") and "Section 8 --" in text
     footer = yaml.safe_load((ROOT / "_config.yml").read_text())["html"]["extra_footer"]
     assert "MIT" in footer and "https://creativecommons.org/licenses/by/4.0/" in footer
-
-
-def test_the_citation_follows_the_formats_schema_and_says_the_same():
     schema = ["--builtin-schema", "vendor.citation-file-format", "CITATION.cff"]
     command = [sys.executable, "-m", "check_jsonschema", *schema]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

@@ -71,7 +71,7 @@ def test_fold_attends_knows_its_derivative_and_finds_every_input_that_shares_an_
             assert sharp < 0 or len(inputs) == 1, "nothing folds where like attends to like"
 
 
-def test_arrows_attend_and_heads_look_as_far_as_torch_and_the_package_say():
+def test_arrows_attend_heads_look_and_patches_cost_as_torch_and_the_package_say():
     q, k, v = draw(1, 2), draw(3, 2, seed=1), draw(3, 2, seed=2)
     (ours,) = asked(("arrows", "attend", q[0].tolist(), k.tolist(), v.tolist()))
     assert close(ours["output"], F.scaled_dot_product_attention(q, k, v)[0])
@@ -80,9 +80,6 @@ def test_arrows_attend_and_heads_look_as_far_as_torch_and_the_package_say():
     (ours,) = asked(("heads", "distance", weights.flatten().tolist(), 6, 4))
     expected = (weights * patch_distances((6, 6), (24, 24))).sum(-1).mean()
     assert abs(ours - expected) < CLOSE
-
-
-def test_patches_cost_what_is_counted():
     for patch in (16, 32, 112):
         with torch.device("meta"), FlopCounterMode(display=False) as counter:
             minivit.create("vit_b_16", patch_size=patch).eval()(torch.empty(1, 3, 224, 224))

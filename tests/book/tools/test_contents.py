@@ -20,7 +20,7 @@ def test_chapters_that_are_not_there_get_one_sentence(text, capsys):
     assert "1 to 23" in sentence and sentence.endswith(f"got {text!r}")
 
 
-def test_some_chapters_bring_their_solutions_and_all_that_is_no_chapter():
+def test_some_chapters_bring_what_is_no_chapter_and_students_get_no_solutions():
     kept, left_out = table(Edition(chapters=chosen("14, 1,2,4", WHOLE)))
     assert {number(page) for page in pages(kept)} - {None, 0} == SOME
     assert sum(page.startswith("book/solutions/") for page in pages(kept)) == len(SOME)
@@ -29,9 +29,6 @@ def test_some_chapters_bring_their_solutions_and_all_that_is_no_chapter():
     captions = [part.get("caption", "") for part in kept["parts"]]
     assert "III. Turn it around" in captions and "II. See" not in captions
     assert all(part["chapters"] for part in kept["parts"])
-
-
-def test_students_get_no_solutions_and_of_teachers_pages_three():
     kept, left_out = table(Edition(student=True))
     assert not any("solutions" in page for page in pages(kept))
     assert {page for page in pages(kept) if "teaching" in page} == set(FOR_STUDENTS)

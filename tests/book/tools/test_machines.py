@@ -72,13 +72,10 @@ def test_a_run_counts_and_goes_on_with_the_part_that_was_not_finished(tmp_path, 
     assert row["failed"] == ["book-01: Cell 2", "tests-course: Cell 2"]
 
 
-def test_contributing_shows_the_runs_that_are_stored_and_none_is_red():
+def test_stored_runs_stand_in_contributing_none_is_red_and_verdicts_on_an_edge_say_so():
     assert {row["run"] for row in machines()["runs"]} >= {"as-it-is", "avx2", "sse"}
     assert tool.table() in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert {row["run"]: row["failed"] for row in machines()["runs"] if row["failed"]} == {}
-
-
-def test_verdicts_on_the_edge_of_a_rule_say_so():
     found = harvest().items()
     edge = {name: f.verdict for name, f in found if "no farther than" in f.margin}
     assert set(edge) == ON_THE_EDGE
