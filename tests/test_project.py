@@ -108,10 +108,7 @@ def test_the_models_of_the_wheel_are_listed_and_load_from_it_alone(outside):
 def test_a_model_that_is_in_the_repository_alone_is_said_to_be_there(outside, make):
     said = outside(f"minivit.{make}('cifar10_vit_gap')")[1].splitlines()[-1]
     path = "minivit/checkpoints/cifar10_vit_gap.safetensors"
-    assert said == (
-        "ValueError: cifar10_vit_gap does not come with the installed package: its weights are in "
-        f"the repository, in {path}, a path that load takes"
-    )
+    assert said.startswith("ValueError: cifar10_vit_gap ") and path in said
     assert (ROOT / path).is_file()
 
 
