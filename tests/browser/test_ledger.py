@@ -103,11 +103,12 @@ def test_without_scripts_everything_is_there(without_scripts: Page, site: str):
 
 
 def test_a_line_is_one_line_on_a_desk_and_two_on_a_phone_where_filters_and_a_card_fit(opened):
-    for name, (width, lines) in product((CHAPTER, f"{LEDGER}#R24"), ((1280, 1), (390, 2))):
+    for name, (width, lines) in product((CHAPTER, LEDGER), ((1280, 1), (390, 2))):
         page = opened(name, "light", width)  # what is only implied says so, on a line of its own
         summaries = page.locator("details.verdict > summary:not(:has(.verdict-mark))")
         heights = summaries.evaluate_all("all => all.map(e => e.getBoundingClientRect().height)")
         assert heights and max(heights) < 24 + 28 * lines
+    page = opened(f"{LEDGER}#R24", "light", 390)
     page.get_by_text("More filters", exact=True).click()
     for part in page.locator(".ledger-filter :visible, #R24 :visible").all():
         box = part.bounding_box()
