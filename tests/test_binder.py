@@ -38,7 +38,11 @@ def imported(source):
             yield node.module
 
 
-def test_the_python_is_one_that_every_package_allows():
+def test_packages_are_pinned_allow_the_python_and_torch_is_the_cpu_build():
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").lower().splitlines()
+    pins = dict(line.split("#")[0].strip().split("==") for line in lines if re.match(r"\w", line))
+    assert set(pins) >= WANTED and "--constraint ../requirements.txt" in LINES
+    assert {f"{name}=={pins[name]}+cpu" for name in ("torch", "torchvision")} <= set(LINES)
     runtime = (ROOT / ".binder/runtime.txt").read_text(encoding="utf-8").strip()
     version = re.fullmatch(r"python-(3\.\d+)", runtime)[1]
     for name in WANTED:

@@ -24,12 +24,9 @@ PINS = dict(
 )
 
 
-def test_every_requirement_is_pinned_and_says_what_it_is_for():
+def test_pins_are_what_the_package_needs_and_every_python_that_it_allows_is_tried():
     for line in filter(None, LINES):
         assert re.fullmatch(r"#.*|[\w.-]+==[\w.]+ +# .+", line), line
-
-
-def test_what_is_pinned_is_what_the_package_its_extras_and_its_groups_need():
     assert len(PINS) == sum("==" in line for line in LINES), "none stands twice"
     lists = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
     groups = PYPROJECT["dependency-groups"]
@@ -37,18 +34,6 @@ def test_what_is_pinned_is_what_the_package_its_extras_and_its_groups_need():
     needed = [one for group in lists for one in group if isinstance(one, str)]
     assert sorted(re.match(r"[\w.-]+", one)[0].lower() for one in needed) == sorted(PINS)
     assert all(re.fullmatch(r"[\w-]+==[\w.]+", one) for one in groups["bench"])
-
-
-def test_binder_takes_pinned_packages_and_the_cpu_build_of_the_same_torch():
-    lines = (ROOT / ".binder/requirements.txt").read_text().splitlines()
-    wanted = [line.lower() for line in lines if re.match(r"\w", line)]
-    assert f"torch=={PINS['torch']}+cpu" in wanted
-    assert f"torchvision=={PINS['torchvision']}+cpu" in wanted
-    assert "--constraint ../requirements.txt" in lines
-    assert {name.split("==")[0] for name in wanted} <= set(PINS)
-
-
-def test_the_workflow_tries_every_python_that_the_package_allows():
     least, most = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", PROJECT["requires-python"]).groups()
     workflow = yaml.safe_load((ROOT / ".github/workflows/nightly.yml").read_text())
     tried = workflow["jobs"]["matrix"]["strategy"]["matrix"]["python"]
@@ -123,10 +108,7 @@ def test_the_models_of_the_wheel_are_listed_and_load_from_it_alone(outside):
 def test_a_model_that_is_in_the_repository_alone_is_said_to_be_there(outside, make):
     said = outside(f"minivit.{make}('cifar10_vit_gap')")[1].splitlines()[-1]
     path = "minivit/checkpoints/cifar10_vit_gap.safetensors"
-    assert said == (
-        "ValueError: cifar10_vit_gap does not come with the installed package: its weights are in "
-        f"the repository, in {path}, a path that load takes"
-    )
+    assert said.startswith("ValueError: cifar10_vit_gap ") and path in said
     assert (ROOT / path).is_file()
 
 
@@ -150,19 +132,13 @@ def test_the_installed_command_audits_a_model_where_the_repository_is_not(wheel,
     assert str(ROOT) not in done.stdout
 
 
-def test_every_model_has_a_card():
+def test_every_model_has_a_card_and_the_version_stands_in_the_package_alone():
     files = [*(ROOT / "minivit/checkpoints").iterdir()]
     cards, models = ({f.stem for f in files if f.suffix == end} for end in (".md", ".safetensors"))
     assert cards == models
-
-
-def test_the_version_stands_in_the_package_and_others_follow():
     version = minivit.__version__
     assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == version
     assert re.search(rf"^## .*\b{re.escape(version)}\b", (ROOT / "CHANGELOG.md").read_text(), re.M)
-
-
-def test_no_address_stands_in_for_the_repositorys():
     holder = ["git", "grep", "-l", "--fixed-strings", "github.com/" + "example"]
     assert subprocess.run(holder, cwd=ROOT, capture_output=True, text=True).stdout == ""
 
@@ -175,3 +151,19 @@ def test_make_help_lists_every_target_that_the_texts_name():
     named = set(re.findall(r"`?make ([a-z-]+)", texts))
     assert {"book", "serve", "quick", "test", "test-full", "test-site", "notebooks"} <= named
     assert named <= targets
+
+
+def test_code_and_weights_are_mit_text_and_figures_cc_by_and_the_citation_says_the_same():
+    assert (PROJECT["license"], PROJECT["license-files"]) == ("MIT", ["LICENSE"])
+    code, text = [(ROOT / name).read_text() for name in ("LICENSE", "LICENSE-text")]
+    assert code.startswith("MIT License\n") and PROJECT["authors"][0]["name"] in code
+    assert text.startswith("Attribution 4.0 International\n") and "Section 8 --" in text
+    footer = yaml.safe_load((ROOT / "_config.yml").read_text())["html"]["extra_footer"]
+    assert "MIT" in footer and "https://creativecommons.org/licenses/by/4.0/" in footer
+    schema = ["--builtin-schema", "vendor.citation-file-format", "CITATION.cff"]
+    command = [sys.executable, "-m", "check_jsonschema", *schema]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    said = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert (said["license"], said["keywords"]) == (PROJECT["license"], PROJECT["keywords"])
+    assert said["authors"] == PROJECT["authors"]

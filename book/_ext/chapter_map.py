@@ -1,34 +1,26 @@
-"""Sphinx directives ``chapter-map`` and ``visits``: the book at a glance, and ways through it.
-
-They read ``book/chapters.yml``, the titles in ``book/claims.yml`` and the notebooks that exist, so
-that a chapter that is written gets its link, its length and its verdicts by itself.
-"""
+"""Sphinx directives ``chapter-map`` and ``visits``: the book at a glance, and ways through it."""
 
 import re
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
-from book._ext.chapters import MAP, length, load_map, names, notebook
-from book._ext.claims import verdicts
+from book._ext.chapters import length, load_map, names, notebook
+from book._ext.claims import note_dependencies, verdicts
 from book._ext.ledger_page import word
 from course.claims.card import css_class
-from course.claims.rows import BOOK, load
+from course.claims.rows import load
 
 
 class ChapterMap(SphinxDirective):
-    """Each part with its question, each chapter with its own, what it needs and what it found.
-
-    With a part's title as its argument, the chapters of this part alone.
-    """
+    """Each part, or the one that is named, with its chapters: what they ask, need and found."""
 
     optional_arguments = 1
     final_argument_whitespace = True
 
     def run(self):
-        _note_dependencies(self.env)
+        note_dependencies(self.env)
         parts = nodes.container(classes=["chapter-map"])
         for numeral, part in zip(("I", "II", "III", "IV", "V"), load_map()["parts"], strict=False):
             if not part["chapters"] or self.arguments not in ([], [part["title"]]):
@@ -44,9 +36,7 @@ class ChapterMap(SphinxDirective):
 def _card(name: str, chapter: dict) -> nodes.list_item:
     """One chapter, with a stroke for each of its claims, coloured by its verdict."""
     needs = re.sub(r", (\d+)$", r" and \1", ", ".join(map(str, chapter["needs"])))
-    facts = f"Needs {needs}. " if needs else ""
-    if notebook(name).exists():
-        facts += str(length(notebook(name)))
+    facts = (f"Needs {needs}. " if needs else "") + str(length(notebook(name)))
     claims = [claim.id for claim in load().claims.values() if claim.chapter == name]
     strip = nodes.paragraph(classes=["map-strip"])
     for claim in claims:
@@ -54,30 +44,25 @@ def _card(name: str, chapter: dict) -> nodes.list_item:
     answered = sum(claim in verdicts() for claim in claims)
     count = f"{answered} of {len(claims)} claims answered"
     strip += nodes.inline("", count, classes=["map-count"])
-    return nodes.list_item(
-        "",
-        nodes.paragraph("", "", _link(name), classes=["map-title"]),
-        nodes.paragraph("", chapter["question"]),
-        nodes.paragraph("", facts.strip(), classes=["map-facts"]),
-        strip,
-    )
+    title = nodes.paragraph("", "", _link(name), classes=["map-title"])
+    minutes = nodes.paragraph("", facts, classes=["map-facts"])
+    return nodes.list_item("", title, nodes.paragraph("", chapter["question"]), minutes, strip)
 
 
 class Visits(SphinxDirective):
     """Three ways through the book, by the time a reader has."""
 
     def run(self):
-        _note_dependencies(self.env)
+        note_dependencies(self.env)
         chapters, sections = names(), []
         for visit in load_map()["visits"]:
-            title = visit["title"]
             steps = nodes.bullet_list()
             for step in visit["steps"]:
                 line = nodes.paragraph("", "", _link(chapters[step["chapter"]]))
                 line += nodes.Text(f": {step['do']}")
                 steps += nodes.list_item("", line)
-            text = nodes.title("", title), nodes.paragraph("", visit["for"]), steps
-            sections.append(nodes.section("", *text, ids=[nodes.make_id(title)]))
+            text = nodes.title("", visit["title"]), nodes.paragraph("", visit["for"]), steps
+            sections.append(nodes.section("", *text, ids=[nodes.make_id(visit["title"])]))
         return sections
 
 
@@ -91,21 +76,13 @@ def say_length(app: Sphinx, doctree: nodes.document) -> None:
         title.parent.insert(title.parent.index(title) + 1, paragraph)
 
 
-def _link(name: str) -> nodes.Node:
-    """A chapter's number and title: a link where it is written, and said so where it is not."""
+def _link(name: str) -> nodes.reference:
+    """A chapter's number and title."""
     title = f"{int(name[:2])} {load().chapters[name]}"
-    if notebook(name).exists():
-        return nodes.reference("", title, refuri=f"{name}.html", internal=True)
-    return nodes.inline("", f"{title} (to come)", classes=["to-come"])
+    return nodes.reference("", title, refuri=f"{name}.html", internal=True)
 
 
-def _note_dependencies(env: BuildEnvironment) -> None:
-    for path in (MAP, BOOK / "claims.yml", *map(notebook, names().values())):
-        env.note_dependency(str(path))
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.add_directive("chapter-map", ChapterMap)
     app.add_directive("visits", Visits)
     app.connect("doctree-read", say_length)
-    return {"parallel_read_safe": True}

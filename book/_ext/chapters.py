@@ -26,7 +26,6 @@ def names() -> dict[int, str]:
 
 
 def notebook(name: str) -> Path:
-    """Where a chapter's notebook is, or will be."""
     return BOOK / f"{name}.ipynb"
 
 

@@ -1,6 +1,5 @@
 """The ledger on other pages: roles ``claim``, ``count`` and ``measured``, and ``claim-grid``."""
 
-import posixpath
 import re
 from collections import Counter
 from functools import cache
@@ -10,7 +9,8 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from book._ext.ledger_page import LEDGER, chips, word
+from book._ext.chapters import MAP
+from book._ext.ledger_page import LEDGER, chips, relative, word
 from book._ext.pages import html, refused
 from course.claims import others
 from course.claims.card import css_class
@@ -19,9 +19,7 @@ from course.claims.rows import BOOK, Claim, load
 from vitlab.claims.rules import NO
 
 MISSES = 20  # of so many 95 % intervals, one misses its truth
-CARD = re.compile(
-    r'(<details class="verdict [^>]*id="verdict-(\w+)">.*?)</dl></details>', re.DOTALL
-)
+CARD = re.compile(r'(?s)(<details class="verdict [^>]*id="verdict-(\w+)">.*?)</dl></details>')
 
 
 @cache
@@ -39,7 +37,6 @@ def counts(found: dict[str, Found]) -> dict[str, int]:
     return {
         "claims": len(claims),
         "answered": len(answered),
-        "open": len(claims) - len(answered),
         "rules": len(ruled),
         "before": sum(claim.before for claim in ruled),
         "together": sum(not claim.before for claim in ruled),
@@ -48,8 +45,7 @@ def counts(found: dict[str, Found]) -> dict[str, int]:
         "intervals": intervals,
         "misses": round(intervals / MISSES),
         "one-figure": sum(
-            len(verdict.seeds) == 1 and claims[name].basis == "measured"
-            for name, verdict in found.items()
+            len(v.seeds) == 1 and claims[name].basis == "measured" for name, v in found.items()
         ),
         "proofs": sum(claim.basis == "proved" for claim in answered),
         "inferred": sum(bool(claim.inferred) for claim in claims.values()),
@@ -81,9 +77,7 @@ class ClaimRole(SphinxRole):
 
 
 class NumberRole(SphinxRole):
-    """``{count}`rules```, see :func:`counts`; ``{measured}`R65```, a claim's figure, as its chapter
-    has it.
-    """
+    """``{count}`rules```, see :func:`counts`; ``{measured}`R65```, a claim's figure."""
 
     def run(self):
         note_dependencies(self.env)
@@ -110,31 +104,26 @@ class ClaimGrid(SphinxDirective):
         return [tiles, html(chips(Counter(words.values())))]
 
 
-def _ledger_from(page: str) -> str:
-    return f"{posixpath.relpath(LEDGER, posixpath.dirname(page))}.html"
-
-
 def _link(page: str, claim: Claim) -> nodes.reference:
-    uri = f"{_ledger_from(page)}#{claim.id}"
+    uri = f"{relative(f'{LEDGER}.html', page)}#{claim.id}"
     return nodes.reference("", claim.id, refuri=uri, internal=True, reftitle=claim.statement)
 
 
 def note_dependencies(env: BuildEnvironment) -> None:
-    for path in (BOOK / "claims.yml", *chapters(), *others.files()):
+    for path in (MAP, BOOK / "claims.yml", *chapters(), *others.files()):
         env.note_dependency(str(path))
 
 
 def lead_to_the_ledger(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
     """Gives a chapter's cards, stored in its notebook, a link that only pages can have."""
-    address = rf"{_ledger_from(page)}#\2"
+    address = rf"{relative(f'{LEDGER}.html', page)}#\2"
     link = rf'<dt>Cite or repeat it</dt><dd><a href="{address}">\2 in the ledger</a></dd>'
     if "body" in context:
         context["body"] = CARD.sub(rf"\1{link}</dl></details>", context["body"])
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("html-page-context", lead_to_the_ledger)
     for name, role in (("claim", ClaimRole), ("count", NumberRole), ("measured", NumberRole)):
         app.add_role(name, role())
     app.add_directive("claim-grid", ClaimGrid)
-    return {"parallel_read_safe": True}

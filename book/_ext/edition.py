@@ -1,7 +1,6 @@
 """In an edition that leaves out pages, links to them become text, or lead to the whole book.
 
-``book/tools/edition`` writes the sources of such an edition, and ``edition.json`` beside them,
-which names the pages and labels that are not there. Without this file nothing changes.
+The edition's ``edition.json`` names the pages and labels; without it nothing changes.
 """
 
 import json
@@ -92,7 +91,6 @@ class LeftOut(SphinxDirective):
         return [nodes.paragraph("", text)]
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.add_directive("left-out", LeftOut)
     app.connect("missing-reference", resolve)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

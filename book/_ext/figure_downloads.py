@@ -1,7 +1,6 @@
-"""Under each figure a line to take it along: its files, and how to cite it.
+"""Under each figure a line to take it along: its files, and how to cite it; all in a list.
 
-Every figure is there as the PNG of its page. Those that ``book.tools.figures`` has drawn again
-are there as SVG, and as PNG for print, too. The directive ``figures-to-take`` lists them all.
+Those that ``book.tools.figures`` has drawn again are there as SVG, and as PNG for print, too.
 """
 
 import re
@@ -34,13 +33,6 @@ TO_A_FIGURE = {"refdomain": "std", "reftype": "numref", "refexplicit": False, "r
 NUMBER = re.compile(r'<span class="caption-number">(.*?)\s*</span>')
 
 
-def cite(number: str, url: str) -> str:
-    book = citation()
-    authors = ", ".join(author["name"] for author in book["authors"])
-    parts = [f"{number} of “{book['title']}”", authors, f"version {book['version']}", url]
-    return ", ".join(filter(None, parts)) + ". CC BY 4.0."
-
-
 def line(name: str, png: str, up: str, number: str, url: str) -> str:
     """The links of a figure, whose page has it at ``png`` and is ``up`` below the root."""
     drawn = [kind for kind in ("svg", "png") if (FIGURES / f"{name}.{kind}").exists()]
@@ -49,10 +41,12 @@ def line(name: str, png: str, up: str, number: str, url: str) -> str:
         f'<a href="{files[kind]}" download="{name}.{kind}">{kind.upper()}</a>'
         for kind in sorted(files, reverse=True)
     )
-    return (
-        f'<span class="take">Take it: {links} <button type="button" '
-        f'data-clipboard-text="{escape(cite(number, url))}">copy citation</button></span>'
-    )
+    book = citation()
+    authors = ", ".join(author["name"] for author in book["authors"])
+    parts = [f"{number} of “{book['title']}”", authors, f"version {book['version']}", url]
+    cited = escape(", ".join(filter(None, parts)) + ". CC BY 4.0.")
+    button = f'<button type="button" data-clipboard-text="{cited}">copy citation</button>'
+    return f'<span class="take">Take it: {links} {button}</span>'
 
 
 def offer(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
@@ -126,9 +120,8 @@ def write(app: Sphinx) -> None:
                 archive.write(file, f"figures/{file.name}")
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.add_directive("figures-to-take", FiguresToTake)
     app.connect("env-get-outdated", outdated)
     app.connect("html-page-context", offer)
     when_built(app, write)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

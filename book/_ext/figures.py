@@ -1,8 +1,4 @@
-"""The figures of the notebooks: their copies on other pages, and their forms for phones.
-
-``{stored-image} CHAPTER CELL`` puts in a copy of a cell's figure, with a link to it, so that
-nothing is drawn twice.
-"""
+"""The figures of the notebooks: their copies on other pages, and their forms for phones."""
 
 import base64
 import hashlib

@@ -1,8 +1,4 @@
-"""The ledger: the directives ``ledger`` and ``ledger-fields``, and the data beside their page.
-
-They read ``book/claims.yml`` and the verdicts stored in the chapters' outputs; nothing is written
-down a second time.
-"""
+"""The ledger: the directives ``ledger`` and ``ledger-fields``, and the data beside their page."""
 
 import json
 import shutil
@@ -83,13 +79,10 @@ class Ledger(SphinxDirective):
     def systems(self) -> nodes.section:
         """The models and methods that the sources name."""
         section = _section("systems", "Systems and methods the sources name")
-        section += _definitions(
-            (
-                (nodes.term("", f"{system.id} {system.name}: {system.state}"), [system.statement])
-                for system in load().systems.values()
-            ),
-            classes=["systems"],
-        )
+        systems = load().systems.values()
+        terms = (nodes.term("", f"{s.id} {s.name}: {s.state}") for s in systems)
+        texts = ([system.statement] for system in systems)
+        section += _definitions(zip(terms, texts, strict=True), classes=["systems"])
         return section
 
 
@@ -100,11 +93,9 @@ class LedgerFields(SphinxDirective):
         self.env.note_dependency(str(export.SCHEMA))
         schema = json.loads(export.SCHEMA.read_text(encoding="utf-8"))
         fields = schema["properties"]["claims"]["items"]["properties"]
-        entries = (
-            (nodes.term("", "", nodes.literal("", name)), [field["description"]])
-            for name, field in fields.items()
-        )
-        return [_definitions(entries, classes=["ledger-fields"])]
+        terms = (nodes.term("", "", nodes.literal("", name)) for name in fields)
+        texts = ([field["description"]] for field in fields.values())
+        return [_definitions(zip(terms, texts, strict=True), classes=["ledger-fields"])]
 
 
 def _section(name: str, title: str) -> nodes.section:
@@ -144,8 +135,7 @@ def write(app: Sphinx) -> None:
         (thumbs / copy.file).write_bytes(copy.webp)
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.add_directive("ledger", Ledger)
     app.add_directive("ledger-fields", LedgerFields)
     when_built(app, write)
-    return {"parallel_read_safe": True}

@@ -2,15 +2,17 @@
 
 import posixpath
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from html import escape
+
+from jinja2 import Template
 
 from book._ext.edition import address, in_this_edition
 from book._ext.figures import thumbnails
 from course.claims import card
 from course.claims.cite import Build, bibtex
 from course.claims.ledger import Found
-from course.claims.rows import BASES, SCALES, Claim, load
+from course.claims.rows import BASES, BOOK, SCALES, Claim, load
 from course.results import study
 from vitlab.claims.rules import WORDS, word_of
 
@@ -29,7 +31,7 @@ def word(name: str, found: dict[str, Found]) -> str:
 def entry(claim: Claim, found: Found | None, build: Build, data: dict) -> str:
     """A claim's card on the ledger page. ``data`` is what ``export.ledger`` says of it."""
     facts = {
-        "word": word_of(found.verdict) if found else "open",
+        "word": data["word"],
         "basis": claim.basis,
         "scale": claim.scale,
         "part": load().topics[claim.topic].part,
@@ -39,17 +41,13 @@ def entry(claim: Claim, found: Found | None, build: Build, data: dict) -> str:
         "inferred": "yes" if claim.inferred else "no",
     }
     attributes = "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items())
+    image = ""
+    if copy := thumbnails().get(claim.id):
+        source = relative(f"_static/thumbs/{copy.file}")
+        size = f'width="{copy.width}" height="{copy.height}"'
+        image = f'<img class="thumb" src="{source}" {size} loading="lazy" alt="{escape(copy.alt)}">'
     more = _more(claim, found, build, data)
-    return card.html(claim, found, claim.id, attributes, _thumbnail(claim), more)
-
-
-def _thumbnail(claim: Claim) -> str:
-    copy = thumbnails().get(claim.id)
-    if copy is None:
-        return ""
-    source = relative(f"_static/thumbs/{copy.file}")
-    size = f'width="{copy.width}" height="{copy.height}"'
-    return f'<img class="thumb" src="{source}" {size} loading="lazy" alt="{escape(copy.alt)}">'
+    return card.html(claim, found, claim.id, attributes, image, more)
 
 
 def _more(claim: Claim, found: Found | None, build: Build, data: dict) -> Iterator[tuple[str, str]]:
@@ -63,14 +61,14 @@ def _more(claim: Claim, found: Found | None, build: Build, data: dict) -> Iterat
         where = f'<a href="{page}#verdict-{claim.id}">{title}</a>' if page else title
         yield "Where", where + ", which this book leaves out" * (not in_this_edition(name))
         yield "Repeat it", "<br>".join(_commands(claim))
-    if data["others"]:
-        yield "Other models", _others(data["others"])
+    if others := data["others"]:
+        agree = sum(other["agrees"] for other in others)
+        words = "; ".join(f"{o['model']} {o['figure']}, {o['word']}" for o in others)
+        yield "Other models", f"{agree} of {len(others)} agree: {escape(words)}"
     yield "Permalink", f'<a href="#{claim.id}">{escape(data["url"])}</a>'
     entry = escape(bibtex(data, build))  # no <pre>: the theme's script measures each of them
-    yield (
-        "Cite it",
-        f'<details class="bibtex"><summary>BibTeX</summary><code>{entry}</code></details>',
-    )
+    folded = f"<summary>BibTeX</summary><code>{entry}</code>"
+    yield "Cite it", f'<details class="bibtex">{folded}</details>'
 
 
 def _commands(claim: Claim) -> Iterator[str]:
@@ -89,62 +87,25 @@ def _commands(claim: Claim) -> Iterator[str]:
     yield f"<code>{command}</code> runs the chapter's {notebook}"
 
 
-def _others(others: list[dict]) -> str:
-    """How many other models agree with the book, and what each gives."""
-    agree = sum(other["agrees"] for other in others)
-    words = "; ".join(f"{o['model']} {o['figure']}, {o['word']}" for o in others)
-    return f"{agree} of {len(others)} agree: {escape(words)}"
-
-
 def filters(found: dict[str, Found]) -> str:
     """The form that ``ledger.js`` shows, and without which the page does as well."""
     rows = load()
-    words = Counter(word(name, found) for name in rows.claims)
-    chips = "".join(
-        f'<label class="verdict-chip {card.css_class(name)}"><input type="checkbox" name="word" '
-        f'value="{name}"> <span data-count>{words[name]}</span> {name}</label>'
-        for name in (*WORDS, "open")
-        if words[name]
-    )
+    counts = Counter(word(name, found) for name in rows.claims)
     parts = sorted({topic.part for topic in rows.topics.values()})
     chapters = sorted({claim.chapter for claim in rows.claims.values()})
-    numbered = ((name, f"{int(name[:2])} {rows.chapters[name]}") for name in chapters)
-    sources = ((letter, f"{letter}: {s['title']}") for letter, s in rows.sources.items())
+    sources = {letter: f"{letter}: {source['title']}" for letter, source in rows.sources.items()}
     menus = [
-        _menu("part", "Part of the model", zip(parts, parts, strict=True)),
-        _menu("chapter", "Chapter", numbered),
-        _menu("source", "Source", sources),
-        _menu("basis", "Kind of evidence", BASES.items()),
-        _menu("scale", "How far it reaches", SCALES.items()),
+        ("part", "Part of the model", dict(zip(parts, parts, strict=True))),
+        ("chapter", "Chapter", {n: f"{int(n[:2])} {rows.chapters[n]}" for n in chapters}),
+        ("source", "Source", sources),
+        ("basis", "Kind of evidence", BASES),
+        ("scale", "How far it reaches", SCALES),
     ]
-    presets = "".join(
-        f"<button type=\"button\" data-words='{'|'.join(names)}'>{label}</button>"
-        for label, names in PRESETS.items()
-    )
-    boxes = "".join(
-        f'<label><input type="checkbox" name="{name}" value="yes"> {label} '
-        f"(<span data-count></span>)</label>"
-        for name, label in (("amended", "rule amended"), ("inferred", "only implied"))
-    )
-    return (
-        '<form class="ledger-filter" role="search" aria-label="Claims" hidden>'
-        '<p class="filter-text"><label>Find <input type="search" name="text" '
-        f'placeholder="words"></label>{presets}'
-        '<button type="reset">Show all</button></p>'
-        f"<fieldset><legend>Word</legend>{chips}</fieldset>"
-        f'<details class="filter-more"><summary>More filters</summary>{"".join(menus)}'
-        f"<p>{boxes}</p></details>"
-        '<p><output aria-live="polite"></output></p></form>'
-    )
-
-
-def _menu(name: str, label: str, options: Iterable[tuple[str, str]]) -> str:
-    entries = "".join(
-        f'<option value="{escape(value)}" data-label="{escape(text)}">{escape(text)}</option>'
-        for value, text in options
-    )
-    menu = f'<select name="{name}"><option value="">any</option>{entries}</select>'
-    return f"<label>{label} {menu}</label>"
+    text = (BOOK / "_templates/ledger_filter.html").read_text(encoding="utf-8")
+    template = Template("".join(line.strip() for line in text.splitlines()))
+    words = {name: counts[name] for name in (*WORDS, "open") if counts[name]}
+    functions = {"css_class": card.css_class, "escape": escape}
+    return template.render(words=words, presets=PRESETS, menus=menus, **functions)
 
 
 def chips(words: Counter, style: str = "") -> str:
@@ -158,6 +119,6 @@ def chips(words: Counter, style: str = "") -> str:
     return f'<ul class="claim-legend {style}">{entries}</ul>'
 
 
-def relative(target: str) -> str:
-    """An address of the site as the ledger page writes it."""
-    return posixpath.relpath(target, posixpath.dirname(LEDGER))
+def relative(target: str, page: str = LEDGER) -> str:
+    """An address of the site as a page writes it."""
+    return posixpath.relpath(target, posixpath.dirname(page))

@@ -1,7 +1,6 @@
 """Makes the built pages light: they load what they use, and know their images' sizes.
 
-The theme brings Font Awesome whole, as a script and as fonts, for some fifteen icons. They are
-drawn into the pages instead, with the shapes that the installed theme brings.
+The theme brings Font Awesome whole, for some fifteen icons, which are drawn into the pages instead.
 """
 
 import base64
@@ -39,10 +38,7 @@ ICON_RULES = re.compile(
 
 
 def lighten(html: str, page: Path) -> str:
-    """A page without what it does not use, and with the sizes of its images.
-
-    What an earlier call made of it changes no further.
-    """
+    """A page without what it does not use, with its images' sizes; a light page stays as it is."""
     unused = ["fontawesome.js"]
     if page.name != "search.html":
         unused += SEARCH
@@ -77,10 +73,8 @@ def icon(name: str, classes: str, attributes: str = "") -> str:
 
 
 def picture(page: Path) -> Callable[[re.Match], str]:
-    """What becomes of an image's tag: it gets a size, and waits until it is needed.
-
-    The first image of a page does not wait: it may stand on the first screen. Phones get the
-    narrow form of an image that has one.
+    """What becomes of an image's tag: a size, the narrow form for phones where there is one, and
+    loading when it is needed, but for the first, which may stand on the first screen.
     """
     first = True
 
@@ -116,7 +110,6 @@ def size(file: Path | io.BytesIO) -> str:
 
 
 def finish(app: Sphinx) -> None:
-    """Rewrites what was built."""
     site = Path(app.outdir)
     for page in site.rglob("*.html"):
         if "_static" not in page.relative_to(site).parts:
@@ -130,6 +123,5 @@ def finish(app: Sphinx) -> None:
         sheet.write_text(ICON_RULES.sub("", rules), encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     when_built(app, finish, priority=900)  # after MathJax is copied
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,7 +1,4 @@
-"""The models that run in pages, and the drawings of chapters that answer: what they begin with.
-
-Each is written as a script, which pages from a folder can load.
-"""
+"""Scripts that pages from a folder can load: models that run there, what drawings begin with."""
 
 import base64
 import io
@@ -144,7 +141,6 @@ def on_page(app: Sphinx, page: str, template: str, context: dict, doctree: objec
         app.add_js_file(f"{PARTS}/parts.js", loading_method="defer")
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("html-page-context", on_page)
     when_built(app, write)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

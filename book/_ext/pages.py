@@ -1,7 +1,5 @@
-"""What the pages need beyond Jupyter Book: chapter numbers, typography, and metadata.
-
-The latter is a title, a description and an image, where a link to a page is shown. The extensions
-share :func:`when_built`, :func:`html` and :func:`refused`.
+"""What the pages need beyond Jupyter Book: chapter numbers, typography, and metadata: a title, a
+description and an image, where a link to a page is shown.
 """
 
 import re
@@ -47,10 +45,8 @@ def refused(role: SphinxRole, message: str) -> tuple[list, list]:
 
 
 def number_chapters(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Gives a numbered chapter the number of its file: ``02_attention`` is chapter 2.
-
-    Sphinx counts by position, so that a chapter would change its number whenever one is written
-    before it. Figures and equations bear the chapter's number, and are numbered again.
+    """Gives a chapter the number of its file, where Sphinx counts by position: ``02_attention`` is
+    chapter 2. Figures and equations, which bear it, are numbered again.
     """
     for docname, numbers in env.toc_secnumbers.items():
         match = re.match(r"(\d+)_", docname.rpartition("/")[2])
@@ -65,12 +61,8 @@ def number_chapters(app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 
 def set_text(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
-    """Changes what browsers would set badly, or do not know.
-
-    docutils gives entries of the bibliography the role ``doc-biblioentry``, which may not stand in
-    a list and which DPUB-ARIA 1.1 has withdrawn in favour of ``listitem``.
-    """
-    if "body" in context:
+    """Changes what browsers would set badly, or do not know."""
+    if "body" in context:  # DPUB-ARIA 1.1 has withdrawn the role that docutils gives
         body = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
         body = MATH.sub(r'<span class="together">\g<0></span>', body)
         context["body"] = CAPTION.sub(lambda caption: SIDE.sub(both_sides, caption[0]), body)
@@ -134,8 +126,7 @@ def draw_card(source: Path, target: Path) -> None:
         ImageOps.pad(figure.convert("RGB"), CARD, color="white").save(target, quality=85)
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("env-get-updated", number_chapters, priority=900)  # after Sphinx's own numbers
     app.connect("html-page-context", describe)
     app.connect("html-page-context", set_text)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

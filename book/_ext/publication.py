@@ -1,7 +1,4 @@
-"""What the pages say of where they are published, all of it from the repository's address.
-
-Without an address there are no launch buttons, no link to a repository and no canonical addresses.
-"""
+"""What the pages say of where they are published, from the repository's address if it has one."""
 
 from pathlib import Path
 
@@ -52,7 +49,6 @@ def write_what_is_no_page(app: Sphinx) -> None:
     )
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("config-inited", tell_the_theme)
     when_built(app, write_what_is_no_page)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,9 +2,8 @@
 
     python -m book.tools.address
 
-makes a commit of HEAD's files, its notebooks' first cells with the address filled in, and lets the
-branch ``launch`` point to it: what Binder and Colab open. Nothing is executed, and neither the
-working tree nor the index changes. Workflows stay out, because the token of one may not push them.
+lets the branch ``launch``, which Binder and Colab open, point to a commit of HEAD's files with the
+address in the notebooks' first cells, but for workflows, which the token of one may not push.
 """
 
 import os
@@ -34,15 +33,13 @@ def normal(address: str) -> str:
 def git(*arguments: str, given: bytes = b"", environment: Mapping[str, str] = os.environ) -> bytes:
     """What git says, run in the repository."""
     command = ["git", "-C", str(ROOT), *arguments]
-    options = {"input": given, "env": environment, "check": True, "stdout": subprocess.PIPE}
-    return subprocess.run(command, **options).stdout
+    return subprocess.check_output(command, input=given, env=environment)
 
 
 def repository(environment: Mapping[str, str] = os.environ) -> str:
     """``https://github.com/OWNER/NAME``, or nothing where the repository has no address.
 
-    The first that is there decides: the variable ``MINIVIT_REPOSITORY`` (empty for no address),
-    the repository whose workflow this runs in, git's remote ``origin``.
+    The variable ``MINIVIT_REPOSITORY`` decides, else the workflow, else git's ``origin``.
     """
     named = environment.get("MINIVIT_REPOSITORY")
     if named and not normal(named):
@@ -64,10 +61,7 @@ def site(url: str) -> str:
 
 
 def filled(notebook: bytes, url: str) -> bytes:
-    """A notebook's file with the address in its first cell, and before its drawings.
-
-    Colab opens a notebook without the files beside it.
-    """
+    """A notebook's file with the address in its first cell, and before its drawings, for Colab."""
     text, count = IN_CELL.subn(url.encode(), notebook, count=1)
     if not count:
         raise ValueError("no place for the address: run `python -m book.tools.first_cell`")
@@ -92,15 +86,9 @@ def launch(url: str) -> None:
     git("update-ref", f"refs/heads/{BRANCH}", commit.decode().strip())
 
 
-def main() -> int:
-    url = repository()
-    if not url:
-        print("No address: set MINIVIT_REPOSITORY, or add a remote `origin` that is on GitHub.")
-        return 1
-    launch(url)
-    print(f"{url} stands in the notebooks of `{BRANCH}`: git push --force origin {BRANCH}")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    address = repository()
+    if not address:
+        sys.exit("No address: set MINIVIT_REPOSITORY, or add a remote `origin` that is on GitHub.")
+    launch(address)
+    print(f"{address} stands in the notebooks of `{BRANCH}`: git push --force origin {BRANCH}")

@@ -1,9 +1,6 @@
 """Writes the stored verdicts anew after their words changed in ``claims.yml``, without executing.
 
-    python -m book.tools.cards [NOTEBOOK ...]        default: all chapters
-
-The figures are those stored with every digit beside each verdict. nbval then compares the cards
-with what an execution gives.
+python -m book.tools.cards [NOTEBOOK ...]        default: all chapters
 """
 
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Makes an e-book of the built site: ``make epub`` writes ``_build/book.epub``.
 
-Pandoc gets the same pages as the PDF, joined into one, and cuts them into chapters again; formulas
-become MathML. What is folded on a page is left out, and of a card in a chapter all but what was
-found.
+Pandoc gets the pages of the PDF, joined into one, without what is folded, and cuts them again.
 """
 
 import base64

@@ -2,12 +2,10 @@
 
     python -m book.tools.execute [NOTEBOOK ...]        default: all chapters and solutions
 
-Each notebook runs in a fresh kernel from its own folder, with one thread; as many run at a time as
-there are cores. The first cell is written anew from ``book/tools/first_cell.py``. What changes from
-run to run is not stored: timings, digits that may move (``book/tools/outputs.py`` says which), last
-digits of figures behind an equal verdict, images that look like those stored, the text chunks of
-PNG files, outputs of cells tagged ``nbval-ignore-output``. A notebook is written only when it ran
-through.
+Each runs in a fresh kernel from its own folder, with one thread, as many at a time as there are
+cores. What changes from run to run is not stored: digits that may move (``outputs.py``), last
+digits of figures behind an equal verdict, images that look like those stored, outputs of cells
+tagged ``nbval-ignore-output``. A notebook is written only when it ran through.
 """
 
 import base64
@@ -67,10 +65,7 @@ def clean(notebook: nbformat.NotebookNode) -> None:
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether two base64 images look the same: other last digits move a line by less than a dot.
-
-    No square of 4 x 4 dots may differ by more than some levels of 255 in its mean.
-    """
+    """Whether two base64 images look the same: no 4 x 4 dots differ by ``LEVELS`` in their mean."""
     a, b = (Image.open(io.BytesIO(base64.b64decode(text))).convert("RGB") for text in (one, other))
     if a.size != b.size:
         return False

@@ -1,10 +1,8 @@
-"""Draws the book's figures again, to take: as SVG, and as PNG for print.
+"""Draws the book's figures again, to take, in ``_build/figures``: as SVG, and as PNG for print.
 
     python -m book.tools.figures [NOTEBOOK ...]        default: all chapters, and the recipes
 
-They lie in ``_build/figures``, under the names by which the book points to them, and each says in
-its file what it is, under which licence, and how to cite it. ``make book`` puts them on the site.
-Notebooks are executed as ``book.tools.execute`` does it and stay as they are.
+Each file says its licence. ``make book`` puts them on the site; notebooks stay as they are.
 """
 
 import base64
@@ -43,25 +41,24 @@ def encode(figure: Figure, kind: str) -> str:
     return base64.b64encode(file.getvalue()).decode()
 
 
-def draw(path: Path) -> list[Path]:
-    """Executes a notebook, and writes the figures that have a name."""
-    notebook = notebooks.read(path)
+def draw(path: Path) -> int:
+    """Executes a notebook, and writes the figures that have a name; says how many files."""
+    notebook, count = notebooks.read(path), 0
     notebooks.run(notebook, path.parent)
     FIGURES.mkdir(parents=True, exist_ok=True)
-    files = []
     for cell in filter(notebooks.figure_name, notebook.cells):
         for data in notebooks.display_data(cell):
             for kind in (kind for kind, mime in KINDS.items() if mime in data):
-                files.append(FIGURES / f"{notebooks.figure_name(cell)}.{kind}")
-                files[-1].write_bytes(base64.b64decode(data[KINDS[kind]]))
-    return files
+                file = FIGURES / f"{notebooks.figure_name(cell)}.{kind}"
+                count += bool(file.write_bytes(base64.b64decode(data[KINDS[kind]])))
+    return count
 
 
 def main() -> None:
     paths = notebooks.named_on_the_command_line(__doc__, sorted(ROOT.glob("book/*.ipynb")))
     with notebooks.kernels(STARTUP):
         for path in paths:
-            print(f"{path.name}: {len(draw(path))} files", flush=True)
+            print(f"{path.name}: {draw(path)} files", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,6 @@
 """The first cell of every notebook: makes ``minivit`` and ``course`` importable wherever it runs.
 
-    python -m book.tools.first_cell        writes it into the notebooks, and executes nothing
-
-A notebook that is opened in Colab arrives on its own and fetches the rest from the repository,
-whose address ``book/tools/address.py`` fills in where the book is published.
+python -m book.tools.first_cell        writes it into the notebooks, and executes nothing
 """
 
 from pathlib import Path

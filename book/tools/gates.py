@@ -6,6 +6,7 @@ A problem is one line that begins with the page's name. Pages are read as the br
 import codecs
 import gzip
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from pathlib import Path
@@ -20,15 +21,8 @@ TITLE = "vision transformer"  # what every page's title tells those who find it
 SUMMARY = range(40, 301)  # characters of a description
 Gate = Callable[[Path], list[str]]
 
-# Where a page names something that the browser fetches by itself. Links are followed by readers.
-LOADS = {
-    "src": ["audio", "embed", "iframe", "img", "input", "script", "source", "track", "video"],
-    "srcset": ["img", "source"],
-    "poster": ["video"],
-    "data": ["object"],
-    "href": ["link", "image", "use"],
-    "xlink:href": ["image", "use"],
-}
+# Attributes whose address the browser fetches by itself, of any tag; links are followed by readers.
+LOADS = ("src", "srcset", "poster", "data", "xlink:href")
 LINKS_THAT_LOAD = {"stylesheet", "icon", "apple-touch-icon", "manifest", "modulepreload", "preload",
                    "preconnect", "prefetch", "dns-prefetch"}  # fmt: skip
 IN_CSS = re.compile(r"""url\(\s*['"]?([^'")]+)|@import\s+['"]([^'"]+)""")
@@ -58,14 +52,15 @@ def pages(site: Path) -> Iterator[tuple[str, BeautifulSoup]]:
 
 def loaded(tree: BeautifulSoup) -> Iterator[str]:
     """Addresses that the browser fetches by itself when it shows a page."""
-    for attribute, names in LOADS.items():
-        for tag in tree.find_all(names, attrs={attribute: True}):
-            if tag.name == "link" and not LINKS_THAT_LOAD.intersection(tag.get("rel", [])):
-                continue
+    for attribute in LOADS:
+        for tag in tree.find_all(attrs={attribute: True}):
             if attribute == "srcset":
                 yield from (part.split()[0] for part in tag[attribute].split(",") if part.strip())
             else:
                 yield tag[attribute]
+    for tag in tree.find_all(["link", "image", "use"], href=True):
+        if tag.name != "link" or LINKS_THAT_LOAD.intersection(tag.get("rel", [])):
+            yield tag["href"]
     for tag in tree.find_all(style=True):
         yield from in_css(tag["style"])
     for tag in tree.find_all("style"):
@@ -159,17 +154,12 @@ def broken_links(page: Path, tree: BeautifulSoup) -> Iterator[str]:
 
 
 def heavy_pages(site: Path) -> list[str]:
-    """Pages that weigh too much: their own bytes and those of files that they alone load.
-
-    A figure's narrow form is not counted: it is loaded in place of the other.
-    """
-    users: dict[Path, set[str]] = {}
+    """Pages that weigh too much with the files that they alone load, but for narrow forms."""
+    users = defaultdict(set)
     for name, tree in pages(site):
-        for url in loaded(tree):
-            file = file_of(site / name, url)
-            mine = file and file.is_file() and "_static" not in file.parts
-            if mine and not file.stem.endswith("-narrow"):
-                users.setdefault(file, set()).add(name)
+        for file in filter(None, (file_of(site / name, url) for url in loaded(tree))):
+            if file.is_file() and "_static" not in file.parts and file.stem[-7:] != "-narrow":
+                users[file].add(name)
     problems = []
     for name, _ in pages(site):
         own = [site / name, *(file for file, names in users.items() if names == {name})]

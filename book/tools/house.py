@@ -1,9 +1,6 @@
 """How large each part of the project is, and whether its imports go down only.
 
-    python -m book.tools.house        exit code 1 above a ceiling
-
-A test fails above a ceiling. Whoever makes a part smaller lowers its ceiling; the goals say how
-far.
+python -m book.tools.house        exit code 1 above a ceiling, where a test fails, too
 """
 
 import ast
@@ -45,7 +42,7 @@ PARTS = {
     **{f"- {name}": Part([f"vitlab/{name}"]) for name in FLOORS["vitlab"][2:]},
     "course": Part(["course"], 9_800),
     "studies": Part(["studies"], 5_150, "4,700 lines"),
-    "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_450, "3,700 lines"),
+    "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_150, "3,700 lines"),
     "all Python but tests": Part(FLOORS[""], 37_900, "32,000 lines"),
     "tests": Part(["tests"], 29_200, "22,000 lines"),
     "JavaScript, CSS": Part(["book/_static"], 4_750, "4,750 lines", suffixes=(".js", ".css")),

@@ -1,7 +1,6 @@
 """README as PyPI shows it; hatchling calls this when it builds.
 
-On GitHub relative links lead to the repository's files. Elsewhere they need its address; where
-there is none, links are plain words and images are left out.
+Relative links get the repository's address, or become plain words, and images go, without one.
 """
 
 import re

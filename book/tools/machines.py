@@ -1,11 +1,10 @@
-"""Runs the unit tests and every notebook as other processors would.
+"""Runs the unit tests and every notebook as other processors would, with other last digits in sums.
 
     python -m book.tools.machines            runs what is missing for this commit, and stores it
     python -m book.tools.machines --table    prints the table that stands in CONTRIBUTING.md
 
-torch, oneDNN, MKL, OpenBLAS and NumPy choose their code by the processor, and sums in another order
-have other last digits. Environment variables make them choose as on a lesser one. A run is cut into
-parts; a part that is finished is not run again, so an interrupted call goes on where it was.
+Environment variables make torch, oneDNN, MKL, OpenBLAS and NumPy choose their code as on a lesser
+one. Parts of a run that are finished are not run again.
 """
 
 import argparse
@@ -99,13 +98,11 @@ def play(name: str, run: Run, folder: Path) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item):
-    """Passes on every digit of a verdict's figure, and what a cell printed that differs."""
-    outcome = yield
+    """Passes on every digit of a verdict's figure."""
+    yield
     for output in getattr(item, "test_outputs", None) or []:
         if figure := output.get("metadata", {}).get(MIME):
             item.user_properties.append(("figure", json.dumps(figure)))
-        if outcome.excinfo:
-            item.user_properties.append(("printed", output.get("text", "")))
 
 
 def read(name: str, folder: Path) -> dict[str, Any]:
@@ -135,9 +132,8 @@ def read(name: str, folder: Path) -> dict[str, Any]:
 
 def on_pages() -> dict[str, float]:
     """The figures of all verdicts as the notebooks have them stored, means over the seeds."""
-    outputs = (
-        output for path in all_notebooks() for output in notebooks.outputs(notebooks.read(path))
-    )
+    every = map(notebooks.read, all_notebooks())
+    outputs = (output for notebook in every for output in notebooks.outputs(notebook))
     stored = (output.get("metadata", {}).get(MIME) for output in outputs)
     return {about["id"]: mean(about["seeds"]) for about in stored if about and about["seeds"]}
 
@@ -154,10 +150,8 @@ def processor() -> str:
 
 
 def table() -> str:
-    lines = [
-        "| run | threads | processor | Python | commit | tests | cells | red |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    lines = ["| run | threads | processor | Python | commit | tests | cells | red |"]
+    lines += ["|---" * 8 + "|"]
     for row in machines()["runs"]:
         lines.append(f"| {' | '.join(str(row[n]) for n in COLUMNS)} | {len(row['failed'])} |")
     return "\n".join(lines)

@@ -1,8 +1,7 @@
 """Draws figures a second time for phones: what stands side by side is stacked.
 
-``book.tools.execute`` has its kernels call :func:`install`. A figure whose panels stand in one row
-then brings, beside its PNG, a WebP with the panels below each other, which the site shows on narrow
-screens.
+``book.tools.execute`` has its kernels call :func:`install`. A figure with a row of panels then
+brings a WebP beside its PNG.
 """
 
 import base64

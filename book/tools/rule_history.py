@@ -25,7 +25,6 @@ LAST = re.compile(r"(?:otherwise|always) (.+)")
 KINDS = ("holds", "qualified", "history", "cannot")  # every other word is a kind of no
 
 Rules = dict[str, str]  # by claim, each in the form of ``str(Rule)``
-Cases = list[tuple[str, float, str]]  # sign, threshold, word
 
 
 class Change(NamedTuple):
@@ -37,8 +36,6 @@ class Change(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """A commit that touches the rows or a chapter, or merges such."""
-
     name: str
     parents: list[str]
     day: str
@@ -46,25 +43,20 @@ class Commit(NamedTuple):
 
 
 def changes(root: Path = ROOT) -> Iterator[Change]:
-    """The changes in HEAD's history, parents first, then what is not committed yet.
-
-    A commit changes a rule if it says something else there than each of its parents does.
-    """
+    """The changes in HEAD's history, from all parents of a commit, and those not committed."""
     history = list(_commits(root))
     paths = {blob: path for commit in history for path, blob in commit.files.items()}
-    forms: dict[str, Rules] = {}  # by blob
-    stored: dict[str, set[str]] = {}
+    forms, stored = {}, {}  # by blob
     for blob, text in _read(root, paths):
         if paths[blob] == ROWS:
             forms[blob] = _forms(text)
         else:
             stored[blob] = {name.decode() for name in STORED.findall(text)}
 
-    rules: dict[str, Rules] = {}  # by commit, as are the claims with a verdict there or earlier
-    answered: dict[str, set[str]] = {}
+    rules, answered = {}, {}  # by commit: the rules, and the claims with a verdict there or earlier
     for commit in history:
         before = [rules[parent] for parent in commit.parents] or [{}]
-        already: set[str] = set().union(*(answered[parent] for parent in commit.parents))
+        already = set().union(*(answered[parent] for parent in commit.parents))
         files = commit.files.copy()
         after = forms[files.pop(ROWS)] if ROWS in files else before[0]
         yield from _changed(before, after, already, commit.day)
@@ -114,8 +106,8 @@ def _forms(text: bytes) -> Rules:
     return forms
 
 
-def _cases(form: str) -> Cases:
-    """The cases of a rule, the last one for what is left; none of a text that is no rule."""
+def _cases(form: str) -> list[tuple[str, float, str]]:
+    """Sign, threshold and word of a rule's cases, the last for what is left; none of no rule."""
     *cases, last = form.split("; ")
     matches, left = [CASE.fullmatch(case) for case in cases], LAST.fullmatch(last)
     if not left or not all(matches):
@@ -123,7 +115,7 @@ def _cases(form: str) -> Cases:
     return [*((m[2], float(m[3]), m[1]) for m in matches if m), ("<=", math.inf, left[1])]
 
 
-def _kind(cases: Cases, x: float) -> str:
+def _kind(cases: list[tuple[str, float, str]], x: float) -> str:
     word = next(word for sign, threshold, word in cases if COMPARE[sign](x, threshold))
     return next((kind for kind in KINDS if word.startswith(kind)), "no")
 
@@ -151,16 +143,16 @@ def _read(root: Path, blobs: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     with tempfile.TemporaryFile() as names:
         names.write("\n".join(blobs).encode())
         names.seek(0)
-        command = ["git", "-C", str(root), "cat-file", "--batch"]
-        with subprocess.Popen(command, stdin=names, stdout=subprocess.PIPE) as git:
+        command = ["git", "cat-file", "--batch"]
+        with subprocess.Popen(command, cwd=root, stdin=names, stdout=subprocess.PIPE) as git:
             while head := git.stdout.readline():
                 blob, _, size = head.decode().split()
                 yield blob, git.stdout.read(int(size) + 1)
 
 
 def _git(root: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(root), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout
+    options = {"cwd": root, "stderr": subprocess.DEVNULL, "encoding": "utf-8"}
+    return subprocess.check_output(["git", *arguments], **options)
 
 
 if __name__ == "__main__":

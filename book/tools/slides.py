@@ -1,8 +1,4 @@
-"""Builds the slides of ``book/teaching/slides``, which need no network then, and prints them.
-
-``make slides`` calls this. Pandoc makes pages for reveal.js of the Markdown files; models that run
-in slides are those of the site.
-"""
+"""Builds the slides of ``book/teaching/slides``, which need no network then, and prints them."""
 
 import base64
 import hashlib
@@ -34,10 +30,7 @@ COLOURS = re.compile(
 
 
 def reveal(folder: Path = Path(sys.prefix)) -> Iterator[tuple[str, bytes]]:
-    """The files of reveal.js that slides need, from npm's registry the first time.
-
-    The archive is kept in .venv, since ``make clean`` leaves it there.
-    """
+    """The files of reveal.js that slides need, fetched from npm once; .venv keeps them."""
     archive = folder / REVEAL.rpartition("/")[2]
     if not archive.exists():
         with urllib.request.urlopen(REVEAL) as answer:

@@ -1,8 +1,6 @@
 """Writes what ``vitlab.claims`` has of the book's ledger: the claims measured on any model.
 
-    python -m book.tools.sync_ledger
-
-From ``book/claims.yml`` and the verdicts stored in the chapters; to run again after either changed.
+python -m book.tools.sync_ledger        after a change of their text, or of their verdict
 """
 
 import json

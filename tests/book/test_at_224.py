@@ -46,6 +46,7 @@ def at_224(monkeypatch, capsys):
             model.preprocess = preprocess
             return draw(model) if name in drawn else model
 
+        torch.manual_seed(0)
         monkeypatch.setenv("MINIVIT_DOWNLOAD", "1")
         monkeypatch.setattr(minivit, "load", load)
         every = cells(BOOK / f"{name}.ipynb")
@@ -57,11 +58,10 @@ def at_224(monkeypatch, capsys):
             exec(cell.source, namespace)
         return capsys.readouterr().out.splitlines(), asked
 
-    torch.manual_seed(0)
     return run
 
 
-def test_chapter_8_counts_patterns_of_trained_first_layers(at_224):
+def test_chapter_8_counts_patterns_and_9_and_10_compare_blocks_of_trained_models(at_224):
     lines, _ = at_224("08_filters_and_positions", resnet={"stages": (1,)})
     assert [line.split(":")[0] for line in lines] == ["vit_b_32", "vit_l_16", "resnet50"]
     for line in lines:  # random filters, of which one in a hundred has a pattern by chance
@@ -69,14 +69,10 @@ def test_chapter_8_counts_patterns_of_trained_first_layers(at_224):
         assert float(share) < 0.06 and float(energy) < 0.06
     assert "R^2" in lines[0] and "R^2" not in lines[2]
 
-
-def test_chapter_9_puts_each_blocks_heads_beside_the_distance_of_no_preference(at_224):
     (title, block, uniform), _ = at_224("09_where_attention_looks")
     assert title == "ViT-B/16, trained:"
     assert block.startswith("block  1: heads from 11") and uniform.split()[-2:] == ["116", "pixels"]
 
-
-def test_chapter_10_compares_near_and_far_layers_of_each_trained_model(at_224):
     small = {"vit": {"depth": 3, "dim": 24, "heads": 2}, "resnet": {"stages": (1,) * 4, "width": 4}}
     lines, _ = at_224("10_comparing_representations", **small)
     assert [line.split(":")[0] for line in lines] == ["vit_b_16", "resnet50"]
@@ -86,34 +82,27 @@ def test_chapter_10_compares_near_and_far_layers_of_each_trained_model(at_224):
 
 
 def test_chapter_11_lets_two_trained_models_judge_each_others_images(at_224, monkeypatch):
-    generate = inversion.generate
+    generate, steps_asked = inversion.generate, []
 
-    def once(model, classes, *, method, steps):
-        assert steps == 300
-        return generate(model, classes, method=method, steps=1)
+    def once(*arguments, steps, **options):
+        steps_asked.append(steps)
+        return generate(*arguments, steps=1, **options)
 
     monkeypatch.setattr(inversion, "generate", once)
     names = "vit_b_32", "resnet50"
     how = {"resnet": {"stages": (1,) * 4}, "preprocess": Preprocess(224, 224), "drawn": names}
     lines, asked = at_224("11_generated_inputs", **how)
-    assert asked == [(name, "IMAGENET1K_V1") for name in names]
+    assert asked == [(name, "IMAGENET1K_V1") for name in names] and {*steps_asked} == {300}
+    pairs = [
+        (*pair, way) for pair in (names, names[::-1]) for way in ("blur, crops", "waves, views")
+    ]
     assert [line.split(" recognises ")[0] for line in lines] == [
-        f"{maker}, {way}: {judge}"
-        for maker, judge in (names, names[::-1])
-        for way in ("blur, crops", "waves, views")
+        f"{maker}, {way}: {judge}" for maker, judge, way in pairs
     ]
     assert all(line.endswith(" of 4") for line in lines)
 
 
-def test_chapter_15_compares_optimisers_at_the_first_and_the_last_block(at_224, monkeypatch):
-    monkeypatch.setattr(vitlab.inversion, "invert", lambda *a, **k: invert(*a, **k | {"steps": 2}))
-    small = {"vit": {"depth": 2, "image_size": 64}, "preprocess": Preprocess((64, 64), (64, 64))}
-    lines, _ = at_224("15_inverting_representations", **small)
-    assert [line.split()[0] for line in lines] == ["blocks.0:", "blocks.1:"]
-    assert all(float(line.split()[number]) > 0 for line in lines for number in (2, 5))
-
-
-def test_chapter_12_surveys_trained_rows_where_they_may_be_fetched(at_224):
+def test_chapter_12_surveys_trained_rows_and_13_says_what_each_first_norm_keeps(at_224):
     # Fewer examples than the chapter has, and a patch embedding of its own.
     namespace = {"embedding": minivit.vit.PatchEmbedding(32, 768).requires_grad_(False)}
     namespace |= {"cat": torch.randn(1, 3, 224, 224), "mean": torch.zeros(3072)}
@@ -123,15 +112,13 @@ def test_chapter_12_surveys_trained_rows_where_they_may_be_fetched(at_224):
     assert [line.split()[0] for line in lines] == ["condition", "untrained", "trained"]
     assert float(lines[2].split()[2]) == pytest.approx(0.25, abs=0.02)  # random rows
 
-
-def test_chapter_13_says_of_each_trained_model_what_its_first_norm_keeps(at_224):
     image = torch.randn(1, 3, 96, 96, dtype=torch.float64)
     (base, large), _ = at_224("13_what_layernorm_forgets", images=image)
     assert base == "vit_b_16: one number of each patch is lost, 0 dimensions beside"
     assert large.startswith("vit_l_16: the image is found, error ")
 
 
-def test_chapter_14_says_of_each_trained_model_which_branches_are_undone(at_224):
+def test_chapter_14_says_which_branches_are_undone_and_15_compares_optimisers(at_224, monkeypatch):
     small = {"depth": 4, "dim": 48, "heads": 4, "patch_size": 32}
     lines, _ = at_224("14_is_attention_invertible", small, preprocess=Preprocess(224, 224))
     begins = [f"{name} block {i}:" for name in ("vit_b_16", "vit_l_16") for i in (0, 1, 3)]
@@ -141,8 +128,14 @@ def test_chapter_14_says_of_each_trained_model_which_branches_are_undone(at_224)
     sure = [(line, rate) for line, rate in zip(lines, rates, strict=True) if abs(rate - 0.88) > 0.1]
     assert sure and all(("True" in line) == (rate < 0.88) for line, rate in sure)
 
+    monkeypatch.setattr(vitlab.inversion, "invert", lambda *a, **k: invert(*a, **k | {"steps": 2}))
+    small = {"vit": {"depth": 2, "image_size": 64}, "preprocess": Preprocess((64, 64), (64, 64))}
+    lines, _ = at_224("15_inverting_representations", **small)
+    assert [line.split()[0] for line in lines] == ["blocks.0:", "blocks.1:"]
+    assert all(float(line.split()[number]) > 0 for line in lines for number in (2, 5))
 
-def test_chapter_16_takes_a_trained_model_apart(at_224):
+
+def test_chapter_16_takes_a_trained_model_apart_and_17_says_what_each_part_gains(at_224):
     def preprocess(picture):
         return torch.nn.functional.interpolate(picture / 255, 32)
 
@@ -152,11 +145,8 @@ def test_chapter_16_takes_a_trained_model_apart(at_224):
     assert [line[:12].strip() for line in lines] == list(kinds)
     assert all("dB   largest" in line for line in lines)
 
-
-def test_chapter_17_says_what_each_trained_part_gains(at_224):
     (gamma, *gains), _ = at_224("17_transplants", {"depth": 1, "dim": 48, "heads": 3})
     assert gamma == "size of gamma 1.00"  # untrained
-    assert len(gains) == 5
-    assert all(line.endswith(" dB") for line in gains)
+    assert len(gains) == 5 and all(line.endswith(" dB") for line in gains)
     first_norm = next(line for line in gains if line.startswith("first norm"))
     assert float(first_norm.split()[-2]) == 0  # two untrained norms are one and the same

@@ -7,23 +7,15 @@ MAP = load_map()
 CHAPTERS = {name: about for part in MAP["parts"] for name, about in part["chapters"].items()}
 
 
-def test_the_map_has_every_chapter_in_order():
+def test_the_map_has_every_chapter_in_order_and_each_needs_only_those_before_it():
     assert list(CHAPTERS) == list(load().chapters)
-
-
-def test_a_chapter_needs_only_chapters_before_it():
     for name, about in CHAPTERS.items():
         assert all(1 <= number < int(name[:2]) for number in about["needs"]), name
-
-
-def test_a_visit_goes_forward_through_chapters_that_there_are():
     for visit in MAP["visits"]:
         numbers = [step["chapter"] for step in visit["steps"]]
         assert numbers == sorted(set(numbers))
         assert set(numbers) <= {int(name[:2]) for name in CHAPTERS}
-
-
-def test_the_core_of_the_first_part_can_be_read_in_a_day():
+    # The core of the first part can be read in a day.
     assert sum(length(notebook(name)).core_words for name in MAP["parts"][0]["chapters"]) <= 15_000
 
 

@@ -72,9 +72,7 @@ def test_the_branch_has_the_address_in_its_notebooks_and_nothing_else_is_touched
     changed = git("diff", "--name-status", "main", "launch", cwd=origin).splitlines()
     assert changed == ["D\t.github/workflows/a_file", *(f"M\t{name}" for name in NAMES)]
     for name in NAMES:
-        before, after = (
-            git("show", f"{branch}:{name}", cwd=origin) for branch in ("main", "launch")
-        )
+        before, after = (git("show", f"{ref}:{name}", cwd=origin) for ref in ("main", "launch"))
         assert URL not in before
         placed = before.replace('url = \\"\\"', f'url = \\"{URL}\\"')
         assert after == placed.replace("](_static/", f"]({URL}/raw/launch/book/_static/")
@@ -93,28 +91,23 @@ def test_alone_it_fetches_the_book_and_enters_the_notebooks_folder(tmp_path, ori
         assert said == []
 
 
-@pytest.mark.parametrize("folder", ["book", "book/solutions", "."])
-def test_in_the_repository_it_only_makes_the_packages_importable(folder):
+def test_in_the_repository_it_only_makes_the_packages_importable():
     nowhere = os.environ | {"PATH": ""}  # so that neither git nor pip could be called
-    (minivit, _, cwd), said = run(first_cell(ROOT / NAMES[0]), ROOT / folder, nowhere)
-    assert minivit == str(ROOT / "minivit/__init__.py")
-    assert cwd == str((ROOT / folder).resolve())
-    assert said == []
+    for folder in ("book", "book/solutions", "."):
+        (minivit, _, cwd), said = run(first_cell(ROOT / NAMES[0]), ROOT / folder, nowhere)
+        assert minivit == str(ROOT / "minivit/__init__.py")
+        assert (cwd, said) == (str((ROOT / folder).resolve()), [])
 
 
-@pytest.mark.parametrize("case, sentence", [
-    ("no address", "This notebook needs the book around it: open it in a clone."),
-    ("no network", "The book must be fetched, and `git clone --quiet --depth 1 "
-                   f"--branch launch {URL}` failed."),
-])  # fmt: skip
-def test_where_it_cannot_go_on_it_says_one_sentence(tmp_path, monkeypatch, case, sentence):
+@pytest.mark.parametrize("url, sentence", [
+    ("", "This notebook needs the book around it: open it in a clone."),
+    (URL, f"The book must be fetched, and `git clone --quiet --depth 1 --branch launch {URL}` failed."),
+], ids=["no address", "no network"])  # fmt: skip
+def test_where_it_cannot_go_on_it_says_one_sentence(tmp_path, monkeypatch, url, sentence):
     monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "file")  # git refuses https
-    text = filled(notebook(NAMES[0]), URL if case == "no network" else "")
-    alone = nbformat.reads(text.decode(), as_version=4)
-    client = NotebookClient(
-        alone, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
-    )
+    alone = nbformat.reads(filled(notebook(NAMES[0]), url).decode(), as_version=4)
+    resources = {"metadata": {"path": tmp_path}}
     with pytest.raises(CellExecutionError):
-        client.execute()
+        NotebookClient(alone, kernel_name="python3", resources=resources).execute()
     (error,) = alone.cells[0].outputs
     assert error.traceback == [sentence]

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from book.tools.address import SITE
 from book.tools.chromium import program
@@ -72,11 +72,14 @@ class Visit:
     failed: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
-    def close(self) -> None:
+    def check(self) -> None:
         """Sees to it that nothing went wrong, and that nothing was asked of other hosts."""
         assert self.errors == [] and self.failed == []
         own = (self.address, "data:", "blob:")
         assert [url for url in self.requests if not url.startswith(own)] == []
+
+    def close(self) -> None:
+        self.check()
         self.page.close()
 
 
@@ -119,6 +122,13 @@ def without_scripts(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(java_script_enabled=False)
     yield context.new_page()
     context.close()
+
+
+def ready(root: Locator) -> Locator:
+    """Goes to a model or drawing, which waits for its reader, and waits until it answers."""
+    root.scroll_into_view_if_needed()
+    expect(root).to_have_attribute("data-ready", "", timeout=60_000)
+    return root
 
 
 def processor(page: Page) -> Callable[[], float]:

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from book.tools.address import SITE
-from tests.browser.conftest import open_page, served
+from tests.browser.conftest import open_page, ready, served
 
 SHOWS = {
     "attention": (".live-heads", ".live-switches"),
@@ -16,6 +16,12 @@ SHOWS = {
     "back": (".live-way", ".live-class"),
     "all": (".live-truth", None),
 }
+REFUSED = [
+    ("data-model='digits_vit' data-show='everything'", 'one of all, attention, .*: got "every'),
+    ("data-model='../x' data-show='all'", 'is the name of a model: got "../x"'),
+    ("data-model='mine' data-show='all'", "models/mine.js could not be loaded"),
+    ("data-model='cifar10_vit' data-show='back'", "takes too long for a page"),
+]
 
 
 def bare(source: str, *divs: str) -> str:
@@ -29,27 +35,26 @@ def elsewhere(tmp_path) -> Iterator[tuple]:
         yield tmp_path, address
 
 
-def ready(page: Page, which=0):
-    live = page.locator("[data-model]").nth(which)
-    live.scroll_into_view_if_needed()
-    expect(live).to_have_attribute("data-ready", "", timeout=60_000)
-    return live
-
-
-@pytest.mark.parametrize("show", SHOWS)
-def test_a_div_and_a_script_of_another_address_show_one_thing(browser, site, elsewhere, show):
+def test_a_div_and_a_script_of_another_address_show_one_thing_or_say_why_not(
+    browser, site, elsewhere
+):
     folder, address = elsewhere
-    div = f"<div data-model='digits_vit' data-show='{show}'></div>"
-    (folder / "mine.html").write_text(bare(f"{site}_static/live/live.js", div))
+    divs = [f"<div data-model='digits_vit' data-show='{show}'></div>" for show in SHOWS]
+    divs += [f"<div {attributes}></div>" for attributes, _ in REFUSED]
+    (folder / "mine.html").write_text(bare(f"{site}_static/live/live.js", *divs))
     page, errors = browser.new_page(), []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(address + "mine.html")
-    live = ready(page)
-    assert live.locator(".live-say").inner_text().startswith("The model says 3")
-    there, gone = SHOWS[show]
-    assert live.locator(there).count() and (gone is None or not live.locator(gone).count())
-    assert live.evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(255, 255, 255)"
+    for i, (there, gone) in enumerate(SHOWS.values()):
+        live = ready(page.locator("[data-model]").nth(i))
+        assert live.locator(".live-say").inner_text().startswith("The model says 3")
+        assert live.locator(there).count() and (gone is None or not live.locator(gone).count())
+        assert live.evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(255, 255, 255)"
     assert errors == []
+    for attributes, message in REFUSED:
+        live = page.locator(f"[{attributes.replace(' ', '][')}]")
+        live.scroll_into_view_if_needed()
+        expect(live.get_by_role("alert")).to_have_text(re.compile(message), timeout=30_000)
     page.close()
 
 
@@ -60,7 +65,7 @@ def test_two_of_them_stand_in_a_page_from_a_folder_and_do_not_meddle(browser: Br
     (tmp_path / "mine.html").write_text(html)
     page = browser.new_page()
     page.goto((tmp_path / "mine.html").as_uri())
-    first, second = ready(page, 0), ready(page, 1)
+    first, second = (ready(page.locator("[data-model]").nth(i)) for i in (0, 1))
     first.get_by_label("draw", exact=True).check()
     assert second.get_by_label("cover it").is_checked()
     second.locator(".live-samples button").nth(1).click()
@@ -70,33 +75,16 @@ def test_two_of_them_stand_in_a_page_from_a_folder_and_do_not_meddle(browser: Br
     page.close()
 
 
-@pytest.mark.parametrize("attributes, message", [
-    ("data-model='digits_vit' data-show='everything'", 'one of all, attention, .*: got "every'),
-    ("data-model='../x' data-show='all'", 'is the name of a model: got "../x"'),
-    ("data-model='mine' data-show='all'", "models/mine.js could not be loaded"),
-    ("data-model='cifar10_vit' data-show='back'", "takes too long for a page"),
-])  # fmt: skip
-def test_what_cannot_be_shown_is_said_in_its_place(browser, site, elsewhere, attributes, message):
-    folder, address = elsewhere
-    html = bare(f"{site}_static/live/live.js", f"<div {attributes}></div>")
-    (folder / "mine.html").write_text(html)
-    page = browser.new_page()
-    page.goto(address + "mine.html")
-    expect(page.get_by_role("alert")).to_have_text(re.compile(message), timeout=30_000)
-    page.close()
-
-
 def test_the_page_of_snippets_has_this_sites_address_and_all_of_them_run(browser, site):
     visit = open_page(browser, site, "book/embed.html")
     page = visit.page
-    ready(page)
+    ready(page.locator("[data-model]").first)
     codes = page.locator(".highlight pre").all_inner_texts()
     assert sum(site + "_static/live/" in code for code in codes) == 2
     assert not any("SITE" in code for code in codes)
     for i in range(2):
         page.locator("iframe").nth(i).scroll_into_view_if_needed()
-        inside = page.frame_locator("iframe").nth(i).locator("[data-model]")
-        expect(inside).to_have_attribute("data-ready", "", timeout=60_000)
+        inside = ready(page.frame_locator("iframe").nth(i).locator("[data-model]"))
         fits = "e => e.ownerDocument.documentElement.scrollHeight <= innerHeight"
         assert inside.evaluate(fits), "the frame's height is enough"
     visit.close()
@@ -106,7 +94,7 @@ def test_the_front_page_begins_with_one_and_keeps_its_picture_without_scripts(
     browser, site, without_scripts
 ):
     visit = open_page(browser, site, "index.html")
-    live = ready(visit.page)
+    live = ready(visit.page.locator("[data-model]").first)
     assert live.locator(".live-heads").count() == 4
     maps = "e => [...e.querySelectorAll('.live-head canvas')].map(c => c.toDataURL()).join()"
     before = live.evaluate(maps)

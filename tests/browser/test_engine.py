@@ -1,57 +1,19 @@
-"""The page's engine in a real browser: what tests/page asks of it under Node, and its speed."""
+"""The page's engine in a real browser, beside its tests under Node: its speed, and its files."""
 
 import pytest
 import torch
-from playwright.sync_api import Browser, Page
 
-from minivit import ViT
 from tests.browser.conftest import Quiet, processor, served
-from tests.page.conftest import ENGINE, JOBS, asked, images, model, told, with_every_half
-from tests.page.test_engine import (  # noqa: F401
-    test_a_head_that_is_off_adds_nothing,
-    test_attention_states_lens_and_rollout_are_torchs,
-    test_every_switch_does_what_remove_does,
-    test_logits_are_torchs,
-    test_patches_move_and_are_covered_as_images_are,
-)
+from tests.page.conftest import ENGINE, images, model, with_every_half
 from vitlab.convert.page import export_page, script
 
 
-@pytest.fixture(scope="module")
-def page(browser: Browser, site: str):
+@pytest.mark.parametrize(("name", "milliseconds"), [("digits_vit", 16), ("cifar10_vit", 100)])
+def test_an_answer_is_there_before_the_hand_notices(browser, site, name, milliseconds):
     page = browser.new_page()
     page.goto(site + "404.html")
     page.add_script_tag(url=site + "_static/live/engine.js")
-    page.add_script_tag(content=JOBS.read_text())
-    yield page
-    page.close()
-
-
-def give(page: Page, of: ViT) -> None:
-    """Runs a model's script in a page, which then has it in ``minivitModels.model``."""
-    page.add_script_tag(content=script(of, "model").decode("utf-16"))
-
-
-@pytest.fixture
-def answers(page):
-    run = "(asked) => runJobs(minivitEngine(), minivitModels.model, asked)"
-
-    def answer(of, pictures, jobs):
-        give(page, of)
-        return told(page.evaluate(run, asked(pictures, jobs)))
-
-    return answer
-
-
-@pytest.fixture
-def many(name: str) -> int:
-    """Those that the page shows are compared for as many images as the others have not the time."""
-    return 100 if name.startswith(("digits", "cifar10_vit")) else 4
-
-
-@pytest.mark.parametrize(("name", "milliseconds"), [("digits_vit", 16), ("cifar10_vit", 100)])
-def test_an_answer_is_there_before_the_hand_notices(page, name, milliseconds):
-    give(page, model(name))
+    page.add_script_tag(content=script(model(name), "model").decode("utf-16"))
     pixels = images(model(name), 1)[0].permute(1, 2, 0).flatten().tolist()
     page.evaluate(
         """(pixels) => {
@@ -65,6 +27,7 @@ def test_an_answer_is_there_before_the_hand_notices(page, name, milliseconds):
     spent = processor(page)
     page.evaluate("answer(20)")
     assert 0 < spent() / 20 * 1000 < milliseconds
+    page.close()
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1", None])

@@ -1,6 +1,7 @@
 """The ledger as a reader uses it: by hand, by keyboard, on a phone, without scripts, on paper."""
 
 import re
+from itertools import product
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -27,12 +28,21 @@ def counted(page: Page) -> int:
     return int(re.match(r"\d+", page.locator(".ledger-filter output").inner_text())[0])
 
 
-def test_all_refutations_and_opposites_are_one_tap_away(page: Page):
+def test_all_refutations_and_opposites_are_one_tap_away_and_open_by_keyboard(page: Page):
     before = len(shown(page))
-    page.get_by_role("button", name="All refutations and opposites").click()
+    page.get_by_label("Find").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.innerText") == "All refutations and opposites"
+    page.keyboard.press("Enter")
     words = {card["word"] for card in shown(page)}
     assert words and words <= {"refuted", "the opposite was seen here"}
     assert counted(page) == len(shown(page)) < before
+    first = page.locator(f"{CARD}:visible").first
+    first.locator("> summary").focus()
+    page.keyboard.press("Enter")
+    assert first.evaluate("e => e.open") and first.locator("dl").is_visible()
+    page.keyboard.press("Enter")
+    assert not first.evaluate("e => e.open")
     page.get_by_role("button", name="Show all").click()
     page.wait_for_function("location.search == ''")
     assert counted(page) == len(shown(page)) == before
@@ -74,25 +84,11 @@ def test_the_address_keeps_what_is_asked_and_back_undoes_it(page: Page, browser:
     again.close()
 
 
-def test_the_keyboard_filters_and_opens(page: Page):
-    page.get_by_label("Find").focus()
-    page.keyboard.type("residual")
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.innerText") == "All refutations and opposites"
-    page.keyboard.press("Enter")
-    first = page.locator(f"{CARD}:visible").first
-    first.locator("> summary").focus()
-    page.keyboard.press("Enter")
-    assert first.evaluate("e => e.open") and first.locator("dl").is_visible()
-    page.keyboard.press("Enter")
-    assert not first.evaluate("e => e.open")
-
-
-@pytest.mark.parametrize("query", ["", "?word=open"])
-def test_a_permalink_opens_its_card_even_when_a_filter_would_hide_it(opened, query: str):
-    card = opened(f"{LEDGER}{query}#R65").locator("#R65")
-    assert card.evaluate("e => e.open") and card.locator("dl").is_visible()
-    assert 0 <= card.bounding_box()["y"] < 300
+def test_a_permalink_opens_its_card_even_when_a_filter_would_hide_it(opened):
+    for query in ("", "?word=open"):
+        card = opened(f"{LEDGER}{query}#R65").locator("#R65")
+        assert card.evaluate("e => e.open") and card.locator("dl").is_visible()
+        assert 0 <= card.bounding_box()["y"] < 300
 
 
 def test_without_scripts_everything_is_there(without_scripts: Page, site: str):
@@ -106,16 +102,12 @@ def test_without_scripts_everything_is_there(without_scripts: Page, site: str):
     assert page.locator("#R41 dl").is_visible()
 
 
-@pytest.mark.parametrize("name", [LEDGER, CHAPTER])
-@pytest.mark.parametrize("width, lines", [(1280, 1), (390, 2)])
-def test_a_line_is_one_line_on_a_desk_and_two_on_a_phone(opened, width, lines, name):
-    page = opened(name, "light", width)  # what is only implied says so, on a line of its own
-    summaries = page.locator("details.verdict > summary:not(:has(.verdict-mark))")
-    heights = summaries.evaluate_all("all => all.map(e => e.getBoundingClientRect().height)")
-    assert heights and max(heights) < 24 + 28 * lines
-
-
-def test_on_a_phone_filters_and_an_open_card_fit(opened):
+def test_a_line_is_one_line_on_a_desk_and_two_on_a_phone_where_filters_and_a_card_fit(opened):
+    for name, (width, lines) in product((CHAPTER, LEDGER), ((1280, 1), (390, 2))):
+        page = opened(name, "light", width)  # what is only implied says so, on a line of its own
+        summaries = page.locator("details.verdict > summary:not(:has(.verdict-mark))")
+        heights = summaries.evaluate_all("all => all.map(e => e.getBoundingClientRect().height)")
+        assert heights and max(heights) < 24 + 28 * lines
     page = opened(f"{LEDGER}#R24", "light", 390)
     page.get_by_text("More filters", exact=True).click()
     for part in page.locator(".ledger-filter :visible, #R24 :visible").all():

@@ -46,7 +46,7 @@ def test_icons_are_seen(opened):
             assert fill != page.evaluate("getComputedStyle(document.body).backgroundColor")
 
 
-def test_the_meaning_of_a_symbol_fits_onto_a_phone(opened):
+def test_symbols_fit_onto_a_phone_contents_are_not_cut_and_references_hang(opened):
     page = opened("book/glossary.html", "light", 390)
     heads = page.locator("table.symbols th").all_inner_texts()
     assert heads[:2] == ["symbol", "meaning"]
@@ -57,9 +57,6 @@ def test_the_meaning_of_a_symbol_fits_onto_a_phone(opened):
     for meaning in page.locator("table.symbols td:nth-child(2)").all():
         box = meaning.bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= 390 and box["width"] >= 200
-
-
-def test_contents_are_not_cut_and_references_hang(opened):
     contents = opened("book/api/models.html").locator(".bd-sidebar-secondary")
     assert contents.evaluate("e => e.scrollWidth <= e.clientWidth")
     left = opened("book/references.html").evaluate("""() => {

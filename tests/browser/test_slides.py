@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from book.tools import slides
 
@@ -52,35 +53,23 @@ def test_every_slide_is_whole_and_legible(browser, folder, deck):
     page.close()
 
 
-def slide_with(browser, folder, deck, what):
-    """A deck, open at its first slide that has this."""
+@pytest.mark.parametrize(
+    ("deck", "what", "says"), [("part_2", ".live", ".live-say"), ("lecture", ".frames", "output")]
+)
+def test_a_model_answers_in_a_slide_and_a_slider_moves(browser, folder, deck, what, says):
     page = browser.new_page(viewport={"width": 1280, "height": 720})
     page.goto((folder / f"{deck}.html").as_uri())
     page.wait_for_selector("html[data-settled]", state="attached")
     page.evaluate("(what) => Reveal.slide([...document.querySelectorAll('.slides > section')]"
                   ".findIndex((slide) => slide.querySelector(what)))", what)  # fmt: skip
-    return page
-
-
-def test_a_model_answers_in_a_slide(browser, folder):
-    page = slide_with(browser, folder, "part_2", ".live")
-    page.wait_for_selector("section.present .live[data-ready]", timeout=60_000)
-    before = page.locator("section.present .live-say").inner_text()
-    page.locator("section.present .live-samples button").nth(2).click()
-    page.wait_for_function("(before) => document.querySelector('section.present .live-say').innerText != before",
-                           arg=before)  # fmt: skip
-    page.close()
-
-
-def test_a_slider_moves_and_the_slide_stays(browser, folder):
-    page = slide_with(browser, folder, "lecture", ".frames")
-    where, slider = (
-        page.evaluate("Reveal.getIndices().h"),
-        page.locator("section.present .frames input"),
-    )
-    shown = page.locator("section.present .frames output").inner_text()
-    slider.focus()
-    slider.press("ArrowRight")
-    assert page.locator("section.present .frames output").inner_text() != shown
-    assert page.evaluate("Reveal.getIndices().h") == where
+    shown = page.locator("section.present").locator(what)
+    if what == ".live":
+        page.wait_for_selector("section.present .live[data-ready]", timeout=60_000)
+    where, before = page.evaluate("Reveal.getIndices().h"), shown.locator(says).inner_text()
+    if what == ".live":
+        shown.locator(".live-samples button").nth(2).click()
+    else:
+        shown.locator("input").press("ArrowRight")
+    expect(shown.locator(says)).not_to_have_text(before, timeout=30_000)
+    assert page.evaluate("Reveal.getIndices().h") == where, "the slide stays"
     page.close()

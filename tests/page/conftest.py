@@ -82,16 +82,6 @@ def images(of: minivit.ViT, count: int) -> Tensor:
     return torch.randint(0, 256, size, generator=draws, dtype=torch.uint8)
 
 
-def asked(pictures: Tensor, jobs: list[dict]) -> dict:
-    """Images and jobs as jobs.js takes them."""
-    return {"images": pictures.permute(0, 2, 3, 1).flatten(1).tolist(), "jobs": jobs}
-
-
-def told(answers: list[dict]) -> list[dict[str, Tensor]]:
-    """What jobs.js answers, as tensors."""
-    return [{k: torch.tensor(v, dtype=torch.float64) for k, v in one.items()} for one in answers]
-
-
 def job(image: int, *ask: str, **switches: object) -> dict:
     return {"image": image, "ask": ask, "switches": switches}
 
@@ -102,12 +92,8 @@ def answers():
     call = f"{JOBS.read_text()}; return runJobs(minivitEngine(), minivitModels.model, given)"
 
     def run(of: minivit.ViT, pictures: Tensor, jobs: list[dict]) -> list[dict[str, Tensor]]:
-        return told(node(call, asked(pictures, jobs), "engine", model=of))
+        given = {"images": pictures.permute(0, 2, 3, 1).flatten(1).tolist(), "jobs": jobs}
+        answered = node(call, given, "engine", model=of)
+        return [{k: torch.tensor(v, dtype=torch.float64) for k, v in a.items()} for a in answered]
 
     return run
-
-
-@pytest.fixture
-def many(name: str) -> int:
-    """How many images the logits are compared for."""
-    return 100 if name.startswith("digits") else 4

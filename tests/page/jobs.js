@@ -1,4 +1,4 @@
-// What a test asks of the page's engine, in Node and in browsers: a list of answers to its jobs.
+// What a test asks of the page's engine, under Node: a list of answers to its jobs.
 function runJobs(engine, stored, { images, jobs }) {
   const model = engine.open(stored);
   const pictures = images.map((bytes) => engine.normalised(model, bytes));

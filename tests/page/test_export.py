@@ -33,9 +33,7 @@ def test_a_file_holds_what_the_model_says_of_itself_and_its_numbers(tmp_path):
     said = stored(tmp_path / "m.js")
     assert said["removed"] == [["mlp", [1]]]
     assert not [name for name, _ in said["tensors"] if name.startswith("blocks.1.mlp")]
-
-
-def test_every_number_of_half_precision_is_read_as_it_was_written():
+    # Every number of half precision is read as it was written.
     model, call = with_every_half(), "return minivitEngine().open(minivitModels.m)"
     read = node(call, None, "engine", m=model)
     weight = torch.tensor(read["layers"]["blocks.0.mlp.up"]["weight"])

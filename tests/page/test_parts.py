@@ -50,7 +50,7 @@ def two_tokens(x, sharp):
     return ((sharp * x[:, None] * x[None, :]).softmax(-1) @ x[:, None])[:, 0]
 
 
-def test_fold_attends_as_the_chapter_does_and_knows_its_derivative():
+def test_fold_attends_knows_its_derivative_and_finds_every_input_that_shares_an_output():
     points = 1.5 * draw(6, 2)
     for sharp in (-6.0, 0.0, 3.0):
         ours = asked(*(("fold", "attend", x.tolist(), sharp) for x in points))
@@ -58,9 +58,6 @@ def test_fold_attends_as_the_chapter_does_and_knows_its_derivative():
         ours = asked(*(("fold", "jacobian", x.tolist(), sharp) for x in points))
         there = torch.func.vmap(torch.func.jacrev(lambda x, sharp=sharp: two_tokens(x, sharp)))
         assert close(ours, there(points))
-
-
-def test_fold_finds_every_input_that_shares_an_output():
     lobe = torch.tensor([[0.7, 1.8], [0.8, 1.6], [1.7, 0.75]], dtype=torch.float64)
     for sharp, least in ((-6.0, 2), (2.0, 1)):
         outputs = [two_tokens(x, sharp) for x in lobe]
@@ -74,22 +71,23 @@ def test_fold_finds_every_input_that_shares_an_output():
             assert sharp < 0 or len(inputs) == 1, "nothing folds where like attends to like"
 
 
-def test_arrows_attend_as_torch_does():
+def test_arrows_attend_heads_look_and_patches_cost_as_torch_and_the_package_say():
     q, k, v = draw(1, 2), draw(3, 2, seed=1), draw(3, 2, seed=2)
     (ours,) = asked(("arrows", "attend", q[0].tolist(), k.tolist(), v.tolist()))
     assert close(ours["output"], F.scaled_dot_product_attention(q, k, v)[0])
     assert close(ours["weights"], (q @ k.T / 2**0.5).softmax(-1)[0])
-
-
-@pytest.mark.parametrize("patch", [16, 32, 112])
-def test_patches_cost_what_is_counted(patch):
-    with torch.device("meta"), FlopCounterMode(display=False) as counter:
-        minivit.create("vit_b_16", patch_size=patch).eval()(torch.empty(1, 3, 224, 224))
-    flops = counter.get_flop_counts()
-    (ours,) = asked(("patches", "cost", patch))
-    assert 2 * ours["total"] == sum(flops["Global"].values())
-    assert 2 * ours["parts"]["squares"] == flops["Global"][torch.ops.aten.bmm]
-    assert ours["tokens"] == (224 // patch) ** 2 + 1
+    weights = draw(36, 36).softmax(-1)
+    (ours,) = asked(("heads", "distance", weights.flatten().tolist(), 6, 4))
+    expected = (weights * patch_distances((6, 6), (24, 24))).sum(-1).mean()
+    assert abs(ours - expected) < CLOSE
+    for patch in (16, 32, 112):
+        with torch.device("meta"), FlopCounterMode(display=False) as counter:
+            minivit.create("vit_b_16", patch_size=patch).eval()(torch.empty(1, 3, 224, 224))
+        flops = counter.get_flop_counts()
+        (ours,) = asked(("patches", "cost", patch))
+        assert 2 * ours["total"] == sum(flops["Global"].values())
+        assert 2 * ours["parts"]["squares"] == flops["Global"][torch.ops.aten.bmm]
+        assert ours["tokens"] == (224 // patch) ** 2 + 1
 
 
 def test_fibre_changes_patches_and_norms_them_as_the_chapter_does():
@@ -202,30 +200,24 @@ def in_another_basis(of, Q, moved):
 
 
 @pytest.mark.parametrize("keeps_mean", [True, False])
-def test_a_turn_is_orthogonal_and_keeps_the_mean_if_it_shall(keeps_mean):
-    found = asked(*(("turn", "turn", 10, angle, keeps_mean) for angle in (0, 70, 360)))
-    none, some, whole = (torch.tensor(one, dtype=torch.float64).view(10, 10) for one in found)
-    eye, ones = torch.eye(10, dtype=torch.float64), torch.ones(10, dtype=torch.float64)
-    assert torch.equal(none, eye)
-    assert (whole - eye).abs().max() < 1e-14 < 0.1 < (some - eye).abs().max()
-    assert (some @ some.T - eye).abs().max() < 1e-14
-    assert ((some @ ones - ones).abs().max() < 1e-14) == keeps_mean
-
-
-@pytest.mark.parametrize("keeps_mean", [True, False])
 @pytest.mark.parametrize("moved", [True, False])
 def test_turn_writes_the_model_in_another_basis_as_the_chapter_does(keeps_mean, moved):
     of = model("digits_vit")
     seen = images(of, 1)
     bytes_ = seen.flatten().tolist()
     angles = (0, 60, 100)  # at 180 degrees any turn is -1, which norms let through
-    turns = asked(*(("turn", "turn", 64, angle, keeps_mean) for angle in angles))
+    turns = asked(*(("turn", "turn", 64, angle, keeps_mean) for angle in (*angles, 360)))
+    *turns, whole = torch.tensor(turns, dtype=torch.float64).view(4, 64, 64)
+    eye, ones = torch.eye(64, dtype=torch.float64), torch.ones(64, dtype=torch.float64)
+    assert torch.equal(turns[0], eye)
+    assert (whole - eye).abs().max() < 1e-13 < 0.1 < (turns[1] - eye).abs().max()
+    assert (turns[1] @ turns[1].T - eye).abs().max() < 1e-13
+    assert ((turns[1] @ ones - ones).abs().max() < 1e-13) == keeps_mean
     call = "turn", "answer", "$engine", "$model", bytes_
     answers = asked(*((*call, angle, keeps_mean, moved) for angle in angles), model=of)
     logits = [torch.tensor(one["logits"], dtype=torch.float64) for one in answers]
     states = [torch.tensor(one["states"], dtype=torch.float64).view(5, 16, 64) for one in answers]
     for Q, ours, logit, state in zip(turns, answers, logits, states, strict=True):
-        Q = torch.tensor(Q, dtype=torch.float64).view(64, 64)
         there = in_another_basis(of, Q, moved)
         with minivit.record(there, "blocks.*") as at:
             expected = there(of.preprocess(seen).double())[0]
@@ -235,7 +227,7 @@ def test_turn_writes_the_model_in_another_basis_as_the_chapter_does(keeps_mean, 
         if keeps_mean and moved:
             assert apart < 1e-11, "the same function"
             assert (state - states[0] @ Q.T).abs().max() < 1e-10
-        elif not torch.equal(Q, torch.eye(64, dtype=torch.float64)):
+        elif not torch.equal(Q, eye):
             assert apart > 0.1, "another one"
 
 
@@ -272,23 +264,13 @@ def test_donors_give_parts_as_transplants_do():
         assert ours == grafted.double()(of.preprocess(seen).double()).argmax(1).tolist(), parts
     assert found[-1] == of(of.preprocess(seen)).argmax(1).tolist(), "all of the donor is the donor"
 
-
-def test_one_host_is_the_donors_own_start_and_the_other_is_not():
     def numbers(of):
         return torch.cat([p.flatten() for p in of.parameters() if p.ndim > 1])
 
-    trained = numbers(minivit.load("digits_vit"))
     own, other = (
-        F.cosine_similarity(trained, numbers(live.start(seed)), dim=0) for seed in live.STARTS
+        F.cosine_similarity(numbers(of), numbers(live.start(seed)), dim=0) for seed in live.STARTS
     )
-    assert own > 0.8 and abs(other) < 0.1
-
-
-def test_heads_look_as_far_as_the_package_says():
-    weights = draw(36, 36).softmax(-1)
-    (ours,) = asked(("heads", "distance", weights.flatten().tolist(), 6, 4))
-    expected = (weights * patch_distances((6, 6), (24, 24))).sum(-1).mean()
-    assert abs(ours - expected) < CLOSE
+    assert own > 0.8 and abs(other) < 0.1, "one host is the donor's own start, the other is not"
 
 
 def test_learn_says_what_sets_a_training_apart():

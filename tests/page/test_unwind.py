@@ -28,8 +28,7 @@ return given.map(([bytes, last, switches]) => {
 
 
 @pytest.mark.parametrize(
-    ("count", "blocks"),
-    [(1, (1, 3)), pytest.param(20, (0, 1, 2, 3), marks=pytest.mark.full)],
+    ("count", "blocks"), [(1, (1, 3)), pytest.param(20, (0, 1, 2, 3), marks=pytest.mark.full)]
 )
 def test_digits_come_back_from_the_tokens_after_each_block(count, blocks):
     of, seen = model("digits_vit"), images(model("digits_vit"), count)
@@ -87,16 +86,12 @@ def test_an_addition_is_undone_where_it_contracts_and_where_it_does_not(factor, 
 
 
 def test_where_nothing_is_mapped_to_the_tokens_the_way_back_says_so():
-    """x + x^2 is never below -1/4."""
+    """x + x^2 is never below -1/4, and noise is no image's tokens."""
     call = "return solve.undone((x) => x.map((v) => v * v), Float64Array.from(given))"
     assert on_page(call, [-1.0, -2.0])["error"] > 0.1
-
-
-def test_tokens_of_no_image_are_not_called_solved():
-    of = model("digits_vit")
     noise = torch.randn(16 * 64, generator=torch.Generator().manual_seed(0)).tolist()
     call = "return [...way.unwind(model, Float64Array.from(given), 1, {})]"
-    stages = on_page(call, noise, model=of)
+    stages = on_page(call, noise, model=model("digits_vit"))
     assert not any(stage.get("solved") for stage in stages)
     assert stages[-1]["whole"] > 1e-3
 
@@ -126,36 +121,30 @@ def logits(pixels: list[list[float]]) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(
-    ("count", "most"),
-    [(1, 5), pytest.param(5, 1000, marks=pytest.mark.full, id="to the end")],
+    ("count", "most"), [(1, 5), pytest.param(5, 1000, marks=pytest.mark.full, id="to the end")]
 )
-def test_another_image_has_the_same_logits_in_torch(count, most):
+def test_a_walk_leads_nearer_at_each_step_to_another_image_with_the_same_logits_in_torch(
+    count, most
+):
     of, sides = model("digits_vit"), images(model("digits_vit"), 6).flatten(1)
     pairs = [(i, i + 1) for i in range(count)]
     walks = on_page(WALK, {"sides": sides.tolist(), "pairs": pairs, "most": most}, model=of)
-    for (start, _), points in zip(pairs, walks, strict=True):
-        first, last = points[0]["x"], points[-1]["x"]
-        assert first == pytest.approx((sides[start] / 255).tolist(), abs=1e-6)
-        assert all(0 <= v <= 1 for point in points for v in point["x"])
-        assert torch.dist(torch.tensor(first), torch.tensor(last)) > (0.5 if most < 10 else 1)
-        one, other = logits([first, last])
+    for (start, goal), points in zip(pairs, walks, strict=True):
+        shown = torch.tensor([point["x"] for point in points], dtype=torch.float64)
+        assert torch.allclose(shown[0], sides[start].double() / 255, atol=1e-6)
+        assert shown.min() >= 0 and shown.max() <= 1
+        assert torch.dist(shown[0], shown[-1]) > (0.5 if most < 10 else 1)
+        away = [point["away"] for point in points]
+        assert away == sorted(away, reverse=True) and (len(points) == 6 or most > 5)
+        assert away[-1] == pytest.approx(torch.dist(shown[-1], sides[goal].double() / 255).item())
+        values = torch.tensor([point["value"] for point in points], dtype=torch.float64)
+        off = (values - values[0]).abs().amax(1)
+        assert off.max() <= 1e-6 and off.tolist() == pytest.approx(
+            [p["off"] for p in points], abs=1e-12
+        )
+        one, other = logits(shown[[0, -1]].tolist())
         assert (one - other).abs().max() < 1e-4
         assert one.tolist() == pytest.approx(points[0]["value"], abs=1e-4)
-
-
-def test_every_step_of_a_walk_leads_nearer_and_holds_the_logits():
-    of, sides = model("digits_vit"), images(model("digits_vit"), 2).flatten(1)
-    (points,) = on_page(WALK, {"sides": sides.tolist(), "pairs": [(0, 1)], "most": 5}, model=of)
-    away = [point["away"] for point in points]
-    assert len(points) == 6 and away == sorted(away, reverse=True)
-    goal = torch.tensor(sides[1].tolist()).double() / 255
-    assert away[-1] == pytest.approx(
-        torch.dist(torch.tensor(points[-1]["x"], dtype=torch.float64), goal).item()
-    )
-    start = torch.tensor(points[0]["value"], dtype=torch.float64)
-    for point in points:
-        off = (torch.tensor(point["value"], dtype=torch.float64) - start).abs().max().item()
-        assert off <= 1e-6 and point["off"] == pytest.approx(off, abs=1e-12)
 
 
 CIRCLE = """
@@ -165,19 +154,13 @@ return points.at(-1).x;
 """
 
 
-@pytest.mark.parametrize(
-    ("start", "goal", "end"),
-    [
+def test_a_walk_on_a_circle_ends_at_its_point_nearest_to_the_goal_and_a_fixed_point_stays():
+    for start, goal, end in [
         ([0.6, 0.1], [0.1, 0.6], [0.1, 0.6]),  # on the same circle: reached
         ([0.6, 0.0], [1.0, 1.0], [0.18**0.5, 0.18**0.5]),  # the nearest point of the circle
         ([1.0, 0.5], [0.0, 1.0], [0.5, 1.0]),  # the circle goes on outside the box
-    ],
-)
-def test_a_walk_on_a_circle_ends_at_its_point_nearest_to_the_goal(start, goal, end):
-    assert on_page(CIRCLE, [start, goal]) == pytest.approx(end, abs=0.02)
-
-
-def test_where_the_value_fixes_the_point_there_is_no_step():
+    ]:
+        assert on_page(CIRCLE, [start, goal]) == pytest.approx(end, abs=0.02)
     call = "return [...level.walk((x) => x.map((v) => v + v ** 3), Float64Array.of(0.2, 0.8), Float64Array.of(1, 0))]"
     (only,) = on_page(call, None)
     assert only["x"] == [0.2, 0.8] and only["off"] == 0

@@ -14,7 +14,6 @@ from book._ext.claims import counts
 from book.tools.address import ROOT, SITE
 from book.tools.gates import compressed
 from course.claims import card, harvest, load
-from vitlab.claims.ledger import LEDGER
 from vitlab.claims.rules import word_of
 
 HEAVIEST = 150_000  # bytes of the page, compressed
@@ -55,7 +54,7 @@ def test_every_claim_has_one_card_under_its_topic_which_counts_its_words(page, c
     assert len(cards) == len(page.select("details.verdict")) == len(load().claims)
 
 
-def test_a_card_says_all_that_is_known_of_its_claim(cards, found):
+def test_a_card_says_all_of_its_claim_and_leads_to_cell_results_command_and_permalink(cards, found):
     for name, shown in cards.items():
         claim, text = load().claims[name], " ".join(shown.get_text().split())
         word = word_of(found[name].verdict) if name in found else "open"
@@ -65,10 +64,6 @@ def test_a_card_says_all_that_is_known_of_its_claim(cards, found):
         assert line == " ".join(f"{name} {word} {mark} {claim.statement}".split())
         for _, said in card.lines(claim, found.get(name)):
             assert " ".join(said.replace("(95 %, ", "(").split()) in text, name
-
-
-def test_cards_lead_to_the_cell_the_results_the_command_and_the_permalink(cards, found):
-    for name, shown in cards.items():
         links = [link["href"] for link in shown.select("a")]
         assert f"#{name}" in links
         assert f"minivit-book-{name}," in shown.select_one(".bibtex code").get_text()
@@ -81,7 +76,9 @@ def test_cards_lead_to_the_cell_the_results_the_command_and_the_permalink(cards,
             assert {f"../_static/results/{study}.json" for study in claim.study} <= set(links)
 
 
-def test_most_verdicts_show_the_figure_beside_them(cards, found):
+def test_without_a_script_the_page_is_whole_and_light_and_most_verdicts_show_a_figure(
+    page, trees, cards, found
+):
     shown = {name: card.select_one("img.thumb") for name, card in cards.items()}
     images = {name: image for name, image in shown.items() if image}
     assert len(images) > len(found) / 2 and set(images) <= set(found)
@@ -89,30 +86,12 @@ def test_most_verdicts_show_the_figure_beside_them(cards, found):
         assert int(image["width"]) <= 320 and image["height"] and image["loading"] == "lazy"
         file = SITE / "book" / image["src"]
         assert file.suffix == ".webp" and file.stat().st_size < THUMBNAIL
-
-
-def test_without_a_script_the_page_is_whole_and_light(page, trees):
     assert page.select_one("form.ledger-filter").has_attr("hidden")
     assert not any(card.has_attr("hidden") for card in page.select("details.verdict"))
     scripts = [name for name, tree in trees.items() if tree.select("script[src*='ledger.js']")]
     assert scripts == ["book/ledger.html"]
     assert not page.select("details.verdict pre"), "the theme's script measures each, for a second"
     assert compressed(SITE / "book/ledger.html") < HEAVIEST
-
-
-def test_what_is_only_implied_is_counted_apart(page, found):
-    number = counts(found)["inferred"]
-    assert f"{number} more are only implied by a source" in page.article.get_text()
-    refuted = [n for n, f in found.items() if f.verdict.startswith("refuted")]
-    stated = [name for name in refuted if not load().claims[name].inferred]
-    assert f"{len(stated)} are refuted" in page.article.get_text()
-
-
-def test_the_sources_say_who_and_when_as_far_as_they_do(page):
-    for letter, source in load().sources.items():
-        text = page.select_one(f"#source-{letter.lower()}").get_text()
-        for field in ("title", "author", "date", "address"):
-            assert source.get(field, "") in text
 
 
 def test_the_data_is_linked_and_says_what_the_page_says(page, cards, found, data):
@@ -134,19 +113,6 @@ def test_the_data_is_linked_and_says_what_the_page_says(page, cards, found, data
     assert fields == list(data["claims"][0])
 
 
-def test_the_package_carries_what_the_ledger_says(data):
-    built = {claim["id"]: claim for claim in data["claims"]}
-    carried = json.loads(LEDGER.read_text(encoding="utf-8"))
-    assert carried["claims"] and carried["version"] == data["version"]
-    for claim in carried["claims"]:
-        there = built[claim["id"]]
-        assert there["url"].endswith(claim["url"])
-        for field in set(claim) - {"url", "format", "question"}:
-            same = there[field]  # up to the last digit of a mean, which processors differ in
-            same = pytest.approx(same, rel=1e-12) if isinstance(same, float) else same
-            assert claim[field] == same, (claim["id"], field)
-
-
 def test_a_chapter_s_verdict_is_a_card_that_opens_without_a_script(trees, found):
     for name in found:
         chapter = trees[f"book/{load().claims[name].chapter}.html"]
@@ -156,9 +122,15 @@ def test_a_chapter_s_verdict_is_a_card_that_opens_without_a_script(trees, found)
         assert shown.select_one(f'a[href="ledger.html#{name}"]')
 
 
-def test_the_first_page_s_numbers_are_counted(trees, found):
+def test_numbers_of_pages_are_counted_and_sources_say_who_and_when(page, trees, found):
+    number, text = counts(found), page.article.get_text()
+    assert f"{number['inferred']} more are only implied by a source" in text
+    refuted = [n for n, f in found.items() if f.verdict.startswith("refuted")]
+    assert f"{sum(not load().claims[n].inferred for n in refuted)} are refuted" in text
+    for letter, source in load().sources.items():
+        text = page.select_one(f"#source-{letter.lower()}").get_text()
+        assert all(source.get(f, "") in text for f in ("title", "author", "date", "address"))
     text = " ".join(trees["index.html"].article.get_text().split())
-    number = counts(found)
     for said in (
         f"in {number['claims']} claims",
         f"Of {number['rules']} rules, {number['before']} were committed before",

@@ -33,21 +33,18 @@ def test_only_scripts_that_the_page_uses_stay(page: Path):
     assert stay("", page.with_name("search.html")) == ["search", "book"]
 
 
-def test_of_three_viewports_the_first_stays(page: Path):
-    one = '<meta name="viewport" content="width=device-width" />'
-    assert lighten(f"<head>{one}\n{one}{one}</head>", page) == f"<head>{one}</head>"
-
-
-def test_icons_are_drawn_into_the_page(page: Path):
+def test_icons_are_drawn_into_the_page_and_of_three_viewports_the_first_stays(page: Path):
     html = '<i class="theme-switch fa-solid fa-sun      fa-lg" data-mode="light" title="L"></i>'
     light = lighten(html + '<span class="fa-solid fa-bars"></span>', page)
     assert light.startswith('<svg class="icon theme-switch fa-sun fa-lg" data-mode="light" viewBox')
     assert light.count("<path d=") == 2 and "<i" not in light and "<span" not in light
     with pytest.raises(ValueError, match="no icon 'unicorn'"):
         icon("unicorn", "fas")
+    one = '<meta name="viewport" content="width=device-width" />'
+    assert lighten(f"<head>{one}\n{one}{one}</head>", page) == f"<head>{one}</head>"
 
 
-def test_images_get_their_size_and_all_but_the_first_wait(page: Path):
+def test_images_get_their_size_all_but_the_first_wait_and_a_light_page_stays(page: Path):
     stored = io.BytesIO()
     Image.new("RGB", (3, 2)).save(stored, "webp")
     frame = f"data:image/webp;base64,{base64.b64encode(stored.getvalue()).decode()}"
@@ -56,19 +53,14 @@ def test_images_get_their_size_and_all_but_the_first_wait(page: Path):
     assert first == 'width="7" height="5" src="a.png">'
     assert second == 'width="7" height="5" loading="lazy" alt="b" src="a.png">'
     assert third.startswith('width="3" height="2" src="data:')
-
-
-def test_a_phone_gets_the_stacked_form_of_a_figure_that_has_one(page: Path):
+    # A phone gets the stacked form of a figure that has one.
     Image.new("RGB", (4, 9)).save(page.with_name("a-narrow.webp"))
     light = lighten('<article><img src="a.png"></article>', page)
     assert light == (
         '<article><picture><source media="(max-width: 40rem)" srcset="a-narrow.webp" '
         'width="4" height="9"><img width="7" height="5" src="a.png"></picture></article>'
     )
-    assert lighten(light, page) == light
-
-
-def test_a_light_page_changes_no_further(page: Path):
+    assert lighten(light, page) == light, "it changes no further"
     html = f'{SCRIPTS}<i class="fas fa-file"></i><article><img src="a.png"><img src="a.png">'
     light = lighten(html, page)
     assert lighten(light, page) == light

@@ -18,11 +18,8 @@ def test_gate_finds_nothing(gate):
     assert problems == [], "\n".join(problems)
 
 
-def test_every_page_of_the_table_of_contents_is_built(trees):
+def test_every_page_is_built_and_names_the_repositorys_address_and_no_other(trees):
     assert {f"{name}.html" for name in pages_of(load_yaml("_toc.yml"))} <= set(trees)
-
-
-def test_the_pages_name_the_repositorys_address_and_no_other(trees):
     url = repository()
     notebooks = [name for name in trees if (ROOT / name).with_suffix(".ipynb").is_file()]
     assert notebooks, "at least one page is made from a notebook"
@@ -40,17 +37,13 @@ def test_the_pages_name_the_repositorys_address_and_no_other(trees):
         canonical = [link["href"] for link in tree.select("link[rel=canonical]")]
         if tree.article is not None:
             assert canonical == ([site(url) + name] if url else []), name
+    for name in ("index.html", "book/how_to_read.html"):
+        assert ("rocket" in trees[name].article.get_text()) == bool(url), name
     assert (SITE / "sitemap.xml").exists() == (SITE / "robots.txt").exists() == bool(url)
-
-
-@pytest.mark.parametrize("name", ["index.html", "book/how_to_read.html"])
-def test_a_rocket_is_promised_where_there_is_one(name, trees):
-    assert ("rocket" in trees[name].article.get_text()) == bool(repository())
-
-
-def test_the_site_has_what_github_pages_looks_for_and_of_mathjax_what_its_pages_load():
     assert (SITE / ".nojekyll").is_file() and (SITE / "404.html").is_file()
     assert [file.name for file in SITE.glob("_static/mathjax/*.js")] == ["tex-chtml.js"]
+    tiles = [tile.get_text().split()[0] for tile in trees["index.html"].select(".claim-tile")]
+    assert tiles == list(load().claims)
 
 
 def test_a_chapter_its_figures_and_its_equations_bear_the_number_of_its_file(trees):
@@ -63,8 +56,3 @@ def test_a_chapter_its_figures_and_its_equations_bear_the_number_of_its_file(tre
         assert numbered, f"{name} has a numbered figure or equation"
         for label in numbered:
             assert re.search(rf"\b{number}\.\d", label.get_text()), f"{name}: {label}"
-
-
-def test_the_first_page_has_a_tile_for_every_claim(trees):
-    tiles = [tile.get_text().split()[0] for tile in trees["index.html"].select(".claim-tile")]
-    assert tiles == list(load().claims)

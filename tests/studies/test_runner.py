@@ -33,17 +33,17 @@ def store(tmp_path):
     return Store(tmp_path, "python -m studies small")
 
 
-def test_the_key_of_a_run_is_the_same_in_every_process_and_release():
+def test_the_key_of_a_run_is_the_same_everywhere_and_every_field_counts_in_it():
     assert Run("vit_8px", data="DIGITS").key == "01c81310f9a3"
     assert Run("vit_8px", {"dim": 8, "depth": 1}).key == Run("vit_8px", {"depth": 1, "dim": 8}).key
-
-
-def test_every_field_of_a_run_counts_in_its_key():
     others = [replace(RUN, **{field: value}) for field, value in {
         "model": "mixer_8px", "changes": {}, "data": "SHAPES", "fraction": 0.5, "random_labels": True,
         "removed": ("norm",), "teacher": "digits_vit",
     }.items()]  # fmt: skip
     assert len({run.key for run in (RUN, changed(seed=1), *others)}) == 9
+    paths = list(HERE.result("x").parent.glob("*.json"))
+    assert paths
+    assert all(Run.of(json.loads(path.read_text())["run"]).key == path.stem for path in paths)
 
 
 def test_parts_are_removed_before_training_in_whatever_order_they_are_named():
@@ -55,12 +55,6 @@ def test_parts_are_removed_before_training_in_whatever_order_they_are_named():
     stored = train_one(a, keep=False)
     assert stored["run"]["removed"] == ["norm", "residual"] and stored["scores"]
     assert stored["parameters"] == sum(p.numel() for p in kept.values())
-
-
-def test_every_stored_result_stands_under_the_key_of_its_run():
-    paths = list(HERE.result("x").parent.glob("*.json"))
-    assert paths
-    assert all(Run.of(json.loads(path.read_text())["run"]).key == path.stem for path in paths)
 
 
 def test_what_exists_is_skipped_and_results_come_in_the_order_of_the_runs(store):
@@ -75,7 +69,8 @@ def test_what_exists_is_skipped_and_results_come_in_the_order_of_the_runs(store)
 
 
 def test_an_interrupted_run_goes_on_to_the_same_scores(store, tmp_path, monkeypatch):
-    whole = train_one(RUN, replace(store, root=tmp_path / "whole"))
+    whole = train_one(RUN, store, keep=False)
+    assert list(tmp_path.iterdir()) == [], "a check writes nothing"
     advance, steps = Training.advance, []
 
     def interrupted(self):
@@ -91,12 +86,6 @@ def test_an_interrupted_run_goes_on_to_the_same_scores(store, tmp_path, monkeypa
     (resumed,) = gather([RUN], store=store)
     assert steps == [0, 1, 2, 3]
     assert resumed["scores"] == whole["scores"] and result(RUN, store) == resumed
-
-
-def test_a_check_writes_nothing_and_finds_the_same(store, tmp_path):
-    check = train_one(RUN, store, keep=False)
-    assert list(tmp_path.iterdir()) == []
-    assert check["scores"] == train_one(RUN, store)["scores"]
 
 
 def test_random_labels_are_those_of_training_alone_and_depend_on_the_seed():
@@ -172,14 +161,16 @@ def scored(accuracy, likelihood=-1.0):
     return {"scores": {"validation": {"accuracy": accuracy, "log_likelihood": likelihood}}}
 
 
-def test_the_best_is_chosen_by_validation_accuracy_then_likelihood_never_among_the_diverged():
+def test_the_best_is_chosen_by_accuracy_then_likelihood_and_intervals_are_wilsons_and_students():
     lost = {"scores": None}
     assert best([scored(0.5), lost, scored(0.7), scored(0.6)]) == 2
     assert best([scored(0.7, -2.0), scored(0.7, -1.0)]) == 1
     assert best([lost, lost]) is None
+    assert interval([0.5], 100) == pytest.approx((0.4038, 0.5962), abs=1e-4)
+    assert interval([0.4, 0.5, 0.6], 100) == pytest.approx((0.2516, 0.7484), abs=1e-4)
 
 
-def test_another_machine_may_differ_by_the_tolerance_in_accuracy_alone():
+def test_figures_may_differ_by_a_tolerance_and_on_another_machine_accuracy_alone():
     def on(machine, accuracy):
         scores = {"test": {"accuracy": accuracy, "log_likelihood": -accuracy}}
         return {"scores": scores if accuracy else None, "machine": machine, "torch": "2"}
@@ -188,11 +179,14 @@ def test_another_machine_may_differ_by_the_tolerance_in_accuracy_alone():
     for machine, accuracy, lines in cases:
         assert len(score_differences(on("a", 0.5), on(machine, accuracy), 0.02)) == lines
     assert score_differences(on("a", 0), on("b", 0), 0.02) == []
-
-
-def test_the_interval_of_one_accuracy_is_wilsons_and_of_several_students():
-    assert interval([0.5], 100) == pytest.approx((0.4038, 0.5962), abs=1e-4)
-    assert interval([0.4, 0.5, 0.6], 100) == pytest.approx((0.2516, 0.7484), abs=1e-4)
+    for new, expected in (
+        ({"a": [1.0, 2.04]}, []),
+        ({"a": [1.0, 2.2]}, [" a 1: 2, now 2.2"]),
+        ({"a": [1.0]}, [" a: [1.0, 2.0], now [1.0]"]),
+        ({"b": [1.0, 2.0]}, [": {'a': [1.0, 2.0]}, now {'b': [1.0, 2.0]}"]),
+        ({"a": [1.0, None]}, [" a 1: 2.0, now None"]),
+    ):
+        assert differences({"a": [1.0, 2.0]}, new, {"rel_tol": 0.03}) == expected
 
 
 def survey(asked, answer=0.1):
@@ -234,14 +228,3 @@ def test_an_interrupted_survey_has_written_the_rows_before_and_a_row_is_rechecke
     assert survey([]).recheck("", store) == 0 and survey([]).recheck("far", store) == 2
     assert survey([], answer=0.101).recheck("last", store) == 1
     assert "psnr 0: 0.1, now 0.101" in capsys.readouterr().out
-
-
-def test_figures_are_compared_within_a_tolerance():
-    for new, expected in (
-        ({"a": [1.0, 2.04]}, []),
-        ({"a": [1.0, 2.2]}, [" a 1: 2, now 2.2"]),
-        ({"a": [1.0]}, [" a: [1.0, 2.0], now [1.0]"]),
-        ({"b": [1.0, 2.0]}, [": {'a': [1.0, 2.0]}, now {'b': [1.0, 2.0]}"]),
-        ({"a": [1.0, None]}, [" a 1: 2.0, now None"]),
-    ):
-        assert differences({"a": [1.0, 2.0]}, new, {"rel_tol": 0.03}) == expected

@@ -54,11 +54,8 @@ def test_a_model_that_knows_nothing_is_as_sure_as_chance(model):
     assert confidence(model, part) == pytest.approx(1.0)
 
 
-def test_the_mean_over_pairs_leaves_the_diagonal_out():
+def test_inner_and_outer_places_are_told_apart_and_a_mean_over_pairs_has_no_diagonal():
     assert across(torch.tensor([[9.0, 1.0], [3.0, 9.0]])) == 2
-
-
-def test_inner_and_outer_places_are_told_apart():
     own = torch.zeros(3, 3)
     own[1, 1] = 0.8  # the one inner store
     table = torch.diag(own.flatten()).view(3, 3, 3, 3) - 0.1
@@ -83,15 +80,14 @@ def test_a_fraction_of_the_digits_differs_by_seed_and_not_in_preprocessing():
     assert not torch.equal(a.train.images, b.train.images)
 
 
-def test_what_is_not_on_this_machine_is_out_of_reach(monkeypatch, tmp_path):
+def test_images_are_of_all_classes_and_of_their_part_and_what_is_not_here_is_out_of_reach(
+    monkeypatch, tmp_path
+):
     with pytest.raises(NotHere, match="imagenet_vit does not come with the package"):
         inputs.model("imagenet_vit")
     monkeypatch.setenv("MINIVIT_CIFAR10", str(tmp_path / "empty"))
     with pytest.raises(NotHere, match="empty"):
         inputs.pictures("CIFAR10", 4)
-
-
-def test_images_that_surveys_get_are_of_all_classes_and_of_the_part_asked_for():
     test, train = inputs.pictures("DIGITS", 100), inputs.pictures("DIGITS", 100, "train")
     assert len(test) == len(train) == 100 and not test.images.equal(train.images)
     assert set(test.labels.tolist()) == set(range(10))

@@ -78,7 +78,7 @@ def altered(theirs, part, module):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda s: s.pop(HEAD), "head.weight of 2 axes: got None"),
+        (lambda s: s.pop(HEAD), "head.weight of 2 axes: got none"),
         (lambda s: s.update(extra=torch.ones(2)), "1 surplus: extra$"),
         (lambda s: s.update({Q: s[Q].T.contiguous()}), r"1 of another shape: \S*in_proj_weight \(\[12, 36\], expected \[36, 12\]\)"),
         (lambda s: s.update({POSITIONS: s[POSITIONS][..., :-1]}), r"encoder.pos_embedding \(\[1, 10, 11\], expected \[1, 10, 12\]\)"),
@@ -100,7 +100,7 @@ def test_a_state_dict_that_does_not_fit_is_refused_with_what_is_wrong(change, pr
         (lambda: minivit.from_torchvision(torchvisions(), heads=4), r"\[3, 3\]"),
         (lambda: minivit.from_torchvision(altered(torchvisions(), f"{LAYER}.mlp.1", torch.nn.GELU("tanh"))), r"GELU\(approximate='tanh'\)"),
         (lambda: minivit.from_torchvision(altered(torchvisions(), f"{LAYER}.self_attention", torch.nn.MultiheadAttention(12, 4, batch_first=True))), r"\[3, 4\]"),
-        (lambda: minivit.from_torchvision(torch.nn.Linear(2, 2)), "conv_proj.weight .* got None"),
+        (lambda: minivit.from_torchvision(torch.nn.Linear(2, 2)), "conv_proj.weight .* got none"),
         (lambda: minivit.from_torchvision(torchvisions(norm_layer=torch.nn.LayerNorm)), "1e-05"),
         (lambda: minivit.from_torchvision(torchvisions(representation_size=5)), "surplus: heads.pre_logits.bias"),
     ],
@@ -150,7 +150,7 @@ def with_first_strides():
         (lambda: resnets(norm_layer=lambda w: torch.nn.BatchNorm2d(w, eps=1e-3)), r".*eps=0.001"),
         (lambda: resnets(width_per_group=128), r"Conv2d\(64, 128"),
         (lambda: resnets(width_per_group=128).state_dict(), r"of another shape: layer1.0.bn1"),
-        (lambda: broken(resnets(), lambda s: s.pop("fc.weight")), "fc.weight of 2 axes: got None"),
+        (lambda: broken(resnets(), lambda s: s.pop("fc.weight")), "fc.weight of 2 axes: got none"),
         (lambda: broken(resnets(), lambda s: s.update({"bn1.running_var": s["bn1.running_var"] / 0})), "1 with NaN or infinity: bn1.running_var$"),
     ],
 )  # fmt: skip

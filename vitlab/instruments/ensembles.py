@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Int64, Shaped
 from torch import Tensor, nn
 
+from vitlab.calls import expect
 from vitlab.instruments.grids import Grid
 from vitlab.instruments.representations import by_position, collected, patch_grid
 
@@ -97,6 +98,7 @@ def cue_conflict(
     Images whose shape and texture belong to one class count for nothing: they show no conflict.
     """
     conflict = shapes != textures
+    expect(conflict.any(), "images whose shape and texture disagree", "none")
     shape = int((answers == shapes)[conflict].sum())
     texture = int((answers == textures)[conflict].sum())
     return CueConflict(shape, texture, int(conflict.sum()) - shape - texture)

@@ -76,8 +76,7 @@ def readable(
     """Measures how much of every patch a linear map can read from every token.
 
     It is ``R²`` of ridge regression from the token to the patch's leading principal components, on
-    other images, NaN or -inf for a patch that is the same in all of them. What fraction of the
-    token's variance they account for does not matter.
+    other images. What fraction of the token's variance they account for does not matter.
     """
     grid = grid or patch_grid(model, train)
     tokens, patches, shape = _tokens_and_patches(model, train, name, grid)
@@ -86,6 +85,7 @@ def readable(
     y, other_y = ((p.double() @ basis.flatten(1).mT).flatten(1) for p in (patches, other_patches))
     # Of all components of a patch together: [patches, components] to [patches].
     variance = (other_y - other_y.mean(0)).square().sum(0).view(-1, len(basis))
+    expect(variance.sum(1).all(), "test images that differ in every patch", "one alike in all")
     rows = []
     for i in range(tokens.shape[1]):
         left = (other_y - ridge(tokens[:, i], y, each=True)(other_tokens[:, i])).square().sum(0)

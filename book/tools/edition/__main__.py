@@ -1,10 +1,9 @@
-"""Builds a book for students, or of some chapters.
+"""Builds a book for students, or of some chapters, in ``_build/edition/_build/html``.
 
     python -m book.tools.edition [--student] [--chapters 1,2,4,14] [--whole ADDRESS]
 
-The pages are in ``_build/edition/_build/html``, in place of those of an edition before. Chapters
-keep their numbers, and the ledger all its claims. What students are not to read is looked for in
-all that was built, and ends it if found.
+Chapters keep their numbers, and the ledger all its claims. What students are not to read is looked
+for in all that was built, and ends it if found.
 """
 
 import argparse
@@ -36,7 +35,7 @@ def arguments(given: list[str] | None = None) -> Edition:
 
 
 def build(edition: Edition, folder: Path) -> int:
-    # The launch buttons of an edition for students would open the whole book.
+    # An edition for students has no launch buttons, which would open the whole book.
     address = {"MINIVIT_REPOSITORY": ""} if edition.student else {}
     program = Path(sys.executable).with_name("jupyter-book")
     command = [program, "build", ".", "-W", "-n", "--keep-going"]

@@ -81,9 +81,7 @@ def remixed_map(book: dict[str, Any], chapters: frozenset[int]) -> dict[str, Any
 
 def missing(book: dict[str, Any], chapters: frozenset[int]) -> dict[int, list[int]]:
     """Chapters that build on others which are not chosen, with the numbers of these."""
-    needs = {
-        int(name[:2]): [n for n in about["needs"] if n not in chapters]
-        for part in remixed_map(book, chapters)["parts"]
-        for name, about in part["chapters"].items()
-    }
-    return {chapter: absent for chapter, absent in needs.items() if absent}
+    parts = remixed_map(book, chapters)["parts"]
+    needs = {int(n[:2]): about["needs"] for part in parts for n, about in part["chapters"].items()}
+    absent = {chapter: sorted({*numbers} - chapters) for chapter, numbers in needs.items()}
+    return {chapter: numbers for chapter, numbers in absent.items() if numbers}

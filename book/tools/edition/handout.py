@@ -1,10 +1,8 @@
-"""Writes the notebooks that students get: a folder, and the same as a zip.
+"""Writes the notebooks that students get to ``_build/handout``, with the packages, and as a zip.
 
     python -m book.tools.edition.handout [--chapters 1,2,4]
 
-``_build/handout`` then has the chapters without solutions, ``minivit`` and ``course`` beside them,
-and a README that says how to begin. It is written anew each time. What students are not to read is
-looked for in all of it; where it is found there is no zip.
+What students are not to read is looked for in all of it; where it is found there is no zip.
 """
 
 import shutil
@@ -22,24 +20,6 @@ FOLDER = ROOT / "_build/handout"
 # What notebooks need of an edition's sources.
 KEPT = ("CITATION.cff", "LICENSE", "LICENSE-text", "course", "minivit", "studies", "vitlab")
 IN_BOOK = ("*.ipynb", "_static/drawings", "claims.yml", "machines.json", "results")
-README = """\
-# Vision transformers: the notebooks
-
-    python3 -m venv .venv
-    .venv/bin/pip install -r requirements.txt
-    .venv/bin/jupyter lab book
-
-(On Windows `.venv\\Scripts` in place of `.venv/bin`.) Python 3.11 to 3.14; without a graphics card,
-install torch from https://download.pytorch.org/whl/cpu first, which saves gigabytes.
-
-Where a cell says `raise NotImplementedError`, write the function, run it and the check below it,
-which says what is probably wrong. A chapter goes on with what you wrote. A cell that begins with
-`# needs:` and fails because something is not written yet says that it waits: come back to it.
-The notebooks stay in this folder, for `minivit` and `course` are in it. Nothing is fetched from
-elsewhere, but for packages at the start.
-
-Code: MIT licence (`LICENSE`). Text and figures: CC BY 4.0 (`LICENSE-text`).
-"""
 
 
 def requirements() -> str:
@@ -64,11 +44,9 @@ def hand_out(edition: Edition, folder: Path) -> None:
     for path in folder.glob("book/*.ipynb"):
         notebook = notebooks.read(path)
         for output in notebooks.outputs(notebook):
-            output.get("metadata", {}).pop(
-                "narrow", None
-            )  # a figure for phones, for the site alone
+            output.get("metadata", {}).pop("narrow", None)  # the site's form for phones
         notebooks.write(path, notebook)
-    (folder / "README.md").write_text(README, encoding="utf-8")
+    shutil.copy(ROOT / "book/tools/edition/handout.md", folder / "README.md")
     (folder / "requirements.txt").write_text(requirements(), encoding="utf-8")
 
 

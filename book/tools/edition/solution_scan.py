@@ -1,7 +1,7 @@
 """Finds solutions, and texts for teachers alone, where students read.
 
 A solution is known by its tokens and a text by its words, so that neither line breaks nor a page's
-markup hide it. A run of them that is too long for chance counts, unless ``allowed.py`` names it.
+markup hide it. A run of them that is too long for chance counts, unless ``allowed.yml`` names it.
 """
 
 import ast
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from book.tools import notebooks
 from book.tools.address import ROOT
-from book.tools.edition.allowed import CELLS, FILES
+from book.tools.edition.tree import load
 from book.tools.gates import text_of
 
 TOKENS = 20  # of code in a row that are no chance; a shorter solution counts as a whole
@@ -24,6 +24,7 @@ WORDS = 16  # of prose
 # What is written for teachers: answers, and the exam. Their plans may be read by anybody.
 FOR_TEACHERS = re.compile(r"book/(solutions/.*|teaching/(exam|questions).*)")
 READ = {".html", ".ipynb", ".js", ".json", ".md", ".py", ".txt", ".csv", ".bib", ".yml", ".xml"}
+ALLOWED = load("book/tools/edition/allowed.yml")
 EMBEDDED = re.compile(r"base64,[\w+/=]+")
 
 Run = tuple[str, ...]  # tokens or words
@@ -31,14 +32,11 @@ Known = dict[bool, dict[Run, dict[Run, set[str]]]]  # for code and prose, by a r
 
 
 class Secret(NamedTuple):
-    """What students shall not read."""
-
     name: str  # of a function, or a page
     code: bool
     parts: Run
 
     def runs(self) -> set[Run]:
-        """Its runs that are too long for chance."""
         return runs(self.parts, min(len(self.parts), TOKENS if self.code else WORDS))
 
 
@@ -98,7 +96,7 @@ def readable(file: Path) -> str:
 @cache
 def demonstrated(name: str, stem: str) -> frozenset[Run]:
     """The runs of a solution that a chapter prints itself."""
-    allowed = CELLS.get((name, stem))
+    allowed = ALLOWED["cells"].get(name, {}).get(stem)
     if not allowed:
         return frozenset()
     (secret,) = (secret for secret in secrets(frozenset()) if secret.name == name)
@@ -129,17 +127,15 @@ def matches(text: str, table: Known) -> Iterator[tuple[str, Run]]:
 
 
 def leaks(folder: Path, left_out: frozenset[str]) -> list[str]:
-    """Each secret that stands in a file of a folder: one line, which begins with the file's name.
-
-    ``left_out`` are the pages that students do not get, as the table of contents names them.
-    """
+    """A line for each secret in a folder's files; students do not get the pages of ``left_out``."""
     table, problems = known(left_out), []
     for file in sorted(path for path in folder.rglob("*") if path.suffix in READ):
         path, text = file.relative_to(folder).as_posix(), readable(file)
         leaked = {
             name: run
             for name, run in matches(text, table)
-            if name not in FILES.get(path, ()) and run not in demonstrated(name, file.stem)
+            if name not in ALLOWED["files"].get(path, ())
+            and run not in demonstrated(name, file.stem)
         }
         problems += [f"{path}: {name}: {' '.join(run)}" for name, run in sorted(leaked.items())]
         page = path.removesuffix(file.suffix).removeprefix("_sources/")

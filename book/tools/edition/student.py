@@ -4,7 +4,9 @@ import ast
 import re
 import symtable
 from collections.abc import Iterator
+from pathlib import Path
 
+import yaml
 from nbformat import NotebookNode, from_dict
 
 from book.tools.notebooks import tags
@@ -41,30 +43,12 @@ SOLUTIONS = re.compile(  # where a chapter says where its solutions are
     r"<solutions/\w+>`(?:; that of exercise 1 stands in the chapter)?\."
 )
 # Sentences that are true of the whole book alone: by page, each with what students read instead.
-INSTEAD = {
-    "index": [
-        ("and worked {doc}`solutions <book/solutions>`. For teachers: a workshop, a lecture, "
-         "questions and an exam.",
-         "with what you need to know before: {doc}`prerequisites <book/teaching/prerequisites>`."),
-        ("{doc}`Twelve weeks <book/teaching/course>`, with", "Twelve weeks, with"),
-    ],
-    "how_to_read": [
-        ("are folded, and so is a solution, with which the chapter goes on. Then",
-         "are folded. The chapter goes on with what you wrote; a cell that needs what is not\n"
-         "   written yet says so, and waits. Then"),
-    ],
-    "02_attention": [
-        ("The solution is the code of the book's package, `minivit`, with types that name the "
-         "shapes. Is it what\nPyTorch computes",
-         "The book's package, `minivit`, has these functions with types that name the shapes. Is "
-         "it\nwhat PyTorch computes"),
-    ],
-}  # fmt: skip
+INSTEAD = yaml.safe_load(Path(__file__).with_name("instead.yml").read_text(encoding="utf-8"))
 
 
 def rewrite(texts: list[str], page: str) -> list[str]:
     """A page's text, or the texts of its cells, without what is not so for students."""
-    for old, new in INSTEAD.get(page, []):
+    for old, new in (sentence.values() for sentence in INSTEAD.get(page, [])):
         if sum(text.count(old) for text in texts) != 1:
             raise ValueError(f"{page} is to have once what students read otherwise: {old!r}")
         texts = [text.replace(old, new) for text in texts]
@@ -91,7 +75,7 @@ def in_place_of(solution: NotebookNode) -> NotebookNode | None:
 
 
 def exchange(notebook: NotebookNode, page: str) -> None:
-    """Changes a chapter into what students get; the page is its file's name without the ending.
+    """Changes a chapter, named by its file, into what students get.
 
     Above each cell stand the functions that it needs from its reader.
     """
@@ -109,10 +93,7 @@ def exchange(notebook: NotebookNode, page: str) -> None:
 
 
 def needs(cells: list[str], stubs: list[set[str]]) -> list[set[str]]:
-    """For each cell the functions that it needs, those included that cells before it need for it.
-
-    ``stubs`` are the functions that the reader is to write in each.
-    """
+    """What each cell, or one that it builds on, needs of the functions to write."""
     waits: dict[str, set[str]] = {}  # by variable, the functions that it needs
     imported: set[str] = set()  # a module whose function is called stays the module that it was
     by_cell = []
@@ -145,10 +126,7 @@ def used(table: symtable.SymbolTable) -> Iterator[str]:
 
 
 def changed(tree: ast.Module) -> Iterator[str]:
-    """Variables of which a cell changes an entry or an attribute, or calls a method.
-
-    Only such methods count as stand alone on a line: what they are called for is what they change.
-    """
+    """Variables whose entry or attribute a cell changes, or whose method stands alone on a line."""
     for node in ast.walk(tree):
         part = None
         if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):

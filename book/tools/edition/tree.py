@@ -1,7 +1,6 @@
 """Writes the sources of an edition: a copy of the book's, from which it is built as the book is.
 
-``edition.json`` in the copy says what it leaves out. ``book/_ext/edition.py`` reads it, and turns
-links to what is not there into text, or into links to the whole book.
+``edition.json`` in the copy tells ``book/_ext/edition.py`` what it leaves out.
 """
 
 import json

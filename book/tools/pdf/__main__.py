@@ -2,9 +2,7 @@
 
 Chromium prints every page in the order of ``_toc.yml``; then they are bound, with a table of
 contents, an outline, page numbers, and links that lead to pages of the file. What is folded on a
-page, hints and solutions among it, stays so. The pages of solutions, the guide to marking and the
-reference of the package are left out, and of a verdict's card in a chapter all but what was found:
-the ledger has the whole.
+page stays so; of a verdict's card in a chapter all but what was found is left out.
 """
 
 from book.tools import chromium
@@ -18,12 +16,10 @@ if __name__ == "__main__":
     if not (SITE / "index.html").is_file():
         raise FileNotFoundError(f"no site in {SITE}: build it with `make site`")
     with chromium.browser() as browser:
-        parts = [
-            print_page(browser, (SITE / f"{name}.html").as_uri())
-            if kind == "page"
-            else Sheets(name)
-            for kind, name in entries()
-        ]
+        parts = []
+        for kind, name in entries():
+            page = (SITE / f"{name}.html").as_uri()
+            parts.append(print_page(browser, page) if kind == "page" else Sheets(name))
         book = bind(browser, parts)
     book.add_metadata({"/Title": "Vision transformers: a book that checks its sources"})
     book.compress_identical_objects()

@@ -6,39 +6,21 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
-import yaml
 from playwright.sync_api import Browser, BrowserContext
 from pypdf import PdfReader
 
-from book.tools.address import ROOT
 from book.tools.edition.contents import pages_of
+from book.tools.edition.tree import load
 
 LEFT_OUT = ("book/solutions", "book/api", "book/teaching/exam_marking")
 HEIGHT = 842.88  # points of a sheet, A4 as Chromium has it
 MARGIN = 51  # points, on each side
 SCALE = 0.8  # type of 16 pixels becomes 9.6 points
-SETTLE = Path(__file__).with_name("settle.js").read_text(encoding="utf-8")
-LOOK = Path(__file__).with_name("look.css").read_text(encoding="utf-8")
-CONTENTS = f"""<!doctype html><meta charset="utf-8"><style>
-@page {{ size: A4; margin: {MARGIN}pt }}
-body {{ font: 11pt/1.35 serif }}
-h1 {{ margin: 30mm 0 10mm; font-size: 30pt }}
-h2 {{ margin: 4mm 0 1mm; font-size: 12pt; break-after: avoid }}
-li {{ display: flex; justify-content: space-between; margin-bottom: 1mm; break-inside: avoid }}
-ul {{ margin: 0; padding: 0; break-before: page }}
-a {{ color: inherit; text-decoration: none }}
-</style>
-<h1>Vision transformers</h1>
-<p>A book that checks its sources. The minivit authors. Text and figures: CC BY 4.0.</p>
-<p>On paper hints and solutions stay folded and sliders stand still. A card in a chapter says only
-what was found; the ledger has the rest. Page numbers are those of the file.</p><ul>"""
-NUMBERS = f"""<!doctype html><meta charset="utf-8"><style>
-@page {{ size: A4; margin: 0 }}
-body {{ margin: 0; font: 8pt sans-serif; color: #555 }}
-div {{ position: relative; height: 296mm; overflow: hidden; break-after: page }}
-p {{ position: absolute; inset: auto {MARGIN}pt 8mm }}
-p {{ display: flex; justify-content: space-between }}
-</style>"""
+
+
+def beside(name: str) -> str:
+    """The text of a file of this folder."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8").replace("MARGIN", str(MARGIN))
 
 
 @dataclass
@@ -57,7 +39,7 @@ class Sheets:
 
 def entries() -> Iterator[tuple[str, str]]:
     """``("part", title)`` and ``("page", name)`` in order, without what is left out."""
-    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    contents = load("_toc.yml")
     yield "page", contents["root"]
     for part in contents["parts"]:
         if "caption" in part:
@@ -69,8 +51,8 @@ def print_page(browser: Browser | BrowserContext, address: str) -> Sheets:
     """A page, as Chromium prints it when all that belongs on it is there."""
     tab = browser.new_page()
     tab.goto(address)
-    tab.add_style_tag(content=LOOK)
-    title, headings = tab.evaluate(SETTLE)
+    tab.add_style_tag(content=beside("look.css"))
+    title, headings = tab.evaluate(beside("settle.js"))
     margin = dict.fromkeys(("top", "bottom", "left", "right"), f"{MARGIN / 0.75}px")
     file = tab.pdf(format="A4", scale=SCALE, print_background=True, margin=margin)
     tab.close()
@@ -88,7 +70,7 @@ def print_html(browser: Browser, html: str) -> PdfReader:
 
 def contents(parts: Iterable[Sheets]) -> str:
     """Title and table of contents; an address leads to its page, like any other link."""
-    return CONTENTS + "".join(
+    return beside("contents.html") + "".join(
         f'<li><a href="{part.address}">{escape(part.title)}</a><span>{part.first + 1}</span></li>'
         if part.file
         else f"<h2>{escape(part.title)}</h2>"
@@ -98,7 +80,7 @@ def contents(parts: Iterable[Sheets]) -> str:
 
 def numbers(titles: Iterable[str]) -> str:
     """For each page of the book a sheet that is empty but for its foot."""
-    return NUMBERS + "".join(
+    return beside("feet.html") + "".join(
         f"<div><p><span>{escape(title)}</span><span>{number}</span></p></div>"
         for number, title in enumerate(titles, 1)
     )

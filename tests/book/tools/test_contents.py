@@ -1,13 +1,10 @@
 """Which pages an edition has, and that a wrong choice of chapters gets one clear sentence."""
 
-import json
-
 import pytest
 
 from book.tools.edition.__main__ import arguments
 from book.tools.edition.contents import FOR_STUDENTS, chosen, missing, number, pages, remixed_map
-from book.tools.edition.solution_scan import leaks
-from book.tools.edition.tree import Edition, labels, load, table, write
+from book.tools.edition.tree import Edition, labels, load, table
 
 WHOLE = load("_toc.yml")
 MAP = load("book/chapters.yml")
@@ -23,7 +20,7 @@ def test_chapters_that_are_not_there_get_one_sentence(text, capsys):
     assert "1 to 23" in sentence and sentence.endswith(f"got {text!r}")
 
 
-def test_some_chapters_bring_their_solutions_and_all_that_is_no_chapter():
+def test_some_chapters_bring_what_is_no_chapter_and_students_get_no_solutions():
     kept, left_out = table(Edition(chapters=chosen("14, 1,2,4", WHOLE)))
     assert {number(page) for page in pages(kept)} - {None, 0} == SOME
     assert sum(page.startswith("book/solutions/") for page in pages(kept)) == len(SOME)
@@ -32,9 +29,6 @@ def test_some_chapters_bring_their_solutions_and_all_that_is_no_chapter():
     captions = [part.get("caption", "") for part in kept["parts"]]
     assert "III. Turn it around" in captions and "II. See" not in captions
     assert all(part["chapters"] for part in kept["parts"])
-
-
-def test_students_get_no_solutions_and_of_teachers_pages_three():
     kept, left_out = table(Edition(student=True))
     assert not any("solutions" in page for page in pages(kept))
     assert {page for page in pages(kept) if "teaching" in page} == set(FOR_STUDENTS)
@@ -49,31 +43,5 @@ def test_the_map_keeps_the_places_of_parts_and_the_steps_that_are_left():
     steps = {step["chapter"] for visit in kept["visits"] for step in visit["steps"]}
     assert steps and steps <= SOME
     assert missing(MAP, SOME) == {4: [3], 14: [12, 13]}
-
-
-def test_figures_equations_and_sections_are_known_by_the_names_that_others_use():
     assert {"fig-rebuilt", "eq-attention"} <= set(labels("book/02_attention"))
     assert "verdicts" in labels("index")
-
-
-@pytest.mark.full
-def test_a_smaller_book_for_students_keeps_both_promises(tmp_path):
-    both = Edition(student=True, chapters=SOME)
-    kept, left_out = table(both)
-    assert left_out == table(Edition(student=True))[1] | table(Edition(chapters=SOME))[1]
-    assert {number(page) for page in pages(kept)} == {None, 0, *SOME}
-
-    sources = tmp_path / "sources"
-    write(both, sources)
-    book = sources / "book"
-    assert load(sources / "_toc.yml") == kept
-    assert load(book / "chapters.yml") == remixed_map(MAP, SOME)
-    assert all(list(sources.glob(f"{page}.*")) for page in pages(kept))
-    assert not list(book.glob("solutions/*"))
-    names = {page.rpartition("/")[2] for page in FOR_STUDENTS}
-    assert {path.stem for path in book.glob("teaching/*")} == names
-    assert (book / "09_where_attention_looks.ipynb").exists()  # the ledger reads its verdicts
-    assert leaks(book, left_out) == []
-    edition = json.loads((sources / "edition.json").read_text())
-    assert set(edition["left_out"]) == left_out
-    assert edition["labels"]["fig-distances"] == "book/09_where_attention_looks"

@@ -53,10 +53,7 @@ def test_every_page_is_a_chapter_in_order_and_says_what_was_found(book):
     assert "Take it" not in two and "A caption" in two
     assert "folded away" not in one and "thresholds" not in one
     assert all(word in one for word in ("R1 holds", "found", "number"))
-
-
-def test_links_lead_to_chapters_and_lose_their_target_where_it_is_left_out(book):
-    one, two = (book[f"EPUB/text/ch00{n}.xhtml"].decode() for n in (1, 2))
+    # Links lead to chapters, and lose their target where it is left out.
     links = dict(re.findall(r'<a\s+href="([^"]*)"[^>]*>(\w+)', one))
     assert links == {"ch002.xhtml#two--deep": "across", "ch002.xhtml#two--": "whole",
                      "ch002.xhtml#two--fig-x": "figure", "ch002.xhtml#two--term-y": "term"}  # fmt: skip

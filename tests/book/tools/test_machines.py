@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -25,16 +26,12 @@ ON_THE_EDGE = {"C18", "H05", "H13", "H19", "H20", "H23", "H27", "H30", "H32", "H
 ON_THE_EDGE |= {"H14", "H25", "H36", "H38", "H39", "L17", "R32", "R62", "R70"}
 
 
-def test_the_runs_cover_every_cap_and_one_two_and_four_threads_in_at_most_six():
-    assert len(tool.RUNS) <= 6
+def test_the_runs_cover_every_cap_thread_count_notebook_and_unit_test():
     assert {run.threads for run in tool.RUNS.values()} == {1, 2, 4}
     used = {cap: {run.caps.get(cap) for run in tool.RUNS.values()} for cap in tool.RUNS["sse"].caps}
     assert used["ATEN_CPU_CAPABILITY"] == {None, "avx2", "default"}
     assert used["ONEDNN_MAX_CPU_ISA"] == {None, "AVX512_CORE", "AVX2", "SSE41"}
     assert all(len(values) > 1 for values in used.values())
-
-
-def test_every_notebook_and_every_unit_test_is_part_of_a_run():
     played = {arguments[-1] for arguments in tool.parts().values()}
     assert {str(path.relative_to(ROOT)) for path in notebooks()} <= played
     tests = {p.relative_to(ROOT).parts[:2] for p in (ROOT / "tests").rglob("test_*.py")}
@@ -50,58 +47,35 @@ def test_a_cap_reaches_the_library_that_it_caps():
     assert done.stdout.decode().split() == ["DEFAULT", "False"]
 
 
-@pytest.fixture
-def pytest_that(monkeypatch):
-    """Stands in for pytest: it ends with the codes given, and writes a report."""
+def test_a_run_counts_and_goes_on_with_the_part_that_was_not_finished(tmp_path, monkeypatch):
+    """With a pytest that ends with these codes, and writes a report each time."""
+    codes, environments = [1, 2, 0], []
 
-    def use(*codes):
-        left, calls = list(codes), []
+    def run(command, env, **_):
+        environments.append(env)
+        about = json.dumps({"id": "R01", "seeds": [1.0, 2.0, 6.0]})
+        report = command[command.index("--junitxml") + 1]
+        Path(report).write_text(REPORT.format(about), encoding="utf-8")
+        return SimpleNamespace(returncode=codes.pop(0), stdout="2 passed")
 
-        def run(command, **settings):
-            calls.append(settings["env"])
-            path = command[command.index("--junitxml") + 1]
-            about = json.dumps({"id": "R01", "seeds": [1.0, 2.0, 6.0]})
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(REPORT.format(about))
-            return SimpleNamespace(returncode=left.pop(0), stdout="2 passed")
-
-        monkeypatch.setattr(tool.subprocess, "run", run)
-        monkeypatch.setattr(tool, "parts", lambda: {"book/01": ["x"], "tests/course": ["y"]})
-        return calls
-
-    return use
-
-
-def test_a_run_counts_tests_cells_and_failures_and_how_far_a_figure_is_from_its_page(
-    tmp_path, pytest_that, monkeypatch
-):
+    monkeypatch.setattr(tool.subprocess, "run", run)
+    monkeypatch.setattr(tool, "parts", lambda: {"book/01": ["x"], "tests/course": ["y"]})
     monkeypatch.setattr(tool, "on_pages", lambda: {"R01": 2.5})
-    calls = pytest_that(1, 0)
-    tool.play("sse", tool.RUNS["sse"], tmp_path)
-    assert [env["ATEN_CPU_CAPABILITY"] for env in calls] == ["default", "default"]
+    sse = tool.RUNS["sse"]._replace(threads=99)  # so that parts run one after the other
+    with pytest.raises(RuntimeError, match="sse, tests/course: pytest ended with 2"):
+        tool.play("sse", sse, tmp_path)
+    assert tool.read("sse", tmp_path)["tests"] == 0
+    tool.play("sse", sse, tmp_path)
+    assert [env["ATEN_CPU_CAPABILITY"] for env in environments] == ["default"] * 3
     row = tool.read("sse", tmp_path)
     assert (row["tests"], row["cells"], row["moved"]) == (2, 2, {"R01": 0.5})
     assert row["failed"] == ["book-01: Cell 2", "tests-course: Cell 2"]
 
 
-def test_an_interrupted_run_goes_on_with_the_part_that_was_not_finished(tmp_path, pytest_that):
-    pytest_that(0, 2)
-    run = tool.Run(99, {})  # threads, so that parts run one after the other
-    with pytest.raises(RuntimeError, match="sse, tests/course: pytest ended with 2"):
-        tool.play("sse", run, tmp_path)
-    assert tool.read("sse", tmp_path)["cells"] == 2
-    calls = pytest_that(0)
-    tool.play("sse", run, tmp_path)
-    assert len(calls) == 1
-
-
-def test_contributing_shows_the_runs_that_are_stored_and_none_is_red():
+def test_stored_runs_stand_in_contributing_none_is_red_and_verdicts_on_an_edge_say_so():
     assert {row["run"] for row in machines()["runs"]} >= {"as-it-is", "avx2", "sse"}
     assert tool.table() in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert {row["run"]: row["failed"] for row in machines()["runs"] if row["failed"]} == {}
-
-
-def test_verdicts_on_the_edge_of_a_rule_say_so():
     found = harvest().items()
     edge = {name: f.verdict for name, f in found if "no farther than" in f.margin}
     assert set(edge) == ON_THE_EDGE

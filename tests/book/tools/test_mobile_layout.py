@@ -28,27 +28,15 @@ def test_panels_of_one_row_are_stacked_and_the_figure_stays(columns):
     assert plt.get_fignums() == [figure.number]
 
 
-@pytest.mark.parametrize(
-    ("shape", "options"),
-    [
+def test_other_figures_are_left_alone():
+    for shape, options in [
         ((1, 1), {"figsize": (8, 3)}),
         ((2, 2), {"figsize": (8, 6)}),
         ((1, 2), {"figsize": (4.5, 3)}),  # fits a phone as it is
         ((1, 2), {"figsize": (8, 3), "width_ratios": (5, 1)}),
-    ],
-)
-def test_other_figures_are_left_alone(shape, options):
-    figure, _ = plt.subplots(*shape, **options)
-    assert panels(figure) == [] and encode(figure) is None
-
-
-def test_a_panel_that_shared_its_axis_gets_labels_of_its_own():
-    figure, (first, second) = plt.subplots(1, 2, sharey=True, figsize=(8, 3))
-    first.set_ylabel("accuracy")
-    stack(figure)
-    assert second.get_ylabel() == "accuracy"
-    assert second.yaxis.get_tick_params()["labelleft"]
-    assert first.get_subplotspec().rowspan != second.get_subplotspec().rowspan
+    ]:
+        figure, _ = plt.subplots(*shape, **options)
+        assert panels(figure) == [] and encode(figure) is None
 
 
 @pytest.mark.parametrize("wide", ["legend", "label"])
@@ -65,7 +53,7 @@ def test_what_is_wider_than_the_stacked_sheet_is_not_cut(wide):
     assert grey[:, [0, -1]].min() > 200  # nothing reaches the edge
 
 
-def test_four_images_become_two_rows_and_a_colour_bar_is_no_panel():
+def test_images_become_two_rows_a_colour_bar_is_no_panel_and_shared_axes_get_labels():
     figure, axes = plt.subplots(1, 4, figsize=(8, 3))
     for ax in axes:
         image = ax.imshow([[0, 1]])
@@ -74,3 +62,9 @@ def test_four_images_become_two_rows_and_a_colour_bar_is_no_panel():
     assert panels(figure) == list(axes)
     stack(figure)
     assert {ax.get_subplotspec().rowspan.start for ax in axes} == {0, 1}
+    figure, (first, second) = plt.subplots(1, 2, sharey=True, figsize=(8, 3))
+    first.set_ylabel("accuracy")
+    stack(figure)
+    assert second.get_ylabel() == "accuracy"
+    assert second.yaxis.get_tick_params()["labelleft"]
+    assert first.get_subplotspec().rowspan != second.get_subplotspec().rowspan

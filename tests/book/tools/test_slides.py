@@ -35,17 +35,6 @@ def minutes(deck):
     return sum(map(int, re.findall(r"timing=(\d+)", script.spoken(SOURCES[deck])))) / 60
 
 
-def test_there_is_a_deck_for_every_source():
-    assert sorted(SOURCES) == sorted(path.stem for path in slides.SOURCES.glob("*.md"))
-
-
-@pytest.mark.parametrize("deck", SOURCES)
-def test_every_figure_claim_and_slider_is_there(deck):
-    text = filled(SOURCES[deck])
-    assert not ROLE.search(text.replace("\\", ""))
-    assert "figure:" not in text and "script=" not in text
-
-
 @pytest.mark.parametrize("source, name", [
     ("![](figure:fig-none)", "the figure 'fig-none'"),
     ("{verdict}`X99`", "the claim 'X99'"),
@@ -60,19 +49,31 @@ def test_what_is_not_there_is_named(source, name):
         filled(source)
 
 
-def test_models_show_what_there_is_to_be_shown():
+def test_models_show_what_there_is_to_be_shown_and_a_verdict_is_the_ledgers():
     code = (BOOK / "_static/live/live.js").read_text(encoding="utf-8")
     shows = re.findall(r"(?m)^    (\w+): \[\[", code)
     asked = re.findall(r"\{live\}`(\w+) ?(\w*)`", "".join(SOURCES.values()))
     assert len(asked) >= 4 and {show for _, show in asked} <= {"", *shows}
     assert {model for model, _ in asked} <= set(MODELS)
-
-
-def test_a_verdict_is_the_ledgers():
-    row = claims()["R43"]
-    text = filled("{verdict}`R43`")
+    row, text = claims()["R43"], filled("{verdict}`R43`")
     assert row["word"] in text and row["figure"] in text and "verdict-refuted" in text
     assert filled("{word}`R43`") == row["word"]
+
+
+@pytest.mark.parametrize("deck", SOURCES)
+def test_a_deck_has_what_it_shows_large_enough_and_its_length_stands_on_the_page(deck):
+    text = filled(SOURCES[deck])
+    assert not ROLE.search(text.replace("\\", ""))
+    assert "figure:" not in text and "script=" not in text
+    with plt.style.context("vitlab.figures.book"):
+        points, dpi = plt.rcParams["legend.fontsize"], plt.rcParams["savefig.dpi"]
+    for _, name, part in FIGURE.findall(SOURCES[deck]):
+        file = figures()[name][1]
+        with Image.open(io.BytesIO(cut(file, part) if part else file)) as image:
+            scale = min(room / size for room, size in zip(ROOM, image.size, strict=True))
+        assert points * dpi / 72 * scale >= SMALLEST, (name, image.size)
+    row = re.search(rf"(?m)^\| `{deck}`.*?\| (\d+) \| (\d+) \|$", PAGE)
+    assert (int(row[1]), int(row[2])) == (len(parts(deck)), int(minutes(deck) + 0.5))
 
 
 @pytest.mark.parametrize("deck", SOURCES)
@@ -89,23 +90,6 @@ def test_every_slide_has_notes_minutes_and_few_words_and_types_no_figure_of_a_cl
                 assert not re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", typed), (name, number)
 
 
-@pytest.mark.parametrize("deck", SOURCES)
-def test_figures_are_large_enough_to_be_read(deck):
-    with plt.style.context("vitlab.figures.book"):
-        points, dpi = plt.rcParams["legend.fontsize"], plt.rcParams["savefig.dpi"]
-    for _, name, part in FIGURE.findall(SOURCES[deck]):
-        file = figures()[name][1]
-        with Image.open(io.BytesIO(cut(file, part) if part else file)) as image:
-            scale = min(room / size for room, size in zip(ROOM, image.size, strict=True))
-        assert points * dpi / 72 * scale >= SMALLEST, (name, image.size)
-
-
-def test_the_page_counts_slides_and_minutes():
-    for deck in SOURCES:
-        row = re.search(rf"(?m)^\| `{deck}`.*?\| (\d+) \| (\d+) \|$", PAGE)
-        assert (int(row[1]), int(row[2])) == (len(parts(deck)), int(minutes(deck) + 0.5)), deck
-
-
 def test_the_lecture_is_its_script_from_the_first_word_to_the_last():
     spans = re.findall(r"script=([\d.-]+)", SOURCES["lecture"])
     said = [text for span in spans for text in script.paragraphs(span)]
@@ -113,7 +97,8 @@ def test_the_lecture_is_its_script_from_the_first_word_to_the_last():
     assert 40 < minutes("lecture") <= 45
 
 
-def test_the_decks_of_the_parts_have_every_chapter():
+def test_there_is_a_deck_for_every_source_and_those_of_the_parts_have_every_chapter():
+    assert sorted(SOURCES) == sorted(path.stem for path in slides.SOURCES.glob("*.md"))
     titles = {}
     for path in sorted(BOOK.glob("[0-9]*.ipynb"))[1:]:
         heading = next(cell.source for cell in cells(path) if cell.cell_type == "markdown")
@@ -131,11 +116,15 @@ def test_messages_that_notes_quote_are_those_of_the_checks():
         assert sentence in " ".join(re.sub(r'"\s*f?"', "", code).split()), sentence
 
 
-def test_a_part_of_a_figure_is_cut_where_it_says():
+def test_a_figure_is_cut_and_markdown_becomes_slides_with_their_time_and_notes():
     file = io.BytesIO()
     Image.new("RGB", (200, 100)).save(file, "PNG")
     with Image.open(io.BytesIO(cut(file.getvalue(), "10,20,50,30"))) as part:
         assert part.size == (100, 30)
+    deck = "## One {timing=90}\n\nText\n\n::: notes\nSay it\n:::\n"
+    html = slides.page(filled(f"---\ntitle: T\nsubtitle: S\n---\n{deck}"))
+    for part in ('data-timing="90"', '<aside class="notes">', "reveal/reveal.js"):
+        assert part in html
 
 
 def test_an_archive_that_was_not_tried_is_refused_and_removed(tmp_path):
@@ -144,10 +133,3 @@ def test_an_archive_that_was_not_tried_is_refused_and_removed(tmp_path):
     with pytest.raises(ValueError, match="checksum differs"):
         list(slides.reveal(tmp_path))
     assert not archive.exists()
-
-
-def test_markdown_becomes_slides_with_their_time_and_notes():
-    deck = "## One {timing=90}\n\nText\n\n::: notes\nSay it\n:::\n"
-    html = slides.page(filled(f"---\ntitle: T\nsubtitle: S\n---\n{deck}"))
-    for part in ('data-timing="90"', '<aside class="notes">', "reveal/reveal.js"):
-        assert part in html

@@ -5,12 +5,10 @@ import json
 from functools import cache
 
 import nbformat
-import pytest
 
 from book.tools import notebooks
 from book.tools.address import ROOT
 from book.tools.edition import solution_scan as tool
-from book.tools.edition.allowed import CELLS, FILES
 from book.tools.edition.solution_scan import TOKENS, leaks, runs, secrets, solutions, tokens
 from book.tools.edition.tree import Edition, table
 
@@ -30,35 +28,24 @@ def sources():
     }
 
 
-def notebook(source):
-    cell = nbformat.v4.new_code_cell(source)
-    return nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))
-
-
-def coloured(source):
-    """As a page shows code: each word in a tag of its own."""
-    words = [f"<span>{html.escape(word)}</span>" for word in source.split(" ")]
-    return f"<pre>{' '.join(words)}</pre>"
-
-
-FORMS = {
-    "page.html": coloured,
-    "_sources/page.ipynb": notebook,
-    "page.md": lambda source: f"It is\n```python\n{source}\n```\n",
-    "data.json": lambda source: json.dumps({"code": source}),
-    "commented.py": lambda source: source.replace("\n", "\n# "),
-}
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_every_solution_is_found(tmp_path, name):
+def test_every_solution_is_found_in_whatever_form(tmp_path):
     assert len(sources()) > 100
+    names = set()
     for function, source in sources().items():
-        file = tmp_path / function / name
-        file.parent.mkdir(parents=True)
-        file.write_text(FORMS[name](source), encoding="utf-8")
-    found = {tuple(line.split(": ")[:2]) for line in leaks(tmp_path, LEFT_OUT)}
-    assert {(f"{function}/{name}", function) for function in sources()} <= found
+        words = "</span> <span>".join(html.escape(word) for word in source.split(" "))
+        cell = nbformat.v4.new_code_cell(source)
+        forms = {
+            "page.html": f"<pre><span>{words}</span></pre>",
+            "page.ipynb": nbformat.writes(nbformat.v4.new_notebook(cells=[cell])),
+            "page.md": f"It is\n```python\n{source}\n```\n",
+            "data.json": json.dumps({"code": source}),
+            "commented.py": source.replace("\n", "\n# "),
+        }
+        (tmp_path / function).mkdir()
+        for name, text in forms.items():
+            (tmp_path / function / name).write_text(text, encoding="utf-8")
+            names.add((f"{function}/{name}", function))
+    assert names <= {tuple(line.split(": ")[:2]) for line in leaks(tmp_path, LEFT_OUT)}
 
 
 def test_a_part_of_a_solution_is_found_in_any_encoding_and_its_signature_is_none(tmp_path):
@@ -69,32 +56,26 @@ def test_a_part_of_a_solution_is_found_in_any_encoding_and_its_signature_is_none
     assert leaks(tmp_path, LEFT_OUT)[0].startswith("part.js: chunked_attention: ")
 
 
-@pytest.mark.parametrize("page", ["book/solutions/02_attention", "book/teaching/exam_marking",
-                                  "book/teaching/questions"])  # fmt: skip
-def test_what_a_solution_says_is_found_and_so_is_a_teachers_page(tmp_path, page):
-    secret = tool.text_of_page(*ROOT.glob(f"{page}.*"))
-    (tmp_path / "page.html").write_text("<p>" + "</b> <b>".join(secret.parts[40:70]))
-    assert leaks(tmp_path, LEFT_OUT)[0].startswith(f"page.html: {secret.name}: ")
-
-
-def test_a_page_that_is_left_out_is_found_and_so_is_its_name_in_the_search(tmp_path):
+def test_a_page_that_is_left_out_is_found_and_so_are_its_words_and_its_name(tmp_path):
+    names = "solutions/02_attention", "teaching/exam_marking", "teaching/questions"
+    for number, name in enumerate(names):
+        words = tool.text_of_page(*ROOT.glob(f"book/{name}.*")).parts[40:70]
+        (tmp_path / f"{number}.html").write_text("<p>" + "</b> <b>".join(words))
     target = tmp_path / "book/teaching/exam_marking.html"
     target.parent.mkdir(parents=True)
     target.touch()
     (tmp_path / "searchindex.js").write_text('Search.setIndex({"docnames": ["book/solutions"]})')
-    assert leaks(tmp_path, LEFT_OUT) == [
-        "book/teaching/exam_marking.html: the page is there",
-        "searchindex.js: finds book/solutions",
-    ]
-
-
-def test_what_is_handed_out_holds_no_solution(handed_out):
-    assert leaks(handed_out, LEFT_OUT) == []
+    *said, page, search = leaks(tmp_path, LEFT_OUT)
+    for number, name in enumerate(names):
+        assert any(line.startswith(f"{number}.html: {name}: ") for line in said), name
+    assert page == "book/teaching/exam_marking.html: the page is there"
+    assert search == "searchindex.js: finds book/solutions"
 
 
 def test_a_solution_is_found_in_the_chapter_that_prints_a_part_of_it(handed_out, tmp_path):
     """What a chapter may print of a solution hides no more of it than that."""
-    for solution, chapter in CELLS:
+    assert leaks(handed_out, LEFT_OUT) == []
+    for solution, chapter in ((name, c) for name, cs in tool.ALLOWED["cells"].items() for c in cs):
         path = tmp_path / f"{chapter}.ipynb"
         student = notebooks.read(handed_out / "book" / path.name)
         student.cells.append(nbformat.v4.new_code_cell(sources()[solution]))
@@ -107,10 +88,11 @@ def test_a_solution_is_found_in_the_chapter_that_prints_a_part_of_it(handed_out,
 
 def test_each_exception_is_needed():
     known = {secret.name: secret for secret in secrets(frozenset())}
-    for file, names in FILES.items():
+    for file, names in tool.ALLOWED["files"].items():
         text = (ROOT / file).read_text(encoding="utf-8")
-        assert names <= {name for name, _ in tool.matches(text, tool.known(LEFT_OUT))}, file
-    for (solution, chapter), allowed in CELLS.items():
+        assert {*names} <= {name for name, _ in tool.matches(text, tool.known(LEFT_OUT))}, file
+    cells = ((name, *item) for name, cs in tool.ALLOWED["cells"].items() for item in cs.items())
+    for solution, chapter, allowed in cells:
         assert tool.demonstrated(solution, chapter), (solution, chapter)
         for cell in notebooks.cells(ROOT / f"book/{chapter}.ipynb"):
             shared = known[solution].runs() & runs(tokens(cell.source), TOKENS)
