@@ -75,7 +75,7 @@ def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
         "part": load().topics[claim.topic].part,
         "also": list(claim.also),
         "studies": [_study(name) for name in claim.study],
-        "others": [asdict(other) for other in others_of(claim.id)],
+        "others": others_of(claim.id),
         "source": claim.id[0],
         "url": address(claim.id, build),
     }
