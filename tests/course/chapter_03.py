@@ -191,30 +191,18 @@ WRONG = {
     ],
 }
 
-WHOLE = "whole numbers divided have the default dtype, which in a check is that of the input"
-FROM_ZERO = "a slice without a start begins at 0"
-
 EQUIVALENT = {
     "add_positions": {
-        "nothing = table.new_zeros(1, table.shape[1]) -> "
-        "nothing = tokens.new_zeros(1, table.shape[1])": "both have the same dtype and device",
+        "table.new_zeros -> tokens.new_zeros": "both have the same dtype and device",
     },
     "move_by": {
-        "pairs = torch.arange(0, dim, 2, dtype=p.dtype) -> pairs = torch.arange(0, dim, 2)": (
-            WHOLE
-        ),
-        "sine, cosine = (p[:, 0::2], p[:, 1::2]) -> sine, cosine = (p[:, ::2], p[:, 1::2])": (
-            FROM_ZERO
-        ),
+        "2, dtype=p.dtype -> 2": "whole numbers divided have a check's dtype",
+        "0::2 -> ::2": "a slice without a start begins at 0",
     },
-    "resample_linear": {},
-    "relative_bias": {},
     "rotary_2d": {
-        "half = x.shape[-1] // 2 -> half = x.shape[-1] / 2": "d_head is even",
-        "rates = 10000 ** (-torch.arange(0, half, 2, dtype=x.dtype) / half) -> "
-        "rates = 10000 ** (-torch.arange(0, half, 2) / half)": WHOLE,
-        "angles = torch.cat([by_row, by_column], dim=-1) -> "
-        "angles = torch.cat([by_row, by_column], dim=1)": "of two axes the last is axis 1",
-        "a, b = (x[..., 0::2], x[..., 1::2]) -> a, b = (x[..., ::2], x[..., 1::2])": FROM_ZERO,
+        "// 2 -> / 2": "d_head is even",
+        "2, dtype=x.dtype -> 2": "whole numbers divided have a check's dtype",
+        "by_column], dim=-1 -> by_column], dim=1": "of two axes the last is axis 1",
+        "0::2 -> ::2": "a slice without a start begins at 0",
     },
 }

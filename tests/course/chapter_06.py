@@ -96,17 +96,17 @@ def by_dot_products(x, weight, grid, sharpness):
     return torch.cat(heads, -1) @ weight.permute(2, 3, 1, 0).flatten(0, 2)
 
 
-def faulty_heads(x, weight, grid, sharpness, sign=1, swap=False, scale=1, double=1):
+def faulty_heads(x, weight, grid, sharpness, sign=1, swap=False):
     """Nine heads with one step replaced."""
     row, column = torch.meshgrid(*(torch.arange(float(n)) for n in grid), indexing="ij")
     p = torch.stack([row.flatten(), column.flatten()], -1)
     result = 0
     for u in range(3):
         for v in range(3):
-            offset = sign * double * torch.tensor([u - 1.0, v - 1.0])
+            offset = sign * torch.tensor([u - 1.0, v - 1.0])
             offset = offset.flip(0) if swap else offset
             apart = (p[:, None] + offset - p[None]).square().sum(-1)
-            weights = (-sharpness * scale * apart).softmax(-1)
+            weights = (-sharpness * apart).softmax(-1)
             result = result + weights @ x @ weight[:, :, u, v].T
     return result
 
@@ -137,7 +137,6 @@ WRONG = {
         ("reads 5 pixels", partial(faulty_ends, less=0)),
         ("not centred", partial(faulty_ends, centred=True)),
         ("pixels in front", partial(faulty_ends, pad=0)),
-        ("pixels in front", partial(faulty_ends, pad=-1)),
         ("stride * i", partial(faulty_ends, strided=False)),
         ("Begin with the highest", partial(faulty_ends, from_below=True)),
         ("Negative numbers", partial(faulty_ends, clamp=True)),
@@ -145,7 +144,6 @@ WRONG = {
     "circular_by_fourier": [
         ("is shifted by", partial(faulty_fourier, centred=False)),
         ("is flipped", partial(faulty_fourier, conjugate=False)),
-        ("is flipped", partial(faulty_fourier, conjugate=False, centred=False)),
         ("a factor rows * columns", partial(faulty_fourier, norm="forward")),
     ],
     "convolution_by_attention": [
@@ -158,21 +156,14 @@ WRONG = {
 }
 
 EQUIVALENT = {
-    "merged_kernel": {
-        "merged[:, :, 1, 1] += w1.flatten(1) + torch.eye(len(w3)) -> "
-        "merged[:, :, 1, 1] += w1.flatten(1) + torch.eye(len(w1))": "both have all channels",
-    },
+    "merged_kernel": {"len(w3) -> len(w1)": "both have all channels"},
     "circular_by_fourier": {
-        "lying = x.new_zeros(*weight.shape[:2], *x.shape[2:]) -> "
-        "lying = weight.new_zeros(*weight.shape[:2], *x.shape[2:])": "dtype and device are equal",
-        "side = weight.shape[-1] -> side = weight.shape[-2]": "filters are square",
+        "x.new_zeros -> weight.new_zeros": "dtype and device are equal",
+        "shape[-1] -> shape[-2]": "filters are square",
     },
     "convolution_by_attention": {
-        "apart = (wanted[:, None] - places).square().sum(-1) -> "
-        "apart = (places - wanted[:, None]).square().sum(-1)": "the sign is squared",
-        "places = torch.stack([place // columns, place % columns], dim=-1) -> "
-        "places = torch.stack([place // columns, place % columns], dim=1)": "of two axes, as below",
-        "weights = (-sharpness * apart).softmax(-1) -> "
-        "weights = (-sharpness * apart).softmax(1)": "of two axes the last is axis 1",
+        "wanted[:, None] - places -> places - wanted[:, None]": "the sign is squared",
+        "dim=-1 -> dim=1": "of two axes the last is axis 1",
+        "softmax(-1) -> softmax(1)": "of two axes the last is axis 1",
     },
 }

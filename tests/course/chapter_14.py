@@ -82,48 +82,43 @@ WRONG = {
     ],
 }
 
-SIDES = "first, second = ({} 0.05 {} lost, {} 0.05 {} lost)"
-STEP_OFF = SIDES.format("positive +", "*", "positive -", "*")
-START = "Newton's method only needs a start across the fold, and finds its way from this one too"
-STEPS = "one step more or less of what has converged"
-
 EQUIVALENT = {
     "build_collision": {
-        **{
-            f"{STEP_OFF} -> {SIDES.format('positive +', '*', *other)}": START
-            for other in (
-                ("negative -", "*"),
-                ("positive -", "%"),
-                ("positive -", "**"),
-                ("positive -", "-"),
-                ("positive -", "/"),
-                ("positive -", "//"),
-                ("positive /", "*"),
-                ("positive //", "*"),
-            )
-        },
-        f"{STEP_OFF} -> {STEP_OFF.replace('- 0.05', '- 1.05')}": START,
-        **{
-            f"{STEP_OFF} -> {SIDES.format(*other, 'positive -', '*')}": (
-                "another first input beside the fold does as well"
-            )
-            for other in (("negative +", "*"), ("positive +", "%"), ("positive +", "+"))
-        },
-        f"{STEP_OFF} -> {STEP_OFF.replace('+ 0.05', '+ 1.05')}": (
-            "another first input beside the fold does as well"
+        **dict.fromkeys(
+            [
+                "positive - 0.05 -> negative - 0.05",
+                "- 0.05 * -> - 0.05 %",
+                "- 0.05 * -> - 0.05 **",
+                "- 0.05 * -> - 0.05 -",
+                "- 0.05 * -> - 0.05 /",
+                "- 0.05 * -> - 0.05 //",
+                "positive - 0.05 -> positive / 0.05",
+                "positive - 0.05 -> positive // 0.05",
+                "- 0.05 -> - 1.05",
+                "Vh[-1] -> Vh[1]",
+            ],
+            "Newton's method finds its way from this start across the fold too",
         ),
-        "for _ in range(20): -> for _ in range(19):": STEPS,
-        "for _ in range(20): -> for _ in range(21):": STEPS,
-        "for _ in range(40): -> for _ in range(39):": STEPS,
-        "for _ in range(40): -> for _ in range(41):": STEPS,
-        "if torch.linalg.det(jacobian(middle)) > 0: -> "
-        "if torch.linalg.det(jacobian(middle)) >= 0:": "it is never exactly zero",
-        "lost = torch.linalg.svd(jacobian(positive)).Vh[-1] -> "
-        "lost = torch.linalg.svd(jacobian(negative)).Vh[-1]": "the two ends have met",
-        "lost = torch.linalg.svd(jacobian(positive)).Vh[-1] -> "
-        "lost = torch.linalg.svd(jacobian(positive)).Vh[1]": START,
-        "middle = (positive + negative) / 2 -> middle = (positive + negative) / 3": (
-            "the fold is also met on the way to zero"
+        **dict.fromkeys(
+            [
+                "positive + 0.05 -> negative + 0.05",
+                "* lost, -> % lost,",
+                "* lost, -> + lost,",
+                "+ 0.05 -> + 1.05",
+            ],
+            "another first input beside the fold does as well",
         ),
+        **dict.fromkeys(
+            [
+                "range(20) -> range(19)",
+                "range(20) -> range(21)",
+                "range(40) -> range(39)",
+                "range(40) -> range(41)",
+            ],
+            "one step more or less of what has converged",
+        ),
+        "> 0 -> >= 0": "it is never exactly zero",
+        "jacobian(positive) -> jacobian(negative)": "the two ends have met",
+        "/ 2 -> / 3": "the fold is also met on the way to zero",
     },
 }

@@ -182,14 +182,8 @@ WRONG = {
     ],
 }
 
-SAME = "Python keeps one copy of such a text"
-CHOICE = "x = branch if missing {} 'residual' else x + branch"
-
 EQUIVALENT = {
     "block_without": {
-        "if missing == 'norm': -> if missing is 'norm':": SAME,
-        "if name != missing: -> if name is not missing:": SAME,
-        f"{CHOICE.format('==')} -> {CHOICE.format('is')}": SAME,
-        f"{CHOICE.format('==')} -> {CHOICE.format('>=')}": "'residual' is the last by alphabet",
+        "missing == 'residual' -> missing >= 'residual'": "'residual' is the last by alphabet",
     },
 }
