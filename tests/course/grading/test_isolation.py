@@ -71,7 +71,7 @@ def outcome(folder):
             for attack, (line, _) in ATTACKS.items()
         ]  # fmt: skip
         outcomes, lacking = examined(answers, 20, 500, [folder / "handed in"])
-    return {attack: outcomes[name]["message"] for attack, name in NAMES.items()}, lacking
+    return {attack: outcomes[name].message for attack, name in NAMES.items()}, lacking
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

@@ -141,16 +141,16 @@ def test_the_error_that_a_function_raised_is_known_to_checks_that_ask_and_a_stub
 
 def test_only_expectations_count_that_not_every_finite_result_meets():
     source = "def add_positions(tokens, table):\n    return tokens * float('nan')\n"
-    assert examine("add_positions", source, 5, 300)["checks"] == 0
+    assert examine("add_positions", source, 5, 300).met == 0
 
 
 def test_answers_cannot_import_the_checks():
     for line in ("from course.check.chapter_03 import *", "from course import check"):
         source = f"{line}\ndef add_positions(tokens, table):\n    return 1\n"
         outcome = examine("add_positions", source, 5, 300)
-        assert outcome["state"] == "failed"
-        assert "What the function needs cannot be defined. " in outcome["message"]
-        assert f'Error in the line "{line}"' in outcome["message"]
+        assert outcome.state == "failed"
+        assert "What the function needs cannot be defined. " in outcome.message
+        assert f'Error in the line "{line}"' in outcome.message
 
 
 @pytest.mark.parametrize("name", ["training_step", "sharpest", "follow_rules", "largest_value"])
@@ -174,8 +174,7 @@ def test_a_check_that_cannot_go_on_costs_its_exercise_alone(monkeypatch):
 
     monkeypatch.setitem(EXERCISES, "broken", Exercise(broken))
     outcome = examine("broken", "def broken():\n    return 1.0\n", 5, 300)
-    message = "The check cannot go on: IndexError: out of range."
-    assert outcome == {"state": "failed", "message": message, "checks": 0}
+    assert outcome == ("failed", "The check cannot go on: IndexError: out of range.", 0)
 
 
 @pytest.mark.full
