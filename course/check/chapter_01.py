@@ -252,12 +252,8 @@ def denoised(attempt: Attempt) -> None:
         images: f"{margin}as they were.",
         images * coverage(images, size, size): f"{margin}as they were. Here they are black.",
     }
-    attempt.expect_close(
-        attempt(
-            images, size, size, every, if_not_finite=f"{margin}as they were. Here they are 0 / 0."
-        ),
-        outcomes,
-    )
+    message = f"{margin}as they were. Here they are 0 / 0."
+    attempt.expect_close(attempt(images, size, size, every, if_not_finite=message), outcomes)
 
 
 def coverage(images: Tensor, size: int, stride: int) -> Tensor:

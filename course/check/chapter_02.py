@@ -57,25 +57,19 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
 
     mask = (torch.arange(queries)[:, None] + torch.arange(keys)) % 3 != 0  # [queries, keys]
     mask[2] = False
-    masked = attempt(
-        q,
-        k,
-        v,
-        mask,
-        shape=shape,
-        if_not_finite="Without a mask the result is right. With one it contains NaN: the third "
-        "query may attend to nothing, and its softmax is 0 / 0.",
+    message = (
+        "Without a mask the result is right. With one it contains NaN: the third query may attend "
+        "to nothing, and its softmax is 0 / 0."
     )
+    masked = attempt(q, k, v, mask, shape=shape, if_not_finite=message)
     unmasked = attend(q, k, v, math.sqrt(d))
     if close(masked, unmasked):  # left for later
         return
     scores = q @ k.mT / math.sqrt(d)
     expected = softmax_by_rows(scores, mask) @ v
     there = "Without a mask the result is right. With one it is wrong."
-    attempt.expect(
-        not close(masked, softmax_by_rows(scores, ~mask) @ v),
-        "Without a mask the result is right. With one, it is inverted: True means allowed.",
-    )
+    message = "Without a mask the result is right. With one, it is inverted: True means allowed."
+    attempt.expect(not close(masked, softmax_by_rows(scores, ~mask) @ v), message)
     outcomes = {
         expected[..., mask.any(-1), :]: f"{there} The weights of the allowed keys should sum to "
         "one, and those of others be 0.",
@@ -96,18 +90,14 @@ def masked_softmax(attempt: Attempt) -> None:
     scores = normal_draws(seed=1)(batch, heads, queries, keys)
     # Every query and every key has both: something allowed and something forbidden.
     mask = (torch.arange(queries)[:, None] + torch.arange(keys)) % 3 != 0  # [queries, keys]
-    weights = attempt(
-        scores,
-        mask,
-        shape=shape,
-        if_not_finite="The result contains NaN, though every query may attend to something. Note "
-        "that 0 * infinity is NaN: fill scores in rather than multiply by the mask.",
+    message = (
+        "The result contains NaN, though every query may attend to something. Note that 0 * "
+        "infinity is NaN: fill scores in rather than multiply by the mask."
     )
+    weights = attempt(scores, mask, shape=shape, if_not_finite=message)
 
-    attempt.expect(
-        bool(weights[..., mask].any()) or not weights[..., ~mask].any(),
-        "Only the forbidden keys have weight: the mask is inverted. True means allowed.",
-    )
+    message = "Only the forbidden keys have weight: the mask is inverted. True means allowed."
+    attempt.expect(bool(weights[..., mask].any()) or not weights[..., ~mask].any(), message)
     attempt.expect(
         not close(weights.sum(-2), torch.ones(batch, heads, keys)),
         "The weights sum to one over the queries. Take the softmax over the keys, the last axis.",
@@ -127,30 +117,22 @@ def masked_softmax(attempt: Attempt) -> None:
         "ones are zeroed after the softmax, their share is missing.",
     }
     attempt.expect_close(weights.sum(-1), outcomes)
-    outcomes = {
-        softmax_by_rows(scores, mask): "The weights of allowed keys sum to one, but should be "
-        "proportional to exp(score).",
-    }
-    attempt.expect_close(weights, outcomes)
+    message = "The weights of allowed keys sum to one, but should be proportional to exp(score)."
+    attempt.expect_close(weights, {softmax_by_rows(scores, mask): message})
 
     padding = torch.arange(keys) < torch.tensor([4, 6])[:, None, None, None]
     weights = attempt(scores, padding, shape=shape)
-    outcomes = {
-        softmax_by_rows(scores, padding): "A mask of shape [batch, 1, 1, keys] should broadcast "
-        "over heads and queries.",
-    }
-    attempt.expect_close(weights, outcomes)
+    message = "A mask of shape [batch, 1, 1, keys] should broadcast over heads and queries."
+    attempt.expect_close(weights, {softmax_by_rows(scores, padding): message})
 
     # Far apart, so that one key takes all; then rounding such scores does no harm.
     for forbidden in (-1e5, 1e5):
         large = torch.where(mask, 1e4 * scores, forbidden)
-        weights = attempt(
-            large,
-            mask,
-            shape=shape,
-            if_not_finite="For scores as large as 10000 the result overflows or is 0 / 0. Subtract "
-            "the maximum of the allowed keys before exp, or use torch.softmax.",
+        message = (
+            "For scores as large as 10000 the result overflows or is 0 / 0. Subtract the maximum "
+            "of the allowed keys before exp, or use torch.softmax."
         )
+        weights = attempt(large, mask, shape=shape, if_not_finite=message)
         outcomes = {
             softmax_by_rows(large, mask): "With large scores the weights are wrong. The maximum to "
             "subtract is that of the allowed keys, and a penalty must outweigh any score.",
@@ -166,11 +148,8 @@ def masked_softmax(attempt: Attempt) -> None:
     attempt.expect(
         not weights[..., 2, :].any(), f"{empty} Here they sum to {weights[0, 0, 2].sum():.4g}."
     )
-    outcomes = {
-        softmax_by_rows(scores, some_empty): "One query with nothing allowed should not change the "
-        "weights of the others.",
-    }
-    attempt.expect_close(weights, outcomes)
+    message = "One query with nothing allowed should not change the weights of the others."
+    attempt.expect_close(weights, {softmax_by_rows(scores, some_empty): message})
 
 
 def softmax_by_rows(scores: Tensor, mask: Tensor) -> Tensor:
@@ -203,15 +182,11 @@ def antisymmetric_share(attempt: Attempt) -> None:
         4.0: "A purely antisymmetric B should have share 1, and 4 is returned. The antisymmetric "
         "part is half of B - B^T.",
     }
-    attempt.expect_close(
-        attempt(
-            pure_q,
-            pure_k,
-            if_not_finite="For a purely antisymmetric B the result is not finite. Divide by the "
-            "squared norm of B, not by that of its symmetric part, which is 0 here.",
-        ),
-        outcomes,
+    message = (
+        "For a purely antisymmetric B the result is not finite. Divide by the squared norm of B, "
+        "not by that of its symmetric part, which is 0 here."
     )
+    attempt.expect_close(attempt(pure_q, pure_k, if_not_finite=message), outcomes)
 
     b = torch.einsum("if,jf->ij", w_q, w_k)  # [dim, dim]
     small = w_q.T @ w_k  # [d_head, d_head]

@@ -91,14 +91,10 @@ def move_by(attempt: Attempt) -> None:
     }
     attempt.expect_close(moved, outcomes)
     for steps in (-3, 1.5, 40):
-        attempt.expect_close(
-            attempt(p, steps),
-            {sincos(places + steps, dim): f"With steps = {steps} the rows are wrong."},
-        )
-    attempt.expect_close(
-        attempt(sincos(places, 10), 2),
-        {sincos(places + 2, 10): "With dim = 10 the rows are wrong. Take the width from p."},
-    )
+        message = f"With steps = {steps} the rows are wrong."
+        attempt.expect_close(attempt(p, steps), {sincos(places + steps, dim): message})
+    message = "With dim = 10 the rows are wrong. Take the width from p."
+    attempt.expect_close(attempt(sincos(places, 10), 2), {sincos(places + 2, 10): message})
 
 
 def _turn_all(p: Tensor, angles: list[float]) -> Tensor:
@@ -159,11 +155,8 @@ def resample_linear(attempt: Attempt) -> None:
     }
     attempt.expect_close(result[1:], outcomes)
     for grid in ((2, 3), (3, 4), (7, 2)):
-        outcomes = {
-            bilinear(places, old, grid): f"From 3 x 4 to {grid[0]} x {grid[1]} the result is "
-            "wrong.",
-        }
-        attempt.expect_close(call(table, grid)[1:], outcomes)
+        message = f"From 3 x 4 to {grid[0]} x {grid[1]} the result is wrong."
+        attempt.expect_close(call(table, grid)[1:], {bilinear(places, old, grid): message})
 
 
 ALONE = "the result is wrong, though one row or one column alone is right."

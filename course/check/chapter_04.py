@@ -230,10 +230,8 @@ def drop_path(attempt: Attempt) -> None:
             "whole branch of an image goes or stays. Draw numbers of shape [batch, 1, 1].",
         )
         share = dropped[:, 0, 0].double().mean().item()
-        attempt.expect(
-            abs(share - rate) < 0.05,
-            f"With rate = {rate} a fraction of {share:.2f} of the images was dropped.",
-        )
+        message = f"With rate = {rate} a fraction of {share:.2f} of the images was dropped."
+        attempt.expect(abs(share - rate) < 0.05, message)
         kept = factors[~dropped]
         attempt.expect(
             not close(kept, torch.ones_like(kept)),

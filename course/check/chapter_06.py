@@ -58,11 +58,8 @@ def convolution_table(attempt: Attempt) -> None:
         }
         attempt.expect_close(attempt(kernel, rows, columns), outcomes)
     kernel = normal_draws(seed=2)(5, 5)
-    outcomes = {
-        table_of(kernel, 2, 4): "For a kernel of 5 x 5, larger than the grid of 2 x 4, the table "
-        "is wrong.",
-    }
-    attempt.expect_close(attempt(kernel, 2, 4), outcomes)
+    message = "For a kernel of 5 x 5, larger than the grid of 2 x 4, the table is wrong."
+    attempt.expect_close(attempt(kernel, 2, 4), {table_of(kernel, 2, 4): message})
 
 
 def seen(layers: list[list[int]], i: int) -> set[int]:
@@ -91,13 +88,8 @@ def layers_needed(attempt: Attempt) -> None:
         "You divide by the filter's width, as if fields of neighbours did not overlap. By how many "
         "pixels does a layer widen the field?",
     )
-    attempt.expect_close(
-        result[nothing],
-        {
-            expected[nothing]: "Without any layer a pixel sees itself: a field of 1 needs no "
-            "layer.",
-        },
-    )
+    message = "Without any layer a pixel sees itself: a field of 1 needs no layer."
+    attempt.expect_close(result[nothing], {expected[nothing]: message})
     outcomes = {
         expected[exact]: "Fields of 121, 25 and 13 pixels are met exactly by filters of 3, 5 and "
         "7.",
@@ -134,10 +126,8 @@ def first_and_last(attempt: Attempt) -> None:
     attempt.expect(
         found != [4, 9], f"{case} A filter of 5 reads 5 pixels: the last is kernel - 1 further on."
     )
-    attempt.expect(
-        found != [2, 6],
-        f"{case} Without padding, output 0 begins at pixel 0: the filter is not centred on i.",
-    )
+    message = f"{case} Without padding, output 0 begins at pixel 0: the filter is not centred on i."
+    attempt.expect(found != [2, 6], message)
     attempt.expect(found == [4, 8], f"{case} Stride 1 and no padding: it reads pixels i and on.")
 
     found, case = described([[3, 1, 1]], 4)
@@ -272,15 +262,10 @@ def convolution_by_attention(attempt: Attempt) -> None:
         "The offsets have the wrong sign: weight[:, :, 0, 0] belongs to the neighbour above and to "
         "the left, at p_i + (-1, -1).",
     )
-    attempt.expect(
-        not close(result[:, inside], convolved(weight.mT)[:, inside]),
-        "Rows and columns of the filter are swapped: its first axis is the row.",
-    )
-    outcomes = {
-        convolved(weight)[:, inside]: "Inside the grid, with a sharpness of 50, it should be a 3 x "
-        "3 convolution.",
-    }
-    attempt.expect_close(result[:, inside], outcomes)
+    message = "Rows and columns of the filter are swapped: its first axis is the row."
+    attempt.expect(not close(result[:, inside], convolved(weight.mT)[:, inside]), message)
+    message = "Inside the grid, with a sharpness of 50, it should be a 3 x 3 convolution."
+    attempt.expect_close(result[:, inside], {convolved(weight)[:, inside]: message})
     attempt.expect(
         not close(result, convolved(weight, "constant")),
         "Beyond the border you have zeros. But a softmax always gives its weights away: without a "
@@ -290,10 +275,8 @@ def convolution_by_attention(attempt: Attempt) -> None:
         not close(result, convolved(weight, "circular")),
         "Your grid wraps around. A position beyond the border has its own coordinates, such as -1.",
     )
-    attempt.expect_close(
-        result,
-        {convolved(weight): "At the border the token nearest to the missing position counts."},
-    )
+    message = "At the border the token nearest to the missing position counts."
+    attempt.expect_close(result, {convolved(weight): message})
 
     soft = attempt(x, weight, grid, 0.3)
     outcomes = {

@@ -82,9 +82,8 @@ def training_step(attempt: Attempt) -> None:
         loss_and_gradient(start, small, labels)[0]: "The labels are not smoothed.",
     }
     attempt.expect_close(attempt(model, small, labels, optimizer, 0.3), outcomes)
-    attempt.expect_close(
-        weights(model), {start - rate * g: "With smoothing the loss is right, the step is not."}
-    )
+    message = "With smoothing the loss is right, the step is not."
+    attempt.expect_close(weights(model), {start - rate * g: message})
 
 
 def loss_and_gradient(
@@ -142,10 +141,8 @@ def mixed_loss(attempt: Attempt) -> None:
         "Take smoothing from it first.",
     }
     attempt.expect_close(attempt(logits, labels, order, 1.0, 0.2), outcomes)
-    attempt.expect_close(
-        attempt(logits, labels, order, 0.3, 0.4),
-        {loss(0.3, 0.4): "Mixing and smoothing are right by themselves, but not together."},
-    )
+    message = "Mixing and smoothing are right by themselves, but not together."
+    attempt.expect_close(attempt(logits, labels, order, 0.3, 0.4), {loss(0.3, 0.4): message})
 
 
 def loss_by_entries(
@@ -216,17 +213,10 @@ def sharp_gradient(attempt: Attempt) -> None:
         f"gradient was called {len(seen)} times; each call costs a backward pass, and two are "
         "enough.",
     )
-    attempt.expect_close(
-        attempt(weights, gradient, 0.0),
-        {g: "With rho 0 the result should be the gradient at the weights."},
-    )
-    flat = attempt(
-        weights,
-        lambda at: 0 * at,
-        rho,
-        shape=dict(weights=n),
-        if_not_finite="Where the gradient is zero the result is 0 / 0. Return that gradient.",
-    )
+    message = "With rho 0 the result should be the gradient at the weights."
+    attempt.expect_close(attempt(weights, gradient, 0.0), {g: message})
+    message = "Where the gradient is zero the result is 0 / 0. Return that gradient."
+    flat = attempt(weights, lambda at: 0 * at, rho, shape=dict(weights=n), if_not_finite=message)
     attempt.expect_close(flat, {0.0: "Where the gradient is zero, return it as it is."})
 
 
@@ -259,9 +249,8 @@ def paired_interval(attempt: Attempt) -> None:
             -d.mean(): "The sign is wrong: how much is a above b?",
         }
         attempt.expect_close(found[1], outcomes)
-        attempt.expect(
-            found[0] < found[2], "The first number is the lower end, the last the upper."
-        )
+        message = "The first number is the lower end, the last the upper."
+        attempt.expect(found[0] < found[2], message)
         outcomes = {
             ends(t * error): "The mean is right, the ends are not.",
             ends(t * ((a.var() + b.var()) / seeds).sqrt()): "This treats the two models as if they "
@@ -298,10 +287,8 @@ def best_temperature(attempt: Attempt) -> None:
         def nearly(wrong: float, found: Tensor = found) -> bool:
             return abs(found.item() / wrong - 1) < 2e-3
 
-        attempt.expect(
-            nearly(best) or not nearly(1 / best),
-            "This is 1 / T: logits are divided by a temperature, not multiplied.",
-        )
+        message = "This is 1 / T: logits are divided by a temperature, not multiplied."
+        attempt.expect(nearly(best) or not nearly(1 / best), message)
         attempt.expect(
             nearly(best) or not nearly(1.0),
             "The result is 1, as if nothing needed correcting. Was the temperature searched for?",

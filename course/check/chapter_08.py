@@ -86,9 +86,8 @@ def matched_similarity(attempt: Attempt) -> None:
     a = normal(n, c, h, w) + 1  # with a mean that is not zero
     order, signs = torch.tensor([2, 0, 1, 4, 3]), torch.tensor([1.0, -1, 1, -1, -1])
     b = 3 * signs[:, None, None, None] * a[order]
-    attempt.expect_close(
-        attempt(a, a[order]), {1.0: "The same filters in another order should have similarity 1."}
-    )
+    message = "The same filters in another order should have similarity 1."
+    attempt.expect_close(attempt(a, a[order]), {1.0: message})
     outcomes: Outcomes = {
         1.0: "The same filters in another order, some with the opposite sign and all three times "
         "as long, should have similarity 1. Take the absolute cosine.",
@@ -167,14 +166,11 @@ def cosine_by_offset(attempt: Attempt) -> None:
             (sums / pairs).roll((1 - rows, 1 - columns), (0, 1)): "The offset 0 is in the corner. "
             "It belongs in the middle, at [rows - 1, columns - 1].",
         }
-        attempt.expect_close(
-            attempt(
-                table,
-                if_not_finite="The result contains NaN or infinity, though every offset has at "
-                "least one pair of positions.",
-            ),
-            outcomes,
+        message = (
+            "The result contains NaN or infinity, though every offset has at least one pair of "
+            "positions."
         )
+        attempt.expect_close(attempt(table, if_not_finite=message), outcomes)
 
 
 def by_offset(table: Tensor) -> tuple[Tensor, Tensor]:

@@ -67,9 +67,8 @@ def mean_offset(attempt: Attempt) -> None:
         return total / patches
 
     still = torch.eye(patches).expand(heads, -1, -1).contiguous()
-    attempt.expect_close(
-        offset(still), {0.0: "A head in which every patch looks at itself has no offset."}
-    )
+    message = "A head in which every patch looks at itself has no offset."
+    attempt.expect_close(offset(still), {0.0: message})
     first = torch.zeros(heads, patches, patches)
     first[:, :, 0] = 1
     outcomes = {
@@ -103,11 +102,10 @@ def relevance(attempt: Attempt) -> None:
     eye = torch.eye(tokens)
     weights = draws(2, heads, tokens, tokens).softmax(-1)
     gradients = draws(2, heads, tokens, tokens)
-    outcomes = {
-        eye: "Where the score does not depend on attention, every token keeps only itself: the "
-        "identity.",
-    }
-    attempt.expect_close(attempt(weights, torch.zeros_like(gradients)), outcomes)
+    message = (
+        "Where the score does not depend on attention, every token keeps only itself: the identity."
+    )
+    attempt.expect_close(attempt(weights, torch.zeros_like(gradients)), {eye: message})
     one = weights[:1], gradients[:1]
     outcomes = {
         eye + kept(one[0][0], one[1][0]): "For one block it should be the identity plus the mean "

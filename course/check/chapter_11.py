@@ -83,10 +83,8 @@ def expected_change(attempt: Attempt) -> None:
     def shape(jitter: int) -> dict[str, int]:
         return dict(channels=channels, height=height + jitter, width=width + jitter)
 
-    outcomes = {
-        update: "Without jitter there is one position, and the change should be the update itself.",
-    }
-    attempt.expect_close(attempt(update, 0, shape=shape(0)), outcomes)
+    message = "Without jitter there is one position, and the change should be the update itself."
+    attempt.expect_close(attempt(update, 0, shape=shape(0)), {update: message})
     n = jitter + 1
     total = put_at(product(range(n), repeat=2))
     middle, corner, diagonal = put(1, 1), put(0, 0), put_at((i, i) for i in range(n)) / n
@@ -225,10 +223,8 @@ def robust_images(attempt: Attempt) -> None:
         "the logit: it keeps rising where the softmax is flat.",
     }
     attempt.expect_close(result, outcomes)
-    attempt.expect(
-        model.w.grad is None,
-        "The model's parameters have gradients now. Ask only for the gradient of the images.",
-    )
+    message = "The model's parameters have gradients now. Ask only for the gradient of the images."
+    attempt.expect(model.w.grad is None, message)
     shifts = [(0, 0), (1, 2), (-2, 1)]
     moved = (start, w, shifts, 1, 0.02)
     several = {

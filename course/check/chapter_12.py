@@ -97,10 +97,8 @@ def forgotten_pattern(attempt: Attempt) -> None:
             "deviations from the mean, too. Which pattern does W map to 1 itself?",
         )
         moved = weight @ (pattern / pattern.norm())
-        attempt.expect(
-            moved.norm() > 1e-3,
-            "W maps this pattern to zero: the embedding hides it, not the norm.",
-        )
+        message = "W maps this pattern to zero: the embedding hides it, not the norm."
+        attempt.expect(moved.norm() > 1e-3, message)
         before = F.layer_norm(weight @ patch + offset, (dim,))
         after = F.layer_norm(weight @ (patch + pattern) + offset, (dim,))
         outcomes = {
@@ -114,10 +112,8 @@ def forgotten_pattern(attempt: Attempt) -> None:
             "take the one without it.",
         )
         attempt.expect_close(pattern.norm(), {1.0: "Its length should be 1."})
-        attempt.expect_close(
-            pattern,
-            {right: "The token's features should grow by it; they fall: the sign is wrong."},
-        )
+        message = "The token's features should grow by it; they fall: the sign is wrong."
+        attempt.expect_close(pattern, {right: message})
 
 
 @exercise("batch, n")

@@ -85,10 +85,8 @@ def rms_input(attempt: Attempt) -> None:
     }
     attempt.expect_close(attempt(w * gamma, gamma, eps), outcomes)
     small = 0.1
-    attempt.expect_close(
-        attempt(x / (square + small).sqrt(), ones, small),
-        {x: f"With eps = {small} the result is wrong, though with {eps} it was right."},
-    )
+    message = f"With eps = {small} the result is wrong, though with {eps} it was right."
+    attempt.expect_close(attempt(x / (square + small).sqrt(), ones, small), {x: message})
 
 
 def patches_of(w: Tensor, weight: Tensor, offset: Tensor) -> Tensor:

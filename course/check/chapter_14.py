@@ -175,10 +175,8 @@ def build_collision(attempt: Attempt) -> None:
             "The two inputs are the same. Newton's method must begin on the other side of the "
             "fold.",
         )
-        attempt.expect(
-            not torch.equal(pair, torch.stack([positive, negative])),
-            "These are the inputs that were given. They have different outputs.",
-        )
+        message = "These are the inputs that were given. They have different outputs."
+        attempt.expect(not torch.equal(pair, torch.stack([positive, negative])), message)
         attempt.expect(
             apart >= 1e-3,
             f"The two inputs are {apart:.1g} apart, expected 1e-3 at least. Next to a fold outputs "

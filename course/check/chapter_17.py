@@ -185,8 +185,7 @@ def partial_correlation(attempt: Attempt) -> None:
         plain(x - 5 * z, y - 5 * z): "z is subtracted without a slope.",
     }
     attempt.expect_close(attempt(x, y, 5 * z), outcomes)
-    outcomes = {
-        0.6: "With vectors whose mean is not 0 the result is wrong. Subtract the means of all "
-        "three.",
-    }
-    attempt.expect_close(attempt(x + 1, y - 2, z + 3), outcomes)
+    message = (
+        "With vectors whose mean is not 0 the result is wrong. Subtract the means of all three."
+    )
+    attempt.expect_close(attempt(x + 1, y - 2, z + 3), {0.6: message})

@@ -90,10 +90,8 @@ def sharpest(attempt: Attempt) -> None:
         25.0: "The square of the eigenvalue is returned.",
     }
     attempt.expect_close(attempt(start, product_with(downward), 60), outcomes)
-    attempt.expect(
-        calls[0] <= 62,
-        "More products with the matrix are taken than there are steps, and one to read off.",
-    )
+    message = "More products with the matrix are taken than there are steps, and one to read off."
+    attempt.expect(calls[0] <= 62, message)
     attempt.expect(calls[0] > 1, "No product with the matrix is taken.")
     for scale in (1e9, 1e-9):
         found = attempt(
@@ -106,10 +104,8 @@ def sharpest(attempt: Attempt) -> None:
         attempt.expect_close(
             found / scale, {3.0: f"With eigenvalues of the size of {scale:g} it fails."}
         )
-    attempt.expect_close(
-        attempt(100 * start, product_with(downward), 60),
-        {-5.0: "A longer start gives another value. Scale it to length 1."},
-    )
+    message = "A longer start gives another value. Scale it to length 1."
+    attempt.expect_close(attempt(100 * start, product_with(downward), 60), {-5.0: message})
     early = attempt(start, product_with(downward), 2)
     attempt.expect(
         (early - torch.tensor(-5.0)).abs() > 1e-6,
@@ -209,9 +205,8 @@ def negative_share(attempt: Attempt) -> None:
         "first that looks at the start.",
     }
     attempt.expect_close(attempt(T), outcomes)
-    attempt.expect_close(
-        attempt(3 * T), {share(first): "Three times the matrix has another share. It should not."}
-    )
+    message = "Three times the matrix has another share. It should not."
+    attempt.expect_close(attempt(3 * T), {share(first): message})
     up = torch.eye(3) * torch.tensor([0.2, 2, 3])
     attempt.expect_close(attempt(up), {0.0: "Where nothing is negative it is 0."})
     attempt.expect_close(attempt(-up), {1.0: "Where everything is negative it is 1."})
@@ -248,7 +243,5 @@ def filter_scaled(attempt: Attempt) -> None:
     }
     attempt.expect_close(attempt(matrix, own, shape={"out": 3, "in": 6}), outcomes)
     bias = normal(7)
-    attempt.expect_close(
-        attempt(bias, normal(7), shape={"features": 7}),
-        {0.0: "Parameters with one axis are no filters: there the direction is 0."},
-    )
+    message = "Parameters with one axis are no filters: there the direction is 0."
+    attempt.expect_close(attempt(bias, normal(7), shape={"features": 7}), {0.0: message})

@@ -154,10 +154,8 @@ def shifted_windows(attempt: Attempt) -> None:
         expect(expected, s, f"shifted by {s}", mistakes)
     row, column = grid(4, 9)
     expected = same((row - 3) // 5, (column - 3) // 5)
-    outcomes = {
-        expected: "For 4 x 9 patches and windows of 5 x 5, shifted by 3, the result is wrong.",
-    }
-    attempt.expect_close(attempt(4, 9, 5, 3, dtype=torch.bool).to(expected), outcomes)
+    message = "For 4 x 9 patches and windows of 5 x 5, shifted by 3, the result is wrong."
+    attempt.expect_close(attempt(4, 9, 5, 3, dtype=torch.bool).to(expected), {expected: message})
 
 
 @exercise("batch, n, dim")
