@@ -31,7 +31,6 @@ class StudyResults:
 
     @property
     def command(self) -> str:
-        """The command that repeats the study."""
         return f"python -m studies {self.name}"
 
     @property
@@ -50,6 +49,6 @@ def study(name: str, folder: Path = RESULTS) -> StudyResults:
             f"no results of a study {name!r}: there are {', '.join(known) or 'none'}. "
             "python -m studies NAME computes those of a study"
         )
-    found = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    about = {key: found[key] for key in ("rows", "seeds", "commit", "machine", "date")}
-    return StudyResults(name, **about)
+    stored = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    fields = ("rows", "seeds", "commit", "machine", "date")
+    return StudyResults(name, *(stored[field] for field in fields))

@@ -51,7 +51,7 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
         attempt(q[0, 0], k[0, 0], v[0, 0]),
         {
             attend(q[0, 0], k[0, 0], v[0, 0], math.sqrt(d)): "Without batch and heads, for q of "
-            "shape [queries, d], the result is wrong. Count axes from the end.",
+            "shape [queries, d], the result is wrong. Count axes from the end."
         },
     )
 
@@ -114,7 +114,7 @@ def masked_softmax(attempt: Attempt) -> None:
     )
     outcomes: Outcomes = {
         1.0: "The weights of each query should sum to one over the allowed keys. If the forbidden "
-        "ones are zeroed after the softmax, their share is missing.",
+        "ones are zeroed after the softmax, their share is missing."
     }
     attempt.expect_close(weights.sum(-1), outcomes)
     message = "The weights of allowed keys sum to one, but should be proportional to exp(score)."
@@ -135,7 +135,7 @@ def masked_softmax(attempt: Attempt) -> None:
         weights = attempt(large, mask, shape=shape, if_not_finite=message)
         outcomes = {
             softmax_by_rows(large, mask): "With large scores the weights are wrong. The maximum to "
-            "subtract is that of the allowed keys, and a penalty must outweigh any score.",
+            "subtract is that of the allowed keys, and a penalty must outweigh any score."
         }
         attempt.expect_close(weights, outcomes)
 
@@ -250,7 +250,7 @@ def multi_head(attempt: Attempt) -> None:
         )
     outcomes = {
         attended: "With one head, and the identity as w_out, the result should be softmax(q k^T / "
-        "sqrt(d)) v.",
+        "sqrt(d)) v."
     } | of_one_head(q, k, v, "d")
     attempt.expect_close(result, outcomes)
 
@@ -368,7 +368,7 @@ def grouped_query_attention(attempt: Attempt) -> None:
     outcomes = {
         in_turn(x @ one, [0] * heads, root): "With one group for all heads the result is wrong. "
         "The number of groups follows from the width of w_kv: each takes d_head columns for k and "
-        "as many for v.",
+        "as many for v."
     }
     attempt.expect_close(attempt(x, w_q, one, w_out, heads), outcomes)
 
@@ -402,7 +402,7 @@ def chunked_attention(attempt: Attempt) -> None:
 
     outcomes = {
         expected: "When a later chunk brings a larger maximum the result is wrong. The running sum "
-        "and the running output must both be multiplied by exp(old maximum - new maximum).",
+        "and the running output must both be multiplied by exp(old maximum - new maximum)."
     }
     attempt.expect_close(attempt(q, falling.flip(-2), v.flip(-2), chunk), outcomes)
 

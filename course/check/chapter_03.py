@@ -228,12 +228,12 @@ def rotary_2d(attempt: Attempt) -> None:
     x, result = turned((3, 5))
     outcomes = {
         x[:, :, 0]: "The token in row 0, column 0 should come back unchanged: its angles are 0. "
-        "Count from 0, and put the two numbers of a pair back where they were.",
+        "Count from 0, and put the two numbers of a pair back where they were."
     }
     attempt.expect_close(result[:, :, 0], outcomes)
     outcomes = {
         x.norm(dim=-1): "The length of the tokens has changed, and no rotation does that. Check "
-        "the signs in (a cos - b sin, a sin + b cos).",
+        "the signs in (a cos - b sin, a sin + b cos)."
     }
     attempt.expect_close(result.norm(dim=-1), outcomes)
 
@@ -246,7 +246,7 @@ def rotary_2d(attempt: Attempt) -> None:
         half = "first" if axis == "row" else "second"
         outcomes = {
             x[..., rests]: f"On a grid of one {axis} the {half} half of d_head should not be "
-            "turned. The first half is turned by the row, the second by the column.",
+            "turned. The first half is turned by the row, the second by the column."
         }
         attempt.expect_close(result[..., rests], outcomes)
         part = x[..., moves]

@@ -59,10 +59,7 @@ def mix_tokens(attempt: Attempt) -> None:
         "ordinary MLP. Transpose first.",
         (down @ gelu(u)).mT: "The result should be transposed back to [batch, tokens, dim].",
     }
-    attempt.expect_close(
-        attempt(square, up, up_bias, down, 0 * up_bias[:3]),
-        outcomes,
-    )
+    attempt.expect_close(attempt(square, up, up_bias, down, 0 * up_bias[:3]), outcomes)
 
 
 @exercise("batch")
@@ -144,7 +141,7 @@ def spatial_gate(attempt: Attempt) -> None:
     attempt.expect_close(attempt(x, weight, zeros, 0.1), outcomes)
     outcomes = {
         u * (weight @ gate + bias[:, None]): "The bias is used in a wrong way. Its entry i is "
-        "added to all features of token i.",
+        "added to all features of token i."
     }
     attempt.expect_close(attempt(x, weight, bias, 0.1), outcomes)
 
@@ -200,10 +197,7 @@ def resized_mixing(attempt: Attempt) -> None:
         "exact one.",
         x_old + plain: "With new = old: x is added. The stream is not part of the layer.",
     }
-    attempt.expect_close(
-        attempt(x_old, up, up_bias, down, down_bias, old, old),
-        outcomes,
-    )
+    attempt.expect_close(attempt(x_old, up, up_bias, down, down_bias, old, old), outcomes)
     finer = plane(old, new)
     swapped = torch.kron(line(3, 5), line(2, 4))  # the positions read as 3 rows of 2
     kinds = {
@@ -217,7 +211,7 @@ def resized_mixing(attempt: Attempt) -> None:
     }
     outcomes = {
         (finer @ down_bias)[:, None].expand(batch, after, dim): "With all other weights zero, the "
-        "result should be down_bias, resampled.",
+        "result should be down_bias, resampled."
     } | {
         (other @ down_bias)[:, None].expand(batch, after, dim): message
         for other, message in kinds.items()
@@ -243,6 +237,6 @@ def resized_mixing(attempt: Attempt) -> None:
     attempt.expect_close(attempt(x, up, up_bias, 0 * down + 1, 0 * down_bias, old, new), outcomes)
     outcomes = {
         layer(x, up_fine, down_fine, bias): "The resampled down is wrong. Each of its columns is a "
-        "small image.",
+        "small image."
     }
     attempt.expect_close(attempt(x, up, up_bias, down, down_bias, old, new), outcomes)

@@ -39,7 +39,7 @@ def convolution_table(attempt: Attempt) -> None:
     middle[1, 1] = 1.0
     outcomes = {
         torch.eye(20): "For a kernel that is 1 in its middle and 0 elsewhere, the table should be "
-        "the identity.",
+        "the identity."
     }
     attempt.expect_close(attempt(middle, rows, columns), outcomes)
     right, below = torch.zeros(3, 3), torch.zeros(3, 3)

@@ -66,7 +66,7 @@ def share_in_span(attempt: Attempt) -> None:
     skew = torch.einsum("kd,dchw->kchw", mix, directions[:k])
     outcomes = {
         right: "For images of other lengths and angles, with the same span, the share should be "
-        "the same. Projections on images that are not orthogonal cannot be added.",
+        "the same. Projections on images that are not orthogonal cannot be added."
     }
     attempt.expect_close(attempt(filters, skew), outcomes)
     # So long that rounding leaves about 0.1 of the singular value that should be zero.
@@ -90,7 +90,7 @@ def matched_similarity(attempt: Attempt) -> None:
     attempt.expect_close(attempt(a, a[order]), {1.0: message})
     outcomes: Outcomes = {
         1.0: "The same filters in another order, some with the opposite sign and all three times "
-        "as long, should have similarity 1. Take the absolute cosine.",
+        "as long, should have similarity 1. Take the absolute cosine."
     }
     attempt.expect_close(attempt(a, b), outcomes)
 

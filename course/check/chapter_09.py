@@ -85,7 +85,7 @@ def mean_offset(attempt: Attempt) -> None:
     weights = normal_draws(seed=31)(heads, patches, patches).mul(2).softmax(-1)
     outcomes = {
         expected(weights): "For weights that differ everywhere the offset is wrong. Sum over keys "
-        "by the weights, then take the mean over queries.",
+        "by the weights, then take the mean over queries."
     }
     attempt.expect_close(offset(weights), outcomes)
 
@@ -183,6 +183,6 @@ def integrated_gradients(attempt: Attempt) -> None:
         total += torch.autograd.grad(sine(x).sum(), x)[0] / 5
     outcomes = {
         total * way: "For a score that bends, the mean over 5 steps is wrong. Each image of the "
-        "batch has its own path.",
+        "batch has its own path."
     }
     attempt.expect_close(call(sine, 5), outcomes)

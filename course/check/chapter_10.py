@@ -105,7 +105,7 @@ def place_error(attempt: Attempt) -> None:
     table = normal_draws(seed=2)(rows, columns, rows, columns)
     outcomes = {
         away(table.flatten(2).flatten(0, 1).argmax(1), columns): "With another nearest patch for "
-        "each token the mean distance is wrong.",
+        "each token the mean distance is wrong."
     } | turned(table)
     attempt.expect_close(attempt(table), outcomes)
     own = torch.eye(rows * columns).view(rows, columns, rows, columns)
@@ -215,7 +215,7 @@ def left_out(attempt: Attempt) -> None:
 
     outcomes = {
         others(x, y, 0.0): "Without a penalty, x and y centred, the predictions for rows left out "
-        "are wrong.",
+        "are wrong."
     } | mistakes(x, y, 0.0)
     attempt.expect_close(attempt(x, y, 0.0), outcomes)
     outcomes = {

@@ -238,7 +238,7 @@ def robust_images(attempt: Attempt) -> None:
     }
     outcomes = {
         climbed(*moved): "With three shifts the step is wrong. The score is the mean of the scores "
-        "of the shifted images.",
+        "of the shifted images."
     } | several
     attempt.expect_close(climb(shifts, 1, 0.02), outcomes)
     far = (start, w, shifts, 3, 0.4)

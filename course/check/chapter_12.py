@@ -65,7 +65,7 @@ def components_needed(attempt: Attempt) -> None:
         needed = attempt(patches, share)
         outcomes = {
             right: f"Components with variances 16, 8, 4, 2, 1 and 1: {right} hold a share of "
-            f"{share:g}.",
+            f"{share:g}."
         } | mistakes
         attempt.expect_close(needed, outcomes)
 
@@ -103,7 +103,7 @@ def forgotten_pattern(attempt: Attempt) -> None:
         after = F.layer_norm(weight @ (patch + pattern) + offset, (dim,))
         outcomes = {
             before: "LayerNorm's output changes when the pattern is added to a patch. W should map "
-            "the pattern to a vector whose entries are all equal.",
+            "the pattern to a vector whose entries are all equal."
         }
         attempt.expect_close(after, outcomes)
         attempt.expect(
@@ -168,7 +168,7 @@ def estimate_from_noisy(attempt: Attempt) -> None:
         {
             conditioned(flat, noise): "With a covariance of rank 2, patches in a plane, the "
             "estimate is wrong. Do not invert the covariance of the patches; invert that of the "
-            "tokens.",
+            "tokens."
         },
     )
 

@@ -241,7 +241,7 @@ def forgotten(attempt: Attempt) -> None:
     z = normed(x)
     outcomes = {
         torch.full((dim, dim), 1 / dim) + torch.outer(z, z) / dim: "A layer norm with eps = 0 "
-        "forgets the direction of ones and that of z.",
+        "forgets the direction of ones and that of z."
     }
     attempt.expect_close(attempt(x, lambda x: normed(x), 1e-4), outcomes)
 

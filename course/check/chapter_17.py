@@ -48,7 +48,7 @@ def stitched(attempt: Attempt) -> None:
     centred = new - new.mean((0, 1))
     outcomes = {
         centred @ weight: "Where the target is a matrix times the source, without a shift and a "
-        "penalty, new tokens should go through that matrix.",
+        "penalty, new tokens should go through that matrix."
     }
     attempt.expect_close(attempt(source, source @ weight, centred, 0.0), outcomes)
     shift, offset = normal(e), normal(d)
@@ -114,7 +114,7 @@ def steps_needed(attempt: Attempt) -> None:
         attempt.expect_close(attempt(torch.tensor(values), share), outcomes)
     outcomes = {
         2.0: "With the singular values 3, 3 and 3 / sqrt(2) and share = 0.3 it takes 2 steps: each "
-        "halves the slowest error.",
+        "halves the slowest error."
     }
     attempt.expect_close(attempt(torch.tensor([3.0, 3.0, 3.0 / 2**0.5]), 0.3), outcomes)
 

@@ -47,7 +47,7 @@ def hessian_product(attempt: Attempt) -> None:
     attempt.expect_close(attempt(w, v, loss), outcomes)
     outcomes = {
         H @ v: "For a vector v that is 100,000 times as long, the product is not 100,000 times as "
-        "long. A difference of two gradients depends on the step; a derivative does not.",
+        "long. A difference of two gradients depends on the step; a derivative does not."
     }
     attempt.expect_close(attempt(w, 1e5 * v, loss) / 1e5, outcomes)
     flat = attempt(w, v, lambda w: (w * torch.arange(5.0)).sum() + 0 * w.pow(2).sum())
@@ -160,7 +160,7 @@ def tridiagonal(attempt: Attempt) -> None:
         torch.linalg.eigvalsh(attempt(start, lambda v: A @ v, n, shape={"a": n, "b": n})),
         {
             torch.linalg.eigvalsh(A): "With as many steps as dimensions its eigenvalues are not "
-            "those of the matrix.",
+            "those of the matrix."
         },
     )
     wide = torch.cat([torch.tensor([1e4, -1e3]), torch.linspace(0.1, 1, 58)])

@@ -94,7 +94,7 @@ def shifted_windows(attempt: Attempt) -> None:
         result = attempt(rows, columns, window, shift, dtype=torch.bool)
         outcomes = {
             expected: f"For 5 x 7 patches and windows of 3 x 3, {otherwise}, the result is wrong "
-            "(True counts as 1).",
+            "(True counts as 1)."
         }
         attempt.expect_close(result.to(expected), outcomes | mistakes)
 

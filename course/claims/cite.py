@@ -22,12 +22,12 @@ class Build:
 
 def bibtex(claim: dict[str, Any], build: Build) -> str:
     """The BibTeX entry of a claim, as ``ledger`` gives it."""
-    said = citation()
+    book = citation()
     fields = {
-        "author": " and ".join(f"{{{_tex(one['name'])}}}" for one in said["authors"]),
-        "title": f"Claim {{{claim['id']}}}, {_tex(claim['word'])}. In: {{{_tex(said['title'])}}}",
+        "author": " and ".join(f"{{{_tex(author['name'])}}}" for author in book["authors"]),
+        "title": f"Claim {{{claim['id']}}}, {_tex(claim['word'])}. In: {{{_tex(book['title'])}}}",
         "year": build.date[:4],
-        "version": said["version"] + (f", commit {build.commit}" if build.commit else ""),
+        "version": book["version"] + (f", commit {build.commit}" if build.commit else ""),
         "url": claim["url"] if build.site else "",
         "note": _tex(claim["statement"]),
     }

@@ -34,7 +34,6 @@ def harvest(notebooks: Iterable[Path] | None = None) -> dict[str, Found]:
 
     Raises ValueError for a second verdict on a claim, or one in a chapter that does not own it.
     """
-    claims = load().claims
     found: dict[str, Found] = {}
     for path in chapters() if notebooks is None else notebooks:
         for cell in nbformat.read(path, as_version=4).cells:
@@ -42,7 +41,7 @@ def harvest(notebooks: Iterable[Path] | None = None) -> dict[str, Found]:
                 if MIME not in output.get("data", {}):
                     continue
                 shown = output["data"][MIME]
-                name, owner = shown["id"], claims[shown["id"]].chapter
+                name, owner = shown["id"], load().claims[shown["id"]].chapter
                 if name in found:
                     raise ValueError(f"{name} has two verdicts, the second in {path.name}")
                 if owner != path.stem:

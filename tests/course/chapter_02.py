@@ -115,7 +115,7 @@ WRONG = {
         ("should get zeros", masked_by(lambda s, m: s.masked_fill(~m, -1e9).softmax(-1))),
     ],
     "multi_head": [
-        ("in another order. They", lambda x, w, *rest: all_heads(x, w.roll(len(w), 1), *rest)),
+        ("in another order. They", lambda x, w, *rest: all_heads(x, w.roll(len(w), 1), *rest))
     ],
     "masked_softmax": [
         ("multiplied by the mask", lambda scores, mask: (scores * mask).softmax(-1)),
@@ -128,7 +128,7 @@ WRONG = {
         ("0 * infinity", lambda scores, mask: (scores - math.inf * ~mask).softmax(-1)),
     ],
     "antisymmetric_share": [
-        ("not by that of its", lambda a, b: (norms(a, b)[0] / norms(a, b)[1]) ** 2),
+        ("not by that of its", lambda a, b: (norms(a, b)[0] / norms(a, b)[1]) ** 2)
     ],
     "chunked_attention": [
         ("around 10000 the result overflows", partial(faulty_chunks, use_max=False)),
@@ -141,12 +141,10 @@ WRONG = {
 
 EQUIVALENT = {
     "scaled_dot_product_attention": {
-        "q.shape[-1] -> k.shape[-1]": "q and k have the same last axis",
+        "q.shape[-1] -> k.shape[-1]": "q and k have the same last axis"
     },
     "antisymmetric_share": {"b - b.T -> b.T - b": "the sign is squared"},
-    "grouped_query_attention": {
-        "transpose(-2 -> transpose(2": "with four axes, axis 2 is axis -2",
-    },
+    "grouped_query_attention": {"transpose(-2 -> transpose(2": "with four axes, axis 2 is axis -2"},
     "chunked_attention": {
         "sqrt(q.shape -> sqrt(k.shape": "q and k have the same last axis",
         "k.shape -> v.shape": "there are as many values as keys",

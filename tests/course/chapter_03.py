@@ -192,9 +192,7 @@ WRONG = {
 }
 
 EQUIVALENT = {
-    "add_positions": {
-        "table.new_zeros -> tokens.new_zeros": "both have the same dtype and device",
-    },
+    "add_positions": {"table.new_zeros -> tokens.new_zeros": "both have the same dtype and device"},
     "move_by": {
         "2, dtype=p.dtype -> 2": "whole numbers divided have a check's dtype",
         "0::2 -> ::2": "a slice without a start begins at 0",

@@ -53,15 +53,7 @@ def norm_less_one(parts, gamma, weight, eps):
     return torch.einsum("pbd,de,e,ce,b->pbc", parts, centring, gamma, weight, inverse)
 
 
-def by_encoder_layers(
-    images,
-    state,
-    heads,
-    strict=True,
-    error=ValueError,
-    quiet=False,
-    least=1,
-):
+def by_encoder_layers(images, state, heads, strict=True, error=ValueError, quiet=False, least=1):
     """With torch's own encoder layers, one step replaced by each option."""
     names = {"self_attn.in_proj_": "attn.qkv.", "self_attn.out_proj.": "attn.proj."}
     names |= {"linear1.": "mlp.fc1.", "linear2.": "mlp.fc2."}
@@ -123,7 +115,7 @@ WRONG = {
 EQUIVALENT = {
     "layer_norm": {"(x - mean). -> (mean - x).": "a square has no sign"},
     "ordered_block": {
-        "order == -> order <=": "the other of two orders comes later in the alphabet",
+        "order == -> order <=": "the other of two orders comes later in the alphabet"
     },
     "drop_path": {">= rate -> > rate": "a draw is never equal to the rate"},
     "logit_shares": {"square().mean(-1 -> square().mean(1": "with two axes, axis 1 is axis -1"},

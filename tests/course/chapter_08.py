@@ -58,12 +58,8 @@ CORRECT = {
 }
 
 WRONG = {
-    "on_one_scale": [
-        ("0 / 0", lambda x: 0.5 + 0.5 * x / x.abs().max()),
-    ],
-    "matched_similarity": [
-        ("best pair was taken first", greedy),
-    ],
+    "on_one_scale": [("0 / 0", lambda x: 0.5 + 0.5 * x / x.abs().max())],
+    "matched_similarity": [("best pair was taken first", greedy)],
 }
 
 EQUIVALENT = {

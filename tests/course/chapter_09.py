@@ -48,9 +48,7 @@ CORRECT = {
     "integrated_gradients": integrated_in_one_batch,
 }
 
-WRONG = {
-    "effective_keys": [("0 log 0", lambda w: (-(w * w.log()).sum(-1)).exp().mean(-1))],
-}
+WRONG = {"effective_keys": [("0 log 0", lambda w: (-(w * w.log()).sum(-1)).exp().mean(-1))]}
 
 EQUIVALENT = {
     "effective_keys": {"mean(-1) -> mean(1)": "of two axes the last is axis 1"},
@@ -60,6 +58,6 @@ EQUIVALENT = {
         "weights.shape -> gradients.shape": "gradients have the shape of weights",
     },
     "integrated_gradients": {
-        "zeros_like(images) -> zeros_like(baseline)": "the first gradient makes it a batch",
+        "zeros_like(images) -> zeros_like(baseline)": "the first gradient makes it a batch"
     },
 }

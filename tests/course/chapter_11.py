@@ -55,7 +55,7 @@ WRONG = {
     "robust_images": [
         ("still the start", lambda *a: a[0].clone()),
         ("parameters have gradients", with_backward),
-    ],
+    ]
 }
 
 EQUIVALENT = {

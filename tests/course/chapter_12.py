@@ -66,9 +66,7 @@ WRONG = {
         ("sign is wrong", lambda w: -pattern_by_inverse(w)),
         ("a part that W maps to zero", with_null_part),
     ],
-    "convolution_values": [
-        ("not needed", lambda *a: torch.linalg.svdvals(whole_matrix(*a))),
-    ],
+    "convolution_values": [("not needed", lambda *a: torch.linalg.svdvals(whole_matrix(*a)))],
 }
 
 EQUIVALENT = {
@@ -76,5 +74,5 @@ EQUIVALENT = {
         "cumsum(0) -> cumsum(-1)": "there is one axis",
         "patches - patches.mean(0) -> patches.mean(0) - patches": "a variance has no sign",
         "held < share -> held <= share": "a sum of rounded numbers does not equal the share",
-    },
+    }
 }

@@ -79,7 +79,7 @@ WRONG = {
         ("that were given", lambda positive, negative, f: torch.stack([positive, negative])),
         ("expected 1e-3 at least", partial(at_the_fold, length=1e-5)),
         ("expected 1e-9 at most", partial(at_the_fold, length=0.05)),
-    ],
+    ]
 }
 
 EQUIVALENT = {
@@ -120,5 +120,5 @@ EQUIVALENT = {
         "> 0 -> >= 0": "it is never exactly zero",
         "jacobian(positive) -> jacobian(negative)": "the two ends have met",
         "/ 2 -> / 3": "the fold is also met on the way to zero",
-    },
+    }
 }

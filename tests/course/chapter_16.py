@@ -184,6 +184,6 @@ WRONG = {
 
 EQUIVALENT = {
     "block_without": {
-        "missing == 'residual' -> missing >= 'residual'": "'residual' is the last by alphabet",
-    },
+        "missing == 'residual' -> missing >= 'residual'": "'residual' is the last by alphabet"
+    }
 }

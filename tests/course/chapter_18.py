@@ -101,12 +101,9 @@ CORRECT = {
 
 WRONG = {
     "hessian_product": [
-        ("Never make the Hessian", lambda w, v, loss: torch.func.hessian(loss)(w) @ v),
+        ("Never make the Hessian", lambda w, v, loss: torch.func.hessian(loss)(w) @ v)
     ],
-    "sharpest": [
-        ("the vector overflows", never_scaled),
-        ("another method", all_at_once),
-    ],
+    "sharpest": [("the vector overflows", never_scaled), ("another method", all_at_once)],
     "tridiagonal": [
         ("beside the three middle diagonals", without_orthogonality),
         ("not symmetric", partial(faulty_lanczos, below=False)),
@@ -116,7 +113,7 @@ WRONG = {
 
 EQUIVALENT = {
     "hessian_product": {
-        "torch.func.grad(loss)(w) @ v -> v @ torch.func.grad(loss)(w)": "a dot product has no order",
+        "torch.func.grad(loss)(w) @ v -> v @ torch.func.grad(loss)(w)": "a dot product has no order"
     },
     "sharpest": {"v @ product(v) -> product(v) @ v": "a dot product has no order"},
     "tridiagonal": {

@@ -72,7 +72,7 @@ WRONG = {
         ("about 8 strings", looking_at_all),
         ("was asked 6 times", asking_again),
         ("takes three letters", lambda score: score((0, 0, 1))),
-    ],
+    ]
 }
 
 EQUIVALENT = {
