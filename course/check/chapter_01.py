@@ -194,7 +194,6 @@ def denoised(attempt: Attempt) -> None:
     size = 2
     every = 3 * 2 * 2  # numbers in a patch
     images = normal_draws(seed=12)(2, 3, 8, 12)  # 24 patches that do not overlap
-
     patches = cut(images, size, size)
     mean = patches.mean(1, keepdim=True)
     outcomes = {
@@ -214,7 +213,6 @@ def denoised(attempt: Attempt) -> None:
         "border fewer patches overlap.",
     }
     attempt.expect_close(attempt(images, size, 1, every), outcomes)
-
     own = patches.mean(2, keepdim=True)
     common = mean.mean(0, keepdim=True)
     outcomes = {
@@ -245,7 +243,6 @@ def denoised(attempt: Attempt) -> None:
         "Each pixel should be the mean of all.",
     }
     attempt.expect_close(attempt(images, size, 1, 2), outcomes)
-
     images = normal_draws(seed=13)(2, 3, 7, 9)  # the last row and column are in no patch
     margin = "The last row and column of a 7 x 9 image lie in no patch of 2 x 2. They should stay "
     outcomes = {

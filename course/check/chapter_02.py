@@ -46,7 +46,6 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
             "scores themselves.",
         }
         attempt.expect_close(attempt(q, k, v), outcomes)
-
     attempt.expect_close(
         attempt(q[0, 0], k[0, 0], v[0, 0]),
         {
@@ -54,7 +53,6 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
             "shape [queries, d], the result is wrong. Count axes from the end."
         },
     )
-
     mask = (torch.arange(queries)[:, None] + torch.arange(keys)) % 3 != 0  # [queries, keys]
     mask[2] = False
     message = (
@@ -95,7 +93,6 @@ def masked_softmax(attempt: Attempt) -> None:
         "infinity is NaN: fill scores in rather than multiply by the mask."
     )
     weights = attempt(scores, mask, shape=shape, if_not_finite=message)
-
     message = "Only the forbidden keys have weight: the mask is inverted. True means allowed."
     attempt.expect(bool(weights[..., mask].any()) or not weights[..., ~mask].any(), message)
     attempt.expect(
@@ -119,7 +116,6 @@ def masked_softmax(attempt: Attempt) -> None:
     attempt.expect_close(weights.sum(-1), outcomes)
     message = "The weights of allowed keys sum to one, but should be proportional to exp(score)."
     attempt.expect_close(weights, {softmax_by_rows(scores, mask): message})
-
     padding = torch.arange(keys) < torch.tensor([4, 6])[:, None, None, None]
     weights = attempt(scores, padding, shape=shape)
     message = "A mask of shape [batch, 1, 1, keys] should broadcast over heads and queries."
@@ -138,16 +134,13 @@ def masked_softmax(attempt: Attempt) -> None:
             "subtract is that of the allowed keys, and a penalty must outweigh any score."
         }
         attempt.expect_close(weights, outcomes)
-
     some_empty = mask.clone()
     some_empty[2] = False
     empty = "The third query may attend to nothing: its weights should all be 0."
-    weights = attempt(
-        scores, some_empty, shape=shape, if_not_finite=f"{empty} Here they are NaN, which is 0 / 0."
-    )
-    attempt.expect(
-        not weights[..., 2, :].any(), f"{empty} Here they sum to {weights[0, 0, 2].sum():.4g}."
-    )
+    message = f"{empty} Here they are NaN, which is 0 / 0."
+    weights = attempt(scores, some_empty, shape=shape, if_not_finite=message)
+    message = f"{empty} Here they sum to {weights[0, 0, 2].sum():.4g}."
+    attempt.expect(not weights[..., 2, :].any(), message)
     message = "One query with nothing allowed should not change the weights of the others."
     attempt.expect_close(weights, {softmax_by_rows(scores, some_empty): message})
 
@@ -174,7 +167,6 @@ def antisymmetric_share(attempt: Attempt) -> None:
         "part.",
     }
     attempt.expect_close(attempt(w_q, w_q.clone()), outcomes)
-
     e_1, e_2 = torch.eye(dim)[:2]
     pure_q, pure_k = torch.stack([e_1, e_2], dim=1), torch.stack([e_2, -e_1], dim=1)
     outcomes = {
@@ -187,7 +179,6 @@ def antisymmetric_share(attempt: Attempt) -> None:
         "not by that of its symmetric part, which is 0 here."
     )
     attempt.expect_close(attempt(pure_q, pure_k, if_not_finite=message), outcomes)
-
     b = torch.einsum("if,jf->ij", w_q, w_k)  # [dim, dim]
     small = w_q.T @ w_k  # [d_head, d_head]
     outcomes = {
@@ -387,7 +378,6 @@ def chunked_attention(attempt: Attempt) -> None:
         attend(q, falling, v, 1): "The scores are not scaled. Divide by sqrt(d).",
     }
     attempt.expect_close(attempt(q, falling, v, keys), outcomes)
-
     pieces = zip(falling.split(chunk, dim=-2), v.split(chunk, dim=-2), strict=True)
     separate = torch.stack([attend(q, *piece, math.sqrt(d)) for piece in pieces])
     outcomes = {
@@ -399,13 +389,11 @@ def chunked_attention(attempt: Attempt) -> None:
         "at the end, by the sum of the exponentials of all chunks.",
     }
     attempt.expect_close(attempt(q, falling, v, chunk), outcomes)
-
     outcomes = {
         expected: "When a later chunk brings a larger maximum the result is wrong. The running sum "
         "and the running output must both be multiplied by exp(old maximum - new maximum)."
     }
     attempt.expect_close(attempt(q, falling.flip(-2), v.flip(-2), chunk), outcomes)
-
     q, k, v = normal(queries, d), normal(11, d), normal(11, d_v)  # no leading axes, 4 + 4 + 3 keys
     for size in (4, 50):
         outcomes = {
@@ -420,18 +408,13 @@ def chunked_attention(attempt: Attempt) -> None:
     k = 100 * torch.tensor([5.0, 3, 8, 1, 11, 7, 2, 10, 4, 9, 6])[:, None].expand(11, d)
     for sign in (1, -1):
         around = f"around {sign * 10000}"
-        attempt.expect_close(
-            attempt(
-                q,
-                sign * k,
-                v,
-                4,
-                if_not_finite=f"With scores {around} the result overflows or is 0 / 0. Subtract "
-                "the running maximum before exp, and start it at minus infinity.",
-            ),
-            {attend(q, sign * k, v, math.sqrt(d)): f"With scores {around} the result is wrong."},
+        message = (
+            f"With scores {around} the result overflows or is 0 / 0. Subtract the running maximum "
+            "before exp, and start it at minus infinity."
         )
-
+        result = attempt(q, sign * k, v, 4, if_not_finite=message)
+        message = f"With scores {around} the result is wrong."
+        attempt.expect_close(result, {attend(q, sign * k, v, math.sqrt(d)): message})
     keep_to_chunks(attempt)
 
 

@@ -26,7 +26,6 @@ def add_positions(attempt: Attempt) -> None:
             "tokens. Leave the class token out of the sum, or give it a row of zeros."
         ) from reason
     added = result - tokens
-
     attempt.expect(
         not close(added[:, :-1], table.expand(batch, patches, dim)),
         "The first row of the table goes to the class token and the last token gets nothing. The "
@@ -71,7 +70,6 @@ def move_by(attempt: Attempt) -> None:
         "exchanged.",
     }
     attempt.expect_close(attempt(p, 0), outcomes)
-
     moved = attempt(p, 2, shape=shape)
     lengths = moved.unflatten(1, (-1, 2)).norm(dim=-1)
     attempt.expect(
@@ -183,7 +181,6 @@ def relative_bias(attempt: Attempt) -> None:
             "negative ones count from the end. Add R - 1 or C - 1 first.",
         }
         attempt.expect_close(attempt(table, grid), outcomes)
-
     grid = (3, 4)
     table = normal(5, 7)
     outcomes = {
@@ -262,7 +259,6 @@ def rotary_2d(attempt: Attempt) -> None:
             "has its own width, h = d_head / 2.",
         }
         attempt.expect_close(result[..., moves], outcomes)
-
     grid = (3, 5)
     x, result = turned(grid)
 

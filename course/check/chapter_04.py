@@ -128,7 +128,6 @@ def block(attempt: Attempt) -> None:
 def ordered_block(attempt: Attempt) -> None:
     """x [batch, tokens, dim], four functions of such tokens, an order -> as x."""
     x = 2 * normal_draws(seed=1)(2, 3, 5) + 1
-
     norm1, attention, norm2, mlp = parts_of_a_block()
 
     def silent(x: Tensor) -> Tensor:
@@ -162,7 +161,6 @@ def ordered_block(attempt: Attempt) -> None:
         after + mlp(attention(read)): "parallel: the MLP reads the output of attention.",
     }
     attempt.expect_close(attempt(x, norm1, attention, norm2, mlp, "parallel"), outcomes)
-
     result = attempt(x, norm1, attention, norm2, silent, "res-post")
     after = x + norm1(attention(x))
     outcomes = {
@@ -261,7 +259,6 @@ def logit_shares(attempt: Attempt) -> None:
     total = parts.sum(0)
     scale = total.var(-1, keepdim=True, correction=0).sqrt()  # [batch, 1]
     own = parts.var(-1, keepdim=True, correction=0).sqrt()  # [parts, batch, 1]
-
     outcomes = {
         shares(own[:1], ones, centred[:1]): "With a single part and gamma = 1 its share should be "
         "the logits of the normed part.",
@@ -407,7 +404,6 @@ def logits_from_file(attempt: Attempt) -> None:
             "The stream is lost: each branch should be added to it.": dict(residual=False),
         },
     )
-
     quiet = silenced(state, "mlp.fc2")
     class_only = quiet["pos_embed"].clone()
     class_only[:, 1:] = 0

@@ -129,7 +129,6 @@ def first_and_last(attempt: Attempt) -> None:
     message = f"{case} Without padding, output 0 begins at pixel 0: the filter is not centred on i."
     attempt.expect(found != [2, 6], message)
     attempt.expect(found == [4, 8], f"{case} Stride 1 and no padding: it reads pixels i and on.")
-
     found, case = described([[3, 1, 1]], 4)
     attempt.expect(
         found == [3, 5], f"{case} Padding puts pixels in front, so that all counts move down by it."
@@ -138,7 +137,6 @@ def first_and_last(attempt: Attempt) -> None:
     attempt.expect(
         found == [8, 10], f"{case} Output i begins stride * i pixels after the first output."
     )
-
     lower, upper = [7, 3, 2], [3, 2, 1]
     found, case = described([lower, upper], 5)
     attempt.expect(
@@ -277,7 +275,6 @@ def convolution_by_attention(attempt: Attempt) -> None:
     )
     message = "At the border the token nearest to the missing position counts."
     attempt.expect_close(result, {convolved(weight): message})
-
     soft = attempt(x, weight, grid, 0.3)
     outcomes = {
         nine_heads(x, weight, grid, 0.3, power=2): "It is right for a sharpness of 50 and wrong "

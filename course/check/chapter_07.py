@@ -58,7 +58,6 @@ def training_step(attempt: Attempt) -> None:
         "PyTorch adds to it. Call optimizer.zero_grad() in every step, before loss.backward().",
     }
     attempt.expect_close(weights(model), outcomes)
-
     model, optimizer = begin()
     attempt(model, large, labels, optimizer)
     g = loss_and_gradient(start, large, labels)[1]
@@ -74,7 +73,6 @@ def training_step(attempt: Attempt) -> None:
         "that of all parameters together.",
     }
     attempt.expect_close(weights(model), outcomes)
-
     model, optimizer = begin()
     loss, g = loss_and_gradient(start, small, labels, smoothing=0.3)
     outcomes = {

@@ -14,7 +14,6 @@ from course.check.exercise import exercise
 def on_one_scale(attempt: Attempt) -> None:
     """filters [n, channels, height, width] -> from 0 to 1, one scale, 0 in the middle."""
     n, channels, height, width = 4, 3, 5, 2
-    shape = dict(filters=n, channels=channels, height=height, width=width)
     filters = normal_draws(seed=0)(n, channels, height, width) + 0.3
     filters *= torch.tensor([0.1, 1.0, 3.0, 0.5])[:, None, None, None]
     for sign in (1, -1):  # the largest size is once of a positive, once of a negative weight
@@ -33,14 +32,9 @@ def on_one_scale(attempt: Attempt) -> None:
             x / size.max(): "A weight of 0 becomes 0. The range is 0 to 1 with 0.5 in the middle.",
         }
         attempt.expect_close(attempt(x), outcomes)
-    attempt.expect_close(
-        attempt(
-            torch.zeros(n, channels, height, width),
-            shape=shape,
-            if_not_finite="If all weights are 0 the result is not finite: 0 / 0.",
-        ),
-        {0.5: "If all weights are 0, everything should be 0.5."},
-    )
+    message = "If all weights are 0 the result is not finite: 0 / 0."
+    result = attempt(0 * filters, if_not_finite=message)
+    attempt.expect_close(result, {0.5: "If all weights are 0, everything should be 0.5."})
 
 
 @exercise("filters")
@@ -93,7 +87,6 @@ def matched_similarity(attempt: Attempt) -> None:
         "as long, should have similarity 1. Take the absolute cosine."
     }
     attempt.expect_close(attempt(a, b), outcomes)
-
     base = F.normalize(normal(n, c * h * w), dim=1)
     for seed in range(3, 6):
         other = base[[0, 0, 1, 1, 2]] + 0.3 * normal_draws(seed)(n, c * h * w)

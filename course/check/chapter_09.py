@@ -16,11 +16,8 @@ def effective_keys(attempt: Attempt) -> None:
     heads, queries, keys = 3, 4, 6
 
     def count(weights: Tensor) -> Tensor:
-        return attempt(
-            weights,
-            shape=dict(heads=len(weights)),
-            if_not_finite="A weight of exactly 0 gives NaN or infinity: 0 log 0 counts as 0.",
-        )
+        message = "A weight of exactly 0 gives NaN or infinity: 0 log 0 counts as 0."
+        return attempt(weights, shape=dict(heads=len(weights)), if_not_finite=message)
 
     even = torch.full((heads, queries, keys), 1 / keys)
     outcomes: Outcomes = {

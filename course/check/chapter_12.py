@@ -155,22 +155,11 @@ def estimate_from_noisy(attempt: Attempt) -> None:
     attempt.expect_close(estimate, outcomes)
     low = normal(n, 2)
     flat = low @ low.T  # patches that lie in a plane
-    attempt.expect_close(
-        attempt(
-            tokens,
-            weight,
-            mean,
-            flat,
-            noise,
-            if_not_finite="With a covariance of rank 2 the result is not finite. Do not invert "
-            "the covariance of the patches; invert that of the tokens.",
-        ),
-        {
-            conditioned(flat, noise): "With a covariance of rank 2, patches in a plane, the "
-            "estimate is wrong. Do not invert the covariance of the patches; invert that of the "
-            "tokens."
-        },
-    )
+    advice = "Do not invert the covariance of the patches; invert that of the tokens."
+    message = f"With a covariance of rank 2 the result is not finite. {advice}"
+    result = attempt(tokens, weight, mean, flat, noise, if_not_finite=message)
+    message = f"With a covariance of rank 2, patches in a plane, the estimate is wrong. {advice}"
+    attempt.expect_close(result, {conditioned(flat, noise): message})
 
 
 @exercise()
@@ -192,7 +181,6 @@ def convolution_values(attempt: Attempt) -> None:
         }
         attempt.expect_close(values.sort(descending=True).values, outcomes)
         attempt.expect_close(values, {right: "The values should be in descending order."})
-
     out, channels, k, size, stride = 8, 3, 7, 16, 2
     kernel = normal(out, channels, k, k)
     count = (size // stride) ** 2 * min(out, channels * stride**2)

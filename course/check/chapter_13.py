@@ -107,7 +107,6 @@ def patches_behind_rms(attempt: Attempt) -> None:
     ones = torch.ones(dim)
     gamma = normal(dim).abs() + 0.5
     inverse = torch.linalg.pinv(weight).T  # [dim, n]
-
     same = offset[:1].repeat(tokens, 1)
     x = q @ weight.T + same
     w = rms_normed(x, 0.0)

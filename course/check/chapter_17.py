@@ -159,7 +159,6 @@ def partial_correlation(attempt: Attempt) -> None:
     normal = normal_draws(seed=2)
     basis = torch.linalg.qr(torch.cat([torch.ones(n, 1), normal(n, 3)], 1)).Q.T
     z, u, v = basis[1:]  # of mean 0, length 1, orthogonal
-
     x, y = 2 * u, 3 * (0.6 * u + 0.8 * v)
     outcomes: Outcomes = {
         0.6: "Where neither x nor y depends on z, and all have mean 0, this is their correlation.",

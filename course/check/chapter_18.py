@@ -94,16 +94,13 @@ def sharpest(attempt: Attempt) -> None:
     attempt.expect(calls[0] <= 62, message)
     attempt.expect(calls[0] > 1, "No product with the matrix is taken.")
     for scale in (1e9, 1e-9):
-        found = attempt(
-            start,
-            product_with(scale * torch.tensor([3.0, 1.0, 0.5, 0.1, 0.0, -0.5])),
-            60,
-            if_not_finite="With large eigenvalues the vector overflows. Scale it to length 1 "
-            "after each product.",
+        large = product_with(scale * torch.tensor([3.0, 1.0, 0.5, 0.1, 0.0, -0.5]))
+        message = (
+            "With large eigenvalues the vector overflows. Scale it to length 1 after each product."
         )
-        attempt.expect_close(
-            found / scale, {3.0: f"With eigenvalues of the size of {scale:g} it fails."}
-        )
+        found = attempt(start, large, 60, if_not_finite=message)
+        message = f"With eigenvalues of the size of {scale:g} it fails."
+        attempt.expect_close(found / scale, {3.0: message})
     message = "A longer start gives another value. Scale it to length 1."
     attempt.expect_close(attempt(100 * start, product_with(downward), 60), {-5.0: message})
     early = attempt(start, product_with(downward), 2)
