@@ -66,8 +66,7 @@ class Report:
 class Exercise:
     """A check: call it with the learner's function to get a Report.
 
-    Args:
-        axes: Names of the axes of the function's result, with commas between; "": one number.
+    ``axes`` names the axes of the function's result, with commas between; "": one number.
     """
 
     def __init__(self, check: Callable[[Attempt], None], axes: str = ""):
@@ -84,12 +83,11 @@ class Exercise:
     def __call__(self, function: Callable) -> Report:
         """Check a function. A mistake in it is reported and never raised."""
         if not callable(function):
-            return Report(
-                self.name,
-                "failed",
+            detail = (
                 f"check.{self.name} was given something of type {type(function).__name__}. "
-                f"Pass the function itself, without calling it: check.{self.name}({self.name}).",
+                f"Pass the function itself, without calling it: check.{self.name}({self.name})."
             )
+            return Report(self.name, "failed", detail)
         attempt = Attempt(function)
         try:
             self.examine(attempt)

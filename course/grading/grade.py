@@ -31,8 +31,6 @@ class Submission:
 
 @dataclass(frozen=True)
 class Rules:
-    """How to grade."""
-
     chapter: int | None = None  # the only one that counts; None: a notebook's own
     points: Mapping[str, float] | None = None  # None: all exercises of a chapter count alike
     seconds: float = 30.0  # for all calls of an answer together
@@ -66,7 +64,6 @@ class Mark:
 
     @property
     def sentence(self) -> str:
-        """The word, with the message of the first check that failed."""
         return f"{self.word}: {self.message}" if self.message else self.word
 
 
