@@ -75,9 +75,8 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
         "set to 0 after the softmax, the others no longer sum to one.",
     }
     attempt.expect_close(masked[..., mask.any(-1), :], outcomes)
-    attempt.expect(
-        close(masked, expected), f"{there} A query that may attend to nothing should get zeros."
-    )
+    message = f"{there} A query that may attend to nothing should get zeros."
+    attempt.expect(close(masked, expected), message)
 
 
 @exercise()

@@ -133,9 +133,8 @@ def resample_linear(attempt: Attempt) -> None:
         return F.interpolate(channels_first[None], new, **how)[0].flatten(1).T
 
     result = call(table, new)
-    attempt.expect_close(
-        result[0], {table[0]: "The class token's row is not kept as the first row of the result."}
-    )
+    message = "The class token's row is not kept as the first row of the result."
+    attempt.expect_close(result[0], {table[0]: message})
     images = places.T.unflatten(1, old)  # [dim, R, C]
     outcomes = {
         bilinear(places, old, new): "The positions in between are wrong.",

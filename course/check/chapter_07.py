@@ -198,8 +198,6 @@ def sharp_gradient(attempt: Attempt) -> None:
         slope_at(weights + rho * g): "The step is not rho long: divide the gradient by its norm.",
         slope_at(weights + rho * g / g.square().sum()): "The gradient is divided by its squared "
         "norm. Divide by the norm.",
-        slope_at(weights + rho * g.sign()): "Each entry is divided by its own size. Divide by the "
-        "norm of the whole vector.",
         weights + away: "This is the point, not the gradient there.",
         slope_at(weights + away) + g: "The two gradients are added. Return only the second.",
         through(curvature, weights, slope, rho): "This differentiates through the step as well. "

@@ -162,9 +162,8 @@ def streamed_cka(attempt: Attempt) -> None:
     attempt.expect_close(attempt(x, y, 7), outcomes)
     a, b = normal(450, 3), normal(450, 2)
     meter = MemoryMeter(a, b)
-    attempt.expect_close(
-        attempt(a, b, 50, within=meter), {aligned(a, b): "For nine batches the value is wrong."}
-    )
+    message = "For nine batches the value is wrong."
+    attempt.expect_close(attempt(a, b, 50, within=meter), {aligned(a, b): message})
     attempt.expect(
         meter.largest < 450 * 2,
         f"A tensor of {meter.largest} numbers is made for 450 images in batches of 50. Keep "

@@ -20,7 +20,6 @@ def with_statistics(attempt: Attempt) -> None:
         "deviation std.",
         z: "std is not used.",
         z * std.square(): "You multiply by std squared: the variance.",
-        z * std.sqrt(): "You multiply by the root of std.",
         z / std: "You divide by std. The norm has divided by it.",
     }
     attempt.expect_close(attempt(z, ones, zeros, 0 * mean, std), outcomes)

@@ -58,14 +58,10 @@ def neighbourhood(attempt: Attempt) -> None:
             "ends with the image.",
             near(down + across): "The corners of the k x k patches are missing. A corner is k // 2 "
             "patches down and k // 2 across: steps down and across are not added.",
-            near((down**2 + across**2).sqrt(), k / 2): "The patches lie in a circle of diameter k. "
-            "They fill a square.",
             near(square, k): "k is used as a radius. It is the side: k // 2 patches lie on each "
             "side of i.",
             near(square, k - 1): "The neighbourhood reaches k - 1 patches far. It is k patches "
             "wide in all: k // 2 lie on each side of i.",
-            near(square, half - 1): "The neighbourhood is too small by a patch on each side: k // "
-            "2 patches away still belongs to it.",
             upper_left.double(): "Patch i is at the upper left of its neighbourhood. It is in the "
             "middle.",
             near(apart(i).abs()): "This is a band in reading order, of patches whose indices are "
@@ -101,7 +97,6 @@ def shifted_windows(attempt: Attempt) -> None:
     tiled = same(row // 3, column // 3)
     whole = ((row < 3) & (column < 6)).double()
     one_of_two = torch.maximum(same(row // 3), same(column // 3))
-    around = torch.maximum(apart(row).abs(), apart(column).abs()) <= 1
     turned = grid(columns, rows)
     mistakes = {
         1 - tiled: "True and False are exchanged: True says that a patch may attend.",
@@ -113,11 +108,8 @@ def shifted_windows(attempt: Attempt) -> None:
         same(i // 9): "The windows are stretches of reading order. They are squares of patches.",
         same(row * 3 // 5, column * 3 // 7): "Here window is the number of windows along a side. "
         "It is the side of one.",
-        same(2 * (row // 3) + column // 3): "Two windows have the same number. In a row of windows "
-        "the smaller one at the edge counts too.",
         same(row // 3 + column // 3): "Windows on a diagonal have the same number. Compare rows "
         "and columns one by one.",
-        around.double(): "Every patch has a neighbourhood of its own. Windows tile the grid.",
         tiled * whole * whole[:, None]: "In the smaller windows at the edges a patch attends to "
         "none. It attends to all in its window.",
         tiled - torch.eye(n): "A patch does not attend to itself here. It is in its own window.",
@@ -183,7 +175,6 @@ def static_mixing(attempt: Attempt) -> None:
         mix(scores): "The scores mix the tokens as they are. Take their softmax.",
         mix(scores.softmax(1)): "The softmax is over the tokens that attend. Take it over the last "
         "axis, so that the weights of a token sum to 1.",
-        mix(scores.softmax(0)): "The softmax is over the heads. Take it over the last axis.",
         mix(scores.flatten(1).softmax(1).view_as(scores)): "The softmax is over all scores of a "
         "head. Each token's weights sum to 1.",
         mix((scores / 2**0.5).softmax(2)): "The scores are divided by a root, as products of "

@@ -1,14 +1,18 @@
-"""Reads the verdicts from the notebooks' stored outputs, so that no figure is written twice."""
+"""Verdicts from the notebooks' stored outputs, and how far processors move their figures."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import nbformat
 
 from course.claims.rows import BOOK, load
 
 MIME = "application/vnd.minivit.verdict+json"  # marks a verdict among the stored outputs
+MACHINES = BOOK / "machines.json"  # written by book/tools/machines.py
 
 
 @dataclass(frozen=True)
@@ -49,3 +53,16 @@ def harvest(notebooks: Iterable[Path] | None = None) -> dict[str, Found]:
                 seeds = output.get("metadata", {}).get(MIME, {}).get("seeds", ())
                 found[name] = Found(**shown, seeds=tuple(seeds), cell=cell.get("id", ""))
     return found
+
+
+@cache
+def machines() -> dict[str, Any]:
+    """The stored ``runs``; ``moved``: by claim, how far from its page a figure was."""
+    return json.loads(MACHINES.read_text(encoding="utf-8"))
+
+
+def spread(claim_id: str) -> float | None:
+    """How far apart processors put a claim's figure; None if fewer than two were tried."""
+    rows = machines()["runs"]
+    moved = [row["moved"][claim_id] for row in rows if claim_id in row["moved"]]
+    return max(moved) - min(moved) if len(moved) > 1 else None

@@ -7,8 +7,7 @@ import numpy as np
 from IPython.display import display
 
 from course.claims import card
-from course.claims.ledger import MIME, Found
-from course.claims.machines import spread
+from course.claims.ledger import MIME, Found, spread
 from course.claims.rows import Claim, load
 from vitlab.claims.rules import half_width
 
