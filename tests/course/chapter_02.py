@@ -79,20 +79,15 @@ def two_passes(q, k, v, chunk):
     return output
 
 
-def faulty_chunks(q, k, v, chunk, start=-math.inf, use_max=True, kept=None):
-    """Online softmax with one step replaced; kept is a list that takes every chunk's weights."""
-    highest, total, output = torch.full((*q.shape[:-1], 1), start), 0, 0
-    for k_chunk, v_chunk in zip(k.split(chunk, dim=-2), v.split(chunk, dim=-2), strict=True):
-        scores = q @ k_chunk.mT / q.shape[-1] ** 0.5
-        new = torch.maximum(highest, scores.amax(-1, keepdim=True))
-        scale = torch.exp(highest - new) if use_max else 1
-        weights = torch.exp(scores - new if use_max else scores)
-        total = total * scale + weights.sum(-1, keepdim=True)
-        output = output * scale + weights @ v_chunk
-        highest = new
-        if kept is not None:
-            kept.append(weights)
-    return output / total
+def at_once(q, k, v, chunk, shift=lambda highest: highest):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    weights = torch.exp(scores - shift(scores.amax(-1, keepdim=True)))
+    return weights @ v / weights.sum(-1, keepdim=True)
+
+
+def keeping_scores(q, k, v, chunk):
+    kept = [q @ k_chunk.mT for k_chunk in k.split(chunk, dim=-2)]
+    return two_passes(q, k, v, chunk) + 0 * kept[0].sum()
 
 
 CORRECT = {
@@ -131,32 +126,25 @@ WRONG = {
         ("not by that of its", lambda a, b: (norms(a, b)[0] / norms(a, b)[1]) ** 2)
     ],
     "chunked_attention": [
-        ("around 10000 the result overflows", partial(faulty_chunks, use_max=False)),
-        ("around -10000 the result overflows", partial(faulty_chunks, start=0.0)),
-        ("formed at once", lambda q, k, v, chunk: faulty_chunks(q, k, v, k.shape[-2])),
-        ("chunk size that is given", lambda q, k, v, chunk: faulty_chunks(q, k, v, 32)),
-        ("At the worst moment", lambda q, k, v, chunk: faulty_chunks(q, k, v, chunk, kept=[])),
+        ("around 10000 the result overflows", partial(at_once, shift=lambda highest: 0.0)),
+        ("around -10000 the result overflows", partial(at_once, shift=lambda h: h.clamp(min=0.0))),
+        ("formed at once", at_once),
+        ("chunk size that is given", lambda q, k, v, chunk: two_passes(q, k, v, 32)),
+        ("At the worst moment", keeping_scores),
     ],
 }
 
 EQUIVALENT = {
     "scaled_dot_product_attention": {
-        "q.shape[-1] -> k.shape[-1]": "q and k have the same last axis"
+        "q.shape[-1] -> k.shape[-1]": "q and k have the same last axis",
     },
     "antisymmetric_share": {"b - b.T -> b.T - b": "the sign is squared"},
     "grouped_query_attention": {"transpose(-2 -> transpose(2": "with four axes, axis 2 is axis -2"},
     "chunked_attention": {
         "sqrt(q.shape -> sqrt(k.shape": "q and k have the same last axis",
         "k.shape -> v.shape": "there are as many values as keys",
-        **dict.fromkeys(
-            [
-                "q.new_full -> k.new_full",
-                "q.new_full -> v.new_full",
-                "output = q -> output = k",
-                "output = q -> output = v",
-            ],
-            "both have the same dtype and device",
-        ),
+        "q.new_full -> k.new_full or v.new_full": "both have the same dtype and device",
+        "output = q -> output = k or output = v": "both have the same dtype and device",
         "[:-1], 1 -> [:-0], 1": "it broadcasts to the right shape in the first chunk",
         "[:-1], v -> [:-0], v": "it broadcasts to the right shape in the first chunk",
         "zeros_like -> ones_like": "the first chunk multiplies it by exp(-inf) = 0",

@@ -25,36 +25,12 @@ def by_scipy(a, b):
     return torch.tensor([low, d.mean(), high], dtype=a.dtype)
 
 
-def by_newton(logits, labels):
-    """Newton's method on the logarithm of 1 / T, in steps of at most one."""
-    z, u = logits.double(), torch.zeros((), dtype=torch.float64)
-    true = z[torch.arange(len(z)), labels]
-    for _ in range(100):
-        p = (u.exp() * z).softmax(1)
-        mean = (p * z).sum(1)
-        slope = u.exp() * (mean - true).mean()
-        bend = slope + u.exp() ** 2 * ((p * z.square()).sum(1) - mean.square()).mean()
-        u = u - (slope / bend.abs().clamp(min=1e-6)).clamp(-1, 1)
-    return (-u).exp()
+def by_search(logits, labels, steps=500):
+    def entropy(u):
+        return F.cross_entropy(logits.double() / 2.0**u, labels).item()
 
-
-def entropy(z, labels, t):
-    return F.cross_entropy(z / t, labels).item()
-
-
-def of_own_guesses(logits, labels):
-    grid = torch.logspace(-1.3, 1.3, 400, dtype=torch.float64).tolist()
-    return min(grid, key=lambda t: entropy(logits.double(), logits.argmax(1), t))
-
-
-def fixed_iterations(logits, labels):
-    found = optimize.minimize_scalar(
-        lambda u: entropy(logits.double(), labels, 2.0**u),
-        bounds=(-4.3, 4.3),
-        method="bounded",
-        options={"maxiter": 4},
-    )
-    return 2.0**found.x
+    options = {"bounds": (-4.3, 4.3), "method": "bounded", "options": {"maxiter": steps}}
+    return 2.0 ** optimize.minimize_scalar(entropy, **options).x
 
 
 def in_one_line(weights, gradient, rho):
@@ -95,7 +71,7 @@ CORRECT = {
     "training_step": by_autograd,
     "mixed_loss": two_losses,
     "paired_interval": by_scipy,
-    "best_temperature": by_newton,
+    "best_temperature": by_search,
     "sharp_gradient": in_one_line,
 }
 
@@ -111,11 +87,11 @@ WRONG = {
         ("the ends are not", lambda a, b: halves(a, b, 2.447 * (a - b).std() / len(a) ** 0.5)),
     ],
     "best_temperature": [
-        ("This is 1 / T", lambda z, y: 1 / by_newton(z, y)),
+        ("This is 1 / T", lambda z, y: 1 / by_search(z, y)),
         ("as if nothing needed correcting", lambda z, y: 1.0),
-        ("own guesses", of_own_guesses),
-        ("The mean cross-entropy is", fixed_iterations),
-        ("A temperature is above 0", lambda z, y: -by_newton(z, y)),
+        ("own guesses", lambda z, y: by_search(z, z.argmax(1))),
+        ("The mean cross-entropy is", partial(by_search, steps=4)),
+        ("A temperature is above 0", lambda z, y: -by_search(z, y)),
     ],
     "sharp_gradient": [
         ("was called", lambda w, f, rho: (f(w), in_one_line(w, f, rho))[1]),
@@ -130,11 +106,9 @@ EQUIVALENT = {
         "smoothing=0.0 -> smoothing=-1.0": "torch takes less than 0 for 0",
     },
     "best_temperature": {
-        "range(60) -> range(59)": "so many halvings are more than a double can show",
-        "range(60) -> range(61)": "so many halvings are more than a double can show",
+        "range(60) -> range(59) or range(61)": "so many halvings are more than a double can show",
         "> true -> >= true": "they are never exactly equal",
-        "20.0 -> 19.0": "the answer lies well inside",
-        "20.0 -> 21.0": "the answer lies well inside",
+        "20.0 -> 19.0 or 21.0": "the answer lies well inside",
         "logits.double() -> logits": "a check's logits are double already",
     },
     "sharp_gradient": {"== 0 -> <= 0": "a norm is never below 0"},

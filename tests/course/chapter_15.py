@@ -50,7 +50,7 @@ WRONG = {}
 
 EQUIVALENT = {
     "distance_step": {
-        "function(x) - target -> target - function(x)": "a distance has no direction"
+        "function(x) - target -> target - function(x)": "a distance has no direction",
     },
     "left_after": {
         ", full_matrices=False) -> )": "there are n right singular vectors either way",
@@ -58,15 +58,10 @@ EQUIVALENT = {
     },
     "gauss_newton_step": {"[:, 0] -> [:, -1]": "there is one right side"},
     "lbfgs_direction": {
-        **dict.fromkeys(
-            [
-                "s @ q / (s @ y -> s @ q / (y @ s",
-                "s @ q -> q @ s",
-                "(s @ y) / -> (y @ s) /",
-                "y @ q -> q @ y",
-                "(s @ y)) * s -> (y @ s)) * s",
-            ],
-            "a dot product is symmetric",
-        )
+        "s @ q / (s @ y -> s @ q / (y @ s": "a dot product is symmetric",
+        "s @ q -> q @ s": "a dot product is symmetric",
+        "(s @ y) / -> (y @ s) /": "a dot product is symmetric",
+        "y @ q -> q @ y": "a dot product is symmetric",
+        "(s @ y)) * s -> (y @ s)) * s": "a dot product is symmetric",
     },
 }

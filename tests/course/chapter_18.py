@@ -1,7 +1,5 @@
 """Chapter 18: answers that learners might give."""
 
-from functools import partial
-
 import torch
 
 
@@ -47,20 +45,17 @@ def from_a_basis(start, product, steps):
     return torch.where(inside, (T + T.T) / 2, torch.zeros_like(T))
 
 
-def faulty_lanczos(start, product, steps, rounds=2, below=True, full=True):
-    q = start / start.norm()
-    basis, T = [], torch.zeros(steps, steps, dtype=start.dtype)
+def three_terms(start, product, steps):
+    """Makes each new vector orthogonal to the last two alone."""
+    basis, T = [start / start.norm()], torch.zeros(steps, steps)
     for k in range(steps):
-        basis.append(q)
-        w = product(q)
-        T[k, k] = q @ w
-        Q = torch.stack(basis if full else basis[-2:])
-        for _ in range(rounds):
-            w = w - Q.T @ (Q @ w)
+        w = product(basis[k])
+        T[k, k] = basis[k] @ w
+        for q in basis[-2:]:
+            w = w - (q @ w) * q
         if k + 1 < steps:
-            T[k, k + 1] = w.norm()
-            T[k + 1, k] = below * w.norm()
-            q = w / w.norm()
+            T[k, k + 1] = T[k + 1, k] = w.norm()
+            basis.append(w / w.norm())
     return T
 
 
@@ -106,14 +101,14 @@ WRONG = {
     "sharpest": [("the vector overflows", never_scaled), ("another method", all_at_once)],
     "tridiagonal": [
         ("beside the three middle diagonals", without_orthogonality),
-        ("not symmetric", partial(faulty_lanczos, below=False)),
-        ("appears more than once", partial(faulty_lanczos, full=False, rounds=1)),
+        ("not symmetric", lambda *a: from_a_basis(*a).triu()),
+        ("appears more than once", three_terms),
     ],
 }
 
 EQUIVALENT = {
     "hessian_product": {
-        "torch.func.grad(loss)(w) @ v -> v @ torch.func.grad(loss)(w)": "a dot product has no order"
+        "torch.func.grad(loss)(w) @ v -> v @ torch.func.grad(loss)(w)": "a dot product has no order",
     },
     "sharpest": {"v @ product(v) -> product(v) @ v": "a dot product has no order"},
     "tridiagonal": {
