@@ -1,8 +1,7 @@
 """In notebooks that are handed out without solutions: cells that wait for the reader's functions.
 
-A cell that begins with ``# needs: patchify`` is run as any other. Where it fails while the reader
-has not written ``patchify`` yet, it says that it waits, instead of a traceback, and the notebook
-goes on.
+Where a cell that begins with ``# needs: patchify`` fails while the reader has not written
+``patchify`` yet, it says that it waits, instead of a traceback, and the notebook goes on.
 """
 
 import ast

@@ -12,11 +12,9 @@ RESULTS = BOOK / "results"
 
 @dataclass(frozen=True)
 class StudyResults:
-    """The results of a study.
-
-    Of a study that trains, each of ``rows`` has ``parameters``; ``operations``, the multiply-adds
-    of a forward pass of one image; ``search``, accuracies on the validation part by run; ``runs``,
-    the chosen run for each seed; ``diverged``, how many of these have no scores. Where any has:
+    """Of a study that trains, each of ``rows`` has ``parameters``; ``operations``, multiply-adds of
+    a forward pass of one image; ``search``, accuracies on the validation part by run; ``runs``, the
+    chosen run for each seed; ``diverged``, how many of these have no scores. Where any has:
     ``accuracy`` on the test part (``mean``, ``values``, and the 95 % interval from ``low`` to
     ``high``, ``over`` the ``"seeds"`` or the ``"test pictures"``), and ``log_likelihood``,
     ``calibration_error``, ``train_accuracy`` and ``scores``.

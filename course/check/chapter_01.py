@@ -206,8 +206,6 @@ def denoised(attempt: Attempt) -> None:
         "pixel in several patches is the mean of their values.",
         images * counts: "Patches that overlap are added up. Divide each pixel by the number of "
         "patches it lies in.",
-        images * counts / counts.max(): "Every pixel is divided by the same number. Near the "
-        "border fewer patches overlap.",
     }
     attempt.expect_close(attempt(images, size, 1, every), outcomes)
     own = patches.mean(2, keepdim=True)

@@ -79,8 +79,6 @@ def distance_from_alike(attempt: Attempt) -> None:
         "mean token.",
         size(away): "The norm of the difference should be divided by the norm of x.",
         (size(away) / size(x)) ** 2: "The root is missing: a norm is the root of a sum of squares.",
-        (away.norm() / x.norm()).expand(batch): "The norms are summed over the batch. Each image "
-        "has its own.",
         size(away) / size(x - away): "You divide by the norm of the repeated mean token. Divide by "
         "the norm of x.",
         (away.norm(dim=2) / x.norm(dim=2)).mean(1): "You take a ratio for each token and then the "

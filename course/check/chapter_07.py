@@ -196,8 +196,6 @@ def sharp_gradient(attempt: Attempt) -> None:
         slope_at(weights - away): "This is the gradient on the way down. The highest point nearby "
         "lies up the gradient.",
         slope_at(weights + rho * g): "The step is not rho long: divide the gradient by its norm.",
-        slope_at(weights + rho * g / g.square().sum()): "The gradient is divided by its squared "
-        "norm. Divide by the norm.",
         weights + away: "This is the point, not the gradient there.",
         slope_at(weights + away) + g: "The two gradients are added. Return only the second.",
         through(curvature, weights, slope, rho): "This differentiates through the step as well. "

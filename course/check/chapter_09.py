@@ -46,14 +46,11 @@ def effective_keys(attempt: Attempt) -> None:
     attempt.expect_close(count(weights), outcomes)
 
 
-@exercise()
+@exercise("heads, axes")
 def mean_offset(attempt: Attempt) -> None:
     """weights [heads, patches, patches], rows, columns -> [heads, 2]: down, right, in patches."""
     heads, rows, columns = 3, 2, 5
     patches = rows * columns
-
-    def offset(weights: Tensor) -> Tensor:
-        return attempt(weights, rows, columns, shape=dict(heads=len(weights), axes=2))
 
     def expected(weights: Tensor) -> Tensor:
         total = torch.zeros(len(weights), 2)
@@ -65,7 +62,7 @@ def mean_offset(attempt: Attempt) -> None:
 
     still = torch.eye(patches).expand(heads, -1, -1).contiguous()
     message = "A head in which every patch looks at itself has no offset."
-    attempt.expect_close(offset(still), {0.0: message})
+    attempt.expect_close(attempt(still, rows, columns), {torch.zeros(heads, 2): message})
     first = torch.zeros(heads, patches, patches)
     first[:, :, 0] = 1
     outcomes = {
@@ -78,13 +75,13 @@ def mean_offset(attempt: Attempt) -> None:
         torch.tensor([-5.0, -20.0]).expand(heads, 2): "This is the sum over queries. Take the "
         "mean.",
     }
-    attempt.expect_close(offset(first), outcomes)
+    attempt.expect_close(attempt(first, rows, columns), outcomes)
     weights = normal_draws(seed=31)(heads, patches, patches).mul(2).softmax(-1)
     outcomes = {
         expected(weights): "For weights that differ everywhere the offset is wrong. Sum over keys "
         "by the weights, then take the mean over queries."
     }
-    attempt.expect_close(offset(weights), outcomes)
+    attempt.expect_close(attempt(weights, rows, columns), outcomes)
 
 
 @exercise("tokens, others")

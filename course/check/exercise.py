@@ -8,11 +8,8 @@ function too.
     @exercise("rows, columns")
     def doubled(attempt):
         x = normal_draws(seed=0)(2, 3)
-        outcomes = {
-            2 * x: "Every entry should be twice that of x.",  # the right one first
-            x: "x comes back unchanged.",
-        }
-        attempt.expect_close(attempt(x), outcomes)
+        outcomes = {2 * x: "Every entry should be twice that of x.", x: "x comes back unchanged."}
+        attempt.expect_close(attempt(x), outcomes)  # the right one first
 
 What is expected comes from formulas and loops written in the check, never from minivit: a mistake
 in the package must not make a wrong answer right.

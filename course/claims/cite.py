@@ -37,12 +37,10 @@ def bibtex(claim: dict[str, Any], build: Build) -> str:
 
 def _tex(text: str) -> str:
     """Text in which LaTeX finds no command."""
-    text = text.replace("\\", "\\textbackslash ")
-    for sign in "&%$#_":
-        text = text.replace(sign, f"\\{sign}")
-    for sign, name in (("~", "textasciitilde"), ("^", "textasciicircum")):
-        text = text.replace(sign, f"\\{name} ")
-    return text.replace("{", "\\textbraceleft ").replace("}", "\\textbraceright ")
+    names = {"\\": "textbackslash", "~": "textasciitilde", "^": "textasciicircum"}
+    names |= {"{": "textbraceleft", "}": "textbraceright"}
+    commands = {sign: f"\\{name} " for sign, name in names.items()}
+    return text.translate(str.maketrans(commands | {sign: f"\\{sign}" for sign in "&%$#_"}))
 
 
 def address(name: str, build: Build) -> str:

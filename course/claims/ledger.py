@@ -34,10 +34,7 @@ def chapters() -> list[Path]:
 
 
 def harvest(notebooks: Iterable[Path] | None = None) -> dict[str, Found]:
-    """The verdicts stored in notebooks, by default in all chapters, by claim id.
-
-    Raises ValueError for a second verdict on a claim, or one in a chapter that does not own it.
-    """
+    """The verdicts stored in notebooks, by default in all chapters, by claim id."""
     found: dict[str, Found] = {}
     for path in chapters() if notebooks is None else notebooks:
         for cell in nbformat.read(path, as_version=4).cells:

@@ -1,8 +1,7 @@
 """What a copy of the process sends back: bytes that can be read without trusting who wrote them.
 
 They are JSON, with tensors inside it; pickle would run what a student put into it. Besides its
-result, a copy sends the ``state`` of what the call may have changed, for checks that count the
-calls of a function that they give, look at a module after a training step, or measure memory.
+result, a copy sends the ``state`` of what the call may have changed: modules, lists, meters.
 """
 
 import base64

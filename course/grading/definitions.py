@@ -1,9 +1,8 @@
 """What of a notebook a function needs: its definition, and those of the names that it uses.
 
-The rest of a notebook is not run. So what raises, loops or prints in other cells does no harm, a
-notebook whose cells were never run is as good as another, and whatever a cell does to the checks
-has no effect. Definitions are statements that give names a value: ``def``, ``class``, ``import``,
-assignments, and blocks such as ``if`` and ``try`` that hold some.
+The rest of a notebook is not run: what raises, loops or prints in other cells does no harm, and
+what a cell does to the checks has no effect. Definitions are statements that give names a value:
+``def``, ``class``, ``import``, assignments, and blocks such as ``if`` and ``try`` that hold some.
 """
 
 import ast

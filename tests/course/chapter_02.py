@@ -136,7 +136,7 @@ WRONG = {
 
 EQUIVALENT = {
     "scaled_dot_product_attention": {
-        "q.shape[-1] -> k.shape[-1]": "q and k have the same last axis",
+        "q.shape[-1] -> k.shape[-1]": "q and k have the same last axis"
     },
     "antisymmetric_share": {"b - b.T -> b.T - b": "the sign is squared"},
     "grouped_query_attention": {"transpose(-2 -> transpose(2": "with four axes, axis 2 is axis -2"},

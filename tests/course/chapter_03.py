@@ -95,7 +95,7 @@ def as_complex_numbers(x, grid):
     return torch.view_as_real(pairs).flatten(-2)
 
 
-def neighbours(half):
+def nearby(half):
     return half[..., 0::2], half[..., 1::2], lambda a, b: torch.stack([a, b], -1).flatten(-2)
 
 
@@ -105,23 +105,14 @@ def far_apart(half):
 
 
 def faulty_rotary(
-    x,
-    grid,
-    pairs=neighbours,
-    sign=1,
-    signs=(-1, 1),
-    base=10000,
-    width=1,
-    exchanged=False,
-    down=False,
-    start=0,
+    x, grid, pairs=nearby, sign=1, signs=(-1, 1), base=1e4, width=1, swap=False, down=False, start=0
 ):
     """Rotary positions with one step replaced."""
     places, h = torch.arange(grid[0] * grid[1]), x.shape[-1] // 2
     row, column = places // grid[1], places % grid[1]
     if down:
         row, column = places % grid[0], places // grid[0]
-    if exchanged:
+    if swap:
         row, column = column, row
     halves = []
     for half, place in zip(x.chunk(2, -1), (row, column), strict=True):
@@ -182,7 +173,7 @@ WRONG = {
     "rotary_2d": [
         ("should come back unchanged", partial(faulty_rotary, start=1)),
         ("no rotation does that", partial(faulty_rotary, signs=(1, 1))),
-        ("first half of d_head should not", partial(faulty_rotary, exchanged=True)),
+        ("first half of d_head should not", partial(faulty_rotary, swap=True)),
         ("turn backwards", partial(faulty_rotary, sign=-1)),
         ("turned as a pair", partial(faulty_rotary, pairs=far_apart)),
         ("equally fast", partial(faulty_rotary, base=1)),

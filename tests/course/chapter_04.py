@@ -115,7 +115,7 @@ WRONG = {
 EQUIVALENT = {
     "layer_norm": {"(x - mean). -> (mean - x).": "a square has no sign"},
     "ordered_block": {
-        "order == -> order <=": "the other of two orders comes later in the alphabet",
+        "order == -> order <=": "the other of two orders comes later in the alphabet"
     },
     "drop_path": {">= rate -> > rate": "a draw is never equal to the rate"},
     "logit_shares": {"square().mean(-1 -> square().mean(1": "with two axes, axis 1 is axis -1"},

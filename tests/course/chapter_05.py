@@ -42,7 +42,7 @@ WRONG = {}
 
 EQUIVALENT = {
     "distance_from_alike": {
-        "x - x.mean(1, keepdim=True) -> x.mean(1, keepdim=True) - x": "a norm does not see the sign",
+        "x - x.mean(1, keepdim=True) -> x.mean(1, keepdim=True) - x": "a norm does not see the sign"
     },
     "resized_mixing": {"down_bias[None])[0] -> down_bias[None])[-1]": "there is one row"},
 }

@@ -58,6 +58,6 @@ EQUIVALENT = {
         "weights.shape -> gradients.shape": "gradients have the shape of weights",
     },
     "integrated_gradients": {
-        "zeros_like(images) -> zeros_like(baseline)": "the first gradient makes it a batch",
+        "zeros_like(images) -> zeros_like(baseline)": "the first gradient makes it a batch"
     },
 }

@@ -74,5 +74,5 @@ EQUIVALENT = {
         "cumsum(0) -> cumsum(-1)": "there is one axis",
         "patches - patches.mean(0) -> patches.mean(0) - patches": "a variance has no sign",
         "held < share -> held <= share": "a sum of rounded numbers does not equal the share",
-    },
+    }
 }

@@ -49,7 +49,7 @@ WRONG = {}
 
 EQUIVALENT = {
     "norm_pullback": {
-        "x - x.mean(-1, keepdim=True) -> x.mean(-1, keepdim=True) - x": "z stands in the result twice",
+        "x - x.mean(-1, keepdim=True) -> x.mean(-1, keepdim=True) - x": "z stands in the result twice"
     },
     "forgotten": {"values > -> values >=": "no singular value is equal to the threshold"},
     "patches_behind_rms": {

@@ -50,7 +50,7 @@ WRONG = {}
 
 EQUIVALENT = {
     "distance_step": {
-        "function(x) - target -> target - function(x)": "a distance has no direction",
+        "function(x) - target -> target - function(x)": "a distance has no direction"
     },
     "left_after": {
         ", full_matrices=False) -> )": "there are n right singular vectors either way",

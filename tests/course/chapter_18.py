@@ -59,16 +59,6 @@ def three_terms(start, product, steps):
     return T
 
 
-def without_orthogonality(start, product, steps):
-    """The small matrix of a basis that is not orthogonal."""
-    basis = [start / start.norm()]
-    while len(basis) < steps:
-        w = product(basis[-1])
-        basis.append(w / w.norm())
-    Q = torch.stack(basis)
-    return Q @ torch.stack([product(q) for q in Q]).T
-
-
 def by_columns(T):
     total = below = 0.0
     points, vectors = torch.linalg.eigh(T)
@@ -100,7 +90,7 @@ WRONG = {
     ],
     "sharpest": [("the vector overflows", never_scaled), ("another method", all_at_once)],
     "tridiagonal": [
-        ("beside the three middle diagonals", without_orthogonality),
+        ("beside the three middle diagonals", lambda *a: from_a_basis(*a) + 0.1),
         ("not symmetric", lambda *a: from_a_basis(*a).triu()),
         ("appears more than once", three_terms),
     ],
@@ -108,7 +98,7 @@ WRONG = {
 
 EQUIVALENT = {
     "hessian_product": {
-        "torch.func.grad(loss)(w) @ v -> v @ torch.func.grad(loss)(w)": "a dot product has no order",
+        "torch.func.grad(loss)(w) @ v -> v @ torch.func.grad(loss)(w)": "a dot product has no order"
     },
     "sharpest": {"v @ product(v) -> product(v) @ v": "a dot product has no order"},
     "tridiagonal": {

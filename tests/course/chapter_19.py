@@ -54,5 +54,5 @@ EQUIVALENT = {
     "shape_share": {
         "textures) & -> textures) *": "for truth values the product is 'and'",
         "shapes) & -> shapes) *": "for truth values the product is 'and'",
-    },
+    }
 }

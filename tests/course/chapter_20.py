@@ -33,7 +33,7 @@ WRONG = {}
 
 EQUIVALENT = {
     "position_variance": {
-        "x - x.mean(1, keepdim=True) -> x.mean(1, keepdim=True) - x": "the sign goes out with the square",
+        "x - x.mean(1, keepdim=True) -> x.mean(1, keepdim=True) - x": "the sign goes out with the square"
     },
     "gaussian_weights": {
         "places[:, None] - places -> places - places[:, None]": "the sign goes out with the square",

@@ -9,7 +9,7 @@ import linecache
 import resource
 import signal
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -134,7 +134,12 @@ def survivors(name: str, source: str) -> set[str]:
 
     A mutant that cannot be compiled, or that runs out of time or memory, does not pass.
     """
-    return {text for text, mutant in mutants(source).items() if _passes(name, mutant)}
+    alive = set()
+    for text, mutant in mutants(source).items():
+        with suppress(Exception, OutOfTime), limited():
+            if run(name, mutant).passed:
+                alive.add(text)
+    return alive
 
 
 class OutOfTime(BaseException):
@@ -158,14 +163,6 @@ def limited(seconds: float = 5.0, gigabytes: int = 4) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
         signal.signal(signal.SIGALRM, previous)
-
-
-def _passes(name: str, source: str) -> bool:
-    try:
-        with limited():
-            return run(name, source).passed
-    except (Exception, OutOfTime):
-        return False
 
 
 def _statements(source: str) -> list[ast.stmt]:

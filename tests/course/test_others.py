@@ -1,6 +1,5 @@
 """Stored audits: the files of book/ledger/models, and how the ledger counts them."""
 
-import json
 import subprocess
 import sys
 
@@ -49,9 +48,3 @@ def test_untrained_models_the_book_s_own_and_what_was_not_measured_are_not_count
         audit("cifar10_vit_gap", 0.5),
     ]
     assert [row["model"] for row in others(audits, claim)] == ["cifar10_vit_gap"]
-
-
-def test_reading_changes_nothing(tmp_path):
-    whole = audit("a", 0.5) | {"format": 1, "states": {"measured": 1}, "seed": 0}
-    (tmp_path / "a.json").write_text(json.dumps(whole))
-    assert read(tmp_path / "a.json") == whole

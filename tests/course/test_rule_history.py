@@ -56,9 +56,8 @@ class Book:
         rows.append({"id": "R02"} | ({"rule": unanswered} if unanswered else {}))
         (self.root / ROWS).write_text(yaml.safe_dump({"claims": rows}, sort_keys=False))
 
-    def commit(self, name=None, text=""):
-        if name:
-            (self.root / name).write_text(text)
+    def commit(self, name="book/first_hour.ipynb", text="{}"):
+        (self.root / name).write_text(text)
         self.git("add", ".")
         self.git("commit", "--quiet", "--message", "A change")
 
@@ -92,7 +91,7 @@ def test_a_silent_change_is_caught_before_it_is_committed_and_in_a_branch_that_w
     assert silent(book.root) == [Change("R01", "not committed", HALF)]
     book.commit()
     book.git("checkout", "--quiet", "-")
-    book.commit("book/03_positions.ipynb", "{}")
+    book.commit("book/03_positions.ipynb")
     book.git("merge", "--quiet", "--no-edit", "branch")
     assert [change.was for change in silent(book.root)] == [HALF]
 

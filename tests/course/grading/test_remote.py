@@ -139,12 +139,9 @@ def test_the_error_that_a_function_raised_is_known_to_checks_that_ask_and_a_stub
         call(stub, torch.ones(2), shape=dict(n=2))
 
 
-def test_only_expectations_count_that_not_every_finite_result_meets():
+def test_answers_cannot_import_the_checks_and_what_every_finite_result_meets_does_not_count():
     source = "def add_positions(tokens, table):\n    return tokens * float('nan')\n"
     assert examine("add_positions", source, 5, 300).met == 0
-
-
-def test_answers_cannot_import_the_checks():
     for line in ("from course.check.chapter_03 import *", "from course import check"):
         source = f"{line}\ndef add_positions(tokens, table):\n    return 1\n"
         outcome = examine("add_positions", source, 5, 300)
