@@ -39,8 +39,8 @@ def _tex(text: str) -> str:
     """Text in which LaTeX finds no command."""
     names = {"\\": "textbackslash", "~": "textasciitilde", "^": "textasciicircum"}
     names |= {"{": "textbraceleft", "}": "textbraceright"}
-    commands = {sign: f"\\{name} " for sign, name in names.items()}
-    return text.translate(str.maketrans(commands | {sign: f"\\{sign}" for sign in "&%$#_"}))
+    commands = {ord(sign): f"\\{name} " for sign, name in names.items()}
+    return text.translate(commands | {ord(sign): f"\\{sign}" for sign in "&%$#_"})
 
 
 def address(name: str, build: Build) -> str:

@@ -53,8 +53,8 @@ def _statement(node: ast.stmt, text: str, number: int) -> Statement:
         else:
             later |= names
     calls = set()
-    for inner in ast.walk(node):
-        match inner:
+    for part in ast.walk(node):
+        match part:
             case ast.Call(ast.Attribute(ast.Name("check"), name)):
                 calls.add(name)
     imports = isinstance(node, ast.Import | ast.ImportFrom)
